@@ -1,0 +1,90 @@
+/** Position in the log; 0 is before the first entry. Always a safe integer. */
+export type LogIndex = number;
+/** Election epoch (Raft §5.1); 0 before the first election. Always a safe integer. */
+export type Term = number;
+/** 48-bit number drawn when a node is made, never used again by another one; 0 stands for "none". */
+export type NodeId = number;
+
+/** `noop` opens a leader's term (Raft §5.4.2), `conf` carries a whole `ConfState`, `normal` is the state machine's. */
+export type EntryType = 'normal' | 'noop' | 'conf';
+
+export interface Entry {
+  readonly term: Term;
+  readonly index: LogIndex;
+  readonly type: EntryType;
+  readonly data: Uint8Array;
+}
+
+/** What must survive a restart beside the log (Raft figure 2). `commit` is a hint, stored lazily: no rule rests on it. */
+export interface HardState {
+  readonly term: Term;
+  readonly vote: NodeId;
+  readonly commit: LogIndex;
+}
+
+/** Membership (thesis §4): joint while `votersOutgoing` is not empty. `context` is opaque to the core (names, addresses). */
+export interface ConfState {
+  readonly voters: readonly NodeId[];
+  readonly votersOutgoing: readonly NodeId[];
+  readonly learners: readonly NodeId[];
+  readonly learnersNext: readonly NodeId[];
+  readonly autoLeave: boolean;
+  readonly context: Uint8Array;
+}
+
+/** The log's beginning: everything up to `index` lies in the state machine. `conf` is the membership as of `index`. */
+export interface SnapshotMeta {
+  readonly index: LogIndex;
+  readonly term: Term;
+  readonly conf: ConfState;
+  readonly confIndex: LogIndex;
+}
+
+export type Role = 'follower' | 'precandidate' | 'candidate' | 'leader' | 'faulty';
+
+/** One waiting read: `id` is unique within one run of the asking node, `incarnation` names that run. */
+export interface ReadRequest {
+  readonly id: number;
+  readonly incarnation: number;
+}
+
+interface Envelope {
+  readonly from: NodeId;
+  readonly to: NodeId;
+  readonly term: Term;
+  readonly clusterId: string;
+  /** The leader's counter for this peer, echoed by answers; 0 in votes. */
+  readonly session: number;
+}
+
+/** Everything that two cores say to each other. */
+export type Message = Envelope &
+  (
+    | { readonly type: 'PreVote' | 'Vote'; readonly lastIndex: LogIndex; readonly lastTerm: Term; readonly transfer: boolean }
+    | { readonly type: 'PreVoteResp' | 'VoteResp'; readonly reject: boolean; readonly forTerm: Term; readonly longerLog: boolean }
+    | {
+        readonly type: 'Append';
+        readonly prevIndex: LogIndex;
+        readonly prevTerm: Term;
+        readonly commit: LogIndex;
+        readonly entries: readonly Entry[];
+        readonly round: number;
+      }
+    | { readonly type: 'AppendResp'; readonly ok: true; readonly match: LogIndex; readonly round: number }
+    | {
+        readonly type: 'AppendResp';
+        readonly ok: false;
+        readonly prevIndex: LogIndex;
+        readonly hintIndex: LogIndex;
+        readonly hintTerm: Term;
+        readonly round: number;
+      }
+    | { readonly type: 'Heartbeat'; readonly commit: LogIndex; readonly round: number }
+    | { readonly type: 'HeartbeatResp'; readonly round: number; readonly fit: boolean }
+    | { readonly type: 'SnapOffer'; readonly meta: SnapshotMeta }
+    | { readonly type: 'SnapResult'; readonly index: LogIndex; readonly ok: boolean; readonly lastIndex: LogIndex }
+    | { readonly type: 'TimeoutNow'; readonly lastIndex: LogIndex; readonly lastTerm: Term }
+    | { readonly type: 'Removed'; readonly atIndex: LogIndex }
+    | { readonly type: 'ReadIndex'; readonly requests: readonly ReadRequest[] }
+    | { readonly type: 'ReadIndexResp'; readonly requests: readonly ReadRequest[]; readonly index: LogIndex; readonly ok: boolean }
+  );

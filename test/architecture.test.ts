@@ -1,0 +1,92 @@
+// The arrows between packages point inward. TypeScript's API is not available here (version 7 has none), so imports are
+// read from the text; type imports count as well.
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { expect } from 'chai';
+
+const packagesFolder = join(import.meta.dirname, '../packages');
+
+/** Which package may know which. `server` is the composition root; nothing imports it. */
+const allowed: Readonly<Record<string, readonly string[]>> = {
+  'raft-core': [],
+  health: [],
+  'storage-fsm': ['raft-core'],
+  barrier: ['storage-fsm'],
+  'transit-engine': ['storage-fsm'],
+  access: ['storage-fsm'],
+  server: ['raft-core', 'health', 'storage-fsm', 'barrier', 'transit-engine', 'access'],
+};
+
+const sourcesOf = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts') && statSync(join(folder, name)).isFile())
+    .map((name) => join(folder, name));
+
+/** Every module specifier of `import … from`, `export … from`, `import '…'` and `import('…')`. */
+export function specifiersOf(text: string): string[] {
+  const code = text.replace(/^\s*(\/\/|\*|\/\*).*$/gm, '');
+  return [...code.matchAll(/(?:\bfrom\s*|\bimport\s*\(?\s*)(['"])([^'"\n]+)\1/g)].map((match) => match[2] ?? '');
+}
+
+interface Import {
+  readonly file: string;
+  readonly from: string;
+  readonly specifier: string;
+}
+
+const packages = readdirSync(packagesFolder).filter((name) => statSync(join(packagesFolder, name)).isDirectory());
+const imports: Import[] = packages.flatMap((name) =>
+  sourcesOf(join(packagesFolder, name, 'src')).flatMap((file) =>
+    specifiersOf(readFileSync(file, 'utf8')).map((specifier) => ({ file, from: name, specifier })),
+  ),
+);
+const where = ({ file, specifier }: Import): string => `${relative(packagesFolder, file)} imports ${specifier}`;
+
+describe('architecture', () => {
+  it('knows every package', () => {
+    expect(packages.toSorted()).to.deep.equal(Object.keys(allowed).toSorted());
+  });
+
+  it('reads every form of import', () => {
+    const text = `import a from 'one';\nimport type { B } from "two";\nexport * from './three.ts';\nawait import('four');\nimport 'five';
+      // import x from 'comment'\nimport {\n  c,\n} from 'six';`;
+    expect(specifiersOf(text)).to.deep.equal(['one', 'two', './three.ts', 'four', 'five', 'six']);
+  });
+
+  it('lets packages import only what lies further in', () => {
+    const wrong = imports.filter(({ from, specifier }) => {
+      const target = /^@transitd\/([^/]+)/.exec(specifier)?.[1];
+      return target !== undefined && target !== from && !(allowed[from] ?? []).includes(target);
+    });
+    expect(wrong.map(where)).to.deep.equal([]);
+  });
+
+  it('has no cycle between packages', () => {
+    const visit = (name: string, path: readonly string[]): void => {
+      expect(path, 'a cycle').not.to.include(name);
+      for (const next of allowed[name] ?? []) visit(next, [...path, name]);
+    };
+    for (const name of packages) visit(name, []);
+  });
+
+  it('enters a package only through its declared entry', () => {
+    const wrong = imports.filter(({ file, from, specifier }) => {
+      if (specifier.startsWith('@transitd/')) return specifier.split('/').length > 2 && specifier !== '@transitd/raft-core/sim';
+      if (!specifier.startsWith('.')) return false;
+      return !resolve(dirname(file), specifier).startsWith(join(packagesFolder, from, 'src'));
+    });
+    expect(wrong.map(where)).to.deep.equal([]);
+  });
+
+  it('keeps the pure packages free of Node', () => {
+    const pure = new Set(['raft-core', 'health']);
+    const wrong = imports.filter(({ from, specifier }) => pure.has(from) && !specifier.startsWith('.'));
+    expect(wrong.map(where)).to.deep.equal([]);
+  });
+
+  it('keeps HTTP in the server', () => {
+    const http = /^(node:(http|https|http2|net|tls)|express|undici|ws)$/;
+    const wrong = imports.filter(({ from, specifier }) => from !== 'server' && http.test(specifier));
+    expect(wrong.map(where)).to.deep.equal([]);
+  });
+});
