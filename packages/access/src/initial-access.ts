@@ -1,0 +1,37 @@
+import { randomBytes } from 'node:crypto';
+import type { Write } from '@transitd/storage-fsm';
+import { AccessError } from './errors.ts';
+import { encodeToken, encodeTokenKey, tokenKeyBytes } from './records.ts';
+import { isTokenShaped, newAccessor, newToken, tokenKeyPath, tokenPath } from './token.ts';
+
+export interface InitialAccess {
+  /** Shown once; only its keyed hash is stored. */
+  readonly rootToken: string;
+  /** Plaintext records, to be written with the first transaction. */
+  readonly writes: readonly Write[];
+}
+
+/**
+ * The first records of access: the key under which tokens are hashed, and a root token.
+ * @param now - milliseconds since the epoch
+ * @param rootToken - chosen by a developer instead of a random one
+ * @throws AccessError `invalid_token`
+ */
+export function initialAccess({
+  now,
+  rootToken = newToken(),
+}: {
+  readonly now: number;
+  readonly rootToken?: string;
+}): InitialAccess {
+  if (!isTokenShaped(rootToken))
+    throw new AccessError('invalid_token', 'a root token has 1 to 1024 characters and no control characters');
+  const key = randomBytes(tokenKeyBytes);
+  const record = { accessor: newAccessor(), policies: ['root'], displayName: 'root', createdMs: now };
+  const writes = [
+    { path: tokenKeyPath, value: encodeTokenKey(key) },
+    { path: tokenPath(key, rootToken), value: encodeToken(record) },
+  ];
+  key.fill(0);
+  return { rootToken, writes };
+}

@@ -1,0 +1,372 @@
+import { randomBytes } from 'node:crypto';
+import { type Store, StoreError, type Write } from '@transitd/storage-fsm';
+import { keyBytes } from './box.ts';
+import { readCore, readSeal, type StoredSeal } from './core-records.ts';
+import { BarrierError } from './errors.ts';
+import { closeKeyring, type Installation, newKeyring, openKeyring, wipeKeyring, withNewTerm } from './keyring.ts';
+import { LoadedKeys } from './loaded-keys.ts';
+import { oneAtATime } from './one-at-a-time.ts';
+import { isReserved, keyringPath, rotationPath, sealPath } from './paths.ts';
+import { plaintextView } from './plaintext-view.ts';
+import { Rekey } from './rekey.ts';
+import { requireSameType, unwrapByShares, unwrapByStaticKey, wrapRootKey } from './root-key-wrapping.ts';
+import * as rotation from './rotation.ts';
+import { checkSealConfig, countsFor, type InitializeRequest, type SealConfig, type SealType } from './seal-config.ts';
+import { conflictTries, SealKeeper } from './seal-keeper.ts';
+import { decodeSeal } from './seal-record.ts';
+import { newSharedKey, ShareCollection } from './shares.ts';
+import { encryptValue } from './value.ts';
+
+export interface BarrierOptions {
+  /** Where the ciphertext lies. */
+  readonly store: Store;
+  readonly seal: SealConfig;
+  /** The replicated count of values ever written (`ReplicaStatus.valuesWritten`). */
+  readonly valuesWritten: () => number;
+  /** Whole milliseconds since the epoch. */
+  readonly now: () => number;
+  /** In force until a configuration is stored. */
+  readonly rotation?: rotation.RotationConfig;
+}
+
+export interface BarrierState {
+  readonly initialized: boolean;
+  readonly sealed: boolean;
+  /** Why the barrier sealed itself, when nobody asked it to. */
+  readonly reason?: string;
+}
+
+export interface SealStatus {
+  readonly type: SealType;
+  readonly initialized: boolean;
+  readonly sealed: boolean;
+  /** Threshold and number of the shares, recovery shares for a static seal; 0 before initialisation. */
+  readonly t: number;
+  readonly n: number;
+  /** Different shares given so far. */
+  readonly progress: number;
+  /** Names the attempt to unseal once a share is in; else empty. */
+  readonly nonce: string;
+  readonly recoverySeal: boolean;
+}
+
+/** The shares of a new seal, given out once: `key` shares unseal, `recovery` shares only authorise. */
+export interface InitialShares {
+  readonly kind: 'key' | 'recovery';
+  readonly shares: readonly Buffer[];
+}
+
+/** Encryption at rest for all records of a store: sealed until the root key is given, plaintext through `store` after. */
+export class Barrier {
+  /** The records in clear; throws StoreError `sealed` while sealed. */
+  readonly store: Store;
+  /** Exchanges the shares and the root key. */
+  readonly rekey: Rekey;
+
+  readonly #options: BarrierOptions;
+  readonly #ciphertext: Store;
+  readonly #keys: LoadedKeys;
+  readonly #sealKeeper: SealKeeper;
+  readonly #unwatch: () => void;
+  readonly #listeners = new Set<(state: BarrierState) => void>();
+  readonly #exclusive = oneAtATime();
+  #told = { initialized: false, sealed: true };
+  #seal: StoredSeal | undefined;
+  #unseal: { readonly shares: ShareCollection; readonly sealRevision: number } | undefined;
+  /** Counts the calls of `seal`, so that an unseal under way when one comes ends without effect. */
+  #seals = 0;
+
+  /** A sealed barrier over what the store holds. @throws BarrierError `barrier_corrupt`, `invalid_seal_config`; StoreError */
+  static async open(options: BarrierOptions): Promise<Barrier> {
+    checkSealConfig(options.seal);
+    const barrier = new Barrier(options);
+    try {
+      await barrier.#refreshSeal();
+      return barrier;
+    } catch (error) {
+      barrier.close();
+      throw error;
+    }
+  }
+
+  private constructor(options: BarrierOptions) {
+    this.#options = options;
+    this.#ciphertext = options.store;
+    this.#keys = new LoadedKeys(options.store);
+    this.store = plaintextView(options.store, { keyring: () => this.#keys.get().keyring, reload: () => this.#reload() });
+    this.#sealKeeper = new SealKeeper({
+      ...options,
+      keys: () => this.#keys.get(),
+      reload: () => this.#reload(),
+      settle: async () => {
+        await this.#follow(() => this.#refreshSeal());
+        await this.#follow(() => this.#reload());
+      },
+    });
+    this.rekey = new Rekey(this.#sealKeeper, this.#exclusive);
+    this.#unwatch = options.store.watch('core/', (changes) => {
+      if (changes.some(({ path }) => path === sealPath)) void this.#follow(() => this.#refreshSeal());
+      if (changes.some(({ path }) => path === keyringPath)) void this.#follow(() => this.#reload());
+    });
+  }
+
+  get state(): { readonly initialized: boolean; readonly sealed: boolean } {
+    return { initialized: this.#seal !== undefined, sealed: !this.#keys.loaded };
+  }
+
+  get sealStatus(): SealStatus {
+    const type = this.#seal?.record.type ?? this.#options.seal.type;
+    return {
+      ...this.state,
+      type,
+      t: this.#seal?.record.threshold ?? 0,
+      n: this.#seal?.record.shares ?? 0,
+      progress: this.#unseal?.shares.progress ?? 0,
+      nonce: this.#unseal?.shares.nonce ?? '',
+      recoverySeal: type === 'static',
+    };
+  }
+
+  /** Calls `listener` after each change of the state, keys already wiped or in place. Returns the function that ends it. */
+  onStateChange(listener: (state: BarrierState) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /**
+   * Makes the keys and writes them together with `initialWrites` (plaintext) in one transaction. A shamir seal stays sealed
+   * after it; a static one is unsealed.
+   * @throws BarrierError `already_initialized`, `invalid_seal_config`; StoreError
+   */
+  initialize(request: InitializeRequest, initialWrites: readonly Write[]): Promise<InitialShares> {
+    return this.#exclusive(async () => {
+      if ((await readSeal(this.#ciphertext)) !== undefined) throw alreadyInitialized();
+      const { seal } = this.#options;
+      const counts = countsFor(seal.type, request);
+      if (initialWrites.some(({ path }) => isReserved(path)))
+        throw new BarrierError('reserved_path', 'a first record has a path that belongs to the barrier');
+
+      const seals = this.#seals;
+      const shared = await newSharedKey(counts);
+      const rootKey = randomBytes(keyBytes);
+      const keyring = newKeyring(this.#installation());
+      const sealValue = wrapRootKey(seal, counts, shared, rootKey);
+      shared.key.fill(0);
+      let installed = false;
+      try {
+        const { outcome, index } = await this.#ciphertext.commit({
+          conditions: [sealPath, keyringPath].map((path) => ({ path, revision: 0 })),
+          writes: [
+            { path: sealPath, value: sealValue },
+            { path: keyringPath, value: closeKeyring(rootKey, keyring) },
+            ...initialWrites.map(({ path, value }) => ({ path, value: value && encryptValue(keyring.newest, path, value) })),
+          ],
+        });
+        if (outcome === 'conflict') throw alreadyInitialized();
+        // From here on nothing may fail: the caller must get the only copy of the shares.
+        this.#seal = { record: decodeSeal(sealValue), revision: index };
+        installed = seal.type === 'static' && seals === this.#seals;
+        if (installed) this.#keys.install({ rootKey, keyring, keyringRevision: index });
+      } finally {
+        if (!installed) {
+          rootKey.fill(0);
+          wipeKeyring(keyring);
+        }
+      }
+      this.#announce();
+      return { kind: seal.type === 'shamir' ? 'key' : 'recovery', shares: shared.shares };
+    });
+  }
+
+  /**
+   * Takes one share; with the last one needed the barrier is unsealed. A wrong share changes nothing, nor does any share on
+   * an unsealed barrier.
+   * @throws BarrierError `not_initialized`, `invalid_share`, `seal_mismatch`, `barrier_corrupt`; StoreError
+   */
+  unseal(share: Uint8Array): Promise<SealStatus> {
+    return this.#exclusive(async () => {
+      if (this.#keys.loaded) return this.sealStatus;
+      const seals = this.#seals;
+      const { seal, keyring } = await readCore(this.#ciphertext);
+      if (seal.record.type === 'static')
+        throw new BarrierError('seal_mismatch', 'shares do not unseal a seal of type static: they are recovery shares');
+      requireSameType(this.#options.seal, seal.record);
+      if (seals !== this.#seals) throw sealedMeanwhile();
+      const shares = this.#sharesFor(seal);
+      shares.add(share);
+      this.#unseal = { shares, sealRevision: seal.revision };
+      if (!shares.complete) return this.sealStatus;
+      const rootKey = await unwrapByShares(seal.record, shares).finally(() => this.#forgetShares());
+      await this.#unlock(rootKey, keyring, seals);
+      return this.sealStatus;
+    });
+  }
+
+  /** Forgets the shares given so far. @throws BarrierError `unsealed` */
+  resetUnseal(): SealStatus {
+    if (this.#keys.loaded) throw new BarrierError('unsealed', 'transitd is unsealed');
+    this.#forgetShares();
+    return this.sealStatus;
+  }
+
+  /**
+   * Unseals by the configured static key. A root key that is still wrapped by the previous one is rewrapped when this node can
+   * write, else by a later `upkeep`.
+   * @throws BarrierError `not_initialized`, `seal_mismatch`, `barrier_corrupt`; StoreError
+   */
+  autoUnseal(): Promise<void> {
+    return this.#exclusive(async () => {
+      if (this.#keys.loaded) return;
+      const seals = this.#seals;
+      const { seal, keyring } = await readCore(this.#ciphertext);
+      requireSameType(this.#options.seal, seal.record);
+      await this.#unlock(unwrapByStaticKey(this.#options.seal, seal.record), keyring, seals);
+      try {
+        await this.#sealKeeper.rewrap();
+      } catch (error) {
+        if (!(error instanceof StoreError)) throw error; // a follower, or no quorum yet: the barrier is open all the same
+      }
+    });
+  }
+
+  /** Wipes every key of the barrier at once; a static key stays with the configuration it came from. */
+  seal(reason?: string): void {
+    this.#seals += 1;
+    this.#forgetShares();
+    this.rekey.drop();
+    this.#keys.wipe();
+    this.#announce(reason);
+  }
+
+  /** Seals, and lets go of the store. */
+  close(): void {
+    this.#unwatch();
+    this.seal();
+    this.#listeners.clear();
+  }
+
+  /** Adds a key to the keyring, under which all values are written from now on. @throws BarrierError `conflict`; StoreError */
+  rotate(): Promise<void> {
+    return this.#exclusive(async () => {
+      for (let tries = 0; tries < conflictTries; tries += 1) {
+        await this.#reload();
+        const { rootKey, keyring, keyringRevision } = this.#keys.get();
+        const next = withNewTerm(keyring, this.#installation());
+        const value = closeKeyring(rootKey, next);
+        wipeKeyring(next);
+        const conditions = [{ path: keyringPath, revision: keyringRevision }];
+        const { outcome } = await this.#ciphertext.commit({ conditions, writes: [{ path: keyringPath, value }] });
+        if (outcome === 'committed') {
+          await this.#reload();
+          return;
+        }
+      }
+      throw new BarrierError('conflict', 'the keyring changes too often; try again');
+    });
+  }
+
+  /** @throws StoreError `sealed` */
+  keyStatus(): rotation.KeyStatus {
+    const { term, installedMs, valuesAtInstall } = this.#keys.get().keyring.newest;
+    const encryptions = Math.max(0, this.#options.valuesWritten() - valuesAtInstall);
+    return { term, installTime: new Date(installedMs), encryptions };
+  }
+
+  /** @throws StoreError */
+  async rotationConfig(): Promise<rotation.RotationConfig> {
+    const record = await this.store.get(rotationPath);
+    return record === undefined ? (this.#options.rotation ?? rotation.defaultRotation) : rotation.decodeRotation(record.value);
+  }
+
+  /** @throws BarrierError `invalid_rotation_config`; StoreError */
+  async setRotationConfig(config: rotation.RotationConfig): Promise<void> {
+    const value = rotation.encodeRotation(rotation.checkRotation(config));
+    await this.store.commit({ conditions: [], writes: [{ path: rotationPath, value }] });
+  }
+
+  /** Whether the newest key is due to be replaced. @throws StoreError */
+  async needsRotation(): Promise<boolean> {
+    const config = await this.rotationConfig();
+    return rotation.rotationDue(config, this.keyStatus(), this.#options.now());
+  }
+
+  /** What the leader does from time to time; nothing while sealed. @throws BarrierError `conflict`; StoreError */
+  async upkeep(): Promise<{ readonly rewrapped: boolean; readonly rotated: boolean }> {
+    if (!this.#keys.loaded) return { rewrapped: false, rotated: false };
+    const rewrapped = await this.#exclusive(() => this.#sealKeeper.rewrap());
+    const rotated = await this.needsRotation();
+    if (rotated) await this.rotate();
+    return { rewrapped, rotated };
+  }
+
+  #installation(): Installation {
+    return { installedMs: this.#options.now(), valuesAtInstall: this.#options.valuesWritten() };
+  }
+
+  /** The collection in progress, or a new one when there is none or the seal has changed since. */
+  #sharesFor({ record, revision }: StoredSeal): ShareCollection {
+    if (this.#unseal?.sealRevision === revision) return this.#unseal.shares;
+    this.#forgetShares();
+    return new ShareCollection(record.threshold, record.shareHashes);
+  }
+
+  #forgetShares(): void {
+    this.#unseal?.shares.wipe();
+    this.#unseal = undefined;
+  }
+
+  /** Takes the root key over, or wipes it. `seals` is the count from before the keyring was read. */
+  async #unlock(
+    rootKey: Buffer,
+    stored: { readonly value: Uint8Array; readonly revision: number },
+    seals: number,
+  ): Promise<void> {
+    const keyring = seals === this.#seals ? openKeyring(rootKey, stored.value) : undefined;
+    if (keyring === undefined) {
+      rootKey.fill(0);
+      if (seals !== this.#seals) throw sealedMeanwhile();
+      throw new BarrierError('barrier_corrupt', `the root key does not open the record ${keyringPath}`);
+    }
+    this.#keys.install({ rootKey, keyring, keyringRevision: stored.revision });
+    this.#announce();
+    await this.#reload(); // a change since the record was read came while there was nothing to reload
+  }
+
+  /** A keyring that this node's keys do not open seals it: the keys it has are not the cluster's any more. */
+  async #reload(): Promise<void> {
+    if (!(await this.#keys.reload())) this.seal('the keyring in the store does not open with the keys of this node');
+  }
+
+  async #refreshSeal(): Promise<void> {
+    for (;;) {
+      const before = this.#seal;
+      const seal = await readSeal(this.#ciphertext);
+      if (this.#seal !== before) continue;
+      if (seal?.revision !== before?.revision) this.#seal = seal;
+      this.#announce();
+      return;
+    }
+  }
+
+  /** Does what a change in the store calls for. A failing store is no reason to seal: the next read of a new term loads it. */
+  async #follow(task: () => Promise<void>): Promise<void> {
+    try {
+      await task();
+    } catch (error) {
+      if (error instanceof BarrierError) this.seal(error.message);
+      else if (!(error instanceof StoreError)) throw error;
+    }
+  }
+
+  #announce(reason?: string): void {
+    const { initialized, sealed } = this.state;
+    if (initialized === this.#told.initialized && sealed === this.#told.sealed) return;
+    this.#told = { initialized, sealed };
+    for (const listener of [...this.#listeners])
+      listener(reason === undefined ? { initialized, sealed } : { initialized, sealed, reason });
+  }
+}
+
+const alreadyInitialized = (): BarrierError => new BarrierError('already_initialized', 'transitd is already initialized');
+
+const sealedMeanwhile = (): StoreError => new StoreError('sealed', 'transitd was sealed while it was being unsealed');

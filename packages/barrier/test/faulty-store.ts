@@ -1,0 +1,20 @@
+import type { Store } from '@transitd/storage-fsm';
+
+/** A store that fails or waits where a test wants it to: each hook runs before the call goes through. */
+export function faultyStore(
+  store: Store,
+): Store & { beforeGet?: (path: string) => Promise<void>; beforeCommit?: () => Promise<void> } {
+  const faulty: ReturnType<typeof faultyStore> = {
+    async get(path) {
+      await faulty.beforeGet?.(path);
+      return store.get(path);
+    },
+    range: (query) => store.range(query),
+    async commit(transaction) {
+      await faulty.beforeCommit?.();
+      return store.commit(transaction);
+    },
+    watch: (prefix, listener) => store.watch(prefix, listener),
+  };
+  return faulty;
+}
