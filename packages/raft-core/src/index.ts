@@ -1,2 +1,13 @@
+export { bootstrapBase, flawOf, soleVoter } from './confchange/conf-state.ts';
+export type { RaftLimits } from './core/raft.ts';
+export { Driver, type DriverOptions, type DriverPorts } from './driver/driver.ts';
+export { type DriverLimits, driverLimits } from './driver/limits.ts';
+export type { DriverStatus, ProposalOutcome, ReadOutcome, RefusalReason } from './driver/outcome.ts';
+export type { ProposalDone } from './driver/proposals.ts';
+export type { ReadDone } from './driver/reads.ts';
+export { InvariantViolation, invariant } from './invariant.ts';
+export { LogDamage } from './log/log-damage.ts';
 export * from './ports.ts';
 export * from './types.ts';
+export { CodecError } from './wire/codec-error.ts';
+export { decodeConfState, encodeConfState } from './wire/conf-state.ts';

@@ -38,7 +38,10 @@ export interface LogStore {
   /** Stores a newer commit hint with some later write; costs no sync of its own. */
   noteCommit(index: LogIndex): void;
   /** Entries `lo..hi` (inclusive), cut after `maxBytes` but never to none. An index that is not there is an error. */
-  read(range: { lo: LogIndex; hi: LogIndex; maxBytes: number }, done: (error: Error | undefined, entries: readonly Entry[]) => void): void;
+  read(
+    range: { lo: LogIndex; hi: LogIndex; maxBytes: number },
+    done: (error: Error | undefined, entries: readonly Entry[]) => void,
+  ): void;
   /** Forgets entries up to and including `base.index`, all applied and flushed by then. */
   compact(base: SnapshotMeta, done: Done): void;
   close(done: Done): void;

@@ -86,5 +86,10 @@ export type Message = Envelope &
     | { readonly type: 'TimeoutNow'; readonly lastIndex: LogIndex; readonly lastTerm: Term }
     | { readonly type: 'Removed'; readonly atIndex: LogIndex }
     | { readonly type: 'ReadIndex'; readonly requests: readonly ReadRequest[] }
-    | { readonly type: 'ReadIndexResp'; readonly requests: readonly ReadRequest[]; readonly index: LogIndex; readonly ok: boolean }
+    | {
+        readonly type: 'ReadIndexResp';
+        readonly requests: readonly ReadRequest[];
+        readonly index: LogIndex;
+        readonly ok: boolean;
+      }
   );

@@ -1,0 +1,58 @@
+import { invariant } from '../invariant.ts';
+import type { LogView } from '../log/log-view.ts';
+import type { Entry, LogIndex } from '../types.ts';
+
+/**
+ * Hands committed entries out to be applied, each once and in order. After a restart they lie on disk only and are read back
+ * in pieces, one request at a time, so that a long log does not have to fit in memory.
+ */
+export class CommittedEntries {
+  readonly #log: LogView;
+  readonly #bytesMax: number;
+  /** Last entry handed out. */
+  #handedOut: LogIndex;
+  #asked: { readonly lo: LogIndex; readonly hi: LogIndex } | undefined;
+  #readBack: readonly Entry[] = [];
+
+  constructor(log: LogView, { applied, bytesMax }: { readonly applied: LogIndex; readonly bytesMax: number }) {
+    this.#log = log;
+    this.#bytesMax = bytesMax;
+    this.#handedOut = applied;
+  }
+
+  get handedOut(): LogIndex {
+    return this.#handedOut;
+  }
+
+  /** Whether `take` would give anything. Committed entries that this node does not have on disk yet have to wait. */
+  hasMore(commitIndex: LogIndex): boolean {
+    if (this.#readBack.length > 0) return true;
+    return this.#asked === undefined && this.#handedOut < Math.min(commitIndex, this.#log.stableIndex);
+  }
+
+  take(commitIndex: LogIndex): { readonly committed: readonly Entry[]; readonly readLog?: { lo: LogIndex; hi: LogIndex } } {
+    if (!this.hasMore(commitIndex)) return { committed: [] };
+    const lo = this.#handedOut + 1;
+    const hi = Math.min(commitIndex, this.#log.stableIndex);
+    if (this.#readBack.length === 0 && lo < this.#log.memoryFirst) {
+      this.#asked = { lo, hi: Math.min(hi, this.#log.memoryFirst - 1) };
+      return { committed: [], readLog: this.#asked };
+    }
+    const committed = this.#readBack.length > 0 ? this.#readBack : this.#log.inMemory({ lo, hi, maxBytes: this.#bytesMax });
+    this.#readBack = [];
+    this.#handedOut += committed.length;
+    return { committed };
+  }
+
+  logRead(entries: readonly Entry[]): void {
+    const asked = this.#asked;
+    invariant(asked !== undefined && entries.length > 0, 'a log read answers a request, with entries', { ...asked });
+    for (const [position, { index, term }] of entries.entries()) {
+      const expected = { index: asked.lo + position, term: this.#log.termAt(asked.lo + position) };
+      const asExpected = index === expected.index && index <= asked.hi && term === expected.term;
+      invariant(asExpected, 'the log gives back the entries that it was asked for', { index, term, expected, ...asked });
+    }
+    this.#asked = undefined;
+    this.#readBack = entries;
+  }
+}

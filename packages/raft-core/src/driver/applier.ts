@@ -1,0 +1,94 @@
+import { invariant } from '../invariant.ts';
+import type { Clock, StateMachine } from '../ports.ts';
+import type { Entry, LogIndex } from '../types.ts';
+
+/** What one applied entry weighs in memory beside its payload, roughly. */
+const ENTRY_OVERHEAD_BYTES = 128;
+
+/**
+ * Takes committed entries into the state machine, a few milliseconds at a time, and makes them durable behind that. Nobody
+ * waits for a flush, save the applying itself once too much is held in memory.
+ */
+export class Applier<Result> {
+  readonly #stateMachine: StateMachine<Result>;
+  readonly #unflushedBytesMax: number;
+  #queue: readonly Entry[] = [];
+  /** Position of the next entry to apply in `#queue`. */
+  #next = 0;
+  #applied: LogIndex;
+  #flushed: LogIndex;
+  #unflushedBytes = 0;
+  #flushing = false;
+
+  constructor(stateMachine: StateMachine<Result>, unflushedBytesMax: number) {
+    this.#stateMachine = stateMachine;
+    this.#unflushedBytesMax = unflushedBytesMax;
+    this.#applied = stateMachine.flushedAtOpen;
+    this.#flushed = stateMachine.flushedAtOpen;
+  }
+
+  get appliedIndex(): LogIndex {
+    return this.#applied;
+  }
+  get flushedIndex(): LogIndex {
+    return this.#flushed;
+  }
+  get isFlushing(): boolean {
+    return this.#flushing;
+  }
+  /** Every committed entry that was handed over is applied. */
+  get isIdle(): boolean {
+    return this.#next === this.#queue.length;
+  }
+  get canApply(): boolean {
+    return !this.isIdle && this.#unflushedBytes < this.#unflushedBytesMax;
+  }
+
+  add(entries: readonly Entry[]): void {
+    if (entries.length === 0) return;
+    this.#queue = this.isIdle ? entries : [...this.#queue.slice(this.#next), ...entries];
+    this.#next = 0;
+  }
+
+  /** Applies for about `chunkMs`, one entry at least; `applied` hears of each before the next one is taken. */
+  applyChunk(clock: Clock, chunkMs: number, applied: (entry: Entry, result: Result) => void): void {
+    const endMs = clock.now() + chunkMs;
+    while (this.canApply) {
+      const entry = this.#queue[this.#next];
+      invariant(entry?.index === this.#applied + 1, 'entries are applied in order, each once', {
+        applied: this.#applied,
+        next: entry?.index,
+      });
+      const result = this.#stateMachine.apply(entry);
+      this.#next += 1;
+      this.#applied = entry.index;
+      this.#unflushedBytes += entry.data.length + ENTRY_OVERHEAD_BYTES;
+      applied(entry, result);
+      if (clock.now() >= endMs) break;
+    }
+    if (this.isIdle) {
+      this.#queue = [];
+      this.#next = 0;
+    }
+  }
+
+  /** Starts a flush if there is anything to flush and none is under way. The caller calls `note` unless there was an error. */
+  flush(finished: (error: Error | undefined, note: () => void) => void): void {
+    if (this.#flushing || this.#flushed === this.#applied) return;
+    this.#flushing = true;
+    const started = { index: this.#applied, bytes: this.#unflushedBytes };
+    this.#stateMachine.flush((error, flushed) => finished(error, () => this.#noteFlush(started, flushed)));
+  }
+
+  #noteFlush(started: { readonly index: LogIndex; readonly bytes: number }, flushed: LogIndex): void {
+    const applied = this.#applied;
+    invariant(flushed >= started.index && flushed <= applied, 'a flush covers all that was applied before it began', {
+      flushed,
+      from: started.index,
+      applied,
+    });
+    this.#flushing = false;
+    this.#flushed = flushed;
+    this.#unflushedBytes = flushed === applied ? 0 : this.#unflushedBytes - started.bytes;
+  }
+}

@@ -1,0 +1,56 @@
+import type { CoreRefusal, ReadResult } from '../core/raft-core.ts';
+import { invariant } from '../invariant.ts';
+import type { LogIndex } from '../types.ts';
+import type { ReadOutcome, RefusalReason } from './outcome.ts';
+
+/** Called once. */
+export type ReadDone = (outcome: ReadOutcome) => void;
+
+/** Reads on their way: asked for, confirmed by the core, and then waiting until the entries before them are applied. */
+export class Reads {
+  #asked: ReadDone[] = [];
+  /** One request to the core stands for all reads of one turn. */
+  readonly #confirming = new Map<number, readonly ReadDone[]>();
+  /** Ascending by index. */
+  #confirmed: { readonly index: LogIndex; readonly dones: readonly ReadDone[] }[] = [];
+  #ctx = 0;
+
+  ask(done: ReadDone): void {
+    this.#asked.push(done);
+  }
+
+  submit(readIndex: (ctx: number) => CoreRefusal | undefined): void {
+    if (this.#asked.length === 0) return;
+    const dones = this.#asked;
+    this.#asked = [];
+    this.#ctx += 1;
+    const reason = readIndex(this.#ctx);
+    if (reason === undefined) this.#confirming.set(this.#ctx, dones);
+    else for (const done of dones) done({ kind: 'refused', reason });
+  }
+
+  confirmed(results: readonly ReadResult[]): void {
+    for (const { ctx, index } of results) {
+      const dones = this.#confirming.get(ctx);
+      invariant(dones !== undefined, 'the core confirms reads that were asked for, once', { ctx, index });
+      this.#confirming.delete(ctx);
+      this.#confirmed.push({ index, dones });
+    }
+  }
+
+  applied(appliedIndex: LogIndex): void {
+    for (let next = this.#confirmed[0]; next !== undefined && next.index <= appliedIndex; next = this.#confirmed[0]) {
+      this.#confirmed.shift();
+      for (const done of next.dones) done({ kind: 'readable', index: next.index });
+    }
+  }
+
+  refuseAll(reason: RefusalReason): void {
+    const dones = [...this.#asked, ...[...this.#confirming.values()].flat(), ...this.#confirmed.flatMap((read) => read.dones)];
+    this.#asked = [];
+    // The core may still confirm these, and nobody waits for it any more.
+    for (const ctx of this.#confirming.keys()) this.#confirming.set(ctx, []);
+    this.#confirmed = [];
+    for (const done of dones) done({ kind: 'refused', reason });
+  }
+}

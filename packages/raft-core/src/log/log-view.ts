@@ -1,0 +1,146 @@
+import { invariant } from '../invariant.ts';
+import type { Entry, EntryType, LogIndex, Term } from '../types.ts';
+import { type TermRun, TermRuns } from './term-runs.ts';
+
+interface Position {
+  readonly index: LogIndex;
+  readonly term: Term;
+}
+
+/**
+ * The whole log as the core sees it: the stored part by its terms alone, the newest part by its entries. Entries stay in
+ * memory until they are stable (on disk, acknowledged) and applied; older ones have to be read back.
+ *
+ *     base | ... on disk only ... | memory: stable | written, not acknowledged | unwritten | lastIndex
+ */
+export class LogView {
+  readonly #terms: TermRuns;
+  #base: Position;
+  /** The newest entries, contiguous, the first of them at `#memoryFirst`. */
+  readonly #memory: Entry[] = [];
+  #memoryFirst: LogIndex;
+  #stable: LogIndex;
+  /** Last entry handed out to be written. */
+  #handed: LogIndex;
+  /** Writes not yet acknowledged, oldest first: the last entry each of them makes stable. */
+  readonly #writes: { readonly seq: number; readonly last: LogIndex }[] = [];
+
+  constructor(stored: { readonly base: Position; readonly lastIndex: LogIndex; readonly terms: readonly TermRun[] }) {
+    this.#base = { index: stored.base.index, term: stored.base.term };
+    this.#terms = new TermRuns(this.#base, stored.terms, stored.lastIndex);
+    this.#memoryFirst = stored.lastIndex + 1;
+    this.#stable = stored.lastIndex;
+    this.#handed = stored.lastIndex;
+  }
+
+  get baseIndex(): LogIndex {
+    return this.#base.index;
+  }
+  get lastIndex(): LogIndex {
+    return this.#memoryFirst + this.#memory.length - 1;
+  }
+  get lastTerm(): Term {
+    return this.#terms.lastTerm;
+  }
+  get stableIndex(): LogIndex {
+    return this.#stable;
+  }
+  /** First entry that need not be read back. */
+  get memoryFirst(): LogIndex {
+    return this.#memoryFirst;
+  }
+  get hasUnwritten(): boolean {
+    return this.#handed < this.lastIndex;
+  }
+
+  termAt(index: LogIndex): Term {
+    invariant(index <= this.lastIndex, 'a term is asked for at or before the last entry', { index, lastIndex: this.lastIndex });
+    return this.#terms.termAt(index);
+  }
+
+  append({ term, type, data }: { readonly term: Term; readonly type: EntryType; readonly data: Uint8Array }): Entry {
+    const entry: Entry = { term, index: this.lastIndex + 1, type, data };
+    invariant(Number.isSafeInteger(entry.index), 'an index is a safe integer', { index: entry.index });
+    this.#terms.append(entry);
+    this.#memory.push(entry);
+    return entry;
+  }
+
+  /** What is not yet handed out to be written; the write is known by `seq` from now on. */
+  takeUnwritten(seq: number): readonly Entry[] {
+    if (!this.hasUnwritten) return [];
+    const entries = this.#memory.slice(this.#handed + 1 - this.#memoryFirst);
+    this.#handed = this.lastIndex;
+    this.#writes.push({ seq, last: this.#handed });
+    return entries;
+  }
+
+  /** The write `seq` and all before it are durable. */
+  persisted(seq: number): void {
+    for (let write = this.#writes[0]; write !== undefined && write.seq <= seq; write = this.#writes[0]) {
+      this.#stable = write.last;
+      this.#writes.shift();
+    }
+  }
+
+  /** Entries `lo..hi` that are in memory, cut after `maxBytes` of payload but never to none. */
+  inMemory({ lo, hi, maxBytes }: { readonly lo: LogIndex; readonly hi: LogIndex; readonly maxBytes: number }): readonly Entry[] {
+    invariant(lo >= this.#memoryFirst && hi <= this.lastIndex, 'the entries asked for are in memory', { lo, hi });
+    const from = lo - this.#memoryFirst;
+    let bytes = 0;
+    let end = from;
+    for (; end <= hi - this.#memoryFirst; end++) {
+      bytes += this.#memory[end]?.data.length ?? 0;
+      if (bytes > maxBytes && end > from) break;
+    }
+    return this.#memory.slice(from, end);
+  }
+
+  /** Payload bytes of those of the entries `lo..hi` that are in memory. */
+  bytesInMemory({ lo, hi }: { readonly lo: LogIndex; readonly hi: LogIndex }): number {
+    let bytes = 0;
+    for (let index = Math.max(lo, this.#memoryFirst); index <= hi; index++) {
+      bytes += this.#memory[index - this.#memoryFirst]?.data.length ?? 0;
+    }
+    return bytes;
+  }
+
+  /** Lets go of entries that are stable and applied. */
+  release(applied: LogIndex): void {
+    const count = Math.min(this.#stable, applied) + 1 - this.#memoryFirst;
+    if (count <= 0) return;
+    this.#memory.splice(0, count);
+    this.#memoryFirst += count;
+  }
+
+  /** The disk keeps nothing up to and including `base.index` any more. */
+  compacted(base: Position): void {
+    invariant(base.index >= this.#base.index && base.index < this.#memoryFirst, 'compaction ends below the entries in memory', {
+      from: this.#base.index,
+      to: base.index,
+      memoryFirst: this.#memoryFirst,
+    });
+    this.#base = { index: base.index, term: base.term };
+    this.#terms.compact(this.#base);
+  }
+
+  /** Reads every entry in memory; for tests and soak runs. */
+  checkInvariants(): void {
+    const { lastIndex } = this;
+    invariant(
+      this.#base.index < this.#memoryFirst && this.#stable <= this.#handed && this.#handed <= lastIndex,
+      'base < first in memory, and stable <= handed out <= last',
+      { base: this.#base.index, memoryFirst: this.#memoryFirst, stable: this.#stable, handed: this.#handed, lastIndex },
+    );
+    invariant(this.#stable >= this.#memoryFirst - 1, 'only stable entries leave memory', { stable: this.#stable });
+    for (const [position, entry] of this.#memory.entries()) {
+      const { index, term } = entry;
+      invariant(index === this.#memoryFirst + position, 'indexes are contiguous', { index, position });
+      invariant(term === this.termAt(index), 'an entry has the term that the log gives for it', { index, term });
+    }
+    for (const [position, write] of this.#writes.entries()) {
+      const before = this.#writes[position - 1] ?? { seq: 0, last: this.#stable };
+      invariant(write.seq > before.seq && write.last > before.last, 'writes in flight ascend', { ...write });
+    }
+  }
+}

@@ -1,0 +1,39 @@
+import type { Random } from '../ports.ts';
+
+/**
+ * Random numbers that a seed repeats: xoshiro128** (Blackman, Vigna: Scrambled linear pseudorandom number generators, 2018),
+ * its state filled from the seed by the mixing steps of MurmurHash3. Not for anything secret.
+ */
+export class SimRandom implements Random {
+  readonly #state: Uint32Array;
+
+  constructor(seed: number) {
+    let counter = seed >>> 0;
+    this.#state = Uint32Array.from({ length: 4 }, () => {
+      counter = (counter + 0x9e3779b9) >>> 0;
+      return mix(counter);
+    });
+  }
+
+  uint32(): number {
+    const [a = 0, b = 0, c = 0, d = 0] = this.#state;
+    const result = Math.imul(rotate(Math.imul(b, 5), 7), 9) >>> 0;
+    const c2 = c ^ a;
+    const d2 = d ^ b;
+    this.#state.set([a ^ d2, b ^ c2, c2 ^ (b << 9), rotate(d2, 11)]);
+    return result;
+  }
+
+  /** Uniform enough in [0, bound) for choosing among few. */
+  below(bound: number): number {
+    return this.uint32() % bound;
+  }
+}
+
+const rotate = (x: number, bits: number): number => (x << bits) | (x >>> (32 - bits));
+
+function mix(x: number): number {
+  const once = Math.imul(x ^ (x >>> 16), 0x85ebca6b);
+  const twice = Math.imul(once ^ (once >>> 13), 0xc2b2ae35);
+  return (twice ^ (twice >>> 16)) >>> 0;
+}

@@ -1,0 +1,27 @@
+import { expect } from 'chai';
+import { ConfHistory } from '../../src/confchange/conf-history.ts';
+import { soleVoter } from '../../src/confchange/conf-state.ts';
+import { InvariantViolation } from '../../src/invariant.ts';
+
+const at = (index: number, ...voters: number[]) => ({ index, conf: { ...soleVoter(1), voters } });
+
+describe('ConfHistory', () => {
+  it('gives the configuration as of an index, which is not the newest one', () => {
+    const history = new ConfHistory(at(0, 1), [at(4, 1, 2), at(9, 1)]);
+    expect([0, 3, 4, 8, 9, 100].map((index) => history.asOf(index).index)).to.deep.equal([0, 0, 4, 4, 9, 9]);
+  });
+
+  it('keeps the newest configuration at or below a compaction, and forgets who was named only before', () => {
+    const history = new ConfHistory(at(0, 1, 3), [at(4, 1, 2), at(9, 1)]);
+    expect(history.everyone()).to.deep.equal([1, 2, 3]);
+    history.compact(6);
+    expect(history.asOf(6).index).to.equal(4);
+    expect(history.everyone()).to.deep.equal([1, 2]);
+    expect(() => history.asOf(3)).to.throw(InvariantViolation);
+  });
+
+  it('refuses ill-formed configurations and entries out of order', () => {
+    expect(() => new ConfHistory(at(0, 2, 1), [])).to.throw(/well-formed/);
+    expect(() => new ConfHistory(at(0, 1), [at(4, 1), at(4, 1)])).to.throw(/ascend/);
+  });
+});

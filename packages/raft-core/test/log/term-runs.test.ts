@@ -1,0 +1,33 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { TermRuns } from '../../src/log/term-runs.ts';
+
+describe('TermRuns', () => {
+  it('gives every entry its term, also after compaction, as a list of all terms would', () => {
+    const steps = fc.array(fc.nat({ max: 2 }), { minLength: 1, maxLength: 40 });
+    fc.assert(
+      fc.property(steps, fc.nat(), fc.nat(), (raises, cut, stored) => {
+        const terms = raises.map((_, i) => raises.slice(0, i + 1).reduce((sum, raise) => sum + raise));
+        // terms[i] is the term of entry i; entry 0 is the base.
+        const storedLast = stored % terms.length;
+        const runs = terms
+          .map((term, firstIndex) => ({ term, firstIndex }))
+          .filter(({ term, firstIndex }) => firstIndex === 1 || (firstIndex > 1 && term !== terms[firstIndex - 1]))
+          .filter(({ firstIndex }) => firstIndex <= storedLast);
+        const subject = new TermRuns({ index: 0, term: terms[0] ?? 0 }, runs, storedLast);
+        for (let index = storedLast + 1; index < terms.length; index++) subject.append({ index, term: terms[index] ?? 0 });
+        for (const [index, term] of terms.entries()) expect(subject.termAt(index)).to.equal(term);
+
+        const base = cut % terms.length;
+        subject.compact({ index: base, term: terms[base] ?? 0 });
+        for (const [index, term] of terms.entries()) if (index >= base) expect(subject.termAt(index)).to.equal(term);
+        expect(subject.lastTerm).to.equal(terms.at(-1));
+      }),
+    );
+  });
+
+  it('refuses an entry of a term below the last one', () => {
+    const runs = new TermRuns({ index: 0, term: 3 }, [], 0);
+    expect(() => runs.append({ index: 1, term: 2 })).to.throw(/never fall/);
+  });
+});
