@@ -35,14 +35,7 @@ export interface Change {
  * Why a store refuses. `outcome_unknown`: the write may still take effect, so it is never proposed again.
  * Everything else certainly changed nothing.
  */
-export type StoreErrorCode =
-  | 'not_leader'
-  | 'busy'
-  | 'disk_low'
-  | 'too_large'
-  | 'outcome_unknown'
-  | 'sealed'
-  | 'stopped';
+export type StoreErrorCode = 'not_leader' | 'busy' | 'disk_low' | 'too_large' | 'outcome_unknown' | 'sealed' | 'stopped';
 
 export class StoreError extends Error {
   override readonly name = 'StoreError';

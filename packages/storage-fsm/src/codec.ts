@@ -1,0 +1,147 @@
+import { CodecError } from '@transitd/raft-core';
+import { pathFault } from './path.ts';
+import { StoreError } from './store.ts';
+import type { Condition, Transaction, Write } from './transaction.ts';
+
+/** Longest encoded transaction, in bytes: the cap of one log entry. */
+export const transactionBytesMax = 8 * 1024 * 1024;
+
+const formatVersion = 1;
+const revisionBytes = 6; // 48 bits, as the log stores an index
+const revisionMax = 2 ** 48 - 1;
+const deletes = 0;
+const puts = 1;
+
+/**
+ * A transaction as the payload of one log entry, integers big-endian: `version u8 | conditions u32 | { path, revision u48 } |
+ * writes u32 | { path, kind u8, kind 1: length u32, value }`, where a path is `length u16 | UTF-8`.
+ * @throws StoreError `too_large` above {@link transactionBytesMax}
+ * @throws TypeError when a path or a revision breaks its rules or a path is written twice: a mistake of the calling code
+ */
+export function encodeTransaction({ conditions, writes }: Transaction): Buffer {
+  checkTransaction({ conditions, writes });
+  const bytes = encodedBytes({ conditions, writes });
+  if (bytes > transactionBytesMax) {
+    throw new StoreError('too_large', `the transaction takes ${bytes} bytes, ${transactionBytesMax} are allowed`);
+  }
+  const out = Buffer.allocUnsafe(bytes);
+  let at = out.writeUInt8(formatVersion);
+  at = out.writeUInt32BE(conditions.length, at);
+  for (const { path, revision } of conditions) {
+    at = writePath(out, path, at);
+    at = out.writeUIntBE(revision, at, revisionBytes);
+  }
+  at = out.writeUInt32BE(writes.length, at);
+  for (const { path, value } of writes) {
+    at = writePath(out, path, at);
+    at = out.writeUInt8(value === null ? deletes : puts, at);
+    if (value === null) continue;
+    at = out.writeUInt32BE(value.length, at);
+    out.set(value, at);
+    at += value.length;
+  }
+  return out;
+}
+
+/**
+ * Reads what {@link encodeTransaction} wrote; values are views of `data`.
+ * @throws CodecError and nothing else, whatever the bytes
+ */
+export function decodeTransaction(data: Uint8Array): Transaction {
+  if (data.length > transactionBytesMax) throw new CodecError('the transaction is longer than an entry may be');
+  const reader = new Reader(data);
+  const version = reader.uint(1);
+  if (version !== formatVersion) throw new CodecError(`transaction format ${version} is not known`);
+
+  const conditions: Condition[] = [];
+  for (let left = reader.uint(4); left > 0; left--) {
+    conditions.push({ path: reader.path(), revision: reader.uint(revisionBytes) });
+  }
+  const writes: Write[] = [];
+  for (let left = reader.uint(4); left > 0; left--) {
+    const path = reader.path();
+    const kind = reader.uint(1);
+    if (kind !== deletes && kind !== puts) throw new CodecError(`write kind ${kind} is not known`);
+    writes.push({ path, value: kind === deletes ? null : reader.bytes(reader.uint(4)) });
+  }
+  reader.end();
+  if (writesTwice(writes)) throw new CodecError('a path is written twice');
+  return { conditions, writes };
+}
+
+function checkTransaction({ conditions, writes }: Transaction): void {
+  for (const { path } of [...conditions, ...writes]) {
+    const fault = pathFault(path);
+    if (fault !== undefined) throw new TypeError(`a record's path ${fault}`);
+  }
+  for (const { revision } of conditions) {
+    if (!Number.isInteger(revision) || revision < 0 || revision > revisionMax) throw new TypeError('a revision is no log index');
+  }
+  if (writesTwice(writes)) throw new TypeError('a path is written twice');
+}
+
+/** Two writes to one path would leave its record to their order. */
+const writesTwice = (writes: readonly Write[]): boolean => new Set(writes.map(({ path }) => path)).size < writes.length;
+
+function encodedBytes({ conditions, writes }: Transaction): number {
+  let bytes = 1 + 4 + 4;
+  for (const { path } of conditions) bytes += 2 + Buffer.byteLength(path) + revisionBytes;
+  for (const { path, value } of writes) bytes += 2 + Buffer.byteLength(path) + 1 + (value === null ? 0 : 4 + value.length);
+  return bytes;
+}
+
+function writePath(out: Buffer, path: string, at: number): number {
+  const length = out.write(path, at + 2);
+  out.writeUInt16BE(length, at);
+  return at + 2 + length;
+}
+
+// A leading U+FEFF is part of the path, so that two byte strings never decode to one path.
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Reads forward and never past the end. */
+class Reader {
+  readonly #data: Buffer;
+  #at = 0;
+
+  constructor(data: Uint8Array) {
+    this.#data = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+  }
+
+  /** Unsigned integer of 1 to 6 bytes. */
+  uint(width: number): number {
+    const at = this.#take(width);
+    return this.#data.readUIntBE(at, width);
+  }
+
+  bytes(length: number): Uint8Array {
+    const at = this.#take(length);
+    return this.#data.subarray(at, at + length);
+  }
+
+  path(): string {
+    const path = this.#text(this.bytes(this.uint(2)));
+    const fault = pathFault(path);
+    if (fault !== undefined) throw new CodecError(`a record's path ${fault}`);
+    return path;
+  }
+
+  end(): void {
+    if (this.#at !== this.#data.length) throw new CodecError('bytes are left over behind the transaction');
+  }
+
+  #text(bytes: Uint8Array): string {
+    try {
+      return utf8.decode(bytes);
+    } catch (error) {
+      throw new CodecError("a record's path is not UTF-8", { cause: error });
+    }
+  }
+
+  #take(length: number): number {
+    const at = this.#at;
+    if (length > this.#data.length - at) throw new CodecError('the transaction is cut short');
+    this.#at = at + length;
+    return at;
+  }
+}

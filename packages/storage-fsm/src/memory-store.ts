@@ -1,0 +1,71 @@
+import type { LogIndex } from '@transitd/raft-core';
+import { decodeTransaction, encodeTransaction } from './codec.ts';
+import { comparePaths } from './path.ts';
+import { checkQuery, inRange, type Row, takePage } from './range.ts';
+import type { Change, CommitResult, RangeQuery, Replica, StoredRecord } from './store.ts';
+import { applyTransaction, type Transaction, type Write } from './transaction.ts';
+import { Watchers } from './watchers.ts';
+
+/**
+ * A store in memory, one voter and always the leader: what other packages' tests put under themselves. It keeps the rules of
+ * the replicated store, its limits included; every commit is one log entry, and nothing outlives the process.
+ */
+export function memoryStore(): Replica {
+  const records = new Map<string, StoredRecord>();
+  const watchers = new Watchers();
+  let index: LogIndex = 0;
+  let valuesWritten = 0;
+
+  function apply(transaction: Transaction): CommitResult {
+    index += 1;
+    valuesWritten += transaction.writes.filter(({ value }) => value !== null).length;
+    const effect = applyTransaction(transaction, (path) => records.get(path)?.revision ?? 0);
+    if (effect === 'conflict') return { outcome: 'conflict', index };
+    watchers.tell(effect.writes.filter(({ path, value }) => value !== null || records.has(path)).map(write));
+    return { outcome: 'committed', index };
+  }
+
+  function write({ path, value }: Write): Change {
+    if (value === null) records.delete(path);
+    else records.set(path, { value, revision: index });
+    return { path, revision: index, deleted: value === null };
+  }
+
+  return {
+    async get(path) {
+      const record = records.get(path);
+      return record && { value: Buffer.from(record.value), revision: record.revision };
+    },
+    async range(query) {
+      checkQuery(query);
+      return takePage(query, [...rows(query, records)]);
+    },
+    async commit(transaction) {
+      return apply(decodeTransaction(encodeTransaction(transaction)));
+    },
+    watch: (prefix, listener) => watchers.add(prefix, listener),
+    async fresh() {},
+    status: () => ({
+      clusterId: 'memory',
+      nodeId: 1,
+      role: 'leader',
+      ready: true,
+      term: 1,
+      leader: 1,
+      lastIndex: index,
+      commitIndex: index,
+      appliedIndex: index,
+      flushedIndex: index,
+      valuesWritten,
+      diskLow: false,
+    }),
+  };
+}
+
+function* rows(query: RangeQuery, records: ReadonlyMap<string, StoredRecord>): Generator<Row> {
+  const paths = [...records.keys()].filter((path) => inRange(query, path)).sort(comparePaths);
+  for (const path of paths) {
+    const record = records.get(path);
+    if (record !== undefined) yield { path, value: Buffer.from(record.value), revision: record.revision };
+  }
+}

@@ -1,0 +1,66 @@
+import { comparePaths } from './path.ts';
+import type { RangePage, RangeQuery } from './store.ts';
+
+/** Records of one page when the query names no limit, and the most it can name. */
+export const pageRecordsMax = 1000;
+
+/** Bytes of values after which a page ends early. */
+export const pageBytesMax = 1024 * 1024;
+
+export type Row = RangePage['records'][number];
+
+/** A write that `level` may not hold yet; with `value` null the record is gone. */
+export interface PendingRow {
+  readonly path: string;
+  readonly value: Uint8Array | null;
+  readonly revision: number;
+}
+
+/** @throws TypeError for a limit that is no positive integer or text that is not well-formed: mistakes of the calling code */
+export function checkQuery({ prefix, after = '', limit = pageRecordsMax }: RangeQuery): void {
+  if (!Number.isInteger(limit) || limit < 1) throw new TypeError('the limit of a range is a positive integer');
+  if (!prefix.isWellFormed() || !after.isWellFormed()) throw new TypeError('the prefix or start of a range is not well-formed');
+}
+
+/** Whether the query asks for `path`. */
+export const inRange = ({ prefix, after = '' }: RangeQuery, path: string): boolean =>
+  path.startsWith(prefix) && comparePaths(path, after) > 0;
+
+/** Takes rows, which ascend by path, until a page is full. Reads one row more than the page holds, to know whether more follow. */
+export async function takePage(
+  { limit = pageRecordsMax }: RangeQuery,
+  rows: AsyncIterable<Row> | Iterable<Row>,
+): Promise<RangePage> {
+  const records: Row[] = [];
+  const recordsMax = Math.min(limit, pageRecordsMax);
+  let bytes = 0;
+  for await (const row of rows) {
+    const last = records.at(-1);
+    if (last !== undefined && (records.length >= recordsMax || bytes >= pageBytesMax)) return { records, next: last.path };
+    records.push(row);
+    bytes += row.value.length;
+  }
+  return { records };
+}
+
+/** Stored rows as they read under the pending writes; both ascend by path. */
+export async function* mergeRows(stored: AsyncIterable<Row>, pending: readonly PendingRow[]): AsyncGenerator<Row> {
+  let at = 0;
+  for await (const row of stored) {
+    for (let next = pending[at]; next !== undefined && comparePaths(next.path, row.path) < 0; next = pending[at]) {
+      yield* present(next);
+      at += 1;
+    }
+    const same = pending[at];
+    if (same?.path === row.path) {
+      yield* present(same);
+      at += 1;
+    } else yield row;
+  }
+  for (const row of pending.slice(at)) yield* present(row);
+}
+
+/** Nothing for a deleted record; else a copy, which is the reader's own. */
+function* present({ path, value, revision }: PendingRow): Generator<Row> {
+  if (value !== null) yield { path, value: Buffer.from(value), revision };
+}

@@ -1,0 +1,44 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { comparePaths, pathFault } from '../src/path.ts';
+
+describe('pathFault', () => {
+  for (const { path, because } of [
+    { path: 'transit/1/key/a', because: 'segments are what lies between slashes' },
+    { path: 'ключ/🔑', because: 'any letters do' },
+    { path: '..', because: 'paths are no file names: nothing is relative' },
+    { path: 'a'.repeat(1024), because: '1,024 bytes are allowed' },
+  ]) {
+    it(`allows ${path.slice(0, 20)}: ${because}`, () => expect(pathFault(path)).to.equal(undefined));
+  }
+
+  for (const { path, fault } of [
+    { path: '', fault: 'has an empty segment' },
+    { path: '/a', fault: 'has an empty segment' },
+    { path: 'a/', fault: 'has an empty segment' },
+    { path: 'a//b', fault: 'has an empty segment' },
+    { path: 'a\0', fault: 'has a control character' },
+    { path: 'a\n', fault: 'has a control character' },
+    { path: 'a\u007f', fault: 'has a control character' },
+    { path: 'a\u0085', fault: 'has a control character' },
+    { path: 'a'.repeat(1025), fault: 'is longer than 1024 bytes' },
+    { path: 'é'.repeat(513), fault: 'is longer than 1024 bytes' },
+    { path: '\ud800', fault: 'is not well-formed Unicode' },
+  ]) {
+    it(`refuses ${JSON.stringify(path.slice(0, 20))}: it ${fault}`, () => expect(pathFault(path)).to.equal(fault));
+  }
+});
+
+describe('comparePaths', () => {
+  it('sorts as the bytes of UTF-8 do, also where UTF-16 sorts otherwise', () => {
+    expect(comparePaths('\u{10000}', '\uffff')).to.be.above(0);
+    const text = fc.string({
+      unit: fc.constantFrom('a', 'b', '/', 'é', '\ud7ff', '\ue000', '\uffff', '\u{10000}', '\u{10ffff}'),
+    });
+    fc.assert(
+      fc.property(text, text, (a, b) => {
+        expect(Math.sign(comparePaths(a, b))).to.equal(Buffer.compare(Buffer.from(a), Buffer.from(b)));
+      }),
+    );
+  });
+});
