@@ -1,0 +1,162 @@
+import type { HealthQuery } from './health-query.ts';
+import { type Echoes, isFresh, type NodeStatus, type ReplicationMode, type ReplicationModes } from './node-status.ts';
+
+/** One moment by two clocks: the monotonic one of the heartbeats, and UTC. Milliseconds. */
+export interface Moment {
+  readonly monotonicMs: number;
+  readonly utcMs: number;
+}
+
+/** The body of `/sys/health` in the order in which its fields leave. Flat: no envelope. */
+export interface HealthReport {
+  readonly initialized: boolean;
+  readonly sealed: boolean;
+  /** Not the active node: true before unseal as well. */
+  readonly standby: boolean;
+  readonly replication_performance_mode: ReplicationMode;
+  readonly replication_dr_mode: ReplicationMode;
+  readonly server_time_utc: number;
+  readonly version: string;
+  readonly cluster_name?: string;
+  readonly cluster_id?: string;
+  readonly performance_standby: boolean;
+  readonly enterprise: true;
+  readonly echo_duration_ms: number;
+  readonly clock_skew_ms: number;
+  readonly replication_primary_canary_age_ms: number;
+  readonly removed_from_cluster?: boolean;
+  readonly ha_connection_healthy?: boolean;
+  readonly last_request_forwarding_heartbeat_ms?: number;
+  readonly last_wal?: number;
+  readonly license?: { readonly expiry_time: string; readonly state: 'autoloaded'; readonly terminated: boolean };
+}
+
+export interface HealthAnswer {
+  readonly code: number;
+  readonly body: HealthReport;
+}
+
+/** What the node is at this moment: a status that promises more than its heartbeats still carry is taken down a step. */
+type Condition =
+  | 'uninitialized'
+  | 'removed'
+  | 'sealed'
+  | 'ha_unhealthy'
+  | 'dr_secondary'
+  | 'performance_standby'
+  | 'standby'
+  | 'active';
+
+/**
+ * The answer to `GET /sys/health`. First match wins: not initialised, removed (before sealed, because a removed node seals
+ * itself), sealed, no contact with the active node, disaster-recovery secondary, performance standby, standby, active.
+ */
+export function healthAnswer(status: NodeStatus, query: HealthQuery, now: Moment): HealthAnswer {
+  const condition = conditionOf(status, now.monotonicMs);
+  return { code: codeFor(condition, query), body: report(status, condition, now) };
+}
+
+/** The body as it leaves: JSON and a newline. */
+export const healthResponseText = ({ body }: HealthAnswer): string => `${JSON.stringify(body)}\n`;
+
+function conditionOf(status: NodeStatus, monotonicMs: number): Condition {
+  switch (status.state) {
+    case 'uninitialized':
+    case 'removed':
+    case 'sealed':
+    case 'active':
+      return status.state;
+    case 'dr_active':
+      return 'dr_secondary';
+    case 'dr_standby':
+      return inContact(status.echoes, monotonicMs) ? 'dr_secondary' : 'ha_unhealthy';
+    case 'standby':
+      return inContact(status.echoes, monotonicMs) ? 'standby' : 'ha_unhealthy';
+    case 'performance_standby':
+      if (!inContact(status.echoes, monotonicMs)) return 'ha_unhealthy';
+      return isFresh(status.appliedSentMs, status.echoes.intervalMs, monotonicMs) ? 'performance_standby' : 'standby';
+  }
+}
+
+/** Before the first answer the time since unseal counts, so that a node that never finds an active one says so as well. */
+const lastContactMs = ({ answeredSentMs, sinceMs }: Echoes): number => answeredSentMs ?? sinceMs;
+const inContact = (echoes: Echoes, monotonicMs: number): boolean =>
+  isFresh(lastContactMs(echoes), echoes.intervalMs, monotonicMs);
+
+function codeFor(condition: Condition, { standbyOk, performanceStandbyOk, codes }: HealthQuery): number {
+  switch (condition) {
+    case 'uninitialized':
+      return codes.uninitcode;
+    case 'removed':
+      return codes.removedcode;
+    case 'sealed':
+      return codes.sealedcode;
+    case 'ha_unhealthy':
+      return codes.haunhealthycode;
+    case 'dr_secondary':
+      return codes.drsecondarycode;
+    case 'performance_standby':
+      return performanceStandbyOk ? codes.activecode : codes.performancestandbycode;
+    case 'standby':
+      return standbyOk ? codes.activecode : codes.standbycode;
+    case 'active':
+      return codes.activecode;
+  }
+}
+
+function report(status: NodeStatus, condition: Condition, now: Moment): HealthReport {
+  const { state, version, cluster } = status;
+  const echoes = 'echoes' in status ? status.echoes : undefined;
+  const modes = replicationOf(status, condition);
+  return {
+    initialized: state !== 'uninitialized',
+    sealed: state === 'uninitialized' || state === 'removed' || state === 'sealed',
+    standby: state !== 'active' && state !== 'dr_active',
+    replication_performance_mode: modes.performance,
+    replication_dr_mode: modes.disasterRecovery,
+    server_time_utc: Math.floor(now.utcMs / 1000),
+    version,
+    ...(cluster && { cluster_name: cluster.name, cluster_id: cluster.id }),
+    performance_standby: condition === 'performance_standby',
+    enterprise: true,
+    echo_duration_ms: Math.round(echoes?.durationMs ?? 0),
+    clock_skew_ms: Math.round(echoes?.clockSkewMs ?? 0),
+    replication_primary_canary_age_ms: canaryAgeMs(status, now),
+    ...(state === 'removed' && { removed_from_cluster: true }),
+    ...(echoes && heartbeat(echoes, now.monotonicMs)),
+    ...('lastWal' in status && activeOnly(status, now)),
+  };
+}
+
+const unknown: ReplicationModes = { performance: 'unknown', disasterRecovery: 'unknown' };
+const disabled: ReplicationModes = { performance: 'disabled', disasterRecovery: 'disabled' };
+
+/** A standby repeats what the active node told it, and nothing that old news cannot vouch for. */
+function replicationOf(status: NodeStatus, condition: Condition): ReplicationModes {
+  if (condition === 'ha_unhealthy') return unknown;
+  const told =
+    'echoes' in status ? status.echoes.replication : 'lastWal' in status ? (status.replication ?? disabled) : undefined;
+  return condition === 'dr_secondary' ? { ...(told ?? unknown), disasterRecovery: 'secondary' } : (told ?? unknown);
+}
+
+/** Includes the lag of replication and the skew of the clocks, so it may be negative. */
+const canaryAgeMs = (status: NodeStatus, { utcMs }: Moment): number =>
+  'canaryUtcMs' in status && status.canaryUtcMs !== undefined ? Math.round(utcMs - status.canaryUtcMs) : 0;
+
+/** For every unsealed standby, values of 0 included. */
+const heartbeat = (echoes: Echoes, monotonicMs: number) => ({
+  removed_from_cluster: false,
+  ha_connection_healthy: echoes.answeredSentMs !== undefined && inContact(echoes, monotonicMs),
+  last_request_forwarding_heartbeat_ms: Math.max(0, Math.round(monotonicMs - lastContactMs(echoes))),
+});
+
+const activeOnly = ({ lastWal, license }: Extract<NodeStatus, { lastWal: number }>, { utcMs }: Moment) => ({
+  last_wal: lastWal,
+  ...(license && {
+    license: {
+      expiry_time: new Date(license.expiryUtcMs).toISOString(),
+      state: 'autoloaded' as const,
+      terminated: utcMs >= license.expiryUtcMs,
+    },
+  }),
+});

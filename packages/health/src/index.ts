@@ -1,0 +1,10 @@
+export { type HealthAnswer, type HealthReport, healthAnswer, healthResponseText, type Moment } from './health-answer.ts';
+export { type HealthCode, type HealthQuery, parseHealthQuery } from './health-query.ts';
+export {
+  type Cluster,
+  type Echoes,
+  isFresh,
+  type NodeStatus,
+  type ReplicationMode,
+  type ReplicationModes,
+} from './node-status.ts';

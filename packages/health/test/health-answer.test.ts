@@ -1,0 +1,235 @@
+import { expect } from 'chai';
+import type { HealthQuery } from '../src/health-query.ts';
+import {
+  type HealthCode,
+  healthAnswer,
+  healthResponseText,
+  type Moment,
+  type NodeStatus,
+  parseHealthQuery,
+} from '../src/index.ts';
+
+const asked = (query: string): HealthQuery => {
+  const parsed = parseHealthQuery(new URLSearchParams(query));
+  if (parsed === undefined) throw new Error(`refused: ${query}`);
+  return parsed;
+};
+
+const now: Moment = { monotonicMs: 100_000, utcMs: 1_750_000_000_999 };
+const cluster = { id: 'c0ffee00-0000-4000-8000-000000000000', name: 'main' };
+const identity = { version: '0.1.0', cluster };
+const replication = { performance: 'disabled', disasterRecovery: 'disabled' } as const;
+const echoes = { intervalMs: 1000, sinceMs: 50_000, answeredSentMs: 99_500.4, durationMs: 3.6, clockSkewMs: -12.2, replication };
+const stale = { ...echoes, answeredSentMs: 98_000 };
+const silent = { intervalMs: 1000, sinceMs: 99_000, durationMs: 0, clockSkewMs: 0 };
+const silentTooLong = { ...silent, sinceMs: 98_000 };
+
+/** Every state, and every way a state turns out to be another one by the time it is asked for. */
+const statuses: readonly {
+  name: string;
+  status: NodeStatus;
+  code: number;
+  override: HealthCode;
+  okay?: 'standbyok' | 'perfstandbyok';
+}[] = [
+  { name: 'uninitialized', status: { state: 'uninitialized', version: '0.1.0' }, code: 501, override: 'uninitcode' },
+  { name: 'removed', status: { state: 'removed', ...identity }, code: 530, override: 'removedcode' },
+  { name: 'sealed', status: { state: 'sealed', ...identity }, code: 503, override: 'sealedcode' },
+  {
+    name: 'standby without an answer in time',
+    status: { state: 'standby', ...identity, echoes: stale },
+    code: 474,
+    override: 'haunhealthycode',
+  },
+  {
+    name: 'standby that never found an active node',
+    status: { state: 'standby', ...identity, echoes: silentTooLong },
+    code: 474,
+    override: 'haunhealthycode',
+  },
+  {
+    name: 'performance standby without an answer in time',
+    status: { state: 'performance_standby', ...identity, echoes: stale, appliedSentMs: 98_000 },
+    code: 474,
+    override: 'haunhealthycode',
+  },
+  {
+    name: 'DR standby without an answer in time',
+    status: { state: 'dr_standby', ...identity, echoes: stale },
+    code: 474,
+    override: 'haunhealthycode',
+  },
+  { name: 'DR standby', status: { state: 'dr_standby', ...identity, echoes }, code: 472, override: 'drsecondarycode' },
+  { name: 'DR active node', status: { state: 'dr_active', ...identity, lastWal: 7 }, code: 472, override: 'drsecondarycode' },
+  {
+    name: 'performance standby',
+    status: { state: 'performance_standby', ...identity, echoes, appliedSentMs: 98_001 },
+    code: 473,
+    override: 'performancestandbycode',
+    okay: 'perfstandbyok',
+  },
+  {
+    name: 'performance standby that has fallen behind',
+    status: { state: 'performance_standby', ...identity, echoes, appliedSentMs: 98_000 },
+    code: 429,
+    override: 'standbycode',
+    okay: 'standbyok',
+  },
+  { name: 'standby', status: { state: 'standby', ...identity, echoes }, code: 429, override: 'standbycode', okay: 'standbyok' },
+  {
+    name: 'standby just unsealed',
+    status: { state: 'standby', ...identity, echoes: silent },
+    code: 429,
+    override: 'standbycode',
+    okay: 'standbyok',
+  },
+  { name: 'active', status: { state: 'active', ...identity, lastWal: 7 }, code: 200, override: 'activecode' },
+];
+
+const overrides: readonly HealthCode[] = [
+  'activecode',
+  'standbycode',
+  'drsecondarycode',
+  'performancestandbycode',
+  'haunhealthycode',
+  'uninitcode',
+  'sealedcode',
+  'removedcode',
+];
+
+describe('healthAnswer', () => {
+  for (const { name, status, code, override, okay } of statuses) {
+    describe(`for a node that is ${name}`, () => {
+      it(`is ${code}`, () => {
+        expect(healthAnswer(status, asked(''), now).code).to.equal(code);
+      });
+
+      for (const each of overrides) {
+        it(`${each === override ? 'follows' : 'ignores'} ${each}`, () => {
+          expect(healthAnswer(status, asked(`${each}=299`), now).code).to.equal(each === override ? 299 : code);
+        });
+      }
+
+      for (const each of ['standbyok', 'perfstandbyok'] as const) {
+        it(`${each === okay ? 'answers as active with' : 'ignores'} ${each}`, () => {
+          expect(healthAnswer(status, asked(`${each}=true`), now).code).to.equal(each === okay ? 200 : code);
+          expect(healthAnswer(status, asked(`${each}=true&activecode=222`), now).code).to.equal(
+            each === okay || code === 200 ? 222 : code,
+          );
+          expect(healthAnswer(status, asked(`${each}=false`), now).code).to.equal(code);
+        });
+      }
+
+      it('gives the same body whatever code is asked for', () => {
+        const query = `${overrides.map((each, i) => `${each}=${400 + i}`).join('&')}&standbyok=1&perfstandbyok=1`;
+        expect(healthAnswer(status, asked(query), now).body).to.deep.equal(healthAnswer(status, asked(''), now).body);
+      });
+    });
+  }
+
+  it('lets standbyok beat standbycode, and perfstandbyok performancestandbycode', () => {
+    const standby: NodeStatus = { state: 'standby', ...identity, echoes };
+    const performanceStandby: NodeStatus = { state: 'performance_standby', ...identity, echoes, appliedSentMs: 99_000 };
+    expect(healthAnswer(standby, asked('standbyok=true&standbycode=299'), now).code).to.equal(200);
+    expect(healthAnswer(performanceStandby, asked('perfstandbyok=true&performancestandbycode=299'), now).code).to.equal(200);
+  });
+
+  it('turns unhealthy at twice the heartbeat interval after the newest answered echo was sent, not before', () => {
+    const standby: NodeStatus = { state: 'standby', ...identity, echoes: { ...echoes, answeredSentMs: 10_000 } };
+    expect(healthAnswer(standby, asked(''), { ...now, monotonicMs: 11_999.9 }).code).to.equal(429);
+    expect(healthAnswer(standby, asked(''), { ...now, monotonicMs: 12_000 }).code).to.equal(474);
+  });
+});
+
+describe('the health report', () => {
+  const text = (name: string): string => {
+    const found = statuses.find((each) => each.name === name);
+    if (found === undefined) throw new Error(name);
+    return healthResponseText(healthAnswer(found.status, asked(''), now));
+  };
+  const head = (initialized: boolean, sealed: boolean, standby: boolean, performance: string, dr: string) =>
+    `{"initialized":${initialized},"sealed":${sealed},"standby":${standby},"replication_performance_mode":"${performance}","replication_dr_mode":"${dr}","server_time_utc":1750000000,"version":"0.1.0"`;
+  const known = ',"cluster_name":"main","cluster_id":"c0ffee00-0000-4000-8000-000000000000"';
+  const extended = (performanceStandby: boolean, echoMs: number, skewMs: number) =>
+    `,"performance_standby":${performanceStandby},"enterprise":true,"echo_duration_ms":${echoMs},"clock_skew_ms":${skewMs},"replication_primary_canary_age_ms":0`;
+  const contact = (healthy: boolean, ms: number) =>
+    `,"removed_from_cluster":false,"ha_connection_healthy":${healthy},"last_request_forwarding_heartbeat_ms":${ms}`;
+
+  for (const [name, expected] of [
+    ['uninitialized', `${head(false, true, true, 'unknown', 'unknown')}${extended(false, 0, 0)}}`],
+    ['removed', `${head(true, true, true, 'unknown', 'unknown')}${known}${extended(false, 0, 0)},"removed_from_cluster":true}`],
+    ['sealed', `${head(true, true, true, 'unknown', 'unknown')}${known}${extended(false, 0, 0)}}`],
+    [
+      'standby without an answer in time',
+      `${head(true, false, true, 'unknown', 'unknown')}${known}${extended(false, 4, -12)}${contact(false, 2000)}}`,
+    ],
+    [
+      'standby that never found an active node',
+      `${head(true, false, true, 'unknown', 'unknown')}${known}${extended(false, 0, 0)}${contact(false, 2000)}}`,
+    ],
+    [
+      'performance standby without an answer in time',
+      `${head(true, false, true, 'unknown', 'unknown')}${known}${extended(false, 4, -12)}${contact(false, 2000)}}`,
+    ],
+    ['DR standby', `${head(true, false, true, 'disabled', 'secondary')}${known}${extended(false, 4, -12)}${contact(true, 500)}}`],
+    ['DR active node', `${head(true, false, false, 'disabled', 'secondary')}${known}${extended(false, 0, 0)},"last_wal":7}`],
+    [
+      'performance standby',
+      `${head(true, false, true, 'disabled', 'disabled')}${known}${extended(true, 4, -12)}${contact(true, 500)}}`,
+    ],
+    [
+      'performance standby that has fallen behind',
+      `${head(true, false, true, 'disabled', 'disabled')}${known}${extended(false, 4, -12)}${contact(true, 500)}}`,
+    ],
+    ['standby', `${head(true, false, true, 'disabled', 'disabled')}${known}${extended(false, 4, -12)}${contact(true, 500)}}`],
+    [
+      'standby just unsealed',
+      `${head(true, false, true, 'unknown', 'unknown')}${known}${extended(false, 0, 0)}${contact(false, 1000)}}`,
+    ],
+    ['active', `${head(true, false, false, 'disabled', 'disabled')}${known}${extended(false, 0, 0)},"last_wal":7}`],
+  ] as const) {
+    it(`of a node that is ${name} has its fields in the known order, then a newline`, () => {
+      expect(text(name)).to.equal(`${expected}\n`);
+    });
+  }
+
+  it('names the cluster of a sealed node only when the node has ever belonged to one', () => {
+    const { body } = healthAnswer({ state: 'sealed', version: '0.1.0' }, asked(''), now);
+    expect(body).to.not.have.any.keys('cluster_id', 'cluster_name');
+  });
+
+  it('counts a heartbeat of this very moment as 0 and leaves the field in', () => {
+    const status: NodeStatus = { state: 'standby', ...identity, echoes: { ...echoes, answeredSentMs: now.monotonicMs } };
+    expect(healthAnswer(status, asked(''), now).body).to.include({
+      last_request_forwarding_heartbeat_ms: 0,
+      ha_connection_healthy: true,
+    });
+  });
+
+  it('gives the canary age by the own clock, skew included', () => {
+    const status: NodeStatus = { state: 'standby', ...identity, echoes, canaryUtcMs: now.utcMs - 1500.4 };
+    expect(healthAnswer(status, asked(''), now).body.replication_primary_canary_age_ms).to.equal(1500);
+  });
+
+  for (const { expiryUtcMs, terminated } of [
+    { expiryUtcMs: now.utcMs + 1, terminated: false },
+    { expiryUtcMs: now.utcMs, terminated: true },
+  ]) {
+    it(`reports a configured licence, ${terminated ? 'passed' : 'in force'}`, () => {
+      const status: NodeStatus = { state: 'active', ...identity, lastWal: 1, license: { expiryUtcMs } };
+      expect(healthAnswer(status, asked(''), now).body.license).to.deep.equal({
+        expiry_time: new Date(expiryUtcMs).toISOString(),
+        state: 'autoloaded',
+        terminated,
+      });
+    });
+  }
+
+  it('holds integers wherever the interface says so', () => {
+    for (const { status } of statuses) {
+      const { body } = healthAnswer(status, asked(''), now);
+      for (const [name, value] of Object.entries(body))
+        if (typeof value === 'number') expect(Number.isInteger(value), name).to.equal(true);
+    }
+  });
+});

@@ -1,0 +1,32 @@
+import { randomUUID } from 'node:crypto';
+import type { Reply } from './reply.ts';
+
+const beforeId = '{"request_id":"';
+const beforeData = '","lease_id":"","renewable":false,"lease_duration":0,"data":';
+const beforeWarnings = ',"wrap_info":null,"warnings":';
+const end = ',"auth":null}\n';
+
+/**
+ * The success envelope around `data`, by concatenation: the caller knows its own shape and has it as JSON text already.
+ * @param data - JSON text; what came from a caller has gone through `JSON.stringify`
+ */
+export function envelope(data: string, warnings: readonly string[] = []): string {
+  return (
+    beforeId +
+    randomUUID() +
+    beforeData +
+    data +
+    beforeWarnings +
+    (warnings.length === 0 ? 'null' : JSON.stringify(warnings)) +
+    end
+  );
+}
+
+/** 200 with the envelope around `data` (JSON text). */
+export const dataReply = (data: string, warnings?: readonly string[]): Reply => ({ status: 200, body: envelope(data, warnings) });
+
+/** A write without a result. */
+export const noContent: Reply = { status: 204 };
+
+/** `{"errors":[...]}`; no message at all is an empty list, as for a key that is not there. */
+export const errorsBody = (messages: readonly string[]): string => `{"errors":${JSON.stringify(messages)}}\n`;

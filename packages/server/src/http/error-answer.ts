@@ -1,0 +1,133 @@
+import { AccessError, type AccessErrorCode } from '@transitd/access';
+import { BarrierError, type BarrierErrorCode } from '@transitd/barrier';
+import { StoreError, type StoreErrorCode } from '@transitd/storage-fsm';
+import { TransitError, type TransitErrorCode } from '@transitd/transit-engine';
+import { errorsBody } from './envelope.ts';
+import type { Reply } from './reply.ts';
+
+/** Why this server refuses a request before any engine sees it. */
+export type RequestErrorCode =
+  | 'body_timeout'
+  | 'body_too_large'
+  | 'head_too_large'
+  | 'internal'
+  | 'invalid_field'
+  | 'invalid_path'
+  | 'invalid_request'
+  | 'malformed_body'
+  | 'namespace_not_found'
+  | 'no_handler'
+  | 'not_found'
+  | 'path_too_long'
+  | 'permission_denied'
+  | 'rate_limited'
+  | 'request_aborted'
+  | 'sealed'
+  | 'unsupported_media_type'
+  | 'unsupported_operation'
+  | 'unsupported_path';
+
+/** A request that this server refuses. The message reaches the caller; an empty one becomes `{"errors":[]}`. */
+export class RequestError extends Error {
+  override readonly name = 'RequestError';
+  readonly code: RequestErrorCode;
+  constructor(code: RequestErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+/** The same for every caller that may not: it does not tell whether the path, the token or the policy is wrong. */
+export const permissionDenied = (): RequestError => new RequestError('permission_denied', 'permission denied');
+export const unsupportedPath = (): RequestError => new RequestError('unsupported_path', 'unsupported path');
+export const unsupportedOperation = (): RequestError => new RequestError('unsupported_operation', 'unsupported operation');
+/** @param path - below `/v1/`, without a leading slash */
+export const noHandler = (path: string): RequestError =>
+  new RequestError('no_handler', `no handler for route "${path}". route entry not found.`);
+
+type ErrorCode = AccessErrorCode | BarrierErrorCode | RequestErrorCode | StoreErrorCode | TransitErrorCode;
+export type Refusal = AccessError | BarrierError | RequestError | StoreError | TransitError;
+
+interface Answer {
+  readonly status: number;
+  /** `unknown`: the write may still take effect, so only a request that is safe to repeat may be repeated. */
+  readonly outcome: 'refused' | 'unknown';
+  /** When the reason is likely to be gone. */
+  readonly retryAfterSeconds?: number;
+  /** What follows on the connection belongs to this request: it ends here. */
+  readonly close?: true;
+  /** The errors are an empty list: there is nothing wrong, only nothing there. */
+  readonly silent?: true;
+}
+
+const refused = (status: number): Answer => ({ status, outcome: 'refused' });
+const refusedForNow = (status: number): Answer => ({ status, outcome: 'refused', retryAfterSeconds: 1 });
+const refusedAndClosed = (status: number): Answer => ({ status, outcome: 'refused', close: true });
+
+/** The one place where a code becomes a status: a code without a row does not compile. Every mistake of the caller is 400, but for those that HTTP has a name for. */
+export const answers: Readonly<Record<ErrorCode, Answer>> = {
+  already_initialized: refused(400),
+  barrier_corrupt: refused(500),
+  body_timeout: refusedAndClosed(408),
+  body_too_large: refusedAndClosed(413),
+  busy: refusedForNow(503),
+  conflict: refusedForNow(503), // another change was faster, again and again
+  deletion_not_allowed: refused(400),
+  disk_low: refused(503),
+  head_too_large: refusedAndClosed(431),
+  internal: refused(500),
+  invalid_ciphertext: refused(400),
+  invalid_field: refused(400),
+  invalid_path: refused(400),
+  invalid_request: refused(400),
+  invalid_rotation_config: refused(400),
+  invalid_seal_config: refused(400),
+  invalid_share: refused(400),
+  invalid_token: refused(400),
+  key_not_found: refused(400), // an operation on a missing key; reading one is not_found
+  key_version_unavailable: refused(400),
+  malformed_body: refused(400),
+  namespace_not_found: refused(404),
+  no_handler: refused(404),
+  not_found: { status: 404, outcome: 'refused', silent: true },
+  not_initialized: refused(400),
+  not_leader: refusedForNow(503),
+  outcome_unknown: { status: 504, outcome: 'unknown' },
+  path_too_long: refused(414),
+  permission_denied: refused(403),
+  rate_limited: refusedForNow(429),
+  record_unreadable: refused(500),
+  rekey_in_progress: refused(400),
+  rekey_nonce: refused(400),
+  rekey_not_started: refused(400),
+  request_aborted: refusedAndClosed(400),
+  reserved_path: refused(500), // no caller can name a record
+  seal_mismatch: refused(400),
+  sealed: refused(503), // until someone unseals it: no time can be named
+  share_encoding: refused(400),
+  share_missing: refused(400),
+  stopped: refusedForNow(503),
+  too_large: refused(413),
+  too_many_conflicts: refusedForNow(503),
+  unsealed: refused(400),
+  unsupported_media_type: refused(415),
+  unsupported_operation: refused(405),
+  unsupported_path: refused(404),
+};
+
+/** Whether an error is an expected refusal. Anything else is a fault of ours and must not be answered as if it were the caller's. */
+export const isRefusal = (error: unknown): error is Refusal =>
+  error instanceof RequestError ||
+  error instanceof TransitError ||
+  error instanceof StoreError ||
+  error instanceof BarrierError ||
+  error instanceof AccessError;
+
+export function errorReply({ code, message }: Refusal): Reply {
+  const { status, outcome, retryAfterSeconds, close, silent } = answers[code];
+  const text = outcome === 'unknown' ? `outcome unknown, the change may still take effect: ${message}` : message;
+  const headers: Record<string, string> = {};
+  if (retryAfterSeconds !== undefined) headers['Retry-After'] = String(retryAfterSeconds);
+  if (close) headers['Connection'] = 'close';
+  return { status, body: errorsBody(silent || message === '' ? [] : [text]), headers };
+}

@@ -1,0 +1,183 @@
+import { RequestError } from './error-answer.ts';
+import type { Body, JsonValue } from './json.ts';
+
+/** What a field may hold. Durations become whole seconds; `any` stays as it was sent. */
+export type FieldKind = 'bool' | 'int' | 'string' | 'duration' | 'any';
+
+interface Converted {
+  readonly bool: boolean;
+  readonly int: number;
+  readonly string: string;
+  readonly duration: number;
+  readonly any: JsonValue;
+}
+
+/** A route's fields by name, path parameters included: a constant beside the route. */
+export type FieldSchema = Readonly<Record<string, FieldKind>>;
+
+export interface Fields<S extends FieldSchema> {
+  /** Undefined when the field was absent or null; then the route's default holds. No prototype. */
+  readonly values: { readonly [Name in keyof S]: Converted[S[Name]] | undefined };
+  /** About members that had no effect; empty when all had one. */
+  readonly warnings: readonly string[];
+}
+
+const noPathParameters: Readonly<Record<string, string>> = {};
+
+/**
+ * Converts a body's members leniently, as the peers do, all of them before anything is done. A path parameter wins over a
+ * member of the same name; members that the schema does not know are named in a warning.
+ * @throws RequestError `invalid_field`
+ */
+export function fields<S extends FieldSchema>(schema: S, body: Body, pathParameters = noPathParameters): Fields<S> {
+  const values: Record<string, JsonValue | undefined> = Object.create(null);
+  const unrecognized = new NamesSeen();
+  const replaced = new NamesSeen();
+  for (const name in body) {
+    if (Object.hasOwn(pathParameters, name)) replaced.add(name);
+    else if (!Object.hasOwn(schema, name)) unrecognized.add(name);
+    else values[name] = convert(name, schema[name], body[name]);
+  }
+  for (const name in pathParameters) values[name] = convert(name, schema[name], pathParameters[name]);
+  const warnings = [
+    ...unrecognized.warning('Endpoint ignored these unrecognized parameters'),
+    ...replaced.warning("Endpoint replaced the value of these parameters with the values captured from the endpoint's path"),
+  ];
+  return { values: values as Fields<S>['values'], warnings };
+}
+
+/** Caller-chosen names on their way into a warning: enough to see the mistake, never as many or as long as a body can hold. */
+class NamesSeen {
+  static readonly #namesMax = 32;
+  static readonly #charsMax = 128;
+  #names: string[] | undefined;
+  #count = 0;
+
+  add(name: string): void {
+    this.#count += 1;
+    this.#names ??= [];
+    if (this.#names.length < NamesSeen.#namesMax)
+      this.#names.push(name.length > NamesSeen.#charsMax ? `${name.slice(0, NamesSeen.#charsMax)}…` : name);
+  }
+
+  warning(text: string): readonly string[] {
+    if (this.#names === undefined) return [];
+    const more = this.#count - this.#names.length;
+    return [`${text}: [${this.#names.sort().join(' ')}]${more > 0 ? ` and ${more} more` : ''}`];
+  }
+}
+
+function convert(name: string, kind: FieldKind | undefined, value: JsonValue | undefined): JsonValue | undefined {
+  if (value === undefined || value === null) return undefined;
+  switch (kind) {
+    case 'bool':
+      return toBool(name, value);
+    case 'int':
+      return toInt(name, value);
+    case 'string':
+      return toText(name, value);
+    case 'duration':
+      return toSeconds(name, value);
+    default:
+      return value;
+  }
+}
+
+// Go's strconv.ParseBool; an empty text is false.
+const booleans: ReadonlyMap<JsonValue, boolean> = new Map<JsonValue, boolean>([
+  ...[true, 1, '1', 't', 'T', 'TRUE', 'true', 'True'].map((value) => [value, true] as const),
+  ...[false, 0, '0', 'f', 'F', 'FALSE', 'false', 'False', ''].map((value) => [value, false] as const),
+]);
+
+function toBool(name: string, value: JsonValue): boolean {
+  const result = booleans.get(value);
+  if (result === undefined) throw invalid(name, 'expected a boolean');
+  return result;
+}
+
+/** Base by prefix as in Go, so that "0x1" is 1 and "010" is 8. */
+const integerText = /^([+-]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))$/;
+
+function toInt(name: string, value: JsonValue): number {
+  if (typeof value === 'number') return safeInteger(name, value);
+  if (typeof value === 'boolean') return value ? 1 : 0;
+  if (value === '') return 0;
+  const match = typeof value === 'string' ? integerText.exec(value) : null;
+  if (match === null) throw invalid(name, 'expected an integer');
+  const [, sign, hex, binary, octal, decimal] = match;
+  const magnitude =
+    hex !== undefined
+      ? Number(`0x${hex}`)
+      : binary !== undefined
+        ? Number(`0b${binary}`)
+        : octal !== undefined
+          ? Number(`0o${octal}`)
+          : Number(decimal);
+  return safeInteger(name, sign === '-' ? -magnitude : magnitude);
+}
+
+/** Beyond 2^53 a JSON number has been rounded by its parser: no answer is better than one to another number. */
+function safeInteger(name: string, value: number): number {
+  if (!Number.isInteger(value)) throw invalid(name, 'expected an integer');
+  if (!Number.isSafeInteger(value)) throw invalid(name, 'value out of range');
+  return value + 0; // -0 becomes 0
+}
+
+function toText(name: string, value: JsonValue): string {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number') return String(value);
+  if (typeof value === 'boolean') return value ? '1' : '0';
+  throw invalid(name, `expected a string, got ${Array.isArray(value) ? 'an array' : 'an object'}`);
+}
+
+/** The longest duration that Go's nanoseconds in 64 bits can hold, in seconds. */
+const secondsMax = 9_223_372_036;
+const durationCharsMax = 64;
+
+function toSeconds(name: string, value: JsonValue): number {
+  const seconds = typeof value === 'number' ? value : typeof value === 'string' ? parseSeconds(value) : Number.NaN;
+  if (!Number.isInteger(seconds)) throw invalid(name, 'expected a duration such as 3600, "90m", "1h30m" or "1d"');
+  if (seconds < 0) throw invalid(name, `cannot provide negative value '${seconds}'`);
+  if (seconds > secondsMax) throw invalid(name, 'duration out of range');
+  return seconds + 0;
+}
+
+/** Whole seconds as digits, days ("1d") or Go's syntax (`time.ParseDuration`), cut to whole seconds; NaN when it is none of them. */
+function parseSeconds(text: string): number {
+  if (text === '') return 0;
+  if (text.length > durationCharsMax) return Number.NaN;
+  if (/^[+-]?\d+$/.test(text)) return Number(text);
+  if (/^[+-]?\d+d$/.test(text)) return Number(text.slice(0, -1)) * 86_400;
+  return parseGoDuration(text);
+}
+
+const nanosecondsPer: Readonly<Record<string, bigint>> = {
+  ns: 1n,
+  us: 1_000n,
+  µs: 1_000n,
+  μs: 1_000n,
+  ms: 1_000_000n,
+  s: 1_000_000_000n,
+  m: 60_000_000_000n,
+  h: 3_600_000_000_000n,
+};
+
+function parseGoDuration(text: string): number {
+  const sign = text.startsWith('-') ? -1 : 1;
+  const part = /(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)/y;
+  part.lastIndex = /^[+-]/.test(text) ? 1 : 0;
+  if (part.lastIndex === text.length) return Number.NaN;
+  let nanoseconds = 0n;
+  while (part.lastIndex < text.length) {
+    const [, whole = '', fraction = '', unit = ''] = part.exec(text) ?? [];
+    const scale = nanosecondsPer[unit];
+    if (scale === undefined || (whole === '' && fraction === '')) return Number.NaN;
+    nanoseconds += BigInt(whole) * scale + (BigInt(fraction) * scale) / 10n ** BigInt(fraction.length);
+  }
+  const seconds = Number(nanoseconds / 1_000_000_000n);
+  // What is more than nothing must not become 0, which means "off" or "no limit".
+  return seconds === 0 && nanoseconds > 0n ? Number.NaN : sign * seconds;
+}
+
+const invalid = (name: string, reason: string): RequestError =>
+  new RequestError('invalid_field', `Field validation failed: error converting input for field "${name}": ${reason}`);

@@ -1,0 +1,58 @@
+import type { ServerResponse } from 'node:http';
+
+/** An answer as plain data. Without `body` no content and no content type leave; a JSON body ends with a newline. */
+export interface Reply {
+  readonly status: number;
+  readonly body?: string;
+  /** Spelled as `Content-Type` and `Connection`; `Connection: close` ends the connection once the rest of the request is read away. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** On every answer, also over plain HTTP, as the peers send it. */
+export const strictTransportSecurity = 'max-age=31536000; includeSubDomains';
+
+/** Statuses whose answers carry no content (RFC 9110 §15.3.5, §15.3.6, §15.4.5). */
+const contentless = (status: number): boolean => status === 204 || status === 205 || status === 304;
+
+/** How long the rest of a body that nobody wants is read away, so that closing does not reset the answer out of the caller's hands. */
+const lingerMs = 5_000;
+
+/**
+ * Writes `reply` and ends the response; a caller that has gone is no error.
+ * @param head - the request was HEAD: status and headers of the GET, without content and without its length
+ */
+export function sendReply(res: ServerResponse, reply: Reply, { head }: { readonly head: boolean }): void {
+  const { status } = reply;
+  const body = contentless(status) ? undefined : reply.body;
+  const headers = ['Cache-Control', 'no-store', 'Strict-Transport-Security', strictTransportSecurity];
+  let encoding: BufferEncoding = 'utf8';
+  if (body !== undefined) {
+    const bytes = Buffer.byteLength(body);
+    if (bytes === body.length) encoding = 'latin1'; // all ASCII: latin1 writes the same bytes without encoding them
+    if (reply.headers?.['Content-Type'] === undefined) headers.push('Content-Type', 'application/json');
+    if (!head) headers.push('Content-Length', String(bytes));
+  } else if (status !== 204 && status !== 304 && !head) {
+    headers.push('Content-Length', '0');
+  }
+  for (const name in reply.headers) headers.push(name, reply.headers[name] ?? '');
+  if (res.destroyed) return;
+  res.writeHead(status, headers);
+  const content = head ? undefined : body;
+  if (reply.headers?.['Connection'] === 'close' && !res.req.complete && !res.req.destroyed) endAfterDrain(res, content, encoding);
+  else if (content === undefined) res.end();
+  else res.end(content, encoding);
+}
+
+/** The caller may still be sending: it gets the whole answer now, the end of the connection once its body has been read away. */
+function endAfterDrain(res: ServerResponse, content: string | undefined, encoding: BufferEncoding): void {
+  const { req } = res;
+  if (content === undefined) res.flushHeaders();
+  else res.write(content, encoding);
+  const deadline = setTimeout(() => res.end(), lingerMs);
+  const end = () => {
+    clearTimeout(deadline);
+    res.end();
+  };
+  req.once('end', end).once('close', end);
+  req.resume();
+}

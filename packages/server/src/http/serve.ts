@@ -1,0 +1,119 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { allows, type Principal } from '@transitd/access';
+import { StoreError } from '@transitd/storage-fsm';
+import type { Call, GuardedOperation, Operation, Verb } from '../api/operation.ts';
+import type { Logger } from '../log.ts';
+import type { Metrics } from '../metrics.ts';
+import type { Node } from '../node/node.ts';
+import { announcesBody, readBody } from './body.ts';
+import { errorReply, isRefusal, RequestError } from './error-answer.ts';
+import { type Body, parseBody, queryBody } from './json.ts';
+import type { RequestPath } from './path.ts';
+import { type Reply, sendReply } from './reply.ts';
+import { tokenOf, wantsWrapping } from './token-header.ts';
+
+/** What is read of the body of a caller without a valid token, in bytes: enough to tell malformed JSON. */
+const anonymousBodyBytesMax = 64 * 1024;
+const bodyDeadlineMs = 30_000;
+
+export interface ServeOptions {
+  readonly node: Node;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly bodyBytesMax: number;
+}
+
+/** A request whose operation is known. */
+export interface Routed {
+  readonly path: RequestPath;
+  readonly verb: Verb;
+  readonly operation: Operation;
+  readonly params: Readonly<Record<string, string>>;
+}
+
+/**
+ * The one pipeline, for requests from the data-plane look-up and from Express alike. The order is the specification's: sealed,
+ * token, body, policy, operation. So without a valid token no large body is ever read, and a sealed node looks at no token.
+ */
+export class Pipeline {
+  readonly #options: ServeOptions;
+
+  constructor(options: ServeOptions) {
+    this.#options = options;
+  }
+
+  /** Answers the request; every failure becomes an answer. */
+  async serve(req: IncomingMessage, res: ServerResponse, routed: Routed): Promise<void> {
+    const { metrics } = this.#options;
+    const begun = performance.now();
+    metrics.inFlight.inc();
+    let reply: Reply;
+    try {
+      reply = await this.#reply(req, res, routed);
+    } catch (error) {
+      reply = this.failure(error);
+    }
+    const ms = performance.now() - begun;
+    metrics.inFlight.dec();
+    metrics.requestMs.observe(ms);
+    metrics.route(routed.operation.name).observe(ms);
+    metrics.responded(reply.status);
+    sendReply(res, reply, { head: false });
+  }
+
+  /** The answer to what was thrown. What no table knows is a fault of ours: 500, and logged without anything of the request. */
+  failure(error: unknown): Reply {
+    if (isRefusal(error)) return errorReply(error);
+    this.#options.log.error(
+      {
+        err:
+          error instanceof Error ? { name: error.name, message: error.message, stack: error.stack } : { message: String(error) },
+      },
+      'internal error',
+    );
+    return { status: 500, body: '{"errors":["internal error"]}\n' };
+  }
+
+  async #reply(req: IncomingMessage, res: ServerResponse, { path, verb, operation, params }: Routed): Promise<Reply> {
+    const { node } = this.#options;
+    const call = (body: Body): Call => ({ verb, path: path.path, params, query: path.query, body });
+    if (operation.access === 'open') {
+      return operation.run(node, call(await this.#body(req, res, verb, path, anonymousBodyBytesMax)));
+    }
+    const { service } = node;
+    if (service === undefined) {
+      if (operation.whenSealed !== undefined) return operation.whenSealed;
+      throw new StoreError('sealed', node.initialized ? 'transitd is sealed' : 'transitd is not initialized');
+    }
+    const token = tokenOf(req.headers);
+    const found = token === undefined ? undefined : service.tokens.authenticate(token);
+    const principal = found instanceof Promise ? await found : found;
+    if (principal === undefined) {
+      // A longer body stays unread. Malformed JSON is told before the missing token, as clients know it.
+      if (Number(req.headers['content-length'] ?? 0) <= anonymousBodyBytesMax)
+        await this.#body(req, res, verb, path, anonymousBodyBytesMax);
+      throw permissionDenied();
+    }
+    // A secret must not leave in clear because the header that asked for it wrapped is not known yet.
+    if (wantsWrapping(req.headers)) throw new RequestError('invalid_request', 'response wrapping is not supported');
+    const body = await this.#body(req, res, verb, path, this.#options.bodyBytesMax);
+    if (!mayRun(principal, operation, path.path)) throw permissionDenied();
+    // Between the look at the state and this line a body was read: the node may be sealed by now.
+    if (node.service !== service) throw new StoreError('sealed', 'transitd is sealed');
+    return operation.run({ node, service, principal }, call(body));
+  }
+
+  async #body(req: IncomingMessage, res: ServerResponse, verb: Verb, { query }: RequestPath, bytesMax: number): Promise<Body> {
+    const bytes = announcesBody(req) ? await readBody(req, res, { bytesMax, deadlineMs: bodyDeadlineMs }) : undefined;
+    if (verb === 'GET' || verb === 'LIST') return queryBody(query);
+    return bytes === undefined ? emptyBody : parseBody(bytes, req.headers['content-type']);
+  }
+}
+
+const emptyBody: Body = Object.freeze(Object.create(null));
+
+/** The same for every caller that may not: it does not tell whether the token or the policy is wrong. */
+const permissionDenied = (): RequestError => new RequestError('permission_denied', 'permission denied');
+
+const mayRun = (principal: Principal, { capability, sudo }: GuardedOperation, path: string): boolean =>
+  (capability === undefined || allows(principal, capability, path)) && (sudo !== true || allows(principal, 'sudo', path));

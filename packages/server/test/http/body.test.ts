@@ -1,0 +1,151 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { setImmediate as turn } from 'node:timers/promises';
+import { expect } from 'chai';
+import { readBody } from '../../src/http/body.ts';
+import { errorReply, RequestError } from '../../src/http/error-answer.ts';
+import { sendReply } from '../../src/http/reply.ts';
+
+describe('readBody', () => {
+  let server: Server;
+  let socket: Socket;
+  let received: string;
+  let outcome: Buffer | RequestError | undefined;
+  let limits: { bytesMax: number; deadlineMs: number };
+
+  beforeEach(async () => {
+    received = '';
+    outcome = undefined;
+    limits = { bytesMax: 100, deadlineMs: 10_000 };
+    const handle = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
+      try {
+        outcome = await readBody(req, res, limits);
+        sendReply(res, { status: 200, body: `${outcome.length}` }, { head: false });
+      } catch (error) {
+        if (!(error instanceof RequestError)) throw error;
+        outcome = error;
+        sendReply(res, errorReply(error), { head: false });
+      }
+    };
+    server = createServer(handle).on('checkContinue', handle).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    socket = connect({ port: (server.address() as AddressInfo).port, host: '127.0.0.1', noDelay: true });
+    socket.on('error', () => undefined);
+    socket.on('data', (chunk) => {
+      received += chunk.toString('latin1');
+    });
+    await once(socket, 'connect');
+  });
+
+  afterEach(async () => {
+    socket.destroy();
+    server.closeAllConnections();
+    server.close();
+    await once(server, 'close');
+  });
+
+  const head = (...headers: string[]): string =>
+    `POST /v1/x HTTP/1.1\r\nHost: node\r\n${headers.map((line) => `${line}\r\n`).join('')}\r\n`;
+  const until = async (holds: () => boolean): Promise<void> => {
+    while (!holds()) await turn();
+  };
+  const code = (): string | undefined => (outcome instanceof RequestError ? outcome.code : undefined);
+
+  for (const { name, parts, expected } of [
+    { name: 'one packet with head and body', parts: [`${head('Content-Length: 3')}abc`], expected: 'abc' },
+    { name: 'a body in pieces', parts: [head('Content-Length: 6'), 'ab', 'cd', 'ef'], expected: 'abcdef' },
+    { name: 'chunks', parts: [head('Transfer-Encoding: chunked'), '3\r\nabc\r\n', '3\r\ndef\r\n0\r\n\r\n'], expected: 'abcdef' },
+    { name: 'no body', parts: [head()], expected: '' },
+    { name: 'an announced length of 0', parts: [head('Content-Length: 0')], expected: '' },
+    { name: 'chunks without content', parts: [head('Transfer-Encoding: chunked'), '0\r\n\r\n'], expected: '' },
+    { name: 'exactly the limit', parts: [head('Content-Length: 100'), 'a'.repeat(100)], expected: 'a'.repeat(100) },
+    {
+      name: 'exactly the limit in chunks',
+      parts: [head('Transfer-Encoding: chunked'), `64\r\n${'a'.repeat(100)}\r\n0\r\n\r\n`],
+      expected: 'a'.repeat(100),
+    },
+  ]) {
+    it(`reads ${name}, and the connection stays usable`, async () => {
+      for (let round = 1; round <= 2; round += 1) {
+        outcome = undefined;
+        for (const part of parts) {
+          socket.write(part);
+          await turn();
+        }
+        await until(() => outcome !== undefined && received.split('HTTP/1.1 200').length > round);
+        expect(String(outcome)).to.equal(expected);
+      }
+    });
+  }
+
+  it('refuses an announced length above the limit before a byte of it has come, and closes', async () => {
+    socket.write(head('Content-Length: 101'));
+    await until(() => received.endsWith('}\n'));
+    expect(code()).to.equal('body_too_large');
+    expect(received)
+      .to.match(/^HTTP\/1\.1 413 /)
+      .and.match(/\r\nConnection: close\r\n/);
+    expect(received).to.contain('{"errors":["http: request body too large"]}\n');
+    socket.write('a'.repeat(101));
+    await once(socket, 'close');
+  });
+
+  it('refuses chunks as soon as they pass the limit, and closes', async () => {
+    socket.write(`${head('Transfer-Encoding: chunked')}65\r\n${'a'.repeat(101)}\r\n`);
+    await until(() => received.endsWith('}\n'));
+    expect(received).to.match(/^HTTP\/1\.1 413 /);
+    socket.end();
+    await once(socket, 'close');
+  });
+
+  it('gives a caller that sends on without reading its whole answer before the connection ends', async () => {
+    socket.write(head('Content-Length: 20000000'));
+    socket.write('a'.repeat(20_000_000));
+    await once(socket, 'close');
+    expect(received)
+      .to.match(/^HTTP\/1\.1 413 /)
+      .and.match(/too large"\]\}\n$/);
+  });
+
+  it('gives up a body that does not arrive in time with 408', async () => {
+    limits.deadlineMs = 10;
+    socket.write(`${head('Content-Length: 5')}ab`);
+    await until(() => received.endsWith('}\n'));
+    expect(code()).to.equal('body_timeout');
+    expect(received)
+      .to.match(/^HTTP\/1\.1 408 /)
+      .and.match(/\r\nConnection: close\r\n/);
+  });
+
+  it('notices a caller that leaves in the middle', async () => {
+    socket.write(`${head('Content-Length: 5')}ab`);
+    await once(server, 'request');
+    socket.destroy();
+    await until(() => outcome !== undefined);
+    expect(code()).to.equal('request_aborted');
+  });
+
+  it('notices a caller that ends its side in the middle', async () => {
+    socket.write(`${head('Content-Length: 5')}ab`);
+    await once(server, 'request');
+    socket.end();
+    await until(() => outcome !== undefined);
+    expect(code()).to.equal('request_aborted');
+  });
+
+  it('tells a caller that asks first to go on', async () => {
+    socket.write(head('Content-Length: 3', 'Expect: 100-continue'));
+    await until(() => received !== '');
+    expect(received).to.equal('HTTP/1.1 100 Continue\r\n\r\n');
+    socket.write('abc');
+    await until(() => received.includes('HTTP/1.1 200'));
+    expect(String(outcome)).to.equal('abc');
+  });
+
+  it('tells a caller that asks first not to send a body that is too large', async () => {
+    socket.write(head('Content-Length: 101', 'Expect: 100-continue'));
+    await until(() => received.endsWith('}\n'));
+    expect(received).to.match(/^HTTP\/1\.1 413 /);
+  });
+});

@@ -1,0 +1,222 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { RequestError } from '../../src/http/error-answer.ts';
+import { type Body, jsonDepthMax, parseBody, queryBody } from '../../src/http/json.ts';
+
+const form = 'application/x-www-form-urlencoded';
+const parse = (text: string | Buffer, contentType?: string): Body => parseBody(Buffer.from(text as string), contentType);
+const refusal = (text: string | Buffer, contentType?: string): string => {
+  try {
+    parse(text, contentType);
+  } catch (error) {
+    if (error instanceof RequestError && error.code === 'malformed_body') return error.message;
+    throw error;
+  }
+  throw new Error('was accepted');
+};
+const nested = (depth: number): string => `${'{"a":'.repeat(depth - 1)}{}${'}'.repeat(depth - 1)}`;
+
+describe('parseBody', () => {
+  for (const { text, type, expected, because } of [
+    { text: '', expected: {}, because: 'an empty body is no members' },
+    { text: ' \r\n\t', expected: {}, because: 'blanks are an empty body' },
+    { text: 'null', expected: {}, because: 'the usual command-line client sends it' },
+    { text: ' null\n', expected: {}, because: 'blanks around it do not count' },
+    { text: 'null', type: form, expected: {}, because: 'curl -d sets a form type' },
+    { text: '', type: form, expected: {}, because: 'an empty form' },
+    { text: '{}', expected: {}, because: 'an empty object' },
+    { text: '{"a":1}', type: 'text/plain', expected: { a: 1 }, because: 'the content type does not count' },
+    { text: '{"a":1}', type: form, expected: { a: 1 }, because: 'it begins like JSON' },
+    { text: '  {"a":1}', type: `${form}; charset=utf-8`, expected: { a: 1 }, because: 'it begins like JSON after blanks' },
+    { text: '{"a":1,"a":2}', expected: { a: 2 }, because: 'the last one counts' },
+    { text: '{"a":null}', expected: { a: null }, because: 'null is kept for the fields to judge' },
+    { text: '{"ü":"🔑"}', expected: { ü: '🔑' }, because: 'UTF-8' },
+    { text: '{"a":"\\ud83d\\udd11"}', expected: { a: '🔑' }, because: 'a whole surrogate pair' },
+    { text: '{"a":"[[[[\\"{{{{\\\\"}', expected: { a: '[[[["{{{{\\' }, because: 'brackets in strings are no nesting' },
+    { text: 'a=1&b=x+y&c=%C3%BC', type: form, expected: { a: '1', b: 'x y', c: 'ü' }, because: 'a form' },
+    { text: 'a=1', type: 'Application/X-WWW-Form-Urlencoded ; x', expected: { a: '1' }, because: 'media types have no case' },
+    { text: 'a=1&a=2', type: form, expected: { a: '2' }, because: 'the last one counts in a form too' },
+    { text: 'a', type: form, expected: { a: '' }, because: 'a form field without a value' },
+  ]) {
+    it(`reads ${JSON.stringify(text)} (${type ?? 'no type'}): ${because}`, () => {
+      expect({ ...parse(text, type) }).to.deep.equal(expected);
+    });
+  }
+
+  for (const { text, type, message } of [
+    { text: '{', message: /unexpected end of input/ },
+    { text: '{"plaintext": ', message: /unexpected end of input/ },
+    { text: '{"a":"b', message: /unexpected end of input/ },
+    { text: '{"a":1}x', message: /invalid syntax/ },
+    { text: '{"a":1}{}', message: /invalid syntax/ },
+    { text: '{"a":1},', message: /invalid syntax/ },
+    { text: '{a:1}', message: /invalid syntax/ },
+    { text: "{'a':1}", message: /invalid syntax/ },
+    { text: '{"a":1,}', message: /invalid syntax/ },
+    { text: '{"a":01}', message: /invalid syntax/ },
+    { text: '{"a":NaN}', message: /invalid syntax/ },
+    { text: '{"a":"\n"}', message: /invalid syntax/ },
+    { text: '{"a":1}\0', message: /invalid syntax/ },
+    { text: '\ufeff{}', message: /invalid syntax/ },
+    { text: 'hello', message: /invalid syntax/ },
+    { text: 'a=1', type: 'application/json', message: /invalid syntax/ },
+    { text: 'a=1', message: /invalid syntax/ },
+    { text: 'nullx', message: /invalid syntax/ },
+    { text: '[', type: form, message: /unexpected end of input/ },
+    { text: '[]', message: /json: cannot unmarshal array into/ },
+    { text: '["a"]', message: /json: cannot unmarshal array into/ },
+    { text: '"text"', message: /json: cannot unmarshal string into/ },
+    { text: '5', message: /json: cannot unmarshal number into/ },
+    { text: 'true', message: /json: cannot unmarshal bool into/ },
+    { text: '{"a":"\\ud800"}', message: /surrogate/ },
+    { text: '{"a":{"b":["\\uDC00x"]}}', message: /surrogate/ },
+    { text: '{"\\ud800":1}', message: /surrogate/ },
+    { text: Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), message: /not UTF-8/ },
+    { text: Buffer.from([0x7b, 0x22, 0xc0, 0xaf, 0x22, 0x3a, 0x31, 0x7d]), message: /not UTF-8/ },
+    { text: Buffer.from([0x7b, 0x22, 0xed, 0xa0, 0x80, 0x22, 0x3a, 0x31, 0x7d]), message: /not UTF-8/ },
+    { text: Buffer.from('{}', 'utf16le'), message: /invalid syntax/ },
+    { text: nested(jsonDepthMax + 1), message: /more than 64 levels/ },
+    { text: `{"a":${'['.repeat(jsonDepthMax)}`, message: /more than 64 levels/ },
+  ] as { text: string | Buffer; type?: string; message: RegExp }[]) {
+    it(`refuses ${JSON.stringify(text.toString().slice(0, 40))} (${type ?? 'no type'})`, () => {
+      expect(refusal(text, type))
+        .to.match(/^failed to decode JSON input: /)
+        .and.match(message);
+    });
+  }
+
+  it('refuses a form whose encoding is broken', () => {
+    expect(refusal('a=%', form)).to.match(/form/);
+    expect(refusal('a=%FF', form)).to.match(/form/);
+  });
+
+  it('takes the deepest nesting allowed', () => {
+    expect(parse(nested(jsonDepthMax))).to.have.property('a');
+  });
+
+  it('refuses a million levels without a stack of them', () => {
+    expect(refusal(`{"a":${'['.repeat(1_000_000)}`)).to.match(/levels/);
+    expect(refusal(`{"a":${'{"a":'.repeat(1_000_000)}`)).to.match(/levels/);
+  });
+
+  it('never repeats the body in its complaint, since a body may hold secrets', () => {
+    for (const text of [
+      'secret',
+      '{"plaintext":"c2VjcmV0"secret',
+      '{"a":secret}',
+      '["secret"] secret',
+      '{"secret',
+      '{"secret" 1}',
+    ]) {
+      expect(refusal(text)).to.not.contain('secret');
+    }
+  });
+
+  it('keeps __proto__ and constructor as plain members of an object that inherits nothing', () => {
+    const body = parse('{"__proto__":{"derived":true},"constructor":1}');
+    expect(Object.getPrototypeOf(body)).to.equal(null);
+    expect(Object.hasOwn(body, '__proto__')).to.equal(true);
+    expect(body['derived']).to.equal(undefined);
+    expect(body['constructor']).to.equal(1);
+    expect(parse('{}')['constructor']).to.equal(undefined);
+    expect(({} as Record<string, unknown>)['derived']).to.equal(undefined);
+  });
+
+  it('inherits nothing in forms either', () => {
+    const body = parse('__proto__=1', form);
+    expect([Object.getPrototypeOf(body), Object.entries(body), body['toString']]).to.deep.equal([
+      null,
+      [['__proto__', '1']],
+      undefined,
+    ]);
+  });
+
+  it('agrees with JSON.parse on every object of allowed depth', () => {
+    fc.assert(
+      fc.property(
+        fc.dictionary(
+          fc.string({ unit: 'binary' }).filter((name) => name.isWellFormed()),
+          fc.jsonValue({ maxDepth: 6 }),
+        ),
+        (object) => {
+          const text = JSON.stringify(object);
+          if (/\\u[dD][89a-fA-F]/.test(text)) return;
+          expect({ ...parse(text) }).to.deep.equal({ ...JSON.parse(text) });
+        },
+      ),
+    );
+  });
+
+  it('never throws anything but a RequestError, and nothing deeper than the limit passes', () => {
+    const piece = fc.constantFrom(
+      '{',
+      '}',
+      '[',
+      ']',
+      '"',
+      '\\',
+      ':',
+      ',',
+      'a',
+      '1',
+      'null',
+      ' ',
+      '\\"',
+      '{"a":',
+      '\\ud800',
+      '=',
+      '%',
+      '&',
+    );
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.uint8Array(),
+          fc.array(piece).map((pieces) => Buffer.from(pieces.join(''))),
+        ),
+        fc.constantFrom(undefined, form),
+        (bytes, type) => {
+          try {
+            parseBody(Buffer.from(bytes), type);
+          } catch (error) {
+            expect(error).to.be.instanceOf(RequestError);
+          }
+        },
+      ),
+      { numRuns: 2_000 },
+    );
+  });
+
+  // Each is 4 MB of what a careless reader handles in quadratic time. A linear one takes milliseconds, a quadratic one minutes.
+  for (const { name, text } of [
+    { name: 'one long string', text: `{"a":"${'A'.repeat(4_000_000)}"}` },
+    { name: 'many escaped quotes', text: `{"a":"${'\\"'.repeat(2_000_000)}"}` },
+    { name: 'many backslashes', text: `{"a":"${'\\\\'.repeat(2_000_000)}"}` },
+    { name: 'backslashes without an end', text: `{"a":"${'\\'.repeat(4_000_000)}` },
+    { name: 'blanks', text: ' '.repeat(4_000_000) },
+    { name: 'blanks before a mistake', text: `${' '.repeat(4_000_000)}x` },
+    { name: 'opening and closing', text: `{"a":[${'[],'.repeat(1_300_000)}[]]}` },
+    { name: 'quotes', text: `{"a":[${'"",'.repeat(1_300_000)}""]}` },
+  ]) {
+    it(`reads 4 MB of ${name} in linear time`, () => {
+      try {
+        parse(text);
+        parse(text, form);
+      } catch (error) {
+        expect(error).to.be.instanceOf(RequestError);
+      }
+    });
+  }
+});
+
+describe('queryBody', () => {
+  it('takes the first value of each parameter, without those that are about the request', () => {
+    const body = queryBody(new URLSearchParams('a=1&a=2&list=true&help=1&b&__proto__=x'));
+    expect(Object.entries(body)).to.deep.equal([
+      ['a', '1'],
+      ['b', ''],
+      ['__proto__', 'x'],
+    ]);
+    expect(Object.getPrototypeOf(body)).to.equal(null);
+  });
+});

@@ -1,0 +1,108 @@
+import { randomBytes } from 'node:crypto';
+import { open, stat, statfs, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Clock } from '@transitd/raft-core';
+import { unreferencedTimer } from './timer.ts';
+
+export interface DiskReserveOptions {
+  /** Space to keep free: the smaller of the two, in bytes and as a share of the whole disk. */
+  readonly reserveBytes?: number;
+  readonly reserveShare?: number;
+  /** Size of the file that an operator deletes when the disk is full; 0 for none. */
+  readonly ballastBytes?: number;
+  /** Runs the samples; by default a timer that does not keep the process alive. */
+  readonly every?: Clock['every'];
+  /** Free and total bytes of the disk that holds `directory`. */
+  readonly measure?: (directory: string) => Promise<DiskSpace>;
+}
+
+export interface DiskSpace {
+  readonly freeBytes: number;
+  readonly totalBytes: number;
+}
+
+const mebibyte = 1024 * 1024;
+const sampleIntervalMs = 1000;
+
+/** True when less than the reserve is free: proposals are refused then, long before a write of the log fails. */
+export const belowReserve = (
+  { freeBytes, totalBytes }: DiskSpace,
+  { reserveBytes = 512 * mebibyte, reserveShare = 0.05 }: Pick<DiskReserveOptions, 'reserveBytes' | 'reserveShare'> = {},
+): boolean => freeBytes < Math.min(reserveBytes, reserveShare * totalBytes);
+
+/** Watches the free space of the data disk, about once a second and never on the write path. */
+export class DiskReserve {
+  readonly #directory: string;
+  readonly #options: DiskReserveOptions;
+  readonly #stopTimer: () => void;
+  #low = true;
+  #sampling: Promise<void> | undefined;
+  #ballast: Promise<void> | undefined;
+
+  private constructor(directory: string, options: DiskReserveOptions) {
+    this.#directory = directory;
+    this.#options = options;
+    this.#stopTimer = (options.every ?? unreferencedTimer)(sampleIntervalMs, () => this.#sampleOnce());
+  }
+
+  /** Resolves after the first sample. */
+  static async start(directory: string, options: DiskReserveOptions = {}): Promise<DiskReserve> {
+    const reserve = new DiskReserve(directory, options);
+    await reserve.#sampleOnce();
+    return reserve;
+  }
+
+  /** As of the newest sample. A disk that cannot be asked counts as low. */
+  diskLow(): boolean {
+    return this.#low;
+  }
+
+  /** Resolves when nothing runs any more. */
+  async stop(): Promise<void> {
+    this.#stopTimer();
+    await this.#sampling;
+    await this.#ballast;
+  }
+
+  #sampleOnce(): Promise<void> {
+    this.#sampling ??= this.#sample().finally(() => {
+      this.#sampling = undefined;
+    });
+    return this.#sampling;
+  }
+
+  async #sample(): Promise<void> {
+    const { measure = measureDisk, ballastBytes = 16 * mebibyte } = this.#options;
+    try {
+      const space = await measure(this.#directory);
+      this.#low = belowReserve(space, this.#options);
+      const withBallast = { ...space, freeBytes: space.freeBytes - ballastBytes };
+      if (ballastBytes > 0 && !belowReserve(withBallast, this.#options))
+        this.#ballast ??= makeBallast(join(this.#directory, 'ballast'), ballastBytes);
+    } catch {
+      this.#low = true;
+    }
+  }
+}
+
+/** Once per start, and only if there is none: while an operator makes room by deleting it, it must not come back. */
+async function makeBallast(path: string, bytes: number): Promise<void> {
+  if (await stat(path).catch(() => undefined)) return;
+  const block = randomBytes(Math.min(bytes, mebibyte)); // random, so that a compressing file system cannot make it small
+  try {
+    const file = await open(path, 'wx', 0o600);
+    try {
+      for (let written = 0; written < bytes; written += block.length)
+        await file.write(block, 0, Math.min(block.length, bytes - written));
+    } finally {
+      await file.close();
+    }
+  } catch {
+    await unlink(path).catch(() => undefined); // a convenience: the node runs without it
+  }
+}
+
+async function measureDisk(directory: string): Promise<DiskSpace> {
+  const { bavail, blocks, bsize } = await statfs(directory);
+  return { freeBytes: bavail * bsize, totalBytes: blocks * bsize };
+}

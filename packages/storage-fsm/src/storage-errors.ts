@@ -1,0 +1,18 @@
+import { StorageDamaged } from './damage.ts';
+
+/** The one sentence for the operator: the file, what is wrong with it, what to do. */
+export const damaged = (file: string, problem: string, remedy = 'restore this node from a backup or replace it by a new node') =>
+  new StorageDamaged(`${file} ${problem}: ${remedy}.`);
+
+/**
+ * The disk refused a write, a sync or a read, or the caller broke the log's contract. Whether a failed write is on the disk
+ * is unknown, so nothing is tried again on the same handles and the process ends (fail-stop, exit code 74).
+ */
+export class StorageFailed extends Error {
+  override readonly name = 'StorageFailed';
+}
+
+/** Another process works on this data directory. */
+export class StorageInUse extends Error {
+  override readonly name = 'StorageInUse';
+}

@@ -1,0 +1,30 @@
+import { expect } from 'chai';
+import { armFailpoints, failpoint } from '../src/failpoint.ts';
+
+describe('failpoint', () => {
+  afterEach(() => armFailpoints(undefined));
+
+  it('does nothing unless armed', () => {
+    expect(() => failpoint('log.after_fsync')).not.to.throw();
+  });
+
+  it('fails once, at the pass asked for', () => {
+    armFailpoints('log.after_fsync=error:2,state.before_flush=error');
+    expect(() => failpoint('log.after_fsync')).not.to.throw();
+    expect(() => failpoint('log.after_fsync')).to.throw('EIO');
+    expect(() => failpoint('log.after_fsync')).not.to.throw();
+    expect(() => failpoint('state.before_flush')).to.throw('EIO');
+  });
+
+  for (const list of [
+    'log.after_sync=error',
+    'log.after_fsync',
+    'log.after_fsync=stop',
+    'log.after_fsync=error:0',
+    ',',
+    'log.after_fsync=exit:x',
+  ])
+    it(`refuses the list ${list}`, () => {
+      expect(() => armFailpoints(list)).to.throw(TypeError);
+    });
+});

@@ -1,0 +1,143 @@
+import { createSecretKey, type KeyObject } from 'node:crypto';
+import type { Change, Store } from '@transitd/storage-fsm';
+import { LRUCache } from 'lru-cache';
+import { DamagedRecord } from './errors.ts';
+import { hkdfExtract } from './hkdf.ts';
+import type { StoredKey } from './key.ts';
+import { decodeKeyRecord, type KeyRecord } from './key-record.ts';
+import { type KeyType, keyType } from './key-type.ts';
+import { isKeyName, type Paths } from './paths.ts';
+import { decodeVersionRecord } from './version-record.ts';
+
+/**
+ * A key ready for use. A version's handle is the AEAD key itself or, on a derived key, the pseudo-random key from which each
+ * context's key is expanded.
+ */
+export interface LoadedKey extends StoredKey {
+  readonly type: KeyType;
+  readonly versions: Map<number, KeyObject>;
+}
+
+/** A version's record is not there. Either the key has changed since it was loaded, or, if it has not, the record is lost. */
+export class VersionGone extends DamagedRecord {}
+
+/** How much is kept. */
+export interface CacheLimits {
+  /** Keys at most; 0 sets no number. */
+  readonly entries: number;
+  /** Bytes at most, about, whatever the number of keys. */
+  readonly bytes: number;
+}
+
+/** What a key and each of its versions take up, natively and in the heap, in bytes; an estimate. */
+const [perKeyBytes, perVersionBytes] = [2048, 1024];
+
+/**
+ * Decoded keys by name. An entry is dropped within the apply of any change to the key's record, so it is never older than what
+ * this node has answered. That suffices for versions too: a version's record is written and deleted only together with, or
+ * after, a change of its key's record.
+ */
+export class KeyCache {
+  readonly #store: Store;
+  readonly #paths: Paths;
+  readonly #entries: LRUCache<string, LoadedKey>;
+  /** Loads under way. One that a change overtakes is taken out: it may answer who waits for it already, and nobody else. */
+  readonly #loads = new Map<string, Promise<LoadedKey | undefined>>();
+  readonly #unwatch: () => void;
+  #closed = false;
+
+  constructor(store: Store, paths: Paths, { entries, bytes }: CacheLimits) {
+    this.#store = store;
+    this.#paths = paths;
+    this.#entries = new LRUCache({
+      // Room is set aside for `max` entries, so it is no more than fit.
+      ...(entries > 0 && { max: Math.min(entries, Math.ceil(bytes / perKeyBytes)) }),
+      maxSize: bytes,
+      sizeCalculation: ({ versions }) => perKeyBytes + versions.size * perVersionBytes,
+    });
+    this.#unwatch = store.watch(paths.keys, (changes) => this.#drop(changes));
+  }
+
+  /** The key if it is at hand: no wait, no store. */
+  cached(name: string): LoadedKey | undefined {
+    return this.#entries.get(name);
+  }
+
+  /** The key, from memory or from the store; undefined when there is none of that name. */
+  async key(name: string): Promise<LoadedKey | undefined> {
+    return this.#entries.get(name) ?? (await this.#load(name));
+  }
+
+  /**
+   * The handle of a version that is not at hand yet.
+   * @throws VersionGone when the store does not hold it any more
+   */
+  async loadVersion(key: LoadedKey, version: number): Promise<KeyObject> {
+    const stored = await this.#store.get(this.#paths.version({ keyId: key.record.id, version }));
+    if (stored === undefined) throw new VersionGone(`version ${version} of a key is gone`);
+    const handle = handleOf(key, decodeVersionRecord(stored.value).material);
+    key.versions.set(version, handle);
+    this.#measureAgain(key);
+    return handle;
+  }
+
+  /** Forgets every key; from now on nothing is kept. */
+  close(): void {
+    this.#closed = true;
+    this.#unwatch();
+    this.#loads.clear();
+    this.#entries.clear();
+  }
+
+  #load(name: string): Promise<LoadedKey | undefined> {
+    if (this.#closed) return this.#read(name);
+    const underWay = this.#loads.get(name);
+    if (underWay !== undefined) return underWay;
+    const load = this.#read(name).then((key) => {
+      if (key !== undefined && this.#loads.get(name) === load) this.#entries.set(name, key);
+      return key;
+    });
+    this.#loads.set(name, load);
+    const ended = (): void => {
+      if (this.#loads.get(name) === load) this.#loads.delete(name);
+    };
+    load.then(ended, ended);
+    return load;
+  }
+
+  async #read(name: string): Promise<LoadedKey | undefined> {
+    if (!isKeyName(name)) return undefined;
+    const stored = await this.#store.get(this.#paths.key(name));
+    return stored && loadedKey(name, decodeKeyRecord(stored.value), stored.revision);
+  }
+
+  #drop(changes: readonly Change[]): void {
+    for (const { path } of changes) {
+      const name = path.slice(this.#paths.keys.length);
+      this.#entries.delete(name);
+      this.#loads.delete(name);
+    }
+  }
+
+  /** The cache sizes an entry when it is set, and setting the same object again would not count. */
+  #measureAgain(key: LoadedKey): void {
+    if (this.#entries.peek(key.name) !== key) return;
+    this.#entries.delete(key.name);
+    this.#entries.set(key.name, key);
+  }
+}
+
+/** A key without any version at hand. */
+export const loadedKey = (name: string, record: KeyRecord, revision: number): LoadedKey => ({
+  name,
+  record,
+  revision,
+  type: keyType(record.type),
+  versions: new Map(),
+});
+
+/** @throws DamagedRecord when the material does not fit the key's type */
+export function handleOf({ record, type }: Pick<LoadedKey, 'record' | 'type'>, material: Uint8Array): KeyObject {
+  if (material.length !== type.materialBytes) throw new DamagedRecord('a version record does not fit its key');
+  return record.derived ? hkdfExtract(material) : createSecretKey(material);
+}

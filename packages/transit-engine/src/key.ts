@@ -1,0 +1,244 @@
+import type { Condition, Transaction, Write } from '@transitd/storage-fsm';
+import { TransitError } from './errors.ts';
+import { encodeKeyRecord, type KeyRecord } from './key-record.ts';
+import { defaultKeyType, keyType } from './key-type.ts';
+import type { Paths } from './paths.ts';
+import { encodeVersionRecord } from './version-record.ts';
+
+/** What a new key is asked to be. */
+export interface CreateKeyRequest {
+  /** A name of the key types' table; aes256-gcm96 when absent. */
+  readonly type?: string | undefined;
+  readonly derived?: boolean | undefined;
+  /** Equal plaintexts under equal contexts give equal ciphertexts; needs `derived`. */
+  readonly convergentEncryption?: boolean | undefined;
+  readonly exportable?: boolean | undefined;
+  readonly allowPlaintextBackup?: boolean | undefined;
+  /** Bytes; 0 leaves it to the type. */
+  readonly keySize?: number | undefined;
+  /** Seconds: 0, or at least an hour. */
+  readonly autoRotatePeriodS?: number | undefined;
+}
+
+/** What to change; what is absent stays. */
+export interface ConfigureKeyRequest {
+  readonly minDecryptionVersion?: number | undefined;
+  readonly minEncryptionVersion?: number | undefined;
+  readonly deletionAllowed?: boolean | undefined;
+  readonly exportable?: boolean | undefined;
+  readonly allowPlaintextBackup?: boolean | undefined;
+  /** Seconds: 0, or at least an hour. */
+  readonly autoRotatePeriodS?: number | undefined;
+}
+
+/** What is decided outside: random bytes and the time, in Unix milliseconds. */
+export interface FreshVersion {
+  readonly material: Uint8Array;
+  readonly hmacSecret: Uint8Array;
+  readonly createdMs: number;
+}
+
+/** A key as the store holds it. */
+export interface StoredKey {
+  readonly name: string;
+  readonly record: KeyRecord;
+  /** Index of the log entry that last wrote the record. */
+  readonly revision: number;
+}
+
+/** A key's next state and the one transaction that brings it about, or none when nothing changes. */
+export interface KeyChange {
+  readonly record: KeyRecord;
+  readonly transaction?: Transaction;
+  readonly warnings: readonly string[];
+}
+
+const hourS = 3600;
+/** Version records that one trim deletes itself; the sweep takes the rest, so that no transaction grows with history. */
+export const versionsPerTrimMax = 1000;
+
+/**
+ * The settings of a new key, or the refusal of a request that no key could satisfy.
+ * @throws TransitError `invalid_request`
+ */
+export function settingsOf(request: CreateKeyRequest): Omit<KeyRecord, 'id'> {
+  const { derived = false, convergentEncryption = false, keySize = 0, autoRotatePeriodS = 0 } = request;
+  checkAutoRotatePeriod(autoRotatePeriodS);
+  if (convergentEncryption && !derived) {
+    throw new TransitError('invalid_request', 'convergent encryption requires derivation to be enabled');
+  }
+  const type = keyType(request.type ?? defaultKeyType);
+  if (keySize !== 0) throw new TransitError('invalid_request', `key_size is not valid for algorithm ${type.name}`);
+  return {
+    type: type.name,
+    derived,
+    convergent: convergentEncryption,
+    exportable: request.exportable ?? false,
+    allowPlaintextBackup: request.allowPlaintextBackup ?? false,
+    deletionAllowed: false,
+    imported: false,
+    autoRotatePeriodS,
+    latestVersion: 1,
+    minDecryptionVersion: 1,
+    minEncryptionVersion: 0,
+    minAvailableVersion: 0,
+  };
+}
+
+/** A new key with its first version, while the name is free. */
+export function createKey(paths: Paths, name: string, record: KeyRecord, fresh: FreshVersion): Transaction {
+  return withNewVersion(paths, { name, record, revision: 0 }, fresh);
+}
+
+/** What an existing key says to a creation that asked for something else. */
+export function creationWarnings({ name, record }: StoredKey, request: CreateKeyRequest): string[] {
+  const same =
+    agrees(request.type, record.type) &&
+    agrees(request.derived, record.derived) &&
+    agrees(request.convergentEncryption, record.convergent) &&
+    agrees(request.exportable, record.exportable) &&
+    agrees(request.allowPlaintextBackup, record.allowPlaintextBackup) &&
+    agrees(request.autoRotatePeriodS, record.autoRotatePeriodS);
+  return same ? [] : [`key ${name} already existed; its settings were not changed`];
+}
+
+const agrees = <T>(asked: T | undefined, present: T): boolean => asked === undefined || asked === present;
+
+/** A new latest version. Two records are written, however many versions there are. */
+export function rotateKey(paths: Paths, { name, record, revision }: StoredKey, fresh: FreshVersion): KeyChange {
+  const rotated = { ...record, latestVersion: record.latestVersion + 1 };
+  return { record: rotated, transaction: withNewVersion(paths, { name, record: rotated, revision }, fresh), warnings: [] };
+}
+
+/** @throws TransitError `invalid_request`; then nothing of the request is applied */
+export function configureKey(paths: Paths, key: StoredKey, request: ConfigureKeyRequest): KeyChange {
+  const { record } = key;
+  checkVersionBound('decryption', request.minDecryptionVersion, record);
+  checkVersionBound('encryption', request.minEncryptionVersion, record);
+  if (request.autoRotatePeriodS !== undefined) checkAutoRotatePeriod(request.autoRotatePeriodS);
+  const configured = {
+    ...record,
+    minDecryptionVersion: Math.max(request.minDecryptionVersion ?? record.minDecryptionVersion, 1),
+    minEncryptionVersion: request.minEncryptionVersion ?? record.minEncryptionVersion,
+    deletionAllowed: request.deletionAllowed ?? record.deletionAllowed,
+    exportable: record.exportable || (request.exportable ?? false),
+    allowPlaintextBackup: record.allowPlaintextBackup || (request.allowPlaintextBackup ?? false),
+    autoRotatePeriodS: request.autoRotatePeriodS ?? record.autoRotatePeriodS,
+  };
+  checkMinimums(configured);
+  return changed(paths, key, configured, configurationWarnings(record, request));
+}
+
+/**
+ * Raises the lowest version that exists; those below are gone for good.
+ * @throws TransitError `invalid_request`
+ */
+export function trimKey(paths: Paths, key: StoredKey, minAvailableVersion: number | undefined): KeyChange {
+  const { record } = key;
+  if (minAvailableVersion === undefined) throw new TransitError('invalid_request', 'missing min_available_version');
+  const fault = trimFault(record, minAvailableVersion);
+  if (fault !== undefined) throw new TransitError('invalid_request', fault);
+  const firstVersion = Math.max(record.minAvailableVersion, 1);
+  const deletions = Array.from({ length: Math.min(minAvailableVersion - firstVersion, versionsPerTrimMax) }, (_, i) => ({
+    path: paths.version({ keyId: record.id, version: firstVersion + i }),
+    value: null,
+  }));
+  return changed(paths, key, { ...record, minAvailableVersion }, [], deletions);
+}
+
+/**
+ * One write frees the name; the versions, which nothing names any more, are the sweep's.
+ * @throws TransitError `deletion_not_allowed`
+ */
+export function deleteKey(paths: Paths, key: StoredKey): Transaction {
+  if (!key.record.deletionAllowed) {
+    throw new TransitError('deletion_not_allowed', `error deleting policy ${key.name}: deletion is not allowed for this key`);
+  }
+  return { conditions: [unchanged(paths, key)], writes: [{ path: paths.key(key.name), value: null }] };
+}
+
+/** Holds while nobody else changed the key; for revision 0, while there is none. */
+export const unchanged = (paths: Paths, { name, revision }: Pick<StoredKey, 'name' | 'revision'>): Condition => ({
+  path: paths.key(name),
+  revision,
+});
+
+function withNewVersion(paths: Paths, key: StoredKey, fresh: FreshVersion): Transaction {
+  const { name, record } = key;
+  const version = paths.version({ keyId: record.id, version: record.latestVersion });
+  return {
+    conditions: [unchanged(paths, key), { path: version, revision: 0 }],
+    writes: [
+      { path: paths.key(name), value: encodeKeyRecord(record) },
+      { path: version, value: encodeVersionRecord({ keyName: name, ...fresh }) },
+    ],
+  };
+}
+
+function changed(
+  paths: Paths,
+  key: StoredKey,
+  record: KeyRecord,
+  warnings: readonly string[],
+  deletions: readonly Write[] = [],
+): KeyChange {
+  const value = encodeKeyRecord(record);
+  if (Buffer.compare(value, encodeKeyRecord(key.record)) === 0) return { record, warnings };
+  const writes = [{ path: paths.key(key.name), value }, ...deletions];
+  return { record, transaction: { conditions: [unchanged(paths, key)], writes }, warnings };
+}
+
+function checkAutoRotatePeriod(periodS: number): void {
+  if (periodS !== 0 && periodS < hourS) {
+    throw new TransitError('invalid_request', 'auto rotate period must be 0 to disable or at least an hour');
+  }
+}
+
+function checkVersionBound(kind: 'decryption' | 'encryption', version: number | undefined, { latestVersion }: KeyRecord): void {
+  if (version === undefined) return;
+  if (version < 0) throw new TransitError('invalid_request', `min ${kind} version cannot be negative`);
+  if (version > latestVersion) {
+    const refusal = `cannot set min ${kind} version of ${version}, latest key version is ${latestVersion}`;
+    throw new TransitError('invalid_request', refusal);
+  }
+}
+
+/** The rules between the three minimums. */
+function checkMinimums({ minAvailableVersion, minDecryptionVersion, minEncryptionVersion }: KeyRecord): void {
+  if (minEncryptionVersion > 0 && minEncryptionVersion < minDecryptionVersion) {
+    const refusal =
+      `cannot set min encryption/decryption values; min encryption version of ${minEncryptionVersion} ` +
+      `must be greater than or equal to min decryption version of ${minDecryptionVersion}`;
+    throw new TransitError('invalid_request', refusal);
+  }
+  if (minEncryptionVersion < minAvailableVersion) {
+    throw new TransitError('invalid_request', 'min encryption version should not be less than min available version');
+  }
+  if (minDecryptionVersion < minAvailableVersion) {
+    throw new TransitError('invalid_request', 'min decryption version should not be less then min available version');
+  }
+}
+
+function configurationWarnings(record: KeyRecord, request: ConfigureKeyRequest): string[] {
+  const warnings = [];
+  if (request.minDecryptionVersion === 0) warnings.push('key version numbering starts at 1; min_decryption_version is set to 1');
+  if (record.exportable && request.exportable === false) warnings.push('exportable cannot be turned off; it stays on');
+  if (record.allowPlaintextBackup && request.allowPlaintextBackup === false) {
+    warnings.push('allow_plaintext_backup cannot be turned off; it stays on');
+  }
+  return warnings;
+}
+
+function trimFault(record: KeyRecord, minAvailableVersion: number): string | undefined {
+  if (minAvailableVersion < record.minAvailableVersion) return 'minimum available version cannot be decremented';
+  if (record.minEncryptionVersion === 0) {
+    return 'minimum available version cannot be set when minimum encryption version is not set';
+  }
+  if (minAvailableVersion > record.minEncryptionVersion) {
+    return 'minimum available version cannot be greater than minmum encryption version';
+  }
+  if (minAvailableVersion > record.minDecryptionVersion) {
+    return 'minimum available version cannot be greater than minimum decryption version';
+  }
+  return minAvailableVersion === 0 ? 'minimum available version should be positive' : undefined;
+}

@@ -1,0 +1,25 @@
+import { randomFillSync } from 'node:crypto';
+
+/** Bytes of every nonce of this engine: 96 bits (NIST SP 800-38D §8.2.2, RFC 8439 §2.8). */
+export const nonceBytes = 12;
+const noncesPerFill = 512;
+
+/**
+ * Random nonces, drawn from the operating system in bulk. Each is copied out once and never again; a pool belongs to one
+ * process.
+ */
+export class NoncePool {
+  readonly #pool = new Uint8Array(nonceBytes * noncesPerFill);
+  #next = this.#pool.length;
+
+  /** Writes the next nonce to the first bytes of `target`. */
+  take(target: Uint8Array): void {
+    if (this.#next === this.#pool.length) {
+      randomFillSync(this.#pool);
+      this.#next = 0;
+    }
+    const end = this.#next + nonceBytes;
+    target.set(this.#pool.subarray(this.#next, end));
+    this.#next = end;
+  }
+}

@@ -1,0 +1,48 @@
+import type { BatchReply, ItemMembers } from '../batch.ts';
+import { parseBatch, runBatch } from '../batch.ts';
+import type { KeyCache, LoadedKey } from '../key-cache.ts';
+import type { NoncePool } from '../nonce-pool.ts';
+
+/** What an operation works with besides the key. */
+export interface Tools {
+  readonly keys: Pick<KeyCache, 'loadVersion'>;
+  readonly nonces: NoncePool;
+  /** First part of the mount's ciphertext strings. */
+  readonly prefix: string;
+}
+
+/** What every item has. Texts are empty when absent. */
+export interface Item {
+  /** base64. */
+  readonly context: string;
+  /** Comes back with the item's result; batches only. */
+  readonly reference: string;
+}
+
+/** A data operation: how an item of a batch is read, and what is done with one item under one state of a key. */
+export interface Operation<I extends Item, R> {
+  readonly read: (members: ItemMembers) => I;
+  /** Length of what the item holds. */
+  readonly characters: (item: I) => number;
+  /** @param index - the item's place in the batch, 0 without one; some error texts name it */
+  readonly run: (tools: Tools, key: LoadedKey, item: I, index: number) => Promise<R>;
+}
+
+/** A request taken apart: one item, or those of a batch. */
+export type Work<I> = { readonly item: I } | { readonly items: readonly I[] };
+
+/** @throws TransitError `invalid_request` */
+export const batchOf = <I extends Item, R>({ read }: Operation<I, R>, batchInput: unknown): Work<I> => ({
+  items: parseBatch(batchInput, read),
+});
+
+/** Does all the work under one state of the key. @throws TransitError when the one item of a request without a batch is refused */
+export function perform<I extends Item, R>(
+  operation: Operation<I, R>,
+  tools: Tools,
+  key: LoadedKey,
+  work: Work<I>,
+): Promise<R | BatchReply<R>> {
+  if ('item' in work) return operation.run(tools, key, work.item, 0);
+  return runBatch(work.items, operation.characters, (item, index) => operation.run(tools, key, item, index));
+}

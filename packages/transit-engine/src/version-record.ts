@@ -1,0 +1,55 @@
+import { DamagedRecord } from './errors.ts';
+import { parseObject } from './key-record.ts';
+
+/** One version of a key. It is written once, in one transaction with its key's record. */
+export interface VersionRecord {
+  /** The name under which the key was made: where the sweep looks whether the version still belongs to a key. */
+  readonly keyName: string;
+  /** Unix milliseconds. */
+  readonly createdMs: number;
+  readonly material: Uint8Array;
+  /** The secret of this version's HMAC operations. */
+  readonly hmacSecret: Uint8Array;
+}
+
+const formatVersion = 1;
+const fixedBytes = 5;
+
+/**
+ * `format u8 | header length u32 big-endian | header | material | HMAC secret`. The header is JSON in UTF-8 and names the lengths
+ * of the two secrets, which themselves are never text, since a string cannot be wiped.
+ */
+export function encodeVersionRecord({ keyName, createdMs, material, hmacSecret }: VersionRecord): Uint8Array {
+  const header = Buffer.from(
+    JSON.stringify({ keyName, createdMs, materialBytes: material.length, hmacSecretBytes: hmacSecret.length }),
+  );
+  const record = Buffer.alloc(fixedBytes + header.length + material.length + hmacSecret.length);
+  record.writeUInt8(formatVersion, 0);
+  record.writeUInt32BE(header.length, 1);
+  record.set(header, fixedBytes);
+  record.set(material, fixedBytes + header.length);
+  record.set(hmacSecret, fixedBytes + header.length + material.length);
+  return record;
+}
+
+/**
+ * Reads what {@link encodeVersionRecord} wrote; the secrets are views of `bytes`.
+ * @throws DamagedRecord for anything else
+ */
+export function decodeVersionRecord(bytes: Uint8Array): VersionRecord {
+  const record = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  if (record.length < fixedBytes || record.readUInt8(0) !== formatVersion) {
+    throw new DamagedRecord('a version record has a format that this program does not know');
+  }
+  const materialAt = fixedBytes + record.readUInt32BE(1);
+  const { keyName, createdMs, materialBytes, hmacSecretBytes } = parseObject(record.subarray(fixedBytes, materialAt));
+  const whole =
+    typeof keyName === 'string' &&
+    typeof createdMs === 'number' &&
+    typeof materialBytes === 'number' &&
+    typeof hmacSecretBytes === 'number' &&
+    materialAt + materialBytes + hmacSecretBytes === record.length;
+  if (!whole) throw new DamagedRecord('a version record lacks a field');
+  const hmacSecretAt = materialAt + materialBytes;
+  return { keyName, createdMs, material: record.subarray(materialAt, hmacSecretAt), hmacSecret: record.subarray(hmacSecretAt) };
+}

@@ -1,0 +1,328 @@
+import { memoryStore, type Store, type StoredRecord, StoreError } from '@transitd/storage-fsm';
+import { expect } from 'chai';
+import { DamagedRecord, type TransitEngine, TransitError } from '../src/index.ts';
+import { anything, decryptOne, encryptOne, everything, fox, newEngine, paths, refusalOf, storedKey } from './fixtures.ts';
+
+/** A store whose reads of one path stop on their way back, with what they read, until they are let go. */
+function heldReads(inner: Store, held: (path: string) => boolean) {
+  let letGo = (): void => {};
+  let arrived = (): void => {};
+  const gate = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  const waiting = new Promise<void>((resolve) => {
+    arrived = resolve;
+  });
+  const store: Store = {
+    ...inner,
+    get: async (path): Promise<StoredRecord | undefined> => {
+      const record = await inner.get(path);
+      if (!held(path)) return record;
+      arrived();
+      await gate;
+      return record;
+    },
+  };
+  return { store, waiting, letGo: () => letGo() };
+}
+
+describe('changes of one key that come together', () => {
+  it('all take effect, without a conflict', async () => {
+    const inner = memoryStore();
+    let conflicts = 0;
+    const store: Store = {
+      ...inner,
+      commit: async (transaction) => {
+        const result = await inner.commit(transaction);
+        if (result.outcome === 'conflict') conflicts += 1;
+        return result;
+      },
+    };
+    const { engine } = newEngine({ store });
+    await engine.createKey('k', {});
+    await Promise.all([
+      ...Array.from({ length: 10 }, () => engine.rotateKey('k')),
+      engine.configureKey('k', { exportable: true }),
+      engine.configureKey('k', { autoRotatePeriodS: 3600 }),
+    ]);
+    const key = await engine.readKey('k');
+    expect(key).to.include({ latestVersion: 11, exportable: true, autoRotatePeriodS: 3600 });
+    expect(key.versions).to.have.lengthOf(11);
+    expect(conflicts).to.equal(0);
+  });
+
+  it('from two nodes all take effect too, by starting over', async () => {
+    const store = memoryStore();
+    const [one, other] = [newEngine({ store }).engine, newEngine({ store }).engine];
+    await one.createKey('k', {});
+    await Promise.all([
+      one.rotateKey('k'),
+      other.rotateKey('k'),
+      one.rotateKey('k'),
+      other.configureKey('k', { exportable: true }),
+    ]);
+    expect(await one.readKey('k')).to.include({ latestVersion: 4, exportable: true });
+  });
+
+  describe('with another node in between reading and writing', () => {
+    /** A node that, before its first commit goes through, sees `change` made by another one. */
+    async function overtaken(change: (other: TransitEngine) => Promise<unknown>) {
+      const inner = memoryStore();
+      const other = newEngine({ store: inner }).engine;
+      await other.createKey('k', {});
+      await other.configureKey('k', { deletionAllowed: true });
+      let done = false;
+      const store: Store = {
+        ...inner,
+        commit: async (transaction) => {
+          if (!done) {
+            done = true;
+            await change(other);
+          }
+          return inner.commit(transaction);
+        },
+      };
+      return { engine: newEngine({ store }).engine, other };
+    }
+
+    it('undo nothing of what it did', async () => {
+      const { engine, other } = await overtaken((node) => node.rotateKey('k'));
+      expect((await engine.configureKey('k', { exportable: true })).key).to.include({ exportable: true, latestVersion: 2 });
+      expect(await other.readKey('k')).to.include({ exportable: true, latestVersion: 2 });
+    });
+
+    it('keep to what it forbids', async () => {
+      const { engine, other } = await overtaken((node) => node.configureKey('k', { deletionAllowed: false }));
+      expect(await refusalOf(engine.deleteKey('k'))).to.include({ code: 'deletion_not_allowed' });
+      expect(await other.keyExists('k')).to.equal(true);
+    });
+
+    it('find the key gone that it deleted', async () => {
+      const { engine } = await overtaken((node) => node.deleteKey('k'));
+      expect(await refusalOf(engine.rotateKey('k'))).to.include({ code: 'key_not_found' });
+    });
+  });
+
+  it('create one key, once', async () => {
+    const { engine } = newEngine();
+    const answers = await Promise.all(Array.from({ length: 5 }, () => engine.createKey('k', {})));
+    expect(new Set(answers.map(({ key }) => key.revision)).size).to.equal(1);
+  });
+
+  it('that never get through end with a refusal, and nothing done', async () => {
+    const inner = memoryStore();
+    const store: Store = { ...inner, commit: async () => ({ outcome: 'conflict', index: 1 }) };
+    const { engine } = newEngine({ store });
+    expect(await refusalOf(engine.createKey('k', {}))).to.include({ code: 'too_many_conflicts' });
+    expect(await everything(inner)).to.deep.equal({});
+  });
+});
+
+describe('a key in use while it changes', () => {
+  it('encrypts during rotations under the old or the new version, never with an error', async () => {
+    const { engine } = newEngine();
+    await engine.createKey('k', {});
+    let rotating = true;
+    const rotations = (async () => {
+      try {
+        for (let i = 0; i < 30; i++) await engine.rotateKey('k');
+      } finally {
+        rotating = false;
+      }
+    })();
+    const versions: number[] = [];
+    while (rotating) {
+      const { ciphertext, keyVersion } = await encryptOne(engine, 'k', { plaintext: fox });
+      versions.push(keyVersion);
+      expect(await decryptOne(engine, 'k', { ciphertext })).to.deep.equal({ plaintext: fox });
+    }
+    await rotations;
+    expect(versions).to.deep.equal([...versions].sort((a, b) => a - b));
+    expect(await encryptOne(engine, 'k', { plaintext: fox })).to.include({ keyVersion: 31 });
+  });
+
+  it('is never older than the last change that was answered', async () => {
+    const { engine } = newEngine();
+    await engine.createKey('k', {});
+    const { ciphertext } = await encryptOne(engine, 'k', { plaintext: fox });
+    for (let version = 2; version <= 20; version++) {
+      await engine.rotateKey('k');
+      expect(await encryptOne(engine, 'k', { plaintext: fox })).to.include({ keyVersion: version });
+    }
+    await engine.configureKey('k', { minDecryptionVersion: 20, deletionAllowed: true });
+    expect(await refusalOf(engine.decrypt('k', { ciphertext }))).to.include({ code: 'key_version_unavailable' });
+    await engine.deleteKey('k');
+    expect(await refusalOf(engine.decrypt('k', { ciphertext }))).to.include({ code: 'key_not_found' });
+    expect(engine.cachedRevision('k')).to.equal(undefined);
+  });
+
+  it('is loaded anew when a change overtakes its load', async () => {
+    const inner = memoryStore();
+    const changer = newEngine({ store: inner }).engine;
+    await changer.createKey('k', {});
+    const { store, waiting, letGo } = heldReads(inner, (path) => path === paths.key('k'));
+    const { engine } = newEngine({ store });
+
+    const early = encryptOne(engine, 'k', { plaintext: fox });
+    await waiting;
+    await changer.rotateKey('k');
+    const late = encryptOne(engine, 'k', { plaintext: fox });
+    letGo();
+    expect((await early).keyVersion, 'asked before the change').to.be.oneOf([1, 2]);
+    expect(await late, 'asked after the change').to.include({ keyVersion: 2 });
+    expect(await encryptOne(engine, 'k', { plaintext: fox }), 'from the cache').to.include({ keyVersion: 2 });
+    expect(engine.cachedRevision('k')).to.equal((await changer.readKey('k')).revision);
+  });
+
+  it('is taken as it is by then when a version is trimmed away under a request', async () => {
+    const inner = memoryStore();
+    const changer = newEngine({ store: inner }).engine;
+    await changer.createKey('k', {});
+    const { ciphertext } = await encryptOne(changer, 'k', { plaintext: fox });
+    await changer.rotateKey('k');
+    const { engine } = newEngine({ store: inner });
+    expect(await engine.keyExists('k')).to.equal(true);
+    const { id } = await storedKey(inner, 'k');
+    const { store, waiting, letGo } = heldReads(inner, (path) => path === paths.key('k'));
+    const late = newEngine({ store }).engine;
+    const request = late.decrypt('k', { ciphertext });
+    await waiting;
+    await changer.configureKey('k', { minDecryptionVersion: 2, minEncryptionVersion: 2 });
+    await changer.trimKey('k', { minAvailableVersion: 2 });
+    letGo();
+    expect(await inner.get(paths.version({ keyId: id, version: 1 }))).to.equal(undefined);
+    expect(await refusalOf(request)).to.include({ code: 'key_version_unavailable' });
+  });
+
+  it('is taken as missing when it is deleted and swept under a request', async () => {
+    const inner = memoryStore();
+    const changer = newEngine({ store: inner }).engine;
+    await changer.createKey('k', {});
+    const { ciphertext } = await encryptOne(changer, 'k', { plaintext: fox });
+    await changer.configureKey('k', { deletionAllowed: true });
+    const { store, waiting, letGo } = heldReads(inner, (path) => path === paths.key('k'));
+    const request = newEngine({ store }).engine.decrypt('k', { ciphertext });
+    await waiting;
+    await changer.deleteKey('k');
+    await changer.sweep(100);
+    letGo();
+    expect(await refusalOf(request)).to.include({ code: 'key_not_found' });
+  });
+});
+
+describe('a store that fails', () => {
+  const changes = {
+    createKey: (engine: TransitEngine) => engine.createKey('new', {}),
+    rotateKey: (engine: TransitEngine) => engine.rotateKey('k'),
+    configureKey: (engine: TransitEngine) => engine.configureKey('k', { exportable: true }),
+    trimKey: (engine: TransitEngine) => engine.trimKey('k', { minAvailableVersion: 2 }),
+    deleteKey: (engine: TransitEngine) => engine.deleteKey('k'),
+    encrypt: (engine: TransitEngine) => engine.encrypt('new', { ...anything, plaintext: fox }),
+    writeKeysConfig: (engine: TransitEngine) => engine.writeKeysConfig({ disableUpsert: true }),
+  };
+  for (const [name, change] of Object.entries(changes)) {
+    it(`under ${name} changes nothing, tries once, and the key works on`, async () => {
+      const inner = memoryStore();
+      let failing = false;
+      let commits = 0;
+      const store: Store = {
+        ...inner,
+        commit: async (transaction) => {
+          if (!failing) return inner.commit(transaction);
+          commits += 1;
+          throw new StoreError('disk_low', 'the disk is almost full');
+        },
+      };
+      const { engine } = newEngine({ store });
+      await engine.createKey('k', {});
+      const { ciphertext } = await encryptOne(engine, 'k', { plaintext: fox });
+      await engine.rotateKey('k');
+      await engine.configureKey('k', { minDecryptionVersion: 2, minEncryptionVersion: 2, deletionAllowed: true });
+      const [before, view] = [await everything(inner), await engine.readKey('k')];
+
+      failing = true;
+      const [result] = await Promise.allSettled([change(engine)]);
+      expect(result?.status === 'rejected' && result.reason).to.be.instanceOf(StoreError);
+      expect(commits).to.equal(1);
+      expect(await everything(inner)).to.deep.equal(before);
+      expect(await engine.readKey('k')).to.deep.equal(view);
+
+      failing = false;
+      await engine.configureKey('k', { minDecryptionVersion: 1, minEncryptionVersion: 0 });
+      expect(await decryptOne(engine, 'k', { ciphertext })).to.deep.equal({ plaintext: fox });
+    });
+  }
+
+  it('and lost a version of a key is not blamed on the caller', async () => {
+    const { engine, store } = newEngine();
+    await engine.createKey('k', {});
+    const { id } = await storedKey(store, 'k');
+    await store.commit({ conditions: [], writes: [{ path: paths.version({ keyId: id, version: 1 }), value: null }] });
+    const [result] = await Promise.allSettled([encryptOne(engine, 'k', { plaintext: fox })]);
+    const reason: unknown = result?.status === 'rejected' && result.reason;
+    expect(reason).to.be.instanceOf(DamagedRecord);
+    expect(reason).to.not.be.instanceOf(TransitError);
+  });
+});
+
+describe('the cache', () => {
+  async function countingEngine(options: { cacheSize?: number; cacheBytesMax?: number }) {
+    const inner = memoryStore();
+    let reads = 0;
+    const store: Store = {
+      ...inner,
+      get: (path) => {
+        reads += 1;
+        return inner.get(path);
+      },
+    };
+    const maker = newEngine({ store: inner }).engine;
+    for (let i = 0; i < 30; i++) await maker.createKey(`k${i}`, {});
+    const { engine } = newEngine({ store, ...options });
+    const readsOf = async (name: string): Promise<number> => {
+      const before = reads;
+      await encryptOne(engine, name, { plaintext: fox });
+      return reads - before;
+    };
+    return { engine, readsOf };
+  }
+
+  it('keeps as many keys as it is told to, the last used ones', async () => {
+    const { readsOf } = await countingEngine({ cacheSize: 10 });
+    for (let i = 0; i < 30; i++) expect(await readsOf(`k${i}`)).to.equal(2);
+    for (let i = 20; i < 30; i++) expect(await readsOf(`k${i}`)).to.equal(0);
+    expect(await readsOf('k0')).to.equal(2);
+  });
+
+  it('keeps no more than its memory holds, whatever the number', async () => {
+    for (const cacheSize of [0, 1_000_000_000]) {
+      const { readsOf } = await countingEngine({ cacheSize, cacheBytesMax: 30_000 });
+      for (let i = 0; i < 30; i++) await readsOf(`k${i}`);
+      expect(await readsOf('k29')).to.equal(0);
+      expect(await readsOf('k0')).to.be.above(0);
+    }
+  });
+
+  it('counts the versions that a key has loaded', async () => {
+    const inner = memoryStore();
+    const { engine } = newEngine({ store: inner, cacheBytesMax: 8000 });
+    await engine.createKey('k', {});
+    for (let i = 0; i < 9; i++) await engine.rotateKey('k');
+    for (let keyVersion = 1; keyVersion <= 5; keyVersion++) await encryptOne(engine, 'k', { plaintext: fox, keyVersion });
+    expect(engine.cachedRevision('k')).to.be.a('number');
+    await encryptOne(engine, 'k', { plaintext: fox, keyVersion: 6 });
+    expect(engine.cachedRevision('k'), 'larger than the whole cache').to.equal(undefined);
+    expect(await encryptOne(engine, 'k', { plaintext: fox })).to.include({ keyVersion: 10 });
+  });
+
+  it('forgets everything when the engine is closed', async () => {
+    const { engine, store } = newEngine();
+    await engine.createKey('k', {});
+    await encryptOne(engine, 'k', { plaintext: fox });
+    engine.close();
+    expect(engine.cachedRevision('k')).to.equal(undefined);
+    await newEngine({ store }).engine.rotateKey('k');
+    await engine.keyExists('k');
+    expect(engine.cachedRevision('k'), 'and keeps nothing from then on').to.equal(undefined);
+  });
+});
