@@ -23,7 +23,7 @@ const sourcesOf = (folder: string): string[] =>
     .map((name) => join(folder, name));
 
 /** Every module specifier of `import … from`, `export … from`, `import '…'` and `import('…')`. */
-export function specifiersOf(text: string): string[] {
+function specifiersOf(text: string): string[] {
   const code = text.replace(/^\s*(\/\/|\*|\/\*).*$/gm, '');
   return [...code.matchAll(/(?:\bfrom\s*|\bimport\s*\(?\s*)(['"])([^'"\n]+)\1/g)].map((match) => match[2] ?? '');
 }

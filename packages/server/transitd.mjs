@@ -1,0 +1,13 @@
+#!/usr/bin/env node
+// The entry that any Node can read: it says one sentence where TypeScript sources would die with a riddle.
+const [major] = process.versions.node.split('.').map(Number);
+if (major < 24) {
+  console.error(
+    `transitd needs Node.js 24, this is ${process.versions.node}; start it by "npm start" or with node_modules/.bin/node`,
+  );
+  process.exit(1);
+}
+// Crypto, TLS and the file system share libuv's pool; it reads its size when it is first used (design: at least 8).
+process.env.UV_THREADPOOL_SIZE ??= '8';
+process.umask(0o077);
+await import('./src/main.ts');

@@ -1,3 +1,5 @@
+import { StorageFailed } from './storage-errors.ts';
+
 /** Places where a test may make a process die or an effect fail. */
 const names = [
   'log.before_append',
@@ -28,7 +30,7 @@ function pass(points: Map<FailpointName, Armed>, name: FailpointName): void {
   const point = points.get(name);
   if (point === undefined || --point.passesLeft !== 0) return;
   if (point.action === 'exit') process.kill(process.pid, 'SIGKILL');
-  throw Object.assign(new Error(`EIO: failpoint ${name}`), { code: 'EIO' });
+  throw new StorageFailed(`failpoint ${name}`);
 }
 
 /**
@@ -46,5 +48,3 @@ function parse(item: string): [FailpointName, Armed] {
   if (name === undefined || (action !== 'exit' && action !== 'error')) throw new TypeError(`unknown failpoint: ${item}`);
   return [name, { action, passesLeft: Number(nth ?? 1) }];
 }
-
-armFailpoints(process.env['TRANSITD_FAILPOINTS']);

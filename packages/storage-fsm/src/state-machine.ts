@@ -2,7 +2,7 @@ import { CodecError, type Entry, invariant, type LogIndex, type StateMachine } f
 import { decodeTransaction } from './codec.ts';
 import { addToDigest, recordDigest, removeFromDigest } from './digest.ts';
 import { failpoint } from './failpoint.ts';
-import { Overlay, type Pending } from './overlay.ts';
+import { Overlay } from './overlay.ts';
 import { checkQuery, mergeRows, takePage } from './range.ts';
 import type { StateMeta } from './state-record.ts';
 import { StateStore } from './state-store.ts';
@@ -83,7 +83,7 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
     invariant(this.#flushing === undefined, 'one flush is in flight', { flushed: this.#flushed });
     const target = this.#applied;
     const writes = this.#overlay.capture();
-    this.#flushing = this.#write(writes, target).then(
+    this.#flushing = this.#store.write(writes, target).then(
       () => {
         this.#flushing = undefined;
         this.#overlay.settle(writes);
@@ -126,12 +126,6 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
   async close(): Promise<void> {
     await this.#flushing;
     await this.#store.close();
-  }
-
-  async #write(writes: ReadonlyMap<string, Pending>, target: StateMeta): Promise<void> {
-    failpoint('state.before_flush');
-    await this.#store.write(writes, target);
-    failpoint('state.after_flush');
   }
 
   #applyNothing(index: LogIndex): CommitResult {

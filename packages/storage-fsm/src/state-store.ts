@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { type Iterator, Level } from 'level';
 import { StorageDamaged } from './damage.ts';
 import { addToDigest, emptyDigest, recordDigest } from './digest.ts';
+import { failpoint } from './failpoint.ts';
 import { checkTables } from './leveldb-tables.ts';
 import type { Pending } from './overlay.ts';
 import type { Row } from './range.ts';
@@ -90,8 +91,10 @@ export class StateStore {
       steps.push(value === null ? { type: 'del', key } : { type: 'put', key, value: encodeRecord(key, { value, revision }) });
     }
     try {
+      failpoint('state.before_flush');
       await this.#level.batch(steps, { sync: true });
       await this.#directory.sync(); // LevelDB syncs a new write-ahead file but not the directory that names it
+      failpoint('state.after_flush');
     } catch (error) {
       throw this.#fail(error);
     }

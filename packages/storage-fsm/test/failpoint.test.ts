@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { armFailpoints, failpoint } from '../src/failpoint.ts';
+import { StorageFailed } from '../src/storage-errors.ts';
 
 describe('failpoint', () => {
   afterEach(() => armFailpoints(undefined));
@@ -11,9 +12,9 @@ describe('failpoint', () => {
   it('fails once, at the pass asked for', () => {
     armFailpoints('log.after_fsync=error:2,state.before_flush=error');
     expect(() => failpoint('log.after_fsync')).not.to.throw();
-    expect(() => failpoint('log.after_fsync')).to.throw('EIO');
+    expect(() => failpoint('log.after_fsync')).to.throw(StorageFailed, 'failpoint');
     expect(() => failpoint('log.after_fsync')).not.to.throw();
-    expect(() => failpoint('state.before_flush')).to.throw('EIO');
+    expect(() => failpoint('state.before_flush')).to.throw(StorageFailed, 'failpoint');
   });
 
   for (const list of [

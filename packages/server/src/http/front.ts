@@ -4,6 +4,7 @@ import express, { type Express } from 'express';
 import { dataPlane } from '../api/data-plane.ts';
 import type { GuardedOperation, OpenOperation, Operation, Route, Verb } from '../api/operation.ts';
 import type { Node } from '../node/node.ts';
+import { announcesBody } from './body.ts';
 import { errorsBody } from './envelope.ts';
 import { RequestError } from './error-answer.ts';
 import { parsePath, type RequestPath } from './path.ts';
@@ -50,7 +51,7 @@ export function createFront(options: FrontOptions): RequestListener {
 
 /** A request refused before its body was read: what follows on the connection is that body, so the connection ends. */
 const closing = (req: IncomingMessage, reply: Reply): Reply =>
-  req.complete ? reply : { ...reply, headers: { ...reply.headers, Connection: 'close' } };
+  !announcesBody(req) || req.complete ? reply : { ...reply, headers: { ...reply.headers, Connection: 'close' } };
 
 /** Undefined for a verb that no operation has. @throws RequestError for `list` that is no boolean */
 function verbOf(req: IncomingMessage, { query }: RequestPath): Verb | undefined {

@@ -89,9 +89,10 @@ export class Pipeline {
     const found = token === undefined ? undefined : service.tokens.authenticate(token);
     const principal = found instanceof Promise ? await found : found;
     if (principal === undefined) {
-      // A longer body stays unread. Malformed JSON is told before the missing token, as clients know it.
-      if (Number(req.headers['content-length'] ?? 0) <= anonymousBodyBytesMax)
-        await this.#body(req, res, verb, path, anonymousBodyBytesMax);
+      // Malformed JSON is told before the missing token, as clients know it; a longer body stays unread and ends the connection.
+      if (Number(req.headers['content-length'] ?? 0) > anonymousBodyBytesMax)
+        return { ...errorReply(permissionDenied()), headers: { Connection: 'close' } };
+      await this.#body(req, res, verb, path, anonymousBodyBytesMax);
       throw permissionDenied();
     }
     // A secret must not leave in clear because the header that asked for it wrapped is not known yet.

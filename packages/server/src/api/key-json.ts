@@ -1,0 +1,28 @@
+import type { KeyView } from '@transitd/transit-engine';
+
+/** A key as callers see it, in JSON text. The names are the specification's; `imported` and `imported_key` say the same. */
+export function keyJson(key: KeyView): string {
+  return JSON.stringify({
+    name: key.name,
+    type: key.type,
+    derived: key.derived,
+    ...(key.kdf !== undefined && { kdf: key.kdf }),
+    ...(key.convergentEncryption !== undefined && { convergent_encryption: key.convergentEncryption }),
+    ...(key.convergentEncryptionVersion !== undefined && { convergent_encryption_version: key.convergentEncryptionVersion }),
+    deletion_allowed: key.deletionAllowed,
+    exportable: key.exportable,
+    allow_plaintext_backup: key.allowPlaintextBackup,
+    auto_rotate_period: key.autoRotatePeriodS,
+    imported: false,
+    imported_key: false,
+    latest_version: key.latestVersion,
+    min_available_version: key.minAvailableVersion,
+    min_decryption_version: key.minDecryptionVersion,
+    min_encryption_version: key.minEncryptionVersion,
+    supports_encryption: key.supportsEncryption,
+    supports_decryption: key.supportsDecryption,
+    supports_signing: key.supportsSigning,
+    supports_derivation: key.supportsDerivation,
+    keys: Object.fromEntries(key.versions.map(({ version, createdMs }) => [version, Math.floor(createdMs / 1000)])),
+  });
+}

@@ -1,0 +1,55 @@
+import type { Capability, Principal } from '@transitd/access';
+import type { Body } from '../http/json.ts';
+import type { Query } from '../http/path.ts';
+import type { Reply } from '../http/reply.ts';
+import type { Node, Service } from '../node/node.ts';
+
+/** PUT is POST, and GET with a true `list` is LIST, before an operation is looked for. */
+export type Verb = 'GET' | 'POST' | 'DELETE' | 'LIST';
+
+/** One request as an operation sees it, whichever way it came in. */
+export interface Call {
+  readonly verb: Verb;
+  /** Decoded, below `/v1/`; what policies name. */
+  readonly path: string;
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: Query;
+  /** The members of the body; of the query for GET and LIST. */
+  readonly body: Body;
+}
+
+interface Common {
+  /** For metrics: a fixed word, never a name from the request. */
+  readonly name: string;
+}
+
+/** Needs no token, and answers whatever state the node is in. */
+export interface OpenOperation extends Common {
+  readonly access: 'open';
+  run(node: Node, call: Call): Reply | Promise<Reply>;
+}
+
+/** Needs an unsealed node and a token that may do this here. */
+export interface GuardedOperation extends Common {
+  readonly access: 'token';
+  /** The right that is needed; absent where the operation decides it, by whether what it names exists. */
+  readonly capability?: Capability;
+  /** The right `sudo` is needed beside the capability. */
+  readonly sudo?: boolean;
+  /** The answer of a node that is not unsealed, where it is not the usual refusal. */
+  readonly whenSealed?: Reply;
+  run(
+    context: { readonly node: Node; readonly service: Service; readonly principal: Principal },
+    call: Call,
+  ): Reply | Promise<Reply>;
+}
+
+export type Operation = OpenOperation | GuardedOperation;
+
+/** A path below `/v1/` and what its verbs do. `:name` stands for one segment. */
+export interface Route {
+  readonly path: string;
+  /** Values of parameters that the path accepts; anything else is an unsupported path. */
+  readonly accepts?: (params: Readonly<Record<string, string>>) => boolean;
+  readonly operations: Partial<Readonly<Record<Verb, Operation>>>;
+}

@@ -1,0 +1,22 @@
+import type { Metrics } from '../metrics.ts';
+import type { Route } from './operation.ts';
+import { rotateRoutes } from './sys-rotate.ts';
+import { sealRoutes } from './sys-seal.ts';
+import { statusRoutes } from './sys-status.ts';
+import { transitDataRoutes } from './transit-data.ts';
+import { transitKeyRoutes } from './transit-keys.ts';
+
+/** The paths of a mount: `:mount` stands for where it lies. */
+const mounted = ({ path, accepts, operations }: Route): Route => ({
+  path: `:mount/${path}`,
+  operations,
+  ...(accepts && { accepts }),
+});
+
+/** Every path that this server knows, but for `sys/health`, which answers before all others. */
+export const allRoutes = (metrics: Metrics): readonly Route[] => [
+  ...sealRoutes,
+  ...rotateRoutes,
+  ...statusRoutes(metrics),
+  ...[...transitKeyRoutes, ...transitDataRoutes].map(mounted),
+];

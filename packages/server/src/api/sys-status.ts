@@ -1,0 +1,50 @@
+import { StoreError } from '@transitd/storage-fsm';
+import { RequestError } from '../http/error-answer.ts';
+import type { Reply } from '../http/reply.ts';
+import type { Metrics } from '../metrics.ts';
+import type { GuardedOperation, OpenOperation, Route } from './operation.ts';
+
+/** Who leads, as this node knows it. */
+const leader: OpenOperation = {
+  name: 'leader',
+  access: 'open',
+  run: (node) => {
+    const status = node.replicaStatus;
+    if (status === undefined || node.sealStatus.sealed) throw new StoreError('sealed', 'transitd is sealed');
+    const isSelf = node.active;
+    const body = {
+      ha_enabled: true,
+      ...(isSelf && { is_self: true, active_time: node.activeSince?.toISOString(), leader_address: node.apiAddress }),
+      raft_committed_index: status.commitIndex,
+      raft_applied_index: status.appliedIndex,
+    };
+    return { status: 200, body: `${JSON.stringify(body)}\n` };
+  },
+};
+
+/** Metrics in the text exposition format, or as JSON when no format is asked for. */
+export async function metricsReply(metrics: Metrics, format: string): Promise<Reply> {
+  if (format === 'prometheus') {
+    return {
+      status: 200,
+      body: await metrics.prometheus(),
+      headers: { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' },
+    };
+  }
+  if (format !== '') throw new RequestError('invalid_request', `metric response format "${format.slice(0, 32)}" unknown`);
+  return { status: 200, body: `${JSON.stringify(await metrics.json(new Date()))}\n` };
+}
+
+/** Where this node stands, and its figures. */
+export function statusRoutes(metrics: Metrics): readonly Route[] {
+  const read: GuardedOperation = {
+    name: 'metrics',
+    access: 'token',
+    capability: 'read',
+    run: (_context, { query }) => metricsReply(metrics, query.get('format') ?? ''),
+  };
+  return [
+    { path: 'sys/leader', operations: { GET: leader } },
+    { path: 'sys/metrics', operations: { GET: read } },
+  ];
+}

@@ -1,0 +1,239 @@
+import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { isAbsolute, relative, resolve } from 'node:path';
+import { parse as parseYaml } from 'yaml';
+import { z } from 'zod';
+import { StartError } from './exit.ts';
+import { parseByteSize, parseDurationMs } from './units.ts';
+
+const durationMs = (fallback: string) =>
+  z
+    .union([z.string(), z.number()])
+    .default(fallback)
+    .transform((text, context) => {
+      const ms = parseDurationMs(text);
+      if (ms === undefined) context.addIssue({ code: 'custom', message: 'is not a duration such as 10s, 150ms or 1h' });
+      return ms ?? 0;
+    });
+
+const byteSize = (fallback: string) =>
+  z
+    .union([z.string(), z.number()])
+    .default(fallback)
+    .transform((text, context) => {
+      const bytes = parseByteSize(text);
+      if (bytes === undefined) context.addIssue({ code: 'custom', message: 'is not a size such as 33554432 or 512MiB' });
+      return bytes ?? 0;
+    });
+
+/** `host:port`; port 0 asks the system for a free one. */
+const listenAddress = z.string().transform((text, context) => {
+  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]*)):(\d{1,5})$/.exec(text);
+  const port = Number(match?.[3]);
+  if (!match || port > 65_535) {
+    context.addIssue({ code: 'custom', message: 'is not an address such as 127.0.0.1:8200' });
+    return { host: '', port: 0 };
+  }
+  return { host: match[1] ?? match[2] ?? '', port };
+});
+
+const tls = z.strictObject({
+  cert_file: z.string(),
+  key_file: z.string(),
+  client_ca_file: z.string().optional(),
+  min_version: z.enum(['1.2', '1.3']).default('1.2'),
+});
+
+const listener = z
+  .strictObject({
+    address: listenAddress,
+    tls: tls.optional(),
+    tls_disable: z.boolean().default(false),
+    max_request_size: byteSize('33554432'),
+    headers_timeout: durationMs('10s'),
+  })
+  .refine((value) => value.tls !== undefined || value.tls_disable, { message: 'needs tls, or tls_disable: true' })
+  .refine((value) => value.tls === undefined || !value.tls_disable, { message: 'has both tls and tls_disable' });
+
+const staticKey = { key_id: z.string().min(1).max(128), key_file: z.string().optional(), key_env: z.string().optional() };
+const oneSource = (value: { key_file?: string | undefined; key_env?: string | undefined }): boolean =>
+  (value.key_file === undefined) !== (value.key_env === undefined);
+const needsOneSource = { message: 'needs one of key_file and key_env' };
+
+const seal = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('shamir') }),
+  z
+    .strictObject({
+      type: z.literal('static'),
+      ...staticKey,
+      previous: z.strictObject(staticKey).refine(oneSource, needsOneSource).optional(),
+    })
+    .refine(oneSource, needsOneSource),
+]);
+
+const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+const log = z.strictObject({ level: z.enum(logLevels).default('info'), format: z.enum(['json', 'pretty']).default('json') });
+
+const schema = z.strictObject({
+  node_id: z.string().regex(/^[\w.-]{1,64}$/, 'has characters other than letters, digits, _ . - or is longer than 64'),
+  data_dir: z.string().min(1),
+  api_addr: z.url({ protocol: /^https?$/ }).optional(),
+  listeners: z.array(listener).min(1),
+  telemetry: z
+    .strictObject({
+      address: listenAddress.optional(),
+      prefix: z
+        .string()
+        .regex(/^[a-z][a-z0-9]{0,15}$/)
+        .default('svc'),
+    })
+    .prefault({}),
+  seal: seal.default({ type: 'shamir' }),
+  raft: z
+    .strictObject({
+      snapshot_threshold: z.int().min(100).default(50_000),
+      trailing_logs: z.int().min(0).default(10_000),
+      disk_reserve: byteSize('512MiB'),
+    })
+    .prefault({}),
+  barrier_rotation: z
+    .strictObject({ max_operations: z.int().min(1_000_000).max(2_147_483_648).default(2_147_483_648), interval: durationMs('0') })
+    .prefault({}),
+  ciphertext_prefix: z
+    .string()
+    .regex(/^[a-z][a-z0-9]{0,31}$/)
+    .default('svc'),
+  log: log.prefault({}),
+});
+
+export type Config = z.output<typeof schema>;
+export type ConfigInput = z.input<typeof schema>;
+export type ListenerConfig = Config['listeners'][number];
+export type LogConfig = Config['log'];
+
+/** Variables with our prefix that are not configuration: a client's, and the tests' switch for faults. */
+const notConfiguration = new Set([
+  'TRANSITD_ADDR',
+  'TRANSITD_TOKEN',
+  'TRANSITD_CACERT',
+  'TRANSITD_NAMESPACE',
+  'TRANSITD_FAILPOINTS',
+]);
+
+/** Where an environment variable goes: `TRANSITD_LOG_LEVEL` → `log.level`. Lists are configured in the file, but for the one listener. */
+const variables: Readonly<Record<string, readonly (string | number)[]>> = {
+  TRANSITD_NODE_ID: ['node_id'],
+  TRANSITD_DATA_DIR: ['data_dir'],
+  TRANSITD_API_ADDR: ['api_addr'],
+  TRANSITD_LISTEN_ADDRESS: ['listeners', 0, 'address'],
+  TRANSITD_LISTEN_TLS_CERT_FILE: ['listeners', 0, 'tls', 'cert_file'],
+  TRANSITD_LISTEN_TLS_KEY_FILE: ['listeners', 0, 'tls', 'key_file'],
+  TRANSITD_LISTEN_TLS_CLIENT_CA_FILE: ['listeners', 0, 'tls', 'client_ca_file'],
+  TRANSITD_LISTEN_TLS_MIN_VERSION: ['listeners', 0, 'tls', 'min_version'],
+  TRANSITD_LISTEN_TLS_DISABLE: ['listeners', 0, 'tls_disable'],
+  TRANSITD_LISTEN_MAX_REQUEST_SIZE: ['listeners', 0, 'max_request_size'],
+  TRANSITD_LISTEN_HEADERS_TIMEOUT: ['listeners', 0, 'headers_timeout'],
+  TRANSITD_TELEMETRY_ADDRESS: ['telemetry', 'address'],
+  TRANSITD_TELEMETRY_PREFIX: ['telemetry', 'prefix'],
+  TRANSITD_SEAL_TYPE: ['seal', 'type'],
+  TRANSITD_SEAL_KEY_ID: ['seal', 'key_id'],
+  TRANSITD_SEAL_KEY_FILE: ['seal', 'key_file'],
+  TRANSITD_SEAL_KEY_ENV: ['seal', 'key_env'],
+  TRANSITD_SEAL_PREVIOUS_KEY_ID: ['seal', 'previous', 'key_id'],
+  TRANSITD_SEAL_PREVIOUS_KEY_FILE: ['seal', 'previous', 'key_file'],
+  TRANSITD_SEAL_PREVIOUS_KEY_ENV: ['seal', 'previous', 'key_env'],
+  TRANSITD_RAFT_SNAPSHOT_THRESHOLD: ['raft', 'snapshot_threshold'],
+  TRANSITD_RAFT_TRAILING_LOGS: ['raft', 'trailing_logs'],
+  TRANSITD_RAFT_DISK_RESERVE: ['raft', 'disk_reserve'],
+  TRANSITD_BARRIER_ROTATION_MAX_OPERATIONS: ['barrier_rotation', 'max_operations'],
+  TRANSITD_BARRIER_ROTATION_INTERVAL: ['barrier_rotation', 'interval'],
+  TRANSITD_CIPHERTEXT_PREFIX: ['ciphertext_prefix'],
+  TRANSITD_LOG_LEVEL: ['log', 'level'],
+  TRANSITD_LOG_FORMAT: ['log', 'format'],
+};
+
+/** Text from the environment becomes what YAML would make of it: `true`, `50000`, or the text. */
+function overlay(input: unknown, environment: NodeJS.ProcessEnv): unknown {
+  let result = input;
+  for (const [name, text] of Object.entries(environment)) {
+    // The seal's key may itself come from a variable with our prefix: the configuration names it.
+    if (!name.startsWith('TRANSITD_') || notConfiguration.has(name) || text === undefined) continue;
+    const path = variables[name];
+    if (path === undefined) {
+      if (namesKeyVariable(input, name)) continue;
+      throw new StartError(`configuration: the environment variable ${name} is not known`);
+    }
+    const value = /^(true|false|\d+)$/.test(text) && !name.endsWith('_ID') ? JSON.parse(text) : text;
+    result = withValueAt(result, path, value);
+  }
+  return result;
+}
+
+function namesKeyVariable(input: unknown, name: string): boolean {
+  if (typeof input !== 'object' || input === null) return false;
+  return Object.entries(input).some(([key, value]) => (key === 'key_env' && value === name) || namesKeyVariable(value, name));
+}
+
+function withValueAt(target: unknown, [first, ...rest]: readonly (string | number)[], value: unknown): unknown {
+  if (first === undefined) return value;
+  if (typeof first === 'number') {
+    const list = Array.isArray(target) ? [...target] : [];
+    list[first] = withValueAt(list[first], rest, value);
+    return list;
+  }
+  const record = typeof target === 'object' && target !== null ? (target as Readonly<Record<string, unknown>>) : {};
+  return { ...record, [first]: withValueAt(record[first], rest, value) };
+}
+
+/**
+ * The typed configuration, checked once: every key is known, every value in its range.
+ * @throws StartError with one sentence that names the key
+ */
+export function parseConfig(input: unknown, environment: NodeJS.ProcessEnv = {}): Config {
+  const result = schema.safeParse(overlay(input ?? {}, environment));
+  if (!result.success) {
+    const issue = result.error.issues[0];
+    const where = issue && issue.path.length > 0 ? issue.path.join('.') : 'the document';
+    throw new StartError(`configuration: ${where}: ${issue?.message ?? 'is not valid'}`);
+  }
+  const config = result.data;
+  const inside = sealKeyFiles(config).find((file) => isInside(file, config.data_dir));
+  if (inside !== undefined) {
+    throw new StartError(
+      `configuration: seal: the key file ${inside} lies inside data_dir, where a copy of the disk would hold the lock and the key`,
+    );
+  }
+  return config;
+}
+
+function sealKeyFiles({ seal }: Config): string[] {
+  if (seal.type !== 'static') return [];
+  return [seal.key_file, seal.previous?.key_file].filter((file) => file !== undefined);
+}
+
+function isInside(file: string, folder: string): boolean {
+  const path = relative(resolve(folder), resolve(file));
+  return path !== '' && !path.startsWith('..') && !isAbsolute(path);
+}
+
+/** Reads YAML, of which JSON is a subset. @throws StartError */
+export function readConfigFile(file: string, environment: NodeJS.ProcessEnv = process.env): Config {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new StartError(`configuration: ${file} cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}`);
+  }
+  let input: unknown;
+  try {
+    input = parseYaml(text, { uniqueKeys: true });
+  } catch (error) {
+    throw new StartError(`configuration: ${file} is not valid YAML: ${(error as Error).message.split('\n')[0]}`);
+  }
+  return parseConfig(input, environment);
+}
+
+/** True for addresses that only this machine can reach. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+}

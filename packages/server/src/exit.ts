@@ -1,0 +1,16 @@
+/** Exit codes of the process. */
+export const exitCode = {
+  /** Asked to stop. */
+  ok: 0,
+  /** Bad configuration, or the start failed. */
+  start: 1,
+  /** A broken invariant: a bug in this program. */
+  invariant: 70,
+  /** The disk failed, or what it holds is damaged: nothing is acknowledged any more (fail-stop). */
+  storage: 74,
+} as const;
+
+/** A start that cannot go on. The message is one plain sentence for the operator. */
+export class StartError extends Error {
+  override readonly name = 'StartError';
+}

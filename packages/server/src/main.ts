@@ -1,0 +1,12 @@
+import { runCommandLine } from './command-line.ts';
+import { exitCode } from './exit.ts';
+
+// Nothing below catches a bug: whatever arrives here unforeseen stops the node rather than let it serve wrong state.
+const stopOnBug = (error: unknown): void => {
+  console.error('transitd: broken invariant:', error);
+  process.exit(exitCode.invariant);
+};
+process.on('uncaughtException', stopOnBug);
+process.on('unhandledRejection', stopOnBug);
+
+process.exit(await runCommandLine(process.argv.slice(2)));

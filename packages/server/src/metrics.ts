@@ -1,0 +1,141 @@
+import {
+  Counter,
+  collectDefaultMetrics,
+  Gauge,
+  type MetricObjectWithValues,
+  type MetricValue,
+  Registry,
+  Summary,
+} from 'prom-client';
+
+/** What the gauges read when they are scraped: state is asked for, never copied beside. */
+export interface MetricSources {
+  readonly unsealed: () => boolean;
+  readonly active: () => boolean;
+  readonly raft: () =>
+    | {
+        readonly appliedIndex: number;
+        readonly commitIndex: number;
+        readonly flushedIndex: number;
+        readonly lastIndex: number;
+        readonly term: number;
+        readonly diskLow: boolean;
+      }
+    | undefined;
+  readonly barrierEncryptions: () => number;
+}
+
+const quantiles = { percentiles: [0.5, 0.9, 0.99], maxAgeSeconds: 600, ageBuckets: 5 };
+
+/**
+ * Names that operators of such services know (no `_total`, summaries in milliseconds) where they exist; new ones in base units.
+ * No label ever holds the name of a key, a token, a user or a policy.
+ */
+export class Metrics {
+  readonly registry = new Registry();
+  readonly requestMs: Summary;
+  readonly inFlight: Gauge;
+  readonly raftApply: Counter;
+  readonly commitMs: Summary;
+  readonly responses: Counter<'class'>;
+  readonly #routeMs: Summary<'operation'>;
+  readonly #prefix: string;
+  /** One bound handle per operation, so that a request does no label look-up. */
+  readonly #routes = new Map<string, Summary.Internal<'operation'>>();
+
+  constructor(prefix: string, sources: MetricSources) {
+    this.#prefix = prefix;
+    const registers = [this.registry];
+    const gauge = (name: string, help: string, value: () => number): void => {
+      new Gauge({
+        name: `${prefix}_${name}`,
+        help,
+        registers,
+        collect() {
+          this.set(value());
+        },
+      });
+    };
+    collectDefaultMetrics({ register: this.registry, prefix: '' });
+    gauge('core_unsealed', '1 while this node is unsealed', () => (sources.unsealed() ? 1 : 0));
+    gauge('core_active', '1 while this node is the active one', () => (sources.active() ? 1 : 0));
+    gauge('barrier_estimated_encryptions', "Values encrypted under the barrier's present key", () =>
+      sources.barrierEncryptions(),
+    );
+    gauge('raft_storage_stats_applied_index', 'Newest entry applied to the records', () => sources.raft()?.appliedIndex ?? 0);
+    gauge('raft_storage_stats_commit_index', 'Newest entry known to be committed', () => sources.raft()?.commitIndex ?? 0);
+    gauge(
+      'raft_storage_stats_flushed_index',
+      'Newest entry whose effect is durable in the state store',
+      () => sources.raft()?.flushedIndex ?? 0,
+    );
+    gauge('raft_storage_stats_last_index', 'Newest entry in the log', () => sources.raft()?.lastIndex ?? 0);
+    gauge('raft_storage_stats_term', 'Present term', () => sources.raft()?.term ?? 0);
+    gauge('disk_low', '1 while free space is below the reserve and writes are refused', () => (sources.raft()?.diskLow ? 1 : 0));
+    this.requestMs = new Summary({
+      name: `${prefix}_core_handle_request`,
+      help: 'Milliseconds a request took',
+      registers,
+      ...quantiles,
+    });
+    this.inFlight = new Gauge({ name: `${prefix}_core_in_flight_requests`, help: 'Requests being answered', registers });
+    this.raftApply = new Counter({ name: `${prefix}_raft_apply`, help: 'Transactions proposed to the log', registers });
+    this.commitMs = new Summary({
+      name: `${prefix}_raft_commitTime`,
+      help: 'Milliseconds from proposal to local apply',
+      registers,
+      ...quantiles,
+    });
+    this.responses = new Counter({
+      name: `${prefix}_http_responses`,
+      help: 'Answers by class of status',
+      labelNames: ['class'],
+      registers,
+    });
+    this.#routeMs = new Summary({
+      name: `${prefix}_route_transit_`,
+      help: 'Milliseconds per operation on a transit mount',
+      labelNames: ['operation'],
+      registers,
+      ...quantiles,
+    });
+  }
+
+  /** The bound handle of an operation such as `encrypt`. */
+  route(operation: string): Summary.Internal<'operation'> {
+    let handle = this.#routes.get(operation);
+    if (!handle) {
+      handle = this.#routeMs.labels(operation);
+      this.#routes.set(operation, handle);
+    }
+    return handle;
+  }
+
+  /** Counts an answer by the class of its status. */
+  responded(status: number): void {
+    this.responses.inc({ class: `${Math.floor(status / 100)}xx` });
+  }
+
+  /** Text exposition 0.0.4. */
+  prometheus(): Promise<string> {
+    return this.registry.metrics();
+  }
+
+  /** The JSON form of `sys/metrics` without a format: gauges, counters and samples, names without the unit's suffixes. */
+  async json(now: Date): Promise<object> {
+    const all = await this.registry.getMetricsAsJSON();
+    const rows = (type: string) => all.filter((metric) => String(metric.type) === type);
+    const values = (metric: MetricObjectWithValues<MetricValue<string>>) =>
+      metric.values.map(({ value, labels }) => ({ Name: metric.name, Value: value, Labels: labels }));
+    return {
+      Timestamp: now.toISOString(),
+      Gauges: rows('gauge').flatMap(values),
+      Points: [],
+      Counters: rows('counter').flatMap((metric) =>
+        values(metric).map(({ Name, Value, Labels }) => ({ Name, Count: Value, Labels })),
+      ),
+      Samples: rows('summary').flatMap(values),
+      Prefix: this.#prefix,
+    };
+  }
+}

@@ -1,0 +1,317 @@
+import { readFileSync } from 'node:fs';
+import { initialAccess, Tokens } from '@transitd/access';
+import { Barrier, type InitializeRequest, type InitialShares, type SealConfig, type SealStatus } from '@transitd/barrier';
+import type { NodeStatus } from '@transitd/health';
+import { type Replica, type ReplicaStatus, StoreError } from '@transitd/storage-fsm';
+import { TransitEngine } from '@transitd/transit-engine';
+import type { Config } from '../config.ts';
+import { StartError } from '../exit.ts';
+import type { Logger } from '../log.ts';
+import { version } from '../version.ts';
+import { initialMounts, type Mount, readMounts } from './mounts.ts';
+import { foundCluster, holdsNode, openStorage, type Storage } from './storage.ts';
+
+/** A cluster that exists: consensus, records and the barrier over them, sealed or not. */
+export interface Member {
+  readonly replica: Replica;
+  readonly barrier: Barrier;
+}
+
+/** What serves while the node is unsealed. */
+export interface Service {
+  readonly tokens: Tokens;
+  /** Engines by the path of their mount. */
+  readonly engines: ReadonlyMap<string, TransitEngine>;
+  readonly mounts: readonly Mount[];
+  /** When it began to serve, on the monotonic clock. */
+  readonly sinceMs: number;
+}
+
+export interface Initialized extends InitialShares {
+  readonly rootToken: string;
+}
+
+export interface NodeOptions {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly onFatal: (error: Error) => void;
+}
+
+/** A single node has nobody to echo; without leading it says soon that it is cut off. */
+const heartbeatIntervalMs = 1000;
+const upkeepIntervalMs = 10_000;
+/** Records that one round of clearing deletes or looks at, about. */
+const sweepLimit = 500;
+
+/**
+ * One node of a cluster: uninitialised, sealed or serving. Everything above it asks here what the node can do now; nothing above
+ * it keeps a copy of the answer.
+ */
+export class Node {
+  readonly config: Config;
+  readonly #log: Logger;
+  readonly #onFatal: (error: Error) => void;
+  #storage: Storage | undefined;
+  #member: Member | undefined;
+  #service: Service | undefined;
+  #activeSince: Date | undefined;
+  /** The load of the service that an unseal began; settles without error. */
+  #loading: Promise<void> = Promise.resolve();
+  #initializing = false;
+  #listener: string | undefined;
+  #upkeep: NodeJS.Timeout | undefined;
+
+  private constructor({ config, log, onFatal }: NodeOptions) {
+    this.config = config;
+    this.#log = log;
+    this.#onFatal = onFatal;
+  }
+
+  /**
+   * Opens what `data_dir` holds; a static seal is unsealed at once.
+   * @throws StartError, StorageDamaged, StorageInUse, StorageFailed
+   */
+  static async open(options: NodeOptions): Promise<Node> {
+    const node = new Node(options);
+    if (await holdsNode(options.config.data_dir)) {
+      await node.#join();
+      await node.#autoUnseal();
+    }
+    return node;
+  }
+
+  /** Nothing before this node belongs to a cluster. */
+  get member(): Member | undefined {
+    return this.#member;
+  }
+
+  get initialized(): boolean {
+    return this.#member?.barrier.state.initialized ?? false;
+  }
+
+  /** Nothing while the node is not initialised or sealed, or while what serves is still being loaded. */
+  get service(): Service | undefined {
+    return this.#service;
+  }
+
+  /** Leads, has applied an entry of its term, and serves. */
+  get active(): boolean {
+    return this.#service !== undefined && (this.#member?.replica.status().ready ?? false);
+  }
+
+  /** When this node became the active one. */
+  get activeSince(): Date | undefined {
+    return this.active ? this.#activeSince : undefined;
+  }
+
+  /** What clients and redirects use: as configured, else the first listener. */
+  get apiAddress(): string {
+    return this.config.api_addr ?? this.#listener ?? '';
+  }
+
+  /** A listener has begun to answer at this address. */
+  listens(address: string): void {
+    this.#listener ??= address;
+  }
+
+  get replicaStatus(): ReplicaStatus | undefined {
+    return this.#member?.replica.status();
+  }
+
+  get sealStatus(): SealStatus {
+    const type = this.config.seal.type;
+    return (
+      this.#member?.barrier.sealStatus ?? {
+        type,
+        initialized: false,
+        sealed: true,
+        t: 0,
+        n: 0,
+        progress: 0,
+        nonce: '',
+        recoverySeal: type === 'static',
+      }
+    );
+  }
+
+  /** Present as soon as the node belongs to a cluster that is initialised, sealed or not. */
+  get cluster(): { readonly id: string; readonly name: string } | undefined {
+    const id = this.initialized ? this.#member?.replica.status().clusterId : undefined;
+    return id === undefined ? undefined : { id, name: `transitd-${id.slice(0, 8)}` };
+  }
+
+  /** What health reports, from the state as it is now. */
+  get status(): NodeStatus {
+    const common = { version, ...(this.cluster === undefined ? {} : { cluster: this.cluster }) };
+    if (!this.initialized) return { state: 'uninitialized', ...common };
+    if (this.#service === undefined) return { state: 'sealed', ...common };
+    if (this.active) return { state: 'active', ...common, lastWal: this.replicaStatus?.commitIndex ?? 0 };
+    const sinceMs = this.#service.sinceMs;
+    return { state: 'standby', ...common, echoes: { intervalMs: heartbeatIntervalMs, sinceMs, durationMs: 0, clockSkewMs: 0 } };
+  }
+
+  /**
+   * Founds a cluster of this one node. Its first records, the root token among them, are one transaction: a crash leaves an
+   * uninitialised node or a whole one.
+   * @throws BarrierError `already_initialized`, `invalid_seal_config`; StoreError
+   */
+  async initialize(request: InitializeRequest, rootTokenId?: string): Promise<Initialized> {
+    // Two at once would both found a cluster in one directory.
+    if (this.#initializing) throw new StoreError('busy', 'this node is being initialised');
+    this.#initializing = true;
+    try {
+      if (this.#member === undefined) {
+        await foundCluster(this.config.data_dir);
+        await this.#join();
+      }
+      const { barrier } = this.#requireMember();
+      const { rootToken, writes } = initialAccess({
+        now: Date.now(),
+        ...(rootTokenId === undefined ? {} : { rootToken: rootTokenId }),
+      });
+      const shares = await barrier.initialize(request, [initialMounts(this.config.ciphertext_prefix), ...writes]);
+      await this.#loading;
+      return { ...shares, rootToken };
+    } finally {
+      this.#initializing = false;
+    }
+  }
+
+  /** Forgets the shares given so far. @throws BarrierError `unsealed` */
+  resetUnseal(): SealStatus {
+    return this.#member?.barrier.resetUnseal() ?? this.sealStatus;
+  }
+
+  /** Takes a share; resolves when, with the last one, the node serves. @throws BarrierError, StoreError */
+  async unseal(share: Uint8Array): Promise<SealStatus> {
+    const status = await this.#requireMember().barrier.unseal(share);
+    await this.#loading;
+    return { ...status, ...this.sealStatus };
+  }
+
+  /** Drops every key at once. */
+  seal(): void {
+    this.#member?.barrier.seal();
+  }
+
+  /** Seals, finishes the writes that were taken, and lets go of the data directory. */
+  async stop(): Promise<void> {
+    clearInterval(this.#upkeep);
+    this.#member?.barrier.close();
+    this.#endService();
+    await this.#storage?.stop();
+  }
+
+  #requireMember(): Member {
+    if (this.#member === undefined) throw new StoreError('sealed', 'transitd is not initialised');
+    return this.#member;
+  }
+
+  async #join(): Promise<void> {
+    const { data_dir, raft } = this.config;
+    this.#storage = await openStorage({ data_dir, raft, onFatal: this.#onFatal });
+    const { replica, leads } = this.#storage;
+    await leads;
+    const barrier = await Barrier.open({
+      store: replica,
+      seal: sealConfig(this.config),
+      valuesWritten: () => replica.status().valuesWritten,
+      now: Date.now,
+      rotation: {
+        enabled: true,
+        maxOperations: this.config.barrier_rotation.max_operations,
+        intervalMs: this.config.barrier_rotation.interval,
+      },
+    });
+    barrier.onStateChange(({ sealed, reason }) => {
+      if (sealed) {
+        if (this.#service !== undefined) this.#log.warn({ reason }, 'sealed');
+        this.#endService();
+      } else {
+        this.#loading = this.#load(barrier);
+      }
+    });
+    this.#member = { replica, barrier };
+    this.#upkeep = setInterval(() => void this.#doUpkeep(), upkeepIntervalMs);
+  }
+
+  async #autoUnseal(): Promise<void> {
+    const { barrier } = this.#requireMember();
+    if (!barrier.state.initialized || this.config.seal.type !== 'static') return;
+    await barrier.autoUnseal();
+    await this.#loading;
+  }
+
+  async #load(barrier: Barrier): Promise<void> {
+    try {
+      const mounts = await readMounts(barrier.store);
+      const tokens = new Tokens({ store: barrier.store });
+      if (barrier.state.sealed || this.#service !== undefined) {
+        tokens.close();
+        return;
+      }
+      const engines = new Map(
+        mounts.map(({ path, id, ciphertextPrefix }) => [
+          path,
+          new TransitEngine({ store: barrier.store, mountId: id, ciphertextPrefix, now: Date.now }),
+        ]),
+      );
+      this.#service = { tokens, engines, mounts, sinceMs: performance.now() };
+      this.#activeSince = new Date();
+      this.#log.info('unsealed');
+    } catch (error) {
+      this.#log.error(
+        { reason: error instanceof Error ? error.message : String(error) },
+        'what serves could not be loaded; the node seals itself',
+      );
+      barrier.seal();
+    }
+  }
+
+  #endService(): void {
+    const service = this.#service;
+    this.#service = undefined;
+    service?.tokens.close();
+    for (const engine of service?.engines.values() ?? []) engine.close();
+  }
+
+  /** What the active node does from time to time: the barrier's rotation, and clearing what deleted keys left behind. */
+  async #doUpkeep(): Promise<void> {
+    const service = this.#service;
+    if (service === undefined || !this.active || this.#member === undefined) return;
+    try {
+      const { rotated, rewrapped } = await this.#member.barrier.upkeep();
+      if (rotated) this.#log.info("the barrier's key was rotated");
+      if (rewrapped) this.#log.info('the root key was wrapped anew by the present seal key');
+      for (const engine of service.engines.values()) await engine.sweep(sweepLimit);
+    } catch (error) {
+      this.#log.warn({ reason: error instanceof Error ? error.message : String(error) }, 'upkeep was left for the next round');
+    }
+  }
+}
+
+function sealConfig({ seal }: Config): SealConfig {
+  if (seal.type === 'shamir') return { type: 'shamir' };
+  const { key_id, previous } = seal;
+  return {
+    type: 'static',
+    current: { id: key_id, key: sealKey(seal) },
+    ...(previous === undefined ? {} : { previous: { id: previous.key_id, key: sealKey(previous) } }),
+  };
+}
+
+/** 32 bytes from a file or a variable: raw, or as base64 or hex text. @throws StartError */
+function sealKey({ key_file, key_env }: { key_file?: string | undefined; key_env?: string | undefined }): Buffer {
+  const where = key_file ?? `the variable ${key_env}`;
+  let content: Buffer;
+  try {
+    content = key_file === undefined ? Buffer.from(process.env[key_env ?? ''] ?? '') : readFileSync(key_file);
+  } catch (error) {
+    throw new StartError(`seal: ${where} cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}`);
+  }
+  if (content.length === 32) return content;
+  const text = content.toString('latin1').trim();
+  if (/^[0-9a-fA-F]{64}$/.test(text)) return Buffer.from(text, 'hex');
+  if (/^[A-Za-z0-9+/]{43}=$/.test(text)) return Buffer.from(text, 'base64');
+  throw new StartError(`seal: ${where} holds no 32-byte key (raw, base64 or hex)`);
+}

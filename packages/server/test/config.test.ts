@@ -1,0 +1,174 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { type ConfigInput, isLoopback, parseConfig, readConfigFile } from '../src/config.ts';
+import { StartError } from '../src/exit.ts';
+import { parseByteSize, parseDurationMs } from '../src/units.ts';
+
+const least: ConfigInput = {
+  node_id: 'n1',
+  data_dir: '/var/lib/transitd',
+  listeners: [{ address: '127.0.0.1:8200', tls_disable: true }],
+};
+const withSeal = (seal: unknown): unknown => ({ ...least, seal });
+
+describe('configuration', () => {
+  it('fills in what is left out', () => {
+    const config = parseConfig(least);
+    expect(config.seal).to.deep.equal({ type: 'shamir' });
+    expect(config.ciphertext_prefix).to.equal('svc');
+    expect(config.listeners[0]).to.deep.include({
+      max_request_size: 33_554_432,
+      headers_timeout: 10_000,
+      address: { host: '127.0.0.1', port: 8200 },
+    });
+    expect(config.raft).to.deep.equal({ snapshot_threshold: 50_000, trailing_logs: 10_000, disk_reserve: 512 * 2 ** 20 });
+    expect(config.barrier_rotation).to.deep.equal({ max_operations: 2 ** 31, interval: 0 });
+  });
+
+  for (const { what, input, says } of [
+    { what: 'nothing at all', input: {}, says: /node_id/ },
+    { what: 'an unknown key', input: { ...least, colour: 'red' }, says: /colour/ },
+    {
+      what: 'an unknown key of a listener',
+      input: { ...least, listeners: [{ address: '127.0.0.1:1', tls_disable: true, x: 1 }] },
+      says: /x/,
+    },
+    { what: 'no listener', input: { ...least, listeners: [] }, says: /listeners/ },
+    {
+      what: 'a listener that says nothing of TLS',
+      input: { ...least, listeners: [{ address: '127.0.0.1:8200' }] },
+      says: /needs tls/,
+    },
+    {
+      what: 'TLS switched on and off',
+      input: { ...least, listeners: [{ address: '127.0.0.1:1', tls_disable: true, tls: { cert_file: 'a', key_file: 'b' } }] },
+      says: /both/,
+    },
+    {
+      what: 'a port out of range',
+      input: { ...least, listeners: [{ address: '127.0.0.1:70000', tls_disable: true }] },
+      says: /address/,
+    },
+    {
+      what: 'an address without a port',
+      input: { ...least, listeners: [{ address: 'localhost', tls_disable: true }] },
+      says: /address/,
+    },
+    { what: 'a node name with a slash', input: { ...least, node_id: 'a/b' }, says: /node_id/ },
+    {
+      what: 'a bad duration',
+      input: { ...least, listeners: [{ address: '127.0.0.1:1', tls_disable: true, headers_timeout: 'soon' }] },
+      says: /headers_timeout.*duration/,
+    },
+    { what: 'a bad size', input: { ...least, raft: { disk_reserve: '1 parsec' } }, says: /disk_reserve.*size/ },
+    { what: 'a seal type that does not exist', input: withSeal({ type: 'wax' }), says: /seal/ },
+    { what: 'a static seal without a key', input: withSeal({ type: 'static', key_id: 'a' }), says: /key_file and key_env/ },
+    {
+      what: 'a static seal with two sources',
+      input: withSeal({ type: 'static', key_id: 'a', key_file: 'a', key_env: 'b' }),
+      says: /key_file and key_env/,
+    },
+    {
+      what: 'a seal key inside the data directory',
+      input: withSeal({ type: 'static', key_id: 'a', key_file: '/var/lib/transitd/seal.key' }),
+      says: /inside data_dir/,
+    },
+    {
+      what: 'a previous seal key inside the data directory',
+      input: withSeal({
+        type: 'static',
+        key_id: 'a',
+        key_env: 'K',
+        previous: { key_id: 'b', key_file: '/var/lib/transitd/x/../old' },
+      }),
+      says: /inside data_dir/,
+    },
+    { what: 'a prefix that would break ciphertexts', input: { ...least, ciphertext_prefix: 'a:b' }, says: /ciphertext_prefix/ },
+    { what: 'a list instead of a document', input: [], says: /document/ },
+  ]) {
+    it(`refuses ${what}, in one sentence that names the key`, () => {
+      expect(() => parseConfig(input))
+        .to.throw(StartError, says)
+        .with.property('message')
+        .that.does.not.include('\n');
+    });
+  }
+
+  it('takes every key from the environment too', () => {
+    const config = parseConfig(
+      {},
+      {
+        TRANSITD_NODE_ID: '7',
+        TRANSITD_DATA_DIR: '/d',
+        TRANSITD_LISTEN_ADDRESS: '127.0.0.1:0',
+        TRANSITD_LISTEN_TLS_DISABLE: 'true',
+        TRANSITD_LOG_LEVEL: 'debug',
+        TRANSITD_RAFT_TRAILING_LOGS: '50',
+        TRANSITD_SEAL_TYPE: 'static',
+        TRANSITD_SEAL_KEY_ID: '2026',
+        TRANSITD_SEAL_KEY_ENV: 'K',
+        TRANSITD_TOKEN: 'a client of this shell',
+        PATH: '/bin',
+      },
+    );
+    expect(config).to.deep.include({ node_id: '7', data_dir: '/d', seal: { type: 'static', key_id: '2026', key_env: 'K' } });
+    expect(config.log.level).to.equal('debug');
+    expect(config.raft.trailing_logs).to.equal(50);
+  });
+
+  it('refuses a variable that it does not know, but for the one that holds the seal key', () => {
+    expect(() => parseConfig(least, { TRANSITD_COLOUR: 'red' })).to.throw(StartError, /TRANSITD_COLOUR/);
+    const seal = { type: 'static', key_id: 'a', key_env: 'TRANSITD_MY_SEAL' };
+    expect(parseConfig({ ...least, seal }, { TRANSITD_MY_SEAL: 'secret' }).seal).to.deep.equal(seal);
+  });
+
+  it('reads YAML, and says what is wrong with a file', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'transitd-config-'));
+    try {
+      const file = join(folder, 'c.yaml');
+      writeFileSync(file, 'node_id: n1\ndata_dir: /d\nlisteners:\n  - address: "[::1]:8200"\n    tls_disable: true\n');
+      expect(readConfigFile(file, {}).listeners[0]?.address).to.deep.equal({ host: '::1', port: 8200 });
+      writeFileSync(file, 'node_id: n1\nnode_id: n2\n');
+      expect(() => readConfigFile(file, {})).to.throw(StartError, /not valid YAML/);
+      expect(() => readConfigFile(join(folder, 'none'), {})).to.throw(StartError, /cannot be read: ENOENT/);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  it('knows loopback addresses', () => {
+    expect(['127.0.0.1', '127.9.9.9', '::1', 'localhost'].filter((host) => !isLoopback(host))).to.deep.equal([]);
+    expect(['0.0.0.0', '', '::', '10.0.0.1', '127.evil.example', 'example.org'].filter(isLoopback)).to.deep.equal([]);
+  });
+});
+
+describe('units', () => {
+  for (const [text, ms] of [
+    ['10s', 10_000],
+    ['150ms', 150],
+    ['1h30m', 5_400_000],
+    ['1.5h', 5_400_000],
+    ['0', 0],
+    [60, 60_000],
+    ['2d', 172_800_000],
+    ['x', undefined],
+    ['-1s', undefined],
+    ['1 s', undefined],
+    ['', undefined],
+  ] as const) {
+    it(`reads the duration ${JSON.stringify(text)} as ${ms} ms`, () => expect(parseDurationMs(text)).to.equal(ms));
+  }
+  for (const [text, bytes] of [
+    ['512MiB', 536_870_912],
+    ['1KiB', 1024],
+    [5, 5],
+    ['5', 5],
+    ['1MB', undefined],
+    ['-1', undefined],
+    ['99999999TiB', undefined],
+  ] as const) {
+    it(`reads the size ${JSON.stringify(text)} as ${bytes} bytes`, () => expect(parseByteSize(text)).to.equal(bytes));
+  }
+});

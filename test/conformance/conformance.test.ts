@@ -1,0 +1,26 @@
+import { expect } from 'chai';
+import { Workbench } from '../process/live-server.ts';
+import { runSuite, type Suite, waiting } from './conformance.ts';
+
+describe('conformance', () => {
+  const bench = new Workbench();
+  afterEach(() => bench.clean());
+
+  for (const suite of ['transit', 'system'] satisfies Suite[]) {
+    it(`passes every ${suite} case but those that are listed as waiting, and those really wait`, async function () {
+      this.timeout(300_000);
+      const server = await bench.start({ dataDir: bench.folder() });
+      const outcomes = await runSuite(suite, { url: server.url, token: server.rootToken });
+      const list = waiting(suite);
+      const failed = outcomes.filter(({ passed }) => !passed);
+      const unexpected = failed.filter(({ id }) => !list.has(id)).map(({ id, detail }) => `${id}: ${detail}`);
+      expect(unexpected, 'cases that fail and are not listed').to.deep.equal([]);
+      const failedIds = new Set(failed.map(({ id }) => id));
+      expect(
+        [...list.keys()].filter((id) => !failedIds.has(id)),
+        'listed cases that do not fail: take them off the list',
+      ).to.deep.equal([]);
+      console.log(`      ${suite}: ${outcomes.length - failed.length} of ${outcomes.length} cases pass, ${failed.length} wait`);
+    });
+  }
+});

@@ -1,0 +1,69 @@
+// Runs the conformance cases against a server of their own, and holds the outcome against the list of cases that wait for a
+// later release. A listed case that passes is as wrong as an unlisted one that fails: the list only shrinks.
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { nodeBinary } from '../process/live-server.ts';
+
+export type Suite = 'transit' | 'system';
+
+interface Outcome {
+  readonly id: string;
+  readonly passed: boolean;
+  readonly detail: string;
+}
+
+/** What the runners print for one case: those of the transit suite have a name, those of the system suite an id. */
+interface RunnerResult {
+  readonly id?: string;
+  readonly area: string;
+  readonly name?: string;
+  readonly ok?: boolean;
+  readonly error?: string;
+  readonly failure?: unknown;
+  readonly skipped?: string;
+}
+
+const folder = import.meta.dirname;
+
+/** Case id → why it waits. */
+export function waiting(suite: Suite): ReadonlyMap<string, string> {
+  const groups: unknown = JSON.parse(readFileSync(join(folder, 'waiting.json'), 'utf8'));
+  const rows = new Map<string, string>();
+  const bySuite = Reflect.get(Object(groups), suite) as Readonly<Record<string, readonly string[]>>;
+  for (const [reason, ids] of Object.entries(bySuite)) for (const id of ids) rows.set(id, reason);
+  return rows;
+}
+
+/** Every case of the suite (or those that the arguments select) against the server at `url`. */
+export async function runSuite(
+  suite: Suite,
+  { url, token, args = [] }: { url: string; token: string; args?: readonly string[] },
+): Promise<Outcome[]> {
+  const strict = suite === 'transit' ? ['--strict'] : ['--header', 'X-Service-Token'];
+  const child = spawn(
+    nodeBinary,
+    [join(folder, suite, 'run.mjs'), '--url', url, '--token', token, '--json', ...strict, ...args],
+    {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  );
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  const code = await new Promise<number | null>((resolve) => child.on('close', resolve));
+  if (code !== 0 && code !== 1) throw new Error(`the ${suite} runner ended with ${code}: ${stderr}`);
+  const results: unknown = Reflect.get(Object(JSON.parse(stdout)), 'results');
+  return (results as readonly RunnerResult[])
+    .filter(({ skipped }) => skipped === undefined)
+    .map(({ id, area, name, ok, error, failure }) => ({
+      id: id ?? `${area}/${name}`,
+      passed: ok === true,
+      detail: error ?? JSON.stringify(failure ?? null),
+    }));
+}
