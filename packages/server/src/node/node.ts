@@ -197,8 +197,8 @@ export class Node {
   /** Seals, finishes the writes that were taken, and lets go of the data directory. */
   async stop(): Promise<void> {
     clearInterval(this.#upkeep);
-    this.#member?.barrier.close();
     this.#endService();
+    this.#member?.barrier.close();
     await this.#storage?.stop();
   }
 
