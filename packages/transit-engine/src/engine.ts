@@ -41,6 +41,7 @@ import {
   upsertSettings,
 } from './requests.ts';
 import { sweepVersions } from './sweep.ts';
+import { wipe } from './version-record.ts';
 
 export interface TransitEngineOptions {
   /** Shows plaintext records; what lies below encrypts them. */
@@ -97,7 +98,10 @@ export class TransitEngine {
     this.#tools = { keys: this.#keys, nonces: new NoncePool(), prefix: ciphertextPrefix };
   }
 
-  /** Ends the watch and forgets every key. Nothing is to be asked of the engine afterwards. */
+  /**
+   * Ends the watch and forgets every key. Operations on data that are under way end with StoreError `sealed`. Nothing is to be
+   * asked of the engine afterwards.
+   */
   close(): void {
     this.#keys.close();
   }
@@ -119,9 +123,13 @@ export class TransitEngine {
       const existing = await this.#keys.key(name);
       if (existing !== undefined) return { key: await this.#view(existing), warnings: creationWarnings(existing, request) };
       const { key, transaction, createdMs } = this.#newKey(name, settings);
-      const revision = await this.#commit(transaction);
-      if (revision === undefined) return undefined;
-      return { key: keyView({ ...key, revision }, [{ version: 1, createdMs }]), warnings: [] };
+      try {
+        const revision = await this.#commit(transaction);
+        if (revision === undefined) return undefined;
+        return { key: keyView({ ...key, revision }, [{ version: 1, createdMs }]), warnings: [] };
+      } finally {
+        wipe(transaction.writes);
+      }
     });
   }
 
@@ -230,9 +238,13 @@ export class TransitEngine {
       const existing = await this.#keys.key(name);
       if (existing !== undefined) return this.#encryptUnder(existing, request, work);
       const { key, transaction } = this.#newKey(name, settingsOf(upsertSettings(request, work)));
-      const reply = await perform(encryption, this.#tools, key, work);
-      const nothingDone = 'outcome' in reply && reply.outcome === 'all_failed';
-      return nothingDone || (await this.#commit(transaction)) !== undefined ? reply : undefined;
+      try {
+        const reply = await perform(encryption, this.#tools, key, work);
+        const nothingDone = 'outcome' in reply && reply.outcome === 'all_failed';
+        return nothingDone || (await this.#commit(transaction)) !== undefined ? reply : undefined;
+      } finally {
+        wipe(transaction.writes);
+      }
     });
   }
 
@@ -240,11 +252,17 @@ export class TransitEngine {
     return this.#changes.run(name, async () => {
       const key = await this.#keys.key(name);
       if (key === undefined) throw new TransitError('key_not_found', missing);
-      const { record, transaction, warnings } = change(key);
-      if (transaction === undefined) return { key: await this.#view(key), warnings };
-      const revision = await this.#commit(transaction);
-      if (revision === undefined) return undefined;
-      return { key: await this.#view({ name, record, revision }), warnings };
+      const { record, newVersion, transaction, warnings } = change(key);
+      try {
+        // Nothing is read after the commit: a change that is in force is answered, even if the node seals at that moment.
+        const versions = await visibleVersions(this.#store, this.#paths, record);
+        if (newVersion !== undefined) versions.push(newVersion);
+        const revision = transaction === undefined ? key.revision : await this.#commit(transaction);
+        if (revision === undefined) return undefined;
+        return { key: keyView({ name, record, revision }, versions), warnings };
+      } finally {
+        wipe(transaction?.writes ?? []);
+      }
     });
   }
 

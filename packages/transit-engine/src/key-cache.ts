@@ -1,5 +1,5 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
-import type { Change, Store } from '@transitd/storage-fsm';
+import { type Change, type Store, StoreError } from '@transitd/storage-fsm';
 import { LRUCache } from 'lru-cache';
 import { DamagedRecord } from './errors.ts';
 import { hkdfExtract } from './hkdf.ts';
@@ -7,7 +7,7 @@ import type { StoredKey } from './key.ts';
 import { decodeKeyRecord, type KeyRecord } from './key-record.ts';
 import { type KeyType, keyType } from './key-type.ts';
 import { isKeyName, type Paths } from './paths.ts';
-import { decodeVersionRecord } from './version-record.ts';
+import { decodeVersionRecord, wipe } from './version-record.ts';
 
 /**
  * A key ready for use. A version's handle is the AEAD key itself or, on a derived key, the pseudo-random key from which each
@@ -75,10 +75,19 @@ export class KeyCache {
   async loadVersion(key: LoadedKey, version: number): Promise<KeyObject> {
     const stored = await this.#store.get(this.#paths.version({ keyId: key.record.id, version }));
     if (stored === undefined) throw new VersionGone(`version ${version} of a key is gone`);
-    const handle = handleOf(key, decodeVersionRecord(stored.value).material);
-    key.versions.set(version, handle);
-    this.#measureAgain(key);
-    return handle;
+    try {
+      const handle = handleOf(key, decodeVersionRecord(stored.value).material);
+      key.versions.set(version, handle);
+      this.#measureAgain(key);
+      return handle;
+    } finally {
+      wipe([stored]);
+    }
+  }
+
+  /** @throws StoreError `sealed` after {@link close}: whoever holds a key still is not to answer what was done with it */
+  assertOpen(): void {
+    if (this.#closed) throw new StoreError('sealed', 'transitd is sealed');
   }
 
   /** Forgets every key; from now on nothing is kept. */

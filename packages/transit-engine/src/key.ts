@@ -2,6 +2,7 @@ import type { Condition, Transaction, Write } from '@transitd/storage-fsm';
 import { TransitError } from './errors.ts';
 import { encodeKeyRecord, type KeyRecord } from './key-record.ts';
 import { defaultKeyType, keyType } from './key-type.ts';
+import type { VersionView } from './key-view.ts';
 import type { Paths } from './paths.ts';
 import { encodeVersionRecord } from './version-record.ts';
 
@@ -49,6 +50,8 @@ export interface StoredKey {
 /** A key's next state and the one transaction that brings it about, or none when nothing changes. */
 export interface KeyChange {
   readonly record: KeyRecord;
+  readonly newVersion?: VersionView;
+  /** Holds the new version's material; whoever commits it wipes it. */
   readonly transaction?: Transaction;
   readonly warnings: readonly string[];
 }
@@ -85,7 +88,7 @@ export function settingsOf(request: CreateKeyRequest): Omit<KeyRecord, 'id'> {
   };
 }
 
-/** A new key with its first version, while the name is free. */
+/** A new key with its first version, while the name is free; whoever commits it wipes it. */
 export function createKey(paths: Paths, name: string, record: KeyRecord, fresh: FreshVersion): Transaction {
   return withNewVersion(paths, { name, record, revision: 0 }, fresh);
 }
@@ -107,7 +110,12 @@ const agrees = <T>(asked: T | undefined, present: T): boolean => asked === undef
 /** A new latest version. Two records are written, however many versions there are. */
 export function rotateKey(paths: Paths, { name, record, revision }: StoredKey, fresh: FreshVersion): KeyChange {
   const rotated = { ...record, latestVersion: record.latestVersion + 1 };
-  return { record: rotated, transaction: withNewVersion(paths, { name, record: rotated, revision }, fresh), warnings: [] };
+  return {
+    record: rotated,
+    newVersion: { version: rotated.latestVersion, createdMs: fresh.createdMs },
+    transaction: withNewVersion(paths, { name, record: rotated, revision }, fresh),
+    warnings: [],
+  };
 }
 
 /** @throws TransitError `invalid_request`; then nothing of the request is applied */

@@ -33,7 +33,7 @@ export function encodeVersionRecord({ keyName, createdMs, material, hmacSecret }
 }
 
 /**
- * Reads what {@link encodeVersionRecord} wrote; the secrets are views of `bytes`.
+ * Reads what {@link encodeVersionRecord} wrote; the secrets are views of `bytes`, which its owner wipes after use.
  * @throws DamagedRecord for anything else
  */
 export function decodeVersionRecord(bytes: Uint8Array): VersionRecord {
@@ -52,4 +52,9 @@ export function decodeVersionRecord(bytes: Uint8Array): VersionRecord {
   if (!whole) throw new DamagedRecord('a version record lacks a field');
   const hmacSecretAt = materialAt + materialBytes;
   return { keyName, createdMs, material: record.subarray(materialAt, hmacSecretAt), hmacSecret: record.subarray(hmacSecretAt) };
+}
+
+/** Overwrites values that may hold key material: of records that a store gave out, or of writes that it has taken. */
+export function wipe(records: Iterable<{ readonly value: Uint8Array | null }>): void {
+  for (const { value } of records) value?.fill(0);
 }
