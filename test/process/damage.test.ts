@@ -1,5 +1,6 @@
 // What the disk changed behind our back is found when a node starts, and said in one sentence; nothing is served from it.
-import { cpSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { expect } from 'chai';
 import { base64, Workbench } from './live-server.ts';
@@ -54,7 +55,7 @@ describe('a damaged data directory', () => {
     let refused = 0;
     for (const { what, apply } of damages) {
       const dataDir = bench.folder();
-      cpSync(sound, dataDir, { recursive: true });
+      execFileSync('cp', ['-pR', `${sound}/.`, dataDir]); // with the modes: copies that others can read are refused
       apply(join(dataDir, 'data'));
       const server = bench.launch({ dataDir });
       const outcome = await Promise.race([server.exited, server.ready()]);

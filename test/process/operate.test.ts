@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { base64, type LiveServer, Workbench } from './live-server.ts';
+import { base64, type LiveServer, root, Workbench } from './live-server.ts';
 
 describe('operating a node', () => {
   const bench = new Workbench();
@@ -106,8 +106,8 @@ describe('operating a node', () => {
     this.timeout(60_000);
     const folder = bench.folder();
     const [oldKey, newKey] = [join(folder, 'old'), join(folder, 'new')];
-    writeFileSync(oldKey, Buffer.alloc(32, 1));
-    writeFileSync(newKey, Buffer.alloc(32, 2).toString('hex'));
+    writeFileSync(oldKey, Buffer.alloc(32, 1), { mode: 0o600 });
+    writeFileSync(newKey, Buffer.alloc(32, 2).toString('hex'), { mode: 0o600 });
     const { file } = configured(`seal: { type: static, key_id: old, key_file: ${oldKey} }\n`);
     const first = await launch(file).ready();
     const init = await first.call('PUT', 'sys/init', { recovery_shares: 1, recovery_threshold: 1 }, null);
@@ -117,9 +117,16 @@ describe('operating a node', () => {
     await first.stop();
 
     const seal = (text: string) => ({ TRANSITD_SEAL_KEY_FILE: newKey, TRANSITD_SEAL_KEY_ID: text });
-    const wrong = launch(file, seal('other'));
-    expect((await wrong.exited).code).to.equal(1);
-    expect(wrong.stderr).to.match(/seal/);
+    for (const [env, says] of [
+      [seal('other'), /no seal key with the id "old"/],
+      [seal('old'), /the seal key "old" does not open/],
+      [{ TRANSITD_SEAL_PREVIOUS_KEY_ID: 'old', TRANSITD_SEAL_PREVIOUS_KEY_FILE: newKey }, /needs an id of its own/],
+    ] as const) {
+      const wrong = launch(file, env);
+      expect((await wrong.exited).code, wrong.stderr).to.equal(1);
+      expect(wrong.stderr).to.match(says);
+      expect(wrong.stderr).not.to.match(/\n\s+at /);
+    }
 
     const moved = await launch(file, {
       ...seal('new'),
@@ -131,7 +138,7 @@ describe('operating a node', () => {
     expect(await health(await launch(file, seal('new')).ready())).to.equal(200);
   });
 
-  for (const { what, config, args, says } of [
+  for (const { what, config, args, env, says } of [
     { what: 'an unknown key', config: 'colour: red\n', says: /colour/ },
     {
       what: 'a seal key that is not there',
@@ -141,11 +148,27 @@ describe('operating a node', () => {
     { what: 'no configuration at all', args: ['server'], says: /--config FILE/ },
     { what: 'both kinds of start', args: ['server', '--dev', '--config', 'x'], says: /not both/ },
     { what: 'a dev node on a public address', args: ['server', '--dev', '--listen', '0.0.0.0:0'], says: /loopback only/ },
+    {
+      what: 'a data directory that is none',
+      args: ['server', '--dev', '--data-dir', '/dev/null/x', '--listen', '127.0.0.1:0'],
+      says: /cannot be used: ENOTDIR/,
+    },
+    {
+      what: 'TLS files that are no PEM',
+      config: 'telemetry: {}\n',
+      env: {
+        TRANSITD_LISTEN_TLS_CERT_FILE: join(root, 'package.json'),
+        TRANSITD_LISTEN_TLS_KEY_FILE: join(root, 'package.json'),
+        TRANSITD_LISTEN_TLS_DISABLE: 'false',
+      },
+      says: /holds no certificate in PEM/,
+    },
+    { what: 'a misspelt failpoint', config: '', env: { TRANSITD_FAILPOINTS: 'bogus' }, says: /unknown failpoint/ },
     { what: 'an unknown command', args: ['fly'], says: /unknown command/ },
-  ] as { what: string; config?: string; args?: string[]; says: RegExp }[]) {
+  ] as { what: string; config?: string; args?: string[]; env?: Record<string, string>; says: RegExp }[]) {
     it(`says in a sentence why it does not start, with exit code 1: ${what}`, async function () {
       this.timeout(20_000);
-      const server = args === undefined ? launch(configured(config).file) : bench.launch({ dataDir: '', command: args });
+      const server = args === undefined ? launch(configured(config).file, env) : bench.launch({ dataDir: '', command: args });
       expect((await server.exited).code, server.stderr).to.equal(1);
       expect(server.stderr).to.match(says);
       expect(server.stderr).not.to.match(/\n\s+at /);
@@ -156,13 +179,13 @@ describe('operating a node', () => {
     this.timeout(30_000);
     const { folder, file } = configured();
     const first = await launch(file).ready();
-    await first.call('PUT', 'sys/init', { secret_shares: 1, secret_threshold: 1 }, null);
     const second = launch(file);
     expect((await second.exited).code).to.equal(1);
     expect(second.stderr).to.match(/use/);
     const third = launch(file, { TRANSITD_DATA_DIR: join(folder, 'other'), TRANSITD_LISTEN_ADDRESS: new URL(first.url).host });
     expect((await third.exited).code).to.equal(1);
     expect(third.stderr).to.match(/is in use/);
+    expect((await first.call('PUT', 'sys/init', { secret_shares: 1, secret_threshold: 1 }, null)).status).to.equal(200);
     expect(await health(first)).to.equal(503);
   });
 
@@ -260,6 +283,11 @@ describe('operating a node', () => {
     certificate('after');
     server.child.kill('SIGHUP');
     await server.log(/"msg":"reloaded"/);
+    expect(await servedName(server.url)).to.equal('after');
+    certificate('later');
+    writeFileSync(file, config('info').replace('tls: {', 'headers_timeout: 5s\n    tls: {'));
+    server.child.kill('SIGHUP');
+    await server.log(/needs a restart/);
     expect(await servedName(server.url)).to.equal('after');
   });
 });

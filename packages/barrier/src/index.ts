@@ -2,5 +2,13 @@ export { Barrier, type BarrierOptions, type BarrierState, type InitialShares, ty
 export { BarrierError, type BarrierErrorCode } from './errors.ts';
 export type { GivenShare, NewShares, Rekey, RekeyRequest, RekeyStatus, RekeyStep } from './rekey.ts';
 export { defaultRotation, type KeyStatus, type RotationConfig, rotationDue } from './rotation.ts';
-export type { InitializeRequest, SealConfig, SealType, ShareCounts, StaticKey } from './seal-config.ts';
+export {
+  checkSealConfig,
+  countsFor,
+  type InitializeRequest,
+  type SealConfig,
+  type SealType,
+  type ShareCounts,
+  type StaticKey,
+} from './seal-config.ts';
 export { parseShare } from './shares.ts';

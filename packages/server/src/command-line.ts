@@ -23,7 +23,10 @@ async function server(options: ServerOptions): Promise<number> {
     throw new StartError('give either --config FILE or --dev with its options, not both');
   }
   if (config !== undefined) return runServer(readConfigFile(config), { reread: () => readConfigFile(config) });
-  if (dev === true) return prepareDev(devOptions, (devConfig, devNode) => runServer(devConfig, { dev: devNode }));
+  if (dev === true) {
+    const prepared = prepareDev(devOptions);
+    return runServer(prepared.config, { dev: prepared.dev });
+  }
   throw new StartError('give --config FILE, or --dev for a node to try things on');
 }
 

@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, realpathSync } from 'node:fs';
 import { isIP } from 'node:net';
-import { isAbsolute, relative, resolve } from 'node:path';
+import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { parse as parseYaml } from 'yaml';
 import { z } from 'zod';
 import { StartError } from './exit.ts';
@@ -50,7 +50,7 @@ const listener = z
     tls: tls.optional(),
     tls_disable: z.boolean().default(false),
     max_request_size: byteSize('33554432'),
-    headers_timeout: durationMs('10s'),
+    headers_timeout: durationMs('10s').refine((ms) => ms >= 1000 && ms <= 5 * 60_000, 'is not between 1s and 5m'),
   })
   .refine((value) => value.tls !== undefined || value.tls_disable, { message: 'needs tls, or tls_disable: true' })
   .refine((value) => value.tls === undefined || !value.tls_disable, { message: 'has both tls and tls_disable' });
@@ -101,7 +101,10 @@ const schema = z.strictObject({
     })
     .prefault({}),
   barrier_rotation: z
-    .strictObject({ max_operations: z.int().min(1_000_000).max(2_147_483_648).default(2_147_483_648), interval: durationMs('0') })
+    .strictObject({
+      max_operations: z.int().min(1_000_000).max(2_147_483_648).default(2_147_483_648),
+      interval: durationMs('0').refine((ms) => ms === 0 || ms >= 24 * 3_600_000, 'is neither 0 nor at least 24h'),
+    })
     .prefault({}),
   ciphertext_prefix: z
     .string()
@@ -159,17 +162,20 @@ const variables: Readonly<Record<string, readonly (string | number)[]>> = {
 /** Text from the environment becomes what YAML would make of it: `true`, `50000`, or the text. */
 function overlay(input: unknown, environment: NodeJS.ProcessEnv): unknown {
   let result = input;
+  const unknown: string[] = [];
   for (const [name, text] of Object.entries(environment)) {
-    // The seal's key may itself come from a variable with our prefix: the configuration names it.
     if (!name.startsWith('TRANSITD_') || notConfiguration.has(name) || text === undefined) continue;
     const path = variables[name];
     if (path === undefined) {
-      if (namesKeyVariable(input, name)) continue;
-      throw new StartError(`configuration: the environment variable ${name} is not known`);
+      unknown.push(name);
+      continue;
     }
-    const value = /^(true|false|\d+)$/.test(text) && !name.endsWith('_ID') ? JSON.parse(text) : text;
+    const value = /^(true|false|0|[1-9]\d*)$/.test(text) && !name.endsWith('_ID') ? JSON.parse(text) : text;
     result = withValueAt(result, path, value);
   }
+  // The seal's key may itself come from a variable with our prefix: the whole configuration names it.
+  const stranger = unknown.find((name) => !namesKeyVariable(result, name));
+  if (stranger !== undefined) throw new StartError(`configuration: the environment variable ${stranger} is not known`);
   return result;
 }
 
@@ -190,11 +196,13 @@ function withValueAt(target: unknown, [first, ...rest]: readonly (string | numbe
 }
 
 /**
- * The typed configuration, checked once: every key is known, every value in its range.
+ * The typed configuration, checked once: every key is known, every value in its range. The environment goes before `input`,
+ * and `fixed` before both, whole sections at a time.
  * @throws StartError with one sentence that names the key
  */
-export function parseConfig(input: unknown, environment: NodeJS.ProcessEnv = {}): Config {
-  const result = schema.safeParse(overlay(input ?? {}, environment));
+export function parseConfig(input: unknown, environment: NodeJS.ProcessEnv = {}, fixed: Partial<ConfigInput> = {}): Config {
+  const overlaid = overlay(input ?? {}, environment);
+  const result = schema.safeParse(Object.keys(fixed).length === 0 ? overlaid : { ...(overlaid as object), ...fixed });
   if (!result.success) {
     const issue = result.error.issues[0];
     const where = issue && issue.path.length > 0 ? issue.path.join('.') : 'the document';
@@ -216,8 +224,19 @@ function sealKeyFiles({ seal }: Config): string[] {
 }
 
 function isInside(file: string, folder: string): boolean {
-  const path = relative(resolve(folder), resolve(file));
-  return path !== '' && !path.startsWith('..') && !isAbsolute(path);
+  const path = relative(realPath(folder), realPath(file));
+  return path !== '..' && !path.startsWith(`..${sep}`);
+}
+
+/** Without symbolic links, as far as the path exists by now. */
+function realPath(path: string): string {
+  const absolute = resolve(path);
+  try {
+    return realpathSync(absolute);
+  } catch {
+    const parent = dirname(absolute);
+    return parent === absolute ? absolute : join(realPath(parent), basename(absolute));
+  }
 }
 
 /** Reads YAML, of which JSON is a subset. @throws StartError */

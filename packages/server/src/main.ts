@@ -8,5 +8,9 @@ const stopOnBug = (error: unknown): void => {
 };
 process.on('uncaughtException', stopOnBug);
 process.on('unhandledRejection', stopOnBug);
+// Nobody reads the welcome any more: no reason to end.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+});
 
 process.exit(await runCommandLine(process.argv.slice(2)));

@@ -35,16 +35,12 @@ export class Metrics {
   readonly registry = new Registry();
   readonly requestMs: Summary;
   readonly inFlight: Gauge;
-  readonly raftApply: Counter;
-  readonly commitMs: Summary;
   readonly responses: Counter<'class'>;
   readonly #routeMs: Summary<'operation'>;
-  readonly #prefix: string;
   /** One bound handle per operation, so that a request does no label look-up. */
   readonly #routes = new Map<string, Summary.Internal<'operation'>>();
 
   constructor(prefix: string, sources: MetricSources) {
-    this.#prefix = prefix;
     const registers = [this.registry];
     const gauge = (name: string, help: string, value: () => number): void => {
       new Gauge({
@@ -79,13 +75,6 @@ export class Metrics {
       ...quantiles,
     });
     this.inFlight = new Gauge({ name: `${prefix}_core_in_flight_requests`, help: 'Requests being answered', registers });
-    this.raftApply = new Counter({ name: `${prefix}_raft_apply`, help: 'Transactions proposed to the log', registers });
-    this.commitMs = new Summary({
-      name: `${prefix}_raft_commitTime`,
-      help: 'Milliseconds from proposal to local apply',
-      registers,
-      ...quantiles,
-    });
     this.responses = new Counter({
       name: `${prefix}_http_responses`,
       help: 'Answers by class of status',
@@ -135,7 +124,6 @@ export class Metrics {
         values(metric).map(({ Name, Value, Labels }) => ({ Name, Count: Value, Labels })),
       ),
       Samples: rows('summary').flatMap(values),
-      Prefix: this.#prefix,
     };
   }
 }

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -61,6 +61,16 @@ describe('configuration', () => {
       what: 'a bad duration',
       input: { ...least, listeners: [{ address: '127.0.0.1:1', tls_disable: true, headers_timeout: 'soon' }] },
       says: /headers_timeout.*duration/,
+    },
+    ...['0', '900ms', '6m'].map((headers_timeout) => ({
+      what: `a head that may take ${headers_timeout}`,
+      input: { ...least, listeners: [{ address: '127.0.0.1:1', tls_disable: true, headers_timeout }] },
+      says: /headers_timeout.*1s and 5m/,
+    })),
+    {
+      what: "a rotation of the barrier's key every hour",
+      input: { ...least, barrier_rotation: { interval: '1h' } },
+      says: /barrier_rotation.interval.*24h/,
     },
     { what: 'a bad size', input: { ...least, raft: { disk_reserve: '1 parsec' } }, says: /disk_reserve.*size/ },
     {
@@ -127,6 +137,53 @@ describe('configuration', () => {
     expect(() => parseConfig(least, { TRANSITD_COLOUR: 'red' })).to.throw(StartError, /TRANSITD_COLOUR/);
     const seal = { type: 'static', key_id: 'a', key_env: 'TRANSITD_MY_SEAL' };
     expect(parseConfig({ ...least, seal }, { TRANSITD_MY_SEAL: 'secret' }).seal).to.deep.equal(seal);
+  });
+
+  it('finds the variable of the seal key when the environment alone names it', () => {
+    const variables = { TRANSITD_SEAL_TYPE: 'static', TRANSITD_SEAL_KEY_ID: 'a', TRANSITD_SEAL_KEY_ENV: 'TRANSITD_MYKEY' };
+    expect(parseConfig(least, { ...variables, TRANSITD_MYKEY: 'secret' }).seal).to.include({ key_env: 'TRANSITD_MYKEY' });
+    expect(parseConfig(least, { TRANSITD_MYKEY: 'secret', ...variables }).seal).to.include({ key_env: 'TRANSITD_MYKEY' });
+  });
+
+  it('refuses a number with leading zeros in a sentence', () => {
+    expect(() => parseConfig(least, { TRANSITD_RAFT_TRAILING_LOGS: '0100' })).to.throw(StartError, /raft.trailing_logs/);
+  });
+
+  it('puts what is fixed before the environment', () => {
+    const environment = { TRANSITD_DATA_DIR: '/elsewhere', TRANSITD_NODE_ID: 'n2' };
+    expect(parseConfig(least, environment, { data_dir: '/here' })).to.include({ data_dir: '/here', node_id: 'n2' });
+  });
+
+  it('finds a seal key inside the data directory behind a symbolic link, or with dots in front of its name', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'transitd-config-'));
+    try {
+      mkdirSync(join(folder, 'data'));
+      symlinkSync(join(folder, 'data'), join(folder, 'link'));
+      writeFileSync(join(folder, 'data/key'), '');
+      symlinkSync(join(folder, 'data/key'), join(folder, 'key'));
+      const parse = (data_dir: string, key_file: string): unknown =>
+        parseConfig({
+          ...least,
+          data_dir: join(folder, data_dir),
+          seal: { type: 'static', key_id: 'a', key_file: join(folder, key_file) },
+        });
+      for (const [data, key] of [
+        ['data', 'link/key'],
+        ['link', 'data/later'],
+        ['link/new', 'data/new/..key'],
+        ['data', 'key'],
+        ['data', 'data/..key'],
+      ] as const)
+        expect(() => parse(data, key), `${data} ${key}`).to.throw(StartError, /inside data_dir/);
+      for (const [data, key] of [
+        ['data', 'database/key'],
+        ['data/deeper', 'key'],
+        ['data', '..key'],
+      ] as const)
+        expect(() => parse(data, key), `${data} ${key}`).not.to.throw();
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 
   it('reads YAML, and says what is wrong with a file', () => {

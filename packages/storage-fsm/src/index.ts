@@ -1,10 +1,11 @@
 export { transactionBytesMax } from './codec.ts';
 export { StorageDamaged } from './damage.ts';
+export type { Disk } from './disk.ts';
 export { DiskReserve, type DiskReserveOptions } from './disk-reserve.ts';
 export { armFailpoints, type FailpointName, failpoint } from './failpoint.ts';
 export { type Consensus, LocalReplica, type LocalReplicaParts } from './local-replica.ts';
 export { memoryStore } from './memory-store.ts';
-export { createNode, hasNode, type NewNode } from './node-directory.ts';
+export { createNode, hasNode, type LockedDirectory, lockNodeDirectory, type NewNode } from './node-directory.ts';
 export { pathBytesMax, pathFault } from './path.ts';
 export { SegmentLog, type SegmentLogOptions } from './segment-log.ts';
 export { KeyValueMachine, type KeyValueMachineOptions } from './state-machine.ts';

@@ -26,6 +26,21 @@ export async function hasNode(directory: string, disk: Disk = localDisk): Promis
   return false;
 }
 
+/** A node's directory in the hands of this process until `unlock`. */
+export interface LockedDirectory {
+  /** For `createNode` and `SegmentLog.open` meanwhile: it takes no second lock. */
+  readonly disk: Disk;
+  readonly unlock: () => Promise<void>;
+}
+
+/** Makes the directory if there is none, and locks it, whether it holds a node or not. @throws StorageInUse */
+export async function lockNodeDirectory(directory: string): Promise<LockedDirectory> {
+  const { path } = nodePaths(directory);
+  await localDisk.makeDirectory(path);
+  const unlock = await localDisk.lock(path);
+  return { disk: { ...localDisk, lock: async () => async () => undefined }, unlock };
+}
+
 /** What a node is from its birth on. */
 export interface NewNode {
   readonly clusterId: string;

@@ -1,9 +1,8 @@
 import { type Barrier, parseShare } from '@transitd/barrier';
-import { dataReply, envelope, noContent } from '../http/envelope.ts';
+import { dataReply, envelope, noContent, writtenReply } from '../http/envelope.ts';
 import { fields } from '../http/fields.ts';
 import type { Reply } from '../http/reply.ts';
 import type { Node } from '../node/node.ts';
-import { parseDurationMs } from '../units.ts';
 import type { Call, GuardedOperation, Route } from './operation.ts';
 
 /** The members of `data` once more at the top level, where older clients look for them. */
@@ -30,9 +29,10 @@ const keyStatus = operation('key-status', 'read', (barrier) => {
   return twiceReply({ term, install_time: installTime.toISOString(), encryptions });
 });
 
-const rotate = operation('rotate', 'update', async (barrier) => {
+const rotate = operation('rotate', 'update', async (barrier, { body }) => {
+  const { warnings } = fields({}, body);
   await barrier.rotate();
-  return noContent;
+  return writtenReply(warnings);
 });
 
 const readRotation = operation('rotate-config-read', 'read', async (barrier) => {
@@ -41,14 +41,14 @@ const readRotation = operation('rotate-config-read', 'read', async (barrier) => 
 });
 
 const writeRotation = operation('rotate-config-write', 'update', async (barrier, { body }) => {
-  const { values } = fields({ enabled: 'bool', max_operations: 'int', interval: 'duration' }, body);
+  const { values, warnings } = fields({ enabled: 'bool', max_operations: 'int', interval: 'duration' }, body);
   const present = await barrier.rotationConfig();
   await barrier.setRotationConfig({
     enabled: values.enabled ?? present.enabled,
     maxOperations: values.max_operations ?? present.maxOperations,
-    intervalMs: values.interval === undefined ? present.intervalMs : (parseDurationMs(values.interval) ?? 0),
+    intervalMs: values.interval === undefined ? present.intervalMs : values.interval * 1000,
   });
-  return noContent;
+  return writtenReply(warnings);
 });
 
 const rekeyStatusData = (barrier: Barrier): object => {
@@ -59,13 +59,13 @@ const rekeyStatusData = (barrier: Barrier): object => {
 const rekeyStatus = operation('rekey-status', 'read', (barrier) => dataReply(JSON.stringify(rekeyStatusData(barrier))));
 
 const rekeyStart = operation('rekey-start', 'update', async (barrier, { body }) => {
-  const { values } = fields({ secret_shares: 'int', secret_threshold: 'int', require_verification: 'bool' }, body);
+  const { values, warnings } = fields({ secret_shares: 'int', secret_threshold: 'int', require_verification: 'bool' }, body);
   await barrier.rekey.start({
     shares: values.secret_shares ?? 0,
     threshold: values.secret_threshold ?? 0,
     requireVerification: values.require_verification ?? false,
   });
-  return dataReply(JSON.stringify(rekeyStatusData(barrier)));
+  return dataReply(JSON.stringify(rekeyStatusData(barrier)), warnings);
 });
 
 /** Whoever may ask this has the right `sudo`; the nonce is not needed then. */
@@ -74,15 +74,15 @@ const rekeyCancel = operation('rekey-cancel', 'delete', async (barrier) => {
   return noContent;
 });
 
-const shareOf = (call: Call): { readonly nonce: string; readonly share: Buffer } => {
-  const { values } = fields({ key: 'string', nonce: 'string' }, call.body);
-  return { nonce: values.nonce ?? '', share: parseShare(values.key ?? '') };
-};
+function shareOf({ body }: Call): { given: { nonce: string; share: Buffer }; warnings: readonly string[] } {
+  const { values, warnings } = fields({ key: 'string', nonce: 'string' }, body);
+  return { given: { nonce: values.nonce ?? '', share: parseShare(values.key ?? '') }, warnings };
+}
 
 const rekeyUpdate = operation('rekey-update', 'update', async (barrier, call) => {
-  const given = shareOf(call);
+  const { given, warnings } = shareOf(call);
   const step = await barrier.rekey.update(given).finally(() => given.share.fill(0));
-  if (!step.complete) return dataReply(JSON.stringify(rekeyStatusData(barrier)));
+  if (!step.complete) return dataReply(JSON.stringify(rekeyStatusData(barrier)), warnings);
   const data = {
     complete: true,
     nonce: given.nonce,
@@ -91,14 +91,14 @@ const rekeyUpdate = operation('rekey-update', 'update', async (barrier, call) =>
     verification_required: step.verificationNonce !== undefined,
     ...(step.verificationNonce !== undefined && { verification_nonce: step.verificationNonce }),
   };
-  const warnings = step.inForce === 'unknown' ? ['whether the new shares are in force is unknown: keep both sets'] : [];
-  return dataReply(JSON.stringify(data), warnings);
+  const more = step.inForce === 'unknown' ? ['whether the new shares are in force is unknown: keep both sets'] : [];
+  return dataReply(JSON.stringify(data), [...warnings, ...more]);
 });
 
 const rekeyVerify = operation('rekey-verify', 'update', async (barrier, call) => {
-  const given = shareOf(call);
+  const { given, warnings } = shareOf(call);
   const { complete } = await barrier.rekey.verify(given).finally(() => given.share.fill(0));
-  return dataReply(JSON.stringify({ ...rekeyStatusData(barrier), complete, nonce: given.nonce }));
+  return dataReply(JSON.stringify({ ...rekeyStatusData(barrier), complete, nonce: given.nonce }), warnings);
 });
 
 /** The barrier's keys: their state, new terms, and exchanging the shares and the root key. */

@@ -1,9 +1,10 @@
 import { parseShare, type SealStatus } from '@transitd/barrier';
-import { noContent } from '../http/envelope.ts';
+import { noContent, writtenReply } from '../http/envelope.ts';
 import { RequestError } from '../http/error-answer.ts';
 import { fields } from '../http/fields.ts';
 import type { Body } from '../http/json.ts';
 import type { Reply } from '../http/reply.ts';
+import { notInitialized } from '../http/unavailable.ts';
 import type { Node } from '../node/node.ts';
 import { version } from '../version.ts';
 import type { GuardedOperation, OpenOperation, Route } from './operation.ts';
@@ -88,6 +89,7 @@ const unseal: OpenOperation = {
   run: async (node, { body }) => {
     const { values } = fields({ key: 'string', reset: 'bool', migrate: 'bool' }, body);
     if (values.migrate === true) throw new RequestError('invalid_request', 'moving between seal types is not supported');
+    if (!node.initialized) throw notInitialized();
     if (values.reset === true) return sealStatusReply(node, node.resetUnseal());
     const share = parseShare(values.key ?? '');
     try {
@@ -104,9 +106,10 @@ const seal: GuardedOperation = {
   capability: 'update',
   sudo: true,
   whenSealed: noContent,
-  run: ({ node }) => {
+  run: ({ node }, { body }) => {
+    const { warnings } = fields({}, body);
     node.seal();
-    return noContent;
+    return writtenReply(warnings);
   },
 };
 

@@ -1,6 +1,6 @@
-import { StoreError } from '@transitd/storage-fsm';
 import { RequestError } from '../http/error-answer.ts';
 import type { Reply } from '../http/reply.ts';
+import { unavailable } from '../http/unavailable.ts';
 import type { Metrics } from '../metrics.ts';
 import type { GuardedOperation, OpenOperation, Route } from './operation.ts';
 
@@ -10,7 +10,7 @@ const leader: OpenOperation = {
   access: 'open',
   run: (node) => {
     const status = node.replicaStatus;
-    if (status === undefined || node.sealStatus.sealed) throw new StoreError('sealed', 'transitd is sealed');
+    if (status === undefined || node.sealStatus.sealed) throw unavailable(node);
     const isSelf = node.active;
     const body = {
       ha_enabled: true,

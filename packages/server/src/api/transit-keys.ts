@@ -1,5 +1,5 @@
 import { isKeyName, type KeyAnswer, type TransitEngine } from '@transitd/transit-engine';
-import { dataReply, noContent } from '../http/envelope.ts';
+import { dataReply, writtenReply } from '../http/envelope.ts';
 import { type FieldSchema, type Fields, fields } from '../http/fields.ts';
 import type { Reply } from '../http/reply.ts';
 import { keyJson } from './key-json.ts';
@@ -28,8 +28,7 @@ function operation<S extends FieldSchema>(
       const { values, warnings } = fields(schema, call.body, params);
       const { data, warnings: more = [] } = await run(engineOf(service, call), values, call);
       const all = [...warnings, ...more];
-      // A warning needs a body to stand in.
-      return data === undefined && all.length === 0 ? noContent : dataReply(data ?? 'null', all);
+      return data === undefined ? writtenReply(all) : dataReply(data, all);
     },
   };
 }

@@ -10,19 +10,23 @@ export interface BodyLimits {
 
 const nothing = Buffer.alloc(0);
 
-/** Whether the head announces a body, if only one of length 0 (RFC 9112 §6.3). */
-export const announcesBody = (req: IncomingMessage): boolean =>
-  req.headers['content-length'] !== undefined || req.headers['transfer-encoding'] !== undefined;
+/** Whether the head announces a body of more than no bytes (RFC 9112 §6.3). */
+export function announcesBody({ headers }: IncomingMessage): boolean {
+  const length = headers['content-length'];
+  return length === undefined ? headers['transfer-encoding'] !== undefined : length !== '0';
+}
 
 /**
  * The whole body. A length announced above the limit is refused before a byte is read; a caller that asks first is told to go on
  * only when it fits, provided that the server sends `checkContinue` the same way as `request`. After any refusal the connection must
- * close, since what follows on it is the rest of that body; the answers to the codes below say `Connection: close`.
- * @throws RequestError `body_too_large`, `body_timeout`, `request_aborted`
+ * close, since what follows on it is the rest of that body; `sendReply` sees to that.
+ * @throws RequestError `invalid_request` for a transfer coding other than chunked, `body_too_large`, `body_timeout`, `request_aborted`
  */
 export function readBody(req: IncomingMessage, res: ServerResponse, { bytesMax, deadlineMs }: BodyLimits): Promise<Buffer> {
-  const announced = req.headers['content-length'];
-  if (announced === '0' || !announcesBody(req)) return Promise.resolve(nothing);
+  if (!announcesBody(req)) return Promise.resolve(nothing);
+  const { 'content-length': announced, 'transfer-encoding': coding } = req.headers;
+  // The parser undoes chunks alone: a body compressed beside that would be taken for what it is not.
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked') return Promise.reject(unknownCoding());
   if (announced !== undefined && Number(announced) > bytesMax) return Promise.reject(tooLarge());
   if (req.destroyed && !req.readableEnded) return Promise.reject(aborted());
   if (req.headers.expect !== undefined && req.httpVersionMinor > 0) res.writeContinue();
@@ -31,8 +35,7 @@ export function readBody(req: IncomingMessage, res: ServerResponse, { bytesMax, 
 
 function collect(req: IncomingMessage, bytesMax: number, deadlineMs: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let bytes = 0;
+    const pieces = new Pieces();
     const deadline = setTimeout(
       () => settle(new RequestError('body_timeout', 'the request body did not arrive in time')),
       deadlineMs,
@@ -40,15 +43,14 @@ function collect(req: IncomingMessage, bytesMax: number, deadlineMs: number): Pr
     const settle = (error?: RequestError) => {
       clearTimeout(deadline);
       req.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone);
-      if (error === undefined) return resolve(join(chunks, bytes));
+      if (error === undefined) return resolve(pieces.join());
       req.pause();
       req.on('error', ignore); // a caller that leaves after its refusal is no error
       reject(error);
     };
     const onData = (chunk: Buffer) => {
-      bytes += chunk.length;
-      if (bytes > bytesMax) settle(tooLarge());
-      else chunks.push(chunk);
+      if (pieces.bytes + chunk.length > bytesMax) settle(tooLarge());
+      else pieces.add(chunk);
     };
     const onEnd = () => settle();
     const onGone = () => settle(aborted());
@@ -58,11 +60,55 @@ function collect(req: IncomingMessage, bytesMax: number, deadlineMs: number): Pr
 
 const ignore = (): void => undefined;
 
-function join(chunks: readonly Buffer[], bytes: number): Buffer {
-  const [first] = chunks;
-  if (first === undefined) return nothing;
-  return chunks.length === 1 ? first : Buffer.concat(chunks, bytes);
+/**
+ * A body on its way in. The caller decides how small its pieces are, and a Buffer takes hundreds of bytes however little it holds:
+ * so after the first few, small ones are copied together. Large ones stay as they came, to be copied once.
+ */
+class Pieces {
+  static readonly #asTheyCame = 16;
+  static readonly #smallBytesMax = 4096;
+  static readonly #blockBytes = 65_536;
+  readonly #pieces: Buffer[] = [];
+  /** Where small pieces gather: its first `#used` bytes are taken and not yet among the pieces. */
+  #block = nothing;
+  #used = 0;
+  #bytes = 0;
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  add(piece: Buffer): void {
+    this.#bytes += piece.length;
+    if (piece.length > Pieces.#smallBytesMax || this.#pieces.length < Pieces.#asTheyCame) {
+      this.#flush();
+      this.#pieces.push(piece);
+      return;
+    }
+    if (piece.length > this.#block.length - this.#used) {
+      this.#flush();
+      this.#block = Buffer.allocUnsafe(Pieces.#blockBytes);
+    }
+    piece.copy(this.#block, this.#used);
+    this.#used += piece.length;
+  }
+
+  join(): Buffer {
+    this.#flush();
+    const [first = nothing] = this.#pieces;
+    return this.#pieces.length <= 1 ? first : Buffer.concat(this.#pieces, this.#bytes);
+  }
+
+  /** The block's filled part becomes a piece; the rest of it remains to be filled. */
+  #flush(): void {
+    if (this.#used === 0) return;
+    this.#pieces.push(this.#block.subarray(0, this.#used));
+    this.#block = this.#block.subarray(this.#used);
+    this.#used = 0;
+  }
 }
 
 const tooLarge = (): RequestError => new RequestError('body_too_large', 'http: request body too large');
+const unknownCoding = (): RequestError =>
+  new RequestError('invalid_request', 'the only transfer coding that is supported is chunked');
 const aborted = (): RequestError => new RequestError('request_aborted', 'the request ended before its body did');

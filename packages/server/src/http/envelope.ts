@@ -28,5 +28,9 @@ export const dataReply = (data: string, warnings?: readonly string[]): Reply => 
 /** A write without a result. */
 export const noContent: Reply = { status: 204 };
 
+/** A write without a result; a warning needs a body to stand in. */
+export const writtenReply = (warnings: readonly string[]): Reply =>
+  warnings.length === 0 ? noContent : dataReply('null', warnings);
+
 /** `{"errors":[...]}`; no message at all is an empty list, as for a key that is not there. */
 export const errorsBody = (messages: readonly string[]): string => `{"errors":${JSON.stringify(messages)}}\n`;

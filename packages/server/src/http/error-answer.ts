@@ -9,8 +9,8 @@ import type { Reply } from './reply.ts';
 export type RequestErrorCode =
   | 'body_timeout'
   | 'body_too_large'
+  | 'expectation_failed'
   | 'head_too_large'
-  | 'internal'
   | 'invalid_field'
   | 'invalid_path'
   | 'invalid_request'
@@ -18,11 +18,10 @@ export type RequestErrorCode =
   | 'namespace_not_found'
   | 'no_handler'
   | 'not_found'
+  | 'not_initialized'
   | 'path_too_long'
   | 'permission_denied'
-  | 'rate_limited'
   | 'request_aborted'
-  | 'sealed'
   | 'unsupported_media_type'
   | 'unsupported_operation'
   | 'unsupported_path';
@@ -44,6 +43,8 @@ export const unsupportedOperation = (): RequestError => new RequestError('unsupp
 /** @param path - below `/v1/`, without a leading slash */
 export const noHandler = (path: string): RequestError =>
   new RequestError('no_handler', `no handler for route "${path}". route entry not found.`);
+export const expectationFailed = (): RequestError =>
+  new RequestError('expectation_failed', 'nothing but 100-continue may be expected');
 
 type ErrorCode = AccessErrorCode | BarrierErrorCode | RequestErrorCode | StoreErrorCode | TransitErrorCode;
 export type Refusal = AccessError | BarrierError | RequestError | StoreError | TransitError;
@@ -54,28 +55,25 @@ interface Answer {
   readonly outcome: 'refused' | 'unknown';
   /** When the reason is likely to be gone. */
   readonly retryAfterSeconds?: number;
-  /** What follows on the connection belongs to this request: it ends here. */
-  readonly close?: true;
   /** The errors are an empty list: there is nothing wrong, only nothing there. */
   readonly silent?: true;
 }
 
 const refused = (status: number): Answer => ({ status, outcome: 'refused' });
 const refusedForNow = (status: number): Answer => ({ status, outcome: 'refused', retryAfterSeconds: 1 });
-const refusedAndClosed = (status: number): Answer => ({ status, outcome: 'refused', close: true });
 
 /** The one place where a code becomes a status: a code without a row does not compile. Every mistake of the caller is 400, but for those that HTTP has a name for. */
 export const answers: Readonly<Record<ErrorCode, Answer>> = {
   already_initialized: refused(400),
   barrier_corrupt: refused(500),
-  body_timeout: refusedAndClosed(408),
-  body_too_large: refusedAndClosed(413),
+  body_timeout: refused(408),
+  body_too_large: refused(413),
   busy: refusedForNow(503),
   conflict: refusedForNow(503), // another change was faster, again and again
   deletion_not_allowed: refused(400),
   disk_low: refused(503),
-  head_too_large: refusedAndClosed(431),
-  internal: refused(500),
+  expectation_failed: refused(417),
+  head_too_large: refused(431),
   invalid_ciphertext: refused(400),
   invalid_field: refused(400),
   invalid_path: refused(400),
@@ -95,12 +93,11 @@ export const answers: Readonly<Record<ErrorCode, Answer>> = {
   outcome_unknown: { status: 504, outcome: 'unknown' },
   path_too_long: refused(414),
   permission_denied: refused(403),
-  rate_limited: refusedForNow(429),
   record_unreadable: refused(500),
   rekey_in_progress: refused(400),
   rekey_nonce: refused(400),
   rekey_not_started: refused(400),
-  request_aborted: refusedAndClosed(400),
+  request_aborted: refused(400),
   reserved_path: refused(500), // no caller can name a record
   seal_mismatch: refused(400),
   sealed: refused(503), // until someone unseals it: no time can be named
@@ -124,10 +121,9 @@ export const isRefusal = (error: unknown): error is Refusal =>
   error instanceof AccessError;
 
 export function errorReply({ code, message }: Refusal): Reply {
-  const { status, outcome, retryAfterSeconds, close, silent } = answers[code];
+  const { status, outcome, retryAfterSeconds, silent } = answers[code];
   const text = outcome === 'unknown' ? `outcome unknown, the change may still take effect: ${message}` : message;
   const headers: Record<string, string> = {};
   if (retryAfterSeconds !== undefined) headers['Retry-After'] = String(retryAfterSeconds);
-  if (close) headers['Connection'] = 'close';
   return { status, body: errorsBody(silent || message === '' ? [] : [text]), headers };
 }

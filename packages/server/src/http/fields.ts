@@ -125,7 +125,11 @@ function safeInteger(name: string, value: number): number {
 
 function toText(name: string, value: JsonValue): string {
   if (typeof value === 'string') return value;
-  if (typeof value === 'number') return String(value);
+  if (typeof value === 'number') {
+    // Beyond 2^53 it is another number by now than the text that was sent, and not even finite beyond 1.8e308.
+    if (Math.abs(value) > Number.MAX_SAFE_INTEGER) throw invalid(name, 'value out of range');
+    return String(value);
+  }
   if (typeof value === 'boolean') return value ? '1' : '0';
   throw invalid(name, `expected a string, got ${Array.isArray(value) ? 'an array' : 'an object'}`);
 }

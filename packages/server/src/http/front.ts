@@ -1,16 +1,13 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { healthAnswer, healthResponseText, parseHealthQuery } from '@transitd/health';
 import express, { type Express } from 'express';
 import { dataPlane } from '../api/data-plane.ts';
 import type { GuardedOperation, OpenOperation, Operation, Route, Verb } from '../api/operation.ts';
-import type { Node } from '../node/node.ts';
-import { announcesBody } from './body.ts';
-import { errorsBody } from './envelope.ts';
-import { RequestError } from './error-answer.ts';
+import { noHandler, RequestError, unsupportedOperation, unsupportedPath } from './error-answer.ts';
+import { asksHealth, healthReply } from './health-reply.ts';
 import { parsePath, type RequestPath } from './path.ts';
-import { type Reply, sendReply } from './reply.ts';
+import { sendReply } from './reply.ts';
 import { Pipeline, type Routed, type ServeOptions } from './serve.ts';
-import { namespaceOf } from './token-header.ts';
+import { namesNamespace } from './token-header.ts';
 
 export interface FrontOptions extends ServeOptions {
   readonly routes: readonly Route[];
@@ -21,15 +18,17 @@ const verbs: Readonly<Record<string, Verb>> = { GET: 'GET', POST: 'POST', PUT: '
 /** Everything below `/v1/`: health from memory, the data plane by two look-ups, the rest by Express. */
 export function createFront(options: FrontOptions): RequestListener {
   const pipeline = new Pipeline(options);
-  const app = createApp(options.routes, pipeline);
+  const app = createApp(options, pipeline);
 
   const answer = (req: IncomingMessage, res: ServerResponse): void => {
+    if (req.headers.host === undefined && req.httpVersion === '1.1')
+      throw new RequestError('invalid_request', 'a request of HTTP/1.1 has a Host');
     const path = parsePath(req.url ?? '');
-    if (path.path === 'sys/health' && !path.trailingSlash) {
+    if (asksHealth(path)) {
       sendReply(res, healthReply(options.node, req, path), { head: req.method === 'HEAD' });
       return;
     }
-    if (namespaceOf(req.headers) !== '') throw new RequestError('namespace_not_found', 'namespace not found');
+    if (namesNamespace(req.headers)) throw new RequestError('namespace_not_found', 'namespace not found');
     const verb = verbOf(req, path);
     const direct = verb === undefined ? undefined : dataPlane(options.node, path, verb);
     if (direct !== undefined && verb !== undefined) {
@@ -44,18 +43,16 @@ export function createFront(options: FrontOptions): RequestListener {
     try {
       answer(req, res);
     } catch (error) {
-      sendReply(res, closing(req, pipeline.failure(error)), { head: req.method === 'HEAD' });
+      sendReply(res, pipeline.failure(error), { head: req.method === 'HEAD' });
     }
   };
 }
 
-/** A request refused before its body was read: what follows on the connection is that body, so the connection ends. */
-const closing = (req: IncomingMessage, reply: Reply): Reply =>
-  !announcesBody(req) || req.complete ? reply : { ...reply, headers: { ...reply.headers, Connection: 'close' } };
-
-/** Undefined for a verb that no operation has. @throws RequestError for `list` that is no boolean */
-function verbOf(req: IncomingMessage, { query }: RequestPath): Verb | undefined {
-  const verb = verbs[req.method ?? ''];
+/** Undefined for a verb that no operation has. @throws RequestError for `list` that is no boolean, and for a PATCH of no known form */
+function verbOf({ method = '', headers }: IncomingMessage, { query }: RequestPath): Verb | undefined {
+  const verb = verbs[method];
+  if (method === 'PATCH' && !/^\s*application\/merge-patch\+json\s*(?:;|$)/i.test(headers['content-type'] ?? ''))
+    throw new RequestError('unsupported_media_type', 'PATCH requires the content type application/merge-patch+json');
   if (verb !== 'GET' || query.size === 0) return verb;
   const list = query.get('list');
   if (list === null || list === '' || /^(0|f|F|FALSE|false|False)$/.test(list)) return verb;
@@ -70,27 +67,33 @@ interface RoutedRequest extends IncomingMessage {
   readonly routing: { readonly path: RequestPath; readonly verb: Verb | undefined };
 }
 
-function createApp(routes: readonly Route[], pipeline: Pipeline): Express {
+function createApp({ routes, node }: FrontOptions, pipeline: Pipeline): Express {
   const app = express();
   app.disable('x-powered-by').disable('etag').enable('case sensitive routing').enable('strict routing');
+  // A verb that no operation has comes only to operations that refuse it, and what is read of its body is what a POST's would be.
   const serve = (req: IncomingMessage, res: ServerResponse, operation: Operation, params: Routed['params']): void => {
-    const { path, verb } = (req as RoutedRequest).routing;
-    void pipeline.serve(req, res, { path, verb: verb ?? 'POST', operation, params });
+    const { path, verb = 'POST' } = (req as RoutedRequest).routing;
+    void pipeline.serve(req, res, { path, verb, operation, params });
   };
   for (const { path, accepts, operations } of routes) {
+    const mounted = path.startsWith(':mount/');
+    const open = Object.values(operations).some(({ access }) => access === 'open');
+    const withoutVerb = open ? openWithoutVerb : guardedWithoutVerb;
     app.route(`/${path}`).all((req, res, next) => {
       const params = req.params as Readonly<Record<string, string>>;
       if (accepts !== undefined && !accepts(params)) return next();
+      if (mounted && node.service?.engines.has(params['mount'] ?? '') !== true) return next();
       const { verb, path: requested } = (req as unknown as RoutedRequest).routing;
-      const operation = verb === undefined ? undefined : operations[verb];
-      // A slash at the end belongs to lists only.
-      if (requested.trailingSlash && verb !== 'LIST' && verb !== 'GET') return next();
-      const open = Object.values(operations).some((each) => each.access === 'open');
-      serve(req, res, operation ?? (open ? openWithoutVerb : guardedWithoutVerb), params);
+      // GET where a list lies is a list that lacks its verb.
+      if (requested.trailingSlash && verb !== 'LIST' && !(verb === 'GET' && operations.LIST !== undefined)) return next();
+      serve(req, res, (verb && operations[verb]) ?? withoutVerb, params);
       return undefined;
     });
   }
-  app.use((req, res) => serve(req, res, unknownPath, {}));
+  app.use((req, res) => {
+    const { verb, path } = (req as unknown as RoutedRequest).routing;
+    serve(req, res, path.trailingSlash && verb !== 'LIST' ? slashAtEnd : unknownPath, {});
+  });
   return app;
 }
 
@@ -99,7 +102,7 @@ const guardedWithoutVerb: GuardedOperation = {
   name: 'unsupported',
   access: 'token',
   run: () => {
-    throw new RequestError('unsupported_operation', 'unsupported operation');
+    throw unsupportedOperation();
   },
 };
 
@@ -111,25 +114,21 @@ const openWithoutVerb: OpenOperation = {
   },
 };
 
+/** A slash at the end belongs to lists only (it is an empty segment); also behind the token. */
+const slashAtEnd: GuardedOperation = {
+  name: 'unknown',
+  access: 'token',
+  run: () => {
+    throw new RequestError('invalid_path', 'only the path of a list may end with a slash');
+  },
+};
+
 const unknownPath: GuardedOperation = {
   name: 'unknown',
   access: 'token',
   run: ({ service }, { path }) => {
     const known =
       path.startsWith('sys/') || service.mounts.some((mount) => path === mount.path || path.startsWith(`${mount.path}/`));
-    throw known
-      ? new RequestError('unsupported_path', 'unsupported path')
-      : new RequestError('no_handler', `no handler for route "${path}". route entry not found.`);
+    throw known ? unsupportedPath() : noHandler(path);
   },
 };
-
-/** From memory, before authentication, body and limits: what load balancers ask, whatever else the node is doing. */
-function healthReply(node: Node, req: IncomingMessage, { query }: RequestPath): Reply {
-  const { method } = req;
-  if (method !== 'GET' && method !== 'HEAD') return closing(req, { status: 405, body: errorsBody([]) });
-  if (namespaceOf(req.headers) !== '') return { status: 400, body: errorsBody(['operation unavailable in namespaces']) };
-  const asked = parseHealthQuery(query);
-  if (asked === undefined) return { status: 400, body: errorsBody([]) };
-  const answer = healthAnswer(node.status, asked, { monotonicMs: performance.now(), utcMs: Date.now() });
-  return { status: answer.code, body: healthResponseText(answer) };
-}

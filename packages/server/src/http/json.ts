@@ -1,4 +1,5 @@
 import { isAscii, isUtf8 } from 'node:buffer';
+import { batchItemsMax } from '@transitd/transit-engine';
 import { RequestError } from './error-answer.ts';
 import type { Query } from './path.ts';
 
@@ -9,6 +10,10 @@ export type Body = { readonly [member: string]: JsonValue };
 
 /** Arrays and objects within each other, the body itself included. */
 export const jsonDepthMax = 64;
+/** Values in all: what the longest batch needs when each of its items has eight members, which is more than any kind of item has. */
+export const jsonValuesMax = 10 * batchItemsMax;
+/** Members of the body itself, and of an object within it: wide objects with ever new names cost the parser ten times as much. */
+export const jsonMembersMax = { body: 1_000, nested: 64 } as const;
 
 /**
  * Reads a body as JSON whatever its content type says; as a form when the type says so and the text does not begin like JSON.
@@ -35,7 +40,7 @@ export function queryBody(query: Query): Body {
 
 function parseJson(text: string): Body {
   if (isBlank(text)) return bare({});
-  checkDepth(text);
+  checkShape(text);
   let value: JsonValue;
   try {
     value = JSON.parse(text);
@@ -60,20 +65,36 @@ function decode(bytes: Buffer): string {
   return bytes.toString('utf8');
 }
 
+/** Members so far of the objects around the place that the pass is at, by depth. Arrays begin so low that they never have too many. */
+const membersAt = new Int32Array(jsonDepthMax + 1);
+const arrayBegin = -2 * jsonValuesMax;
+
 /**
- * One pass over the text before it is parsed: a deep text costs this loop and nothing else. Strings are skipped by searching for
- * their end, so large ones cost next to nothing. Up to the first syntax error it counts as the parser does; after it nothing matters.
+ * One pass over the text before it is parsed: a text that is too deep or has too many values costs this loop and nothing else, where
+ * parsing it would hold up everybody. Strings are skipped by searching for their end, so large ones cost next to nothing. Up to the
+ * first syntax error it counts as the parser does, one value for each comma and each bracket; after it nothing matters.
  */
-function checkDepth(text: string): void {
+function checkShape(text: string): void {
   let depth = 0;
+  let values = 0;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
     if (code === 0x22) {
       at = endOfString(text, at);
       if (at < 0) return;
+    } else if (code === 0x2c) {
+      values += 1;
+      if (values > jsonValuesMax) throw tooManyValues();
+      const members = (membersAt[depth] ?? 0) + 1;
+      membersAt[depth] = members;
+      const most = depth === 1 ? jsonMembersMax.body : jsonMembersMax.nested;
+      if (members > most) throw malformed(`more than ${most} members in an object`);
     } else if (code === 0x7b || code === 0x5b) {
       depth += 1;
+      values += 1;
+      if (values > jsonValuesMax) throw tooManyValues();
       if (depth > jsonDepthMax) throw malformed(`more than ${jsonDepthMax} levels of nesting`);
+      membersAt[depth] = code === 0x7b ? 1 : arrayBegin;
     } else if (code === 0x7d || code === 0x5d) depth -= 1;
   }
 }
@@ -114,13 +135,20 @@ function complaint({ message }: SyntaxError, length: number): string {
   return position === undefined ? 'invalid syntax' : `invalid syntax at position ${position}`;
 }
 
+const tooManyValues = (): RequestError => malformed(`more than ${jsonValuesMax} values`);
+
 const isForm = (contentType: string): boolean => /^\s*application\/x-www-form-urlencoded\s*(?:;|$)/i.test(contentType);
 
 function parseForm(text: string): Body {
+  let fields = 1;
+  for (let at = text.indexOf('&'); at >= 0; at = text.indexOf('&', at + 1)) {
+    fields += 1;
+    if (fields > jsonMembersMax.body) throw badForm(`more than ${jsonMembersMax.body} fields`);
+  }
   try {
     if (text.includes('%')) decodeURIComponent(text);
   } catch {
-    throw new RequestError('malformed_body', 'failed to decode form input: a percent-encoding is broken or not UTF-8');
+    throw badForm('a percent-encoding is broken or not UTF-8');
   }
   const members: Record<string, JsonValue> = bare({});
   for (const [name, value] of new URLSearchParams(text)) members[name] = value;
@@ -128,3 +156,4 @@ function parseForm(text: string): Body {
 }
 
 const malformed = (reason: string): RequestError => new RequestError('malformed_body', `failed to decode JSON input: ${reason}`);
+const badForm = (reason: string): RequestError => new RequestError('malformed_body', `failed to decode form input: ${reason}`);

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { errorsBody } from './envelope.ts';
-import { errorReply, RequestError } from './error-answer.ts';
+import { errorReply, expectationFailed, RequestError } from './error-answer.ts';
 import { type Reply, sendReply, strictTransportSecurity } from './reply.ts';
 
 // LIST is a verb of its own on this interface, and Node's parser does not know it. It reports such a request as a parse error
@@ -37,10 +37,10 @@ const verb = 'LIST ';
 const standIn = Buffer.from('GET ', 'latin1');
 
 /**
- * Lets `handle` serve LIST requests of `server` (HTTP/1.x, plain or TLS), and answers everything else that the parser refuses:
- * 400, 408, 413 or 431 with an `errors` body, then close. What is malformed behind a request that is still open gets its refusal
+ * Lets `handle` serve LIST requests of `server` (HTTP/1.x, plain or TLS), and answers everything else that the parser refuses, or
+ * gives away as it does CONNECT: 400, 405, 408, 413 or 431 with an `errors` body, then close. What is malformed behind a request that is still open gets its refusal
  * after that request's own answer, which tells whether it took effect. Called once the server's other listeners are in place; takes
- * over its `clientError`.
+ * over its `clientError` and `connect`.
  */
 export function installListVerb(server: Server, handle: RequestListener, options: ListVerbOptions = {}): void {
   const { headMs = 10_000, exchangeMs = 90_000, headBytesMax = 16_384, headersMax = 100 } = options;
@@ -49,7 +49,8 @@ export function installListVerb(server: Server, handle: RequestListener, options
   const remember = (req: IncomingMessage, res: ServerResponse) => latest.set(req.socket, res);
   server.prependListener('request', remember);
   // A first listener there would change what Node does with `Expect`.
-  if (server.listenerCount('checkContinue') > 0) server.prependListener('checkContinue', remember);
+  for (const event of ['checkContinue', 'checkExpectation'])
+    if (server.listenerCount(event) > 0) server.prependListener(event, remember);
 
   const lists = createServer({ maxHeaderSize: headBytesMax, requireHostHeader: false }, (req, res) => {
     res.shouldKeepAlive = false;
@@ -57,6 +58,7 @@ export function installListVerb(server: Server, handle: RequestListener, options
     const refusal = refusalOf(req, headersMax);
     if (refusal !== undefined) {
       sendReply(res, refusal, { head: false });
+      res.end(); // at once: the body that may be announced is read away below the parser
       return;
     }
     req.method = 'LIST';
@@ -64,7 +66,7 @@ export function installListVerb(server: Server, handle: RequestListener, options
   });
   lists.maxRequestsPerSocket = 1; // of what comes in the same packet nothing is served
   lists.maxHeadersCount = 0; // none is dropped unseen: refusalOf counts them
-  lists.on('checkContinue', (req, res) => lists.emit('request', req, res));
+  for (const event of ['checkContinue', 'checkExpectation']) lists.on(event, (req, res) => lists.emit('request', req, res));
   lists.on('clientError', (error: ParseError, connection: Duplex) => {
     if (connection instanceof ListConnection) refuse(connection.release(), error);
   });
@@ -81,6 +83,14 @@ export function installListVerb(server: Server, handle: RequestListener, options
     else if (open.socket === null || open.headersSent)
       socket.destroy(); // a part of some answer has left: no other may follow
     else refuse(socket, error);
+  });
+
+  server.on('connect', ({ socket }) => {
+    const open = openResponse(latest.get(socket));
+    const error = Object.assign(new Error('CONNECT'), { code: 'CONNECT' });
+    socket.on('error', () => socket.destroy()).resume(); // Node has let go of it
+    if (open === undefined) refuse(socket, error);
+    else refuseAfter(open, socket, error, exchangeMs);
   });
 }
 
@@ -106,6 +116,7 @@ function refusalOf({ headers, rawHeaders, httpVersion }: IncomingMessage, header
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return refused('a LIST request is of HTTP/1.1');
   const hosts = rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === 'host').length;
   if (hosts > 1 || (hosts === 0 && httpVersion === '1.1')) return refused('a LIST request has one Host');
+  if (headers.expect !== undefined && !/^100-continue$/i.test(headers.expect)) return errorReply(expectationFailed());
   // Clients that announce an empty body (`Content-Length: 0`) send none.
   if (headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0') {
     return refused('a LIST request has no body');
@@ -116,6 +127,7 @@ function refusalOf({ headers, rawHeaders, httpVersion }: IncomingMessage, header
 }
 
 const refusals: Readonly<Record<string, readonly [statusLine: string, text: string]>> = {
+  CONNECT: ['405 Method Not Allowed', 'unsupported operation'],
   HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'the request head is too large'],
   HPE_CHUNK_EXTENSIONS_OVERFLOW: ['413 Content Too Large', 'http: request body too large'],
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'the request did not arrive in time'],

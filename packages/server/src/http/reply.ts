@@ -1,10 +1,11 @@
 import type { ServerResponse } from 'node:http';
+import { announcesBody } from './body.ts';
 
 /** An answer as plain data. Without `body` no content and no content type leave; a JSON body ends with a newline. */
 export interface Reply {
   readonly status: number;
   readonly body?: string;
-  /** Spelled as `Content-Type` and `Connection`; `Connection: close` ends the connection once the rest of the request is read away. */
+  /** Spelled as `Content-Type`. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -18,11 +19,14 @@ const contentless = (status: number): boolean => status === 204 || status === 20
 const lingerMs = 5_000;
 
 /**
- * Writes `reply` and ends the response; a caller that has gone is no error.
+ * Writes `reply` and ends the response; a caller that has gone is no error. A request whose body was not read to its end ends the
+ * connection: what follows on it is the rest of that body.
  * @param head - the request was HEAD: status and headers of the GET, without content and without its length
  */
 export function sendReply(res: ServerResponse, reply: Reply, { head }: { readonly head: boolean }): void {
   const { status } = reply;
+  const { req } = res;
+  const unread = !req.readableEnded && announcesBody(req);
   const body = contentless(status) ? undefined : reply.body;
   const headers = ['Cache-Control', 'no-store', 'Strict-Transport-Security', strictTransportSecurity];
   let encoding: BufferEncoding = 'utf8';
@@ -34,11 +38,12 @@ export function sendReply(res: ServerResponse, reply: Reply, { head }: { readonl
   } else if (status !== 204 && status !== 304 && !head) {
     headers.push('Content-Length', '0');
   }
+  if (unread) headers.push('Connection', 'close');
   for (const name in reply.headers) headers.push(name, reply.headers[name] ?? '');
   if (res.destroyed) return;
   res.writeHead(status, headers);
   const content = head ? undefined : body;
-  if (reply.headers?.['Connection'] === 'close' && !res.req.complete && !res.req.destroyed) endAfterDrain(res, content, encoding);
+  if (unread && !req.destroyed) endAfterDrain(res, content, encoding);
   else if (content === undefined) res.end();
   else res.end(content, encoding);
 }

@@ -6,11 +6,12 @@ import type { Logger } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Node } from '../node/node.ts';
 import { announcesBody, readBody } from './body.ts';
-import { errorReply, isRefusal, RequestError } from './error-answer.ts';
+import { errorReply, isRefusal, permissionDenied, RequestError } from './error-answer.ts';
 import { type Body, parseBody, queryBody } from './json.ts';
 import type { RequestPath } from './path.ts';
 import { type Reply, sendReply } from './reply.ts';
 import { tokenOf, wantsWrapping } from './token-header.ts';
+import { unavailable } from './unavailable.ts';
 
 /** What is read of the body of a caller without a valid token, in bytes: enough to tell malformed JSON. */
 const anonymousBodyBytesMax = 64 * 1024;
@@ -82,17 +83,16 @@ export class Pipeline {
     }
     const { service } = node;
     if (service === undefined) {
-      if (operation.whenSealed !== undefined) return operation.whenSealed;
-      throw new StoreError('sealed', node.initialized ? 'transitd is sealed' : 'transitd is not initialized');
+      // An unsealed node that is still loading what serves is not sealed: it must not say that it were.
+      if (operation.whenSealed !== undefined && node.sealStatus.sealed) return operation.whenSealed;
+      throw unavailable(node);
     }
     const token = tokenOf(req.headers);
     const found = token === undefined ? undefined : service.tokens.authenticate(token);
     const principal = found instanceof Promise ? await found : found;
     if (principal === undefined) {
       // Malformed JSON is told before the missing token, as clients know it; a longer body stays unread and ends the connection.
-      if (Number(req.headers['content-length'] ?? 0) > anonymousBodyBytesMax)
-        return { ...errorReply(permissionDenied()), headers: { Connection: 'close' } };
-      await this.#body(req, res, verb, path, anonymousBodyBytesMax);
+      await this.#body(req, res, verb, path, anonymousBodyBytesMax).catch(ignoreTooLarge);
       throw permissionDenied();
     }
     // A secret must not leave in clear because the header that asked for it wrapped is not known yet.
@@ -111,10 +111,11 @@ export class Pipeline {
   }
 }
 
-const emptyBody: Body = Object.freeze(Object.create(null));
+function ignoreTooLarge(error: unknown): void {
+  if (!(error instanceof RequestError) || error.code !== 'body_too_large') throw error;
+}
 
-/** The same for every caller that may not: it does not tell whether the token or the policy is wrong. */
-const permissionDenied = (): RequestError => new RequestError('permission_denied', 'permission denied');
+const emptyBody: Body = Object.freeze(Object.create(null));
 
 const mayRun = (principal: Principal, { capability, sudo }: GuardedOperation, path: string): boolean =>
   (capability === undefined || allows(principal, capability, path)) && (sudo !== true || allows(principal, 'sudo', path));

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { initialAccess, Tokens } from '@transitd/access';
 import {
   Barrier,
   BarrierError,
+  countsFor,
   type InitializeRequest,
   type InitialShares,
   type SealConfig,
@@ -16,7 +16,8 @@ import { StartError } from '../exit.ts';
 import type { Logger } from '../log.ts';
 import { version } from '../version.ts';
 import { initialMounts, type Mount, readMounts } from './mounts.ts';
-import { foundCluster, holdsNode, openStorage, type Storage } from './storage.ts';
+import { sealConfig } from './seal-key.ts';
+import { DataDirectory, type Storage } from './storage.ts';
 
 /** A cluster that exists: consensus, records and the barrier over them, sealed or not. */
 export interface Member {
@@ -59,34 +60,47 @@ export class Node {
   readonly #seal: SealConfig;
   readonly #log: Logger;
   readonly #onFatal: (error: Error) => void;
+  readonly #directory: DataDirectory;
   #storage: Storage | undefined;
   #member: Member | undefined;
   #service: Service | undefined;
   #activeSince: Date | undefined;
   /** The load of the service that an unseal began; settles without error. */
   #loading: Promise<void> = Promise.resolve();
-  #initializing = false;
+  /** Counts the changes between sealed and unsealed, so that a load that one of them overtook ends without effect. */
+  #sealChanges = 0;
+  #initializing: Promise<Initialized> | undefined;
+  #stopping: Promise<void> | undefined;
   #listener: string | undefined;
   #upkeep: NodeJS.Timeout | undefined;
 
-  private constructor({ config, log, onFatal }: NodeOptions, seal: SealConfig) {
+  private constructor({ config, log, onFatal }: NodeOptions, seal: SealConfig, directory: DataDirectory) {
     this.config = config;
     this.#seal = seal;
+    this.#directory = directory;
     this.#log = log;
     this.#onFatal = onFatal;
   }
 
   /**
-   * Opens what `data_dir` holds; a static seal is unsealed at once.
+   * Takes `data_dir` and opens what it holds; a static seal is unsealed at once.
    * @throws StartError, StorageDamaged, StorageInUse, StorageFailed
    */
   static async open(options: NodeOptions): Promise<Node> {
-    const node = new Node(options, sealConfig(options.config));
-    if (await holdsNode(options.config.data_dir)) {
-      await node.#join();
-      await node.#autoUnseal();
+    const { config } = options;
+    const seal = sealConfig(config);
+    const directory = await DataDirectory.open(config.data_dir);
+    const node = new Node(options, seal, directory);
+    try {
+      if (await directory.holdsNode()) {
+        await node.#join();
+        await node.#autoUnseal();
+      }
+      return node;
+    } catch (error) {
+      await node.stop().catch(() => undefined); // the first error tells more
+      throw error instanceof BarrierError ? new StartError(`seal: ${error.message}`) : error;
     }
-    return node;
   }
 
   /** Nothing before this node belongs to a cluster. */
@@ -166,23 +180,12 @@ export class Node {
    */
   async initialize(request: InitializeRequest, rootTokenId?: string): Promise<Initialized> {
     // Two at once would both found a cluster in one directory.
-    if (this.#initializing) throw new StoreError('busy', 'this node is being initialised');
-    this.#initializing = true;
+    if (this.#initializing !== undefined) throw new StoreError('busy', 'this node is being initialized');
+    this.#initializing = this.#initialize(request, rootTokenId);
     try {
-      if (this.#member === undefined) {
-        await foundCluster(this.config.data_dir);
-        await this.#join();
-      }
-      const { barrier } = this.#requireMember();
-      const { rootToken, writes } = initialAccess({
-        now: Date.now(),
-        ...(rootTokenId === undefined ? {} : { rootToken: rootTokenId }),
-      });
-      const shares = await barrier.initialize(request, [initialMounts(this.config.ciphertext_prefix), ...writes]);
-      await this.#loading;
-      return { ...shares, rootToken };
+      return await this.#initializing;
     } finally {
-      this.#initializing = false;
+      this.#initializing = undefined;
     }
   }
 
@@ -203,24 +206,65 @@ export class Node {
     this.#member?.barrier.seal();
   }
 
-  /** Seals, finishes the writes that were taken, and lets go of the data directory. */
-  async stop(): Promise<void> {
+  /** Seals, finishes the writes that were taken, and lets go of the data directory. An initialisation under way ends `stopped`. */
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  async #stop(): Promise<void> {
     clearInterval(this.#upkeep);
     this.#endService();
     this.#member?.barrier.close();
     await this.#storage?.stop();
+    await this.#initializing?.catch(() => undefined);
+    await this.#directory.close();
+  }
+
+  #refuseWhenStopping(): void {
+    if (this.#stopping !== undefined) throw new StoreError('stopped', 'this node is stopping');
   }
 
   #requireMember(): Member {
-    if (this.#member === undefined) throw new StoreError('sealed', 'transitd is not initialised');
+    if (this.#member === undefined) throw new BarrierError('not_initialized', 'transitd is not initialized');
     return this.#member;
   }
 
+  async #initialize(request: InitializeRequest, rootTokenId: string | undefined): Promise<Initialized> {
+    this.#refuseWhenStopping();
+    if (this.#member === undefined) {
+      countsFor(this.#seal.type, request); // a refused request leaves no cluster behind
+      if (!(await this.#directory.holdsNode())) await this.#directory.foundCluster();
+      await this.#join();
+    }
+    const { barrier } = this.#requireMember();
+    const { rootToken, writes } = initialAccess({
+      now: Date.now(),
+      ...(rootTokenId === undefined ? {} : { rootToken: rootTokenId }),
+    });
+    const shares = await barrier.initialize(request, [initialMounts(this.config.ciphertext_prefix), ...writes]);
+    await this.#loading;
+    return { ...shares, rootToken };
+  }
+
   async #join(): Promise<void> {
-    const { data_dir, raft } = this.config;
-    this.#storage = await openStorage({ data_dir, raft, onFatal: this.#onFatal });
-    const { replica, leads } = this.#storage;
-    await leads;
+    const storage = await this.#directory.openStorage({ raft: this.config.raft, onFatal: this.#onFatal });
+    try {
+      this.#refuseWhenStopping();
+      this.#storage = storage;
+      await storage.leads;
+      const barrier = await this.#openBarrier(storage.replica);
+      this.#refuseWhenStopping();
+      this.#member = { replica: storage.replica, barrier };
+    } catch (error) {
+      this.#storage = undefined;
+      await storage.stop().catch(() => undefined); // the first error tells more
+      throw error;
+    }
+    this.#upkeep = setInterval(() => void this.#doUpkeep(), upkeepIntervalMs);
+  }
+
+  async #openBarrier(replica: Replica): Promise<Barrier> {
     const barrier = await Barrier.open({
       store: replica,
       seal: this.#seal,
@@ -233,6 +277,7 @@ export class Node {
       },
     });
     barrier.onStateChange(({ sealed, reason }) => {
+      this.#sealChanges += 1;
       if (sealed) {
         if (this.#service !== undefined) this.#log.warn({ reason }, 'sealed');
         this.#endService();
@@ -240,28 +285,24 @@ export class Node {
         this.#loading = this.#load(barrier);
       }
     });
-    this.#member = { replica, barrier };
-    this.#upkeep = setInterval(() => void this.#doUpkeep(), upkeepIntervalMs);
+    return barrier;
   }
 
+  /** Opens a static seal. One that is static in the data or in the configuration only is told as an error: it would stay sealed for ever. */
   async #autoUnseal(): Promise<void> {
     const { barrier } = this.#requireMember();
-    if (!barrier.state.initialized || this.config.seal.type !== 'static') return;
-    try {
-      await barrier.autoUnseal();
-    } catch (error) {
-      if (!(error instanceof BarrierError) || error.code !== 'seal_mismatch') throw error;
-      await this.stop();
-      throw new StartError(`seal: ${error.message}`);
-    }
+    const isStatic = this.#seal.type === 'static' || barrier.sealStatus.type === 'static';
+    if (!barrier.state.initialized || !isStatic) return;
+    await barrier.autoUnseal();
     await this.#loading;
   }
 
   async #load(barrier: Barrier): Promise<void> {
+    const change = this.#sealChanges;
     try {
       const mounts = await readMounts(barrier.store);
       const tokens = new Tokens({ store: barrier.store });
-      if (barrier.state.sealed || this.#service !== undefined) {
+      if (change !== this.#sealChanges) {
         tokens.close();
         return;
       }
@@ -275,6 +316,7 @@ export class Node {
       this.#activeSince = new Date();
       this.#log.info('unsealed');
     } catch (error) {
+      if (change !== this.#sealChanges) return;
       this.#log.error(
         { reason: error instanceof Error ? error.message : String(error) },
         'what serves could not be loaded; the node seals itself',
@@ -303,30 +345,4 @@ export class Node {
       this.#log.warn({ reason: error instanceof Error ? error.message : String(error) }, 'upkeep was left for the next round');
     }
   }
-}
-
-function sealConfig({ seal }: Config): SealConfig {
-  if (seal.type === 'shamir') return { type: 'shamir' };
-  const { key_id, previous } = seal;
-  return {
-    type: 'static',
-    current: { id: key_id, key: sealKey(seal) },
-    ...(previous === undefined ? {} : { previous: { id: previous.key_id, key: sealKey(previous) } }),
-  };
-}
-
-/** 32 bytes from a file or a variable: raw, or as base64 or hex text. @throws StartError */
-function sealKey({ key_file, key_env }: { key_file?: string | undefined; key_env?: string | undefined }): Buffer {
-  const where = key_file ?? `the variable ${key_env}`;
-  let content: Buffer;
-  try {
-    content = key_file === undefined ? Buffer.from(process.env[key_env ?? ''] ?? '') : readFileSync(key_file);
-  } catch (error) {
-    throw new StartError(`seal: ${where} cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}`);
-  }
-  if (content.length === 32) return content;
-  const text = content.toString('latin1').trim();
-  if (/^[0-9a-fA-F]{64}$/.test(text)) return Buffer.from(text, 'hex');
-  if (/^[A-Za-z0-9+/]{43}=$/.test(text)) return Buffer.from(text, 'base64');
-  throw new StartError(`seal: ${where} holds no 32-byte key (raw, base64 or hex)`);
 }

@@ -1,9 +1,26 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { bootstrapBase, type Clock, Driver } from '@transitd/raft-core';
-import type { CommitResult } from '@transitd/storage-fsm';
-import { createNode, DiskReserve, hasNode, KeyValueMachine, LocalReplica, type Replica, SegmentLog } from '@transitd/storage-fsm';
+import {
+  type CommitResult,
+  createNode,
+  type Disk,
+  DiskReserve,
+  hasNode,
+  KeyValueMachine,
+  LocalReplica,
+  type LockedDirectory,
+  lockNodeDirectory,
+  type Replica,
+  SegmentLog,
+  StorageInUse,
+  StoreError,
+} from '@transitd/storage-fsm';
 import type { Config } from '../config.ts';
+import { StartError } from '../exit.ts';
+import { requireOwnerOnly } from '../owner-only.ts';
 
 /** The event loop and its clock, as raft-core's driver sees them. */
 export const systemClock: Clock = {
@@ -18,37 +35,79 @@ export const systemClock: Clock = {
 /** Consensus and the records of one node. */
 export interface Storage {
   readonly replica: Replica;
-  /** Resolves when this node, its cluster's only voter, leads and has applied everything that was ever acknowledged. */
+  /** Resolves when this node, its cluster's only voter, leads and has applied everything that was ever acknowledged; a stop rejects it. */
   readonly leads: Promise<void>;
-  /** Finishes the writes that were taken, flushes and lets go of the data directory. */
+  /** Finishes the writes that were taken, flushes and closes. @throws StorageFailed */
   stop(): Promise<void>;
 }
 
-type StorageOptions = Pick<Config, 'data_dir' | 'raft'> & {
+interface StorageOptions extends Pick<Config, 'raft'> {
   /** Called once when the disk failed or a rule was broken: the process must end. */
   readonly onFatal: (error: Error) => void;
-};
-
-/** Whether a node was made in this directory. @throws StorageDamaged */
-export const holdsNode = (directory: string): Promise<boolean> => hasNode(directory);
-
-/** Makes the first node of a new cluster: its only voter. */
-export async function foundCluster(directory: string): Promise<void> {
-  // 48 random bits, never 0: an id stands for one disk and is never used again.
-  const nodeId = randomBytes(6).readUIntBE(0, 6) || 1;
-  await createNode(directory, { clusterId: randomUUID(), nodeId, base: bootstrapBase(nodeId) });
 }
 
-/**
- * Opens the log and the records and begins to work. Resolves before the node leads.
- * @throws StorageDamaged, StorageInUse, StorageFailed, LogDamage
- */
-export async function openStorage({ data_dir: directory, raft, onFatal }: StorageOptions): Promise<Storage> {
-  const log = await SegmentLog.open(directory, { onFailure: onFatal });
+/** The data directory, this process's alone from `open` to `close`, whether it holds a node or not. */
+export class DataDirectory {
+  readonly #path: string;
+  readonly #locked: LockedDirectory;
+
+  private constructor(path: string, locked: LockedDirectory) {
+    this.#path = path;
+    this.#locked = locked;
+  }
+
+  /** @throws StartError when it is not ours alone or cannot be used, StorageInUse */
+  static async open(path: string): Promise<DataDirectory> {
+    try {
+      if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === false) throw new StartError(`${path} is no directory`);
+      requireOwnerOnly(path);
+      requireOwnerOnly(join(path, 'node.state'));
+      return new DataDirectory(path, await lockNodeDirectory(path));
+    } catch (error) {
+      if (error instanceof StartError) throw new StartError(`data_dir: ${error.message}`);
+      if (error instanceof StorageInUse) throw error;
+      const { code, message } = error as NodeJS.ErrnoException;
+      throw new StartError(`data_dir: ${path} cannot be used: ${code ?? message}`);
+    }
+  }
+
+  /** Whether a node was made here. @throws StorageDamaged */
+  holdsNode(): Promise<boolean> {
+    return hasNode(this.#path);
+  }
+
+  /** Makes the first node of a new cluster: its only voter. */
+  async foundCluster(): Promise<void> {
+    // 48 random bits, never 0: an id stands for one disk and is never used again.
+    const nodeId = randomBytes(6).readUIntBE(0, 6) || 1;
+    await createNode(this.#path, { clusterId: randomUUID(), nodeId, base: bootstrapBase(nodeId) }, this.#locked.disk);
+  }
+
+  /**
+   * Opens the log and the records and begins to work. Resolves before the node leads.
+   * @throws StorageDamaged, StorageInUse, StorageFailed, LogDamage
+   */
+  openStorage(options: StorageOptions): Promise<Storage> {
+    return openStorage({ ...options, directory: this.#path, disk: this.#locked.disk });
+  }
+
+  close(): Promise<void> {
+    return this.#locked.unlock();
+  }
+}
+
+async function openStorage({
+  directory,
+  disk,
+  raft,
+  onFatal,
+}: StorageOptions & { readonly directory: string; readonly disk: Disk }): Promise<Storage> {
+  const log = await SegmentLog.open(directory, { onFailure: onFatal, disk });
   const machine = await KeyValueMachine.open({ directory: log.stateDirectory, base: log.start.base.index, onFailure: onFatal });
   log.verifyAgainstState(machine.flushedAtOpen);
   const reserve = await DiskReserve.start(directory, { reserveBytes: raft.disk_reserve });
-  const { promise: leads, resolve: nowLeads } = Promise.withResolvers<void>();
+  const { promise: leads, resolve: nowLeads, reject: neverLeads } = Promise.withResolvers<void>();
+  leads.catch(() => undefined); // who waits for it hears of it; nobody has to wait
   const driver = new Driver<CommitResult>(
     { log, stateMachine: machine, clock: systemClock },
     {
@@ -61,13 +120,19 @@ export async function openStorage({ data_dir: directory, raft, onFatal }: Storag
     },
   );
   driver.start();
+  const stop = async (): Promise<void> => {
+    neverLeads(new StoreError('stopped', 'this node is stopping'));
+    await new Promise<void>((resolve, reject) => driver.stop((error) => (error ? reject(error) : resolve())));
+    await machine.close();
+    await reserve.stop();
+  };
+  let stopped: Promise<void> | undefined;
   return {
     replica: new LocalReplica({ consensus: driver, machine, diskLow: () => reserve.diskLow() }),
     leads,
-    stop: async () => {
-      await new Promise<void>((resolve, reject) => driver.stop((error) => (error ? reject(error) : resolve())));
-      await machine.close();
-      await reserve.stop();
+    stop: () => {
+      stopped ??= stop();
+      return stopped;
     },
   };
 }

@@ -108,6 +108,50 @@ describe('readBody', () => {
       .and.match(/too large"\]\}\n$/);
   });
 
+  for (const coding of ['gzip, chunked', 'chunked, chunked', 'identity, chunked']) {
+    it(`refuses the transfer coding ${coding}, which would be read as what it is not`, async () => {
+      socket.write(`${head(`Transfer-Encoding: ${coding}`)}2\r\n{}\r\n0\r\n\r\n`);
+      await once(socket, 'close');
+      expect(outcome).to.not.be.instanceOf(Buffer);
+      expect(received).to.match(/^HTTP\/1\.1 400 /);
+    });
+  }
+
+  it('takes chunked in any case', async () => {
+    socket.write(`${head('Transfer-Encoding: Chunked')}2\r\n{}\r\n0\r\n\r\n`);
+    await until(() => outcome !== undefined);
+    expect(String(outcome)).to.equal('{}');
+  });
+
+  it('puts pieces of all sizes together in their order', async () => {
+    const sizes = [...Array(40).fill(1), 5000, 1, 4096, 4097, 3, 70_000, ...Array(200).fill(1000), 1];
+    const sent = sizes.map((size, i) => String.fromCharCode(97 + (i % 26)).repeat(size));
+    limits.bytesMax = 1_000_000;
+    socket.write(head('Transfer-Encoding: chunked'));
+    socket.write(`${sent.map((text) => `${text.length.toString(16)}\r\n${text}\r\n`).join('')}0\r\n\r\n`);
+    await until(() => outcome !== undefined);
+    expect(String(outcome) === sent.join('')).to.equal(true);
+  });
+
+  it('takes no more memory than a few times a body that comes in chunks of one byte', async function () {
+    this.timeout(10_000);
+    const bytes = 1_000_000;
+    limits.bytesMax = 2 * bytes;
+    socket.write(head('Transfer-Encoding: chunked'));
+    const before = process.memoryUsage();
+    let held = 0;
+    for (let sent = 0; sent < bytes; sent += 50_000) {
+      if (!socket.write('1\r\na\r\n'.repeat(50_000))) await once(socket, 'drain');
+      const { heapUsed, external } = process.memoryUsage();
+      held = Math.max(held, heapUsed + external - before.heapUsed - before.external);
+    }
+    socket.write('0\r\n\r\n');
+    await until(() => outcome !== undefined);
+    expect((outcome as Buffer).length).to.equal(bytes);
+    // A Buffer for each piece would be 120 MB and more.
+    expect(held).to.be.below(50_000_000);
+  });
+
   it('gives up a body that does not arrive in time with 408', async () => {
     limits.deadlineMs = 10;
     socket.write(`${head('Content-Length: 5')}ab`);

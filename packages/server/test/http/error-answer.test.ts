@@ -30,7 +30,6 @@ describe('the answer to an error', () => {
       error: new RequestError('body_too_large', 'http: request body too large'),
       status: 413,
       errors: ['http: request body too large'],
-      headers: { Connection: 'close' },
     },
     { error: new RequestError('path_too_long', 'x'), status: 414, errors: ['x'] },
     { error: new RequestError('namespace_not_found', 'namespace not found'), status: 404, errors: ['namespace not found'] },

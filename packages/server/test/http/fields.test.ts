@@ -144,7 +144,7 @@ describe('fields', () => {
         [1],
       ],
     ],
-    ['string', [{}, [], ['x'], { a: 1 }]],
+    ['string', [{}, [], ['x'], { a: 1 }, Number.POSITIVE_INFINITY, -(2 ** 53), 1e30]],
     [
       'duration',
       [

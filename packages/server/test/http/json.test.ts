@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { RequestError } from '../../src/http/error-answer.ts';
-import { type Body, jsonDepthMax, parseBody, queryBody } from '../../src/http/json.ts';
+import { type Body, jsonDepthMax, jsonMembersMax, jsonValuesMax, parseBody, queryBody } from '../../src/http/json.ts';
 
 const form = 'application/x-www-form-urlencoded';
 const parse = (text: string | Buffer, contentType?: string): Body => parseBody(Buffer.from(text as string), contentType);
@@ -88,6 +88,42 @@ describe('parseBody', () => {
   it('refuses a form whose encoding is broken', () => {
     expect(refusal('a=%', form)).to.match(/form/);
     expect(refusal('a=%FF', form)).to.match(/form/);
+  });
+
+  it('takes the longest batch with every member that an item can have', () => {
+    const item = { plaintext: '', context: '', associated_data: '', key_version: 1, nonce: '', reference: '' };
+    const text = JSON.stringify({ batch_input: Array(100_000).fill(item), key_version: 1, partial_failure_response_code: 200 });
+    expect(parse(text)['batch_input']).to.have.length(100_000);
+  });
+
+  const members = (count: number): string => Array.from({ length: count }, (_, i) => `"${i}":1`).join();
+  const within = (count: number): string => `{"a":[{${members(count)}}]}`;
+  for (const { name, text, message } of [
+    { name: 'values', text: `{"a":[${'1,'.repeat(jsonValuesMax)}1]}`, message: /more than 1000000 values/ },
+    { name: 'empty values', text: `{"a":[${'[],'.repeat(jsonValuesMax / 2)}1]}`, message: /more than 1000000 values/ },
+    { name: 'members', text: `{${members(jsonMembersMax.body + 1)}}`, message: /more than 1000 members in an object/ },
+    { name: 'members of a nested object', text: within(jsonMembersMax.nested + 1), message: /more than 64 members in an object/ },
+    {
+      name: 'members behind a nested object',
+      text: `{"a":[1,{${members(jsonMembersMax.nested)},"x":[1,{}],"y":1}]}`,
+      message: /more than 64 members in an object/,
+    },
+  ])
+    it(`refuses too many ${name}, before they are parsed`, () => {
+      expect(refusal(text)).to.match(message);
+    });
+
+  it('takes as many members as are allowed, at the top and within, beside long arrays', () => {
+    expect(Object.keys(parse(`{${members(jsonMembersMax.body)}}`))).to.have.length(jsonMembersMax.body);
+    expect(parse(within(jsonMembersMax.nested))).to.have.property('a');
+    expect(parse(`{"a":[${'{"b":1},'.repeat(5000)}[${'1,'.repeat(5000)}1]]}`)).to.have.property('a');
+  });
+
+  it('refuses a form of too many fields', () => {
+    expect(Object.keys(parse(Array.from({ length: jsonMembersMax.body }, (_, i) => `f${i}=1`).join('&'), form))).to.have.length(
+      1000,
+    );
+    expect(refusal('a&'.repeat(jsonMembersMax.body), form)).to.match(/more than 1000 fields/);
   });
 
   it('takes the deepest nesting allowed', () => {

@@ -9,15 +9,13 @@ import { sendReply } from '../../src/http/reply.ts';
 const head = 'LIST /v1/transit/keys HTTP/1.1\r\nHost: node\r\nX-Service-Token: t\r\n\r\n';
 const post = 'POST /v1/x HTTP/1.1\r\nHost: node\r\nContent-Length: 2\r\n\r\n{}';
 
-/** Answers with what it saw, so that a test can tell which request an answer belongs to. */
+/** Answers with what it saw once the body has been read, so that a test can tell which request an answer belongs to. */
 const echo: RequestListener = (req, res) => {
-  req.resume();
   const { 'x-service-token': token = null } = req.headers;
-  sendReply(
-    res,
-    { status: 200, body: `${JSON.stringify({ method: req.method, url: req.url, token, from: req.socket.remoteAddress })}\n` },
-    { head: false },
-  );
+  const body = `${JSON.stringify({ method: req.method, url: req.url, token, from: req.socket.remoteAddress })}\n`;
+  const answer = () => sendReply(res, { status: 200, body }, { head: false });
+  if (req.readableEnded) answer();
+  else req.resume().once('end', answer);
 };
 
 describe('the LIST verb on node:http', () => {

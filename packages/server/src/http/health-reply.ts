@@ -1,0 +1,23 @@
+import type { IncomingMessage } from 'node:http';
+import { healthAnswer, healthResponseText, parseHealthQuery } from '@transitd/health';
+import type { Node } from '../node/node.ts';
+import { errorsBody } from './envelope.ts';
+import type { RequestPath } from './path.ts';
+import type { Reply } from './reply.ts';
+import { namesNamespace } from './token-header.ts';
+
+/** Whether it is health that is asked. With a slash at the end it is a path like any other, and an unknown one. */
+export const asksHealth = ({ path, trailingSlash }: RequestPath): boolean => path === 'sys/health' && !trailingSlash;
+
+/** From memory, before authentication, body and limits: what load balancers ask, whatever else the node is doing. */
+export function healthReply(node: Node, { method, headers }: IncomingMessage, { query }: RequestPath): Reply {
+  // A refused HEAD has no body and so no content type, not even that of the GET.
+  const refused = (status: number, errors: readonly string[]): Reply =>
+    method === 'HEAD' ? { status } : { status, body: errorsBody(errors) };
+  if (method !== 'GET' && method !== 'HEAD') return refused(405, []);
+  if (namesNamespace(headers)) return refused(400, ['operation unavailable in namespaces']);
+  const asked = parseHealthQuery(query);
+  if (asked === undefined) return refused(400, []);
+  const answer = healthAnswer(node.status, asked, { monotonicMs: performance.now(), utcMs: Date.now() });
+  return { status: answer.code, body: healthResponseText(answer) };
+}

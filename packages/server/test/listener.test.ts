@@ -1,0 +1,154 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import type { RequestListener } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { connect as connectTls, type TLSSocket } from 'node:tls';
+import { expect } from 'chai';
+import { type ListenerConfig, parseConfig } from '../src/config.ts';
+import { StartError } from '../src/exit.ts';
+import { createListener, Listener } from '../src/listener.ts';
+import { tlsContext } from '../src/tls-context.ts';
+import { makeCertificate } from './certificate.ts';
+
+describe('a listener', () => {
+  let folder = '';
+  let certificate: ReturnType<typeof makeCertificate>;
+  const sockets: Socket[] = [];
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), 'transitd-listener-'));
+    certificate = makeCertificate(folder, 'test');
+  });
+  afterEach(() => {
+    for (const socket of sockets.splice(0)) socket.destroy();
+  });
+  after(() => rmSync(folder, { recursive: true }));
+
+  const configOf = (more: object): ListenerConfig => {
+    const { listeners } = parseConfig({
+      node_id: 'n',
+      data_dir: join(folder, 'data'),
+      listeners: [{ address: '127.0.0.1:0', ...more }],
+    });
+    const [listener] = listeners;
+    if (listener === undefined) throw new Error('no listener');
+    return listener;
+  };
+  const start = async (more: object, handle: RequestListener): Promise<{ listener: Listener; url: URL }> => {
+    const config = configOf(more);
+    const listener = new Listener(handle, (counted) => createListener(config, counted));
+    return { listener, url: new URL(await listener.listen(config.address)) };
+  };
+  const plain = { tls_disable: true };
+  const hello: RequestListener = (_req, res) => void res.end('hello');
+  const open = async ({ port }: URL): Promise<Socket> => {
+    const socket = connect(Number(port), '127.0.0.1');
+    sockets.push(socket);
+    await new Promise((resolve) => socket.once('connect', resolve));
+    socket.on('error', () => undefined);
+    return socket;
+  };
+  /** Waits until the server has taken the connection and read what was sent: it answers on another one. */
+  const roundTrip = async (url: URL): Promise<void> => {
+    const other = await open(url);
+    other.end('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+    expect(await text(other)).to.match(/hello/);
+  };
+
+  for (const { what, sent } of [
+    { what: 'says nothing', sent: '' },
+    { what: 'has sent half a head', sent: 'GET /v1/x HTTP/1.1\r\nHo' },
+    { what: 'has sent half a LIST', sent: 'LIST /v1/x HT' },
+    { what: 'has sent half the verb of a LIST', sent: 'LI' },
+  ]) {
+    it(`drains at once with a connection that ${what}`, async function () {
+      this.timeout(3000);
+      const { listener, url } = await start(plain, hello);
+      (await open(url)).write(sent);
+      await roundTrip(url);
+      await listener.drain();
+    });
+  }
+
+  it('drains at once with a silent connection on a TLS port', async function () {
+    this.timeout(3000);
+    const { listener, url } = await start({ tls: certificate }, hello);
+    await open(url);
+    const other = connectTls({ port: Number(url.port), host: '127.0.0.1', rejectUnauthorized: false });
+    other.end('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+    expect(await text(other)).to.match(/hello/);
+    await listener.drain();
+  });
+
+  for (const verb of ['GET', 'LIST']) {
+    it(`lets a ${verb} in flight end, tells its caller to close, and is drained then`, async function () {
+      this.timeout(3000);
+      const arrived = Promise.withResolvers<() => void>();
+      const { listener, url } = await start(plain, (_req, res) => arrived.resolve(() => res.end('late')));
+      const silent = await open(url);
+      const asking = await open(url);
+      asking.write(`${verb} / HTTP/1.1\r\nHost: x\r\n\r\n`);
+      const finish = await arrived.promise;
+      const drained = listener.drain();
+      finish();
+      const answer = await text(asking);
+      expect(answer).to.match(/^HTTP\/1.1 200 /);
+      expect(answer).to.match(/Connection: close/i);
+      expect(answer).to.match(/late/);
+      await drained;
+      if (!silent.closed) await new Promise((resolve) => silent.once('close', resolve));
+    });
+  }
+
+  it('ends a head that does not come within headers_timeout', async function () {
+    this.timeout(8000);
+    const { listener, url } = await start({ ...plain, headers_timeout: '1s' }, hello);
+    const slow = await open(url);
+    slow.write('GET / HTTP/1.1\r\nHo');
+    const begun = performance.now();
+    expect(await text(slow)).to.match(/ 408 /);
+    expect(performance.now() - begun).to.be.lessThan(5000);
+    await listener.drain();
+  });
+
+  it('keeps the lowest TLS version when it takes a new certificate', async () => {
+    const tls = { ...certificate, min_version: '1.3' as const };
+    const { listener, url } = await start({ tls }, hello);
+    const handshake = (maxVersion: 'TLSv1.2' | 'TLSv1.3'): Promise<string> =>
+      new Promise((resolve) => {
+        const socket: TLSSocket = connectTls(
+          { port: Number(url.port), host: '127.0.0.1', rejectUnauthorized: false, maxVersion },
+          () => {
+            resolve(`${socket.getProtocol()} ${socket.getPeerCertificate().subject.CN}`);
+            socket.destroy();
+          },
+        );
+        socket.on('error', () => resolve('refused'));
+      });
+    expect(await handshake('TLSv1.2')).to.equal('refused');
+    listener.replaceContext(tlsContext({ ...makeCertificate(folder, 'next'), min_version: '1.3' }));
+    expect(await handshake('TLSv1.2')).to.equal('refused');
+    expect(await handshake('TLSv1.3')).to.equal('TLSv1.3 next');
+    await listener.drain();
+  });
+
+  it('refuses files that are no certificate and no key of it, in one sentence', () => {
+    const junk = join(folder, 'junk');
+    writeFileSync(junk, 'no PEM');
+    const other = makeCertificate(folder, 'other');
+    const { cert_file, key_file } = certificate;
+    for (const [tls, says] of [
+      [{ cert_file: junk, key_file }, /junk holds no certificate/],
+      [{ cert_file, key_file: junk }, /junk is not the key/],
+      [{ cert_file, key_file: other.key_file }, /other.key is not the key of/],
+      [{ cert_file, key_file, client_ca_file: junk }, /junk holds no certificate/],
+      [{ cert_file, key_file: join(folder, 'none') }, /none cannot be read: ENOENT/],
+    ] as const) {
+      expect(() => tlsContext({ ...tls, min_version: '1.2' }))
+        .to.throw(StartError, says)
+        .with.property('message')
+        .that.does.not.include('\n');
+    }
+  });
+});

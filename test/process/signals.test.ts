@@ -1,0 +1,66 @@
+// What ends a node, when, and what it leaves behind.
+import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { Workbench } from './live-server.ts';
+
+describe('a node and its signals', () => {
+  const bench = new Workbench();
+  afterEach(() => bench.clean());
+
+  // The handlers are there when the data directory is made; what follows is opening, initialising and listening.
+  for (const { signal, moment } of [
+    { signal: 'SIGTERM', moment: 'data' },
+    { signal: 'SIGINT', moment: 'data/node.state' },
+    { signal: 'SIGTERM', moment: 'data/generation-1/state/CURRENT' },
+    { signal: 'SIGTERM', moment: 'data/ballast' },
+  ] as const) {
+    it(`ends with 0 on ${signal} as soon as ${moment} is made, and starts again`, async function () {
+      this.timeout(30_000);
+      const dataDir = bench.folder();
+      const server = bench.launch({ dataDir });
+      while (!existsSync(join(dataDir, moment))) await new Promise((resolve) => setImmediate(resolve));
+      expect(await server.stop(signal), server.stderr).to.deep.equal({ code: 0, signal: null });
+      const again = await bench.start({ dataDir });
+      expect((await again.call('POST', 'transit/keys/a', {})).status).to.equal(200);
+    });
+  }
+
+  it('opens no debugger on SIGUSR1', async function () {
+    this.timeout(20_000);
+    const server = await bench.start({ dataDir: bench.folder() });
+    server.child.kill('SIGUSR1');
+    expect((await server.call('GET', 'sys/health', undefined, null)).status).to.equal(200);
+    expect((await server.stop()).code).to.equal(0);
+    expect(server.stderr).not.to.match(/debugger/i);
+  });
+
+  it('goes on when nobody reads its welcome', async function () {
+    this.timeout(20_000);
+    // The pipe is closed before the first byte: `true` ends at once and the shell waits for it.
+    const script = 'dir=$1; shift; mkfifo "$dir/out"; true < "$dir/out" & exec 3> "$dir/out"; wait; exec "$@" >&3';
+    const folder = bench.folder();
+    const server = await bench.start({ dataDir: bench.folder(), wrapper: ['sh', '-c', script, 'sh', folder] });
+    await server.log(/"msg":"started"/);
+    expect((await server.call('POST', 'transit/keys/a', {})).status).to.equal(200);
+    expect((await server.stop()).code).to.equal(0);
+  });
+
+  it('takes a temporary folder with it, after a fault of the disk too', async function () {
+    this.timeout(30_000);
+    for (const failpoint of ['', 'log.after_fsync=error:3']) {
+      const temporary = join(bench.folder(), 'tmp');
+      mkdirSync(temporary);
+      const env = { TMPDIR: temporary, TRANSITD_FAILPOINTS: failpoint };
+      const command = ['server', '--dev', '--listen', '127.0.0.1:0', '--dev-root-token-id', 'root'];
+      const server = await bench.start({ dataDir: '', command, env });
+      expect(readdirSync(temporary)).to.have.length(1);
+      if (failpoint === '') expect((await server.stop()).code).to.equal(0);
+      else {
+        await Promise.allSettled(['a', 'b', 'c'].map((name) => server.call('POST', `transit/keys/${name}`, {}, 'root')));
+        expect((await server.exited).code).to.equal(74);
+      }
+      expect(readdirSync(temporary)).to.deep.equal([]);
+    }
+  });
+});
