@@ -67,6 +67,7 @@ const refusedAndClosed = (status: number): Answer => ({ status, outcome: 'refuse
 /** The one place where a code becomes a status: a code without a row does not compile. Every mistake of the caller is 400, but for those that HTTP has a name for. */
 export const answers: Readonly<Record<ErrorCode, Answer>> = {
   already_initialized: refused(400),
+  bad_token: refused(403),
   barrier_corrupt: refused(500),
   body_timeout: refusedAndClosed(408),
   body_too_large: refusedAndClosed(413),
@@ -79,6 +80,7 @@ export const answers: Readonly<Record<ErrorCode, Answer>> = {
   invalid_ciphertext: refused(400),
   invalid_field: refused(400),
   invalid_path: refused(400),
+  invalid_policy: refused(400),
   invalid_request: refused(400),
   invalid_rotation_config: refused(400),
   invalid_seal_config: refused(400),
@@ -96,6 +98,7 @@ export const answers: Readonly<Record<ErrorCode, Answer>> = {
   path_too_long: refused(414),
   permission_denied: refused(403),
   rate_limited: refusedForNow(429),
+  policy_too_large: refused(413),
   record_unreadable: refused(500),
   rekey_in_progress: refused(400),
   rekey_nonce: refused(400),

@@ -116,7 +116,8 @@ const unknownPath: GuardedOperation = {
   access: 'token',
   run: ({ service }, { path }) => {
     const known =
-      path.startsWith('sys/') || service.mounts.some((mount) => path === mount.path || path.startsWith(`${mount.path}/`));
+      /^(?:sys|auth\/token)\//.test(path) ||
+      service.mounts.some((mount) => path === mount.path || path.startsWith(`${mount.path}/`));
     throw known
       ? new RequestError('unsupported_path', 'unsupported path')
       : new RequestError('no_handler', `no handler for route "${path}". route entry not found.`);

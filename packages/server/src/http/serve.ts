@@ -1,12 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { allows, type Principal } from '@transitd/access';
+import { allows, isDenied, type Principal } from '@transitd/access';
 import { StoreError } from '@transitd/storage-fsm';
+import { effectivePaths } from '../api/effective-paths.ts';
 import type { Call, GuardedOperation, Operation, Verb } from '../api/operation.ts';
 import type { Logger } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
-import type { Node } from '../node/node.ts';
+import type { Node, Service } from '../node/node.ts';
 import { announcesBody, readBody } from './body.ts';
-import { errorReply, isRefusal, RequestError } from './error-answer.ts';
+import { errorReply, isRefusal, permissionDenied, RequestError } from './error-answer.ts';
 import { type Body, parseBody, queryBody } from './json.ts';
 import type { RequestPath } from './path.ts';
 import { type Reply, sendReply } from './reply.ts';
@@ -86,9 +87,10 @@ export class Pipeline {
       throw new StoreError('sealed', node.initialized ? 'transitd is sealed' : 'transitd is not initialized');
     }
     const token = tokenOf(req.headers);
+    const { epoch } = service.tokens;
     const found = token === undefined ? undefined : service.tokens.authenticate(token);
-    const principal = found instanceof Promise ? await found : found;
-    if (principal === undefined) {
+    let principal = found instanceof Promise ? await found : found;
+    if (token === undefined || principal === undefined) {
       // Malformed JSON is told before the missing token, as clients know it; a longer body stays unread and ends the connection.
       if (Number(req.headers['content-length'] ?? 0) > anonymousBodyBytesMax)
         return { ...errorReply(permissionDenied()), headers: { Connection: 'close' } };
@@ -97,11 +99,18 @@ export class Pipeline {
     }
     // A secret must not leave in clear because the header that asked for it wrapped is not known yet.
     if (wantsWrapping(req.headers)) throw new RequestError('invalid_request', 'response wrapping is not supported');
-    const body = await this.#body(req, res, verb, path, this.#options.bodyBytesMax);
-    if (!mayRun(principal, operation, path.path)) throw permissionDenied();
+    const asked = call(await this.#body(req, res, verb, path, this.#options.bodyBytesMax));
+    // While the body came in, the token may have been revoked or its policies changed: what was answered meanwhile is in force.
+    if (service.tokens.epoch !== epoch || principal.goodUntilMs <= Date.now())
+      principal = await service.tokens.authenticate(token);
+    if (principal === undefined) throw permissionDenied();
+    // A use counts even when the policies refuse it.
+    if (principal.record.usesLeft !== 0 && !(await service.registry.spend(principal))) throw permissionDenied();
+    if (!mayRun(principal, operation, asked)) throw permissionDenied();
+    if (principal.acl.hasDenials && (await comesToDenied(principal, service, asked))) throw permissionDenied();
     // Between the look at the state and this line a body was read: the node may be sealed by now.
     if (node.service !== service) throw new StoreError('sealed', 'transitd is sealed');
-    return operation.run({ node, service, principal }, call(body));
+    return operation.run({ node, service, principal, token }, asked);
   }
 
   async #body(req: IncomingMessage, res: ServerResponse, verb: Verb, { query }: RequestPath, bytesMax: number): Promise<Body> {
@@ -113,8 +122,15 @@ export class Pipeline {
 
 const emptyBody: Body = Object.freeze(Object.create(null));
 
-/** The same for every caller that may not: it does not tell whether the token or the policy is wrong. */
-const permissionDenied = (): RequestError => new RequestError('permission_denied', 'permission denied');
+const verbCapability = { GET: 'read', LIST: 'list', DELETE: 'delete', POST: 'update' } as const;
 
-const mayRun = (principal: Principal, { capability, sudo }: GuardedOperation, path: string): boolean =>
-  (capability === undefined || allows(principal, capability, path)) && (sudo !== true || allows(principal, 'sudo', path));
+function mayRun(principal: Principal, { capability, sudo }: GuardedOperation, { verb, path, body }: Call): boolean {
+  if (sudo === true && !allows(principal, 'sudo', path)) return false;
+  if (capability !== undefined) return allows(principal, capability, path, body);
+  return allows(principal, verbCapability[verb], path, body) || (verb === 'POST' && allows(principal, 'create', path, body));
+}
+
+/** Whether a policy denies what the request comes to, by the values that it will use (decision 29). */
+async function comesToDenied(principal: Principal, service: Service, call: Call): Promise<boolean> {
+  return (await effectivePaths(service, call)).some((path) => isDenied(principal, path));
+}
