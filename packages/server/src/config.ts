@@ -95,6 +95,10 @@ const schema = z.strictObject({
       trailing_logs: z.int().min(0).default(10_000),
       disk_reserve: byteSize('512MiB'),
     })
+    // Each compaction costs synced writes: one that frees next to nothing would come with every write.
+    .refine((raft) => raft.trailing_logs <= raft.snapshot_threshold / 2, {
+      message: 'trailing_logs must be at most half of snapshot_threshold',
+    })
     .prefault({}),
   barrier_rotation: z
     .strictObject({ max_operations: z.int().min(1_000_000).max(2_147_483_648).default(2_147_483_648), interval: durationMs('0') })

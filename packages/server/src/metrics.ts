@@ -25,7 +25,7 @@ export interface MetricSources {
   readonly barrierEncryptions: () => number;
 }
 
-const quantiles = { percentiles: [0.5, 0.9, 0.99], maxAgeSeconds: 600, ageBuckets: 5 };
+const quantiles = { percentiles: [0.5, 0.9, 0.99], maxAgeSeconds: 600, ageBuckets: 2 };
 
 /**
  * Names that operators of such services know (no `_total`, summaries in milliseconds) where they exist; new ones in base units.

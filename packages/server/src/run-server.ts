@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
+import type { Socket } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
 import { InvariantViolation, LogDamage } from '@transitd/raft-core';
 import { armFailpoints, StorageDamaged, StorageFailed, StorageInUse } from '@transitd/storage-fsm';
@@ -149,6 +150,7 @@ function createListener({ tls, headers_timeout }: ListenerConfig, front: Request
   // The body reader decides whether a caller that asks first may send at all.
   server.on('checkContinue', front);
   installListVerb(server, front);
+  trackConnections(server);
   return server;
 }
 
@@ -181,9 +183,25 @@ function listen(server: Server, { host, port }: { host: string; port: number }, 
   });
 }
 
+/** Open connections: Node closes those that have fallen idle, but not those on which nothing was ever asked. */
+const connectionsOf = new WeakMap<Server, Set<Socket>>();
+
+function trackConnections(server: Server): void {
+  const connections = new Set<Socket>();
+  connectionsOf.set(server, connections);
+  server.on('connection', (socket: Socket) => {
+    connections.add(socket);
+    socket.once('close', () => connections.delete(socket));
+  });
+}
+
 /** Takes no new connections, lets requests in flight end, and cuts what is left after a while. */
 function drain(server: Server): Promise<void> {
   return new Promise((resolve) => {
+    for (const socket of connectionsOf.get(server) ?? []) if (socket.bytesRead === 0) socket.destroy();
+    server.prependListener('request', (_req, res) => {
+      res.shouldKeepAlive = false; // a caller with more to ask would keep its connection, and us, busy
+    });
     const cut = setTimeout(() => server.closeAllConnections(), drainMs);
     server.close(() => {
       clearTimeout(cut);

@@ -63,6 +63,11 @@ describe('configuration', () => {
       says: /headers_timeout.*duration/,
     },
     { what: 'a bad size', input: { ...least, raft: { disk_reserve: '1 parsec' } }, says: /disk_reserve.*size/ },
+    {
+      what: 'compactions that free nothing',
+      input: { ...least, raft: { snapshot_threshold: 1000, trailing_logs: 501 } },
+      says: /trailing_logs/,
+    },
     { what: 'a seal type that does not exist', input: withSeal({ type: 'wax' }), says: /seal/ },
     { what: 'a static seal without a key', input: withSeal({ type: 'static', key_id: 'a' }), says: /key_file and key_env/ },
     {

@@ -1,5 +1,5 @@
 import { mkdir, readdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { Level } from 'level';
 import { StorageInUse } from './storage-errors.ts';
 
@@ -24,8 +24,7 @@ async function tryLock(path: string): Promise<Level | undefined> {
     return level;
   } catch (error) {
     const reason = causeCode(error);
-    if (reason === 'LEVEL_LOCKED')
-      throw new StorageInUse(`${path} is held by another process, which already runs on this data directory`);
+    if (reason === 'LEVEL_LOCKED') throw new StorageInUse(`the data directory ${dirname(path)} is in use by another process`);
     if (reason === 'LEVEL_CORRUPTION') return undefined;
     throw error;
   }

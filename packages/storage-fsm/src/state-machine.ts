@@ -16,6 +16,8 @@ export interface KeyValueMachineOptions {
   readonly directory: string;
   /** Index up to which the log has forgotten its entries: an older state cannot be brought up to date. */
   readonly base: LogIndex;
+  /** Called once, at the first error of the state store, reads included: a node whose state cannot be read must not serve. */
+  readonly onFailure?: (error: Error) => void;
 }
 
 /**
@@ -37,8 +39,8 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
   }
 
   /** @throws StorageDamaged, StorageInUse or StorageFailed, as {@link StateStore.open} does */
-  static async open({ directory, base }: KeyValueMachineOptions): Promise<KeyValueMachine> {
-    const store = await StateStore.open(directory);
+  static async open({ directory, base, onFailure }: KeyValueMachineOptions): Promise<KeyValueMachine> {
+    const store = await StateStore.open(directory, onFailure);
     const { appliedIndex } = store.metaAtOpen;
     if (appliedIndex >= base) return new KeyValueMachine(store);
     await store.close();

@@ -36,28 +36,31 @@ export class StateStore {
   readonly metaAtOpen: StateMeta;
   readonly #level: Database;
   readonly #directory: FileHandle;
+  readonly #onFailure: (error: Error) => void;
   #failure: Error | undefined;
 
-  private constructor(level: Database, directory: FileHandle, metaAtOpen: StateMeta) {
+  private constructor(level: Database, directory: FileHandle, metaAtOpen: StateMeta, onFailure: (error: Error) => void) {
     this.#level = level;
     this.#directory = directory;
     this.metaAtOpen = metaAtOpen;
+    this.#onFailure = onFailure;
   }
 
   /**
    * Opens the state in `directory` (created with mode 0700) and checks all of it: every block of its tables, and every record
    * against the digest. Reads the whole state once.
+   * @param onFailure - called once, at the first error of whatever kind: also a read that fails must end the process
    * @throws StorageDamaged, StorageInUse
    * @throws StorageFailed when the system refuses: no rights, disk full
    */
-  static async open(directory: string): Promise<StateStore> {
+  static async open(directory: string, onFailure: (error: Error) => void = () => undefined): Promise<StateStore> {
     await makePrivateDirectory(directory);
     await checkTables(directory);
     const level = await openLevel(directory);
     try {
       const meta = await selfCheck(level, directory);
       await makeFilesPrivate(directory);
-      return new StateStore(level, await open(directory, 'r'), meta);
+      return new StateStore(level, await open(directory, 'r'), meta, onFailure);
     } catch (error) {
       await level.close();
       throw openError(directory, error);
@@ -100,7 +103,9 @@ export class StateStore {
     }
   }
 
+  /** A read that comes later is refused, but is no failure of the disk. */
   async close(): Promise<void> {
+    this.#failure ??= new StorageFailed(`${this.#level.location} is closed`);
     await this.#level.close();
     await this.#directory.close();
   }
@@ -130,8 +135,11 @@ export class StateStore {
   }
 
   #fail(error: unknown): Error {
-    this.#failure ??=
-      error instanceof StorageDamaged ? error : new StorageFailed(`${this.#level.location} failed`, { cause: error });
+    if (this.#failure === undefined) {
+      this.#failure =
+        error instanceof StorageDamaged ? error : new StorageFailed(`${this.#level.location} failed`, { cause: error });
+      this.#onFailure(this.#failure);
+    }
     return this.#failure;
   }
 }

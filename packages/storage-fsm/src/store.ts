@@ -51,11 +51,15 @@ export class StoreError extends Error {
  * The same interface lies under the barrier (ciphertext) and above it (plaintext).
  */
 export interface Store {
-  /** This node's own applied state, the writes of answered commits on this node included. */
+  /**
+   * This node's own applied state, the writes of answered commits on this node included. The bytes are the reader's own, here as
+   * in a range: nobody else holds them, and a reader of secrets wipes them after use.
+   */
   get(path: string): Promise<StoredRecord | undefined>;
   range(query: RangeQuery): Promise<RangePage>;
   /**
-   * Resolves after the local apply. All conditions held and all writes are in force, or nothing changed.
+   * Resolves after the local apply. All conditions held and all writes are in force, or nothing changed. No reference to the
+   * values is kept once it has settled, however that ends: whoever made them may wipe them.
    * @throws StoreError
    */
   commit(transaction: Transaction): Promise<CommitResult>;

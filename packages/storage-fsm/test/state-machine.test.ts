@@ -212,6 +212,23 @@ describe('KeyValueMachine', () => {
       }));
   }
 
+  it('tells its first failure once, so that the node ends, and closing is none', () =>
+    inTemporaryDirectory(async (directory) => {
+      const told: Error[] = [];
+      const machine = await KeyValueMachine.open({ directory, base: 0, onFailure: (error) => told.push(error) });
+      machine.apply(normal(1, put('a', '1')));
+      armFailpoints('state.before_flush=error');
+      const failure = await rejection(flush(machine)).finally(() => armFailpoints(undefined));
+      expect(() => machine.getSync('b')).to.throw(StorageFailed);
+      expect(told).to.deep.equal([failure]);
+      await machine.close();
+
+      const sound = await KeyValueMachine.open({ directory, base: 0, onFailure: (error) => told.push(error) });
+      await sound.close();
+      expect(() => sound.getSync('b')).to.throw(StorageFailed, 'closed');
+      expect(told).to.have.length(1);
+    }));
+
   it('is damaged when it ends below the base of the log', () =>
     inTemporaryDirectory(async (parent) => {
       const directory = join(parent, 'state');

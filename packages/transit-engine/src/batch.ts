@@ -12,8 +12,8 @@ export interface BatchReply<R> {
 
 export const batchItemsMax = 100_000;
 
-/** Work after which other requests get their turn, and what an item is taken for, in microseconds: mostly a cipher's set-up. */
-const [turnUs, itemUs, charactersPerUs] = [4000, 10, 1000];
+/** Time after which other requests get their turn. */
+const turnMs = 4;
 
 /** Items that are read, or results that are written, before other requests get their turn. */
 export const itemsPerTurn = 2000;
@@ -80,21 +80,21 @@ export class ItemMembers {
 /**
  * Runs an operation over all items; a refused item does not stop the others, any other failure ends the batch. Every few
  * milliseconds other requests get their turn.
- * @param characters - length of what an item holds, by which its work is guessed
+ * @param onResume - called after each turn of the others; what it throws ends the batch
  */
 export async function runBatch<I extends { readonly reference: string }, R>(
   items: readonly I[],
-  characters: (item: I) => number,
   operation: (item: I, index: number) => Promise<R>,
+  onResume: () => void,
 ): Promise<BatchReply<R>> {
   const results: ItemResult<R>[] = [];
   let failures = 0;
-  let workUs = 0;
+  let turnEndsMs = performance.now() + turnMs;
   for (const [index, item] of items.entries()) {
-    workUs += itemUs + characters(item) / charactersPerUs;
-    if (workUs > turnUs) {
+    if (performance.now() >= turnEndsMs) {
       await nextTurn();
-      workUs = 0;
+      onResume();
+      turnEndsMs = performance.now() + turnMs;
     }
     try {
       results.push({ ...(await operation(item, index)), reference: item.reference });

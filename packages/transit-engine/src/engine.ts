@@ -57,6 +57,7 @@ import {
 } from './requests.ts';
 import { keyIdBytes } from './restore.ts';
 import { sweepVersions } from './sweep.ts';
+import { wipe } from './version-record.ts';
 import { WrappingKey } from './wrapping-key.ts';
 
 export interface TransitEngineOptions {
@@ -130,7 +131,10 @@ export class TransitEngine {
     await this.open();
   }
 
-  /** Ends the watch and forgets every key. Nothing is to be asked of the engine afterwards. */
+  /**
+   * Ends the watch and forgets every key. Operations on data that are under way end with StoreError `sealed`. Nothing is to be
+   * asked of the engine afterwards.
+   */
   close(): void {
     this.#unwatch();
     this.#keys.close();
@@ -301,7 +305,7 @@ export class TransitEngine {
   }
 
   async #perform<I extends Item, R>(
-    operation: Pick<Operation<I, R>, 'characters' | 'run'>,
+    operation: Pick<Operation<I, R>, 'run'>,
     name: string,
     pending: Work<I> | Promise<Work<I>>,
   ): Promise<R | BatchReply<R>> {
@@ -315,7 +319,9 @@ export class TransitEngine {
       const key = this.#keys.cached(name) ?? (await this.#keys.key(name));
       if (key === undefined) throw encryptionKeyNotFound();
       try {
-        return await use(key);
+        const reply = await use(key);
+        this.#keys.assertOpen();
+        return reply;
       } catch (error) {
         if (!(error instanceof VersionGone) || attempt === attemptsMax) throw error;
       }
@@ -332,9 +338,13 @@ export class TransitEngine {
       const existing = await this.#keys.key(name);
       if (existing !== undefined) return this.#encryptUnder(existing, request, work);
       const { key, transaction } = this.#newKey(name, settingsOf(upsertSettings(request, work)));
-      const reply = await perform(encryption, this.#tools, key, work);
-      const nothingDone = 'outcome' in reply && reply.outcome === 'all_failed';
-      return nothingDone || (await this.#commit(transaction)) !== undefined ? reply : undefined;
+      try {
+        const reply = await perform(encryption, this.#tools, key, work);
+        const nothingDone = 'outcome' in reply && reply.outcome === 'all_failed';
+        return nothingDone || (await this.#commit(transaction)) !== undefined ? reply : undefined;
+      } finally {
+        wipe(transaction.writes);
+      }
     });
   }
 
@@ -342,18 +352,28 @@ export class TransitEngine {
     return this.#changes.run(name, async () => {
       const key = await this.#keys.key(name);
       if (key === undefined) throw new TransitError('key_not_found', missing);
-      const { record, transaction, warnings } = change(key);
-      if (transaction === undefined) return { key: await this.#view(key), warnings };
-      const revision = await this.#commit(transaction);
-      if (revision === undefined) return undefined;
-      return { key: await this.#view({ name, record, revision }), warnings };
+      const { record, newVersion, transaction, warnings } = change(key);
+      try {
+        // Nothing is read after the commit: a change that is in force is answered, even if the node seals at that moment.
+        const versions = await visibleVersions(this.#store, this.#paths, record);
+        if (newVersion !== undefined) versions.push(newVersion);
+        const revision = transaction === undefined ? key.revision : await this.#commit(transaction);
+        if (revision === undefined) return undefined;
+        return { key: keyView({ name, record, revision }, versions), warnings };
+      } finally {
+        wipe(transaction?.writes ?? []);
+      }
     });
   }
 
-  /** The index of the log entry, or undefined on a conflict. */
+  /** The index of the log entry, or undefined on a conflict. What was to be written is overwritten here, material among it. */
   async #commit(transaction: Transaction): Promise<number | undefined> {
-    const { outcome, index } = await this.#store.commit(transaction);
-    return outcome === 'committed' ? index : undefined;
+    try {
+      const { outcome, index } = await this.#store.commit(transaction);
+      return outcome === 'committed' ? index : undefined;
+    } finally {
+      wipe(transaction.writes);
+    }
   }
 
   #rotation(key: StoredKey): KeyChange {

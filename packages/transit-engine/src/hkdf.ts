@@ -22,7 +22,9 @@ export function hkdfExpand(pseudoRandomKey: KeyObject, info: Uint8Array, lengthB
   for (let at = 0, block = 1; at < lengthBytes; at += hashBytes, block++) {
     const hmac = createHmac('sha256', pseudoRandomKey);
     if (at > 0) hmac.update(output.subarray(at - hashBytes, at));
-    hmac.update(info).update(Uint8Array.of(block)).digest().copy(output, at);
+    const digest = hmac.update(info).update(Uint8Array.of(block)).digest();
+    digest.copy(output, at);
+    digest.fill(0);
   }
   return output;
 }

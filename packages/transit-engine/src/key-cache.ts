@@ -1,5 +1,5 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
-import type { Change, Store } from '@transitd/storage-fsm';
+import { type Change, type Store, StoreError } from '@transitd/storage-fsm';
 import { LRUCache } from 'lru-cache';
 import { type CmacKey, cmacKey } from './cmac.ts';
 import { DamagedRecord } from './errors.ts';
@@ -8,7 +8,7 @@ import type { StoredKey } from './key.ts';
 import { decodeKeyRecord, type KeyRecord } from './key-record.ts';
 import { fitsType, type KeyType, keyType } from './key-type.ts';
 import { isKeyName, type Paths } from './paths.ts';
-import { type ConvergentVersion, decodeVersionRecord, type VersionRecord } from './version-record.ts';
+import { type ConvergentVersion, decodeVersionRecord, type VersionRecord, wipe } from './version-record.ts';
 
 /** A key ready for use, with those of its versions that were used already. */
 export interface LoadedKey extends StoredKey {
@@ -79,15 +79,24 @@ export class KeyCache {
   async loadVersion(key: LoadedKey, version: number): Promise<LoadedVersion> {
     const stored = await this.#store.get(this.#paths.version({ keyId: key.record.id, version }));
     if (stored === undefined) throw new VersionGone(`version ${version} of a key is gone`);
-    const loaded = loadedVersion(key, decodeVersionRecord(stored.value));
-    key.versions.set(version, loaded);
-    this.#measureAgain(key);
-    return loaded;
+    try {
+      const loaded = loadedVersion(key, decodeVersionRecord(stored.value));
+      key.versions.set(version, loaded);
+      this.#measureAgain(key);
+      return loaded;
+    } finally {
+      wipe([stored]);
+    }
   }
 
   /** How much is kept from now on. What is kept already is forgotten, and comes back as it is used. */
   resize(limits: CacheLimits): void {
     this.#entries = entriesWithin(limits);
+  }
+
+  /** @throws StoreError `sealed` after {@link close}: whoever holds a key still is not to answer what was done with it */
+  assertOpen(): void {
+    if (this.#closed) throw new StoreError('sealed', 'transitd is sealed');
   }
 
   /** Forgets every key; from now on nothing is kept. */

@@ -15,7 +15,7 @@ const afterLengthMax = 600;
 export async function listKeys(store: Store, { keys: prefix }: Paths, { after = '', limit = 0 }: ListRequest): Promise<string[]> {
   const wanted = limit > 0 ? limit : Number.POSITIVE_INFINITY;
   const names: string[] = [];
-  let from: string | undefined = prefix + after.toWellFormed().slice(0, afterLengthMax);
+  let from: string | undefined = prefix + after.slice(0, afterLengthMax).toWellFormed();
   while (from !== undefined && names.length < wanted) {
     const page: RangePage = await store.range({ prefix, after: from });
     for (const { path } of page.records.slice(0, wanted - names.length)) names.push(path.slice(prefix.length));

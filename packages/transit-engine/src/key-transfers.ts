@@ -20,6 +20,7 @@ import { keyType } from './key-type.ts';
 import { versionsBetween } from './key-versions.ts';
 import { isKeyName, type Paths } from './paths.ts';
 import { keyIdBytes, restoreKey } from './restore.ts';
+import { wipe } from './version-record.ts';
 import type { WrappingKey } from './wrapping-key.ts';
 
 /** What transfers share with the rest of the engine. */
@@ -157,7 +158,7 @@ export class KeyTransfers {
   }
 
   async #commit(transaction: Parameters<Store['commit']>[0]): Promise<boolean> {
-    const { outcome } = await this.#parts.store.commit(transaction);
+    const { outcome } = await this.#parts.store.commit(transaction).finally(() => wipe(transaction.writes));
     return outcome === 'committed';
   }
 }

@@ -2,7 +2,7 @@ import type { RangePage, Store } from '@transitd/storage-fsm';
 import type { Kdf, KeyRecord } from './key-record.ts';
 import { keyType } from './key-type.ts';
 import type { Paths } from './paths.ts';
-import { decodeVersionRecord } from './version-record.ts';
+import { decodeVersionRecord, wipe } from './version-record.ts';
 
 /** When a version was made, in Unix milliseconds. */
 export interface VersionView {
@@ -55,9 +55,13 @@ export async function visibleVersions(store: Store, paths: Paths, record: KeyRec
   let after: string | undefined = paths.version({ keyId, version: minDecryptionVersion - 1 });
   while (after !== undefined) {
     const page: RangePage = await store.range({ prefix: paths.versionsOf(keyId), after });
-    for (const { path, value } of page.records) {
-      const { version } = paths.parseVersion(path);
-      if (version <= latestVersion) versions.push({ version, createdMs: decodeVersionRecord(value).createdMs });
+    try {
+      for (const { path, value } of page.records) {
+        const { version } = paths.parseVersion(path);
+        if (version <= latestVersion) versions.push({ version, createdMs: decodeVersionRecord(value).createdMs });
+      }
+    } finally {
+      wipe(page.records);
     }
     after = page.next;
   }

@@ -3,6 +3,7 @@ import { TransitError } from './errors.ts';
 import { dueWrites } from './key-due.ts';
 import { encodeKeyRecord, type KeyRecord } from './key-record.ts';
 import { defaultKeyType, fitsType, type KeyType, keyType } from './key-type.ts';
+import type { VersionView } from './key-view.ts';
 import type { Paths } from './paths.ts';
 import { encodeVersionRecord, type VersionRecord } from './version-record.ts';
 
@@ -46,6 +47,8 @@ export interface StoredKey {
 /** A key's next state and the one transaction that brings it about, or none when nothing changes. */
 export interface KeyChange {
   readonly record: KeyRecord;
+  readonly newVersion?: VersionView;
+  /** Holds the new version's material; whoever commits it wipes it. */
   readonly transaction?: Transaction;
   readonly warnings: readonly string[];
 }
@@ -109,7 +112,7 @@ function checkedKeySize(type: KeyType, asked: number): number {
   return keySize;
 }
 
-/** A new key with its first version, while the name is free. */
+/** A new key with its first version, while the name is free; whoever commits it wipes it. */
 export function createKey(paths: Paths, name: string, record: KeyRecord, fresh: FreshVersion): Transaction {
   return withNewVersion(paths, { name, revision: 0 }, record, fresh);
 }
@@ -150,7 +153,8 @@ const convergenceOfNewVersions = ({ convergent, convergentVersion, kdf }: KeyRec
 /** The key with `fresh` as its latest version, and otherwise as `record` has it. */
 export function addVersion(paths: Paths, key: StoredKey, record: KeyRecord, fresh: FreshVersion): KeyChange {
   const next = { ...record, latestVersion: record.latestVersion + 1, latestCreatedMs: fresh.createdMs };
-  return { record: next, transaction: withNewVersion(paths, key, next, fresh), warnings: [] };
+  const newVersion = { version: next.latestVersion, createdMs: fresh.createdMs };
+  return { record: next, newVersion, transaction: withNewVersion(paths, key, next, fresh), warnings: [] };
 }
 
 /** The record says when and of which version a backup was taken. */

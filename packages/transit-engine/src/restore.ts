@@ -4,7 +4,7 @@ import type { StoredKey } from './key.ts';
 import { dueWrites } from './key-due.ts';
 import { encodeKeyRecord, type KeyRecord } from './key-record.ts';
 import type { Paths } from './paths.ts';
-import { encodeVersionRecord } from './version-record.ts';
+import { encodeVersionRecord, wipe } from './version-record.ts';
 import type { WholeKey } from './whole-key.ts';
 
 export const keyIdBytes = 16;
@@ -33,7 +33,8 @@ export async function restoreKey(
   let firstRevision = 0;
   for (let at = 0; at < versions.length; at += versionsPerTransaction) {
     const part = versions.slice(at, at + versionsPerTransaction);
-    const { outcome, index } = await store.commit(versionWrites(paths, name, record.id, part));
+    const transaction = versionWrites(paths, name, record.id, part);
+    const { outcome, index } = await store.commit(transaction).finally(() => wipe(transaction.writes));
     if (outcome === 'conflict') return false;
     if (at === 0) firstRevision = index;
   }

@@ -1,8 +1,8 @@
-import type { Store } from '@transitd/storage-fsm';
+import type { RangePage, Store } from '@transitd/storage-fsm';
 import { unchanged } from './key.ts';
 import { decodeKeyRecord } from './key-record.ts';
 import type { Paths, VersionPlace } from './paths.ts';
-import { decodeVersionRecord } from './version-record.ts';
+import { decodeVersionRecord, wipe } from './version-record.ts';
 
 /** How far a sweep came. */
 export interface SweepProgress {
@@ -26,7 +26,7 @@ export async function sweepVersions(store: Store, paths: Paths, cursor: string, 
     const { records } = await store.range({ prefix: paths.versions, limit: 1, ...(at !== '' && { after: at }) });
     const first = records[0];
     if (first === undefined) return { cursor: '', finished: true, removed };
-    const lowest = { ...paths.parseVersion(first.path), name: decodeVersionRecord(first.value).keyName };
+    const lowest = placeOf(paths, first);
     const deleted = await deleteUnreachable(store, paths, lowest, limit - work);
     removed += deleted;
     work += 1 + deleted;
@@ -34,6 +34,15 @@ export async function sweepVersions(store: Store, paths: Paths, cursor: string, 
     if (deleted === 0) at = paths.behindVersionsOf(lowest.keyId);
   }
   return { cursor: at, finished: false, removed };
+}
+
+/** Where a version belongs. Its record is wiped. */
+function placeOf(paths: Paths, record: RangePage['records'][number]): VersionPlace & { readonly name: string } {
+  try {
+    return { ...paths.parseVersion(record.path), name: decodeVersionRecord(record.value).keyName };
+  } finally {
+    wipe([record]);
+  }
 }
 
 /** Deletes up to `limit` version records of one key id that are due, given the lowest there is. @returns how many */
@@ -48,6 +57,7 @@ async function deleteUnreachable(
   const firstKept = key?.id === keyId ? key.minAvailableVersion : Number.POSITIVE_INFINITY;
   if (lowest >= firstKept) return 0;
   const { records } = await store.range({ prefix: paths.versionsOf(keyId), limit });
+  wipe(records);
   const due = records.map(({ path }) => path).filter((path) => paths.parseVersion(path).version < firstKept);
   // What is due once stays due. The condition makes sure that it was read from the newest state.
   const conditions = [unchanged(paths, { name, revision: stored?.revision ?? 0 })];

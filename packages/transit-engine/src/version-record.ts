@@ -39,7 +39,7 @@ export function encodeVersionRecord(version: VersionRecord): Uint8Array {
 }
 
 /**
- * Reads what {@link encodeVersionRecord} wrote; the secrets are views of `bytes`.
+ * Reads what {@link encodeVersionRecord} wrote; the secrets are views of `bytes`, which its owner wipes after use.
  * @throws DamagedRecord for anything else
  */
 export function decodeVersionRecord(bytes: Uint8Array): VersionRecord {
@@ -66,4 +66,9 @@ export function decodeVersionRecord(bytes: Uint8Array): VersionRecord {
     hmacSecret: record.subarray(hmacSecretAt),
     ...(convergentVersion !== undefined && { convergentVersion }),
   };
+}
+
+/** Overwrites values that may hold key material: of records that a store gave out, or of writes that it has taken. */
+export function wipe(records: Iterable<{ readonly value: Uint8Array | null }>): void {
+  for (const { value } of records) value?.fill(0);
 }

@@ -69,6 +69,12 @@ describe('decodeBase64', () => {
     expect(decodeBase64('YWJ=').toString()).to.equal('ab');
   });
 
+  it('names the fault of a large text, behind its line breaks', () => {
+    const text = `${'A'.repeat(76)}\r\n`.repeat(10_000);
+    expect(refusal(`${text}AAA!`)).to.equal(`illegal base64 data at input byte ${text.length + 3}`);
+    expect(refusal(`${text}AA`)).to.equal(`illegal base64 data at input byte ${text.length}`);
+  });
+
   it('refuses any text with a character that is neither in the alphabet nor a line break', () => {
     const foreign = fc
       .string({ minLength: 1, maxLength: 1, unit: 'grapheme' })

@@ -1,10 +1,32 @@
-import { memoryStore, type Store } from '@transitd/storage-fsm';
+import { memoryStore, type Store, StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { runBatch } from '../src/batch.ts';
 import { type BatchReply, batchItemsMax } from '../src/index.ts';
 import { anything, base64, contextOne, encryptOne, fox, newEngine, refusalOf } from './fixtures.ts';
 
 const dog = base64('jumps over the lazy dog');
+/** Much work in few items, and hardly any of it for the plaintext. */
+const heavyItems = Array.from({ length: 100 }, () => ({
+  plaintext: fox,
+  context: base64('c'.repeat(120_000)),
+  associated_data: base64('a'.repeat(120_000)),
+}));
+
+/** Counts turns of the event loop until it is asked. */
+function countTurns(): () => number {
+  let [turns, asked] = [0, false];
+  const count = (): void => {
+    turns += 1;
+    if (!asked) setImmediate(count);
+  };
+  setImmediate(count);
+  return () => {
+    asked = true;
+    return turns;
+  };
+}
+
 const items = <R>(reply: R | BatchReply<R>): BatchReply<R> => {
   if (typeof reply === 'object' && reply !== null && 'results' in reply) return reply;
   throw new Error('the request was a batch');
@@ -121,19 +143,39 @@ describe('a batch', () => {
     );
   });
 
-  it('lets other work of this process run in between', async () => {
-    const { engine } = newEngine();
-    await engine.createKey('k', {});
-    let turns = 0;
-    let done = false;
-    const count = (): void => {
-      turns += 1;
-      if (!done) setImmediate(count);
+  it('lets other work of this process run every few milliseconds, however short its items are', async () => {
+    const busyMs = async (): Promise<object> => {
+      for (const endMs = performance.now() + 1; performance.now() < endMs; );
+      return {};
     };
-    setImmediate(count);
-    await engine.encrypt('k', { ...anything, batchInput: Array.from({ length: 4000 }, () => ({ plaintext: fox })) });
-    done = true;
+    let turns = 0;
+    const countTurn = (): void => {
+      turns += 1;
+    };
+    await runBatch(
+      Array.from({ length: 40 }, () => ({ reference: '' })),
+      busyMs,
+      countTurn,
+    );
     expect(turns).to.be.at.least(9);
+  });
+
+  it('lets other work run in between when the work lies in context and associated data', async () => {
+    const { engine } = newEngine();
+    await engine.createKey('k', { derived: true });
+    const turns = countTurns();
+    await engine.encrypt('k', { ...anything, batchInput: heavyItems });
+    expect(turns()).to.be.at.least(3);
+  });
+
+  it('ends without an answer when the engine is closed meanwhile', async () => {
+    const { engine } = newEngine();
+    await engine.createKey('k', { derived: true });
+    await engine.encrypt('k', { ...anything, batchInput: heavyItems.slice(0, 1) });
+    setImmediate(() => engine.close());
+    const [result] = await Promise.allSettled([engine.encrypt('k', { ...anything, batchInput: heavyItems })]);
+    const reason: unknown = result?.status === 'rejected' && result.reason;
+    expect(reason).to.be.instanceOf(StoreError).with.property('code', 'sealed');
   });
 
   it('reads the key once, and each version once', async () => {

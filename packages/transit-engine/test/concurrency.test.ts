@@ -253,6 +253,46 @@ describe('a store that fails', () => {
     });
   }
 
+  it('under any read behind a commit does not turn a change that is in force into a refusal', async () => {
+    const inner = memoryStore();
+    let sealed = false;
+    const refuseSealed = (): void => {
+      if (sealed) throw new StoreError('sealed', 'transitd is sealed');
+    };
+    const store: Store = {
+      ...inner,
+      get: async (path) => {
+        refuseSealed();
+        return inner.get(path);
+      },
+      range: async (query) => {
+        refuseSealed();
+        return inner.range(query);
+      },
+      commit: async (transaction) => {
+        const result = await inner.commit(transaction);
+        sealed = true;
+        return result;
+      },
+    };
+    const { engine, clock } = newEngine({ store });
+    const reader = newEngine({ store: inner }).engine;
+    for (const change of [
+      () => engine.createKey('k', {}),
+      () => engine.rotateKey('k'),
+      () => engine.rotateKey('k'),
+      () => engine.configureKey('k', { minDecryptionVersion: 3, minEncryptionVersion: 3 }),
+      () => engine.trimKey('k', { minAvailableVersion: 2 }),
+      () => engine.configureKey('k', { minDecryptionVersion: 2 }),
+    ]) {
+      sealed = false;
+      clock.nowMs += 1000;
+      const { key } = await change();
+      expect(sealed).to.equal(true);
+      expect(key).to.deep.equal(await reader.readKey('k'));
+    }
+  });
+
   it('and lost a version of a key is not blamed on the caller', async () => {
     const { engine, store } = newEngine();
     await engine.createKey('k', {});
@@ -262,6 +302,31 @@ describe('a store that fails', () => {
     const reason: unknown = result?.status === 'rejected' && result.reason;
     expect(reason).to.be.instanceOf(DamagedRecord);
     expect(reason).to.not.be.instanceOf(TransitError);
+  });
+});
+
+describe('an engine that is closed while an operation waits for the store', () => {
+  it('does not answer it', async () => {
+    const inner = memoryStore();
+    const maker = newEngine({ store: inner }).engine;
+    await maker.createKey('k', {});
+    const { ciphertext } = await encryptOne(maker, 'k', { plaintext: fox });
+    for (const operation of [
+      (engine: TransitEngine) => engine.encrypt('k', { ...anything, plaintext: fox }),
+      (engine: TransitEngine) => engine.decrypt('k', { ciphertext }),
+      (engine: TransitEngine) => engine.rewrap('k', { ciphertext }),
+      (engine: TransitEngine) => engine.decrypt('k', { batchInput: [{ ciphertext }] }),
+    ]) {
+      const { store, waiting, letGo } = heldReads(inner, (path) => path.startsWith(paths.versions));
+      const { engine } = newEngine({ store });
+      const request = operation(engine);
+      await waiting;
+      engine.close();
+      letGo();
+      const [result] = await Promise.allSettled([request]);
+      const reason: unknown = result?.status === 'rejected' && result.reason;
+      expect(reason).to.be.instanceOf(StoreError).with.property('code', 'sealed');
+    }
   });
 });
 

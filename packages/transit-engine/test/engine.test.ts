@@ -129,6 +129,10 @@ describe('reading and listing keys', () => {
     expect(await engine.listKeys({ limit: 0 })).to.have.lengthOf(4);
     expect(await engine.listKeys({ limit: -1 })).to.have.lengthOf(4);
     expect(await engine.listKeys({ after: `a\ud800${'/x'.repeat(2000)}`, limit: 1 })).to.deep.equal(['b']);
+    for (let length = 596; length <= 602; length++) {
+      const after = `a${'.'.repeat(length)}\u{1f600}`;
+      expect(await engine.listKeys({ after, limit: 1 }), 'wherever the cut falls').to.deep.equal(['b']);
+    }
     expect(await refusalOf(engine.listKeys({ after: 'd' }))).to.include({ code: 'not_found' });
   });
 

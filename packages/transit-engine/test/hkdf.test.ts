@@ -1,4 +1,4 @@
-import { hkdfSync } from 'node:crypto';
+import { Hmac, hkdfSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import fc from 'fast-check';
@@ -45,6 +45,25 @@ describe('HKDF-SHA256', () => {
         expect(hkdfExpand(hkdfExtract(material), info, length).equals(expected)).to.equal(true);
       }),
     );
+  });
+
+  it('wipes the blocks of which it makes its output', () => {
+    const { digest } = Hmac.prototype;
+    const blocks: Uint8Array[] = [];
+    Hmac.prototype.digest = new Proxy(digest, {
+      apply(target, hmac, encoding) {
+        const block: unknown = Reflect.apply(target, hmac, encoding);
+        if (block instanceof Uint8Array) blocks.push(block);
+        return block;
+      },
+    });
+    try {
+      expect(hkdfExpand(hkdfExtract(Buffer.alloc(32)), Buffer.from('info'), 80)).to.have.lengthOf(80);
+    } finally {
+      Hmac.prototype.digest = digest;
+    }
+    expect(blocks).to.have.lengthOf(4);
+    for (const block of blocks) expect([...block]).to.deep.equal(Array(32).fill(0));
   });
 
   it('takes a context of any length', () => {

@@ -35,7 +35,8 @@ describe('a key with many versions', () => {
         const model = { latest: 1, minDecryption: 1, minEncryption: 0, minAvailable: 0 };
         for (const change of changes) {
           if (change.kind === 'rotate') {
-            await engine.rotateKey('k');
+            const { key } = await engine.rotateKey('k');
+            expect(key).to.deep.equal(await engine.readKey('k'));
             model.latest += 1;
             made.push((await encryptOne(engine, 'k', { plaintext: fox })).ciphertext);
           } else if (change.kind === 'trim') {

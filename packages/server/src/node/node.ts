@@ -1,6 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { initialAccess, Policies, TokenRegistry, Tokens } from '@transitd/access';
-import { Barrier, type InitializeRequest, type InitialShares, type SealConfig, type SealStatus } from '@transitd/barrier';
+import {
+  Barrier,
+  BarrierError,
+  type InitializeRequest,
+  type InitialShares,
+  type SealConfig,
+  type SealStatus,
+} from '@transitd/barrier';
 import type { NodeStatus } from '@transitd/health';
 import { type Replica, type ReplicaStatus, type Store, StoreError } from '@transitd/storage-fsm';
 import { TransitEngine } from '@transitd/transit-engine';
@@ -53,6 +60,7 @@ const rotationLimit = 1000;
  */
 export class Node {
   readonly config: Config;
+  readonly #seal: SealConfig;
   readonly #log: Logger;
   readonly #onFatal: (error: Error) => void;
   #storage: Storage | undefined;
@@ -65,8 +73,9 @@ export class Node {
   #listener: string | undefined;
   #upkeep: NodeJS.Timeout | undefined;
 
-  private constructor({ config, log, onFatal }: NodeOptions) {
+  private constructor({ config, log, onFatal }: NodeOptions, seal: SealConfig) {
     this.config = config;
+    this.#seal = seal;
     this.#log = log;
     this.#onFatal = onFatal;
   }
@@ -76,7 +85,7 @@ export class Node {
    * @throws StartError, StorageDamaged, StorageInUse, StorageFailed
    */
   static async open(options: NodeOptions): Promise<Node> {
-    const node = new Node(options);
+    const node = new Node(options, sealConfig(options.config));
     if (await holdsNode(options.config.data_dir)) {
       await node.#join();
       await node.#autoUnseal();
@@ -201,8 +210,8 @@ export class Node {
   /** Seals, finishes the writes that were taken, and lets go of the data directory. */
   async stop(): Promise<void> {
     clearInterval(this.#upkeep);
-    this.#member?.barrier.close();
     this.#endService();
+    this.#member?.barrier.close();
     await this.#storage?.stop();
   }
 
@@ -218,7 +227,7 @@ export class Node {
     await leads;
     const barrier = await Barrier.open({
       store: replica,
-      seal: sealConfig(this.config),
+      seal: this.#seal,
       valuesWritten: () => replica.status().valuesWritten,
       now: Date.now,
       rotation: {
@@ -242,7 +251,13 @@ export class Node {
   async #autoUnseal(): Promise<void> {
     const { barrier } = this.#requireMember();
     if (!barrier.state.initialized || this.config.seal.type !== 'static') return;
-    await barrier.autoUnseal();
+    try {
+      await barrier.autoUnseal();
+    } catch (error) {
+      if (!(error instanceof BarrierError) || error.code !== 'seal_mismatch') throw error;
+      await this.stop();
+      throw new StartError(`seal: ${error.message}`);
+    }
     await this.#loading;
   }
 

@@ -45,7 +45,7 @@ export async function foundCluster(directory: string): Promise<void> {
  */
 export async function openStorage({ data_dir: directory, raft, onFatal }: StorageOptions): Promise<Storage> {
   const log = await SegmentLog.open(directory, { onFailure: onFatal });
-  const machine = await KeyValueMachine.open({ directory: log.stateDirectory, base: log.start.base.index });
+  const machine = await KeyValueMachine.open({ directory: log.stateDirectory, base: log.start.base.index, onFailure: onFatal });
   log.verifyAgainstState(machine.flushedAtOpen);
   const reserve = await DiskReserve.start(directory, { reserveBytes: raft.disk_reserve });
   const { promise: leads, resolve: nowLeads } = Promise.withResolvers<void>();
@@ -56,7 +56,7 @@ export async function openStorage({ data_dir: directory, raft, onFatal }: Storag
       onStatus: ({ ready }) => ready && nowLeads(),
       limits: {
         compactAfterEntries: raft.snapshot_threshold,
-        keepTrailingEntries: Math.min(raft.trailing_logs, raft.snapshot_threshold),
+        keepTrailingEntries: raft.trailing_logs,
       },
     },
   );

@@ -21,8 +21,7 @@ export interface CmacResult {
   readonly keyVersion: number;
 }
 
-export const cmacOperation: Pick<Operation<CmacItem, CmacResult>, 'characters' | 'run'> = {
-  characters: ({ input = '' }) => input.length,
+export const cmacOperation: Pick<Operation<CmacItem, CmacResult>, 'run'> = {
   run: async (tools, key, { input, macLength, keyVersion }) => {
     checkMakesCmacs(key);
     const version = versionForMac('CMAC', key, keyVersion);

@@ -31,7 +31,6 @@ export const decryption: Operation<DecryptItem, DecryptResult> = {
     paddingScheme: members.text('padding_scheme'),
     reference: members.text('reference'),
   }),
-  characters: ({ ciphertext }) => ciphertext.length,
   run: async (tools, key, item, index) => {
     aeadOf(key, 'decryption');
     const context = contextOf(key, item.context);

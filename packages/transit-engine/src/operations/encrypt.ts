@@ -36,7 +36,6 @@ export const encryption: Operation<EncryptItem, EncryptResult> = {
     paddingScheme: members.text('padding_scheme'),
     reference: members.text('reference'),
   }),
-  characters: ({ plaintext }) => plaintext.length,
   run: async (tools, key, item, index) => {
     aeadOf(key, 'encryption');
     const context = contextOf(key, item.context);

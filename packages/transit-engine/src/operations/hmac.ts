@@ -22,8 +22,7 @@ export interface HmacResult {
   readonly keyVersion: number;
 }
 
-export const hmacOperation: Pick<Operation<HmacItem, HmacResult>, 'characters' | 'run'> = {
-  characters: ({ input = '' }) => input.length,
+export const hmacOperation: Pick<Operation<HmacItem, HmacResult>, 'run'> = {
   run: async (tools, key, { input, algorithm, keyVersion }) => {
     const hash = hmacAlgorithm(algorithm);
     if (hash === undefined) throw new TransitError('invalid_request', `unsupported algorithm "${algorithm}"`);

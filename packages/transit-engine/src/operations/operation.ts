@@ -5,7 +5,7 @@ import type { NoncePool } from '../nonce-pool.ts';
 
 /** What an operation works with besides the key. */
 export interface Tools {
-  readonly keys: Pick<KeyCache, 'loadVersion'>;
+  readonly keys: Pick<KeyCache, 'assertOpen' | 'loadVersion'>;
   readonly nonces: NoncePool;
   /** First part of the mount's ciphertext strings. */
   readonly prefix: string;
@@ -20,8 +20,6 @@ export interface Item {
 /** A data operation: how an item of a batch is read, and what is done with one item under one state of a key. */
 export interface Operation<I extends Item, R> {
   readonly read: (members: ItemMembers) => I;
-  /** Length of what the item holds. */
-  readonly characters: (item: I) => number;
   /** @param index - the item's place in the batch, 0 without one; some error texts name it */
   readonly run: (tools: Tools, key: LoadedKey, item: I, index: number) => Promise<R>;
 }
@@ -35,15 +33,22 @@ export const batchOf = async <I extends Item, R>(
   batchInput: unknown,
 ): Promise<{ readonly items: readonly I[] }> => ({ items: await parseBatch(batchInput, read) });
 
-/** Does all the work under one state of the key. @throws TransitError when the one item of a request without a batch is refused */
-export function perform<I extends Item, R>(
-  operation: Pick<Operation<I, R>, 'characters' | 'run'>,
+/**
+ * Does all the work under one state of the key.
+ * @throws TransitError when the one item of a request without a batch is refused
+ * @throws StoreError `sealed` when the keys were closed on the way
+ */
+export async function perform<I extends Item, R>(
+  operation: Pick<Operation<I, R>, 'run'>,
   tools: Tools,
   key: LoadedKey,
   work: Work<I>,
 ): Promise<R | BatchReply<R>> {
-  if ('item' in work) return operation.run(tools, key, work.item, 0);
-  return runBatch(work.items, operation.characters, (item, index) => operation.run(tools, key, item, index));
+  const run = (item: I, index: number): Promise<R> => operation.run(tools, key, item, index);
+  const assertOpen = (): void => tools.keys.assertOpen();
+  const reply = 'item' in work ? await run(work.item, 0) : await runBatch(work.items, run, assertOpen);
+  assertOpen();
+  return reply;
 }
 
 /** A version's handles, from the key or from the store. Only the second takes a wait worth the name. */

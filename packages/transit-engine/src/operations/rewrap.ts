@@ -26,7 +26,6 @@ export const rewrapping: Operation<RewrapItem, EncryptResult> = {
     encryptPaddingScheme: members.text('encrypt_padding_scheme'),
     reference: members.text('reference'),
   }),
-  characters: ({ ciphertext }) => ciphertext.length,
   run: async (tools, key, item, index) => {
     aeadOf(key, 'decryption');
     const context = contextOf(key, item.context);

@@ -30,8 +30,7 @@ export interface VerifyResult {
 /** A shorter one would verify by guessing (NIST SP 800-38B appendix A.2 asks for a limit). */
 const cmacBytesMin = 4;
 
-export const verification: Pick<Operation<VerifyItem, VerifyResult>, 'characters' | 'run'> = {
-  characters: ({ input = '' }) => input.length,
+export const verification: Pick<Operation<VerifyItem, VerifyResult>, 'run'> = {
   run: async (tools, key, { input, ...item }) => {
     if (input === undefined) throw new TransitError('invalid_request', 'missing input');
     return { valid: await checks[item.kind](tools, key, { ...item, input }) };

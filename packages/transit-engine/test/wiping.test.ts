@@ -1,0 +1,114 @@
+import { memoryStore, type Store, StoreError } from '@transitd/storage-fsm';
+import { expect } from 'chai';
+import { contextOne, decryptOne, encryptOne, fox, newEngine, paths, storedVersion } from './fixtures.ts';
+
+type Commit = Store['commit'];
+
+/** A store that keeps hold of every version record that it gave out or was handed. */
+function rememberingStore(commitOf: (inner: Store) => Commit = (inner) => inner.commit) {
+  const inner = memoryStore();
+  const commit = commitOf(inner);
+  const [read, written]: [Uint8Array[], Uint8Array[]] = [[], []];
+  const store: Store = {
+    ...inner,
+    get: async (path) => {
+      const record = await inner.get(path);
+      if (record !== undefined && path.startsWith(paths.versions)) read.push(record.value);
+      return record;
+    },
+    range: async (query) => {
+      const page = await inner.range(query);
+      if (query.prefix.startsWith(paths.versions)) read.push(...page.records.map(({ value }) => value));
+      return page;
+    },
+    commit: (transaction) => {
+      for (const { path, value } of transaction.writes) {
+        if (value !== null && path.startsWith(paths.versions)) written.push(value);
+      }
+      return commit(transaction);
+    },
+  };
+  return { store, inner, read, written };
+}
+
+function expectWiped(buffers: readonly Uint8Array[], count: number): void {
+  expect(buffers).to.have.lengthOf(count);
+  for (const bytes of buffers) expect(bytes.every((byte) => byte === 0)).to.equal(true);
+}
+
+describe('a version record that was written', () => {
+  it('is wiped after the commit, by creation, rotation and encryption, and stays whole in the store', async () => {
+    const { store, inner, written } = rememberingStore();
+    const { engine } = newEngine({ store });
+    await engine.createKey('k', {});
+    await engine.rotateKey('k');
+    const { ciphertext } = await encryptOne(engine, 'on-the-way', { plaintext: fox });
+    expectWiped(written, 3);
+    expect((await storedVersion(inner, 'k', 2)).material.some((byte) => byte !== 0)).to.equal(true);
+    expect(await decryptOne(newEngine({ store: inner }).engine, 'on-the-way', { ciphertext })).to.deep.equal({ plaintext: fox });
+  });
+
+  for (const [because, commit] of [
+    ['the commit conflicts', async () => ({ outcome: 'conflict', index: 1 })],
+    [
+      'the commit fails',
+      async () => {
+        throw new StoreError('outcome_unknown', 'it may still take effect');
+      },
+    ],
+  ] satisfies [string, Commit][]) {
+    it(`is wiped when ${because}`, async () => {
+      let failing = false;
+      const { store, written } = rememberingStore((inner) => (transaction) => (failing ? commit() : inner.commit(transaction)));
+      const { engine } = newEngine({ store });
+      await engine.createKey('k', {});
+      failing = true;
+      await Promise.allSettled([
+        engine.createKey('new', {}),
+        engine.rotateKey('k'),
+        encryptOne(engine, 'on-the-way', { plaintext: fox }),
+      ]);
+      expect(written.length).to.be.at.least(4);
+      expectWiped(written, written.length);
+    });
+  }
+});
+
+describe('a version record that was read', () => {
+  it('is wiped once its handle is made, also for a derived key', async () => {
+    const { store, inner, read } = rememberingStore();
+    const maker = newEngine({ store: inner }).engine;
+    await maker.createKey('plain', {});
+    await maker.createKey('derived', { derived: true });
+    const { engine } = newEngine({ store });
+    const plain = await encryptOne(engine, 'plain', { plaintext: fox });
+    const derived = await encryptOne(engine, 'derived', { plaintext: fox, context: contextOne });
+    expectWiped(read, 2);
+    expect(await decryptOne(maker, 'plain', plain)).to.deep.equal({ plaintext: fox });
+    expect(await decryptOne(maker, 'derived', { ...derived, context: contextOne })).to.deep.equal({ plaintext: fox });
+  });
+
+  it('is wiped when it was only looked at for its date', async () => {
+    const { store, read } = rememberingStore();
+    const { engine } = newEngine({ store });
+    await engine.createKey('k', {});
+    await engine.rotateKey('k');
+    read.length = 0;
+    expect((await engine.readKey('k')).versions).to.have.lengthOf(2);
+    expectWiped(read, 2);
+  });
+
+  it('is wiped when the sweep looked where it belongs', async () => {
+    const { store, read } = rememberingStore();
+    const { engine } = newEngine({ store });
+    for (const name of ['kept', 'deleted']) {
+      await engine.createKey(name, {});
+      await engine.configureKey(name, { deletionAllowed: true });
+    }
+    await engine.deleteKey('deleted');
+    read.length = 0;
+    expect(await engine.sweep(100)).to.include({ removed: 1 });
+    expectWiped(read, 3);
+    expect(await encryptOne(engine, 'kept', { plaintext: fox })).to.include({ keyVersion: 1 });
+  });
+});
