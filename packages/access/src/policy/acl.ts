@@ -170,7 +170,7 @@ export function permits(acl: Acl, { capability, path, parameters }: Asked): bool
 }
 
 /** Whether the path is denied in so many words, not merely not granted. */
-export const denies = (acl: Acl, path: string): boolean => acl.ruleFor(path)?.deny === true;
+export const denies = (acl: Acl, path: string): boolean => acl.hasDenials && acl.ruleFor(path)?.deny === true;
 
 /** What may be done on a path, in alphabetical order; a path with a slash at its end is asked about as a list. */
 export function capabilitiesOn(acl: Acl, path: string): readonly (Capability | 'deny')[] {

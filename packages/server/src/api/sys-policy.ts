@@ -1,5 +1,6 @@
-import { policyName } from '@transitd/access';
+import { isDenied, policyName } from '@transitd/access';
 import { dataReply, noContent, twiceReply } from '../http/envelope.ts';
+import { permissionDenied } from '../http/error-answer.ts';
 import { fields } from '../http/fields.ts';
 import type { Reply } from '../http/reply.ts';
 import type { Service } from '../node/node.ts';
@@ -14,7 +15,11 @@ function operation(
     name,
     access: 'token',
     capability,
-    run: async ({ node, service }, call) => {
+    run: async ({ node, service, principal }, call) => {
+      // A name counts without case, so whoever is denied one is denied it in other letters too.
+      const { name: asked } = call.params;
+      if (asked !== undefined && isDenied(principal, call.path.slice(0, -asked.length) + policyName(asked)))
+        throw permissionDenied();
       // What is shown of a policy must not rest on a state that another leader has changed.
       await node.member?.replica.fresh();
       return run(service, call);

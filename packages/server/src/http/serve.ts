@@ -1,11 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { allows, isDenied, type Principal } from '@transitd/access';
+import { allows, type Principal } from '@transitd/access';
 import { StoreError } from '@transitd/storage-fsm';
-import { effectivePaths } from '../api/effective-paths.ts';
 import type { Call, GuardedOperation, Operation, Verb } from '../api/operation.ts';
 import type { Logger } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
-import type { Node, Service } from '../node/node.ts';
+import type { Node } from '../node/node.ts';
 import { announcesBody, readBody } from './body.ts';
 import { errorReply, isRefusal, permissionDenied, RequestError } from './error-answer.ts';
 import { type Body, parseBody, queryBody } from './json.ts';
@@ -107,7 +106,6 @@ export class Pipeline {
     // A use counts even when the policies refuse it.
     if (principal.record.usesLeft !== 0 && !(await service.registry.spend(principal))) throw permissionDenied();
     if (!mayRun(principal, operation, asked)) throw permissionDenied();
-    if (principal.acl.hasDenials && (await comesToDenied(principal, service, asked))) throw permissionDenied();
     // Between the look at the state and this line a body was read: the node may be sealed by now.
     if (node.service !== service) throw new StoreError('sealed', 'transitd is sealed');
     return operation.run({ node, service, principal, token }, asked);
@@ -128,9 +126,4 @@ function mayRun(principal: Principal, { capability, sudo }: GuardedOperation, { 
   if (sudo === true && !allows(principal, 'sudo', path)) return false;
   if (capability !== undefined) return allows(principal, capability, path, body);
   return allows(principal, verbCapability[verb], path, body) || (verb === 'POST' && allows(principal, 'create', path, body));
-}
-
-/** Whether a policy denies what the request comes to, by the values that it will use (decision 29). */
-async function comesToDenied(principal: Principal, service: Service, call: Call): Promise<boolean> {
-  return (await effectivePaths(service, call)).some((path) => isDenied(principal, path));
 }
