@@ -1,7 +1,19 @@
-/** `not_initialized`: there is no token key yet. `record_unreadable`: a record was written by a newer version. */
-export type AccessErrorCode = 'not_initialized' | 'record_unreadable' | 'invalid_token';
+/**
+ * `not_initialized`: there is no token key yet. `record_unreadable`: a record was written by a newer version. `bad_token`: the token
+ * that a request is about does not exist. `too_many_conflicts`: nothing was done, others were faster again and again.
+ */
+export type AccessErrorCode =
+  | 'bad_token'
+  | 'invalid_policy'
+  | 'invalid_request'
+  | 'invalid_token'
+  | 'not_found'
+  | 'not_initialized'
+  | 'policy_too_large'
+  | 'record_unreadable'
+  | 'too_many_conflicts';
 
-/** The message holds neither a token nor an accessor. */
+/** The message holds neither a token nor an accessor, and nothing of a policy's text. */
 export class AccessError extends Error {
   override readonly name = 'AccessError';
   readonly code: AccessErrorCode;
@@ -10,3 +22,8 @@ export class AccessError extends Error {
     this.code = code;
   }
 }
+
+export const invalidRequest = (message: string): AccessError => new AccessError('invalid_request', message);
+
+export const recordUnreadable = (options?: ErrorOptions): AccessError =>
+  new AccessError('record_unreadable', 'a record of access is not of a format that this version knows', options);

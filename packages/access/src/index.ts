@@ -1,5 +1,12 @@
 export { AccessError, type AccessErrorCode } from './errors.ts';
 export { type InitialAccess, initialAccess } from './initial-access.ts';
-export { allows, type Capability, type Principal } from './principal.ts';
+export type { Capability } from './policy/capability.ts';
+export type { Parameters } from './policy/parameters.ts';
+export { Policies, policyName } from './policy/policies.ts';
+export { allows, capabilitiesOf, isDenied, type Principal } from './principal.ts';
 export { newToken } from './token.ts';
+export { ttlOf } from './token-lifetime.ts';
+export type { TokenRecord } from './token-record.ts';
+export { type Granted, type TokenName, TokenRegistry, type TokenRegistryOptions } from './token-registry.ts';
+export type { TokenRequest } from './token-request.ts';
 export { Tokens, type TokensOptions } from './tokens.ts';

@@ -1,8 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import type { Write } from '@transitd/storage-fsm';
 import { AccessError } from './errors.ts';
-import { encodeToken, encodeTokenKey, tokenKeyBytes } from './records.ts';
-import { isTokenShaped, newAccessor, newToken, tokenKeyPath, tokenPath } from './token.ts';
+import { isTokenShaped, newAccessor, newToken } from './token.ts';
+import { accessorIdOf, encodeTokenKey, tokenIdOf, tokenKeyBytes } from './token-key.ts';
+import { tokenKeyPath } from './token-paths.ts';
+import type { TokenRecord } from './token-record.ts';
+import { tokenWrites } from './token-transactions.ts';
 
 export interface InitialAccess {
   /** Shown once; only its keyed hash is stored. */
@@ -27,10 +30,26 @@ export function initialAccess({
   if (!isTokenShaped(rootToken))
     throw new AccessError('invalid_token', 'a root token has 1 to 1024 characters and no control characters');
   const key = randomBytes(tokenKeyBytes);
-  const record = { accessor: newAccessor(), policies: ['root'], displayName: 'root', createdMs: now };
+  const record: TokenRecord = {
+    accessor: newAccessor(),
+    policies: ['root'],
+    displayName: 'root',
+    meta: {},
+    path: 'auth/token/root',
+    createdMs: now,
+    ttlS: 0,
+    expiresMs: 0,
+    explicitMaxTtlS: 0,
+    periodS: 0,
+    renewable: false,
+    parent: '',
+    generation: 0,
+    usesLeft: 0,
+    renewedMs: 0,
+  };
   const writes = [
     { path: tokenKeyPath, value: encodeTokenKey(key) },
-    { path: tokenPath(key, rootToken), value: encodeToken(record) },
+    ...tokenWrites({ id: tokenIdOf(key, rootToken), record, accessorId: accessorIdOf(key, record.accessor) }),
   ];
   key.fill(0);
   return { rootToken, writes };

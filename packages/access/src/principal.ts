@@ -1,14 +1,31 @@
-/** Who a request comes from, as its token says. */
+import { type Acl, capabilitiesOn, denies, permits } from './policy/acl.ts';
+import type { Capability } from './policy/capability.ts';
+import type { Parameters } from './policy/parameters.ts';
+import type { TokenRecord } from './token-record.ts';
+
+/** Who a request comes from, as its token says, and what its policies come to. */
 export interface Principal {
-  /** Names the token without being it; a secret too, but no credential. */
-  readonly accessor: string;
-  readonly policies: readonly string[];
-  readonly displayName: string;
-  /** Has the policy `root`. */
+  /** Keyed hash of the token: its name among the tokens, and no credential. */
+  readonly id: string;
+  readonly record: TokenRecord;
+  /** Has the policy `root`: nothing is refused. */
   readonly root: boolean;
+  readonly acl: Acl;
+  /** Milliseconds since the epoch at which the token, or one above it, reaches its time; infinite when none does. */
+  readonly goodUntilMs: number;
 }
 
-export type Capability = 'create' | 'read' | 'update' | 'patch' | 'delete' | 'list' | 'sudo';
+/**
+ * The one question about rights.
+ * @param path - below `/v1/`, without a slash at its end, for a list too
+ * @param parameters - the request's members; without them the parameters of the rule are not looked at
+ */
+export const allows = ({ root, acl }: Principal, capability: Capability, path: string, parameters?: Parameters): boolean =>
+  root || permits(acl, { capability, path, parameters });
 
-/** The one question about rights: root may do everything, and no other policy grants anything yet. */
-export const allows = (principal: Principal, _capability: Capability, _path: string): boolean => principal.root;
+/** Whether a policy denies the path in so many words: for what a request comes to, beyond the path it names (decision 29). */
+export const isDenied = ({ root, acl }: Principal, path: string): boolean => !root && denies(acl, path);
+
+/** What the principal may do on a path, sorted; `root` or `deny` alone where that is all there is to say. */
+export const capabilitiesOf = ({ root, acl }: Principal, path: string): readonly string[] =>
+  root ? ['root'] : capabilitiesOn(acl, path);

@@ -1,4 +1,4 @@
-import { createHmac, randomInt } from 'node:crypto';
+import { randomInt } from 'node:crypto';
 
 /** Longer token strings are not looked at. */
 export const tokenLengthMax = 1024;
@@ -14,12 +14,5 @@ export const newToken = (): string => `s.${randomText()}`;
 
 export const newAccessor = randomText;
 
-/** Whether it can be a token at all: 1 to 1,024 characters, none of them a control character. */
+/** Whether it can be a token, or an accessor, at all: 1 to 1,024 characters, none of them a control character. */
 export const isTokenShaped = (token: string): boolean => token !== '' && token.length <= tokenLengthMax && !/\p{Cc}/u.test(token);
-
-/** Where a token's record lies: under HMAC-SHA256 of the token, so that the path on disk tells nothing about it. */
-export const tokenPath = (tokenKey: Uint8Array, token: string): string =>
-  `${tokenPrefix}${createHmac('sha256', tokenKey).update(token, 'utf8').digest('hex')}`;
-
-export const tokenPrefix = 'access/token/';
-export const tokenKeyPath = 'access/token-key';

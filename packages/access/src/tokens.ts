@@ -1,26 +1,20 @@
 import { hash } from 'node:crypto';
 import type { Store } from '@transitd/storage-fsm';
-import { AccessError } from './errors.ts';
+import type { Policies } from './policy/policies.ts';
 import type { Principal } from './principal.ts';
-import { decodeToken, decodeTokenKey } from './records.ts';
-import { isTokenShaped, tokenKeyPath, tokenLengthMax, tokenPath } from './token.ts';
+import { isTokenShaped, tokenLengthMax } from './token.ts';
+import { goodUntilMs, isGood, type LoadedToken, TokenCache } from './token-cache.ts';
+import { TokenKey, tokenIdOf } from './token-key.ts';
+import { tokenKeyPath } from './token-paths.ts';
 
 export interface TokensOptions {
   /** The records in clear. */
   readonly store: Store;
+  readonly policies: Policies;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
   /** Tokens kept in memory; the one that has been there longest makes room. */
   readonly cachedMax?: number;
-}
-
-interface Look {
-  /** Empty until the key is there. */
-  path: string;
-  changed: boolean;
-}
-
-interface Cached {
-  readonly principal: Principal;
-  readonly path: string;
 }
 
 /**
@@ -28,25 +22,31 @@ interface Cached {
  * guessing fills no memory. What the store's watch reports as changed is forgotten within the apply.
  */
 export class Tokens {
-  readonly #store: Store;
-  readonly #cachedMax: number;
+  readonly #policies: Policies;
+  readonly #now: () => number;
+  readonly #key: TokenKey;
+  readonly #cache: TokenCache;
   readonly #unwatch: () => void;
-  /** By SHA-256 of the token, so that no token stays in memory and look-ups do not compare it. */
-  readonly #cached = new Map<string, Cached>();
-  readonly #hashOfPath = new Map<string, string>();
-  #key: Uint8Array | undefined;
-  /** Under way; `changed` once what it may have read is not so any more. */
-  readonly #looks = new Set<Look>();
 
-  constructor({ store, cachedMax = 65_536 }: TokensOptions) {
-    this.#store = store;
-    this.#cachedMax = cachedMax;
+  constructor({ store, policies, now, cachedMax = 65_536 }: TokensOptions) {
+    this.#policies = policies;
+    this.#now = now;
+    this.#key = new TokenKey(store);
+    this.#cache = new TokenCache({ store, key: this.#key, loadedMax: cachedMax });
     this.#unwatch = store.watch('access/token', (changes) => {
-      for (const { path } of changes) {
-        if (path === tokenKeyPath) this.#forgetAll();
-        else this.#forget(path);
-      }
+      if (changes.some(({ path }) => path === tokenKeyPath)) this.clear();
+      else this.#cache.drop(changes);
     });
+  }
+
+  /** Under which tokens and accessors are hashed. @throws AccessError `not_initialized`, `record_unreadable`; StoreError */
+  key(): Promise<Uint8Array> {
+    return this.#key.read();
+  }
+
+  /** While it stays the same, every principal that was given out holds, until its time. */
+  get epoch(): number {
+    return this.#cache.changes + this.#policies.generation;
   }
 
   /**
@@ -57,14 +57,46 @@ export class Tokens {
   authenticate(token: string): Principal | undefined | Promise<Principal | undefined> {
     if (token.length > tokenLengthMax) return undefined;
     const hashed = hash('sha256', token, 'base64');
-    const cached = this.#cached.get(hashed);
-    if (cached !== undefined) return cached.principal;
-    return isTokenShaped(token) ? this.#look(token, hashed) : undefined;
+    const shown = this.#cache.shown(hashed);
+    if (shown?.granted?.generation === this.#policies.generation && isGood(shown, this.#now())) return shown.granted.principal;
+    return isTokenShaped(token) ? this.#authenticate(token, hashed) : undefined;
+  }
+
+  /** A good token by what its holder shows; undefined for any other. */
+  async find(token: string): Promise<LoadedToken | undefined> {
+    return isTokenShaped(token) ? this.#good((key) => tokenIdOf(key, token)) : undefined;
+  }
+
+  /** A good token by its id; undefined for any other. */
+  findById(id: string): Promise<LoadedToken | undefined> {
+    return this.#good(() => id);
+  }
+
+  /** Who a token in memory stands for; undefined when it is good no more. */
+  async principalOf(found: LoadedToken): Promise<Principal | undefined> {
+    for (let token: LoadedToken | undefined = found; token !== undefined; token = await this.findById(token.id)) {
+      const { generation } = this.#policies;
+      const { record } = token;
+      const root = record.policies.includes('root');
+      const acl = await this.#policies.compile(root ? [] : record.policies);
+      if (generation !== this.#policies.generation || !isGood(token, this.#now())) continue;
+      const principal = Object.freeze({
+        id: token.id,
+        record,
+        root,
+        acl,
+        goodUntilMs: goodUntilMs(token),
+      });
+      token.granted = { principal, generation };
+      return principal;
+    }
+    return undefined;
   }
 
   /** Forgets every token and wipes the key: for the moment of sealing. */
   clear(): void {
-    this.#forgetAll();
+    this.#key.forget();
+    this.#cache.clear();
   }
 
   /** Clears, and lets go of the store. */
@@ -73,59 +105,15 @@ export class Tokens {
     this.clear();
   }
 
-  async #look(token: string, hashed: string): Promise<Principal | undefined> {
-    const look: Look = { path: '', changed: false };
-    this.#looks.add(look);
-    try {
-      for (;;) {
-        look.changed = false;
-        look.path = tokenPath(this.#key ?? (await this.#readKey(look)), token);
-        const record = await this.#store.get(look.path);
-        if (look.changed) continue; // this very token, or the key: what was read may be what was just taken away
-        if (record === undefined) return undefined;
-        const principal = decodeToken(record.value);
-        this.#remember(hashed, { principal, path: look.path });
-        return principal;
-      }
-    } finally {
-      this.#looks.delete(look);
-    }
+  async #authenticate(token: string, hashed: string): Promise<Principal | undefined> {
+    const found = await this.find(token);
+    if (found === undefined) return undefined;
+    this.#cache.noteShown(found, hashed);
+    return this.principalOf(found);
   }
 
-  async #readKey(look: Look): Promise<Uint8Array> {
-    const record = await this.#store.get(tokenKeyPath);
-    if (record === undefined) throw new AccessError('not_initialized', 'there is no token key yet');
-    const key = decodeTokenKey(record.value);
-    if (!look.changed) this.#key = key;
-    return key;
-  }
-
-  #remember(hashed: string, cached: Cached): void {
-    if (this.#cached.size >= this.#cachedMax) {
-      const [oldest] = this.#cached.values();
-      if (oldest !== undefined) this.#drop(oldest.path);
-    }
-    this.#cached.set(hashed, cached);
-    this.#hashOfPath.set(cached.path, hashed);
-  }
-
-  #forget(path: string): void {
-    for (const look of this.#looks) if (look.path === path) look.changed = true;
-    this.#drop(path);
-  }
-
-  #drop(path: string): void {
-    const hashed = this.#hashOfPath.get(path);
-    if (hashed === undefined) return;
-    this.#cached.delete(hashed);
-    this.#hashOfPath.delete(path);
-  }
-
-  #forgetAll(): void {
-    for (const look of this.#looks) look.changed = true;
-    this.#cached.clear();
-    this.#hashOfPath.clear();
-    this.#key?.fill(0);
-    this.#key = undefined;
+  async #good(idOf: (key: Uint8Array) => string): Promise<LoadedToken | undefined> {
+    const token = await this.#cache.load(idOf);
+    return token !== undefined && isGood(token, this.#now()) ? token : undefined;
   }
 }

@@ -20,16 +20,19 @@ describe('initialAccess', () => {
     for (const [character, count] of counts) expect(count, character).to.be.within(expected - 97, expected + 97);
   });
 
-  it('writes a random key and one record, whose path and value hold nothing of the token', () => {
+  it('writes a random key, the token and its accessor, with nothing of the two in a path', () => {
     const { rootToken, writes } = initialAccess({ now: 1234 });
     expect(writes.map(({ path }) => path.replace(/[0-9a-f]{64}$/, '<hmac>'))).to.deep.equal([
       'access/token-key',
       'access/token/<hmac>',
+      'access/accessor/<hmac>',
     ]);
     expect(bytes(writes[0]?.value)).to.have.lengthOf(33);
     const record = JSON.parse(bytes(writes[1]?.value).toString());
-    expect(record).to.deep.include({ format: 1, policies: ['root'], displayName: 'root', createdMs: 1234 });
-    expect(JSON.stringify(writes.map(({ path }) => path)) + JSON.stringify(record)).not.to.include(rootToken.slice(2));
+    expect(record).to.deep.include({ format: 1, policies: ['root'], displayName: 'root', createdMs: 1234, expiresMs: 0 });
+    const paths = JSON.stringify(writes.map(({ path }) => path));
+    expect(paths + JSON.stringify(record)).not.to.include(rootToken.slice(2));
+    expect(paths).not.to.include(record.accessor);
   });
 
   it('hashes one token to another path each time, since the key is another', () => {

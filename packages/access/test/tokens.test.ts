@@ -1,25 +1,32 @@
 import { memoryStore, type Store } from '@transitd/storage-fsm';
 import { expect } from 'chai';
-import { AccessError, initialAccess, Tokens } from '../src/index.ts';
-import { encodeToken } from '../src/records.ts';
-import { tokenPath } from '../src/token.ts';
+import { AccessError, initialAccess, Policies, type TokenRecord, Tokens, type TokensOptions } from '../src/index.ts';
+import { accessorIdOf, tokenIdOf } from '../src/token-key.ts';
+import { tokenPath } from '../src/token-paths.ts';
+import { tokenWrites } from '../src/token-transactions.ts';
 import { gatedStore } from './gated-store.ts';
+import { tokenRecord } from './token-record.ts';
 
-async function withRoot() {
+async function withRoot(options: Partial<TokensOptions> = {}) {
   const store = gatedStore(memoryStore());
   const { rootToken, writes } = initialAccess({ now: 1000 });
   await store.commit({ conditions: [], writes });
   const key = Buffer.from(writes.find(({ path }) => path === 'access/token-key')?.value ?? []).subarray(1);
-  const pathOf = (token: string): string => tokenPath(key, token);
-  const add = (token: string) =>
-    store.commit({
+  const clock = { now: 1000 };
+  const policies = new Policies({ store });
+  const tokens = new Tokens({ store, policies, now: () => clock.now, ...options });
+  const idOf = (token: string): string => tokenIdOf(key, token);
+  const add = async (token: string, { parent, ...record }: Partial<TokenRecord> = {}): Promise<void> => {
+    const accessor = `of ${token}`;
+    const whole = tokenRecord({ accessor, ...record, parent: parent === undefined ? '' : idOf(parent) });
+    await store.commit({
       conditions: [],
-      writes: [
-        { path: pathOf(token), value: encodeToken({ accessor: `of ${token}`, policies: ['p'], displayName: 'd', createdMs: 0 }) },
-      ],
+      writes: tokenWrites({ id: idOf(token), record: whole, accessorId: accessorIdOf(key, accessor) }),
     });
+  };
+  const pathOf = (token: string): string => tokenPath(idOf(token));
   const remove = (token: string) => store.commit({ conditions: [], writes: [{ path: pathOf(token), value: null }] });
-  return { store, rootToken, tokens: new Tokens({ store }), add, remove, pathOf };
+  return { store, rootToken, policies, tokens, clock, add, remove, pathOf };
 }
 
 const rewriteKey = async (store: Store, byte: number): Promise<void> => {
@@ -33,8 +40,9 @@ describe('Tokens', () => {
   it('knows the root token', async () => {
     const { tokens, rootToken } = await withRoot();
     const principal = await tokens.authenticate(rootToken);
-    expect(principal).to.deep.include({ policies: ['root'], displayName: 'root', root: true });
-    expect(principal?.accessor)
+    expect(principal?.root).to.equal(true);
+    expect(principal?.record).to.deep.include({ policies: ['root'], displayName: 'root' });
+    expect(principal?.record.accessor)
       .to.match(/^[0-9A-Za-z]{24}$/)
       .and.not.equal(rootToken.slice(2));
   });
@@ -50,7 +58,7 @@ describe('Tokens', () => {
   it('gives out principals that nobody can change', async () => {
     const { tokens, rootToken } = await withRoot();
     const principal = await tokens.authenticate(rootToken);
-    expect(Object.isFrozen(principal) && Object.isFrozen(principal?.policies)).to.equal(true);
+    expect(Object.isFrozen(principal) && Object.isFrozen(principal?.record)).to.equal(true);
   });
 
   it('knows no other token, however close', async () => {
@@ -58,6 +66,13 @@ describe('Tokens', () => {
     await tokens.authenticate(rootToken);
     for (const token of ['', 's.', rootToken.slice(0, -1), `${rootToken}x`, ` ${rootToken}`, rootToken.toLowerCase(), 'garbage'])
       expect(await tokens.authenticate(token), token).to.equal(undefined);
+  });
+
+  it('takes neither an accessor nor the id of a token for a token', async () => {
+    const { tokens, rootToken } = await withRoot();
+    const principal = await tokens.authenticate(rootToken);
+    for (const token of [principal?.record.accessor ?? '', principal?.id ?? ''])
+      expect(await tokens.authenticate(token)).to.equal(undefined);
   });
 
   it('does no work for what cannot be a token', async () => {
@@ -76,7 +91,7 @@ describe('Tokens', () => {
     expect(await tokens.authenticate('later')).to.equal(undefined);
     expect(store.reads).to.equal(reads + 1);
     await add('later');
-    expect(await tokens.authenticate('later')).to.deep.include({ accessor: 'of later', root: false });
+    expect((await tokens.authenticate('later'))?.record.accessor).to.equal('of later');
   });
 
   it('forgets a token when its record changes or goes, and only that one', async () => {
@@ -136,25 +151,36 @@ describe('Tokens', () => {
       tokens.clear();
     };
     expect(await tokens.authenticate(rootToken)).to.include({ root: true });
-    expect(store.reads).to.equal(reads + 4); // key and record, twice
+    expect(store.reads).to.equal(reads + 3); // the key twice, the record once
   });
 
   it('keeps no more tokens than it may: the oldest makes room', async () => {
-    const { store, add } = await withRoot();
-    const tokens = new Tokens({ store, cachedMax: 2 });
+    const { tokens, add } = await withRoot({ cachedMax: 2 });
     for (const token of ['a', 'b', 'c']) {
       await add(token);
       await tokens.authenticate(token);
     }
     expect(tokens.authenticate('a')).to.be.instanceOf(Promise);
-    expect(tokens.authenticate('c')).to.include({ accessor: 'of c' });
+    expect(tokens.authenticate('c')).to.include({ root: false });
+  });
+
+  it('knows a token below more tokens than it keeps', async () => {
+    const { tokens, add } = await withRoot({ cachedMax: 2 });
+    await add('t0');
+    for (let n = 1; n < 6; n += 1) await add(`t${n}`, { parent: `t${n - 1}` });
+    for (const token of ['t0', 't5', 't1', 't5', 't3'])
+      expect(await tokens.authenticate(token), token).to.include({ root: false });
   });
 
   it('says that there is no token key, and that a record is of a later format', async () => {
-    const { store, tokens, pathOf } = await withRoot();
-    expect(await failure(new Tokens({ store: memoryStore() }).authenticate('x'))).to.equal('not_initialized');
-    await store.commit({ conditions: [], writes: [{ path: pathOf('new'), value: Buffer.from('{"format":2}') }] });
-    expect(await failure(tokens.authenticate('new'))).to.equal('record_unreadable');
+    const { store, tokens, policies, pathOf } = await withRoot();
+    expect(await failure(new Tokens({ store: memoryStore(), policies, now: Date.now }).authenticate('x'))).to.equal(
+      'not_initialized',
+    );
+    for (const [token, value] of Object.entries({ a: '{"format":2}', b: '{', c: 'null', d: '{"format":1,"accessor":"x"}' })) {
+      await store.commit({ conditions: [], writes: [{ path: pathOf(token), value: Buffer.from(value) }] });
+      expect(await failure(tokens.authenticate(token)), value).to.equal('record_unreadable');
+    }
   });
 
   it('lets go of the store when it is closed', async () => {
@@ -162,6 +188,86 @@ describe('Tokens', () => {
     await tokens.authenticate(rootToken);
     tokens.close();
     expect(tokens.authenticate(rootToken)).to.be.instanceOf(Promise);
+  });
+});
+
+describe('a token', () => {
+  it('is refused from the moment its time has come, by the clock of the node alone', async () => {
+    const { tokens, clock, add } = await withRoot();
+    await add('t', { expiresMs: 5000 });
+    expect(await tokens.authenticate('t')).to.include({ goodUntilMs: 5000 });
+    clock.now = 4999;
+    expect(tokens.authenticate('t')).to.include({ root: false });
+    clock.now = 5000;
+    expect(await tokens.authenticate('t')).to.equal(undefined);
+  });
+
+  for (const inMemory of [true, false])
+    for (const [what, ends] of [
+      ['is revoked', 'removed'],
+      ['reaches its time', 'expired'],
+    ] as const)
+      it(`is refused at once when one above it ${what}, ${inMemory ? 'in memory' : 'not in memory'}`, async () => {
+        const { tokens, clock, add, remove } = await withRoot();
+        await add('grandparent', { expiresMs: 5000 });
+        await add('parent', { parent: 'grandparent' });
+        await add('child', { parent: 'parent', expiresMs: 9000 });
+        await add('sibling');
+        if (inMemory) expect(await tokens.authenticate('child')).to.include({ goodUntilMs: 5000 });
+        if (ends === 'removed') await remove('grandparent');
+        else clock.now = 5000;
+        for (const token of ['child', 'parent', 'grandparent'])
+          expect(await tokens.authenticate(token), token).to.equal(undefined);
+        expect(await tokens.authenticate('sibling')).to.include({ root: false });
+      });
+
+  it('is refused when one above it goes while it is being looked up', async () => {
+    const { store, tokens, add, remove, pathOf } = await withRoot();
+    await add('parent');
+    await add('child', { parent: 'parent' });
+    store.afterGet = async (path) => {
+      if (path !== pathOf('parent')) return;
+      delete store.afterGet;
+      await remove('parent');
+    };
+    expect(await tokens.authenticate('child')).to.equal(undefined);
+  });
+
+  it('has new rights as soon as a policy of it changes, and the same principal until then', async () => {
+    const { store, tokens, policies, add } = await withRoot();
+    await policies.write('p', 'path "a" { capabilities = ["read"] }');
+    await add('t');
+    const before = await tokens.authenticate('t');
+    const { epoch } = tokens;
+    expect(before?.acl.ruleFor('a')).not.to.equal(undefined);
+    await policies.write('p', 'path "b" { capabilities = ["read"] }');
+    expect(tokens.epoch).not.to.equal(epoch);
+    const { reads } = store;
+    const after = await tokens.authenticate('t');
+    expect(after?.acl.ruleFor('a')).to.equal(undefined);
+    expect(store.reads).to.equal(reads + 1); // the policy, not the token
+    expect(tokens.authenticate('t')).to.equal(after);
+  });
+
+  it('gets no rights that were taken from its policy while they were read', async () => {
+    const { store, tokens, policies, add } = await withRoot();
+    await policies.write('p', 'path "a" { capabilities = ["read"] }');
+    await add('t');
+    store.afterGet = async (path) => {
+      if (path !== 'access/policy/p') return;
+      delete store.afterGet;
+      await policies.delete('p');
+    };
+    expect((await tokens.authenticate('t'))?.acl.ruleFor('a')).to.equal(undefined);
+  });
+
+  it('changes the epoch when it is revoked', async () => {
+    const { tokens, add, remove } = await withRoot();
+    await add('t');
+    await tokens.authenticate('t');
+    const { epoch } = tokens;
+    await remove('t');
+    expect(tokens.epoch).not.to.equal(epoch);
   });
 });
 

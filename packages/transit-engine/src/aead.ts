@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, type KeyObject } from 'node:crypto';
 import { TransitError } from './errors.ts';
-import type { AeadCipher, KeyType } from './key-type.ts';
+import type { Aead } from './key-type.ts';
 import { nonceBytes } from './nonce-pool.ts';
 
 const tagBytes = 16;
@@ -15,7 +15,7 @@ export const noBytes: Uint8Array = new Uint8Array(0);
  * @param writeNonce - fills the payload's first 12 bytes; a nonce must never come again under this key
  */
 export function seal(
-  { cipher: name }: Pick<KeyType, 'cipher'>,
+  { cipher: name }: Aead,
   key: KeyObject,
   { plaintext, associatedData, nonces }: { plaintext: Uint8Array; associatedData: Uint8Array; nonces: NonceSource },
 ): Buffer {
@@ -34,7 +34,7 @@ export function seal(
  * @throws TransitError `invalid_ciphertext`
  */
 export function open(
-  { cipher: name, authenticationFailure }: Pick<KeyType, 'cipher' | 'authenticationFailure'>,
+  { cipher: name, authenticationFailure }: Aead,
   key: KeyObject,
   { payload, associatedData }: { payload: Uint8Array; associatedData: Uint8Array },
 ): Buffer {
@@ -60,8 +60,8 @@ export interface NonceSource {
 }
 
 // Node's types have one overload per family of ciphers, so each family is named.
-const createSealer = (name: AeadCipher, key: KeyObject, nonce: Uint8Array) =>
+const createSealer = (name: Aead['cipher'], key: KeyObject, nonce: Uint8Array) =>
   name === 'chacha20-poly1305' ? createCipheriv(name, key, nonce, options) : createCipheriv(name, key, nonce, options);
 
-const createOpener = (name: AeadCipher, key: KeyObject, nonce: Uint8Array) =>
+const createOpener = (name: Aead['cipher'], key: KeyObject, nonce: Uint8Array) =>
   name === 'chacha20-poly1305' ? createDecipheriv(name, key, nonce, options) : createDecipheriv(name, key, nonce, options);

@@ -15,18 +15,24 @@ export const batchItemsMax = 100_000;
 /** Time after which other requests get their turn. */
 const turnMs = 4;
 
+/** Items that are read, or results that are written, before other requests get their turn. */
+export const itemsPerTurn = 2000;
+
 /**
  * Reads `batch_input`, which is JSON of any form.
  * @throws TransitError `invalid_request` for a mistake that concerns the request as a whole
  */
-export function parseBatch<I extends { readonly context: string }>(input: unknown, read: (members: ItemMembers) => I): I[] {
+export async function parseBatch<I>(input: unknown, read: (members: ItemMembers) => I): Promise<I[]> {
   if (!Array.isArray(input)) throw unparsable(`source data must be an array or slice, got ${kindOf(input)}`);
   if (input.length === 0) throw new TransitError('invalid_request', 'missing batch input to process');
   if (input.length > batchItemsMax) {
     throw new TransitError('invalid_request', `batch input holds more than ${batchItemsMax} items`);
   }
-  const items = input.map((entry: unknown, index) => read(new ItemMembers(entry, index)));
-  checkContexts(items);
+  const items: I[] = [];
+  for (const [index, entry] of input.entries()) {
+    if (index > 0 && index % itemsPerTurn === 0) await nextTurn();
+    items.push(read(new ItemMembers(entry, index)));
+  }
   return items;
 }
 
@@ -45,6 +51,12 @@ export class ItemMembers {
   text(name: string): string {
     const value = this.#entry[name] ?? '';
     return typeof value === 'string' ? value : this.#refuse(name, 'string', value);
+  }
+
+  /** A string, undefined when absent. */
+  optionalText(name: string): string | undefined {
+    const value = this.#entry[name] ?? undefined;
+    return value === undefined || typeof value === 'string' ? value : this.#refuse(name, 'string', value);
   }
 
   /** A string that has to be there; it may be empty but not null. */
@@ -95,8 +107,11 @@ export async function runBatch<I extends { readonly reference: string }, R>(
   return { results, outcome: failures === 0 ? 'all_ok' : failures < items.length ? 'some_failed' : 'all_failed' };
 }
 
-/** Either every item names a context or none does: it decides whether a key that is made on the way is a derived one. */
-function checkContexts(items: readonly { readonly context: string }[]): void {
+/**
+ * Either every item names a context or none does: it decides whether a key that is made on the way is a derived one.
+ * @throws TransitError `invalid_request`
+ */
+export function checkContexts(items: readonly { readonly context: string }[]): void {
   const withContext = items.filter(({ context }) => context !== '').length;
   if (withContext !== 0 && withContext !== items.length) {
     throw new TransitError('invalid_request', 'context should be set either in all the request blocks or in none');

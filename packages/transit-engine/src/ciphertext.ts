@@ -1,8 +1,8 @@
 import { decodeBase64 } from './base64.ts';
 import { TransitError } from './errors.ts';
 
-/** A ciphertext string taken apart. `payload` is base64 still: what it must hold depends on the key. */
-export interface Ciphertext {
+/** A `svc:v1:…` string taken apart. `payload` is base64 still: what it must hold depends on the key. */
+export interface Versioned {
   readonly version: number;
   readonly payload: string;
 }
@@ -12,24 +12,29 @@ const knownPrefixes = ['svc', 'vault'];
 const [plus, minus, digit0, digit9] = [0x2b, 0x2d, 0x30, 0x39];
 const versionMax = 2 ** 63;
 
-/** `<prefix>:v<version>:<standard base64>` */
-export const formatCiphertext = (prefix: string, version: number, payload: Buffer): string =>
+/** `<prefix>:v<version>:<standard base64>`, the form of ciphertexts and of MACs. */
+export const formatVersioned = (prefix: string, version: number, payload: Buffer): string =>
   `${prefix}:v${version}:${payload.toString('base64')}`;
 
-/**
- * Takes `svc:v2:…` apart; `vault:` and the mount's own prefix are read as well. Version 0 is read as 1.
- * @throws TransitError `invalid_ciphertext`
- */
-export function parseCiphertext(text: string, ownPrefix: string): Ciphertext {
+/** Takes a ciphertext apart; version 0 is read as 1. @throws TransitError `invalid_ciphertext` */
+export function parseCiphertext(text: string, ownPrefix: string): Versioned {
+  const parsed = parseVersioned(text, ownPrefix);
+  if (typeof parsed === 'string') throw new TransitError('invalid_ciphertext', `invalid ciphertext: ${parsed}`);
+  return parsed.version === 0 ? { ...parsed, version: 1 } : parsed;
+}
+
+/** Takes `svc:v2:…` apart; `vault:` and the mount's own prefix are read as well. What is wrong with it, if something is. */
+export function parseVersioned(
+  text: string,
+  ownPrefix: string,
+): Versioned | 'no prefix' | 'wrong number of fields' | 'version number could not be decoded' {
   const versionAt = afterPrefix(text, ownPrefix);
-  if (versionAt === undefined) throw new TransitError('invalid_ciphertext', 'invalid ciphertext: no prefix');
+  if (versionAt === undefined) return 'no prefix';
   const colon = text.indexOf(':', versionAt);
-  if (colon === -1) throw new TransitError('invalid_ciphertext', 'invalid ciphertext: wrong number of fields');
+  if (colon === -1) return 'wrong number of fields';
   const version = parseInteger(text, versionAt, colon);
-  if (version === undefined) {
-    throw new TransitError('invalid_ciphertext', 'invalid ciphertext: version number could not be decoded');
-  }
-  return { version: version === 0 ? 1 : version, payload: text.slice(colon + 1) };
+  if (version === undefined) return 'version number could not be decoded';
+  return { version, payload: text.slice(colon + 1) };
 }
 
 /** @throws TransitError `invalid_ciphertext` */

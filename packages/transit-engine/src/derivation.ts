@@ -1,14 +1,32 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import type { NonceSource } from './aead.ts';
+import { counterKdf } from './counter-kdf.ts';
 import { hkdfExpand } from './hkdf.ts';
+import type { Kdf } from './key-record.ts';
 import { nonceBytes } from './nonce-pool.ts';
 
 const nonceKeyBytes = 32;
 
-/** The key that belongs to one context: HKDF-SHA256 of the version's material, no salt, the context as info. */
-export function deriveKey(pseudoRandomKey: KeyObject, context: Uint8Array, keyBytes: number): KeyObject {
-  return takeKey(hkdfExpand(pseudoRandomKey, context, keyBytes));
+/** Bytes that the counter mode always derives; a shorter key is their beginning. */
+const counterBytes = 32;
+
+/**
+ * The key that belongs to one context: HKDF-SHA256 of the version's material, no salt, the context as info.
+ * @param ready - what {@link KeyCache} keeps of the version: HKDF's pseudo-random key or, for the counter mode, the material
+ */
+export function deriveKey(ready: KeyObject, context: Uint8Array, keyBytes: number, kdf: Kdf = 'hkdf_sha256'): KeyObject {
+  if (kdf === 'hkdf_sha256') return takeKey(hkdfExpand(ready, context, keyBytes));
+  const output = counterKdf(ready, context, counterBytes);
+  const key = createSecretKey(output.subarray(0, keyBytes));
+  output.fill(0);
+  return key;
 }
+
+/** The nonce of convergent encryption, version 2: HMAC-SHA256 of the plaintext under the context itself. Only restored keys have it. */
+export const contextNonce = (context: Uint8Array, plaintext: Uint8Array): NonceSource => {
+  const nonce = createHmac('sha256', context).update(plaintext).digest().subarray(0, nonceBytes);
+  return { take: (target) => target.set(nonce) };
+};
 
 /** Key and nonce of one convergent encryption. */
 export interface Convergent {

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import type { Store, Transaction } from '@transitd/storage-fsm';
+import type { RangePage, Store, Transaction } from '@transitd/storage-fsm';
 import type { BatchReply } from './batch.ts';
+import { type CacheConfig, readCacheConfig, writeCacheConfig } from './cache-config.ts';
 import { ChangeQueue } from './change-queue.ts';
-import { encryptionKeyNotFound, TransitError } from './errors.ts';
+import { DamagedRecord, encryptionKeyNotFound, TransitError } from './errors.ts';
+import { withFreshVersion } from './fresh-version.ts';
 import {
   type ConfigureKeyRequest,
   type CreateKeyRequest,
@@ -10,38 +12,53 @@ import {
   createKey,
   creationWarnings,
   deleteKey,
-  type FreshVersion,
   type KeyChange,
   rotateKey,
   type StoredKey,
   settingsOf,
   trimKey,
 } from './key.ts';
-import { handleOf, KeyCache, type LoadedKey, loadedKey, VersionGone } from './key-cache.ts';
+import { KeyCache, type LoadedKey, loadedKey, loadedVersion, VersionGone } from './key-cache.ts';
+import { dueMs } from './key-due.ts';
 import { type ListRequest, listKeys } from './key-list.ts';
 import type { KeyRecord } from './key-record.ts';
-import type { KeyType } from './key-type.ts';
+import { KeyTransfers } from './key-transfers.ts';
 import { type KeyView, keyView, visibleVersions } from './key-view.ts';
 import { type KeysConfig, readKeysConfig, writeKeysConfig } from './keys-config.ts';
 import { NoncePool } from './nonce-pool.ts';
+import { cmacOperation } from './operations/cmac.ts';
+import { checkDatakey, type DatakeyRequest, type DatakeyResult, makeDatakey } from './operations/datakey.ts';
 import { decryption } from './operations/decrypt.ts';
 import { type EncryptItem, encryption } from './operations/encrypt.ts';
+import { hmacOperation } from './operations/hmac.ts';
 import { type Item, type Operation, perform, type Tools, type Work } from './operations/operation.ts';
 import { rewrapping } from './operations/rewrap.ts';
-import { isKeyName, type Paths, pathsOf } from './paths.ts';
+import { verification } from './operations/verify.ts';
+import { type DuePlace, isKeyName, type Paths, pathsOf } from './paths.ts';
 import {
+  type CmacRequest,
+  type CmacResult,
+  cmacWork,
   type DecryptRequest,
   type DecryptResult,
   decryptWork,
   type EncryptRequest,
   type EncryptResult,
   encryptWork,
+  type HmacRequest,
+  type HmacResult,
+  hmacWork,
   type RewrapRequest,
   rewrapWork,
   upsertSettings,
+  type VerifyRequest,
+  type VerifyResult,
+  verifyWork,
 } from './requests.ts';
+import { keyIdBytes } from './restore.ts';
 import { sweepVersions } from './sweep.ts';
 import { wipe } from './version-record.ts';
+import { WrappingKey } from './wrapping-key.ts';
 
 export interface TransitEngineOptions {
   /** Shows plaintext records; what lies below encrypts them. */
@@ -52,8 +69,6 @@ export interface TransitEngineOptions {
   readonly ciphertextPrefix?: string;
   /** Unix milliseconds. */
   readonly now: () => number;
-  /** Decoded keys kept at most; 0, as when absent, sets no number. */
-  readonly cacheSize?: number;
   /** Bytes that decoded keys take at most, about; 64 MiB when absent. */
   readonly cacheBytesMax?: number;
 }
@@ -64,8 +79,6 @@ export interface KeyAnswer {
   readonly warnings: readonly string[];
 }
 
-const keyIdBytes = 16;
-const hmacSecretBytes = 32;
 const cacheBytesDefault = 64 * 1024 * 1024;
 /** An operation whose key loses a version on the way starts over with the key as it is then, this often at most. */
 const attemptsMax = 5;
@@ -81,21 +94,41 @@ export class TransitEngine {
   readonly #keys: KeyCache;
   readonly #tools: Tools;
   readonly #changes = new ChangeQueue();
+  readonly #cacheBytesMax: number;
+  readonly #unwatch: () => void;
+  /** Import, export, backup and restore. */
+  readonly transfers: KeyTransfers;
   #sweepCursor = '';
 
-  constructor({
-    store,
-    mountId,
-    ciphertextPrefix = 'svc',
-    now,
-    cacheSize = 0,
-    cacheBytesMax = cacheBytesDefault,
-  }: TransitEngineOptions) {
+  constructor({ store, mountId, ciphertextPrefix = 'svc', now, cacheBytesMax = cacheBytesDefault }: TransitEngineOptions) {
     this.#store = store;
     this.#paths = pathsOf(mountId);
     this.#now = now;
-    this.#keys = new KeyCache(store, this.#paths, { entries: cacheSize, bytes: cacheBytesMax });
+    this.#cacheBytesMax = cacheBytesMax;
+    this.#keys = new KeyCache(store, this.#paths, { entries: 0, bytes: cacheBytesMax });
+    // A node that is being sealed cannot read the size; it reads it when it is unsealed.
+    this.#unwatch = store.watch(this.#paths.cacheReload, () => void this.open().catch(() => undefined));
     this.#tools = { keys: this.#keys, nonces: new NoncePool(), prefix: ciphertextPrefix };
+    this.transfers = new KeyTransfers({
+      store,
+      paths: this.#paths,
+      keys: this.#keys,
+      changes: this.#changes,
+      wrappingKey: new WrappingKey(store, this.#paths),
+      now,
+    });
+  }
+
+  /** Puts the stored cache size in force. To be called before the first request. */
+  async open(): Promise<void> {
+    const { size } = await readCacheConfig(this.#store, this.#paths);
+    this.#keys.resize({ entries: size, bytes: this.#cacheBytesMax });
+  }
+
+  /** Has every node put the stored cache size in force and forget the keys at hand; here it is done when this resolves. */
+  async reload(): Promise<void> {
+    await this.#store.commit({ conditions: [], writes: [{ path: this.#paths.cacheReload, value: reloadMark }] });
+    await this.open();
   }
 
   /**
@@ -103,6 +136,7 @@ export class TransitEngine {
    * asked of the engine afterwards.
    */
   close(): void {
+    this.#unwatch();
     this.#keys.close();
   }
 
@@ -122,14 +156,11 @@ export class TransitEngine {
     return this.#changes.run(name, async () => {
       const existing = await this.#keys.key(name);
       if (existing !== undefined) return { key: await this.#view(existing), warnings: creationWarnings(existing, request) };
-      const { key, transaction, createdMs } = this.#newKey(name, settings);
-      try {
-        const revision = await this.#commit(transaction);
-        if (revision === undefined) return undefined;
-        return { key: keyView({ ...key, revision }, [{ version: 1, createdMs }]), warnings: [] };
-      } finally {
-        wipe(transaction.writes);
-      }
+      const { key, transaction } = this.#newKey(name, settings);
+      const revision = await this.#commit(transaction);
+      if (revision === undefined) return undefined;
+      const versions = [{ version: 1, createdMs: key.record.latestCreatedMs }];
+      return { key: keyView({ ...key, revision }, versions), warnings: [] };
     });
   }
 
@@ -163,9 +194,34 @@ export class TransitEngine {
 
   /** @throws TransitError `key_not_found` */
   rotateKey(name: string): Promise<KeyAnswer> {
-    return this.#change(name, 'key not found', (key) =>
-      this.#withFreshVersion(key.type, (fresh) => rotateKey(this.#paths, key, fresh)),
-    );
+    return this.#change(name, 'key not found', (key) => this.#rotation(key));
+  }
+
+  /**
+   * Rotates the keys whose automatic rotation is due, reading nothing but what is due. Each rotation is one transaction that moves the
+   * key's due time as well, so of several nodes that try, one rotates. Only the active node calls it, again and again.
+   * @param limit - rotations at most
+   * @returns how many were rotated, and how many could not be; those do not stop the others
+   */
+  async rotateDue(limit: number): Promise<{ readonly rotated: number; readonly failed: number }> {
+    const nowMs = this.#now();
+    let [rotated, failed] = [0, 0];
+    let after: string | undefined = this.#paths.due;
+    while (after !== undefined) {
+      const page: RangePage = await this.#store.range({ prefix: this.#paths.due, after });
+      for (const { path } of page.records) {
+        const place = this.#paths.parseDue(path);
+        if (place.dueMs > nowMs || rotated === limit) return { rotated, failed };
+        try {
+          if (await this.#rotateAsDue(place)) rotated += 1;
+        } catch (error) {
+          if (!(error instanceof TransitError || error instanceof DamagedRecord)) throw error;
+          failed += 1;
+        }
+      }
+      after = page.next;
+    }
+    return { rotated, failed };
   }
 
   /** @throws TransitError `key_not_found`, `invalid_request` */
@@ -179,7 +235,8 @@ export class TransitEngine {
    * @throws TransitError
    */
   async encrypt(name: string, request: EncryptRequest): Promise<EncryptResult | BatchReply<EncryptResult>> {
-    const work = encryptWork(request);
+    const pending = encryptWork(request);
+    const work = pending instanceof Promise ? await pending : pending;
     const key = this.#keys.cached(name) ?? (await this.#keys.key(name));
     if (key !== undefined) return this.#encryptUnder(key, request, work);
     if (!request.mayCreate) throw denied();
@@ -197,12 +254,43 @@ export class TransitEngine {
     return this.#perform(rewrapping, name, rewrapWork(request));
   }
 
+  /** A random key for use elsewhere, encrypted under the named one. @throws TransitError */
+  async datakey(name: string, request: DatakeyRequest): Promise<DatakeyResult> {
+    checkDatakey(request);
+    return this.#underKey(name, (key) => makeDatakey(this.#tools, key, request));
+  }
+
+  /** @throws TransitError */
+  async hmac(name: string, request: HmacRequest): Promise<HmacResult | BatchReply<HmacResult>> {
+    return this.#perform(hmacOperation, name, hmacWork(request));
+  }
+
+  /** @throws TransitError */
+  async cmac(name: string, request: CmacRequest): Promise<CmacResult | BatchReply<CmacResult>> {
+    return this.#perform(cmacOperation, name, cmacWork(request));
+  }
+
+  /** Whether a MAC is the key's over that input; a wrong one is an answer, not a refusal. @throws TransitError */
+  async verify(name: string, request: VerifyRequest): Promise<VerifyResult | BatchReply<VerifyResult>> {
+    return this.#perform(verification, name, verifyWork(request));
+  }
+
   readKeysConfig(): Promise<KeysConfig> {
     return readKeysConfig(this.#store, this.#paths);
   }
 
   async writeKeysConfig(config: KeysConfig): Promise<KeysConfig> {
     await writeKeysConfig(this.#store, this.#paths, config);
+    return config;
+  }
+
+  readCacheConfig(): Promise<CacheConfig> {
+    return readCacheConfig(this.#store, this.#paths);
+  }
+
+  /** Stores the size; it is in force after {@link reload}. @throws TransitError `invalid_request` */
+  async writeCacheConfig(config: CacheConfig): Promise<CacheConfig> {
+    await writeCacheConfig(this.#store, this.#paths, config);
     return config;
   }
 
@@ -216,12 +304,24 @@ export class TransitEngine {
     return { removed, finished };
   }
 
-  async #perform<I extends Item, R>(operation: Operation<I, R>, name: string, work: Work<I>): Promise<R | BatchReply<R>> {
+  async #perform<I extends Item, R>(
+    operation: Pick<Operation<I, R>, 'run'>,
+    name: string,
+    pending: Work<I> | Promise<Work<I>>,
+  ): Promise<R | BatchReply<R>> {
+    const work = pending instanceof Promise ? await pending : pending;
+    return this.#underKey(name, (key) => perform(operation, this.#tools, key, work));
+  }
+
+  /** Does something under one state of a key, again from its newest state when a version of it is gone. */
+  async #underKey<R>(name: string, use: (key: LoadedKey) => Promise<R>): Promise<R> {
     for (let attempt = 1; ; attempt++) {
       const key = this.#keys.cached(name) ?? (await this.#keys.key(name));
       if (key === undefined) throw encryptionKeyNotFound();
       try {
-        return await perform(operation, this.#tools, key, work);
+        const reply = await use(key);
+        this.#keys.assertOpen();
+        return reply;
       } catch (error) {
         if (!(error instanceof VersionGone) || attempt === attemptsMax) throw error;
       }
@@ -266,36 +366,48 @@ export class TransitEngine {
     });
   }
 
-  /** The index of the log entry, or undefined on a conflict. */
+  /** The index of the log entry, or undefined on a conflict. What was to be written is overwritten here, material among it. */
   async #commit(transaction: Transaction): Promise<number | undefined> {
-    const { outcome, index } = await this.#store.commit(transaction);
-    return outcome === 'committed' ? index : undefined;
+    try {
+      const { outcome, index } = await this.#store.commit(transaction);
+      return outcome === 'committed' ? index : undefined;
+    } finally {
+      wipe(transaction.writes);
+    }
   }
 
-  /** A key that is not stored yet, ready for use, and what stores it. */
-  #newKey(name: string, settings: Omit<KeyRecord, 'id'>): { key: LoadedKey; transaction: Transaction; createdMs: number } {
-    if (!isKeyName(name)) throw new TransitError('invalid_request', 'invalid key name');
-    const key = loadedKey(name, { id: randomBytes(keyIdBytes).toString('hex'), ...settings }, 0);
-    return this.#withFreshVersion(key.type, (fresh) => {
-      key.versions.set(key.record.latestVersion, handleOf(key, fresh.material));
-      return { key, transaction: createKey(this.#paths, name, key.record, fresh), createdMs: fresh.createdMs };
+  #rotation(key: StoredKey): KeyChange {
+    return withFreshVersion({ record: key.record, nowMs: this.#now() }, (fresh) => rotateKey(this.#paths, key, fresh));
+  }
+
+  /** Whether the key was rotated; it is not when it is gone or its due time has moved since. */
+  #rotateAsDue(place: DuePlace): Promise<boolean> {
+    return this.#changes.run(place.name, async () => {
+      const key = await this.#keys.key(place.name);
+      if (key === undefined || dueMs(key.record) !== place.dueMs) return false;
+      const { transaction } = this.#rotation(key);
+      return transaction !== undefined && (await this.#commit(transaction)) !== undefined ? true : undefined;
     });
   }
 
-  /** Draws what a new version needs, and wipes it after use. */
-  #withFreshVersion<T>({ materialBytes }: KeyType, use: (fresh: FreshVersion) => T): T {
-    const [material, hmacSecret] = [randomBytes(materialBytes), randomBytes(hmacSecretBytes)];
-    try {
-      return use({ material, hmacSecret, createdMs: this.#now() });
-    } finally {
-      material.fill(0);
-      hmacSecret.fill(0);
-    }
+  /** A key that is not stored yet, ready for use, and what stores it. */
+  #newKey(name: string, settings: Omit<KeyRecord, 'id'>): { key: LoadedKey; transaction: Transaction } {
+    if (!isKeyName(name)) throw new TransitError('invalid_request', 'invalid key name');
+    const nowMs = this.#now();
+    const id = randomBytes(keyIdBytes).toString('hex');
+    const key = loadedKey(name, { ...settings, id, latestCreatedMs: nowMs }, 0);
+    return withFreshVersion({ record: key.record, nowMs }, (fresh) => {
+      key.versions.set(key.record.latestVersion, loadedVersion(key, fresh));
+      return { key, transaction: createKey(this.#paths, name, key.record, fresh) };
+    });
   }
 
   async #view(key: StoredKey): Promise<KeyView> {
     return keyView(key, await visibleVersions(this.#store, this.#paths, key.record));
   }
 }
+
+/** That it was written is what counts. */
+const reloadMark = Uint8Array.of(1);
 
 const denied = (): TransitError => new TransitError('permission_denied', 'permission denied');

@@ -1,9 +1,29 @@
-export { type BatchReply, batchItemsMax, type ItemResult } from './batch.ts';
+export { type BatchReply, batchItemsMax, type ItemResult, itemsPerTurn } from './batch.ts';
+export type { CacheConfig } from './cache-config.ts';
 export { type KeyAnswer, TransitEngine, type TransitEngineOptions } from './engine.ts';
 export { DamagedRecord, TransitError, type TransitErrorCode } from './errors.ts';
+export { defaultHash } from './hash-algorithm.ts';
 export type { ConfigureKeyRequest, CreateKeyRequest } from './key.ts';
+export type { ExportRequest, KeyExport } from './key-export.ts';
+export type { ImportKeyRequest, ImportVersionRequest } from './key-import.ts';
 export type { ListRequest } from './key-list.ts';
+export type { KeyTransfers, RestoreRequest } from './key-transfers.ts';
 export type { KeyView, VersionView } from './key-view.ts';
 export type { KeysConfig } from './keys-config.ts';
+export type { DatakeyRequest, DatakeyResult } from './operations/datakey.ts';
+export { type HashRequest, type HashResult, hashOf } from './operations/hash.ts';
+export { type RandomRequest, type RandomResult, random, randomSources } from './operations/random.ts';
 export { isKeyName } from './paths.ts';
-export type { DecryptRequest, DecryptResult, EncryptRequest, EncryptResult, RewrapRequest } from './requests.ts';
+export type {
+  CmacRequest,
+  CmacResult,
+  DecryptRequest,
+  DecryptResult,
+  EncryptRequest,
+  EncryptResult,
+  HmacRequest,
+  HmacResult,
+  RewrapRequest,
+  VerifyRequest,
+  VerifyResult,
+} from './requests.ts';

@@ -1,21 +1,30 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
 import { type Change, type Store, StoreError } from '@transitd/storage-fsm';
 import { LRUCache } from 'lru-cache';
+import { type CmacKey, cmacKey } from './cmac.ts';
 import { DamagedRecord } from './errors.ts';
 import { hkdfExtract } from './hkdf.ts';
 import type { StoredKey } from './key.ts';
 import { decodeKeyRecord, type KeyRecord } from './key-record.ts';
-import { type KeyType, keyType } from './key-type.ts';
+import { fitsType, type KeyType, keyType } from './key-type.ts';
 import { isKeyName, type Paths } from './paths.ts';
-import { decodeVersionRecord, wipe } from './version-record.ts';
+import { type ConvergentVersion, decodeVersionRecord, type VersionRecord, wipe } from './version-record.ts';
 
-/**
- * A key ready for use. A version's handle is the AEAD key itself or, on a derived key, the pseudo-random key from which each
- * context's key is expanded.
- */
+/** A key ready for use, with those of its versions that were used already. */
 export interface LoadedKey extends StoredKey {
   readonly type: KeyType;
-  readonly versions: Map<number, KeyObject>;
+  readonly versions: Map<number, LoadedVersion>;
+}
+
+/** A version's handles. */
+export interface LoadedVersion {
+  /** The AEAD key itself or, on a derived key, what each context's key is derived from; on types without an AEAD, the material. */
+  readonly key: KeyObject;
+  readonly hmacKey: KeyObject;
+  /** On types that make CMACs. */
+  readonly cmacKey?: CmacKey;
+  /** Counts on convergent keys only. */
+  readonly convergentVersion: ConvergentVersion;
 }
 
 /** A version's record is not there. Either the key has changed since it was loaded, or, if it has not, the record is lost. */
@@ -30,7 +39,7 @@ export interface CacheLimits {
 }
 
 /** What a key and each of its versions take up, natively and in the heap, in bytes; an estimate. */
-const [perKeyBytes, perVersionBytes] = [2048, 1024];
+const [perKeyBytes, perVersionBytes] = [2048, 2048];
 
 /**
  * Decoded keys by name. An entry is dropped within the apply of any change to the key's record, so it is never older than what
@@ -40,21 +49,16 @@ const [perKeyBytes, perVersionBytes] = [2048, 1024];
 export class KeyCache {
   readonly #store: Store;
   readonly #paths: Paths;
-  readonly #entries: LRUCache<string, LoadedKey>;
+  #entries: LRUCache<string, LoadedKey>;
   /** Loads under way. One that a change overtakes is taken out: it may answer who waits for it already, and nobody else. */
   readonly #loads = new Map<string, Promise<LoadedKey | undefined>>();
   readonly #unwatch: () => void;
   #closed = false;
 
-  constructor(store: Store, paths: Paths, { entries, bytes }: CacheLimits) {
+  constructor(store: Store, paths: Paths, limits: CacheLimits) {
     this.#store = store;
     this.#paths = paths;
-    this.#entries = new LRUCache({
-      // Room is set aside for `max` entries, so it is no more than fit.
-      ...(entries > 0 && { max: Math.min(entries, Math.ceil(bytes / perKeyBytes)) }),
-      maxSize: bytes,
-      sizeCalculation: ({ versions }) => perKeyBytes + versions.size * perVersionBytes,
-    });
+    this.#entries = entriesWithin(limits);
     this.#unwatch = store.watch(paths.keys, (changes) => this.#drop(changes));
   }
 
@@ -69,20 +73,25 @@ export class KeyCache {
   }
 
   /**
-   * The handle of a version that is not at hand yet.
+   * A version that is not at hand yet.
    * @throws VersionGone when the store does not hold it any more
    */
-  async loadVersion(key: LoadedKey, version: number): Promise<KeyObject> {
+  async loadVersion(key: LoadedKey, version: number): Promise<LoadedVersion> {
     const stored = await this.#store.get(this.#paths.version({ keyId: key.record.id, version }));
     if (stored === undefined) throw new VersionGone(`version ${version} of a key is gone`);
     try {
-      const handle = handleOf(key, decodeVersionRecord(stored.value).material);
-      key.versions.set(version, handle);
+      const loaded = loadedVersion(key, decodeVersionRecord(stored.value));
+      key.versions.set(version, loaded);
       this.#measureAgain(key);
-      return handle;
+      return loaded;
     } finally {
       wipe([stored]);
     }
+  }
+
+  /** How much is kept from now on. What is kept already is forgotten, and comes back as it is used. */
+  resize(limits: CacheLimits): void {
+    this.#entries = entriesWithin(limits);
   }
 
   /** @throws StoreError `sealed` after {@link close}: whoever holds a key still is not to answer what was done with it */
@@ -136,6 +145,14 @@ export class KeyCache {
   }
 }
 
+const entriesWithin = ({ entries, bytes }: CacheLimits): LRUCache<string, LoadedKey> =>
+  new LRUCache({
+    // Room is set aside for `max` entries, so it is no more than fit.
+    ...(entries > 0 && { max: Math.min(entries, Math.ceil(bytes / perKeyBytes)) }),
+    maxSize: bytes,
+    sizeCalculation: ({ versions }) => perKeyBytes + versions.size * perVersionBytes,
+  });
+
 /** A key without any version at hand. */
 export const loadedKey = (name: string, record: KeyRecord, revision: number): LoadedKey => ({
   name,
@@ -146,7 +163,16 @@ export const loadedKey = (name: string, record: KeyRecord, revision: number): Lo
 });
 
 /** @throws DamagedRecord when the material does not fit the key's type */
-export function handleOf({ record, type }: Pick<LoadedKey, 'record' | 'type'>, material: Uint8Array): KeyObject {
-  if (material.length !== type.materialBytes) throw new DamagedRecord('a version record does not fit its key');
-  return record.derived ? hkdfExtract(material) : createSecretKey(material);
+export function loadedVersion(
+  { record, type }: Pick<LoadedKey, 'record' | 'type'>,
+  { material, hmacSecret, convergentVersion }: Pick<VersionRecord, 'material' | 'hmacSecret' | 'convergentVersion'>,
+): LoadedVersion {
+  if (!fitsType(type, material.length)) throw new DamagedRecord('a version record does not fit its key');
+  const key = record.derived && record.kdf === 'hkdf_sha256' ? hkdfExtract(material) : createSecretKey(material);
+  return {
+    key,
+    hmacKey: type.materialIsHmacSecret ? key : createSecretKey(hmacSecret),
+    ...(type.cmac && { cmacKey: cmacKey(type.cmac, key) }),
+    convergentVersion: convergentVersion ?? (record.convergentVersion === -1 ? 3 : record.convergentVersion),
+  };
 }

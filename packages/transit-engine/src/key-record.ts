@@ -11,21 +11,47 @@ export interface KeyRecord {
   readonly exportable: boolean;
   readonly allowPlaintextBackup: boolean;
   readonly deletionAllowed: boolean;
+  /** All versions came from outside. The first rotation ends that. */
   readonly imported: boolean;
+  /** Whether an imported key may be rotated. */
+  readonly allowRotation: boolean;
+  /** Bytes of material of the latest version, where the type leaves the size open; else 0. */
+  readonly keySize: number;
+  readonly kdf: Kdf;
+  /** How convergent versions make their nonce: -1 stands for "each as its record says", which is 3 unless it says otherwise. */
+  readonly convergentVersion: -1 | 1 | 2;
   /** Seconds; 0 turns automatic rotation off. */
   readonly autoRotatePeriodS: number;
   readonly latestVersion: number;
+  /** When the latest version was made, in Unix milliseconds: automatic rotation counts from it. */
+  readonly latestCreatedMs: number;
   /** At least 1. */
   readonly minDecryptionVersion: number;
   /** 0 or at least `minDecryptionVersion`. */
   readonly minEncryptionVersion: number;
   /** Versions below it are gone for good; 0 until the key is trimmed. At most both other minimums. */
   readonly minAvailableVersion: number;
+  /** The last backup that was taken. */
+  readonly backup?: Occasion;
+  /** The restore that made this key. */
+  readonly restore?: Occasion;
+}
+
+/** How derived keys get the key of a context. The counter mode came with restored keys only. */
+export type Kdf = 'hkdf_sha256' | 'hmac-sha256-counter';
+
+/** When something was done to a key, in Unix milliseconds, and which version was its latest then. */
+export interface Occasion {
+  readonly timeMs: number;
+  readonly version: number;
 }
 
 const formatVersion = 1;
 
-const fieldTypes: Readonly<Record<keyof KeyRecord, 'string' | 'boolean' | 'number'>> = {
+/** Fields that the first records of this format do not have. */
+const addedLater = { allowRotation: false, keySize: 0, kdf: 'hkdf_sha256', convergentVersion: -1, latestCreatedMs: 0 };
+
+const fieldTypes: Readonly<Record<Exclude<keyof KeyRecord, 'backup' | 'restore'>, 'string' | 'boolean' | 'number'>> = {
   id: 'string',
   type: 'string',
   derived: 'boolean',
@@ -34,8 +60,13 @@ const fieldTypes: Readonly<Record<keyof KeyRecord, 'string' | 'boolean' | 'numbe
   allowPlaintextBackup: 'boolean',
   deletionAllowed: 'boolean',
   imported: 'boolean',
+  allowRotation: 'boolean',
+  keySize: 'number',
+  kdf: 'string',
+  convergentVersion: 'number',
   autoRotatePeriodS: 'number',
   latestVersion: 'number',
+  latestCreatedMs: 'number',
   minDecryptionVersion: 'number',
   minEncryptionVersion: 'number',
   minAvailableVersion: 'number',
@@ -47,7 +78,8 @@ export const encodeKeyRecord = (record: KeyRecord): Uint8Array =>
 
 /** @throws DamagedRecord for anything that {@link encodeKeyRecord} did not write */
 export function decodeKeyRecord(bytes: Uint8Array): KeyRecord {
-  const { format, ...record } = parseObject(bytes);
+  const { format, ...fields } = parseObject(bytes);
+  const record = { ...addedLater, ...fields };
   if (format !== formatVersion) throw new DamagedRecord('a key record has a format that this program does not know');
   if (!isKeyRecord(record)) throw new DamagedRecord('a key record lacks a field');
   return record;
@@ -70,6 +102,19 @@ function isKeyRecord(record: object): record is KeyRecord {
   return (
     Object.entries(fieldTypes).every(([field, expected]) => typeof fields.get(field) === expected) &&
     typeof type === 'string' &&
-    isKeyType(type)
+    isKeyType(type) &&
+    ['hkdf_sha256', 'hmac-sha256-counter'].includes(String(fields.get('kdf'))) &&
+    [-1, 1, 2].includes(Number(fields.get('convergentVersion'))) &&
+    isOccasion(fields.get('backup')) &&
+    isOccasion(fields.get('restore'))
   );
 }
+
+const isOccasion = (value: unknown): boolean =>
+  value === undefined ||
+  (typeof value === 'object' &&
+    value !== null &&
+    'timeMs' in value &&
+    typeof value.timeMs === 'number' &&
+    'version' in value &&
+    typeof value.version === 'number');

@@ -2,7 +2,17 @@ import type { CipherGCMTypes } from 'node:crypto';
 import { TransitError } from './errors.ts';
 
 /** An AEAD of node:crypto with a 96-bit nonce and a 128-bit tag (RFC 5116, RFC 8439). */
-export type AeadCipher = CipherGCMTypes | 'chacha20-poly1305';
+export interface Aead {
+  readonly cipher: CipherGCMTypes | 'chacha20-poly1305';
+  /** What a ciphertext is answered with that this key did not make or that was changed. */
+  readonly authenticationFailure: string;
+}
+
+/** AES as node:crypto has it for CMAC: a chain of blocks, or each block alone. */
+export interface BlockCipher {
+  readonly chained: 'aes-128-cbc' | 'aes-256-cbc';
+  readonly single: 'aes-128-ecb' | 'aes-256-ecb';
+}
 
 /** What a key of one type is and can do. Whatever differs between types is read from here. */
 export interface KeyType {
@@ -11,31 +21,46 @@ export interface KeyType {
   readonly supportsDecryption: boolean;
   readonly supportsSigning: boolean;
   readonly supportsDerivation: boolean;
-  /** Bytes of key material of one version. */
+  /** Bytes of key material of one version, unless the key has a size of its own. */
   readonly materialBytes: number;
-  readonly cipher: AeadCipher;
-  /** What a ciphertext is answered with that this key did not make or that was changed. */
-  readonly authenticationFailure: string;
+  /** Sizes that a key may have, in bytes, where it may have one of its own. */
+  readonly sizes?: { readonly min: number; readonly max: number };
+  /** Encrypts with it. */
+  readonly aead?: Aead;
+  /** Makes CMACs with it. */
+  readonly cmac?: BlockCipher;
+  /** The material is the secret of HMAC operations; every other type has one beside it. */
+  readonly materialIsHmacSecret?: true;
 }
 
-const aead = {
+const macOnly = {
+  supportsEncryption: false,
+  supportsDecryption: false,
+  supportsSigning: false,
+  supportsDerivation: false,
+} as const;
+
+const symmetric = {
   supportsEncryption: true,
   supportsDecryption: true,
   supportsSigning: false,
   supportsDerivation: true,
-  authenticationFailure: 'cipher: message authentication failed',
 } as const;
 
+const gcmFailure = 'cipher: message authentication failed';
+
 const types: readonly KeyType[] = [
-  { ...aead, name: 'aes128-gcm96', materialBytes: 16, cipher: 'aes-128-gcm' },
-  { ...aead, name: 'aes256-gcm96', materialBytes: 32, cipher: 'aes-256-gcm' },
+  { ...symmetric, name: 'aes128-gcm96', materialBytes: 16, aead: { cipher: 'aes-128-gcm', authenticationFailure: gcmFailure } },
+  { ...symmetric, name: 'aes256-gcm96', materialBytes: 32, aead: { cipher: 'aes-256-gcm', authenticationFailure: gcmFailure } },
   {
-    ...aead,
+    ...symmetric,
     name: 'chacha20-poly1305',
     materialBytes: 32,
-    cipher: 'chacha20-poly1305',
-    authenticationFailure: 'chacha20poly1305: message authentication failed',
+    aead: { cipher: 'chacha20-poly1305', authenticationFailure: 'chacha20poly1305: message authentication failed' },
   },
+  { ...macOnly, name: 'hmac', materialBytes: 32, sizes: { min: 32, max: 512 }, materialIsHmacSecret: true },
+  { ...macOnly, name: 'aes128-cmac', materialBytes: 16, cmac: { chained: 'aes-128-cbc', single: 'aes-128-ecb' } },
+  { ...macOnly, name: 'aes256-cmac', materialBytes: 32, cmac: { chained: 'aes-256-cbc', single: 'aes-256-ecb' } },
 ];
 
 const byName = new Map(types.map((type) => [type.name, type]));
@@ -52,3 +77,7 @@ export function keyType(name: string): KeyType {
 
 /** Whether a stored name can be read by this program. */
 export const isKeyType = (name: string): boolean => byName.has(name);
+
+/** Whether a version of a key of this type can have that much material. */
+export const fitsType = ({ materialBytes, sizes }: KeyType, bytes: number): boolean =>
+  sizes === undefined ? bytes === materialBytes : bytes >= sizes.min && bytes <= sizes.max;

@@ -1,5 +1,5 @@
 import type { RangePage, Store } from '@transitd/storage-fsm';
-import type { KeyRecord } from './key-record.ts';
+import type { Kdf, KeyRecord } from './key-record.ts';
 import { keyType } from './key-type.ts';
 import type { Paths } from './paths.ts';
 import { decodeVersionRecord, wipe } from './version-record.ts';
@@ -11,7 +11,7 @@ export interface VersionView {
 }
 
 /** What a caller may see of a key; it holds no key material. */
-export interface KeyView extends Omit<KeyRecord, 'id' | 'convergent'> {
+export interface KeyView extends Omit<KeyRecord, 'id' | 'convergent' | 'kdf' | 'convergentVersion' | 'latestCreatedMs'> {
   readonly name: string;
   /** Index of the log entry that last wrote the key. */
   readonly revision: number;
@@ -19,11 +19,11 @@ export interface KeyView extends Omit<KeyRecord, 'id' | 'convergent'> {
   readonly supportsDecryption: boolean;
   readonly supportsSigning: boolean;
   readonly supportsDerivation: boolean;
-  /** The next two on derived keys only. */
-  readonly kdf?: 'hkdf_sha256';
+  /** This and the next on derived keys only. */
+  readonly kdf?: Kdf;
   readonly convergentEncryption?: boolean;
-  /** On convergent keys only: -1 stands for "each version has its own", which is 3. */
-  readonly convergentEncryptionVersion?: -1;
+  /** On convergent keys only: -1 stands for "each version has its own", which is 3 on keys made here. */
+  readonly convergentEncryptionVersion?: -1 | 1 | 2;
   /** From `minDecryptionVersion` to the latest, ascending. */
   readonly versions: readonly VersionView[];
 }
@@ -32,7 +32,7 @@ export function keyView(
   { name, record, revision }: { name: string; record: KeyRecord; revision: number },
   versions: readonly VersionView[],
 ): KeyView {
-  const { id, convergent, ...settings } = record;
+  const { id, convergent, kdf, convergentVersion, latestCreatedMs, ...settings } = record;
   const { supportsEncryption, supportsDecryption, supportsSigning, supportsDerivation } = keyType(record.type);
   return {
     ...settings,
@@ -42,8 +42,8 @@ export function keyView(
     supportsDecryption,
     supportsSigning,
     supportsDerivation,
-    ...(record.derived && { kdf: 'hkdf_sha256', convergentEncryption: convergent }),
-    ...(convergent && { convergentEncryptionVersion: -1 }),
+    ...(record.derived && { kdf, convergentEncryption: convergent }),
+    ...(convergent && { convergentEncryptionVersion: convergentVersion }),
     versions,
   };
 }

@@ -1,10 +1,11 @@
 import type { Condition, Transaction, Write } from '@transitd/storage-fsm';
 import { TransitError } from './errors.ts';
+import { dueWrites } from './key-due.ts';
 import { encodeKeyRecord, type KeyRecord } from './key-record.ts';
-import { defaultKeyType, keyType } from './key-type.ts';
+import { defaultKeyType, fitsType, type KeyType, keyType } from './key-type.ts';
 import type { VersionView } from './key-view.ts';
 import type { Paths } from './paths.ts';
-import { encodeVersionRecord } from './version-record.ts';
+import { encodeVersionRecord, type VersionRecord } from './version-record.ts';
 
 /** What a new key is asked to be. */
 export interface CreateKeyRequest {
@@ -15,7 +16,7 @@ export interface CreateKeyRequest {
   readonly convergentEncryption?: boolean | undefined;
   readonly exportable?: boolean | undefined;
   readonly allowPlaintextBackup?: boolean | undefined;
-  /** Bytes; 0 leaves it to the type. */
+  /** Bytes, for types without a fixed size; 0 leaves it to the type. */
   readonly keySize?: number | undefined;
   /** Seconds: 0, or at least an hour. */
   readonly autoRotatePeriodS?: number | undefined;
@@ -32,12 +33,8 @@ export interface ConfigureKeyRequest {
   readonly autoRotatePeriodS?: number | undefined;
 }
 
-/** What is decided outside: random bytes and the time, in Unix milliseconds. */
-export interface FreshVersion {
-  readonly material: Uint8Array;
-  readonly hmacSecret: Uint8Array;
-  readonly createdMs: number;
-}
+/** What is decided outside: bytes, random or imported, and the time. */
+export type FreshVersion = Omit<VersionRecord, 'keyName'>;
 
 /** A key as the store holds it. */
 export interface StoredKey {
@@ -71,26 +68,53 @@ export function settingsOf(request: CreateKeyRequest): Omit<KeyRecord, 'id'> {
     throw new TransitError('invalid_request', 'convergent encryption requires derivation to be enabled');
   }
   const type = keyType(request.type ?? defaultKeyType);
-  if (keySize !== 0) throw new TransitError('invalid_request', `key_size is not valid for algorithm ${type.name}`);
+  if (derived) checkDerivable(type);
   return {
+    ...newKeySettings,
     type: type.name,
     derived,
     convergent: convergentEncryption,
     exportable: request.exportable ?? false,
     allowPlaintextBackup: request.allowPlaintextBackup ?? false,
-    deletionAllowed: false,
-    imported: false,
+    keySize: checkedKeySize(type, keySize),
     autoRotatePeriodS,
-    latestVersion: 1,
-    minDecryptionVersion: 1,
-    minEncryptionVersion: 0,
-    minAvailableVersion: 0,
   };
+}
+
+/** What every key begins with, made or imported. */
+export const newKeySettings = {
+  deletionAllowed: false,
+  imported: false,
+  allowRotation: false,
+  kdf: 'hkdf_sha256',
+  convergentVersion: -1,
+  latestVersion: 1,
+  latestCreatedMs: 0,
+  minDecryptionVersion: 1,
+  minEncryptionVersion: 0,
+  minAvailableVersion: 0,
+} as const satisfies Partial<KeyRecord>;
+
+/** @throws TransitError `invalid_request` */
+export function checkDerivable({ name, supportsDerivation }: KeyType): void {
+  if (supportsDerivation) return;
+  throw new TransitError('invalid_request', `key derivation and convergent encryption not supported for keys of type ${name}`);
+}
+
+/** Bytes of a version's material as the key's record has them: 0 where the type knows. */
+function checkedKeySize(type: KeyType, asked: number): number {
+  if (type.sizes === undefined) {
+    if (asked !== 0) throw new TransitError('invalid_request', `key_size is not valid for algorithm ${type.name}`);
+    return 0;
+  }
+  const keySize = asked === 0 ? type.materialBytes : asked;
+  if (!fitsType(type, keySize)) throw new TransitError('invalid_request', `invalid key_size ${keySize}`);
+  return keySize;
 }
 
 /** A new key with its first version, while the name is free; whoever commits it wipes it. */
 export function createKey(paths: Paths, name: string, record: KeyRecord, fresh: FreshVersion): Transaction {
-  return withNewVersion(paths, { name, record, revision: 0 }, fresh);
+  return withNewVersion(paths, { name, revision: 0 }, record, fresh);
 }
 
 /** What an existing key says to a creation that asked for something else. */
@@ -101,21 +125,41 @@ export function creationWarnings({ name, record }: StoredKey, request: CreateKey
     agrees(request.convergentEncryption, record.convergent) &&
     agrees(request.exportable, record.exportable) &&
     agrees(request.allowPlaintextBackup, record.allowPlaintextBackup) &&
+    (agrees(request.keySize, record.keySize) || request.keySize === 0) &&
     agrees(request.autoRotatePeriodS, record.autoRotatePeriodS);
   return same ? [] : [`key ${name} already existed; its settings were not changed`];
 }
 
 const agrees = <T>(asked: T | undefined, present: T): boolean => asked === undefined || asked === present;
 
-/** A new latest version. Two records are written, however many versions there are. */
-export function rotateKey(paths: Paths, { name, record, revision }: StoredKey, fresh: FreshVersion): KeyChange {
-  const rotated = { ...record, latestVersion: record.latestVersion + 1 };
-  return {
-    record: rotated,
-    newVersion: { version: rotated.latestVersion, createdMs: fresh.createdMs },
-    transaction: withNewVersion(paths, { name, record: rotated, revision }, fresh),
-    warnings: [],
-  };
+/**
+ * A new latest version of random material, after which nothing can be imported any more. Its records are few, however many versions
+ * there are.
+ * @throws TransitError `invalid_request`
+ */
+export function rotateKey(paths: Paths, key: StoredKey, fresh: FreshVersion): KeyChange {
+  const { imported, allowRotation } = key.record;
+  if (imported && !allowRotation) throw new TransitError('invalid_request', `imported key ${key.name} does not allow rotation`);
+  return addVersion(paths, key, { ...key.record, imported: false }, { ...fresh, ...convergenceOfNewVersions(key.record) });
+}
+
+/**
+ * Versions that are added to a restored key of convergent version 2 have version 3, where its key derivation can give that one's nonce key.
+ * Keys of version 1 stay: their callers go on handing in nonces.
+ */
+const convergenceOfNewVersions = ({ convergent, convergentVersion, kdf }: KeyRecord): Pick<FreshVersion, 'convergentVersion'> =>
+  convergent && convergentVersion === 2 && kdf === 'hkdf_sha256' ? { convergentVersion: 3 } : {};
+
+/** The key with `fresh` as its latest version, and otherwise as `record` has it. */
+export function addVersion(paths: Paths, key: StoredKey, record: KeyRecord, fresh: FreshVersion): KeyChange {
+  const next = { ...record, latestVersion: record.latestVersion + 1, latestCreatedMs: fresh.createdMs };
+  const newVersion = { version: next.latestVersion, createdMs: fresh.createdMs };
+  return { record: next, newVersion, transaction: withNewVersion(paths, key, next, fresh), warnings: [] };
+}
+
+/** The record says when and of which version a backup was taken. */
+export function markBackup(paths: Paths, key: StoredKey, timeMs: number): KeyChange {
+  return changed(paths, key, { ...key.record, backup: { timeMs, version: key.record.latestVersion } }, []);
 }
 
 /** @throws TransitError `invalid_request`; then nothing of the request is applied */
@@ -162,7 +206,8 @@ export function deleteKey(paths: Paths, key: StoredKey): Transaction {
   if (!key.record.deletionAllowed) {
     throw new TransitError('deletion_not_allowed', `error deleting policy ${key.name}: deletion is not allowed for this key`);
   }
-  return { conditions: [unchanged(paths, key)], writes: [{ path: paths.key(key.name), value: null }] };
+  const due = dueWrites(paths, key.name, { before: key.record, after: undefined });
+  return { conditions: [unchanged(paths, key)], writes: [{ path: paths.key(key.name), value: null }, ...due] };
 }
 
 /** Holds while nobody else changed the key; for revision 0, while there is none. */
@@ -171,14 +216,20 @@ export const unchanged = (paths: Paths, { name, revision }: Pick<StoredKey, 'nam
   revision,
 });
 
-function withNewVersion(paths: Paths, key: StoredKey, fresh: FreshVersion): Transaction {
-  const { name, record } = key;
+function withNewVersion(
+  paths: Paths,
+  key: Pick<StoredKey, 'name' | 'revision'> & { readonly record?: KeyRecord },
+  record: KeyRecord,
+  fresh: FreshVersion,
+): Transaction {
+  const { name } = key;
   const version = paths.version({ keyId: record.id, version: record.latestVersion });
   return {
     conditions: [unchanged(paths, key), { path: version, revision: 0 }],
     writes: [
       { path: paths.key(name), value: encodeKeyRecord(record) },
       { path: version, value: encodeVersionRecord({ keyName: name, ...fresh }) },
+      ...dueWrites(paths, name, { before: key.record, after: record }),
     ],
   };
 }
@@ -192,11 +243,13 @@ function changed(
 ): KeyChange {
   const value = encodeKeyRecord(record);
   if (Buffer.compare(value, encodeKeyRecord(key.record)) === 0) return { record, warnings };
-  const writes = [{ path: paths.key(key.name), value }, ...deletions];
+  const due = dueWrites(paths, key.name, { before: key.record, after: record });
+  const writes = [{ path: paths.key(key.name), value }, ...due, ...deletions];
   return { record, transaction: { conditions: [unchanged(paths, key)], writes }, warnings };
 }
 
-function checkAutoRotatePeriod(periodS: number): void {
+/** @throws TransitError `invalid_request` */
+export function checkAutoRotatePeriod(periodS: number): void {
   if (periodS !== 0 && periodS < hourS) {
     throw new TransitError('invalid_request', 'auto rotate period must be 0 to disable or at least an hour');
   }
@@ -211,8 +264,10 @@ function checkVersionBound(kind: 'decryption' | 'encryption', version: number | 
   }
 }
 
-/** The rules between the three minimums. */
-function checkMinimums({ minAvailableVersion, minDecryptionVersion, minEncryptionVersion }: KeyRecord): void {
+type Minimums = Pick<KeyRecord, 'minAvailableVersion' | 'minDecryptionVersion' | 'minEncryptionVersion'>;
+
+/** The rules between the three minimums. @throws TransitError `invalid_request` */
+export function checkMinimums({ minAvailableVersion, minDecryptionVersion, minEncryptionVersion }: Minimums): void {
   if (minEncryptionVersion > 0 && minEncryptionVersion < minDecryptionVersion) {
     const refusal =
       `cannot set min encryption/decryption values; min encryption version of ${minEncryptionVersion} ` +

@@ -1,9 +1,15 @@
+import { checkContexts, type ItemMembers } from './batch.ts';
 import { TransitError } from './errors.ts';
+import { defaultHash } from './hash-algorithm.ts';
 import type { CreateKeyRequest } from './key.ts';
+import { keyType } from './key-type.ts';
+import type { CmacItem, CmacResult } from './operations/cmac.ts';
 import { type DecryptItem, type DecryptResult, decryption, missingCiphertext } from './operations/decrypt.ts';
 import { type EncryptItem, type EncryptResult, encryption, missingPlaintext } from './operations/encrypt.ts';
-import { batchOf, type Work } from './operations/operation.ts';
+import type { HmacItem, HmacResult } from './operations/hmac.ts';
+import { batchOf, type Operation, type Work } from './operations/operation.ts';
 import { type RewrapItem, rewrapping } from './operations/rewrap.ts';
+import { type Verifiable, type VerifyItem, type VerifyResult, verifiable } from './operations/verify.ts';
 
 /** Members of a request that work on one input, each optional, or `batchInput`: JSON of any form; null is as good as absent. */
 type RequestOf<I> = { readonly [Member in keyof Omit<I, 'reference'>]?: I[Member] | undefined } & {
@@ -21,32 +27,112 @@ export interface EncryptRequest extends RequestOf<EncryptItem> {
 }
 export type DecryptRequest = RequestOf<DecryptItem>;
 export type RewrapRequest = RequestOf<RewrapItem>;
-export type { DecryptResult, EncryptResult };
+export type HmacRequest = RequestOf<HmacItem>;
+export interface CmacRequest extends RequestOf<CmacItem> {
+  /** Stands above what the items say; absent when they may say it. */
+  readonly macLengthForAll?: number | undefined;
+}
+/** One of `signature`, `hmac` and `cmac`, or a batch of one kind. */
+export type VerifyRequest = { readonly [Kind in Verifiable]?: string | undefined } & {
+  readonly input?: string | undefined;
+  readonly hashAlgorithm?: string | undefined;
+  readonly batchInput?: unknown;
+};
+export type { CmacResult, DecryptResult, EncryptResult, HmacResult, VerifyResult };
+
+/** Reading a batch takes turns, so it is waited for; a single request is not. */
+type Pending<I> = Work<I> | Promise<Work<I>>;
 
 /** @throws TransitError `invalid_request` */
-export function encryptWork(request: EncryptRequest): Work<EncryptItem> {
-  if (isBatch(request)) return batchOf(encryption, request.batchInput);
+export function encryptWork(request: EncryptRequest): Pending<EncryptItem> {
+  if (isBatch(request)) return batchInContexts(encryption, request.batchInput);
   const { plaintext, context = '', associatedData = '', keyVersion = 0, nonce = '', paddingScheme = '' } = request;
   if (plaintext === undefined) throw new TransitError('invalid_request', missingPlaintext);
   return { item: { plaintext, context, associatedData, keyVersion, nonce, paddingScheme, reference: '' } };
 }
 
 /** @throws TransitError `invalid_request` */
-export function decryptWork(request: DecryptRequest): Work<DecryptItem> {
-  if (isBatch(request)) return batchOf(decryption, request.batchInput);
+export function decryptWork(request: DecryptRequest): Pending<DecryptItem> {
+  if (isBatch(request)) return batchInContexts(decryption, request.batchInput);
   const { ciphertext = '', context = '', associatedData = '', nonce = '', paddingScheme = '' } = request;
   if (ciphertext === '') throw new TransitError('invalid_request', missingCiphertext);
   return { item: { ciphertext, context, associatedData, nonce, paddingScheme, reference: '' } };
 }
 
 /** @throws TransitError `invalid_request` */
-export function rewrapWork(request: RewrapRequest): Work<RewrapItem> {
-  if (isBatch(request)) return batchOf(rewrapping, request.batchInput);
+export function rewrapWork(request: RewrapRequest): Pending<RewrapItem> {
+  if (isBatch(request)) return batchInContexts(rewrapping, request.batchInput);
   const { ciphertext = '', context = '', keyVersion = 0, nonce = '' } = request;
   const { decryptPaddingScheme = '', encryptPaddingScheme = '' } = request;
   if (ciphertext === '') throw new TransitError('invalid_request', missingCiphertext);
   return { item: { ciphertext, context, keyVersion, nonce, decryptPaddingScheme, encryptPaddingScheme, reference: '' } };
 }
+
+/** @throws TransitError `invalid_request` */
+export function hmacWork(request: HmacRequest): Pending<HmacItem> {
+  const { algorithm = defaultHash, keyVersion = 0, input } = request;
+  if (!isBatch(request)) return { item: { input, algorithm, keyVersion, reference: '' } };
+  const read = (members: ItemMembers): HmacItem => ({
+    input: members.optionalText('input'),
+    algorithm,
+    keyVersion,
+    reference: members.text('reference'),
+  });
+  return batchOf({ read }, request.batchInput);
+}
+
+/** @throws TransitError `invalid_request` */
+export function cmacWork(request: CmacRequest): Pending<CmacItem> {
+  const { keyVersion = 0, macLength = 0, macLengthForAll, input } = request;
+  if (!isBatch(request)) return { item: { input, macLength: macLengthForAll ?? macLength, keyVersion, reference: '' } };
+  const read = (members: ItemMembers): CmacItem => ({
+    input: members.optionalText('input'),
+    macLength: macLengthForAll ?? (members.integer('mac_length') || macLength),
+    keyVersion,
+    reference: members.text('reference'),
+  });
+  return batchOf({ read }, request.batchInput);
+}
+
+/** @throws TransitError `invalid_request` */
+export function verifyWork(request: VerifyRequest): Pending<VerifyItem> {
+  const { hashAlgorithm = defaultHash, input = '' } = request;
+  if (isBatch(request)) return verifyBatch(request.batchInput, hashAlgorithm);
+  const [kind, ...more] = verifiable.filter((each) => isGiven(request[each]));
+  if (kind === undefined) {
+    throw new TransitError('invalid_request', "neither a 'signature' nor an 'hmac' or a 'cmac' was given to verify");
+  }
+  if (more.length > 0) throw new TransitError('invalid_request', "provide one of 'signature', 'hmac' or 'cmac'");
+  return { item: { input, kind, value: request[kind] ?? '', hashAlgorithm, reference: '' } };
+}
+
+/** All items verify one kind of thing, and each of them does. */
+async function verifyBatch(batchInput: unknown, hashAlgorithm: string): Promise<Work<VerifyItem>> {
+  const { items } = await batchOf({ read: readVerifyItem }, batchInput);
+  const kinds = verifiable.filter((kind) => items.some((item) => isGiven(item[kind])));
+  const [kind] = kinds;
+  if (kind === undefined) {
+    throw new TransitError('invalid_request', "no batch_input elements have 'signature', 'hmac' or 'cmac'");
+  }
+  if (kinds.length > 1) {
+    const refusal = "elements of batch_input must all provide either 'signature', 'hmac' or 'cmac'";
+    throw new TransitError('invalid_request', refusal);
+  }
+  if (!items.every((item) => isGiven(item[kind]))) {
+    throw new TransitError('invalid_request', `some elements of batch_input are missing '${kind}'`);
+  }
+  return { items: items.map(({ input, reference, [kind]: value }) => ({ input, kind, value, hashAlgorithm, reference })) };
+}
+
+const readVerifyItem = (members: ItemMembers) => ({
+  input: members.optionalText('input'),
+  signature: members.text('signature'),
+  hmac: members.text('hmac'),
+  cmac: members.text('cmac'),
+  reference: members.text('reference'),
+});
+
+const isGiven = (value: string | undefined): boolean => value !== undefined && value !== '';
 
 /**
  * What a key is asked to be that an encryption makes on its way: derived exactly when a context is given.
@@ -55,11 +141,23 @@ export function rewrapWork(request: RewrapRequest): Work<RewrapItem> {
 export function upsertSettings({ type, convergentEncryption }: EncryptRequest, work: Work<EncryptItem>): CreateKeyRequest {
   const first = 'item' in work ? work.item : work.items[0];
   const derived = first !== undefined && first.context !== '';
+  if (type !== undefined && !keyType(type).supportsEncryption) {
+    throw new TransitError('invalid_request', `key type ${type} not supported for this operation`);
+  }
   if (convergentEncryption === true && !derived) {
     const refusal = 'convergent encryption requires derivation to be enabled, so context is required';
     throw new TransitError('invalid_request', refusal);
   }
   return { type, derived, convergentEncryption };
+}
+
+async function batchInContexts<I extends { readonly context: string; readonly reference: string }, R>(
+  operation: Operation<I, R>,
+  batchInput: unknown,
+): Promise<Work<I>> {
+  const work = await batchOf(operation, batchInput);
+  checkContexts(work.items);
+  return work;
 }
 
 const isBatch = ({ batchInput }: { readonly batchInput?: unknown }): boolean => batchInput !== undefined && batchInput !== null;

@@ -8,9 +8,14 @@ export interface VersionRecord {
   /** Unix milliseconds. */
   readonly createdMs: number;
   readonly material: Uint8Array;
-  /** The secret of this version's HMAC operations. */
+  /** The secret of this version's HMAC operations; empty where the material is that secret. */
   readonly hmacSecret: Uint8Array;
+  /** On convergent keys, where it differs from what the key's record says. */
+  readonly convergentVersion?: ConvergentVersion;
 }
+
+/** How a convergent encryption comes to its nonce: from its caller (1), from the context's HMAC (2), from derived bytes (3). */
+export type ConvergentVersion = 1 | 2 | 3;
 
 const formatVersion = 1;
 const fixedBytes = 5;
@@ -19,9 +24,10 @@ const fixedBytes = 5;
  * `format u8 | header length u32 big-endian | header | material | HMAC secret`. The header is JSON in UTF-8 and names the lengths
  * of the two secrets, which themselves are never text, since a string cannot be wiped.
  */
-export function encodeVersionRecord({ keyName, createdMs, material, hmacSecret }: VersionRecord): Uint8Array {
+export function encodeVersionRecord(version: VersionRecord): Uint8Array {
+  const { keyName, createdMs, material, hmacSecret, convergentVersion } = version;
   const header = Buffer.from(
-    JSON.stringify({ keyName, createdMs, materialBytes: material.length, hmacSecretBytes: hmacSecret.length }),
+    JSON.stringify({ keyName, createdMs, materialBytes: material.length, hmacSecretBytes: hmacSecret.length, convergentVersion }),
   );
   const record = Buffer.alloc(fixedBytes + header.length + material.length + hmacSecret.length);
   record.writeUInt8(formatVersion, 0);
@@ -42,16 +48,24 @@ export function decodeVersionRecord(bytes: Uint8Array): VersionRecord {
     throw new DamagedRecord('a version record has a format that this program does not know');
   }
   const materialAt = fixedBytes + record.readUInt32BE(1);
-  const { keyName, createdMs, materialBytes, hmacSecretBytes } = parseObject(record.subarray(fixedBytes, materialAt));
+  const header = parseObject(record.subarray(fixedBytes, materialAt));
+  const { keyName, createdMs, materialBytes, hmacSecretBytes, convergentVersion } = header;
   const whole =
     typeof keyName === 'string' &&
     typeof createdMs === 'number' &&
     typeof materialBytes === 'number' &&
     typeof hmacSecretBytes === 'number' &&
-    materialAt + materialBytes + hmacSecretBytes === record.length;
+    materialAt + materialBytes + hmacSecretBytes === record.length &&
+    (convergentVersion === undefined || convergentVersion === 1 || convergentVersion === 2 || convergentVersion === 3);
   if (!whole) throw new DamagedRecord('a version record lacks a field');
   const hmacSecretAt = materialAt + materialBytes;
-  return { keyName, createdMs, material: record.subarray(materialAt, hmacSecretAt), hmacSecret: record.subarray(hmacSecretAt) };
+  return {
+    keyName,
+    createdMs,
+    material: record.subarray(materialAt, hmacSecretAt),
+    hmacSecret: record.subarray(hmacSecretAt),
+    ...(convergentVersion !== undefined && { convergentVersion }),
+  };
 }
 
 /** Overwrites values that may hold key material: of records that a store gave out, or of writes that it has taken. */

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { open, seal } from '../src/aead.ts';
 import { TransitError } from '../src/errors.ts';
-import { type KeyType, keyType } from '../src/key-type.ts';
-import { secret } from './fixtures.ts';
+import { type Aead, keyType } from '../src/key-type.ts';
+import { aeadOf, secret } from './fixtures.ts';
 
 interface Vector {
   readonly tcId: number;
@@ -27,7 +27,7 @@ const groupsOf = (file: string): readonly Group[] =>
   JSON.parse(readFileSync(new URL(`vectors/${file}`, import.meta.url), 'utf8')).testGroups;
 const hex = (text: string): Buffer => Buffer.from(text, 'hex');
 
-function opened(type: KeyType, vector: Vector): string {
+function opened(type: Aead, vector: Vector): string {
   try {
     const payload = Buffer.concat([hex(vector.iv), hex(vector.ct), hex(vector.tag)]);
     return open(type, secret(hex(vector.key)), { payload, associatedData: hex(vector.aad) }).toString('hex');
@@ -37,7 +37,7 @@ function opened(type: KeyType, vector: Vector): string {
   }
 }
 
-function sealed(type: KeyType, vector: Vector): string {
+function sealed(type: Aead, vector: Vector): string {
   const nonces = { take: (target: Uint8Array) => target.set(hex(vector.iv)) };
   const input = { plaintext: hex(vector.msg), associatedData: hex(vector.aad), nonces };
   return seal(type, secret(hex(vector.key)), input).toString('hex');
@@ -49,7 +49,7 @@ describe('seal and open, on the vectors of Wycheproof', () => {
     { file: 'aes_gcm_test.json', name: 'aes256-gcm96', keySize: 256, expected: { valid: 30, invalid: 19 } },
     { file: 'chacha20_poly1305_test.json', name: 'chacha20-poly1305', keySize: 256, expected: { valid: 200, invalid: 47 } },
   ] as const) {
-    const type = keyType(name);
+    const type = aeadOf(name);
     const vectors = groupsOf(file)
       .filter((group) => group.keySize === keySize && group.ivSize === 96 && group.tagSize === 128)
       .flatMap(({ tests }) => tests);
@@ -85,7 +85,7 @@ describe('seal and open, on the vectors of Wycheproof', () => {
 });
 
 describe('open', () => {
-  const type = keyType('aes256-gcm96');
+  const type = aeadOf('aes256-gcm96');
   const key = secret(Buffer.alloc(32));
   for (const { bytes, message } of [
     { bytes: 0, message: 'invalid ciphertext length' },

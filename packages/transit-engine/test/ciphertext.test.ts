@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { decodePayload, formatCiphertext, parseCiphertext } from '../src/ciphertext.ts';
+import { decodePayload, formatVersioned, parseCiphertext } from '../src/ciphertext.ts';
 import { TransitError } from '../src/errors.ts';
 
 describe('parseCiphertext', () => {
@@ -43,10 +43,10 @@ describe('parseCiphertext', () => {
     });
   }
 
-  it('reads what formatCiphertext writes', () => {
+  it('reads what formatVersioned writes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 60 }), fc.integer({ min: 1, max: 1e9 }), (bytes, version) => {
-        const parsed = parseCiphertext(formatCiphertext('svc', version, Buffer.from(bytes)), 'svc');
+        const parsed = parseCiphertext(formatVersioned('svc', version, Buffer.from(bytes)), 'svc');
         expect(parsed.version).to.equal(version);
         expect([...decodePayload(parsed.payload)]).to.deep.equal([...bytes]);
       }),

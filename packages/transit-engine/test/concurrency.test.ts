@@ -331,7 +331,7 @@ describe('an engine that is closed while an operation waits for the store', () =
 });
 
 describe('the cache', () => {
-  async function countingEngine(options: { cacheSize?: number; cacheBytesMax?: number }) {
+  async function countingEngine({ cacheSize, ...options }: { readonly cacheSize: number; readonly cacheBytesMax?: number }) {
     const inner = memoryStore();
     let reads = 0;
     const store: Store = {
@@ -343,7 +343,9 @@ describe('the cache', () => {
     };
     const maker = newEngine({ store: inner }).engine;
     for (let i = 0; i < 30; i++) await maker.createKey(`k${i}`, {});
+    await maker.writeCacheConfig({ size: cacheSize });
     const { engine } = newEngine({ store, ...options });
+    await engine.open();
     const readsOf = async (name: string): Promise<number> => {
       const before = reads;
       await encryptOne(engine, name, { plaintext: fox });
@@ -370,7 +372,7 @@ describe('the cache', () => {
 
   it('counts the versions that a key has loaded', async () => {
     const inner = memoryStore();
-    const { engine } = newEngine({ store: inner, cacheBytesMax: 8000 });
+    const { engine } = newEngine({ store: inner, cacheBytesMax: 13_000 });
     await engine.createKey('k', {});
     for (let i = 0; i < 9; i++) await engine.rotateKey('k');
     for (let keyVersion = 1; keyVersion <= 5; keyVersion++) await encryptOne(engine, 'k', { plaintext: fox, keyVersion });

@@ -28,6 +28,8 @@ describe('creating a key', () => {
       allowPlaintextBackup: false,
       deletionAllowed: false,
       imported: false,
+      allowRotation: false,
+      keySize: 0,
       autoRotatePeriodS: 0,
       latestVersion: 1,
       minDecryptionVersion: 1,

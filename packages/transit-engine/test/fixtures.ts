@@ -4,6 +4,7 @@ import { memoryStore, type Store } from '@transitd/storage-fsm';
 import type { DecryptRequest, DecryptResult, EncryptRequest, EncryptResult, RewrapRequest } from '../src/index.ts';
 import { TransitEngine, type TransitEngineOptions, TransitError } from '../src/index.ts';
 import { decodeKeyRecord, type KeyRecord } from '../src/key-record.ts';
+import { type Aead, keyType } from '../src/key-type.ts';
 import { pathsOf } from '../src/paths.ts';
 import { decodeVersionRecord, type VersionRecord } from '../src/version-record.ts';
 
@@ -78,6 +79,13 @@ export async function everything(store: Store): Promise<Record<string, string>> 
 export function layoutOf(ciphertext: string): { nonce: Buffer; sealed: Buffer; tag: Buffer } {
   const payload = Buffer.from(ciphertext.split(':')[2] ?? '', 'base64');
   return { nonce: payload.subarray(0, 12), sealed: payload.subarray(12, -16), tag: payload.subarray(-16) };
+}
+
+/** A type's AEAD. */
+export function aeadOf(type: string): Aead {
+  const { aead } = keyType(type);
+  if (aead === undefined) throw new Error(`${type} does not encrypt`);
+  return aead;
 }
 
 export const secret = (bytes: Uint8Array): KeyObject => createSecretKey(bytes);

@@ -13,11 +13,18 @@ const record: KeyRecord = {
   allowPlaintextBackup: true,
   deletionAllowed: true,
   imported: false,
+  allowRotation: true,
+  keySize: 0,
+  kdf: 'hmac-sha256-counter',
+  convergentVersion: 2,
   autoRotatePeriodS: 3600,
   latestVersion: 7,
+  latestCreatedMs: 1_760_000_000_000,
   minDecryptionVersion: 3,
   minEncryptionVersion: 4,
   minAvailableVersion: 2,
+  backup: { timeMs: 1, version: 6 },
+  restore: { timeMs: 2, version: 7 },
 };
 const text = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
 
@@ -31,6 +38,9 @@ describe('a key record', () => {
     [text({ format: 1, ...record, latestVersion: '7' }), 'a field of another kind'],
     [text({ format: 1, ...record, derived: undefined }), 'a field that is missing'],
     [text({ format: 1, ...record, type: 'aes512-gcm' }), 'a type that this program does not know'],
+    [text({ format: 1, ...record, kdf: 'x' }), 'a key derivation that this program does not know'],
+    [text({ format: 1, ...record, convergentVersion: 4 }), 'a convergent version that this program does not know'],
+    [text({ format: 1, ...record, backup: { timeMs: '1', version: 1 } }), 'a backup without a time'],
     [text(null), 'no object'],
     [Buffer.from('{"format":1'), 'cut JSON'],
     [Buffer.alloc(0), 'nothing'],

@@ -9,13 +9,18 @@ import { dataOperations } from './transit-data.ts';
  * Undefined for everything that is not exactly that: Express finds its operation, the same one where it exists.
  */
 export function dataPlane(
-  { service }: Node,
+  { service }: Pick<Node, 'service'>,
   { segments, trailingSlash }: RequestPath,
   verb: Verb,
 ): { readonly operation: GuardedOperation; readonly params: Readonly<Record<string, string>> } | undefined {
-  const [mount, word, name] = segments;
-  if (verb !== 'POST' || segments.length !== 3 || trailingSlash) return undefined;
-  if (mount === undefined || word === undefined || name === undefined || service?.engines.has(mount) !== true) return undefined;
-  const operation = dataOperations.get(word);
-  return operation === undefined || !isKeyName(name) ? undefined : { operation, params: { mount, name } };
+  const [mount, word] = segments;
+  if (verb !== 'POST' || trailingSlash || mount === undefined || word === undefined) return undefined;
+  if (service?.engines.has(mount) !== true) return undefined;
+  const route = dataOperations.get(word);
+  const given = segments.length - 2;
+  if (route === undefined || given < route.required || given > route.params.length) return undefined;
+  const params: Record<string, string> = { mount };
+  for (let at = 0; at < given; at++) params[route.params[at] ?? ''] = segments[at + 2] ?? '';
+  const { name } = params;
+  return name === undefined || isKeyName(name) ? { operation: route.operation, params } : undefined;
 }

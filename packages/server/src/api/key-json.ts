@@ -13,8 +13,10 @@ export function keyJson(key: KeyView): string {
     exportable: key.exportable,
     allow_plaintext_backup: key.allowPlaintextBackup,
     auto_rotate_period: key.autoRotatePeriodS,
-    imported: false,
-    imported_key: false,
+    imported: key.imported,
+    imported_key: key.imported,
+    ...(key.imported && { imported_key_allow_rotation: key.allowRotation }),
+    ...(key.keySize > 0 && { key_size: key.keySize }),
     latest_version: key.latestVersion,
     min_available_version: key.minAvailableVersion,
     min_decryption_version: key.minDecryptionVersion,
@@ -23,6 +25,13 @@ export function keyJson(key: KeyView): string {
     supports_decryption: key.supportsDecryption,
     supports_signing: key.supportsSigning,
     supports_derivation: key.supportsDerivation,
+    ...(key.backup && { backup_info: occasion(key.backup) }),
+    ...(key.restore && { restore_info: occasion(key.restore) }),
     keys: Object.fromEntries(key.versions.map(({ version, createdMs }) => [version, Math.floor(createdMs / 1000)])),
   });
 }
+
+const occasion = ({ timeMs, version }: { readonly timeMs: number; readonly version: number }) => ({
+  time: new Date(timeMs).toISOString(),
+  version,
+});

@@ -32,14 +32,17 @@ export interface OpenOperation extends Common {
 /** Needs an unsealed node and a token that may do this here. */
 export interface GuardedOperation extends Common {
   readonly access: 'token';
-  /** The right that is needed; absent where the operation decides it, by whether what it names exists. */
+  /**
+   * The right that is needed. Absent: what the verb stands for, and for POST either create or update; which of the two decides the
+   * operation, by whether what it names exists.
+   */
   readonly capability?: Capability;
   /** The right `sudo` is needed beside the capability. */
   readonly sudo?: boolean;
   /** The answer of a node that is not unsealed, where it is not the usual refusal. */
   readonly whenSealed?: Reply;
   run(
-    context: { readonly node: Node; readonly service: Service; readonly principal: Principal },
+    context: { readonly node: Node; readonly service: Service; readonly principal: Principal; readonly token: string },
     call: Call,
   ): Reply | Promise<Reply>;
 }

@@ -1,15 +1,9 @@
 import { type Barrier, parseShare } from '@transitd/barrier';
-import { dataReply, envelope, noContent, writtenReply } from '../http/envelope.ts';
+import { dataReply, noContent, twiceReply, writtenReply } from '../http/envelope.ts';
 import { fields } from '../http/fields.ts';
 import type { Reply } from '../http/reply.ts';
 import type { Node } from '../node/node.ts';
 import type { Call, GuardedOperation, Route } from './operation.ts';
-
-/** The members of `data` once more at the top level, where older clients look for them. */
-export function twiceReply(data: object): Reply {
-  const text = JSON.stringify(data);
-  return { status: 200, body: `${text.slice(0, -1)},${envelope(text).slice(1)}` };
-}
 
 function operation(
   name: string,

@@ -1,3 +1,4 @@
+import type { Principal } from '@transitd/access';
 import { isKeyName, type KeyAnswer, type TransitEngine } from '@transitd/transit-engine';
 import { dataReply, writtenReply } from '../http/envelope.ts';
 import { type FieldSchema, type Fields, fields } from '../http/fields.ts';
@@ -7,7 +8,7 @@ import type { Call, GuardedOperation, Route } from './operation.ts';
 import { engineOf } from './transit-data.ts';
 
 /** An operation on one mount's keys: fields first, so that a mistake in them is told whatever the state of the key. */
-function operation<S extends FieldSchema>(
+export function operation<S extends FieldSchema>(
   name: string,
   capability: NonNullable<GuardedOperation['capability']>,
   schema: S,
@@ -15,18 +16,19 @@ function operation<S extends FieldSchema>(
     engine: TransitEngine,
     asked: Fields<S>['values'],
     call: Call,
+    principal: Principal,
   ) => Promise<{ readonly data?: string; readonly warnings?: readonly string[] }>,
 ): GuardedOperation {
   return {
     name,
     access: 'token',
     capability,
-    run: async ({ node, service }, call): Promise<Reply> => {
+    run: async ({ node, service, principal }, call): Promise<Reply> => {
       // Some of these answer without a commit: they too must not rest on a state that another leader has changed.
       await node.member?.replica.fresh();
       const { mount: _, ...params } = call.params;
       const { values, warnings } = fields(schema, call.body, params);
-      const { data, warnings: more = [] } = await run(engineOf(service, call), values, call);
+      const { data, warnings: more = [] } = await run(engineOf(service, call), values, call, principal);
       const all = [...warnings, ...more];
       return data === undefined ? writtenReply(all) : dataReply(data, all);
     },
@@ -130,7 +132,15 @@ const writeConfig = operation(
   }),
 );
 
-const namesKey = ({ name }: Readonly<Record<string, string>>): boolean => name !== undefined && isKeyName(name);
+const readCache = operation('cache-config-read', 'read', {}, async (engine) => ({
+  data: JSON.stringify(await engine.readCacheConfig()),
+}));
+
+const writeCache = operation('cache-config-write', 'update', { size: 'int' }, async (engine, { size = 0 }) => ({
+  data: JSON.stringify(await engine.writeCacheConfig({ size })),
+}));
+
+export const namesKey = ({ name }: Readonly<Record<string, string>>): boolean => name !== undefined && isKeyName(name);
 
 /** Keys and their settings, below a mount. */
 export const transitKeyRoutes: readonly Route[] = [
@@ -140,4 +150,5 @@ export const transitKeyRoutes: readonly Route[] = [
   { path: 'keys/:name/rotate', accepts: namesKey, operations: { POST: rotate } },
   { path: 'keys/:name/trim', accepts: namesKey, operations: { POST: trim } },
   { path: 'config/keys', operations: { GET: readConfig, POST: writeConfig } },
+  { path: 'cache-config', operations: { GET: readCache, POST: writeCache } },
 ];

@@ -25,6 +25,20 @@ export function envelope(data: string, warnings: readonly string[] = []): string
 /** 200 with the envelope around `data` (JSON text). */
 export const dataReply = (data: string, warnings?: readonly string[]): Reply => ({ status: 200, body: envelope(data, warnings) });
 
+const beforeAuth = '","lease_id":"","renewable":false,"lease_duration":0,"data":null,"wrap_info":null,"warnings":';
+
+/** 200 with what a token was given, as JSON text, in the place for it. */
+export const authReply = (auth: string, warnings: readonly string[]): Reply => ({
+  status: 200,
+  body: `${beforeId}${randomUUID()}${beforeAuth}${warnings.length === 0 ? 'null' : JSON.stringify(warnings)},"auth":${auth}}\n`,
+});
+
+/** The members of `data` once more at the top level, where older clients look for them. */
+export function twiceReply(data: object): Reply {
+  const text = JSON.stringify(data);
+  return { status: 200, body: `${text.slice(0, -1)},${envelope(text).slice(1)}` };
+}
+
 /** A write without a result. */
 export const noContent: Reply = { status: 204 };
 

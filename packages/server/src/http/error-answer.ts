@@ -65,6 +65,7 @@ const refusedForNow = (status: number): Answer => ({ status, outcome: 'refused',
 /** The one place where a code becomes a status: a code without a row does not compile. Every mistake of the caller is 400, but for those that HTTP has a name for. */
 export const answers: Readonly<Record<ErrorCode, Answer>> = {
   already_initialized: refused(400),
+  bad_token: refused(403),
   barrier_corrupt: refused(500),
   body_timeout: refused(408),
   body_too_large: refused(413),
@@ -77,6 +78,7 @@ export const answers: Readonly<Record<ErrorCode, Answer>> = {
   invalid_ciphertext: refused(400),
   invalid_field: refused(400),
   invalid_path: refused(400),
+  invalid_policy: refused(400),
   invalid_request: refused(400),
   invalid_rotation_config: refused(400),
   invalid_seal_config: refused(400),
@@ -93,6 +95,7 @@ export const answers: Readonly<Record<ErrorCode, Answer>> = {
   outcome_unknown: { status: 504, outcome: 'unknown' },
   path_too_long: refused(414),
   permission_denied: refused(403),
+  policy_too_large: refused(413),
   record_unreadable: refused(500),
   rekey_in_progress: refused(400),
   rekey_nonce: refused(400),

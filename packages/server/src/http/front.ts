@@ -128,7 +128,8 @@ const unknownPath: GuardedOperation = {
   access: 'token',
   run: ({ service }, { path }) => {
     const known =
-      path.startsWith('sys/') || service.mounts.some((mount) => path === mount.path || path.startsWith(`${mount.path}/`));
+      /^(?:sys|auth\/token)\//.test(path) ||
+      service.mounts.some((mount) => path === mount.path || path.startsWith(`${mount.path}/`));
     throw known ? unsupportedPath() : noHandler(path);
   },
 };

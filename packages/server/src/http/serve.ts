@@ -88,20 +88,27 @@ export class Pipeline {
       throw unavailable(node);
     }
     const token = tokenOf(req.headers);
+    const { epoch } = service.tokens;
     const found = token === undefined ? undefined : service.tokens.authenticate(token);
-    const principal = found instanceof Promise ? await found : found;
-    if (principal === undefined) {
+    let principal = found instanceof Promise ? await found : found;
+    if (token === undefined || principal === undefined) {
       // Malformed JSON is told before the missing token, as clients know it; a longer body stays unread and ends the connection.
       await this.#body(req, res, verb, path, anonymousBodyBytesMax).catch(ignoreTooLarge);
       throw permissionDenied();
     }
     // A secret must not leave in clear because the header that asked for it wrapped is not known yet.
     if (wantsWrapping(req.headers)) throw new RequestError('invalid_request', 'response wrapping is not supported');
-    const body = await this.#body(req, res, verb, path, this.#options.bodyBytesMax);
-    if (!mayRun(principal, operation, path.path)) throw permissionDenied();
+    const asked = call(await this.#body(req, res, verb, path, this.#options.bodyBytesMax));
+    // While the body came in, the token may have been revoked or its policies changed: what was answered meanwhile is in force.
+    if (service.tokens.epoch !== epoch || principal.goodUntilMs <= Date.now())
+      principal = await service.tokens.authenticate(token);
+    if (principal === undefined) throw permissionDenied();
+    // A use counts even when the policies refuse it.
+    if (principal.record.usesLeft !== 0 && !(await service.registry.spend(principal))) throw permissionDenied();
+    if (!mayRun(principal, operation, asked)) throw permissionDenied();
     // Between the look at the state and this line a body was read: the node may be sealed by now.
     if (node.service !== service) throw new StoreError('sealed', 'transitd is sealed');
-    return operation.run({ node, service, principal }, call(body));
+    return operation.run({ node, service, principal, token }, asked);
   }
 
   async #body(req: IncomingMessage, res: ServerResponse, verb: Verb, { query }: RequestPath, bytesMax: number): Promise<Body> {
@@ -116,6 +123,10 @@ function ignoreTooLarge(error: unknown): void {
 }
 
 const emptyBody: Body = Object.freeze(Object.create(null));
+const verbCapability = { GET: 'read', LIST: 'list', DELETE: 'delete', POST: 'update' } as const;
 
-const mayRun = (principal: Principal, { capability, sudo }: GuardedOperation, path: string): boolean =>
-  (capability === undefined || allows(principal, capability, path)) && (sudo !== true || allows(principal, 'sudo', path));
+function mayRun(principal: Principal, { capability, sudo }: GuardedOperation, { verb, path, body }: Call): boolean {
+  if (sudo === true && !allows(principal, 'sudo', path)) return false;
+  if (capability !== undefined) return allows(principal, capability, path, body);
+  return allows(principal, verbCapability[verb], path, body) || (verb === 'POST' && allows(principal, 'create', path, body));
+}

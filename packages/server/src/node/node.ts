@@ -1,4 +1,4 @@
-import { initialAccess, Tokens } from '@transitd/access';
+import { initialAccess, Policies, TokenRegistry, Tokens } from '@transitd/access';
 import {
   Barrier,
   BarrierError,
@@ -9,7 +9,7 @@ import {
   type SealStatus,
 } from '@transitd/barrier';
 import type { NodeStatus } from '@transitd/health';
-import { type Replica, type ReplicaStatus, StoreError } from '@transitd/storage-fsm';
+import { type Replica, type ReplicaStatus, type Store, StoreError } from '@transitd/storage-fsm';
 import { TransitEngine } from '@transitd/transit-engine';
 import type { Config } from '../config.ts';
 import { StartError } from '../exit.ts';
@@ -28,6 +28,8 @@ export interface Member {
 /** What serves while the node is unsealed. */
 export interface Service {
   readonly tokens: Tokens;
+  readonly policies: Policies;
+  readonly registry: TokenRegistry;
   /** Engines by the path of their mount. */
   readonly engines: ReadonlyMap<string, TransitEngine>;
   readonly mounts: readonly Mount[];
@@ -50,6 +52,8 @@ const heartbeatIntervalMs = 1000;
 const upkeepIntervalMs = 10_000;
 /** Records that one round of clearing deletes or looks at, about. */
 const sweepLimit = 500;
+/** Keys that one round rotates at most. */
+const rotationLimit = 1000;
 
 /**
  * One node of a cluster: uninitialised, sealed or serving. Everything above it asks here what the node can do now; nothing above
@@ -301,18 +305,16 @@ export class Node {
     const change = this.#sealChanges;
     try {
       const mounts = await readMounts(barrier.store);
-      const tokens = new Tokens({ store: barrier.store });
+      const engines = await openEngines(barrier.store, mounts);
       if (change !== this.#sealChanges) {
-        tokens.close();
+        for (const engine of engines.values()) engine.close();
         return;
       }
-      const engines = new Map(
-        mounts.map(({ path, id, ciphertextPrefix }) => [
-          path,
-          new TransitEngine({ store: barrier.store, mountId: id, ciphertextPrefix, now: Date.now }),
-        ]),
-      );
-      this.#service = { tokens, engines, mounts, sinceMs: performance.now() };
+      const { store } = barrier;
+      const policies = new Policies({ store });
+      const tokens = new Tokens({ store, policies, now: Date.now });
+      const registry = new TokenRegistry({ store, tokens, policies, now: Date.now });
+      this.#service = { tokens, policies, registry, engines, mounts, sinceMs: performance.now() };
       this.#activeSince = new Date();
       this.#log.info('unsealed');
     } catch (error) {
@@ -329,10 +331,11 @@ export class Node {
     const service = this.#service;
     this.#service = undefined;
     service?.tokens.close();
+    service?.policies.close();
     for (const engine of service?.engines.values() ?? []) engine.close();
   }
 
-  /** What the active node does from time to time: the barrier's rotation, and clearing what deleted keys left behind. */
+  /** What the active node does from time to time: the barrier's rotation, and clearing what tokens and deleted keys left behind. */
   async #doUpkeep(): Promise<void> {
     const service = this.#service;
     if (service === undefined || !this.active || this.#member === undefined) return;
@@ -340,9 +343,26 @@ export class Node {
       const { rotated, rewrapped } = await this.#member.barrier.upkeep();
       if (rotated) this.#log.info("the barrier's key was rotated");
       if (rewrapped) this.#log.info('the root key was wrapped anew by the present seal key');
-      for (const engine of service.engines.values()) await engine.sweep(sweepLimit);
+      for (const engine of service.engines.values()) {
+        const { rotated, failed } = await engine.rotateDue(rotationLimit);
+        if (rotated > 0) this.#log.info({ rotated }, 'keys were rotated that were due');
+        if (failed > 0) this.#log.warn({ failed }, 'keys that are due could not be rotated');
+        await engine.sweep(sweepLimit);
+        await engine.transfers.wrappingKey(); // making it takes seconds: it is there before anyone asks
+      }
     } catch (error) {
       this.#log.warn({ reason: error instanceof Error ? error.message : String(error) }, 'upkeep was left for the next round');
     }
   }
+}
+
+/** One engine for each mount, by its path. */
+async function openEngines(store: Store, mounts: readonly Mount[]): Promise<ReadonlyMap<string, TransitEngine>> {
+  const engines = new Map<string, TransitEngine>();
+  for (const { path, id, ciphertextPrefix } of mounts) {
+    const engine = new TransitEngine({ store, mountId: id, ciphertextPrefix, now: Date.now });
+    engines.set(path, engine);
+    await engine.open();
+  }
+  return engines;
 }

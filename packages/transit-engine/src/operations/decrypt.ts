@@ -3,12 +3,13 @@ import { decodePayload, parseCiphertext } from '../ciphertext.ts';
 import { deriveKey } from '../derivation.ts';
 import { TransitError } from '../errors.ts';
 import type { LoadedKey } from '../key-cache.ts';
-import { associatedDataOf, contextOf, refuseNonce, refusePadding } from './inputs.ts';
-import type { Item, Operation, Tools } from './operation.ts';
+import { aeadOf, associatedDataOf, contextOf, nonceOf, refusePadding } from './inputs.ts';
+import { type Item, type Operation, type Tools, versionOf } from './operation.ts';
 
 /** `ciphertext` is a `svc:v1:…` string, the other texts are base64; empty when absent. */
 export interface DecryptItem extends Item {
   readonly ciphertext: string;
+  readonly context: string;
   readonly associatedData: string;
   readonly nonce: string;
   readonly paddingScheme: string;
@@ -31,11 +32,12 @@ export const decryption: Operation<DecryptItem, DecryptResult> = {
     reference: members.text('reference'),
   }),
   run: async (tools, key, item, index) => {
+    aeadOf(key, 'decryption');
     const context = contextOf(key, item.context);
-    refuseNonce(item.nonce);
+    const nonce = nonceOf(key, item.nonce);
     refusePadding(key, { name: 'padding_scheme', scheme: item.paddingScheme }, index);
     const associatedData = associatedDataOf(item.associatedData, index);
-    const plaintext = await decryptText(tools, key, { ciphertext: item.ciphertext, associatedData, context });
+    const plaintext = await decryptText(tools, key, { ciphertext: item.ciphertext, associatedData, context, nonce });
     return { plaintext: plaintext.toString('base64') };
   },
 };
@@ -45,18 +47,21 @@ export interface Opening {
   readonly ciphertext: string;
   readonly associatedData: Uint8Array;
   readonly context: Uint8Array;
+  /** From the caller, where it is not part of the ciphertext; else empty. */
+  readonly nonce: Uint8Array;
 }
 
 /** @throws TransitError `invalid_ciphertext`, `key_version_unavailable`, or `invalid_request` when there is no ciphertext at all */
 export async function decryptText(tools: Tools, key: LoadedKey, opening: Opening): Promise<Buffer> {
   const { record, type } = key;
+  const aead = aeadOf(key, 'decryption');
   if (opening.ciphertext === '') throw new TransitError('invalid_request', missingCiphertext);
   const { version, payload: encoded } = parseCiphertext(opening.ciphertext, tools.prefix);
   checkVersion(key, version);
-  const payload = decodePayload(encoded);
-  const handle = key.versions.get(version) ?? (await tools.keys.loadVersion(key, version));
-  const openingKey = record.derived ? deriveKey(handle, opening.context, type.materialBytes) : handle;
-  return open(type, openingKey, { payload, associatedData: opening.associatedData });
+  const payload = opening.nonce.length > 0 ? Buffer.concat([opening.nonce, decodePayload(encoded)]) : decodePayload(encoded);
+  const loaded = key.versions.get(version) ?? (await versionOf(tools, key, version));
+  const openingKey = record.derived ? deriveKey(loaded.key, opening.context, type.materialBytes, record.kdf) : loaded.key;
+  return open(aead, openingKey, { payload, associatedData: opening.associatedData });
 }
 
 function checkVersion({ record }: LoadedKey, version: number): void {

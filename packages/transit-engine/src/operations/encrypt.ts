@@ -1,15 +1,17 @@
-import { seal } from '../aead.ts';
+import { type NonceSource, seal } from '../aead.ts';
 import { decodeBase64 } from '../base64.ts';
-import { formatCiphertext } from '../ciphertext.ts';
-import { deriveConvergent, deriveKey } from '../derivation.ts';
+import { formatVersioned } from '../ciphertext.ts';
+import { contextNonce, deriveConvergent, deriveKey } from '../derivation.ts';
 import { TransitError } from '../errors.ts';
-import type { LoadedKey } from '../key-cache.ts';
-import { associatedDataOf, contextOf, refuseNonce, refusePadding } from './inputs.ts';
-import type { Item, Operation, Tools } from './operation.ts';
+import type { LoadedKey, LoadedVersion } from '../key-cache.ts';
+import { nonceBytes } from '../nonce-pool.ts';
+import { aeadOf, associatedDataOf, contextOf, nonceOf, refusePadding } from './inputs.ts';
+import { type Item, type Operation, type Tools, versionOf } from './operation.ts';
 
 /** Texts are base64, and empty when absent. */
 export interface EncryptItem extends Item {
   readonly plaintext: string;
+  readonly context: string;
   readonly associatedData: string;
   /** 0 is the latest. */
   readonly keyVersion: number;
@@ -35,13 +37,14 @@ export const encryption: Operation<EncryptItem, EncryptResult> = {
     reference: members.text('reference'),
   }),
   run: async (tools, key, item, index) => {
+    aeadOf(key, 'encryption');
     const context = contextOf(key, item.context);
-    refuseNonce(item.nonce);
+    const nonce = nonceOf(key, item.nonce);
     refusePadding(key, { name: 'padding_scheme', scheme: item.paddingScheme }, index);
     const version = versionForEncryption(key, item.keyVersion);
     const plaintext = decodeBase64(item.plaintext);
     const associatedData = associatedDataOf(item.associatedData, index);
-    return encryptBytes(tools, key, { version, plaintext, associatedData, context });
+    return encryptBytes(tools, key, { version, plaintext, associatedData, context, nonce });
   },
 };
 
@@ -51,19 +54,38 @@ export interface Sealing {
   readonly plaintext: Uint8Array;
   readonly associatedData: Uint8Array;
   readonly context: Uint8Array;
+  /** From the caller, where the key takes it from there; else empty. */
+  readonly nonce: Uint8Array;
 }
 
 /** Encrypts under one version: with the key or its context's, with a random nonce or, on a convergent key, its inputs'. */
 export async function encryptBytes(tools: Tools, key: LoadedKey, sealing: Sealing): Promise<EncryptResult> {
-  const { record, type } = key;
-  const { version, plaintext, associatedData, context } = sealing;
-  const handle = key.versions.get(version) ?? (await tools.keys.loadVersion(key, version));
-  const { key: sealingKey, nonces } = record.convergent
-    ? deriveConvergent(handle, { context, associatedData, plaintext }, type.materialBytes)
-    : { key: record.derived ? deriveKey(handle, context, type.materialBytes) : handle, nonces: tools.nonces };
-  const payload = seal(type, sealingKey, { plaintext, associatedData, nonces });
-  return { ciphertext: formatCiphertext(tools.prefix, version, payload), keyVersion: version };
+  const aead = aeadOf(key, 'encryption');
+  const { version, plaintext, associatedData } = sealing;
+  const loaded = key.versions.get(version) ?? (await versionOf(tools, key, version));
+  const { key: sealingKey, nonces } = sealerOf(tools, key, loaded, sealing);
+  const payload = seal(aead, sealingKey, { plaintext, associatedData, nonces });
+  const kept = sealing.nonce.length > 0 ? payload.subarray(nonceBytes) : payload; // its caller keeps the nonce, not the ciphertext
+  return { ciphertext: formatVersioned(tools.prefix, version, kept), keyVersion: version };
 }
+
+function sealerOf(
+  tools: Tools,
+  { record, type }: LoadedKey,
+  { key, convergentVersion }: LoadedVersion,
+  { context, associatedData, plaintext, nonce }: Sealing,
+): { readonly key: LoadedVersion['key']; readonly nonces: NonceSource } {
+  if (!record.derived) return { key, nonces: tools.nonces };
+  if (!record.convergent) return { key: deriveKey(key, context, type.materialBytes, record.kdf), nonces: tools.nonces };
+  if (convergentVersion === 3) return deriveConvergent(key, { context, associatedData, plaintext }, type.materialBytes);
+  // Their nonces leave associated data out: two of them under one nonce would give the authentication key away.
+  if (associatedData.length > 0) throw new TransitError('invalid_request', oldConvergence(convergentVersion));
+  const nonces = convergentVersion === 1 ? { take: (target: Uint8Array) => target.set(nonce) } : contextNonce(context, plaintext);
+  return { key: deriveKey(key, context, type.materialBytes, record.kdf), nonces };
+}
+
+const oldConvergence = (version: number): string =>
+  `associated_data cannot be used to encrypt under a key version with convergent encryption version ${version}`;
 
 /**
  * The version to encrypt under: the latest, unless another one is asked for that may still be used both ways.

@@ -1,6 +1,6 @@
 import type { BatchReply, ItemMembers } from '../batch.ts';
 import { parseBatch, runBatch } from '../batch.ts';
-import type { KeyCache, LoadedKey } from '../key-cache.ts';
+import type { KeyCache, LoadedKey, LoadedVersion } from '../key-cache.ts';
 import type { NoncePool } from '../nonce-pool.ts';
 
 /** What an operation works with besides the key. */
@@ -11,11 +11,9 @@ export interface Tools {
   readonly prefix: string;
 }
 
-/** What every item has. Texts are empty when absent. */
+/** What every item has. */
 export interface Item {
-  /** base64. */
-  readonly context: string;
-  /** Comes back with the item's result; batches only. */
+  /** Empty when absent. Comes back with the item's result; batches only. */
   readonly reference: string;
 }
 
@@ -30,9 +28,10 @@ export interface Operation<I extends Item, R> {
 export type Work<I> = { readonly item: I } | { readonly items: readonly I[] };
 
 /** @throws TransitError `invalid_request` */
-export const batchOf = <I extends Item, R>({ read }: Operation<I, R>, batchInput: unknown): Work<I> => ({
-  items: parseBatch(batchInput, read),
-});
+export const batchOf = async <I extends Item, R>(
+  { read }: Pick<Operation<I, R>, 'read'>,
+  batchInput: unknown,
+): Promise<{ readonly items: readonly I[] }> => ({ items: await parseBatch(batchInput, read) });
 
 /**
  * Does all the work under one state of the key.
@@ -40,7 +39,7 @@ export const batchOf = <I extends Item, R>({ read }: Operation<I, R>, batchInput
  * @throws StoreError `sealed` when the keys were closed on the way
  */
 export async function perform<I extends Item, R>(
-  operation: Operation<I, R>,
+  operation: Pick<Operation<I, R>, 'run'>,
   tools: Tools,
   key: LoadedKey,
   work: Work<I>,
@@ -51,3 +50,7 @@ export async function perform<I extends Item, R>(
   assertOpen();
   return reply;
 }
+
+/** A version's handles, from the key or from the store. Only the second takes a wait worth the name. */
+export const versionOf = ({ keys }: Tools, key: LoadedKey, version: number): LoadedVersion | Promise<LoadedVersion> =>
+  key.versions.get(version) ?? keys.loadVersion(key, version);

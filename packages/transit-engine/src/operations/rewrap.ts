@@ -1,12 +1,13 @@
 import { noBytes } from '../aead.ts';
 import { decryptText } from './decrypt.ts';
 import { type EncryptResult, encryptBytes, versionForEncryption } from './encrypt.ts';
-import { contextOf, refuseNonce, refusePadding } from './inputs.ts';
+import { aeadOf, contextOf, nonceOf, refusePadding } from './inputs.ts';
 import type { Item, Operation } from './operation.ts';
 
 /** `ciphertext` is a `svc:v1:…` string, the other texts are base64; empty when absent. */
 export interface RewrapItem extends Item {
   readonly ciphertext: string;
+  readonly context: string;
   /** To encrypt under; 0 is the latest. */
   readonly keyVersion: number;
   readonly nonce: string;
@@ -26,14 +27,15 @@ export const rewrapping: Operation<RewrapItem, EncryptResult> = {
     reference: members.text('reference'),
   }),
   run: async (tools, key, item, index) => {
+    aeadOf(key, 'decryption');
     const context = contextOf(key, item.context);
-    refuseNonce(item.nonce);
+    const nonce = nonceOf(key, item.nonce);
     refusePadding(key, { name: 'decrypt_padding_scheme', scheme: item.decryptPaddingScheme }, index);
     refusePadding(key, { name: 'encrypt_padding_scheme', scheme: item.encryptPaddingScheme }, index);
-    const plaintext = await decryptText(tools, key, { ciphertext: item.ciphertext, associatedData: noBytes, context });
+    const plaintext = await decryptText(tools, key, { ciphertext: item.ciphertext, associatedData: noBytes, context, nonce });
     try {
       const version = versionForEncryption(key, item.keyVersion);
-      return await encryptBytes(tools, key, { version, plaintext, associatedData: noBytes, context });
+      return await encryptBytes(tools, key, { version, plaintext, associatedData: noBytes, context, nonce });
     } finally {
       plaintext.fill(0);
     }

@@ -1,8 +1,8 @@
 import { createDecipheriv, hkdfSync } from 'node:crypto';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { keyType } from '../../src/key-type.ts';
 import {
+  aeadOf,
   aeadTypes,
   base64,
   contextOne,
@@ -22,7 +22,7 @@ const missingContext =
 /** Opens a ciphertext with nothing but node:crypto, from the raw key. */
 function openByHand(type: string, key: Uint8Array, ciphertext: string, associatedData: string): string {
   const { nonce, sealed, tag } = layoutOf(ciphertext);
-  const { cipher } = keyType(type);
+  const { cipher } = aeadOf(type);
   const decipher =
     cipher === 'chacha20-poly1305'
       ? createDecipheriv(cipher, key, nonce, { authTagLength: 16 })
@@ -204,7 +204,7 @@ describe('a round trip', () => {
         const refusal = await refusalOf(engine.decrypt(type, { ciphertext: `svc:v1:${changed.toString('base64')}` }));
         expect(refusal, `byte ${at}`).to.deep.equal({
           code: 'invalid_ciphertext',
-          message: keyType(type).authenticationFailure,
+          message: aeadOf(type).authenticationFailure,
         });
       }
     }

@@ -1,0 +1,180 @@
+import { bitOf, type Capability, namesOf } from './capability.ts';
+import { mergedLists, type Parameters, withinParameters } from './parameters.ts';
+import type { PathRule, Policy, Rule } from './policy.ts';
+
+/** A rule for more than one path, with what decides between several that match. */
+interface PatternRule {
+  /** Without a `*` at its end. */
+  readonly pattern: string;
+  /** It ended in `*`: it holds for whatever begins with it. */
+  readonly prefix: boolean;
+  /** Where the first `+` or `*` stands. */
+  readonly firstWildcard: number;
+  /** Segments that are `+`. */
+  readonly wildcards: number;
+  readonly rule: Rule;
+}
+
+/** A pattern with at least one segment `+`. */
+interface SegmentsRule extends PatternRule {
+  readonly segments: readonly string[];
+}
+
+/** Decisions kept, and the longest path of one: whoever has a token may ask for any path, and fills no memory with them. */
+const [decisionsMax, decisionCharsMax] = [256, 256];
+
+/**
+ * Several policies compiled into one. Exactly one rule decides about a path; those for the same path in several policies are one
+ * rule by then. It never changes.
+ */
+export class Acl {
+  /** Some path is denied in so many words. */
+  readonly hasDenials: boolean;
+  readonly #exact = new Map<string, Rule>();
+  readonly #prefixes = new Map<string, Rule>();
+  /** Longest first. */
+  readonly #prefixLengths: readonly number[];
+  readonly #segments: readonly SegmentsRule[];
+  /** What was decided lately, lists under their path with a slash. */
+  readonly #decided = new Map<string, Rule | null>();
+
+  constructor(policies: readonly Policy[]) {
+    const segments = new Map<string, Rule>();
+    this.hasDenials = policies.some((policy) => policy.some(({ rule }) => rule.deny));
+    for (const { path, rule } of policies.flat()) {
+      const [rules, key] = hasSegmentWildcard(path)
+        ? [segments, path]
+        : path.endsWith('*')
+          ? [this.#prefixes, path.slice(0, -1)]
+          : [this.#exact, path];
+      const present = rules.get(key);
+      rules.set(key, present === undefined ? rule : merged(present, rule));
+    }
+    this.#prefixLengths = [...new Set([...this.#prefixes.keys()].map(({ length }) => length))].sort((a, b) => b - a);
+    this.#segments = [...segments].map(([path, rule]) => segmentsRule({ path, rule }));
+  }
+
+  /** The rule that decides about `path`, which has no slash at its end; undefined when there is none, so nothing is granted. */
+  ruleFor(path: string): Rule | undefined {
+    const known = this.#decided.get(path);
+    if (known !== undefined) return known ?? undefined;
+    return this.#remember(path, this.#exact.get(path) ?? this.#byPattern(path));
+  }
+
+  /** The same for a list of what lies below `path`: rules see it with a slash at its end, an exact one also without. */
+  listRuleFor(path: string): Rule | undefined {
+    const listed = `${path}/`;
+    const known = this.#decided.get(listed);
+    if (known !== undefined) return known ?? undefined;
+    return this.#remember(listed, this.#exact.get(listed) ?? this.#exact.get(path) ?? this.#byPattern(listed));
+  }
+
+  #remember(path: string, rule: Rule | undefined): Rule | undefined {
+    if (path.length > decisionCharsMax) return rule;
+    if (this.#decided.size >= decisionsMax) this.#decided.clear();
+    this.#decided.set(path, rule ?? null);
+    return rule;
+  }
+
+  /** Among the longest prefix and every pattern with `+` that matches. */
+  #byPattern(path: string): Rule | undefined {
+    let best: PatternRule | undefined = this.#longestPrefix(path);
+    if (this.#segments.length === 0) return best?.rule;
+    const asked = path.split('/');
+    for (const each of this.#segments) if (matches(each, asked) && (best === undefined || isStronger(each, best))) best = each;
+    return best?.rule;
+  }
+
+  #longestPrefix(path: string): PatternRule | undefined {
+    for (const length of this.#prefixLengths) {
+      if (length > path.length) continue;
+      const pattern = path.slice(0, length);
+      const rule = this.#prefixes.get(pattern);
+      if (rule !== undefined) return { pattern, prefix: true, firstWildcard: length, wildcards: 0, rule };
+    }
+    return undefined;
+  }
+}
+
+const hasSegmentWildcard = (path: string): boolean => path.includes('+') && path.split('/').includes('+');
+
+function segmentsRule({ path, rule }: PathRule): SegmentsRule {
+  const prefix = path.endsWith('*');
+  const pattern = prefix ? path.slice(0, -1) : path;
+  const segments = pattern.split('/');
+  return {
+    pattern,
+    segments,
+    prefix,
+    firstWildcard: segments.slice(0, segments.indexOf('+')).reduce((at, { length }) => at + length + 1, 0),
+    wildcards: segments.filter((segment) => segment === '+').length,
+    rule,
+  };
+}
+
+function matches({ segments, prefix }: SegmentsRule, asked: readonly string[]): boolean {
+  if (prefix ? asked.length < segments.length : asked.length !== segments.length) return false;
+  const last = segments.length - 1;
+  return segments.every((segment, at) => {
+    if (segment === '+') return true;
+    return prefix && at === last ? asked[at]?.startsWith(segment) : asked[at] === segment;
+  });
+}
+
+/** The order of the peers: first wildcard later, then not a prefix, then fewer `+`, then longer, then lexically greater. */
+function isStronger(one: PatternRule, other: PatternRule): boolean {
+  if (one.firstWildcard !== other.firstWildcard) return one.firstWildcard > other.firstWildcard;
+  if (one.prefix !== other.prefix) return other.prefix;
+  if (one.wildcards !== other.wildcards) return one.wildcards < other.wildcards;
+  if (one.pattern.length !== other.pattern.length) return one.pattern.length > other.pattern.length;
+  return one.pattern > other.pattern;
+}
+
+/** One path in two policies: what either grants, unless either denies. */
+function merged(one: Rule, other: Rule): Rule {
+  if (one.deny) return one;
+  if (other.deny) return other;
+  return {
+    capabilities: one.capabilities | other.capabilities,
+    deny: false,
+    parameters: {
+      required: [...new Set([...one.parameters.required, ...other.parameters.required])],
+      allowed: mergedLists(one.parameters.allowed, other.parameters.allowed),
+      denied: mergedLists(one.parameters.denied, other.parameters.denied),
+    },
+    wrappingTtlS: {
+      min: smallerBound(one.wrappingTtlS.min, other.wrappingTtlS.min),
+      max: smallerBound(one.wrappingTtlS.max, other.wrappingTtlS.max),
+    },
+  };
+}
+
+const smallerBound = (one: number, other: number): number => (one === 0 || other === 0 ? one + other : Math.min(one, other));
+
+/** What is asked on a path, with the members of the request where there are any yet. */
+export interface Asked {
+  readonly capability: Capability;
+  readonly path: string;
+  readonly parameters?: Parameters | undefined;
+}
+
+/** The decision: the one rule grants the capability, and the request is within the rule's parameters. */
+export function permits(acl: Acl, { capability, path, parameters }: Asked): boolean {
+  const rule = capability === 'list' ? acl.listRuleFor(path) : acl.ruleFor(path);
+  if (rule === undefined || (rule.capabilities & bitOf(capability)) === 0) return false;
+  if (capability === 'sudo') return true;
+  // No answer is wrapped here, so a rule that asks for wrapping permits none.
+  if (rule.wrappingTtlS.min > 0 || rule.wrappingTtlS.max > 0) return false;
+  if (parameters === undefined || capability === 'list' || capability === 'delete') return true;
+  return withinParameters(rule.parameters, parameters);
+}
+
+/** Whether the path is denied in so many words, not merely not granted. */
+export const denies = (acl: Acl, path: string): boolean => acl.hasDenials && acl.ruleFor(path)?.deny === true;
+
+/** What may be done on a path, in alphabetical order; a path with a slash at its end is asked about as a list. */
+export function capabilitiesOn(acl: Acl, path: string): readonly (Capability | 'deny')[] {
+  const rule = path.endsWith('/') ? acl.listRuleFor(path.slice(0, -1)) : acl.ruleFor(path);
+  const names = rule === undefined || rule.deny ? [] : namesOf(rule.capabilities);
+  return names.length === 0 ? ['deny'] : names;
+}

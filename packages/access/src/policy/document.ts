@@ -1,0 +1,43 @@
+/** A value in a policy's text, and the offset at which it begins. */
+export type Value =
+  | { readonly kind: 'text'; readonly at: number; readonly text: string }
+  | { readonly kind: 'number'; readonly at: number; readonly number: number }
+  | { readonly kind: 'bool'; readonly at: number; readonly bool: boolean }
+  | { readonly kind: 'null'; readonly at: number }
+  | { readonly kind: 'list'; readonly at: number; readonly items: readonly Value[] }
+  | { readonly kind: 'object'; readonly at: number; readonly members: readonly Member[] };
+
+/** One `name = value` or `name { … }`; a label between the two, as in `path "p" { … }`, is an object of one member more. */
+export interface Member {
+  readonly name: string;
+  readonly at: number;
+  readonly value: Value;
+}
+
+/** A policy's text as it is written, before anything is known of policies: HCL and JSON come to the same. */
+export type Document = Extract<Value, { kind: 'object' }>;
+
+/** Lists and objects within each other; a path's parameters need four. */
+export const documentDepthMax = 16;
+
+/** A mistake in a policy's text. The message says where and what, and repeats nothing of the text. */
+export class PolicyMistake extends Error {
+  override readonly name = 'PolicyMistake';
+  /** Offset in the text, in UTF-16 code units. */
+  readonly at: number;
+  constructor(at: number, message: string) {
+    super(message);
+    this.at = at;
+  }
+}
+
+/** `line:column` of an offset, both from 1; columns count UTF-16 code units. */
+export function positionOf(text: string, at: number): string {
+  let line = 1;
+  let lineStart = 0;
+  for (let end = text.indexOf('\n'); end >= 0 && end < at; end = text.indexOf('\n', lineStart)) {
+    line += 1;
+    lineStart = end + 1;
+  }
+  return `${line}:${at - lineStart + 1}`;
+}

@@ -1,0 +1,82 @@
+import type { Document, Member, Value } from './document.ts';
+import { Scanner } from './scanner.ts';
+
+/**
+ * Reads the part of HCL in which policies are written: blocks with labels, attributes, strings on one line, numbers, booleans,
+ * lists, objects, the three kinds of comment. No here documents, no expressions. @throws PolicyMistake
+ */
+export function parseHcl(text: string): Document {
+  const scanner = new Scanner(text, { blank: /[ \t\r\n]*/y, comments: true });
+  return { kind: 'object', at: 0, members: body(scanner, '') };
+}
+
+/** Members up to `close` (`}`, or empty for the end of the text), which is taken. */
+function body(scanner: Scanner, close: string): Member[] {
+  const members: Member[] = [];
+  for (;;) {
+    scanner.skipSpace();
+    if (scanner.next === close) {
+      scanner.take(close);
+      return members;
+    }
+    members.push(member(scanner, close === '' ? 'expected a name' : 'expected a name or "}"'));
+    scanner.skipSpace();
+    scanner.take(',');
+  }
+}
+
+function member(scanner: Scanner, expected: string): Member {
+  const { at } = scanner;
+  const name = nameOf(scanner);
+  if (name === undefined) throw scanner.mistake(expected);
+  scanner.skipSpace();
+  if (scanner.take('=')) {
+    scanner.skipSpace();
+    return { name, at, value: value(scanner) };
+  }
+  return { name, at, value: block(scanner) };
+}
+
+/** What follows a block's name: labels, each one level, and the body. */
+function block(scanner: Scanner): Document {
+  const { at } = scanner;
+  return scanner.nested((): Document => {
+    if (scanner.take('{')) return { kind: 'object', at, members: body(scanner, '}') };
+    const name = nameOf(scanner);
+    if (name === undefined) throw scanner.mistake('expected "=", "{" or a label');
+    scanner.skipSpace();
+    return { kind: 'object', at, members: [{ name, at, value: block(scanner) }] };
+  });
+}
+
+const nameOf = (scanner: Scanner): string | undefined =>
+  scanner.next === '"' ? scanner.string() : scanner.match(/[A-Za-z_][\w.-]*/y);
+
+function value(scanner: Scanner): Value {
+  const { at, next } = scanner;
+  if (next === '"') return { kind: 'text', at, text: scanner.string() };
+  if (next === '[') return list(scanner);
+  if (next === '{') return block(scanner);
+  if (scanner.text.startsWith('<<', at)) throw scanner.mistake('here documents are not supported');
+  if (scanner.match(/true\b/y) !== undefined) return { kind: 'bool', at, bool: true };
+  if (scanner.match(/false\b/y) !== undefined) return { kind: 'bool', at, bool: false };
+  const number = scanner.match(/-?(?:0[xX][0-9a-fA-F]+|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\b/y);
+  if (number === undefined) throw scanner.mistake('expected a value');
+  return { kind: 'number', at, number: number.startsWith('-') ? -Number(number.slice(1)) : Number(number) };
+}
+
+function list(scanner: Scanner): Value {
+  const { at } = scanner;
+  scanner.expect('[');
+  return scanner.nested((): Value => {
+    const items: Value[] = [];
+    for (;;) {
+      scanner.skipSpace();
+      if (scanner.take(']')) return { kind: 'list', at, items };
+      items.push(value(scanner));
+      scanner.skipSpace();
+      if (scanner.take(']')) return { kind: 'list', at, items };
+      if (!scanner.take(',')) throw scanner.mistake('expected "," or "]"');
+    }
+  });
+}

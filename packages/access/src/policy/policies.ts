@@ -1,0 +1,167 @@
+import type { Store } from '@transitd/storage-fsm';
+import { AccessError, invalidRequest, recordUnreadable } from '../errors.ts';
+import { Acl } from './acl.ts';
+import { defaultPolicyText } from './default-policy.ts';
+import type { Policy } from './policy.ts';
+import { parsePolicy, plainText } from './policy-text.ts';
+
+const prefix = 'access/policy/';
+const format = 1;
+
+/** Longest name of a policy, in bytes of UTF-8. */
+const nameBytesMax = 512;
+
+/** Policies and sets of policies kept ready; the ones that have been there longest make room. */
+const [parsedMax, compiledMax] = [4096, 1024];
+
+/** `name` as policies are named: without case. @throws AccessError `invalid_request` */
+export function policyName(name: string): string {
+  const lower = name.trim().toLowerCase();
+  if (!isPolicyName(lower)) throw invalidRequest('a policy name has 1 to 512 bytes, no slashes and no control characters');
+  return lower;
+}
+
+export const isPolicyName = (name: string): boolean =>
+  name !== '' && Buffer.byteLength(name) <= nameBytesMax && name.isWellFormed() && !/[/\p{Cc}]/u.test(name);
+
+/**
+ * The policies: their texts in the store, and what they come to, compiled and kept until a change is applied. `root` has no text;
+ * `default` has one of its own until another is written.
+ */
+export class Policies {
+  readonly #store: Store;
+  readonly #unwatch: () => void;
+  readonly #parsed = new Map<string, Policy>();
+  readonly #compiled = new Map<string, Acl>();
+  #generation = 0;
+
+  constructor({ store }: { readonly store: Store }) {
+    this.#store = store;
+    this.#unwatch = store.watch(prefix, (changes) => {
+      for (const { path } of changes) this.#parsed.delete(path.slice(prefix.length));
+      this.#compiled.clear();
+      this.#generation += 1;
+    });
+  }
+
+  /** Grows with every change: what was compiled under another number does not hold any more. */
+  get generation(): number {
+    return this.#generation;
+  }
+
+  /** What the named policies come to, if it is at hand. */
+  compiled(names: readonly string[]): Acl | undefined {
+    return this.#compiled.get(keyOf(names));
+  }
+
+  /**
+   * What the named policies come to, as of now; a name without a policy grants nothing.
+   * @param names - sorted, without doubles
+   * @throws AccessError `record_unreadable`; StoreError
+   */
+  async compile(names: readonly string[]): Promise<Acl> {
+    for (;;) {
+      const present = this.compiled(names);
+      if (present !== undefined) return present;
+      const generation = this.#generation;
+      const policies: Policy[] = [];
+      for (const name of names) policies.push(await this.#policy(name));
+      if (generation !== this.#generation) continue;
+      const acl = new Acl(policies);
+      remember(this.#compiled, keyOf(names), acl, compiledMax);
+      return acl;
+    }
+  }
+
+  /** The text of a policy, empty for `root`. @throws AccessError `invalid_request`, `not_found`; StoreError */
+  async read(name: string): Promise<string> {
+    const text = await this.#text(policyName(name));
+    if (text === undefined) throw new AccessError('not_found', 'no such policy');
+    return text;
+  }
+
+  /**
+   * Writes a policy; in force for every token when it resolves.
+   * @param given - plain, or base64 of it
+   * @throws AccessError `invalid_request`, `invalid_policy`, `policy_too_large`; StoreError
+   */
+  async write(name: string, given: string): Promise<void> {
+    const lower = policyName(name);
+    if (lower === 'root') throw invalidRequest('cannot update "root" policy');
+    const text = plainText(given);
+    parsePolicy(text);
+    const value = Buffer.concat([Buffer.of(format), Buffer.from(text, 'utf8')]);
+    await this.#store.commit({ conditions: [], writes: [{ path: prefix + lower, value }] });
+  }
+
+  /** Deletes a policy, if there is one. @throws AccessError `invalid_request`; StoreError */
+  async delete(name: string): Promise<void> {
+    const lower = policyName(name);
+    if (lower === 'root' || lower === 'default') throw invalidRequest(`cannot delete "${lower}" policy`);
+    await this.#store.commit({ conditions: [], writes: [{ path: prefix + lower, value: null }] });
+  }
+
+  /** Every name, sorted. */
+  async list(): Promise<string[]> {
+    const names = new Set(['default', 'root']);
+    for (let after: string | undefined = ''; after !== undefined; ) {
+      const page = await this.#store.range({ prefix, ...(after !== '' && { after }) });
+      for (const { path } of page.records) names.add(path.slice(prefix.length));
+      after = page.next;
+    }
+    return [...names].sort();
+  }
+
+  /** Whether there is a policy of that name. */
+  async exists(name: string): Promise<boolean> {
+    return name === 'default' || name === 'root' || (isPolicyName(name) && (await this.#store.get(prefix + name)) !== undefined);
+  }
+
+  /** Forgets everything: for the moment of sealing. */
+  clear(): void {
+    this.#parsed.clear();
+    this.#compiled.clear();
+    this.#generation += 1;
+  }
+
+  /** Clears, and lets go of the store. */
+  close(): void {
+    this.#unwatch();
+    this.clear();
+  }
+
+  async #policy(name: string): Promise<Policy> {
+    const known = this.#parsed.get(name);
+    if (known !== undefined) return known;
+    const generation = this.#generation;
+    const policy = parseStored((await this.#text(name)) ?? '');
+    if (generation === this.#generation) remember(this.#parsed, name, policy, parsedMax);
+    return policy;
+  }
+
+  async #text(name: string): Promise<string | undefined> {
+    if (name === 'root') return '';
+    const record = isPolicyName(name) ? await this.#store.get(prefix + name) : undefined;
+    if (record === undefined) return name === 'default' ? defaultPolicyText : undefined;
+    if (record.value[0] !== format) throw recordUnreadable();
+    return Buffer.from(record.value.subarray(1)).toString('utf8');
+  }
+}
+
+/** What was written was read before, so it is a later version's text that this one cannot read. */
+function parseStored(text: string): Policy {
+  try {
+    return parsePolicy(text);
+  } catch (error) {
+    throw recordUnreadable({ cause: error });
+  }
+}
+
+/** Names hold no control characters. */
+const keyOf = (names: readonly string[]): string => names.join('\n');
+
+function remember<T>(map: Map<string, T>, key: string, value: T, max: number): void {
+  const oldest = map.size >= max ? map.keys().next() : undefined;
+  if (oldest?.done === false) map.delete(oldest.value);
+  map.set(key, value);
+}

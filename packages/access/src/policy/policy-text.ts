@@ -1,0 +1,36 @@
+import { isUtf8 } from 'node:buffer';
+import { AccessError } from '../errors.ts';
+import { PolicyMistake, positionOf } from './document.ts';
+import { parseHcl } from './hcl.ts';
+import { parseJson } from './json.ts';
+import { type Policy, readPolicy } from './policy.ts';
+
+/** Longest text of a policy, in bytes of UTF-8. */
+export const policyBytesMax = 1024 * 1024;
+
+/**
+ * A policy's text as its author wrote it: base64 of it is undone, which no policy is by itself.
+ * @throws AccessError `invalid_policy`, `policy_too_large`
+ */
+export function plainText(given: string): string {
+  if (given === '') throw new AccessError('invalid_policy', "'policy' parameter not supplied or empty");
+  if (given.length > 2 * policyBytesMax) throw tooLarge();
+  const base64 = given.replace(/[\r\n]+/g, '');
+  const encoded = base64.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(base64);
+  const bytes = encoded ? Buffer.from(base64, 'base64') : Buffer.from(given, 'utf8');
+  if (bytes.length > policyBytesMax) throw tooLarge();
+  if (!isUtf8(bytes)) throw new AccessError('invalid_policy', 'failed to parse policy: the base64 text holds no UTF-8');
+  return bytes.toString('utf8');
+}
+
+const tooLarge = (): AccessError => new AccessError('policy_too_large', `a policy has at most ${policyBytesMax} bytes`);
+
+/** HCL, or JSON when the text begins with a brace. @throws AccessError `invalid_policy` with line and column */
+export function parsePolicy(text: string): Policy {
+  try {
+    return readPolicy(/^\s*\{/.test(text) ? parseJson(text) : parseHcl(text));
+  } catch (error) {
+    if (!(error instanceof PolicyMistake)) throw error;
+    throw new AccessError('invalid_policy', `failed to parse policy: ${positionOf(text, error.at)}: ${error.message}`);
+  }
+}

@@ -1,0 +1,67 @@
+import type { Condition, Transaction, Write } from '@transitd/storage-fsm';
+import { accessorPath, childPath, duePath, tokenPath } from './token-paths.ts';
+import { encodeAccessorRecord, encodeTokenRecord, placeMark, type TokenRecord } from './token-record.ts';
+
+/** A token as the store has it. */
+export interface StoredToken {
+  /** Keyed hash of the token. */
+  readonly id: string;
+  readonly record: TokenRecord;
+  /** Index of the entry that wrote it; 0 before it is written. */
+  readonly revision: number;
+  /** Keyed hash of the accessor. */
+  readonly accessorId: string;
+}
+
+type NewToken = Omit<StoredToken, 'revision'>;
+
+/** The records of a new token. */
+export function tokenWrites({ id, record, accessorId }: NewToken): Write[] {
+  return [
+    { path: tokenPath(id), value: encodeTokenRecord(record) },
+    { path: accessorPath(accessorId), value: encodeAccessorRecord({ accessor: record.accessor, token: id }) },
+    ...places(id, record).map((path) => ({ path, value: placeMark })),
+  ];
+}
+
+/** Makes a token, provided that its id is free and its creator's token is still as it was read: rights that are gone make none. */
+export const createTransaction = (token: NewToken, creator: StoredToken): Transaction => ({
+  conditions: [{ path: tokenPath(token.id), revision: 0 }, unchanged(creator)],
+  writes: tokenWrites(token),
+});
+
+/** Writes a token's record anew: renewed, or without its parent. */
+export function rewriteTransaction(token: StoredToken, record: TokenRecord): Transaction {
+  const [before, after] = [places(token.id, token.record), places(token.id, record)];
+  return {
+    conditions: [unchanged(token)],
+    writes: [
+      { path: tokenPath(token.id), value: encodeTokenRecord(record) },
+      ...before.filter((path) => !after.includes(path)).map((path) => ({ path, value: null })),
+      ...after.filter((path) => !before.includes(path)).map((path) => ({ path, value: placeMark })),
+    ],
+  };
+}
+
+/** Deletes a token. Its children are refused from then on, since what is above them is gone. */
+export const deleteTransaction = (token: StoredToken): Transaction => ({
+  conditions: [unchanged(token)],
+  writes: [tokenPath(token.id), accessorPath(token.accessorId), ...places(token.id, token.record)].map((path) => ({
+    path,
+    value: null,
+  })),
+});
+
+/** Several as one: all or none. */
+export const together = (transactions: readonly Transaction[]): Transaction => ({
+  conditions: transactions.flatMap(({ conditions }) => conditions),
+  writes: transactions.flatMap(({ writes }) => writes),
+});
+
+const unchanged = ({ id, revision }: Pick<StoredToken, 'id' | 'revision'>): Condition => ({ path: tokenPath(id), revision });
+
+/** Where a token is found by its parent and by its time. */
+const places = (id: string, { parent, expiresMs }: TokenRecord): string[] => [
+  ...(parent === '' ? [] : [childPath(parent, id)]),
+  ...(expiresMs === 0 ? [] : [duePath(expiresMs, id)]),
+];

@@ -1,0 +1,247 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { Acl, capabilitiesOn, denies, permits } from '../../src/policy/acl.ts';
+import { bitOf, type Capability } from '../../src/policy/capability.ts';
+import type { Policy } from '../../src/policy/policy.ts';
+import { parsePolicy } from '../../src/policy/policy-text.ts';
+
+/** A policy from `path: capabilities` pairs. */
+const policy = (rules: Readonly<Record<string, readonly string[]>>): Policy =>
+  parsePolicy(
+    JSON.stringify({ path: Object.fromEntries(Object.entries(rules).map(([path, capabilities]) => [path, { capabilities }])) }),
+  );
+const acl = (...policies: readonly Readonly<Record<string, readonly string[]>>[]): Acl => new Acl(policies.map(policy));
+const may = (compiled: Acl, capability: Capability, path: string): boolean => permits(compiled, { capability, path });
+
+describe('the rule that decides', () => {
+  for (const { rules, path, grants, because } of [
+    { rules: { 'a/b': ['read'] }, path: 'a/b', grants: true, because: 'the exact path' },
+    { rules: { 'a/b': ['read'] }, path: 'a/b/c', grants: false, because: 'an exact path is not a prefix' },
+    { rules: { 'a/b': ['read'] }, path: 'a', grants: false, because: 'nothing matches' },
+    { rules: { 'a/b*': ['read'] }, path: 'a/bc/d', grants: true, because: '* goes over segments' },
+    { rules: { 'a/b*': ['read'] }, path: 'a/b', grants: true, because: '* may be nothing' },
+    { rules: { '*': ['read'] }, path: 'x/y', grants: true, because: 'a lone * is everything' },
+    { rules: { 'a/*/c': ['read'] }, path: 'a/b/c', grants: false, because: '* in the middle is literal' },
+    { rules: { 'a/*/c': ['read'] }, path: 'a/*/c', grants: true, because: '* in the middle is literal' },
+    { rules: { 'a/+/c': ['read'] }, path: 'a/b/c', grants: true, because: '+ is one segment' },
+    { rules: { 'a/+/c': ['read'] }, path: 'a/b/b/c', grants: false, because: '+ is no more than one segment' },
+    { rules: { 'a/+b/c': ['read'] }, path: 'a/xb/c', grants: false, because: '+ within a segment is literal' },
+    { rules: { 'a/+b/c': ['read'] }, path: 'a/+b/c', grants: true, because: '+ within a segment is literal' },
+    { rules: { 'a/+b/*': ['read'] }, path: 'a/+b/c/d', grants: true, because: '+ within a segment leaves * a glob' },
+    { rules: { 'a/+/c*': ['read'] }, path: 'a/b/cd/e', grants: true, because: '* after + is a prefix too' },
+    { rules: { '+/b': ['read'] }, path: 'a/b', grants: true, because: '+ may come first' },
+    { rules: { 'a/*': ['deny'], 'a/b': ['read'] }, path: 'a/b', grants: true, because: 'exact beats a glob that denies' },
+    { rules: { 'a/*': ['read'], 'a/b': ['deny'] }, path: 'a/b', grants: false, because: 'exact beats a glob that grants' },
+    { rules: { 'a/+': ['deny'], 'a/b': ['read'] }, path: 'a/b', grants: true, because: 'exact beats +' },
+    { rules: { 'a/*': ['deny'], 'a/b*': ['read'] }, path: 'a/bc', grants: true, because: 'the longest prefix counts' },
+    { rules: { 'a/+/c': ['deny'], 'a/b*': ['read'] }, path: 'a/b/c', grants: true, because: 'a later first wildcard wins' },
+    { rules: { 'a/*': ['deny'], 'a/+': ['read'] }, path: 'a/b', grants: true, because: 'not ending in * wins' },
+    {
+      rules: { 'a/+/c*': ['deny'], 'a/+/+': ['read'] },
+      path: 'a/b/c',
+      grants: true,
+      because: 'not ending in * comes before fewer +',
+    },
+    { rules: { 'a/+/+': ['deny'], 'a/+/c': ['read'] }, path: 'a/b/c', grants: true, because: 'fewer + win' },
+    { rules: { 'a/+/c*': ['deny'], 'a/+/cd*': ['read'] }, path: 'a/b/cde', grants: true, because: 'the longer wins' },
+    { rules: { 'a/+/+/d': ['deny'], 'a/+/c/+': ['read'] }, path: 'a/b/c/d', grants: true, because: 'the lexically greater wins' },
+    { rules: { 'a/b': [] }, path: 'a/b', grants: false, because: 'no capability is no right' },
+    { rules: { 'a/b': [], 'a/*': ['read'] }, path: 'a/b', grants: false, because: 'only one rule counts' },
+  ])
+    it(`${JSON.stringify(rules)} ${grants ? 'grants' : 'does not grant'} ${path}: ${because}`, () => {
+      expect(may(acl(rules), 'read', path)).to.equal(grants);
+    });
+
+  it('for a list is the one with the slash, then the one without, then a pattern that matches with the slash', () => {
+    expect(may(acl({ 'a/b': ['list'] }), 'list', 'a/b')).to.equal(true);
+    expect(may(acl({ 'a/b/': ['list'] }), 'list', 'a/b')).to.equal(true);
+    expect(may(acl({ 'a/b/': ['read'], 'a/b': ['list'] }), 'list', 'a/b')).to.equal(false);
+    expect(may(acl({ 'a/b/*': ['list'] }), 'list', 'a/b')).to.equal(true);
+    expect(may(acl({ 'a/b/*': ['read'] }), 'read', 'a/b')).to.equal(false);
+    expect(may(acl({ 'a/b/': ['read'] }), 'read', 'a/b')).to.equal(false);
+  });
+
+  it('is one for a path in several policies: capabilities add up, a deny erases them', () => {
+    expect(may(acl({ a: ['read'] }, { a: ['update'] }), 'read', 'a')).to.equal(true);
+    expect(may(acl({ a: ['read'] }, { a: ['update'] }), 'update', 'a')).to.equal(true);
+    for (const policies of [
+      [{ a: ['deny'] }, { a: ['read'] }],
+      [{ a: ['read'] }, { a: ['deny'] }],
+    ])
+      expect(may(acl(...policies), 'read', 'a')).to.equal(false);
+  });
+
+  it('does not add up over two rules', () => {
+    const compiled = acl({ 'a/*': ['read'], 'a/b': ['update'] });
+    expect(may(compiled, 'read', 'a/b')).to.equal(false);
+  });
+});
+
+describe('a denial', () => {
+  it('is explicit only where the deciding rule says deny', () => {
+    const compiled = acl({ 'sign/k*': ['update'], 'sign/k/sha1': ['deny'] });
+    expect(denies(compiled, 'sign/k/sha1')).to.equal(true);
+    expect(denies(compiled, 'sign/k/sha2-256')).to.equal(false);
+    expect(denies(compiled, 'verify/k')).to.equal(false);
+    expect([compiled.hasDenials, acl({ a: ['read'] }).hasDenials]).to.deep.equal([true, false]);
+  });
+});
+
+describe('capabilities on a path', () => {
+  it('are sorted, and deny alone where there are none', () => {
+    const compiled = acl({ a: ['update', 'sudo', 'create', 'read'], b: ['deny', 'read'], 'c/': ['list'] });
+    expect(capabilitiesOn(compiled, 'a')).to.deep.equal(['create', 'read', 'sudo', 'update']);
+    for (const path of ['b', 'nowhere', 'c', '', '/']) expect(capabilitiesOn(compiled, path), path).to.deep.equal(['deny']);
+    expect(capabilitiesOn(compiled, 'c/')).to.deep.equal(['list']);
+  });
+});
+
+describe('the parameters of a rule', () => {
+  const rule = (text: string): Acl =>
+    new Acl([parsePolicy(`path "p" { capabilities = ["create", "read", "update", "delete", "list"] ${text} }`)]);
+  const asked = (compiled: Acl, body: object, capability: Capability = 'update'): boolean =>
+    permits(compiled, { capability, path: 'p', parameters: Object.assign(Object.create(null), body) });
+
+  for (const { text, body, grants } of [
+    { text: 'required_parameters = ["A"]', body: { a: 0 }, grants: true },
+    { text: 'required_parameters = ["a"]', body: {}, grants: false },
+    { text: 'required_parameters = ["a"]', body: { a: null }, grants: false },
+    { text: 'required_parameters = ["a"]', body: { A: 1 }, grants: false },
+    { text: 'allowed_parameters = { a = ["x"] }', body: {}, grants: true },
+    { text: 'allowed_parameters = { a = ["x", "y*"] }', body: { a: 'yes' }, grants: true },
+    { text: 'allowed_parameters = { a = ["x", "*y"] }', body: { a: 'xx' }, grants: false },
+    { text: 'allowed_parameters = { a = ["*b*"] }', body: { a: 'abc' }, grants: true },
+    { text: 'allowed_parameters = { a = ["*"] }', body: { a: '' }, grants: true },
+    { text: 'allowed_parameters = { a = [] }', body: { a: ['any'] }, grants: true },
+    { text: 'allowed_parameters = { a = [] }', body: { a: 1, b: 1 }, grants: false },
+    { text: 'allowed_parameters = { a = ["x"] "*" = [] }', body: { a: 'x', b: 1 }, grants: true },
+    { text: 'allowed_parameters = { a = ["x"] "*" = [] }', body: { a: 'y' }, grants: false },
+    { text: 'allowed_parameters = { a = [true] }', body: { a: true }, grants: true },
+    { text: 'allowed_parameters = { a = [true] }', body: { a: 'true' }, grants: false },
+    { text: 'allowed_parameters = { a = [4096] }', body: { a: 4096.0 }, grants: true },
+    { text: 'allowed_parameters = { a = [4096] }', body: { a: '4096' }, grants: true },
+    { text: 'allowed_parameters = { a = [4096] }', body: { a: 4097 }, grants: false },
+    { text: 'denied_parameters = { "*" = [] }', body: {}, grants: true },
+    { text: 'denied_parameters = { "*" = [] }', body: { a: 1 }, grants: false },
+    { text: 'denied_parameters = { a = [] }', body: { A: 1 }, grants: false },
+    { text: 'denied_parameters = { a = [] }', body: { b: 1 }, grants: true },
+    { text: 'denied_parameters = { a = ["x*"] }', body: { a: 'xy' }, grants: false },
+    { text: 'denied_parameters = { a = [true] }', body: { a: false }, grants: true },
+    ...[true, 'true', 'T', 1, '1'].map((a) => ({ text: 'denied_parameters = { a = [true] }', body: { a }, grants: false })),
+    ...[4096, '4096', '0x1000', '010000', '4096s', '1h8m16s'].map((a) => ({
+      text: 'denied_parameters = { a = [4096] }',
+      body: { a },
+      grants: false,
+    })),
+    { text: 'denied_parameters = { a = [4096] }', body: { a: 2048 }, grants: true },
+    { text: 'denied_parameters = { a = ["4096"] }', body: { a: 4096 }, grants: false },
+    { text: 'denied_parameters = { a = ["x"] } allowed_parameters = { a = ["*"] }', body: { a: 'x' }, grants: false },
+    { text: 'max_wrapping_ttl = "1h"', body: {}, grants: false },
+  ])
+    it(`${text} ${grants ? 'permits' : 'refuses'} ${JSON.stringify(body)}`, () => {
+      expect(asked(rule(text), body)).to.equal(grants);
+    });
+
+  it('are looked at on read, create and update, not on list and delete', () => {
+    const compiled = rule('denied_parameters = { "*" = [] }');
+    expect(
+      (['read', 'create', 'update', 'list', 'delete'] as const).map((each) => asked(compiled, { a: 1 }, each)),
+    ).to.deep.equal([false, false, false, true, true]);
+  });
+
+  it('merge over policies: lists add up, any value wins, the smaller bound wins', () => {
+    const one = parsePolicy(
+      'path "p" { capabilities = ["update"] allowed_parameters = { a = ["x"] b = ["x"] } required_parameters = ["a"] }',
+    );
+    const other = parsePolicy(
+      'path "p" { capabilities = ["update"] allowed_parameters = { a = ["y"] b = [] } denied_parameters = { c = [] } }',
+    );
+    for (const compiled of [new Acl([one, other]), new Acl([other, one])]) {
+      expect(asked(compiled, { a: 'x', b: 'z' })).to.equal(true);
+      expect(asked(compiled, { a: 'y' })).to.equal(true);
+      expect(asked(compiled, { a: 'z' })).to.equal(false);
+      expect(asked(compiled, { b: 'z' })).to.equal(false);
+      expect(asked(compiled, { a: 'x', c: 1 })).to.equal(false);
+    }
+  });
+});
+
+describe('the matcher', () => {
+  // The model: every rule as a regular expression, every rule tried, the winner found by sorting on the five criteria in words.
+  interface ModelRule {
+    readonly path: string;
+    readonly capability: Capability;
+  }
+  const escaped = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
+  const isSegments = (path: string): boolean => /(^|\/)\+(\/|$)/.test(path);
+  const isGlob = (path: string): boolean => path.endsWith('*');
+  const pattern = (path: string): RegExp => {
+    const body = (isGlob(path) ? path.slice(0, -1) : path)
+      .split('/')
+      .map((segment) => (segment === '+' ? '[^/]*' : escaped(segment)))
+      .join('/');
+    return new RegExp(`^${body}${isGlob(path) ? '.*' : ''}$`, 's');
+  };
+  const firstWildcard = (path: string): number => {
+    const plus = isSegments(path) ? (/(^|\/)\+(\/|$)/.exec(path)?.index ?? 0) : Number.POSITIVE_INFINITY;
+    const at = plus === Number.POSITIVE_INFINITY ? plus : path.startsWith('+') && plus === 0 ? 0 : plus + 1;
+    return Math.min(at, isGlob(path) ? path.length - 1 : Number.POSITIVE_INFINITY);
+  };
+  const strength = (path: string): readonly (number | string)[] => [
+    firstWildcard(path),
+    isGlob(path) ? 0 : 1,
+    -path.split('/').filter((segment) => segment === '+').length,
+    path.replace(/\*$/, '').length,
+    path.replace(/\*$/, ''),
+  ];
+  const compare = (a: string, b: string): number => {
+    const [one, other] = [strength(a), strength(b)];
+    for (const [at, value] of one.entries()) {
+      const against = other[at] ?? 0;
+      if (value !== against) return value > against ? 1 : -1;
+    }
+    return 0;
+  };
+  const model = (rules: readonly ModelRule[], path: string, list: boolean): number => {
+    const bits = (of: string): number =>
+      rules.filter((rule) => rule.path === of).reduce((sum, { capability }) => sum | bitOf(capability), 0);
+    const exact = (of: string): boolean => rules.some((rule) => rule.path === of && !isGlob(of) && !isSegments(of));
+    const seen = list ? `${path}/` : path;
+    if (exact(seen)) return bits(seen);
+    if (list && exact(path)) return bits(path);
+    const matching = rules.filter((rule) => (isGlob(rule.path) || isSegments(rule.path)) && pattern(rule.path).test(seen));
+    const [best] = matching.map((rule) => rule.path).sort((a, b) => compare(b, a));
+    return best === undefined ? 0 : bits(best);
+  };
+
+  const segment = fc.constantFrom('a', 'b', 'ab', 'aa', '+', '+a');
+  const rulePath = fc
+    .tuple(fc.array(segment, { minLength: 1, maxLength: 4 }), fc.constantFrom('', '', '*', '/*', '/'))
+    .map(([segments, end]) => segments.join('/') + end)
+    .filter((path) => !path.includes('+*'));
+  const rule = fc.record({ path: rulePath, capability: fc.constantFrom<Capability>('read', 'update', 'delete', 'list') });
+  const path = fc
+    .array(fc.constantFrom('a', 'b', 'ab', 'aa', 'aab', '+a'), { minLength: 1, maxLength: 5 })
+    .map((parts) => parts.join('/'));
+
+  it('finds the rule that trying every rule finds, asked once and asked again', function () {
+    this.timeout(30_000);
+    fc.assert(
+      fc.property(fc.array(rule, { maxLength: 12 }), fc.array(path, { minLength: 1, maxLength: 6 }), (rules, paths) => {
+        const compiled = new Acl(rules.map((each) => policy({ [each.path]: [each.capability] })));
+        for (const asked of [...paths, ...paths]) {
+          expect(compiled.ruleFor(asked)?.capabilities ?? 0, asked).to.equal(model(rules, asked, false));
+          expect(compiled.listRuleFor(asked)?.capabilities ?? 0, `${asked}/`).to.equal(model(rules, asked, true));
+        }
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it('keeps deciding rightly when more paths are asked than it remembers', () => {
+    const compiled = acl({ 'a/*': ['read'], 'a/7*': ['deny'] });
+    for (let round = 0; round < 2; round += 1)
+      for (let n = 0; n < 1000; n += 1) expect(may(compiled, 'read', `a/${n}`), `${n}`).to.equal(!String(n).startsWith('7'));
+    expect(may(compiled, 'read', `a/${'x'.repeat(5000)}`)).to.equal(true);
+  });
+});

@@ -1,0 +1,104 @@
+import { memoryStore } from '@transitd/storage-fsm';
+import { expect } from 'chai';
+import { AccessError, Policies } from '../../src/index.ts';
+import { denies, permits } from '../../src/policy/acl.ts';
+import { gatedStore } from '../gated-store.ts';
+
+const grants = (path: string): string => `path "${path}" { capabilities = ["read"] }`;
+const reads = { capability: 'read' } as const;
+
+function setup() {
+  const store = gatedStore(memoryStore());
+  return { store, policies: new Policies({ store }) };
+}
+
+async function refusal(attempt: Promise<unknown>): Promise<string> {
+  try {
+    await attempt;
+  } catch (error) {
+    if (error instanceof AccessError) return `${error.code}: ${error.message}`;
+    throw error;
+  }
+  return 'none';
+}
+
+describe('Policies', () => {
+  it('keeps the text as it was written, under a name without case', async () => {
+    const { policies } = setup();
+    await policies.write('My-App', `# Grüße\n${grants('a')}\n`);
+    expect(await policies.read('my-app')).to.equal(`# Grüße\n${grants('a')}\n`);
+    expect(await policies.list()).to.deep.equal(['default', 'my-app', 'root']);
+    expect(await policies.exists('my-app')).to.equal(true);
+    await policies.delete('MY-APP');
+    expect(await refusal(policies.read('my-app'))).to.match(/^not_found/);
+    await policies.delete('my-app');
+  });
+
+  it('lists every name, more than one page of the store has', async function () {
+    this.timeout(30_000);
+    const { policies } = setup();
+    for (let n = 0; n < 1100; n += 1) await policies.write(`p${n}`, grants('a'));
+    expect(await policies.list()).to.have.lengthOf(1102);
+  });
+
+  it('writes nothing that does not parse', async () => {
+    const { policies } = setup();
+    await policies.write('p', grants('a'));
+    expect(await refusal(policies.write('p', 'path "x" {'))).to.match(/^invalid_policy: failed to parse policy: 1:11: /);
+    expect(await policies.read('p')).to.equal(grants('a'));
+  });
+
+  it('guards root and default', async () => {
+    const { policies } = setup();
+    expect(await policies.read('root')).to.equal('');
+    expect(await policies.read('default')).to.include('auth/token/lookup-self');
+    expect(await refusal(policies.write('Root', grants('a')))).to.equal('invalid_request: cannot update "root" policy');
+    expect(await refusal(policies.delete('root'))).to.equal('invalid_request: cannot delete "root" policy');
+    expect(await refusal(policies.delete('default'))).to.equal('invalid_request: cannot delete "default" policy');
+    await policies.write('default', grants('mine'));
+    const acl = await policies.compile(['default']);
+    expect([permits(acl, { ...reads, path: 'mine' }), permits(acl, { ...reads, path: 'auth/token/lookup-self' })]).to.deep.equal([
+      true,
+      false,
+    ]);
+  });
+
+  for (const name of ['', ' ', 'a/b', 'a\nb', 'x'.repeat(513), '\ud800'])
+    it(`refuses the name ${JSON.stringify(name.slice(0, 10))}`, async () => {
+      expect(await refusal(setup().policies.write(name, grants('a')))).to.match(/^invalid_request/);
+    });
+
+  it('compiles once, until a policy changes', async () => {
+    const { store, policies } = setup();
+    await policies.write('p', grants('a'));
+    const acl = await policies.compile(['default', 'none', 'p']);
+    const { reads: before } = store;
+    expect(await policies.compile(['default', 'none', 'p'])).to.equal(acl);
+    expect(policies.compiled(['default', 'none', 'p'])).to.equal(acl);
+    expect(store.reads).to.equal(before);
+    await policies.write('p', grants('b'));
+    expect(policies.compiled(['default', 'none', 'p'])).to.equal(undefined);
+    const anew = await policies.compile(['default', 'none', 'p']);
+    expect([permits(anew, { ...reads, path: 'a' }), permits(anew, { ...reads, path: 'b' })]).to.deep.equal([false, true]);
+    await policies.delete('p');
+    expect(permits(await policies.compile(['default', 'none', 'p']), { ...reads, path: 'b' })).to.equal(false);
+  });
+
+  it('neither answers nor keeps what it read before a change', async () => {
+    const { store, policies } = setup();
+    await policies.write('p', grants('a'));
+    store.afterGet = async () => {
+      delete store.afterGet;
+      await policies.write('p', 'path "a" { capabilities = ["deny"] }');
+    };
+    expect(denies(await policies.compile(['p']), 'a')).to.equal(true);
+    expect(denies(await policies.compile(['p']), 'a')).to.equal(true);
+  });
+
+  it('is not to be used with a text that this version cannot read', async () => {
+    const { store, policies } = setup();
+    await store.commit({ conditions: [], writes: [{ path: 'access/policy/p', value: Buffer.from('\u0001future "x" {}') }] });
+    await store.commit({ conditions: [], writes: [{ path: 'access/policy/q', value: Buffer.from('\u0002') }] });
+    for (const name of ['p', 'q']) expect(await refusal(policies.compile([name]))).to.match(/^record_unreadable/);
+  });
+});

@@ -1,0 +1,21 @@
+import type { TokenRecord } from '../src/index.ts';
+
+/** A token's record, with what a test says of it. */
+export const tokenRecord = (given: Partial<TokenRecord> = {}): TokenRecord => ({
+  accessor: 'a',
+  policies: ['p'],
+  displayName: 'd',
+  meta: {},
+  path: 'auth/token/create',
+  createdMs: 0,
+  ttlS: 0,
+  expiresMs: 0,
+  explicitMaxTtlS: 0,
+  periodS: 0,
+  renewable: false,
+  parent: '',
+  generation: 0,
+  usesLeft: 0,
+  renewedMs: 0,
+  ...given,
+});

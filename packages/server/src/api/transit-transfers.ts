@@ -1,0 +1,113 @@
+import { isDenied } from '@transitd/access';
+import type { KeyExport } from '@transitd/transit-engine';
+import { permissionDenied } from '../http/error-answer.ts';
+import type { Route } from './operation.ts';
+import { namesKey, operation } from './transit-keys.ts';
+
+/** Fields of what comes in wrapped, for a new key and for a new version alike. */
+const material = { name: 'string', ciphertext: 'string', hash_function: 'string', public_key: 'string' } as const;
+
+const importKey = operation(
+  'keys-import',
+  'update',
+  {
+    ...material,
+    type: 'string',
+    allow_rotation: 'bool',
+    derived: 'bool',
+    context: 'string',
+    convergent_encryption: 'bool',
+    exportable: 'bool',
+    allow_plaintext_backup: 'bool',
+    auto_rotate_period: 'duration',
+  },
+  async ({ transfers }, asked, { params }) => ({
+    warnings: await transfers.importKey(params['name'] ?? '', {
+      ciphertext: asked.ciphertext,
+      hashFunction: asked.hash_function,
+      publicKey: asked.public_key,
+      type: asked.type,
+      allowRotation: asked.allow_rotation,
+      derived: asked.derived,
+      context: asked.context,
+      convergentEncryption: asked.convergent_encryption,
+      exportable: asked.exportable,
+      allowPlaintextBackup: asked.allow_plaintext_backup,
+      autoRotatePeriodS: asked.auto_rotate_period,
+    }),
+  }),
+);
+
+const importVersion = operation(
+  'keys-import-version',
+  'update',
+  { ...material, version: 'int' },
+  async ({ transfers }, asked, { params }) => {
+    await transfers.importVersion(params['name'] ?? '', {
+      ciphertext: asked.ciphertext,
+      hashFunction: asked.hash_function,
+      publicKey: asked.public_key,
+      version: asked.version,
+    });
+    return {};
+  },
+);
+
+const wrappingKey = operation('wrapping-key', 'read', {}, async ({ transfers }) => ({
+  data: JSON.stringify({ public_key: await transfers.wrappingKey() }),
+}));
+
+const exportKey = operation(
+  'export',
+  'read',
+  { key_type: 'string', name: 'string', version: 'string' },
+  async ({ transfers }, { key_type: exportType = '', version }, { params }, principal) => {
+    const exported = await transfers.exportKey(params['name'] ?? '', { exportType, version });
+    const { mount, key_type: kind, name } = params;
+    // Decision 29: "latest", "v1" and all of them come to versions, each of which has a path of its own.
+    for (const each of exported.versions) {
+      const spelled = each.version === exported.latestVersion ? [each.version, 'latest'] : [each.version];
+      if (spelled.some((one) => isDenied(principal, `${mount}/export/${kind}/${name}/${one}`))) throw permissionDenied();
+    }
+    return { data: exportJson(exported) };
+  },
+);
+
+/** The one place where key material becomes text: the answer is text. */
+function exportJson({ name, type, versions }: KeyExport): string {
+  const keys = Object.fromEntries(versions.map(({ version, material: bytes }) => [version, toBase64(bytes)]));
+  return JSON.stringify({ name, type, keys });
+}
+
+const backup = operation('backup', 'read', { name: 'string' }, async ({ transfers }, _asked, { params }) => ({
+  data: `{"backup":"${toBase64(await transfers.backupKey(params['name'] ?? ''))}"}`,
+}));
+
+const restore = operation(
+  'restore',
+  'update',
+  { name: 'string', backup: 'string', force: 'bool' },
+  async ({ transfers }, asked, { params }) => {
+    await transfers.restoreKey({ backup: asked.backup, name: params['name'], force: asked.force });
+    return {};
+  },
+);
+
+/** As text, and wipes the bytes. */
+function toBase64(bytes: Uint8Array): string {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64');
+  bytes.fill(0);
+  return text;
+}
+
+/** Key material on its way in and out, below a mount. */
+export const transitTransferRoutes: readonly Route[] = [
+  { path: 'wrapping_key', operations: { GET: wrappingKey } },
+  { path: 'keys/:name/import', accepts: namesKey, operations: { POST: importKey } },
+  { path: 'keys/:name/import_version', accepts: namesKey, operations: { POST: importVersion } },
+  { path: 'export/:key_type/:name', accepts: namesKey, operations: { GET: exportKey } },
+  { path: 'export/:key_type/:name/:version', accepts: namesKey, operations: { GET: exportKey } },
+  { path: 'backup/:name', accepts: namesKey, operations: { GET: backup } },
+  { path: 'restore', operations: { POST: restore } },
+  { path: 'restore/:name', accepts: namesKey, operations: { POST: restore } },
+];

@@ -1,0 +1,211 @@
+import { initialAccess, Policies, type Principal, TokenRegistry, Tokens } from '@transitd/access';
+import { memoryStore } from '@transitd/storage-fsm';
+import { TransitEngine } from '@transitd/transit-engine';
+import { expect } from 'chai';
+import { dataPlane } from '../../src/api/data-plane.ts';
+import { transitDataRoutes } from '../../src/api/transit-data.ts';
+import { transitTransferRoutes } from '../../src/api/transit-transfers.ts';
+import type { Body } from '../../src/http/json.ts';
+import { parsePath } from '../../src/http/path.ts';
+import type { Reply } from '../../src/http/reply.ts';
+import type { Service } from '../../src/node/node.ts';
+
+const fox = Buffer.from('the quick brown fox').toString('base64');
+
+/** A service with a key `k` that encrypts and one `c` that makes CMACs, and callers with rights of their own. */
+async function setup() {
+  const store = memoryStore();
+  const { rootToken, writes } = initialAccess({ now: 0 });
+  await store.commit({ conditions: [], writes });
+  const engine = new TransitEngine({ store, mountId: 'm', now: Date.now });
+  await engine.createKey('k', { exportable: true });
+  await engine.rotateKey('k');
+  await engine.createKey('c', { type: 'aes128-cmac' });
+  const policies = new Policies({ store });
+  const tokens = new Tokens({ store, policies, now: Date.now });
+  const registry = new TokenRegistry({ store, tokens, policies, now: Date.now });
+  const service: Service = { tokens, policies, registry, engines: new Map([['mnt', engine]]), mounts: [], sinceMs: 0 };
+  const root = await tokens.authenticate(rootToken);
+  if (root === undefined) throw new Error('the root token is not good');
+
+  const callerWith = async (policy: string): Promise<Principal> => {
+    await policies.write('own', policy);
+    return { ...root, root: false, acl: await policies.compile(['own']) };
+  };
+  const post = async (target: string, body: Body = {}, principal: Principal = root): Promise<Reply> => {
+    const path = parsePath(`/v1/mnt/${target}`);
+    const found = dataPlane({ service }, path, 'POST');
+    if (found === undefined) throw new Error(`no operation of the data plane at ${target}`);
+    const call = { verb: 'POST', path: path.path, params: found.params, query: path.query, body } as const;
+    return found.operation.run({ node: undefined as never, service, principal, token: rootToken }, call);
+  };
+  return { service, callerWith, post };
+}
+
+const dataOf = (reply: Reply): Record<string, unknown> => JSON.parse(reply.body ?? '').data;
+
+describe('the data plane', () => {
+  for (const [target, name, params] of [
+    ['encrypt/k', 'encrypt', { name: 'k' }],
+    ['verify/k/sha2-512', 'verify', { name: 'k', urlalgorithm: 'sha2-512' }],
+    ['hmac/k', 'hmac', { name: 'k' }],
+    ['hmac/k/sha2-512', 'hmac', { name: 'k', urlalgorithm: 'sha2-512' }],
+    ['cmac/k/8', 'cmac', { name: 'k', url_mac_length: '8' }],
+    ['datakey/plaintext/k', 'datakey', { type: 'plaintext', name: 'k' }],
+    ['random', 'random', {}],
+    ['random/16', 'random', { source: '16' }],
+    ['random/platform/16', 'random', { source: 'platform', urlbytes: '16' }],
+    ['hash', 'hash', {}],
+    ['hash/sha2-512', 'hash', { urlalgorithm: 'sha2-512' }],
+  ] as const) {
+    it(`finds ${name} at ${target}`, async () => {
+      const { service } = await setup();
+      const found = dataPlane({ service }, parsePath(`/v1/mnt/${target}`), 'POST');
+      expect(found?.operation.name).to.equal(name);
+      expect(found?.params).to.deep.equal({ mount: 'mnt', ...params });
+    });
+  }
+
+  for (const target of [
+    'encrypt',
+    'encrypt/k/x',
+    'encrypt/a:b',
+    'datakey/plaintext',
+    'datakey/plaintext/a:b',
+    'hash/a/b',
+    'random/a/b/c',
+    'keys/k',
+    'hmac/k/',
+  ]) {
+    it(`leaves ${target} to Express`, async () => {
+      const { service } = await setup();
+      expect(dataPlane({ service }, parsePath(`/v1/mnt/${target}`), 'POST')).to.equal(undefined);
+    });
+  }
+
+  it('has a route of Express for every form of its paths', () => {
+    expect(transitDataRoutes.map(({ path }) => path)).to.deep.equal([
+      'encrypt/:name',
+      'decrypt/:name',
+      'rewrap/:name',
+      'datakey/:type/:name',
+      'hmac/:name',
+      'hmac/:name/:urlalgorithm',
+      'cmac/:name',
+      'cmac/:name/:url_mac_length',
+      'verify/:name',
+      'verify/:name/:urlalgorithm',
+      'hash',
+      'hash/:urlalgorithm',
+      'random',
+      'random/:source',
+      'random/:source/:urlbytes',
+    ]);
+  });
+});
+
+describe('operations on data', () => {
+  it('answer in the form of the specification', async () => {
+    const { post } = await setup();
+    const { hmac, ...beside } = dataOf(await post('hmac/k', { input: fox }));
+    expect(hmac).to.match(/^svc:v2:/);
+    expect(beside).to.deep.equal({ key_version: 2 });
+    expect(dataOf(await post('verify/k', { input: fox, hmac: String(hmac) }))).to.deep.equal({ valid: true });
+    expect(dataOf(await post('cmac/c/4', { input: fox, mac_length: 8 }))).to.have.all.keys('cmac', 'key_version');
+    expect(dataOf(await post('datakey/wrapped/k'))).to.have.all.keys('ciphertext', 'key_version');
+    expect(dataOf(await post('datakey/plaintext/k'))).to.have.all.keys('ciphertext', 'key_version', 'plaintext');
+    expect(dataOf(await post('hash/sha2-224', { input: '', algorithm: 'sha2-256' }))['sum']).to.have.lengthOf(56);
+    expect(dataOf(await post('random/3', { format: 'hex' }))['random_bytes']).to.have.lengthOf(6);
+  });
+
+  it('answer a batch with its failed items in the success envelope, and 400 or the status that was asked for', async () => {
+    const { post } = await setup();
+    const { hmac } = dataOf(await post('hmac/k', { input: fox }));
+    const batch_input = [
+      { input: fox, hmac: String(hmac), reference: 'a' },
+      { input: '!!', hmac: String(hmac) },
+    ];
+    for (const [asked, status] of [
+      [undefined, 400],
+      [207, 207],
+      [204, 400],
+    ] as const) {
+      const reply = await post('verify/k', { batch_input, ...(asked !== undefined && { partial_failure_response_code: asked }) });
+      expect(reply.status).to.equal(status);
+      expect(dataOf(reply)['batch_results']).to.deep.equal([
+        { valid: true, reference: 'a' },
+        { valid: false, error: 'unable to decode input as base64: illegal base64 data at input byte 0', reference: '' },
+      ]);
+    }
+  });
+
+  it('of a large batch give others their turn while the answer is written', async () => {
+    const { post } = await setup();
+    const batch_input = Array.from({ length: 20_000 }, (_, index) => ({ input: fox, reference: String(index) }));
+    let turns = 0;
+    const count = setInterval(() => {
+      turns += 1;
+    }, 0);
+    const results = dataOf(await post('hmac/k', { batch_input }))['batch_results'];
+    clearInterval(count);
+    expect(results).to.have.lengthOf(20_000);
+    expect(turns).to.be.above(10);
+  });
+});
+
+describe('a value that is denied by its path form', () => {
+  const granted = 'path "mnt/*" { capabilities = ["update", "read"] }\n';
+  for (const [denied, target, body] of [
+    ['hmac/k/sha1', 'hmac/k', { input: fox, algorithm: 'sha1' }],
+    ['hmac/k/sha2-256', 'hmac/k', { input: fox }],
+    ['hmac/+/sha2-256', 'hmac/k', { input: fox }],
+    ['verify/k/sha1', 'verify/k', { input: fox, hmac: 'svc:v1:AAAA', hash_algorithm: 'sha1' }],
+    ['hash/sha2-224', 'hash', { input: fox, algorithm: 'sha2-224' }],
+    ['cmac/c/8', 'cmac/c', { input: fox, mac_length: '0x8' }],
+    ['cmac/c/8', 'cmac/c/0x8', { input: fox }],
+    ['cmac/c/16', 'cmac/c', { input: fox }],
+    ['cmac/c/8', 'cmac/c', { batch_input: [{ input: fox }, { input: fox, mac_length: 8 }] }],
+    ['random/platform', 'random/16', {}],
+    ['random/seal', 'random', { source: 'seal' }],
+    ['random/platform/8', 'random', { bytes: '0x8' }],
+  ] as const) {
+    it(`is denied in ${target} with ${JSON.stringify(body)} as in ${denied}`, async () => {
+      const { post, callerWith } = await setup();
+      const may = await callerWith(granted);
+      const mayNot = await callerWith(`${granted}path "mnt/${denied}" { capabilities = ["deny"] }`);
+      expect(await refusal(post(target, body, mayNot))).to.equal('permission_denied');
+      expect(await refusal(post(target, body, may))).to.not.equal('permission_denied');
+    });
+  }
+
+  for (const [denied, version] of [
+    ['2', undefined],
+    ['2', 'latest'],
+    ['latest', undefined],
+    ['latest', '2'],
+    ['1', 'v1'],
+  ] as const) {
+    it(`is denied in an export of ${version ?? 'all versions'} as in one of ${denied}`, async () => {
+      const { service, callerWith } = await setup();
+      const principal = await callerWith(`${granted}path "mnt/export/hmac-key/k/${denied}" { capabilities = ["deny"] }`);
+      const route = transitTransferRoutes.find(({ path }) => path === 'export/:key_type/:name/:version');
+      const operation = route?.operations.GET;
+      if (operation?.access !== 'token') throw new Error('export is no guarded operation');
+      const { path, query } = parsePath('/v1/mnt/export/hmac-key/k');
+      const params = { mount: 'mnt', key_type: 'hmac-key', name: 'k', ...(version !== undefined && { version }) };
+      const node = { member: undefined } as never;
+      const call = { verb: 'GET', path, query, params, body: {} } as const;
+      const exporting = async () => operation.run({ node, service, principal, token: '' }, call);
+      expect(await refusal(exporting())).to.equal('permission_denied');
+    });
+  }
+});
+
+async function refusal(asked: Promise<unknown>): Promise<string | undefined> {
+  try {
+    await asked;
+  } catch (error) {
+    return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : String(error);
+  }
+  return undefined;
+}

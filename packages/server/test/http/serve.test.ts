@@ -1,0 +1,150 @@
+import { once } from 'node:events';
+import { createServer, request, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { initialAccess, Policies, TokenRegistry, type TokenRequest, Tokens } from '@transitd/access';
+import { memoryStore } from '@transitd/storage-fsm';
+import { TransitEngine } from '@transitd/transit-engine';
+import { expect } from 'chai';
+import pino from 'pino';
+import type { GuardedOperation } from '../../src/api/operation.ts';
+import { noContent } from '../../src/http/envelope.ts';
+import { parsePath } from '../../src/http/path.ts';
+import { Pipeline } from '../../src/http/serve.ts';
+import { Metrics } from '../../src/metrics.ts';
+import type { Node, Service } from '../../src/node/node.ts';
+
+const done: Pick<GuardedOperation, 'access' | 'name' | 'run'> = { access: 'token', name: 'test', run: () => noContent };
+
+async function setup(operation: Partial<GuardedOperation> = { capability: 'update' }) {
+  const store = memoryStore();
+  const { rootToken, writes } = initialAccess({ now: Date.now() });
+  await store.commit({ conditions: [], writes });
+  const policies = new Policies({ store });
+  const tokens = new Tokens({ store, policies, now: Date.now });
+  const registry = new TokenRegistry({ store, tokens, policies, now: Date.now });
+  const engine = new TransitEngine({ store, mountId: 'm', now: Date.now });
+  const service: Service = { tokens, policies, registry, engines: new Map([['transit', engine]]), mounts: [], sinceMs: 0 };
+  const metrics = new Metrics('t', {
+    unsealed: () => true,
+    active: () => true,
+    raft: () => undefined,
+    barrierEncryptions: () => 0,
+  });
+  const pipeline = new Pipeline({
+    node: { service, initialized: true } as unknown as Node,
+    log: pino({ level: 'silent' }),
+    metrics,
+    bodyBytesMax: 1_000_000,
+  });
+  const server: Server = createServer((req, res) => {
+    const path = parsePath(req.url ?? '');
+    const verb = req.method === 'GET' ? 'GET' : 'POST';
+    void pipeline.serve(req, res, {
+      path,
+      verb,
+      operation: { ...done, ...operation },
+      params: { mount: path.segments[0] ?? '' },
+    });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  servers.push(server);
+  const { port } = server.address() as AddressInfo;
+
+  const tokenWith = async (policy: string, asked: TokenRequest = {}): Promise<string> => {
+    await policies.write('p', policy);
+    const principal = await tokens.authenticate(rootToken);
+    if (principal === undefined) throw new Error('no root token');
+    const where = { principal, privileged: true, path: 'auth/token/create', makesOrphans: false };
+    return (await registry.create({ policies: ['p'], noDefaultPolicy: true, ...asked }, where)).token;
+  };
+  /** @param pause - what happens between the head with half of the body and the rest */
+  const ask = async (token: string, path: string, body: object = {}, pause?: () => Promise<unknown>): Promise<number> => {
+    const text = JSON.stringify(body);
+    const sent = request({
+      port,
+      method: 'POST',
+      path: `/v1/${path}`,
+      headers: { 'x-service-token': token, 'content-length': text.length },
+    });
+    sent.write(text.slice(0, 1));
+    if (pause !== undefined) {
+      await until(() => reads.has(token));
+      await pause();
+    }
+    sent.end(text.slice(1));
+    const [response] = await once(sent, 'response');
+    response.resume();
+    return response.statusCode;
+  };
+  // Whose token was looked at, and so whose body is being read.
+  const reads = new Set<string>();
+  const { authenticate } = tokens;
+  tokens.authenticate = (token) => {
+    setImmediate(() => reads.add(token));
+    return authenticate.call(tokens, token);
+  };
+  return { rootToken, policies, registry, tokens, tokenWith, ask };
+}
+
+const servers: Server[] = [];
+
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setImmediate(resolve));
+}
+
+describe('the rights of a request', () => {
+  afterEach(() => {
+    for (const server of servers.splice(0)) server.close();
+  });
+
+  const grants = 'path "transit/hmac/*" { capabilities = ["update"] }';
+
+  it('are those that its policies grant on its path, with its members', async () => {
+    const { rootToken, tokenWith, ask } = await setup();
+    const token = await tokenWith(`${grants} path "transit/x" { capabilities = ["update"] denied_parameters = { a = ["b"] } }`);
+    expect(await ask(token, 'transit/hmac/k')).to.equal(204);
+    expect(await ask(token, 'transit/other/k')).to.equal(403);
+    expect(await ask(token, 'transit/x', { a: 'c' })).to.equal(204);
+    expect(await ask(token, 'transit/x', { a: 'b' })).to.equal(403);
+    expect(await ask(rootToken, 'transit/x', { a: 'b' })).to.equal(204);
+  });
+
+  it('include sudo where the operation needs it', async () => {
+    const { tokenWith, ask } = await setup({ capability: 'update', sudo: true });
+    const token = await tokenWith('path "a" { capabilities = ["update"] } path "b" { capabilities = ["update", "sudo"] }');
+    expect([await ask(token, 'a'), await ask(token, 'b')]).to.deep.equal([403, 204]);
+  });
+
+  it('are create or update where the operation decides between the two, within the parameters', async () => {
+    const { tokenWith, ask } = await setup({});
+    const token = await tokenWith(
+      'path "c" { capabilities = ["create"] required_parameters = ["a"] } path "u" { capabilities = ["update"] } path "r" { capabilities = ["read"] }',
+    );
+    expect([await ask(token, 'c', { a: 1 }), await ask(token, 'c'), await ask(token, 'u'), await ask(token, 'r')]).to.deep.equal([
+      204, 403, 204, 403,
+    ]);
+  });
+
+  it('are gone when the token is revoked while the body comes in', async () => {
+    const { registry, tokenWith, ask } = await setup();
+    const token = await tokenWith(grants);
+    expect(await ask(token, 'transit/hmac/k', {}, () => registry.revoke({ token }))).to.equal(403);
+  });
+
+  it('are gone when the policy changes while the body comes in, and stay when another token is revoked', async () => {
+    const { policies, registry, tokenWith, ask } = await setup();
+    const [token, other] = [await tokenWith(grants), await tokenWith(grants)];
+    expect(await ask(other, 'transit/hmac/k')).to.equal(204);
+    expect(await ask(token, 'transit/hmac/k', {}, () => registry.revoke({ token: other }))).to.equal(204);
+    expect(await ask(token, 'transit/hmac/k', {}, () => policies.delete('p'))).to.equal(403);
+  });
+
+  it('are used up with the last of limited uses, refused requests among them', async () => {
+    const { tokenWith, ask } = await setup();
+    const token = await tokenWith(grants, { numUses: 3 });
+    const answers = [];
+    for (const path of ['transit/hmac/k', 'transit/other', 'transit/hmac/k', 'transit/hmac/k'])
+      answers.push(await ask(token, path));
+    expect(answers).to.deep.equal([204, 403, 204, 403]);
+  });
+});

@@ -1,0 +1,81 @@
+import { createHash } from 'node:crypto';
+import { decodeBase64 } from './base64.ts';
+import { DamagedRecord } from './errors.ts';
+import { decodeKeyRecord, encodeKeyRecord, type KeyRecord } from './key-record.ts';
+import type { NumberedVersion } from './key-versions.ts';
+import { looksLikePeerBackup, readPeerBackup } from './peer-backup.ts';
+import { decodeVersionRecord, encodeVersionRecord } from './version-record.ts';
+import { checkWhole, invalidBackup, type WholeKey } from './whole-key.ts';
+
+const formatVersion = 1;
+const checksumBytes = 32;
+const [formatBytes, lengthBytes] = [1, 4];
+/** A key that never was stored has no id, and one that is restored gets another. */
+const noId = '';
+
+/**
+ * `format u8 | name | settings | version*| SHA-256 of all that`, each part with its length (u32 big-endian) before it; settings and
+ * versions as their records have them. The checksum shows damage; it does not show who made the backup.
+ */
+export function encodeBackup(name: string, record: KeyRecord, versions: readonly NumberedVersion[]): Buffer {
+  const parts = [Buffer.from(name), encodeKeyRecord({ ...record, id: noId })];
+  for (const version of versions) parts.push(encodeVersionRecord({ ...version, keyName: name }));
+  const length = formatBytes + parts.reduce((sum, part) => sum + lengthBytes + part.length, 0) + checksumBytes;
+  const backup = Buffer.allocUnsafeSlow(length);
+  let at = backup.writeUInt8(formatVersion, 0);
+  for (const part of parts) {
+    at = backup.writeUInt32BE(part.length, at);
+    backup.set(part, at);
+    at += part.length;
+    part.fill(0);
+  }
+  backup.set(checksum(backup.subarray(0, at)), at);
+  return backup;
+}
+
+/**
+ * Reads a backup of this program, or one of those of its kind (base64 of JSON), and checks every field as creation and import do.
+ * @param text - base64
+ * @throws TransitError `invalid_request`
+ */
+export function decodeBackup(text: string): WholeKey {
+  const backup = decodeBase64(text);
+  try {
+    const key = looksLikePeerBackup(backup) ? readPeerBackup(backup) : decodeOwn(backup);
+    checkWhole(key);
+    return key;
+  } catch (error) {
+    // What a record's decoder complains about is here the caller's.
+    if (error instanceof DamagedRecord) throw invalidBackup(error.message);
+    throw error;
+  }
+}
+
+function decodeOwn(backup: Buffer): WholeKey {
+  const end = backup.length - checksumBytes;
+  if (end < formatBytes || backup[0] !== formatVersion) throw invalidBackup('its format is not known');
+  if (!checksum(backup.subarray(0, end)).equals(backup.subarray(end))) throw invalidBackup('its checksum is wrong');
+  const [name, settings, ...records] = partsOf(backup.subarray(formatBytes, end));
+  if (name === undefined || settings === undefined) throw invalidBackup('a part is missing');
+  const { id: _, ...record } = decodeKeyRecord(settings);
+  const first = record.latestVersion - records.length + 1;
+  const versions = records.map((bytes, index) => {
+    const { keyName: __, ...version } = decodeVersionRecord(bytes);
+    return { ...version, version: first + index };
+  });
+  return { name: name.toString(), record, versions };
+}
+
+function partsOf(bytes: Buffer): Buffer[] {
+  const parts: Buffer[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    if (bytes.length - at < lengthBytes) throw invalidBackup('a part is cut');
+    const end = at + lengthBytes + bytes.readUInt32BE(at);
+    if (end > bytes.length) throw invalidBackup('a part is cut');
+    parts.push(bytes.subarray(at + lengthBytes, end));
+    at = end;
+  }
+  return parts;
+}
+
+const checksum = (bytes: Uint8Array): Buffer => createHash('sha256').update(bytes).digest();

@@ -1,0 +1,128 @@
+import { constants, type KeyObject, privateDecrypt } from 'node:crypto';
+import { decodeBase64 } from './base64.ts';
+import { TransitError } from './errors.ts';
+import { checkAutoRotatePeriod, checkDerivable, newKeySettings } from './key.ts';
+import type { KeyRecord } from './key-record.ts';
+import { defaultKeyType, fitsType, isKeyType, type KeyType, keyType } from './key-type.ts';
+import { takeWrappingKey, unwrapKey } from './key-wrap.ts';
+import { wrappingKeyBytes } from './wrapping-key.ts';
+
+/** Material from outside, wrapped under the mount's wrapping key. */
+export interface ImportedMaterial {
+  /** base64 of the RSA-OAEP of a 256-bit AES key, 512 bytes, and the material wrapped under that (RFC 5649). */
+  readonly ciphertext?: string | undefined;
+  /** Of RSA-OAEP and its mask: SHA1, SHA224, SHA256 (the default), SHA384, SHA512; case does not count. */
+  readonly hashFunction?: string | undefined;
+  /** PEM; for types with a public half. */
+  readonly publicKey?: string | undefined;
+}
+
+/** What an imported key is to be. */
+export interface ImportKeyRequest extends ImportedMaterial {
+  /** Case does not count. */
+  readonly type?: string | undefined;
+  readonly allowRotation?: boolean | undefined;
+  readonly derived?: boolean | undefined;
+  /** base64; it has no use, as derived keys take their context with each operation. */
+  readonly context?: string | undefined;
+  /** Refused in any form: an imported key encrypts under random nonces, and opens what was encrypted convergently elsewhere. */
+  readonly convergentEncryption?: boolean | undefined;
+  readonly exportable?: boolean | undefined;
+  readonly allowPlaintextBackup?: boolean | undefined;
+  /** Seconds: 0, or at least an hour. */
+  readonly autoRotatePeriodS?: number | undefined;
+}
+
+/** A version of an imported key. */
+export interface ImportVersionRequest extends ImportedMaterial {
+  /** The version to complete; types without a public half have none to complete. */
+  readonly version?: number | undefined;
+}
+
+const hashFunctions: ReadonlyMap<string, string> = new Map(
+  ['sha1', 'sha224', 'sha256', 'sha384', 'sha512'].map((name) => [name.toUpperCase(), name]),
+);
+const ephemeralKeyBytes = 32;
+
+/** The settings of an imported key without its size. @throws TransitError `invalid_request` */
+export function importSettings(request: ImportKeyRequest): Omit<KeyRecord, 'id' | 'keySize'> {
+  const { allowRotation = false, derived = false, autoRotatePeriodS = 0, context = '' } = request;
+  if (request.convergentEncryption !== undefined) {
+    throw refusal('import cannot be used on keys with convergent encryption enabled');
+  }
+  checkAutoRotatePeriod(autoRotatePeriodS);
+  if (autoRotatePeriodS !== 0 && !allowRotation) {
+    throw refusal('allow_rotation must be set to true if auto-rotation is enabled');
+  }
+  const type = importedType(request.type ?? defaultKeyType);
+  if (derived) checkDerivable(type);
+  checkContext(context);
+  return {
+    ...newKeySettings,
+    type: type.name,
+    derived,
+    convergent: false,
+    exportable: request.exportable ?? false,
+    allowPlaintextBackup: request.allowPlaintextBackup ?? false,
+    imported: true,
+    allowRotation,
+    autoRotatePeriodS,
+  };
+}
+
+/** What the caller of an import should know. */
+export const importWarnings = ({ derived = false, context = '' }: ImportKeyRequest): string[] =>
+  derived && context === '' ? ['the key is derived: context is not needed here, but with every operation'] : [];
+
+/** What can be told of the material to be wrong before the wrapping key is at hand. @throws TransitError `invalid_request` */
+export function checkImported({ ciphertext = '', publicKey = '', hashFunction }: ImportedMaterial): void {
+  hashOf(hashFunction);
+  if (ciphertext === '' && publicKey !== '') throw refusal('provided type does not support public_key import');
+  if (ciphertext === '') throw refusal("'ciphertext' must be supplied");
+}
+
+/** Unwraps the material, which is the caller's to wipe. @throws TransitError `invalid_request` */
+export function unwrapMaterial(wrapping: KeyObject, type: KeyType, { ciphertext = '', hashFunction }: ImportedMaterial): Buffer {
+  const wrapped = decodeBase64(ciphertext);
+  if (wrapped.length <= wrappingKeyBytes) throw refusal('provided ciphertext is too short');
+  const ephemeral = decryptOaep(wrapping, hashOf(hashFunction), wrapped.subarray(0, wrappingKeyBytes));
+  if (ephemeral.length !== ephemeralKeyBytes) {
+    ephemeral.fill(0);
+    throw refusal('expected ephemeral AES key to be 256-bit');
+  }
+  const material = unwrapKey(takeWrappingKey(ephemeral), wrapped.subarray(wrappingKeyBytes));
+  if (fitsType(type, material.length)) return material;
+  material.fill(0);
+  throw refusal(`error importing key: invalid key size ${material.length} bytes for key type ${type.name}`);
+}
+
+/** RSA-OAEP without a label (RFC 8017 §7.1.2), with one text for every failure. */
+function decryptOaep(key: KeyObject, oaepHash: string, wrapped: Uint8Array): Buffer {
+  try {
+    return privateDecrypt({ key, oaepHash, padding: constants.RSA_PKCS1_OAEP_PADDING }, wrapped);
+  } catch {
+    throw refusal('crypto/rsa: decryption error');
+  }
+}
+
+function hashOf(hashFunction = 'SHA256'): string {
+  const hash = hashFunctions.get(hashFunction.toUpperCase());
+  if (hash === undefined) throw refusal(`unknown hash function: ${hashFunction}`);
+  return hash;
+}
+
+function importedType(name: string): KeyType {
+  const lower = name.toLowerCase();
+  if (!isKeyType(lower)) throw refusal(`unknown key type: ${name}`);
+  return keyType(lower);
+}
+
+function checkContext(context: string): void {
+  try {
+    decodeBase64(context);
+  } catch (error) {
+    throw new TransitError('invalid_request', 'failed to base64-decode context', { cause: error });
+  }
+}
+
+const refusal = (message: string): TransitError => new TransitError('invalid_request', message);

@@ -1,0 +1,180 @@
+import { randomBytes } from 'node:crypto';
+import type { Store } from '@transitd/storage-fsm';
+import { decodeBackup, encodeBackup } from './backup.ts';
+import type { ChangeQueue } from './change-queue.ts';
+import { TransitError } from './errors.ts';
+import { withFreshVersion } from './fresh-version.ts';
+import { addVersion, createKey, markBackup } from './key.ts';
+import { type KeyCache, type LoadedKey, VersionGone } from './key-cache.ts';
+import { checkExportType, type ExportRequest, exportKey, type KeyExport } from './key-export.ts';
+import {
+  checkImported,
+  type ImportKeyRequest,
+  type ImportVersionRequest,
+  importSettings,
+  importWarnings,
+  unwrapMaterial,
+} from './key-import.ts';
+import type { KeyRecord } from './key-record.ts';
+import { keyType } from './key-type.ts';
+import { versionsBetween } from './key-versions.ts';
+import { isKeyName, type Paths } from './paths.ts';
+import { keyIdBytes, restoreKey } from './restore.ts';
+import { wipe } from './version-record.ts';
+import type { WrappingKey } from './wrapping-key.ts';
+
+/** What transfers share with the rest of the engine. */
+export interface TransferParts {
+  readonly store: Store;
+  readonly paths: Paths;
+  readonly keys: KeyCache;
+  readonly changes: ChangeQueue;
+  readonly wrappingKey: WrappingKey;
+  readonly now: () => number;
+}
+
+/** A backup and where it goes. */
+export interface RestoreRequest {
+  /** base64. */
+  readonly backup?: string | undefined;
+  /** The name it had when absent. */
+  readonly name?: string | undefined;
+  /** Replaces a key of that name. */
+  readonly force?: boolean | undefined;
+}
+
+/** Key material that comes in from outside or goes out. A refusal is a {@link TransitError}. */
+export class KeyTransfers {
+  readonly #parts: TransferParts;
+
+  constructor(parts: TransferParts) {
+    this.#parts = parts;
+  }
+
+  /** The public key, in PEM, under which material is wrapped that comes in. Made when it is first asked for. */
+  async wrappingKey(): Promise<string> {
+    return (await this.#parts.wrappingKey.get()).publicPem;
+  }
+
+  /** A new key of given material. @returns warnings @throws TransitError `invalid_request` */
+  async importKey(name: string, request: ImportKeyRequest): Promise<readonly string[]> {
+    if (!isKeyName(name)) throw new TransitError('invalid_request', 'invalid key name');
+    const settings = importSettings(request);
+    checkImported(request);
+    const { paths, keys, changes, wrappingKey } = this.#parts;
+    return changes.run(name, async () => {
+      if ((await keys.key(name)) !== undefined) throw new TransitError('invalid_request', keyExists);
+      const { privateKey } = await wrappingKey.get();
+      const material = unwrapMaterial(privateKey, keyType(settings.type), request);
+      const nowMs = this.#parts.now();
+      const id = randomBytes(keyIdBytes).toString('hex');
+      const record = { ...settings, id, keySize: sizeOf(settings.type, material), latestCreatedMs: nowMs };
+      const transaction = withFreshVersion({ record, nowMs, material }, (fresh) => createKey(paths, name, record, fresh));
+      return (await this.#commit(transaction)) ? importWarnings(request) : undefined;
+    });
+  }
+
+  /** A new version, of given material, of a key that was imported. @throws TransitError `key_not_found`, `invalid_request` */
+  async importVersion(name: string, request: ImportVersionRequest): Promise<void> {
+    const { paths, keys, changes, wrappingKey } = this.#parts;
+    await changes.run(name, async () => {
+      const key = await keys.key(name);
+      if (key === undefined) {
+        const refusal = `no key found with name ${name}; to import a new key, use the import/ endpoint`;
+        throw new TransitError('key_not_found', refusal);
+      }
+      checkTakesVersion(key, request);
+      checkImported(request);
+      const { privateKey } = await wrappingKey.get();
+      const material = unwrapMaterial(privateKey, key.type, request);
+      const record: KeyRecord = { ...key.record, keySize: sizeOf(key.record.type, material) };
+      const { transaction } = withFreshVersion({ record, nowMs: this.#parts.now(), material }, (fresh) =>
+        addVersion(paths, key, record, fresh),
+      );
+      return transaction !== undefined && (await this.#commit(transaction)) ? true : undefined;
+    });
+  }
+
+  /** @throws TransitError `not_found`, `invalid_request` */
+  async exportKey(name: string, request: ExportRequest): Promise<KeyExport> {
+    checkExportType(request.exportType);
+    const { store, paths, changes, keys } = this.#parts;
+    // In turn with the key's changes, so that the versions read are those of one state.
+    return changes.run(name, async () => {
+      const key = await keys.key(name);
+      if (key === undefined) throw new TransitError('not_found', 'no such key');
+      return this.#unlessGone(key, () => exportKey(store, paths, key, request));
+    });
+  }
+
+  /**
+   * The key with all its versions and secrets, in clear.
+   * @returns bytes that their user wipes
+   * @throws TransitError `key_not_found`, `invalid_request`
+   */
+  async backupKey(name: string): Promise<Buffer> {
+    const { store, paths, changes, keys, now } = this.#parts;
+    return changes.run(name, async () => {
+      const key = await keys.key(name);
+      if (key === undefined) throw new TransitError('key_not_found', `key "${name}" not found`);
+      if (!key.record.exportable) throw new TransitError('invalid_request', 'exporting is disallowed on the policy');
+      if (!key.record.allowPlaintextBackup) {
+        throw new TransitError('invalid_request', 'plaintext backup is disallowed on the policy');
+      }
+      const first = Math.max(key.record.minAvailableVersion, 1);
+      const last = key.record.latestVersion;
+      const versions = await this.#unlessGone(key, () => versionsBetween(store, paths, key.record, { first, last }));
+      if (versions === undefined) return undefined;
+      const { record, transaction } = markBackup(paths, key, now());
+      if (transaction !== undefined && !(await this.#commit(transaction))) return undefined;
+      return encodeBackup(name, record, versions);
+    });
+  }
+
+  /** @throws TransitError `invalid_request`; then nothing was written */
+  async restoreKey({ backup = '', name: asked, force = false }: RestoreRequest): Promise<void> {
+    if (backup === '') throw new TransitError('invalid_request', "'backup' must be supplied");
+    const whole = decodeBackup(backup);
+    const name = asked ?? whole.name;
+    if (!isKeyName(name)) throw new TransitError('invalid_request', 'invalid key name');
+    const { store, paths, changes, keys, now } = this.#parts;
+    await changes.run(name, async () => {
+      const existing = await keys.key(name);
+      if (existing !== undefined && !force) throw new TransitError('invalid_request', `key "${name}" already exists`);
+      return (await restoreKey(store, paths, existing ?? { name, revision: 0 }, whole, now())) || undefined;
+    });
+  }
+
+  /** Undefined, which starts over, when another node took a version away on the way. @throws VersionGone when the key is as it was */
+  async #unlessGone<T>({ name, revision }: LoadedKey, read: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await read();
+    } catch (error) {
+      if (!(error instanceof VersionGone)) throw error;
+      const { store, paths } = this.#parts;
+      if ((await store.get(paths.key(name)))?.revision === revision) throw error;
+      return undefined;
+    }
+  }
+
+  async #commit(transaction: Parameters<Store['commit']>[0]): Promise<boolean> {
+    const { outcome } = await this.#parts.store.commit(transaction).finally(() => wipe(transaction.writes));
+    return outcome === 'committed';
+  }
+}
+
+const keyExists = 'the import path cannot be used with an existing key; use import-version to rotate an existing imported key';
+
+/** Bytes as the key's record has them: 0 where the type knows. */
+const sizeOf = (type: string, material: Uint8Array): number => (keyType(type).sizes === undefined ? 0 : material.length);
+
+function checkTakesVersion({ record }: LoadedKey, { version }: ImportVersionRequest): void {
+  if (!record.imported) {
+    throw new TransitError('invalid_request', 'the import_version endpoint can only be used with an imported key');
+  }
+  if (version === undefined) return;
+  if (version < Math.max(record.minAvailableVersion, 1) || version > record.latestVersion) {
+    throw new TransitError('key_version_unavailable', 'no such key version');
+  }
+  throw new TransitError('invalid_request', 'provided type does not support importing key versions');
+}

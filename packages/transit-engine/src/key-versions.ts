@@ -1,0 +1,39 @@
+import type { RangePage, Store } from '@transitd/storage-fsm';
+import { VersionGone } from './key-cache.ts';
+import type { KeyRecord } from './key-record.ts';
+import type { Paths } from './paths.ts';
+import { decodeVersionRecord, type VersionRecord } from './version-record.ts';
+
+/** A version's record and its number. */
+export interface NumberedVersion extends VersionRecord {
+  readonly version: number;
+}
+
+/**
+ * The versions of a key from `first` to `last`, ascending, all of them.
+ * @throws VersionGone when one is not there, which is so too when the key has changed since its record was read
+ */
+export async function versionsBetween(
+  store: Store,
+  paths: Paths,
+  { id: keyId }: KeyRecord,
+  { first, last }: { readonly first: number; readonly last: number },
+): Promise<NumberedVersion[]> {
+  const versions: NumberedVersion[] = [];
+  let after: string | undefined = paths.version({ keyId, version: first - 1 });
+  while (after !== undefined && versions.length <= last - first) {
+    const page: RangePage = await store.range({
+      prefix: paths.versionsOf(keyId),
+      after,
+      limit: last - first + 1 - versions.length,
+    });
+    for (const { path, value } of page.records) {
+      versions.push({ ...decodeVersionRecord(value), version: paths.parseVersion(path).version });
+    }
+    after = page.next;
+  }
+  if (versions.some(({ version }, index) => version !== first + index) || versions.length !== last - first + 1) {
+    throw new VersionGone(`a key lacks one of its versions ${first} to ${last}`);
+  }
+  return versions;
+}

@@ -1,0 +1,31 @@
+import { createHash } from 'node:crypto';
+import { TransitError } from '../errors.ts';
+import { defaultHash, hashAlgorithm } from '../hash-algorithm.ts';
+import { inTurns } from '../turns.ts';
+import { bytesOf } from './inputs.ts';
+import { encodingOf } from './random.ts';
+
+export interface HashRequest {
+  /** base64; it may be empty, but has to be there. */
+  readonly input?: string | undefined;
+  readonly algorithm?: string | undefined;
+  /** `hex`, the default, or `base64`. */
+  readonly format?: string | undefined;
+}
+
+export interface HashResult {
+  readonly sum: string;
+}
+
+/** A hash without a key (FIPS 180-4, FIPS 202). @throws TransitError `invalid_request` */
+export async function hashOf({ input, algorithm = defaultHash, format = 'hex' }: HashRequest): Promise<HashResult> {
+  if (input === undefined) throw new TransitError('invalid_request', 'input missing');
+  const message = bytesOf(input);
+  const encoding = encodingOf(format);
+  const name = hashAlgorithm(algorithm);
+  if (name === undefined) throw new TransitError('invalid_request', `unsupported algorithm ${algorithm}`);
+  const hash = createHash(name);
+  const work = inTurns(message, (piece) => hash.update(piece));
+  if (work !== undefined) await work;
+  return { sum: hash.digest(encoding) };
+}

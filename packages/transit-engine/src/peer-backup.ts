@@ -1,0 +1,185 @@
+import { randomBytes } from 'node:crypto';
+import { newKeySettings } from './key.ts';
+import { keyType } from './key-type.ts';
+import { invalidBackup, type WholeKey } from './whole-key.ts';
+
+/** Key types by the numbers that Vault gives them; those that this program does not have are left out. */
+const typeNumbers: ReadonlyMap<number, string> = new Map([
+  [0, 'aes256-gcm96'],
+  [5, 'chacha20-poly1305'],
+  [8, 'aes128-gcm96'],
+  [11, 'hmac'],
+  [12, 'aes128-cmac'],
+  [13, 'aes256-cmac'],
+]);
+
+const openingBrace = 0x7b;
+const hmacSecretBytes = 32;
+const versionsMax = 1_000_000;
+
+/** Ours begins with a format number instead. */
+export const looksLikePeerBackup = (backup: Uint8Array): boolean => backup[0] === openingBrace;
+
+/**
+ * Reads a backup of Vault or OpenBao: JSON with `policy`, which holds the settings and the newer versions, and `archived_keys`, which holds
+ * all versions from `archive_min_version` on. Nothing but JSON's own form is checked beyond what is needed to read it.
+ * @throws TransitError `invalid_request`
+ */
+export function readPeerBackup(backup: Buffer): WholeKey {
+  const whole = parse(backup);
+  const policy = whole.object('policy');
+  const type = keyType(typeName(policy.integer('type')));
+  const convergent = policy.flag('convergent_encryption');
+  const latestVersion = policy.integer('latest_version');
+  const minAvailableVersion = policy.integer('min_available_version');
+  if (latestVersion - minAvailableVersion > versionsMax) throw invalidBackup('it has too many versions');
+  const [keys, archived] = [policy.object('keys'), archivedKeys(whole)];
+  const archiveBegins = policy.integer('archive_min_version');
+  const versions: WholeKey['versions'][number][] = [];
+  for (let version = Math.max(minAvailableVersion, 1); version <= latestVersion; version++) {
+    const entry = keys.has(String(version)) ? keys.object(String(version)) : archived[version - archiveBegins];
+    if (entry === undefined) throw invalidBackup(`version ${version} is missing`);
+    versions.push({ version, ...readVersion(entry, type.materialIsHmacSecret === true) });
+  }
+  const latest = versions.at(-1);
+  if (latest === undefined) throw invalidBackup('it has no version');
+  const convergentVersion = policy.integer('convergent_version');
+  return {
+    name: policy.text('name'),
+    record: {
+      ...newKeySettings,
+      type: type.name,
+      derived: policy.flag('derived'),
+      convergent,
+      kdf: policy.flag('derived') ? kdfName(policy.integer('kdf')) : newKeySettings.kdf,
+      convergentVersion: convergent ? convergentMode(convergentVersion) : newKeySettings.convergentVersion,
+      exportable: policy.flag('exportable'),
+      allowPlaintextBackup: policy.flag('allow_plaintext_backup'),
+      deletionAllowed: policy.flag('deletion_allowed'),
+      imported: policy.flag('Imported'),
+      allowRotation: policy.flag('AllowImportedKeyRotation'),
+      keySize: type.sizes === undefined ? 0 : latest.material.length,
+      autoRotatePeriodS: Math.floor(policy.number('auto_rotate_period') / 1e9), // nanoseconds
+      latestVersion,
+      latestCreatedMs: latest.createdMs,
+      minDecryptionVersion: Math.max(policy.integer('min_decryption_version'), 1),
+      minEncryptionVersion: policy.integer('min_encryption_version'),
+      minAvailableVersion,
+    },
+    versions,
+  };
+}
+
+function readVersion(entry: Members, materialIsHmacSecret: boolean): Omit<WholeKey['versions'][number], 'version'> {
+  const hmacSecret = entry.bytes('hmac_key');
+  const convergentVersion = entry.integer('convergent_version');
+  return {
+    createdMs: createdMs(entry),
+    material: entry.bytes('key'),
+    // The oldest versions never had one.
+    hmacSecret: materialIsHmacSecret ? Buffer.alloc(0) : hmacSecret.length > 0 ? hmacSecret : randomBytes(hmacSecretBytes),
+    ...(isConvergentVersion(convergentVersion) && { convergentVersion }),
+  };
+}
+
+/** `time` has fractions of a second; the oldest versions have `creation_time` alone, in seconds. */
+function createdMs(entry: Members): number {
+  const timeMs = Date.parse(entry.text('time'));
+  return timeMs > 0 ? timeMs : entry.integer('creation_time') * 1000;
+}
+
+function archivedKeys(whole: Members): (Members | undefined)[] {
+  if (!whole.has('archived_keys')) return [];
+  const archive = whole.object('archived_keys');
+  return archive.has('keys') ? archive.array('keys') : [];
+}
+
+function typeName(number: number): string {
+  const name = typeNumbers.get(number);
+  if (name === undefined) throw invalidBackup(`its key type (${number}) is not supported`);
+  return name;
+}
+
+function kdfName(number: number): 'hkdf_sha256' | 'hmac-sha256-counter' {
+  if (number !== 0 && number !== 1) throw invalidBackup('its key derivation is not known');
+  return number === 1 ? 'hkdf_sha256' : 'hmac-sha256-counter';
+}
+
+/** 0 stands for the first version, from before it was written down; above 2 each version says its own. */
+function convergentMode(number: number): -1 | 1 | 2 {
+  if (number === 0 || number === 1) return 1;
+  return number === 2 ? 2 : -1;
+}
+
+const isConvergentVersion = (number: number): number is 1 | 2 | 3 => number === 1 || number === 2 || number === 3;
+
+/** The members of a JSON object, read by the kind that each must have; null is as good as absent. */
+class Members {
+  readonly #object: Readonly<Record<string, unknown>>;
+
+  constructor(value: unknown) {
+    if (typeof value !== 'object' || value === null || Array.isArray(value))
+      throw invalidBackup('it is not the JSON it should be');
+    this.#object = value as Readonly<Record<string, unknown>>;
+  }
+
+  has(name: string): boolean {
+    return Object.hasOwn(this.#object, name) && (this.#object[name] ?? null) !== null;
+  }
+
+  object(name: string): Members {
+    return new Members(this.#own(name));
+  }
+
+  /** Its entries; null ones stand where nothing is. */
+  array(name: string): (Members | undefined)[] {
+    const value = this.#own(name);
+    if (!Array.isArray(value)) throw invalidBackup(`its member ${name} is no list`);
+    return value.map((entry: unknown) => (entry === null ? undefined : new Members(entry)));
+  }
+
+  text(name: string): string {
+    const value = this.#own(name) ?? '';
+    return typeof value === 'string' ? value : this.#refuse(name);
+  }
+
+  flag(name: string): boolean {
+    const value = this.#own(name) ?? false;
+    return typeof value === 'boolean' ? value : this.#refuse(name);
+  }
+
+  integer(name: string): number {
+    const value = this.number(name);
+    return Number.isSafeInteger(value) ? value : this.#refuse(name);
+  }
+
+  number(name: string): number {
+    const value = this.#own(name) ?? 0;
+    return typeof value === 'number' ? value : this.#refuse(name);
+  }
+
+  /** Bytes from base64, empty when absent. */
+  bytes(name: string): Buffer {
+    const text = this.text(name);
+    const bytes = Buffer.from(text, 'base64');
+    return bytes.toString('base64') === text ? bytes : this.#refuse(name);
+  }
+
+  #own(name: string): unknown {
+    return Object.hasOwn(this.#object, name) ? this.#object[name] : undefined;
+  }
+
+  #refuse(name: string): never {
+    throw invalidBackup(`its member ${name} is of another kind than it should be`);
+  }
+}
+
+function parse(backup: Buffer): Members {
+  let value: unknown;
+  try {
+    value = JSON.parse(backup.toString());
+  } catch {
+    throw invalidBackup('it is not the JSON it should be'); // the parser's own message could quote it
+  }
+  return new Members(value);
+}

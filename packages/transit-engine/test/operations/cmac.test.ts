@@ -1,0 +1,93 @@
+import { expect } from 'chai';
+import { cmac, cmacKey } from '../../src/cmac.ts';
+import type { CmacRequest, TransitEngine } from '../../src/index.ts';
+import { keyType } from '../../src/key-type.ts';
+import { fox, newEngine, refusalOf, secret, storedVersion } from '../fixtures.ts';
+
+async function cmacOne(engine: TransitEngine, name: string, request: CmacRequest): Promise<string> {
+  const reply = await engine.cmac(name, request);
+  if ('results' in reply) throw new Error('the request was no batch');
+  return reply.cmac;
+}
+
+const shortened = (mac: string, bytes: number): string =>
+  `svc:v1:${Buffer.from(mac.slice('svc:v1:'.length), 'base64').subarray(0, bytes).toString('base64')}`;
+
+describe('cmac', () => {
+  it('is made under the key of each version', async () => {
+    const { engine, store } = newEngine();
+    for (const type of ['aes128-cmac', 'aes256-cmac']) {
+      await engine.createKey(type, { type });
+      await engine.rotateKey(type);
+      for (const keyVersion of [1, 2]) {
+        const { material } = await storedVersion(store, type, keyVersion);
+        const cipher = keyType(type).cmac;
+        if (cipher === undefined) throw new Error('not a type that makes CMACs');
+        const expected = await cmac(cmacKey(cipher, secret(material)), Buffer.from(fox, 'base64'));
+        expect(await cmacOne(engine, type, { input: fox, keyVersion })).to.equal(
+          `svc:v${keyVersion}:${expected.toString('base64')}`,
+        );
+      }
+    }
+  });
+
+  it('is as long as asked for: by the path, else by the item, else by the request', async () => {
+    const { engine } = newEngine();
+    await engine.createKey('k', { type: 'aes128-cmac' });
+    const whole = await cmacOne(engine, 'k', { input: fox });
+    expect(await cmacOne(engine, 'k', { input: fox, macLength: 8 })).to.equal(shortened(whole, 8));
+    expect(await cmacOne(engine, 'k', { input: fox, macLength: 8, macLengthForAll: 1 })).to.equal(shortened(whole, 1));
+    const lengths = async (request: CmacRequest): Promise<readonly number[]> => {
+      const reply = await engine.cmac('k', { ...request, batchInput: [{ input: fox }, { input: fox, mac_length: 5 }] });
+      if (!('results' in reply)) throw new Error('the request was a batch');
+      return reply.results.map((result) => ('cmac' in result ? Buffer.from(result.cmac.slice(7), 'base64').length : -1));
+    };
+    expect(await lengths({})).to.deep.equal([16, 5]);
+    expect(await lengths({ macLength: 9 })).to.deep.equal([9, 5]);
+    expect(await lengths({ macLength: 9, macLengthForAll: 4 })).to.deep.equal([4, 4]);
+  });
+
+  it('verifies from four bytes up, and no more than it is long', async () => {
+    const { engine } = newEngine();
+    await engine.createKey('k', { type: 'aes256-cmac' });
+    const whole = await cmacOne(engine, 'k', { input: fox });
+    for (let bytes = 0; bytes <= 16; bytes++) {
+      expect(await engine.verify('k', { input: fox, cmac: shortened(whole, bytes) })).to.deep.equal({ valid: bytes >= 4 });
+    }
+    const longer = `svc:v1:${Buffer.concat([Buffer.from(whole.slice(7), 'base64'), Buffer.alloc(1)]).toString('base64')}`;
+    expect(await engine.verify('k', { input: fox, cmac: longer })).to.deep.equal({ valid: false });
+    expect(await engine.verify('k', { input: '', cmac: whole })).to.deep.equal({ valid: false });
+  });
+
+  for (const [request, message] of [
+    [{ input: fox, macLength: 17 }, 'mac_length must not be larger than the cipher block size of 16 bytes'],
+    [{ input: fox, macLengthForAll: -1 }, 'mac_length must not be larger than the cipher block size of 16 bytes'],
+    [{}, 'missing input for CMAC'],
+    [{ input: '!!' }, 'unable to decode input as base64: illegal base64 data at input byte 0'],
+    [{ input: fox, keyVersion: 2 }, 'key version does not exist; latest key version is 1'],
+  ] as const) {
+    it(`refuses ${JSON.stringify(request)}: ${message}`, async () => {
+      const { engine } = newEngine();
+      await engine.createKey('k', { type: 'aes128-cmac' });
+      expect((await refusalOf(engine.cmac('k', request))).message).to.equal(message);
+    });
+  }
+
+  it('is of no other type, and its keys do nothing else but HMACs', async () => {
+    const { engine } = newEngine();
+    for (const type of ['aes256-gcm96', 'hmac']) {
+      await engine.createKey(type, { type });
+      expect((await refusalOf(engine.cmac(type, { input: fox }))).message).to.equal(`key type ${type} does not support CMAC`);
+    }
+    for (const type of ['hmac', 'aes128-cmac']) {
+      await engine.createKey(type, { type });
+      const message = `message encryption not supported for key type ${type}`;
+      const encrypting = engine.encrypt(type, { plaintext: fox, mayCreate: true, mayUpdate: true });
+      expect((await refusalOf(encrypting)).message).to.equal(message);
+      expect((await refusalOf(engine.datakey(type, { kind: 'wrapped' }))).message).to.equal(message);
+      expect((await refusalOf(engine.decrypt(type, { ciphertext: 'svc:v1:AAAA' }))).message).to.equal(
+        `message decryption not supported for key type ${type}`,
+      );
+    }
+  });
+});

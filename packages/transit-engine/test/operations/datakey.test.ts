@@ -1,0 +1,110 @@
+import { createHash } from 'node:crypto';
+import { expect } from 'chai';
+import { hashOf, random } from '../../src/index.ts';
+import { base64, contextOne, decryptOne, fox, newEngine, refusalOf } from '../fixtures.ts';
+
+describe('datakey', () => {
+  for (const bits of [undefined, 128, 256, 512]) {
+    it(`of ${bits ?? 'default'} bits opens under the key, and is shown only when asked for`, async () => {
+      const { engine } = newEngine();
+      await engine.createKey('k', {});
+      const made = await engine.datakey('k', { kind: 'plaintext', bits });
+      expect(Buffer.from(made.plaintext ?? '', 'base64')).to.have.lengthOf((bits ?? 256) / 8);
+      expect(await decryptOne(engine, 'k', { ciphertext: made.ciphertext })).to.deep.equal({ plaintext: made.plaintext });
+      const wrapped = await engine.datakey('k', { kind: 'wrapped', bits });
+      expect(wrapped).to.have.all.keys('ciphertext', 'keyVersion');
+      const { plaintext } = await decryptOne(engine, 'k', { ciphertext: wrapped.ciphertext });
+      expect(plaintext).to.not.equal(made.plaintext);
+    });
+  }
+
+  it('takes a context, associated data and a version', async () => {
+    const { engine } = newEngine();
+    await engine.createKey('k', { derived: true });
+    await engine.rotateKey('k');
+    const request = { kind: 'plaintext', context: contextOne, associatedData: fox, keyVersion: 1 };
+    const { ciphertext, plaintext, keyVersion } = await engine.datakey('k', request);
+    expect(keyVersion).to.equal(1);
+    expect(await decryptOne(engine, 'k', { ciphertext, context: contextOne, associatedData: fox })).to.deep.equal({ plaintext });
+    expect((await refusalOf(engine.decrypt('k', { ciphertext, context: contextOne }))).code).to.equal('invalid_ciphertext');
+  });
+
+  for (const [request, message] of [
+    [{ kind: 'bogus' }, "Invalid path, must be 'plaintext' or 'wrapped'"],
+    [{ kind: 'wrapped', bits: 64 }, 'invalid bit length'],
+    [{ kind: 'wrapped', bits: 0 }, 'invalid bit length'],
+    [{ kind: 'wrapped', context: '!!' }, 'failed to base64-decode context'],
+    [{ kind: 'wrapped', nonce: '!!' }, 'failed to base64-decode nonce'],
+    [{ kind: 'wrapped', nonce: base64('123456789012') }, 'provided nonce not allowed for this key'],
+    [{ kind: 'wrapped', paddingScheme: 'x' }, 'padding_scheme argument invalid: unknown padding scheme: x'],
+    [{ kind: 'wrapped', keyVersion: 2 }, 'requested version for encryption is higher than the latest key version'],
+  ] as const) {
+    it(`refuses ${JSON.stringify(request)}: ${message}`, async () => {
+      const { engine } = newEngine();
+      await engine.createKey('k', {});
+      expect((await refusalOf(engine.datakey('k', request))).message).to.equal(message);
+    });
+  }
+
+  it('makes no key on the way', async () => {
+    const { engine } = newEngine();
+    expect((await refusalOf(engine.datakey('k', { kind: 'wrapped' }))).message).to.equal('encryption key not found');
+    expect(await engine.keyExists('k')).to.equal(false);
+  });
+});
+
+describe('random', () => {
+  it('gives 1 to 131072 bytes, in base64 or hex, each time others', () => {
+    expect(Buffer.from(random({}).randomBytes, 'base64')).to.have.lengthOf(32);
+    expect(random({ bytes: 10, format: 'hex' }).randomBytes).to.match(/^[0-9a-f]{20}$/);
+    expect(random({ bytes: 131_072, format: 'hex' }).randomBytes).to.have.lengthOf(262_144);
+    expect(random({}).randomBytes).to.not.equal(random({}).randomBytes);
+  });
+
+  it('says so when a source was asked for that there is not', () => {
+    expect(random({ source: 'platform' }).warnings).to.deep.equal([]);
+    for (const source of ['seal', 'all']) expect(random({ source }).warnings.join()).to.contain('no seal/entropy augmentation');
+  });
+
+  for (const [request, message] of [
+    [{ bytes: 0 }, "'bytes' cannot be less than 1"],
+    [{ bytes: 131_073 }, "'bytes' should be less than 131072"],
+    [{ format: 'octal' }, 'unsupported encoding format "octal"; must be "hex" or "base64"'],
+    [{ source: 'moon' }, 'unsupported entropy source "moon"; must be "platform" or "seal", or "all"'],
+  ] as const) {
+    it(`refuses ${JSON.stringify(request)}`, () => {
+      expect(() => random(request)).to.throw(message);
+    });
+  }
+});
+
+describe('hash', () => {
+  it('has every algorithm, sha2-256 in hex when none is named', async () => {
+    expect(await hashOf({ input: base64('abc') })).to.deep.equal({
+      sum: 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad',
+    });
+    for (const [algorithm, name] of ['224', '256', '384', '512'].flatMap(
+      (bits) =>
+        [
+          [`sha2-${bits}`, `sha${bits}`],
+          [`sha3-${bits}`, `sha3-${bits}`],
+        ] as const,
+    )) {
+      const input = Buffer.alloc(2_500_000, 1);
+      const sum = createHash(name).update(input).digest('base64');
+      expect(await hashOf({ input: input.toString('base64'), algorithm, format: 'base64' })).to.deep.equal({ sum });
+    }
+  });
+
+  for (const [request, message] of [
+    [{}, 'input missing'],
+    [{ input: '!!' }, 'unable to decode input as base64: illegal base64 data at input byte 0'],
+    [{ input: '', format: 'x' }, 'unsupported encoding format "x"; must be "hex" or "base64"'],
+    [{ input: '', algorithm: 'md5' }, 'unsupported algorithm md5'],
+    [{ input: '', algorithm: 'sha1' }, 'unsupported algorithm sha1'],
+  ] as const) {
+    it(`refuses ${JSON.stringify(request)}`, async () => {
+      expect((await refusalOf(hashOf(request))).message).to.equal(message);
+    });
+  }
+});

@@ -1,0 +1,58 @@
+// Rights on a live node: what a policy denies stays denied however the request spells it.
+import { expect } from 'chai';
+import { base64, type LiveServer, Workbench } from './live-server.ts';
+
+describe('rights', () => {
+  const bench = new Workbench();
+  afterEach(() => bench.clean());
+
+  const tokenWith = async (server: LiveServer, policy: string): Promise<string> => {
+    expect((await server.call('PUT', 'sys/policies/acl/tried', { policy })).status).to.equal(204);
+    const made = await server.call('POST', 'auth/token/create', { policies: ['tried'], no_default_policy: true });
+    return made.string('auth.client_token');
+  };
+
+  it('end at a denied algorithm, in the path, in the body or by default, and at a denied policy name in other letters', async function () {
+    this.timeout(30_000);
+    const server = await bench.start({ dataDir: bench.folder() });
+    await server.call('POST', 'transit/keys/k', {});
+    const token = await tokenWith(
+      server,
+      `path "transit/hmac/*" { capabilities = ["update"] } path "transit/hmac/k/sha1" { capabilities = ["deny"] }
+       path "sys/policies/acl/*" { capabilities = ["read", "update"] } path "sys/policies/acl/admin" { capabilities = ["deny"] }`,
+    );
+    const input = base64('x');
+    const hmac = async (path: string, body: object): Promise<number> => (await server.call('POST', path, body, token)).status;
+    expect(await hmac('transit/hmac/k', { input })).to.equal(200);
+    expect(await hmac('transit/hmac/k/sha1', { input })).to.equal(403);
+    expect(await hmac('transit/hmac/k', { input, algorithm: 'sha1' })).to.equal(403);
+    const policy = { policy: 'path "a" { capabilities = ["read"] }' };
+    expect((await server.call('PUT', 'sys/policies/acl/other', policy, token)).status).to.equal(204);
+    for (const name of ['admin', 'Admin', 'ADMIN']) {
+      expect((await server.call('PUT', `sys/policies/acl/${name}`, policy, token)).status, name).to.equal(403);
+      expect((await server.call('GET', `sys/policies/acl/${name}`, undefined, token)).status, name).to.equal(403);
+    }
+  });
+
+  it('end with the token and its children the moment a revocation is answered, also over a restart', async function () {
+    this.timeout(30_000);
+    const dataDir = bench.folder();
+    const server = await bench.start({ dataDir });
+    await server.call('POST', 'transit/keys/k', {});
+    const parent = await tokenWith(
+      server,
+      'path "transit/*" { capabilities = ["update"] } path "auth/token/create" { capabilities = ["update"] }',
+    );
+    const child = (
+      await server.call('POST', 'auth/token/create', { policies: ['tried'], no_default_policy: true }, parent)
+    ).string('auth.client_token');
+    const encrypt = async (target: LiveServer, token: string): Promise<number> =>
+      (await target.call('POST', 'transit/encrypt/k', { plaintext: base64('x') }, token)).status;
+    expect([await encrypt(server, parent), await encrypt(server, child)]).to.deep.equal([200, 200]);
+    expect((await server.call('POST', 'auth/token/revoke', { token: parent })).status).to.equal(204);
+    expect([await encrypt(server, parent), await encrypt(server, child)]).to.deep.equal([403, 403]);
+    await server.stop('SIGKILL');
+    const again = await bench.start({ dataDir });
+    expect([await encrypt(again, parent), await encrypt(again, child)]).to.deep.equal([403, 403]);
+  });
+});
