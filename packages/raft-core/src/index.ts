@@ -1,13 +1,29 @@
+export { type Changed, changeConf } from './confchange/change.ts';
 export { bootstrapBase, flawOf, soleVoter } from './confchange/conf-state.ts';
-export type { RaftLimits } from './core/raft.ts';
-export { Driver, type DriverOptions, type DriverPorts } from './driver/driver.ts';
+export { type RaftLimits, raftLimits } from './core/limits.ts';
+export { Raft, type RaftOptions } from './core/raft.ts';
+export type { ConfRefusal, CoreEvent, CoreRefusal, PeerStatus, RaftCore, Ready, Status } from './core/raft-core.ts';
+export type { Observe, Situation } from './core/situations.ts';
+export { Driver } from './driver/driver.ts';
 export { type DriverLimits, driverLimits } from './driver/limits.ts';
-export type { DriverStatus, ProposalOutcome, ReadOutcome, RefusalReason } from './driver/outcome.ts';
+export type { DriverOptions, DriverPorts, PeerPorts } from './driver/options.ts';
+export type {
+  ConfRefusalReason,
+  DriverStatus,
+  ProposalOutcome,
+  ReadOutcome,
+  RefusalReason,
+  TransferOutcome,
+  TransferRefusalReason,
+} from './driver/outcome.ts';
 export type { ProposalDone } from './driver/proposals.ts';
 export type { ReadDone } from './driver/reads.ts';
 export { InvariantViolation, invariant } from './invariant.ts';
 export { LogDamage } from './log/log-damage.ts';
 export * from './ports.ts';
 export * from './types.ts';
+export { decodeBatch, encodeBatch } from './wire/batch.ts';
 export { CodecError } from './wire/codec-error.ts';
 export { decodeConfState, encodeConfState } from './wire/conf-state.ts';
+export { decodeMessage, encodeMessage, frameBytesMax, WIRE_VERSION } from './wire/message.ts';
+export { decodeSnapshotMeta, encodeSnapshotMeta } from './wire/snapshot-meta.ts';

@@ -37,7 +37,10 @@ export interface LogStore {
   write(write: LogWrite, done: Done): void;
   /** Stores a newer commit hint with some later write; costs no sync of its own. */
   noteCommit(index: LogIndex): void;
-  /** Entries `lo..hi` (inclusive), cut after `maxBytes` but never to none. An index that is not there is an error. */
+  /**
+   * Entries `lo..hi` (inclusive), cut after `maxBytes` but never to none, as they are at the call: a later write that
+   * supersedes them, or a later compaction, does not disturb it. An index that is not there is an error.
+   */
   read(
     range: { lo: LogIndex; hi: LogIndex; maxBytes: number },
     done: (error: Error | undefined, entries: readonly Entry[]) => void,
@@ -60,11 +63,51 @@ export interface StateMachine<Result> {
   flush(done: (error: Error | undefined, flushed: LogIndex) => void): void;
 }
 
+/** Who takes in what a transport hears. */
+export interface TransportReceiver {
+  message(message: Message): void;
+  /** Nothing can be sent to this peer for now; told once per attempt to connect. */
+  unreachable(peer: NodeId): void;
+}
+
 /** Carries messages to peers. May lose, duplicate, delay and reorder them; never changes one. */
 export interface Transport {
   send(messages: readonly Message[]): void;
-  /** The one receiver of this node's messages. */
-  receive(handler: (message: Message) => void): void;
+  /** The one receiver of this node's messages; never called within `send`. */
+  receive(receiver: TransportReceiver): void;
+}
+
+/** The leader's side of a transfer, as the driver answers for it. */
+export interface SnapshotSource {
+  /** What describes the state that is durable at `index`; sent ahead of its records. */
+  describe(index: LogIndex): SnapshotMeta;
+  /** The stream to `peer` broke or stood still. How long the peer takes to install is no failure. */
+  failed(peer: NodeId): void;
+}
+
+/**
+ * Moves a whole state from a leader to a peer that the log does not reach any more. Streams are the port's own affair: a
+ * peer asks the leader, which opens a read snapshot of its durable state (at or above the index it offered).
+ */
+export interface SnapshotTransfer {
+  /** Leader: streams to peers that ask from now on. */
+  serve(source: SnapshotSource): void;
+  /**
+   * Follower: streams a snapshot of `from`, at `meta.index` or above, into a new generation (state and an empty log) beside
+   * the one in force. `done` hears what arrived once it is durable, or undefined when the stream failed, which ends nothing
+   * else. The returned function gives up: `done` is not called any more.
+   */
+  fetch(
+    offer: { readonly from: NodeId; readonly meta: SnapshotMeta },
+    done: (received: SnapshotMeta | undefined) => void,
+  ): () => void;
+  /**
+   * Puts the fetched generation in force, in one atomic durable step: the `LogStore` then holds no entry and begins after
+   * `meta`, the hard state stays, the `StateMachine` has applied and flushed `meta.index`. Nothing else is under way on either.
+   */
+  install(meta: SnapshotMeta, done: Done): void;
+  /** The fetched generation is not needed any more. */
+  discard(): void;
 }
 
 /** Monotonic time and the turns of the event loop. */

@@ -40,6 +40,29 @@ export interface SnapshotMeta {
   readonly confIndex: LogIndex;
 }
 
+/** One member's part in a change; a member that is no voter and no learner is none. */
+export interface MemberChange {
+  readonly id: NodeId;
+  readonly to: 'voter' | 'learner' | 'none';
+}
+
+/**
+ * A change of the configuration in force. With more than one voter added or removed it becomes joint, and then `leave` is the
+ * only change until both halves have agreed; it follows by itself unless `autoLeave` is false.
+ */
+export type ConfChange =
+  | {
+      readonly kind: 'change';
+      readonly members: readonly MemberChange[];
+      /** The whole new context; the old one stays when absent. */
+      readonly context?: Uint8Array;
+      readonly autoLeave?: boolean;
+    }
+  | { readonly kind: 'leave' };
+
+/** Whether a node may lead: `low` ones rather not (little disk), `sealed` ones not at all, but to hand over. */
+export type Fitness = 'fit' | 'low' | 'sealed';
+
 export type Role = 'follower' | 'precandidate' | 'candidate' | 'leader' | 'faulty';
 
 /** One waiting read: `id` is unique within one run of the asking node, `incarnation` names that run. */
@@ -93,3 +116,8 @@ export type Message = Envelope &
         readonly ok: boolean;
       }
   );
+
+type WithoutEnvelope<M> = M extends unknown ? Omit<M, keyof Envelope> : never;
+
+/** What a message says, without from and to whom. */
+export type MessageBody = WithoutEnvelope<Message>;

@@ -80,6 +80,10 @@ const refused = (reason: RefusalReason): StoreError => new StoreError(...refusal
 
 const refusals: Readonly<Record<RefusalReason, readonly [code: StoreErrorCode, message: string]>> = {
   notLeader: ['not_leader', 'this node does not lead'],
+  lostLeadership: ['not_leader', 'this node lost the lead, and another entry took the place of this write'],
+  transferring: ['not_leader', 'this node is handing over the lead'],
+  sealed: ['not_leader', 'this node is sealed and takes no writes'],
+  removed: ['not_leader', 'this node was removed from the cluster'],
   busy: ['busy', 'too many proposals are under way'],
   tooLarge: ['too_large', 'the transaction is longer than a log entry may be'],
   stopped: ['stopped', 'this node is stopping'],

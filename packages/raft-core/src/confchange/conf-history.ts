@@ -17,12 +17,35 @@ export class ConfHistory {
   #confs: ConfAt[];
 
   constructor(base: ConfAt, later: readonly ConfAt[]) {
-    this.#confs = [base, ...later];
-    for (const [position, { index, conf }] of this.#confs.entries()) {
-      const flaw = flawOf(conf);
-      invariant(flaw === undefined, 'a configuration is well-formed', { index, flaw });
-      invariant(index > (this.#confs[position - 1]?.index ?? -1), 'configuration entries ascend', { index });
-    }
+    this.#confs = [];
+    for (const conf of [base, ...later]) this.append(conf);
+  }
+
+  /** The one in force. */
+  get newest(): ConfAt {
+    return this.asOf(Number.POSITIVE_INFINITY);
+  }
+
+  append({ index, conf }: ConfAt): void {
+    const flaw = flawOf(conf);
+    invariant(flaw === undefined, 'a configuration is well-formed', { index, flaw });
+    invariant(index > (this.#confs.at(-1)?.index ?? -1), 'configuration entries ascend', { index });
+    this.#confs.push({ index, conf });
+  }
+
+  /** The entries from `index` on are superseded. Answers how many configurations that rolls back. */
+  truncate(index: LogIndex): number {
+    const kept = this.#confs.filter((conf) => conf.index < index);
+    invariant(kept.length > 0, 'the base is never rolled back', { index });
+    const count = this.#confs.length - kept.length;
+    if (count > 0) this.#confs = kept;
+    return count;
+  }
+
+  /** A snapshot takes the place of the whole log. */
+  install(base: ConfAt): void {
+    this.#confs = [];
+    this.append(base);
   }
 
   asOf(index: LogIndex): ConfAt {
@@ -37,9 +60,19 @@ export class ConfHistory {
     return [...ids].sort((a, b) => a - b);
   }
 
+  /** How many configurations were brought by entries above `index` and from `from` on. */
+  countAbove(index: LogIndex, from: LogIndex): number {
+    return this.#confs.filter((conf) => conf.index > index && conf.index >= from).length;
+  }
+
   /** Keeps the newest configuration at or below `index` and all later ones. */
   compact(index: LogIndex): void {
     const first = this.asOf(index);
     this.#confs = this.#confs.slice(this.#confs.indexOf(first));
+  }
+
+  checkInvariants(lastIndex: LogIndex): void {
+    invariant(this.newest.index <= lastIndex, 'no configuration outlives its entry', { newest: this.newest.index, lastIndex });
+    for (const { index, conf } of this.#confs) invariant(flawOf(conf) === undefined, 'a configuration is well-formed', { index });
   }
 }

@@ -17,6 +17,19 @@ export const bootstrapBase = (nodeId: NodeId): SnapshotMeta => ({ index: 0, term
 export const membersOf = (conf: ConfState): ReadonlySet<NodeId> =>
   new Set([...conf.voters, ...conf.votersOutgoing, ...conf.learners, ...conf.learnersNext]);
 
+/** Whether two halves decide. */
+export const isJoint = ({ votersOutgoing }: ConfState): boolean => votersOutgoing.length > 0;
+
+/** Whether the node has a vote, in either half. */
+export const isVoter = ({ voters, votersOutgoing }: ConfState, id: NodeId): boolean =>
+  voters.includes(id) || votersOutgoing.includes(id);
+
+/** Everyone with a vote, each once. */
+export const votersOf = ({ voters, votersOutgoing }: ConfState): readonly NodeId[] => [
+  ...voters,
+  ...votersOutgoing.filter((id) => !voters.includes(id)),
+];
+
 /**
  * Why this cannot be a membership, or undefined when it can. Ids ascend, so that equal configurations have equal bytes; no
  * voter is a learner; a voter on its way to learner is still a voter of the outgoing half (thesis §4.3).

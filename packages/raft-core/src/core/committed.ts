@@ -13,6 +13,8 @@ export class CommittedEntries {
   #handedOut: LogIndex;
   #asked: { readonly lo: LogIndex; readonly hi: LogIndex } | undefined;
   #readBack: readonly Entry[] = [];
+  /** Reads under way that a snapshot has overtaken. */
+  #readsToIgnore = 0;
 
   constructor(log: LogView, { applied, bytesMax }: { readonly applied: LogIndex; readonly bytesMax: number }) {
     this.#log = log;
@@ -44,7 +46,19 @@ export class CommittedEntries {
     return { committed };
   }
 
+  /** A snapshot has brought the state to `index`. */
+  reset(index: LogIndex): void {
+    if (this.#asked !== undefined) this.#readsToIgnore += 1;
+    this.#asked = undefined;
+    this.#readBack = [];
+    this.#handedOut = index;
+  }
+
   logRead(entries: readonly Entry[]): void {
+    if (this.#readsToIgnore > 0) {
+      this.#readsToIgnore -= 1;
+      return;
+    }
     const asked = this.#asked;
     invariant(asked !== undefined && entries.length > 0, 'a log read answers a request, with entries', { ...asked });
     for (const [position, { index, term }] of entries.entries()) {

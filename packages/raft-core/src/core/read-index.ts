@@ -1,43 +1,70 @@
-import type { LogIndex } from '../types.ts';
-import type { ReadResult } from './raft-core.ts';
+import type { LogIndex, NodeId, ReadRequest } from '../types.ts';
+import type { Observe } from './situations.ts';
+
+/** A read that waits on the leader: of this node (`asker` its own id), or forwarded by another one. */
+export interface Read {
+  readonly asker: NodeId;
+  readonly request: ReadRequest;
+}
+
+export interface ConfirmedRead extends Read {
+  readonly index: LogIndex;
+}
 
 /**
- * Reads that ask for a safe point in the log (Raft §8, thesis §6.4). A new leader may know an old commit index until an entry
- * of its own term commits, so reads wait for that. A lone voter is its own quorum: nobody else can have been elected, and no
- * heartbeat round is needed.
+ * Reads that ask for a safe point in the log (Raft §8, thesis §6.4): the commit index at their arrival, once a quorum has
+ * answered a heartbeat round begun after it, for until then another leader may have committed more. A new leader may know an
+ * old commit index until an entry of its own term commits, so reads wait for that first, with one voter as with many.
  */
 export class ReadIndexQueue {
-  /** Asked before the leader's own term had a committed entry. */
-  #waiting: number[] = [];
-  #results: ReadResult[] = [];
+  readonly #observe: Observe;
+  /** Asked before an entry of the leader's own term was committed. */
+  #early: Read[] = [];
+  /** Wait for the next round. */
+  #queued: ConfirmedRead[] = [];
+  /** Wait for the answers to one round; the others have to wait for their own. */
+  #inRound: { readonly round: number; readonly reads: readonly ConfirmedRead[] } | undefined;
+
+  constructor(observe: Observe) {
+    this.#observe = observe;
+  }
 
   ask(
-    ctx: number,
+    read: Read,
     { commitIndex, ownTermCommitted }: { readonly commitIndex: LogIndex; readonly ownTermCommitted: boolean },
   ): void {
-    if (ownTermCommitted) this.#results.push({ ctx, index: commitIndex });
-    else this.#waiting.push(ctx);
+    if (ownTermCommitted) this.#queued.push({ ...read, index: commitIndex });
+    else this.#early.push(read);
   }
 
   /** An entry of the leader's own term is committed, at or below `commitIndex`. */
   ownTermCommitted(commitIndex: LogIndex): void {
-    this.#results.push(...this.#waiting.map((ctx) => ({ ctx, index: commitIndex })));
-    this.#waiting = [];
+    for (const read of this.#early) this.#queued.push({ ...read, index: commitIndex });
+    this.#early = [];
   }
 
-  get hasResults(): boolean {
-    return this.#results.length > 0;
+  get wantsRound(): boolean {
+    return this.#queued.length > 0 && this.#inRound === undefined;
   }
 
-  take(): readonly ReadResult[] {
-    const results = this.#results;
-    this.#results = [];
-    return results;
+  /** A round has begun: whoever waits for one waits for its answers, unless an earlier round is still to be answered. */
+  begun(round: number): void {
+    if (!this.wantsRound) return;
+    if (this.#queued.length > 1) this.#observe('read round shared');
+    this.#inRound = { round, reads: this.#queued };
+    this.#queued = [];
   }
 
-  /** Reads die with the role that took them. */
-  clear(): void {
-    this.#waiting = [];
-    this.#results = [];
+  /** A quorum has answered this round, or a later one. */
+  answered(round: number): readonly ConfirmedRead[] {
+    if (this.#inRound === undefined || round < this.#inRound.round) return [];
+    const { reads } = this.#inRound;
+    this.#inRound = undefined;
+    return reads;
+  }
+
+  /** All that wait: they die with the role that took them. */
+  all(): readonly Read[] {
+    return [...this.#early, ...(this.#inRound?.reads ?? []), ...this.#queued];
   }
 }

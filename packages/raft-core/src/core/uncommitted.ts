@@ -13,16 +13,17 @@ export class UncommittedBytes {
   /** Counts the payload if there is room. Empty payloads always pass. */
   add(bytes: number): boolean {
     if (bytes > 0 && this.#bytes > 0 && this.#bytes + bytes > this.#bytesMax) return false;
-    this.#bytes += bytes;
+    this.take(bytes);
     return true;
+  }
+
+  /** Counts what must not wait: a configuration may be what frees the quorum that all else waits for. */
+  take(bytes: number): void {
+    this.#bytes += bytes;
   }
 
   /** Never below 0: entries of earlier leaders were not counted when they were appended. */
   committed(bytes: number): void {
     this.#bytes = Math.max(0, this.#bytes - bytes);
-  }
-
-  clear(): void {
-    this.#bytes = 0;
   }
 }

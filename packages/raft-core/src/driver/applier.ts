@@ -72,6 +72,16 @@ export class Applier<Result> {
     }
   }
 
+  /** A snapshot has brought the state machine to `index`, durably; nothing was under way. */
+  restored(index: LogIndex): void {
+    invariant(!this.#flushing && index > this.#applied, 'a snapshot is newer than the state', { applied: this.#applied, index });
+    this.#queue = [];
+    this.#next = 0;
+    this.#applied = index;
+    this.#flushed = index;
+    this.#unflushedBytes = 0;
+  }
+
   /** Starts a flush if there is anything to flush and none is under way. The caller calls `note` unless there was an error. */
   flush(finished: (error: Error | undefined, note: () => void) => void): void {
     if (this.#flushing || this.#flushed === this.#applied) return;

@@ -1,31 +1,21 @@
+import { isJoint } from '../confchange/conf-state.ts';
 import { Raft } from '../core/raft.ts';
-import type { RaftCore, Ready } from '../core/raft-core.ts';
-import type { Clock, Done, LogStore, StateMachine } from '../ports.ts';
-import type { LogIndex } from '../types.ts';
+import type { PeerStatus, RaftCore, Ready, Status } from '../core/raft-core.ts';
+import type { Clock, Done, LogStore } from '../ports.ts';
+import type { ConfChange, Fitness, Message, NodeId } from '../types.ts';
 import { Applier } from './applier.ts';
 import { type DriverLimits, driverLimits } from './limits.ts';
-import type { DriverStatus, RefusalReason } from './outcome.ts';
+import { LogWork } from './log-work.ts';
+import type { DriverOptions, DriverPorts, PeerPorts } from './options.ts';
+import type { ConfRefusalReason, DriverStatus, RefusalReason } from './outcome.ts';
+import { Promotion } from './promotion.ts';
 import { type ProposalDone, Proposals } from './proposals.ts';
 import { type ReadDone, Reads } from './reads.ts';
+import { SnapshotWork } from './snapshot-work.ts';
+import { requireSoleMember } from './sole-member.ts';
+import { type TransferDone, Transfers } from './transfers.ts';
 
-export interface DriverPorts<Result> {
-  readonly log: LogStore;
-  readonly stateMachine: StateMachine<Result>;
-  readonly clock: Clock;
-}
-
-export interface DriverOptions {
-  /**
-   * Called once, after every waiter has had its outcome, when a port failed or a rule was broken. The node has stopped; the
-   * process must end and start again from the disk.
-   */
-  onFatal(error: Error): void;
-  /** Called when role, term, leader or readiness changed. */
-  onStatus?(status: DriverStatus): void;
-  readonly limits?: Partial<DriverLimits>;
-  /** Checks the core's invariants after every turn; for tests and soak runs. */
-  readonly checkInvariants?: boolean;
-}
+type Refusable<Reason> = (outcome: { readonly kind: 'refused'; readonly reason: Reason }) => void;
 
 interface Stopping {
   readonly dones: Done[];
@@ -34,43 +24,72 @@ interface Stopping {
 
 /**
  * Owns a core and the ports, and carries out the core's effects in the order that safety rests on: hard state before entries
- * (the log's promise), nothing acknowledged to the core before it is durable, nothing applied that is not stable. All work is
- * done in turns of the event loop; between turns only the results of ports are noted.
+ * (the log's promise), no vote or acknowledgement sent before what it vouches for is durable, nothing applied that is not
+ * stable. All work is done in turns of the event loop; between turns only input and the results of ports are noted.
  */
 export class Driver<Result> {
   readonly #log: LogStore;
   readonly #clock: Clock;
+  readonly #peers: PeerPorts | undefined;
   readonly #options: DriverOptions;
   readonly #limits: DriverLimits;
   readonly #core: RaftCore;
   readonly #applier: Applier<Result>;
+  readonly #logWork: LogWork;
+  readonly #promotion: Promotion;
   readonly #proposals = new Proposals<Result>();
   readonly #reads = new Reads();
+  readonly #transfers = new Transfers();
+  readonly #snapshots: SnapshotWork;
 
   #turnPlanned = false;
   #endTicks: (() => void) | undefined;
-  #writesInFlight = 0;
-  /** A read of old entries waits here until what was read before is applied, so that a long replay stays small in memory. */
-  #logReadWanted: { readonly lo: LogIndex; readonly hi: LogIndex } | undefined;
-  #logReading = false;
-  #compacting = false;
+  #inbox: Message[] = [];
+  #unreachable: NodeId[] = [];
   /** Present once `stop` was called. */
   #stopping: Stopping | undefined;
   #fatal: Error | undefined;
   #announced = '';
 
   /** @throws LogDamage, InvariantViolation when the stored log cannot be run on */
-  constructor({ log, stateMachine, clock }: DriverPorts<Result>, options: DriverOptions) {
+  constructor({ log, stateMachine, clock, peers }: DriverPorts<Result>, options: DriverOptions) {
     this.#log = log;
     this.#clock = clock;
+    this.#peers = peers;
     this.#options = options;
     this.#limits = { ...driverLimits, ...options.limits };
-    this.#core = new Raft(log.start, { applied: stateMachine.flushedAtOpen, limits: this.#limits });
+    if (peers === undefined) requireSoleMember(log.start);
+    this.#core = new Raft(log.start, {
+      applied: stateMachine.flushedAtOpen,
+      limits: this.#limits,
+      seed: peers?.random.uint32() ?? 0,
+      ...(options.fitness === undefined ? {} : { fitness: options.fitness }),
+      ...(options.removed === undefined ? {} : { removed: options.removed }),
+      ...(options.observe === undefined ? {} : { observe: options.observe }),
+    });
     this.#applier = new Applier(stateMachine, this.#limits.unflushedBytesMax);
+    this.#logWork = new LogWork({
+      log,
+      clock,
+      core: this.#core,
+      limits: this.#limits,
+      finished: (error, note) => this.#finished(error, note),
+      send: (messages) => this.#send(messages),
+    });
+    this.#promotion = new Promotion(this.#limits);
+    this.#snapshots = new SnapshotWork(peers?.snapshots);
   }
 
   /** Begins to work; called once. */
   start(): void {
+    this.#peers?.transport.receive({
+      message: (message) => this.#input(() => this.#inbox.push(message)),
+      unreachable: (peer) => this.#input(() => this.#unreachable.push(peer)),
+    });
+    this.#peers?.snapshots.serve({
+      describe: (index) => this.#core.snapshotMeta(index),
+      failed: (peer) => this.#input(() => this.#core.snapshotResult(peer, false)),
+    });
     this.#endTicks = this.#clock.every(this.#limits.tickMs, () => this.#wake());
     this.#wake();
   }
@@ -78,23 +97,34 @@ export class Driver<Result> {
   /** Proposes an entry. `data` must not change afterwards. `done` is called once, after this call has returned. */
   propose(data: Uint8Array, done: ProposalDone<Result>): void {
     const reason = this.#refusal() ?? (this.#proposals.size >= this.#limits.inFlightMax ? 'busy' : undefined);
-    if (reason !== undefined) {
-      this.#clock.afterTurn(() => done({ kind: 'refused', reason }));
-      return;
-    }
-    this.#proposals.queue(data, done);
-    this.#wake();
+    this.#take(done, reason, () => this.#proposals.queue(() => this.#core.propose(data), done));
   }
 
-  /** Asks for a linearizable read of this node's state. `done` is called once, after this call has returned. */
+  /** Proposes another configuration. `applied` tells that it is committed; a joint one is then left by itself. */
+  proposeConf(change: ConfChange, done: ProposalDone<Result, ConfRefusalReason>): void {
+    const reason = this.#refusal() ?? (this.#peers === undefined ? 'noPeers' : undefined);
+    this.#take(done, reason, () => this.#proposals.queue<ConfRefusalReason>(() => this.#core.proposeConf(change), done));
+  }
+
+  /** Asks for a linearizable read of this node's state, whoever leads. `done` is called once, after this call has returned. */
   readIndex(done: ReadDone): void {
-    const reason = this.#refusal();
-    if (reason !== undefined) {
-      this.#clock.afterTurn(() => done({ kind: 'refused', reason }));
-      return;
-    }
-    this.#reads.ask(done);
-    this.#wake();
+    this.#take(done, this.#refusal(), () => this.#reads.ask(done));
+  }
+
+  /** Whether this node's state is linearizable to read now, in this very turn: a lease holds, and all committed is applied. */
+  leaseRead(): boolean {
+    if (this.#refusal() !== undefined) return false;
+    const index = this.#core.leaseRead(this.#clock.now());
+    return index !== undefined && this.#applier.appliedIndex >= index;
+  }
+
+  /** Hands the lead to that voter, or to the one with most of the log; proposals are refused meanwhile. */
+  transfer(to: NodeId | undefined, done: TransferDone): void {
+    this.#take(done, this.#refusal(), () => this.#transfers.queue(to, done));
+  }
+
+  setFitness(fitness: Fitness): void {
+    this.#input(() => this.#core.setFitness(fitness));
   }
 
   status(): DriverStatus {
@@ -103,6 +133,16 @@ export class Driver<Result> {
     const { nodeId, clusterId } = this.#log.start;
     const ready = termStartIndex !== undefined && appliedIndex >= termStartIndex && this.#stopping === undefined;
     return { nodeId, clusterId, role, ready, term, leader, lastIndex, commitIndex, appliedIndex, flushedIndex };
+  }
+
+  /** The core's own view, with the configuration in force. */
+  consensus(): Status {
+    return this.#core.status();
+  }
+
+  /** What this node knows of its peers while it leads. */
+  peers(): readonly PeerStatus[] {
+    return this.#core.peers();
   }
 
   /**
@@ -125,6 +165,15 @@ export class Driver<Result> {
     return this.#stopping === undefined ? undefined : 'stopped';
   }
 
+  #take<Reason>(done: Refusable<Reason>, reason: Reason | undefined, queue: () => void): void {
+    if (reason !== undefined) {
+      this.#clock.afterTurn(() => done({ kind: 'refused', reason }));
+      return;
+    }
+    queue();
+    this.#wake();
+  }
+
   /** Plans one turn, after all input that has arrived by now: proposals of one turn of the event loop become one write. */
   #wake(): void {
     if (this.#turnPlanned) return;
@@ -145,6 +194,13 @@ export class Driver<Result> {
     }
   }
 
+  #input(note: () => void): void {
+    this.#enter(() => {
+      note();
+      this.#wake();
+    });
+  }
+
   /** The end of one effect of a port. */
   #finished(error: Error | undefined, note: () => void): void {
     this.#enter(() => {
@@ -156,48 +212,94 @@ export class Driver<Result> {
 
   #turn(): void {
     if (this.#stopping !== undefined && this.#windDown(this.#stopping)) return;
-    this.#proposals.submit((data) => this.#core.propose(data));
-    this.#reads.submit((ctx) => this.#core.readIndex(ctx));
+    this.#takeInput();
     // After the input: what has just arrived may already answer a deadline that a stalled event loop is late for.
-    this.#core.tick(this.#clock.now());
-    if (this.#core.hasReady()) this.#carryOut(this.#core.ready());
-    this.#applier.applyChunk(this.#clock, this.#limits.applyChunkMs, (entry, result) => this.#proposals.applied(entry, result));
-    this.#reads.applied(this.#applier.appliedIndex);
-    this.#readOldEntries();
-    this.#flush();
-    this.#compact();
+    const nowMs = this.#clock.now();
+    this.#core.setStalled(this.#logWork.hangs);
+    this.#core.tick(nowMs);
+    if (!this.#snapshots.isPending && this.#core.hasReady()) this.#carryOut(this.#core.ready());
+    if (this.#snapshots.isPending) this.#install();
+    else this.#advance();
+    this.#logWork.release();
+    this.#noteLead(nowMs);
     if (this.#options.checkInvariants === true) this.#core.checkInvariants();
     this.#announce();
-    if (this.#core.hasReady() || this.#applier.canApply) this.#wake();
+    const goesOn = this.#core.hasReady() || this.#applier.canApply;
+    if (goesOn && !this.#snapshots.isPending) this.#wake();
   }
 
-  #carryOut({ seq, commitHint, hardState, entries, committed, readLog, reads }: Ready): void {
+  #takeInput(): void {
+    const [inbox, unreachable] = [this.#inbox, this.#unreachable];
+    this.#inbox = [];
+    this.#unreachable = [];
+    const nowMs = this.#clock.now();
+    for (const message of inbox) {
+      if (!this.#isFromRemoved(message)) this.#core.step(message, nowMs);
+    }
+    for (const peer of unreachable) this.#core.unreachable(peer);
+    this.#promoteLearners(nowMs);
+    this.#proposals.submit();
+    this.#transfers.submit((to) => this.#core.transferLeadership(to));
+    this.#reads.submit((ctx) => this.#core.readIndex(ctx));
+  }
+
+  /** Whoever was removed while it was away learns it from any member, and from nobody who merely does not know it. */
+  #isFromRemoved({ from, type }: Message): boolean {
+    const atIndex = this.#options.removedAt?.(from);
+    if (atIndex === undefined) return false;
+    const { nodeId, clusterId } = this.#log.start;
+    if (type !== 'Removed') this.#send([{ type: 'Removed', from: nodeId, to: from, term: 0, clusterId, session: 0, atIndex }]);
+    return true;
+  }
+
+  #promoteLearners(nowMs: number): void {
+    const { promotes } = this.#options;
+    const { role, conf, confIndex, commitIndex, term, lastIndex } = this.#core.status();
+    if (promotes === undefined || role !== 'leader' || conf.learners.length === 0) return;
+    const learners = this.#core.peers().filter(({ id, learner }) => learner && promotes(id, conf));
+    const [id] = this.#promotion.due(learners, { term, lastIndex, nowMs });
+    if (id === undefined || isJoint(conf) || confIndex > commitIndex) return;
+    this.#core.proposeConf({ kind: 'change', members: [{ id, to: 'voter' }] });
+  }
+
+  #carryOut(ready: Ready): void {
+    const { seq, events, readLog, immediate, commitHint, hardState, snapshot, entries, committed, fetch } = ready;
+    for (const event of events) {
+      if (event.type === 'confChanged') this.#options.onConfiguration?.(event.conf, event.index);
+      else this.#options.onRemoved?.(event.atIndex);
+    }
+    for (const request of readLog) this.#logWork.read(request);
+    this.#send(immediate);
     if (commitHint !== undefined) this.#log.noteCommit(commitHint);
-    if (hardState !== undefined || entries.length > 0) {
-      this.#writesInFlight += 1;
-      this.#log.write({ ...(hardState === undefined ? {} : { hardState }), entries }, (error) =>
-        this.#finished(error, () => {
-          this.#writesInFlight -= 1;
-          this.#core.persisted(seq);
-        }),
-      );
+    if (snapshot !== undefined) {
+      if (hardState !== undefined) this.#logWork.write({ hardState, entries: [] }, seq, { partial: true });
+      this.#snapshots.wait(ready);
+    } else {
+      if (hardState !== undefined || entries.length > 0) {
+        this.#logWork.write({ ...(hardState === undefined ? {} : { hardState }), entries }, seq);
+      }
+      this.#logWork.hold(seq, ready.afterPersist);
     }
     this.#applier.add(committed);
-    if (readLog !== undefined) this.#logReadWanted = readLog;
-    this.#reads.confirmed(reads);
+    if (fetch !== undefined) this.#fetch(fetch);
+    this.#reads.confirmed(ready.reads);
+    this.#reads.dropped(ready.droppedReads);
   }
 
-  #readOldEntries(): void {
-    const range = this.#logReadWanted;
-    if (range === undefined || !this.#applier.isIdle) return;
-    this.#logReadWanted = undefined;
-    this.#logReading = true;
-    this.#log.read({ ...range, maxBytes: this.#limits.logReadBytesMax }, (error, entries) =>
-      this.#finished(error, () => {
-        this.#logReading = false;
-        this.#core.logRead(entries);
-      }),
-    );
+  #send(messages: readonly Message[]): void {
+    if (messages.length > 0) this.#peers?.transport.send(messages);
+  }
+
+  /** Takes committed entries on into the state machine, and the state machine on to the disk. */
+  #advance(): void {
+    this.#applier.applyChunk(this.#clock, this.#limits.applyChunkMs, (entry, result) => {
+      this.#logWork.applied(entry);
+      this.#proposals.applied(entry, result);
+    });
+    this.#reads.applied(this.#applier.appliedIndex);
+    if (this.#applier.isIdle) this.#logWork.readWanted();
+    this.#flush();
+    this.#logWork.compact(this.#applier.flushedIndex);
   }
 
   #flush(): void {
@@ -209,28 +311,52 @@ export class Driver<Result> {
     );
   }
 
-  #compact(): void {
-    const { flushedIndex } = this.#applier;
-    const flushedEntries = flushedIndex - this.#core.status().baseIndex;
-    if (this.#compacting || flushedEntries <= this.#limits.compactAfterEntries) return;
-    this.#compacting = true;
-    const base = this.#core.snapshotMeta(flushedIndex - this.#limits.keepTrailingEntries);
-    this.#log.compact(base, (error) =>
-      this.#finished(error, () => {
-        this.#compacting = false;
-        this.#core.compacted(base);
+  #fetch(offer: NonNullable<Ready['fetch']>): void {
+    this.#snapshots.fetch(offer, (received) =>
+      this.#input(() => {
+        const isNeeded = this.#core.snapshotReceived(received);
+        if (received !== undefined && !isNeeded) this.#snapshots.discard();
       }),
     );
+  }
+
+  /** Puts a fetched snapshot in force once nothing else is under way, and then goes on with the batch that it came in. */
+  #install(): void {
+    if (this.#isBusy) return;
+    this.#snapshots.begin((error, note, snapshot, { seq, entries, afterPersist }) =>
+      this.#finished(error, () => {
+        note();
+        this.#logWork.forgetWanted();
+        this.#applier.restored(snapshot.index);
+        this.#proposals.overtaken(snapshot.index);
+        this.#logWork.hold(seq, afterPersist);
+        if (entries.length > 0) this.#logWork.write({ entries }, seq);
+        else this.#core.persisted(seq);
+      }),
+    );
+  }
+
+  /** Something is under way on the log or the state machine. */
+  get #isBusy(): boolean {
+    return this.#logWork.isBusy || this.#applier.isFlushing;
+  }
+
+  #noteLead(nowMs: number): void {
+    const status = this.#core.status();
+    this.#transfers.observe(status);
+    const leading = status.role === 'leader' ? status.term : undefined;
+    this.#proposals.leads(leading, { nowMs, patienceMs: 2 * this.#limits.electionMs });
   }
 
   /** True once every proposal is answered: from then on nothing new begins but the last flush and the close. */
   #windDown(stopping: Stopping): boolean {
     this.#reads.refuseAll('stopped');
+    this.#transfers.refuseAll('stopped');
     this.#announce();
     if (this.#proposals.size > 0) return false;
     this.#endTicks?.();
-    const waiting = this.#writesInFlight > 0 || this.#logReading || this.#compacting || this.#applier.isFlushing;
-    if (waiting || stopping.phase !== 'finishing') return true;
+    this.#snapshots.giveUp();
+    if (this.#isBusy || this.#snapshots.isInstalling || stopping.phase !== 'finishing') return true;
     if (this.#applier.flushedIndex < this.#applier.appliedIndex) {
       this.#flush();
       return true;
@@ -249,7 +375,9 @@ export class Driver<Result> {
     this.#fatal = error;
     this.#core.storageFailed();
     this.#endTicks?.();
+    this.#snapshots.giveUp();
     this.#proposals.fail();
+    this.#transfers.refuseAll('faulty');
     this.#reads.refuseAll('faulty');
     this.#announce();
     for (const done of this.#stopping?.dones ?? []) done(error);

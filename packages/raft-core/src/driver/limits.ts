@@ -1,4 +1,4 @@
-import { type RaftLimits, raftLimits } from '../core/raft.ts';
+import { type RaftLimits, raftLimits } from '../core/limits.ts';
 
 export interface DriverLimits extends RaftLimits {
   /** Proposals taken and not yet answered. */
@@ -10,10 +10,16 @@ export interface DriverLimits extends RaftLimits {
   readonly unflushedBytesMax: number;
   /** Payload bytes of one read of old entries. */
   readonly logReadBytesMax: number;
-  /** The log is compacted when it holds more flushed entries than this... */
+  /** The log is compacted when it holds more flushed entries than this, or more bytes of them... */
   readonly compactAfterEntries: number;
-  /** ...down to this many, for followers that are a little behind. */
+  readonly compactAfterBytes: number;
+  /** ...down to this many, for followers that are a little behind... */
   readonly keepTrailingEntries: number;
+  readonly keepTrailingBytes: number;
+  /** ...or to the slowest peer that is heard of, or is being sent a snapshot, as long as that is no more than this. */
+  readonly keepForPeersEntries: number;
+  /** How long a learner must have kept up before it is promoted. */
+  readonly promotionStableMs: number;
 }
 
 export const driverLimits: DriverLimits = {
@@ -24,5 +30,9 @@ export const driverLimits: DriverLimits = {
   unflushedBytesMax: 64 * 2 ** 20,
   logReadBytesMax: 2 ** 20,
   compactAfterEntries: 50_000,
+  compactAfterBytes: 64 * 2 ** 20,
   keepTrailingEntries: 10_000,
+  keepTrailingBytes: 16 * 2 ** 20,
+  keepForPeersEntries: 200_000,
+  promotionStableMs: 0,
 };

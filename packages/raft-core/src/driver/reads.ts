@@ -34,7 +34,18 @@ export class Reads {
       const dones = this.#confirming.get(ctx);
       invariant(dones !== undefined, 'the core confirms reads that were asked for, once', { ctx, index });
       this.#confirming.delete(ctx);
-      this.#confirmed.push({ index, dones });
+      const later = this.#confirmed.findIndex((read) => read.index > index);
+      this.#confirmed.splice(later < 0 ? this.#confirmed.length : later, 0, { index, dones });
+    }
+  }
+
+  /** The core cannot confirm these any more. */
+  dropped(ctxs: readonly number[]): void {
+    for (const ctx of ctxs) {
+      const dones = this.#confirming.get(ctx);
+      invariant(dones !== undefined, 'the core drops reads that were asked for, once', { ctx });
+      this.#confirming.delete(ctx);
+      for (const done of dones) done({ kind: 'refused', reason: 'lostLeadership' });
     }
   }
 

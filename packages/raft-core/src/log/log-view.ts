@@ -2,7 +2,8 @@ import { invariant } from '../invariant.ts';
 import type { Entry, EntryType, LogIndex, Term } from '../types.ts';
 import { type TermRun, TermRuns } from './term-runs.ts';
 
-interface Position {
+/** One entry, by what identifies it (Raft §5.3, log matching). */
+export interface Position {
   readonly index: LogIndex;
   readonly term: Term;
 }
@@ -14,7 +15,7 @@ interface Position {
  *     base | ... on disk only ... | memory: stable | written, not acknowledged | unwritten | lastIndex
  */
 export class LogView {
-  readonly #terms: TermRuns;
+  #terms: TermRuns;
   #base: Position;
   /** The newest entries, contiguous, the first of them at `#memoryFirst`. */
   readonly #memory: Entry[] = [];
@@ -23,7 +24,7 @@ export class LogView {
   /** Last entry handed out to be written. */
   #handed: LogIndex;
   /** Writes not yet acknowledged, oldest first: the last entry each of them makes stable. */
-  readonly #writes: { readonly seq: number; readonly last: LogIndex }[] = [];
+  #writes: { readonly seq: number; readonly last: LogIndex }[] = [];
 
   constructor(stored: { readonly base: Position; readonly lastIndex: LogIndex; readonly terms: readonly TermRun[] }) {
     this.#base = { index: stored.base.index, term: stored.base.term };
@@ -58,12 +59,63 @@ export class LogView {
     return this.#terms.termAt(index);
   }
 
+  /** Whether the log holds this entry, its base included. */
+  holds({ index, term }: Position): boolean {
+    return index >= this.#base.index && index <= this.lastIndex && this.#terms.termAt(index) === term;
+  }
+
+  /** The last entry at or below `index` whose term is at most `term`, by terms alone (fast backtracking, Raft §5.3). */
+  lastAtMost({ index, term }: Position): LogIndex {
+    return this.#terms.lastAtMost({ index: Math.min(index, this.lastIndex), term });
+  }
+
   append({ term, type, data }: { readonly term: Term; readonly type: EntryType; readonly data: Uint8Array }): Entry {
     const entry: Entry = { term, index: this.lastIndex + 1, type, data };
-    invariant(Number.isSafeInteger(entry.index), 'an index is a safe integer', { index: entry.index });
+    this.push(entry);
+    return entry;
+  }
+
+  /** Takes the next entry as its leader made it. */
+  push(entry: Entry): void {
+    const { index } = entry;
+    invariant(index === this.lastIndex + 1, 'entries follow each other', { index, lastIndex: this.lastIndex });
+    invariant(Number.isSafeInteger(index), 'an index is a safe integer', { index });
     this.#terms.append(entry);
     this.#memory.push(entry);
-    return entry;
+  }
+
+  /**
+   * Entries from `index` on conflict with the leader's and are superseded by those that follow. The disk keeps them until
+   * then, but no acknowledgement of a write that is under way may count for an index that has another entry now.
+   * Answers whether a write under way is affected.
+   */
+  truncate(index: LogIndex): boolean {
+    invariant(index > this.#base.index && index <= this.lastIndex, 'what is superseded is there', {
+      index,
+      base: this.#base.index,
+      lastIndex: this.lastIndex,
+    });
+    const last = index - 1;
+    this.#terms.truncate(index);
+    this.#memory.length = Math.max(0, index - this.#memoryFirst);
+    this.#memoryFirst = Math.min(this.#memoryFirst, index);
+    this.#handed = Math.min(this.#handed, last);
+    this.#stable = Math.min(this.#stable, last);
+    const clipped = this.#writes.some((write) => write.last > last);
+    this.#writes = this.#writes.map((write) => ({ seq: write.seq, last: Math.min(write.last, last) }));
+    return clipped;
+  }
+
+  /** A snapshot takes the place of the whole log, which goes on behind it. */
+  install(base: Position): void {
+    invariant(base.index > this.#base.index, 'a snapshot moves the base up', { from: this.#base.index, to: base.index });
+    this.#base = { index: base.index, term: base.term };
+    this.#terms = new TermRuns(this.#base, [], base.index);
+    this.#memory.length = 0;
+    this.#memoryFirst = base.index + 1;
+    this.#stable = base.index;
+    this.#handed = base.index;
+    this.#writes = [];
   }
 
   /** What is not yet handed out to be written; the write is known by `seq` from now on. */
@@ -78,7 +130,7 @@ export class LogView {
   /** The write `seq` and all before it are durable. */
   persisted(seq: number): void {
     for (let write = this.#writes[0]; write !== undefined && write.seq <= seq; write = this.#writes[0]) {
-      this.#stable = write.last;
+      this.#stable = Math.max(this.#stable, write.last);
       this.#writes.shift();
     }
   }
@@ -140,7 +192,8 @@ export class LogView {
     }
     for (const [position, write] of this.#writes.entries()) {
       const before = this.#writes[position - 1] ?? { seq: 0, last: this.#stable };
-      invariant(write.seq > before.seq && write.last > before.last, 'writes in flight ascend', { ...write });
+      invariant(write.last <= this.#handed, 'no write reaches beyond what was handed out', { ...write });
+      invariant(write.seq > before.seq && write.last >= before.last, 'writes in flight ascend', { ...write });
     }
   }
 }

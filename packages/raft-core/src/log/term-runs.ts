@@ -51,6 +51,19 @@ export class TermRuns {
     return run.term;
   }
 
+  /** The last entry at or below `index` whose term is at most `term`; the one before the base if there is none. */
+  lastAtMost({ index, term }: { readonly index: LogIndex; readonly term: Term }): LogIndex {
+    const position = this.#runs.findLastIndex((run) => run.term <= term && run.firstIndex <= index);
+    if (position < 0) return this.#at(0).firstIndex - 1;
+    return Math.min(index, (this.#runs[position + 1]?.firstIndex ?? Number.POSITIVE_INFINITY) - 1);
+  }
+
+  /** Entries from `index` on are superseded. The base stays. */
+  truncate(index: LogIndex): void {
+    invariant(index > this.#at(0).firstIndex, 'the base is never superseded', { index });
+    while (this.#last().firstIndex >= index) this.#runs.pop();
+  }
+
   append({ term, index }: { readonly term: Term; readonly index: LogIndex }): void {
     invariant(term >= this.lastTerm, 'log terms never fall', { term, lastTerm: this.lastTerm, index });
     if (term > this.lastTerm) this.#runs.push({ term, firstIndex: index });

@@ -1,4 +1,5 @@
-export { MemoryDisk } from './memory-disk.ts';
+export * from './cluster/index.ts';
+export { MemoryDisk, type MemoryDiskOptions } from './memory-disk.ts';
 export { type LogOperation, MemoryLog, type MemoryLogOptions } from './memory-log.ts';
 export { type HistoryResult, MemoryState, MemoryStateMachine, type MemoryStateMachineOptions } from './memory-state-machine.ts';
 export { type Scheduler, SimClock, SimProcess } from './sim-clock.ts';

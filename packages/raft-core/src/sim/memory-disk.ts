@@ -1,32 +1,68 @@
 import { bootstrapBase } from '../confchange/conf-state.ts';
 import { invariant } from '../invariant.ts';
+import { LogDamage } from '../log/log-damage.ts';
 import type { LogStart } from '../ports.ts';
 import type { Entry, HardState, LogIndex, NodeId, SnapshotMeta } from '../types.ts';
+import { HardStateSlots } from './hard-state-slots.ts';
 import { MemoryLog, type MemoryLogOptions } from './memory-log.ts';
 import type { Scheduler } from './sim-clock.ts';
+
+export interface MemoryDiskOptions {
+  readonly nodeId: NodeId;
+  readonly clusterId: string;
+  /** The founder's unless given; a joiner's names nobody. */
+  readonly base?: SnapshotMeta;
+}
 
 /** What of a simulated node's log survives a crash. Each `open` is one start of the node. */
 export class MemoryDisk {
   readonly nodeId: NodeId;
   readonly clusterId: string;
-  hardState: HardState = { term: 0, vote: 0, commit: 0 };
   base: SnapshotMeta;
   /** Contiguous, from `base.index + 1` on. */
   entries: Entry[] = [];
+  readonly #slots = new HardStateSlots({ term: 0, vote: 0, commit: 0 });
   #incarnation = 0;
+  /** High-water mark: an entry that was durable when this was last noted. A log that ends below it has lost its tail. */
+  #mark: LogIndex;
+  /** The first entry that cannot be read any more. */
+  #rotten = Number.POSITIVE_INFINITY;
+  /** Pieces of a write lie behind its end, with a hole before them. */
+  #torn = false;
 
-  constructor({ nodeId, clusterId }: { readonly nodeId: NodeId; readonly clusterId: string }) {
+  constructor({ nodeId, clusterId, base = bootstrapBase(nodeId) }: MemoryDiskOptions) {
     this.nodeId = nodeId;
     this.clusterId = clusterId;
-    this.base = bootstrapBase(nodeId);
+    this.base = base;
+    this.#mark = base.index;
   }
 
+  get hardState(): HardState {
+    return this.#slots.newest;
+  }
+  set hardState(hardState: HardState) {
+    this.#slots.writeBoth(hardState);
+  }
   get lastIndex(): LogIndex {
     return this.base.index + this.entries.length;
   }
+  get mark(): LogIndex {
+    return this.#mark;
+  }
+  /** The next start has to cut off what a crash left half written. */
+  get isTorn(): boolean {
+    return this.#torn;
+  }
 
+  /** @throws LogDamage when what was durable cannot be read, or is gone */
   open(scheduler: Scheduler, options: Partial<MemoryLogOptions> = {}): MemoryLog {
     this.#incarnation += 1;
+    const end = Math.min(this.lastIndex, this.#rotten - 1);
+    if (end < this.#mark) throw new LogDamage(`The log ends at entry ${end}, but entry ${this.#mark} was durable.`);
+    this.entries.length = end - this.base.index;
+    this.#rotten = Number.POSITIVE_INFINITY;
+    this.#torn = false;
+    this.#slots.writeBoth(this.#slots.newest);
     return new MemoryLog(this, scheduler, options);
   }
 
@@ -44,8 +80,14 @@ export class MemoryDisk {
   store(entry: Entry): void {
     const { index } = entry;
     invariant(index > this.base.index && index <= this.lastIndex + 1, 'a log has no gap', { index, lastIndex: this.lastIndex });
+    // Lowered before the truncation, or a crash between the two would look like damage.
+    this.#mark = Math.min(this.#mark, index - 1);
     this.entries.length = index - this.base.index - 1;
     this.entries.push(entry);
+  }
+
+  storeSlot(slot: 0 | 1, hardState: HardState): void {
+    this.#slots.write(slot, hardState);
   }
 
   entry(index: LogIndex): Entry | undefined {
@@ -55,5 +97,31 @@ export class MemoryDisk {
   compact(base: SnapshotMeta): void {
     this.entries = this.entries.filter(({ index }) => index > base.index);
     this.base = base;
+    this.#mark = Math.max(this.#mark, base.index);
+  }
+
+  /** Begins anew behind a snapshot, in one step; term and vote stay. */
+  install(base: SnapshotMeta): void {
+    this.entries = [];
+    this.base = base;
+    this.#mark = base.index;
+    this.#rotten = Number.POSITIVE_INFINITY;
+  }
+
+  raiseMark(): void {
+    this.#mark = this.lastIndex;
+  }
+
+  tear(): void {
+    this.#torn = true;
+  }
+
+  /** A durable entry turns unreadable; the next start finds that out. */
+  rotEntry(index: LogIndex): void {
+    this.#rotten = Math.min(this.#rotten, index);
+  }
+
+  rotSlot(slot: 0 | 1): void {
+    this.#slots.rot(slot);
   }
 }

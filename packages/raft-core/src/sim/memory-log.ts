@@ -6,12 +6,17 @@ import type { Scheduler } from './sim-clock.ts';
 export interface MemoryLogOptions {
   /** How long the next sync, read or compaction takes. */
   delayMs(): number;
+  /** Hears of every write as it is asked for. */
+  onWrite?(write: LogWrite): void;
 }
+
+/** How often the high-water mark follows the log. */
+const MARK_EVERY_MS = 200;
 
 export type LogOperation = 'write' | 'read' | 'compact' | 'close';
 
-/** One thing that reaches the disk on its own: a hard state or an entry. */
-type Piece = { readonly hardState: HardState } | { readonly entry: Entry };
+/** One thing that reaches the disk on its own: a slot of the hard state or an entry. */
+type Piece = { readonly hardState: HardState; readonly slot: 0 | 1 } | { readonly entry: Entry };
 
 interface Sync {
   readonly pieces: Piece[];
@@ -28,6 +33,8 @@ export class MemoryLog implements LogStore {
   readonly #disk: MemoryDisk;
   readonly #scheduler: Scheduler;
   readonly #delayMs: () => number;
+  readonly #onWrite: ((write: LogWrite) => void) | undefined;
+  #markedAtMs: number;
   #waiting: Sync[] = [];
   #syncing: Sync | undefined;
   #commitNoted = 0;
@@ -38,11 +45,18 @@ export class MemoryLog implements LogStore {
   /** Writes and reads asked for, and syncs finished: fewer syncs than writes are group commit. */
   readonly counts = { syncs: 0, writes: 0, reads: 0 };
 
-  constructor(disk: MemoryDisk, scheduler: Scheduler, { delayMs = () => 1 }: Partial<MemoryLogOptions>) {
+  constructor(disk: MemoryDisk, scheduler: Scheduler, { delayMs = () => 1, onWrite }: Partial<MemoryLogOptions>) {
     this.start = disk.start();
     this.#disk = disk;
     this.#scheduler = scheduler;
     this.#delayMs = delayMs;
+    this.#onWrite = onWrite;
+    this.#markedAtMs = scheduler.now();
+  }
+
+  /** Pieces of the sync under way. */
+  get unsynced(): number {
+    return this.#syncing?.pieces.length ?? 0;
   }
 
   /** The next such operation fails, and with it the log. Of a failing write the first `landed` pieces are on disk all the same. */
@@ -50,16 +64,30 @@ export class MemoryLog implements LogStore {
     this.#faults.set(operation, { error, landed });
   }
 
-  /** The process dies: the first `landed` pieces of what was being synced are on disk, the rest never was. */
-  crash({ landed }: { readonly landed: number }): void {
-    for (const piece of this.#syncing?.pieces.slice(0, landed) ?? []) this.#store(piece);
+  /**
+   * The process dies: the first `landed` pieces of what was being synced are on disk. The rest never was, or, `torn`, lies there
+   * behind a hole.
+   */
+  crash({ landed, torn = false }: { readonly landed: number; readonly torn?: boolean }): void {
+    const pieces = this.#syncing?.pieces ?? [];
+    for (const piece of pieces.slice(0, landed)) this.#store(piece);
+    const last = pieces[landed];
+    if (torn && last !== undefined && landed + 1 < pieces.length && 'entry' in last) this.#disk.tear();
     this.#ended = new Error('crashed');
   }
 
-  write({ hardState, entries }: LogWrite, done: Done): void {
+  write(write: LogWrite, done: Done): void {
     if (this.#refuses(done)) return;
+    const { hardState, entries } = write;
+    this.#onWrite?.(write);
     this.counts.writes += 1;
-    if (hardState !== undefined) this.#waiting.push({ pieces: [{ hardState }], dones: entries.length > 0 ? [] : [done] });
+    if (hardState !== undefined) {
+      const pieces: Piece[] = [
+        { hardState, slot: 0 },
+        { hardState, slot: 1 },
+      ];
+      this.#waiting.push({ pieces, dones: entries.length > 0 ? [] : [done] });
+    }
     if (entries.length > 0) this.#waiting.push({ pieces: entries.map((entry) => ({ entry })), dones: [done] });
     this.#sync();
   }
@@ -73,18 +101,10 @@ export class MemoryLog implements LogStore {
     done: (error: Error | undefined, entries: readonly Entry[]) => void,
   ): void {
     this.counts.reads += 1;
+    const found = this.#collect(range);
     this.#operate('read', (error) => {
-      if (error !== undefined) return done(error, []);
-      const entries: Entry[] = [];
-      let bytes = 0;
-      for (let index = range.lo; index <= range.hi; index++) {
-        const entry = this.#disk.entry(index);
-        if (entry === undefined) return done(new Error(`entry ${index} is not in the log`), []);
-        bytes += entry.data.length;
-        if (bytes > range.maxBytes && entries.length > 0) break;
-        entries.push(entry);
-      }
-      return done(undefined, entries);
+      if (error !== undefined || found instanceof Error) done(error ?? (found instanceof Error ? found : undefined), []);
+      else done(undefined, found);
     });
   }
 
@@ -102,7 +122,22 @@ export class MemoryLog implements LogStore {
       this.#syncing !== undefined || this.#operations > 0 ? new Error('closed while an operation is under way') : undefined;
     const error = this.#faults.get('close')?.error ?? busy;
     this.#ended = error ?? new Error('the log is closed');
+    if (error === undefined) this.#disk.raiseMark();
     this.#scheduler.afterTurn(() => done(error));
+  }
+
+  /** As they are now: what is written or compacted later does not change a read under way. */
+  #collect({ lo, hi, maxBytes }: { readonly lo: LogIndex; readonly hi: LogIndex; readonly maxBytes: number }): Entry[] | Error {
+    const entries: Entry[] = [];
+    let bytes = 0;
+    for (let index = lo; index <= hi; index++) {
+      const entry = this.#disk.entry(index);
+      if (entry === undefined) return new Error(`entry ${index} is not in the log`);
+      bytes += entry.data.length;
+      if (bytes > maxBytes && entries.length > 0) break;
+      entries.push(entry);
+    }
+    return entries;
   }
 
   #operate(operation: 'read' | 'compact', act: (error: Error | undefined) => void): void {
@@ -132,7 +167,7 @@ export class MemoryLog implements LogStore {
 
   /** A hard state goes alone; all entries waiting before the next hard state go together. */
   #nextSync(): Sync | undefined {
-    const isHardState = ({ pieces: [first] }: Sync): boolean => first !== undefined && 'hardState' in first;
+    const isHardState = ({ pieces: [first] }: Sync): boolean => first !== undefined && 'slot' in first;
     const firstHardState = this.#waiting.findIndex(isHardState);
     const count = firstHardState === 0 ? 1 : firstHardState < 0 ? this.#waiting.length : firstHardState;
     const joined = this.#waiting.splice(0, count);
@@ -146,16 +181,28 @@ export class MemoryLog implements LogStore {
     this.#ended ??= fault?.error;
     this.#syncing = undefined;
     const failed = fault === undefined ? [] : this.#waiting.splice(0).flatMap((sync) => sync.dones);
-    if (fault === undefined) this.counts.syncs += 1;
+    if (fault === undefined) {
+      this.counts.syncs += 1;
+      this.#raiseMark();
+    }
     this.#scheduler.after(0, () => {
       for (const done of [...dones, ...failed]) done(fault?.error);
     });
     this.#sync();
   }
 
+  #raiseMark(): void {
+    const nowMs = this.#scheduler.now();
+    if (nowMs < this.#markedAtMs + MARK_EVERY_MS) return;
+    this.#markedAtMs = nowMs;
+    this.#disk.raiseMark();
+  }
+
   #store(piece: Piece): void {
     if ('entry' in piece) this.#disk.store(piece.entry);
-    const hardState = 'hardState' in piece ? piece.hardState : this.#disk.hardState;
-    this.#disk.hardState = { ...hardState, commit: Math.max(hardState.commit, this.#commitNoted, this.#disk.hardState.commit) };
+    const hardState = 'slot' in piece ? piece.hardState : this.#disk.hardState;
+    const commit = Math.max(hardState.commit, this.#commitNoted, this.#disk.hardState.commit);
+    if ('slot' in piece) this.#disk.storeSlot(piece.slot, { ...hardState, commit });
+    else if (commit > hardState.commit) this.#disk.hardState = { ...hardState, commit };
   }
 }

@@ -1,4 +1,5 @@
-import { Driver, type DriverOptions } from '../driver/driver.ts';
+import { Driver } from '../driver/driver.ts';
+import type { DriverOptions } from '../driver/options.ts';
 import type { DriverStatus } from '../driver/outcome.ts';
 import type { NodeId } from '../types.ts';
 import { MemoryDisk } from './memory-disk.ts';

@@ -28,6 +28,23 @@ export class SimRandom implements Random {
   below(bound: number): number {
     return this.uint32() % bound;
   }
+
+  /** True once in a while: `probability` is in [0, 1]. Draws a number even when the answer is sure, so that streams stay in step. */
+  chance(probability: number): boolean {
+    return this.uint32() < probability * 2 ** 32;
+  }
+
+  /** Whole number from `low` to `high`, both included. */
+  between(low: number, high: number): number {
+    return low + this.below(high - low + 1);
+  }
+
+  /** @throws RangeError for no items */
+  pick<Item>(items: readonly Item[]): Item {
+    const item = items[this.below(Math.max(1, items.length))];
+    if (item === undefined) throw new RangeError('nothing to pick from');
+    return item;
+  }
 }
 
 const rotate = (x: number, bits: number): number => (x << bits) | (x >>> (32 - bits));

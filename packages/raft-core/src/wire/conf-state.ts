@@ -1,26 +1,27 @@
 import { flawOf } from '../confchange/conf-state.ts';
 import type { ConfState, NodeId } from '../types.ts';
 import { CodecError } from './codec-error.ts';
+import { decodeJson, encodeJson, fieldsOf } from './json.ts';
 
 const FORMAT_VERSION = 1;
 const LISTS = ['voters', 'votersOutgoing', 'learners', 'learnersNext'] as const;
-const FIELDS = ['version', ...LISTS, 'autoLeave', 'context'].sort().join();
+const FIELDS = ['version', ...LISTS, 'autoLeave', 'context'];
 
-/**
- * A configuration as the data of a `conf` entry: JSON with a version number, in ASCII by construction (ids are numbers,
- * `context` is hex), so one byte is one character. One configuration has one encoding.
- */
-export function encodeConfState({ voters, votersOutgoing, learners, learnersNext, autoLeave, context }: ConfState): Uint8Array {
-  const hex = Array.from(context, (byte) => byte.toString(16).padStart(2, '0')).join('');
-  const lists = { voters, votersOutgoing, learners, learnersNext };
-  const json = JSON.stringify({ version: FORMAT_VERSION, ...lists, autoLeave, context: hex });
-  return Uint8Array.from(json, (character) => character.charCodeAt(0));
-}
+/** A configuration as the data of a `conf` entry. One configuration has one encoding. */
+export const encodeConfState = (conf: ConfState): Uint8Array => encodeJson(jsonOfConf(conf));
 
 /** @throws CodecError for anything that `encodeConfState` does not write, an ill-formed configuration included */
-export function decodeConfState(bytes: Uint8Array): ConfState {
-  const fields = parseObject(bytes);
-  if (Object.keys(fields).sort().join() !== FIELDS) throw new CodecError('A configuration has exactly its own fields.');
+export const decodeConfState = (bytes: Uint8Array): ConfState => confOfJson(decodeJson(bytes));
+
+/** What is written for a configuration, alone or within something else: numbers, and `context` as hex. */
+export function jsonOfConf({ voters, votersOutgoing, learners, learnersNext, autoLeave, context }: ConfState): object {
+  const hex = Array.from(context, (byte) => byte.toString(16).padStart(2, '0')).join('');
+  return { version: FORMAT_VERSION, voters, votersOutgoing, learners, learnersNext, autoLeave, context: hex };
+}
+
+/** @throws CodecError */
+export function confOfJson(json: unknown): ConfState {
+  const fields = fieldsOf(json, FIELDS);
   if (fields['version'] !== FORMAT_VERSION) throw new CodecError('The version of the configuration is unknown.');
   const [voters, votersOutgoing, learners, learnersNext] = LISTS.map((list) => ids(fields[list]));
   const { autoLeave } = fields;
@@ -30,19 +31,6 @@ export function decodeConfState(bytes: Uint8Array): ConfState {
   const flaw = flawOf(conf);
   if (flaw !== undefined) throw new CodecError(`The configuration is ill-formed: ${flaw}.`);
   return conf;
-}
-
-function parseObject(bytes: Uint8Array): Record<string, unknown> {
-  if (bytes.some((byte) => byte > 0x7f)) throw new CodecError('A configuration is ASCII.');
-  const json = Array.from(bytes, (byte) => String.fromCharCode(byte)).join('');
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(json);
-  } catch {
-    throw new CodecError('A configuration is JSON.');
-  }
-  if (typeof parsed !== 'object' || parsed === null) throw new CodecError('A configuration is an object.');
-  return { ...parsed };
 }
 
 function ids(value: unknown): NodeId[] {

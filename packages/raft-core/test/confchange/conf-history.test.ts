@@ -20,6 +20,24 @@ describe('ConfHistory', () => {
     expect(() => history.asOf(3)).to.throw(InvariantViolation);
   });
 
+  it('takes the newest for the one in force, and rolls back several at once when their entries are superseded', () => {
+    const history = new ConfHistory(at(0, 1, 2, 3), [at(4, 1, 2), at(5, 1), at(9, 1, 2)]);
+    expect(history.newest.index).to.equal(9);
+    expect(history.truncate(5)).to.equal(2);
+    expect(history.newest).to.deep.equal(at(4, 1, 2));
+    expect(history.truncate(5)).to.equal(0);
+    history.append(at(6, 1, 2, 3));
+    expect(history.countAbove(4, 1)).to.equal(1);
+    expect(() => history.truncate(0)).to.throw(/never rolled back/);
+  });
+
+  it('forgets all for a snapshot', () => {
+    const history = new ConfHistory(at(0, 1, 2, 3), [at(4, 1, 2)]);
+    history.install(at(7, 1));
+    expect(history.newest).to.deep.equal(at(7, 1));
+    expect(() => history.asOf(6)).to.throw(InvariantViolation);
+  });
+
   it('refuses ill-formed configurations and entries out of order', () => {
     expect(() => new ConfHistory(at(0, 2, 1), [])).to.throw(/well-formed/);
     expect(() => new ConfHistory(at(0, 1), [at(4, 1), at(4, 1)])).to.throw(/ascend/);

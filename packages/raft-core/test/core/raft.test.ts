@@ -53,7 +53,7 @@ describe('Raft', () => {
 
     it('hands out what is known to be committed before any election', () => {
       const core = coreOf({ lastIndex: 9, terms, hardState }, {}, 1);
-      expect(core.ready().readLog).to.deep.equal({ lo: 2, hi: 2 });
+      expect(core.ready().readLog).to.deep.equal([{ for: 0, lo: 2, hi: 2 }]);
       expect(core.hasReady(), 'one read at a time').to.equal(false);
     });
 
@@ -94,16 +94,16 @@ describe('Raft', () => {
       ]) {
         const core = coreOf({ lastIndex: 9, terms, hardState: { ...hardState, commit: 3 } }, {}, 1);
         core.ready();
-        expect(() => core.logRead(wrong)).to.throw(/log/);
+        expect(() => core.logRead(0, wrong)).to.throw(/log/);
       }
     });
 
     it('reads on where a shorter answer ended', () => {
       const core = coreOf({ lastIndex: 9, terms, hardState: { ...hardState, commit: 4 } }, {}, 1);
       core.ready();
-      core.logRead([{ index: 2, term: 2, type: 'normal', data: bytes('x') }]);
+      core.logRead(0, [{ index: 2, term: 2, type: 'normal', data: bytes('x') }]);
       expect(core.ready().committed.map(({ index }) => index)).to.deep.equal([2]);
-      expect(core.ready().readLog).to.deep.equal({ lo: 3, hi: 4 });
+      expect(core.ready().readLog).to.deep.equal([{ for: 0, lo: 3, hi: 4 }]);
     });
   });
 

@@ -1,5 +1,6 @@
 import { bootstrapBase } from '../../src/confchange/conf-state.ts';
-import { Raft, type RaftLimits, raftLimits } from '../../src/core/raft.ts';
+import { type RaftLimits, raftLimits } from '../../src/core/limits.ts';
+import { Raft } from '../../src/core/raft.ts';
 import type { RaftCore, Ready } from '../../src/core/raft-core.ts';
 import type { LogStart } from '../../src/ports.ts';
 
@@ -18,7 +19,7 @@ export const freshStart: LogStart = {
 };
 
 export const coreOf = (start: Partial<LogStart> = {}, limits: Partial<RaftLimits> = {}, applied = 0): Raft =>
-  new Raft({ ...freshStart, ...start }, { applied, limits: { ...raftLimits, ...limits } });
+  new Raft({ ...freshStart, ...start }, { applied, limits: { ...raftLimits, ...limits }, seed: 1 });
 
 /** Takes batches and acknowledges each at once, until there is none. */
 export function settle(core: RaftCore): Ready[] {

@@ -31,3 +31,27 @@ describe('TermRuns', () => {
     expect(() => runs.append({ index: 1, term: 2 })).to.throw(/never fall/);
   });
 });
+
+describe('TermRuns, against a plain list of terms', () => {
+  const raises = fc.array(fc.nat({ max: 2 }), { minLength: 2, maxLength: 30 });
+
+  it('finds the last entry of at most a term, and forgets what is superseded', () => {
+    fc.assert(
+      fc.property(raises, fc.nat(), fc.nat(), fc.nat({ max: 20 }), (steps, at, cut, wanted) => {
+        const terms = steps.map((_, i) => 1 + steps.slice(0, i + 1).reduce((sum, raise) => sum + raise));
+        const runs = new TermRuns({ index: 0, term: terms[0] ?? 0 }, [], 0);
+        for (const [index, term] of terms.entries()) if (index > 0) runs.append({ index, term });
+        const last = terms.length - 1;
+        const index = at % terms.length;
+        expect(runs.lastAtMost({ index, term: wanted })).to.equal(terms.findLastIndex((term, i) => i <= index && term <= wanted));
+
+        const from = 1 + (cut % last);
+        runs.truncate(from);
+        expect(runs.lastTerm).to.equal(terms[from - 1]);
+        runs.append({ index: from, term: (terms.at(-1) ?? 0) + 1 });
+        for (let i = 0; i < from; i++) expect(runs.termAt(i)).to.equal(terms[i]);
+        expect(runs.termAt(from)).to.equal((terms.at(-1) ?? 0) + 1);
+      }),
+    );
+  });
+});

@@ -1,0 +1,170 @@
+import { isVoter, votersOf } from '../confchange/conf-state.ts';
+import type { Message, Term } from '../types.ts';
+import { isSoleMember, isUpToDate, mayCampaign, Tally, wouldGrant } from './election.ts';
+import type { RaftState } from './state.ts';
+
+type VoteRequest = Extract<Message, { type: 'PreVote' | 'Vote' }>;
+type VoteAnswer = Extract<Message, { type: 'PreVoteResp' | 'VoteResp' }>;
+type TimeoutNow = Extract<Message, { type: 'TimeoutNow' }>;
+
+/** Elections (Raft §5.2, §5.4.1, thesis §9.6): campaigns of this node, and its votes in those of others. */
+export class Campaign {
+  readonly #state: RaftState;
+  #tally = new Tally();
+  /** A write hangs: this node could not even vote for itself. */
+  #stalled = false;
+  /** A sealed voter may campaign until then, for another voter lacks entries that this one has. */
+  #mayHandOverUntilMs = Number.NEGATIVE_INFINITY;
+
+  constructor(state: RaftState) {
+    this.#state = state;
+  }
+
+  setStalled(stalled: boolean): void {
+    this.#stalled = stalled;
+    if (stalled && this.#state.role === 'leader') this.#state.stepDown();
+  }
+
+  /** Begins a campaign when it is time for one. */
+  tick(): void {
+    const { role, clock, nowMs, confs, id, durableTerm, term, fitness } = this.#state;
+    if (role === 'leader') return;
+    // A ballot that is still on its way to the disk asks nobody yet; another one would only come after it.
+    if (role === 'candidate' && durableTerm < term) return;
+    const isAlone = role === 'follower' && isSoleMember(confs, id);
+    if (!isAlone && !clock.isDue(nowMs)) return;
+    const mayLead = fitness !== 'sealed' || nowMs < this.#mayHandOverUntilMs;
+    if (mayLead && this.#mayCampaign()) {
+      this.#preCampaign();
+      return;
+    }
+    clock.reset(nowMs);
+    if (role !== 'follower') this.#state.stepDown();
+  }
+
+  onRequest(ask: VoteRequest): void {
+    const state = this.#state;
+    const refusal = ask.transfer ? undefined : this.#refusalByTime();
+    if (refusal !== undefined) {
+      state.observe(`vote refused: ${refusal}`);
+      this.#answer(ask, { reject: true, longerLog: false });
+      return;
+    }
+    if (ask.type === 'Vote' && ask.term > state.term) state.follow({ term: ask.term, leader: 0 });
+    const log = { index: ask.lastIndex, term: ask.lastTerm };
+    const own = { term: state.term, vote: state.vote, log: state.last };
+    if (!wouldGrant({ term: ask.term, from: ask.from, log }, own)) {
+      const longerLog = !isUpToDate(log, own.log);
+      if (longerLog) this.#refusedShorterLog(ask);
+      this.#answer(ask, { reject: true, longerLog });
+      return;
+    }
+    // Judged by the log alone: whoever asks may have a configuration that this node does not know yet.
+    if (!isVoter(state.confs.newest.conf, state.id)) state.observe('learner voted');
+    if (ask.type === 'Vote') {
+      state.stepDown();
+      state.voteFor(ask.from);
+      state.clock.reset(state.nowMs);
+    }
+    this.#answer(ask, { reject: false, longerLog: false });
+  }
+
+  onAnswer({ type, from, term, reject, forTerm }: VoteAnswer): void {
+    const state = this.#state;
+    // A grant says nothing about the term of the one who gives it; what counts is the term that it is for.
+    if (reject && term > state.term) {
+      state.follow({ term, leader: 0 });
+      return;
+    }
+    const asked = type === 'PreVoteResp' ? 'precandidate' : 'candidate';
+    const askedTerm = type === 'PreVoteResp' ? state.term + 1 : state.term;
+    if (state.role !== asked || forTerm !== askedTerm) return;
+    if (!reject && term < state.term) state.observe('grant from a lagging node');
+    this.#tally.note(from, !reject);
+    this.#count();
+  }
+
+  /** A leader has given up its lease and hands over: no pre-vote, and the votes are not refused for having heard it. */
+  onTimeoutNow({ from, term, lastIndex, lastTerm }: TimeoutNow): void {
+    const state = this.#state;
+    if (term < state.term || state.role === 'leader') return;
+    if (term > state.term) state.follow({ term, leader: from });
+    const hasAll = lastIndex === state.log.lastIndex && lastTerm === state.log.lastTerm;
+    const isTarget = hasAll && isVoter(state.confs.newest.conf, state.id) && state.fitness !== 'sealed';
+    if (!isTarget || !this.#mayCampaign()) return;
+    state.observe('campaign by transfer');
+    this.#campaign({ byTransfer: true });
+  }
+
+  /** §5.2: the self-vote counts once it is on disk. Before that, a crash could have this node campaign twice in one term. */
+  persisted(): void {
+    const { role, durableTerm, term, id } = this.#state;
+    if (role !== 'candidate' || durableTerm < term) return;
+    this.#tally.note(id, true);
+    this.#count();
+  }
+
+  #mayCampaign(): boolean {
+    const { observe, isRemoved, isInstalling, confs, id, commitIndex } = this.#state;
+    if (this.#stalled) observe('stalled disk refused to campaign');
+    return !this.#stalled && !isRemoved && !isInstalling && mayCampaign(confs, id, commitIndex);
+  }
+
+  #preCampaign(): void {
+    const state = this.#state;
+    if (state.fitness === 'sealed') state.observe('sealed node campaigned to hand over');
+    if (!isVoter(state.confs.newest.conf, state.id)) state.observe('vote-less node campaigned');
+    state.preCampaign();
+    this.#tally = new Tally();
+    this.#tally.note(state.id, true);
+    this.#ask('PreVote', { term: state.term + 1, transfer: false });
+    this.#count();
+  }
+
+  /** A transfer's leave to be voted for in spite of a heard leader is for this one attempt. */
+  #campaign({ byTransfer }: { readonly byTransfer: boolean }): void {
+    this.#state.campaign();
+    this.#tally = new Tally();
+    this.#ask('Vote', { term: this.#state.term, transfer: byTransfer });
+  }
+
+  /** §5.2: a vote is asked for once the own one is on disk, or after a crash this node could ask again with a shorter log. */
+  #ask(type: VoteRequest['type'], { term, transfer }: { readonly term: Term; readonly transfer: boolean }): void {
+    const { id, confs, last } = this.#state;
+    for (const to of votersOf(confs.newest.conf)) {
+      if (to === id) continue;
+      const envelope = { to, session: 0, vouches: type === 'Vote', term };
+      this.#state.post(envelope, { type, lastIndex: last.index, lastTerm: last.term, transfer });
+    }
+  }
+
+  #count(): void {
+    const state = this.#state;
+    const result = this.#tally.result(state.confs.newest.conf);
+    if (result === 'lost') state.stepDown();
+    if (result !== 'won') return;
+    if (state.role === 'precandidate') this.#campaign({ byTransfer: false });
+    else state.lead();
+  }
+
+  /** A leader hears itself. */
+  #refusalByTime(): 'leader heard' | 'after start' | undefined {
+    const { role, clock, nowMs } = this.#state;
+    return role === 'leader' ? 'leader heard' : clock.refusal(nowMs);
+  }
+
+  /** Nobody else may be able to bring this log's end to the others, so even a sealed voter may have to lead for that. */
+  #refusedShorterLog({ type, from }: VoteRequest): void {
+    const { observe, confs, fitness, id, nowMs, limits } = this.#state;
+    observe('vote refused: longer log');
+    const { conf } = confs.newest;
+    if (type !== 'PreVote' || fitness !== 'sealed' || !isVoter(conf, from) || !isVoter(conf, id)) return;
+    this.#mayHandOverUntilMs = nowMs + 2 * limits.electionMs;
+  }
+
+  #answer({ type, from, term: forTerm }: VoteRequest, { reject, longerLog }: { reject: boolean; longerLog: boolean }): void {
+    const answer = type === 'PreVote' ? 'PreVoteResp' : 'VoteResp';
+    const vouches = answer === 'VoteResp' && !reject;
+    this.#state.post({ to: from, session: 0, vouches }, { type: answer, reject, forTerm, longerLog });
+  }
+}

@@ -1,0 +1,51 @@
+import type { RaftLimits } from './limits.ts';
+import { Xorshift32 } from './xorshift.ts';
+
+/**
+ * The promises that this node has made by time, all in ms of its own clock, which a turn may find far ahead of the last one:
+ * counting turns would let a promise end early that another node's lease rests on.
+ */
+export class ElectionClock {
+  readonly #limits: Pick<RaftLimits, 'electionMs'>;
+  readonly #random: Xorshift32;
+  #bootMs: number | undefined;
+  #heardMs = Number.NEGATIVE_INFINITY;
+  #deadlineMs = Number.NEGATIVE_INFINITY;
+  /** This node rather leaves the lead to others. */
+  isLate = false;
+
+  constructor(limits: Pick<RaftLimits, 'electionMs'>, seed: number) {
+    this.#limits = limits;
+    this.#random = new Xorshift32(seed);
+  }
+
+  /** The first moment of this run: it may have backed a lease just before it, in the run before. */
+  begin(nowMs: number): void {
+    if (this.#bootMs !== undefined) return;
+    this.#bootMs = nowMs;
+    this.reset(nowMs);
+  }
+
+  /** A leader spoke: until an election timeout from now it is believed in. */
+  heardLeader(nowMs: number): void {
+    this.#heardMs = nowMs;
+    this.reset(nowMs);
+  }
+
+  /** Waits an election timeout and up to as long again, at random, before the next campaign; a late one longer still. */
+  reset(nowMs: number): void {
+    const { electionMs } = this.#limits;
+    this.#deadlineMs = nowMs + electionMs + (this.#random.next() % electionMs) + (this.isLate ? electionMs : 0);
+  }
+
+  isDue(nowMs: number): boolean {
+    return nowMs >= this.#deadlineMs;
+  }
+
+  /** Why no vote is given now, unless it is asked for by a transfer, which the leader itself began. */
+  refusal(nowMs: number): 'leader heard' | 'after start' | undefined {
+    const { electionMs } = this.#limits;
+    if (nowMs < this.#heardMs + electionMs) return 'leader heard';
+    return this.#bootMs === undefined || nowMs < this.#bootMs + electionMs ? 'after start' : undefined;
+  }
+}

@@ -1,0 +1,106 @@
+import { invariant } from '../invariant.ts';
+import type { Message, SnapshotMeta } from '../types.ts';
+import { receiveAppend } from './append.ts';
+import { judgeSnapshot, type SnapshotReceiver } from './snapshot-receiver.ts';
+import type { RaftState } from './state.ts';
+
+type MessageOf<T extends Message['type']> = Extract<Message, { type: T }>;
+type LeaderMessage = MessageOf<'Append' | 'Heartbeat' | 'SnapOffer'>;
+
+/** What a node does with the words of a leader (Raft §5.3, §7). */
+export class Follower {
+  readonly #state: RaftState;
+  readonly #snapshots: SnapshotReceiver;
+
+  constructor(state: RaftState, snapshots: SnapshotReceiver) {
+    this.#state = state;
+    this.#snapshots = snapshots;
+  }
+
+  onLeader(message: LeaderMessage): void {
+    const { term, leader, clock, nowMs } = this.#state;
+    if (message.term < term) {
+      this.#answerOldLeader(message);
+      return;
+    }
+    const isKnown = message.term > term || leader === 0 || leader === message.from;
+    invariant(isKnown, 'a term has one leader', { term, leader, from: message.from });
+    this.#state.follow({ term: message.term, leader: message.from });
+    clock.heardLeader(nowMs);
+    if (message.type === 'Append') this.#onAppend(message);
+    else if (message.type === 'SnapOffer') this.#onSnapOffer(message);
+    else this.#onHeartbeat(message);
+  }
+
+  /** The stream that was asked for has ended. The log may have overtaken it, and then switching would drop what is acknowledged. */
+  snapshotReceived(meta: SnapshotMeta | undefined): boolean {
+    const state = this.#state;
+    const { from, term, session, meta: offered } = this.#snapshots.received();
+    const verdict = meta === undefined ? 'failed' : judgeSnapshot(state.log, state.commitIndex, meta);
+    if (meta !== undefined && verdict === 'needed') {
+      state.observe('snapshot installed');
+      state.install(meta);
+      this.#snapshots.install(meta);
+    } else if (meta !== undefined) {
+      state.observe('snapshot overtaken by the log');
+      state.commitTo(meta.index);
+    }
+    const ok = verdict !== 'failed';
+    const index = ok ? state.commitIndex : offered.index;
+    const { lastIndex } = state.log;
+    // A session belongs to its leader's term.
+    if (term === state.term) {
+      state.post({ to: from, session, vouches: ok }, { type: 'SnapResult', index, ok, lastIndex });
+    }
+    return verdict === 'needed';
+  }
+
+  /** With the own term, so that the sender hears of it: else a node with a higher term could never come back. */
+  #answerOldLeader(message: LeaderMessage): void {
+    const { lastIndex, lastTerm } = this.#state.log;
+    if (message.type === 'SnapOffer') {
+      this.#state.answer(message, { type: 'SnapResult', index: message.meta.index, ok: false, lastIndex });
+    } else if (message.type === 'Heartbeat') {
+      this.#state.answer(message, { type: 'HeartbeatResp', round: message.round, fit: false });
+    } else {
+      const { prevIndex, round } = message;
+      const hint = { hintIndex: lastIndex, hintTerm: lastTerm };
+      this.#state.answer(message, { type: 'AppendResp', ok: false, prevIndex, ...hint, round });
+    }
+  }
+
+  #onHeartbeat(message: MessageOf<'Heartbeat'>): void {
+    this.#state.commitTo(message.commit);
+    this.#state.answer(message, { type: 'HeartbeatResp', round: message.round, fit: this.#state.fitness === 'fit' });
+  }
+
+  #onAppend(message: MessageOf<'Append'>): void {
+    const { prevIndex, commit, round } = message;
+    const state = this.#state;
+    const verdict = receiveAppend(state.log, state.commitIndex, message);
+    if (verdict.kind === 'mismatch') {
+      const { hintIndex, hintTerm } = verdict;
+      state.answer(message, { type: 'AppendResp', ok: false, prevIndex, hintIndex, hintTerm, round });
+      return;
+    }
+    if (verdict.kind === 'meets') {
+      state.takeIn(verdict.news);
+      state.commitTo(Math.min(commit, verdict.match));
+    }
+    const match = verdict.kind === 'meets' ? verdict.match : state.commitIndex;
+    state.answer(message, { type: 'AppendResp', ok: true, match, round }, { vouches: true });
+  }
+
+  #onSnapOffer(message: MessageOf<'SnapOffer'>): void {
+    const { from, term, session, meta } = message;
+    const state = this.#state;
+    if (judgeSnapshot(state.log, state.commitIndex, meta) === 'needed') {
+      this.#snapshots.offered({ from, term, session, meta });
+      return;
+    }
+    state.observe('snapshot answered from the log');
+    state.commitTo(meta.index);
+    const { lastIndex } = state.log;
+    state.answer(message, { type: 'SnapResult', index: state.commitIndex, ok: true, lastIndex }, { vouches: true });
+  }
+}

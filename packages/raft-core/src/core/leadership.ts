@@ -1,0 +1,303 @@
+import type { ConfAt } from '../confchange/conf-history.ts';
+import { invariant } from '../invariant.ts';
+import { quorumValue } from '../quorum/joint.ts';
+import type { ConfState, Entry, Fitness, LogIndex, Message, NodeId } from '../types.ts';
+import type { Progress } from './progress.ts';
+import type { LogReadRequest, PeerStatus } from './raft-core.ts';
+import { type ConfirmedRead, type Read, ReadIndexQueue } from './read-index.ts';
+import { type LeaderNode, Replication } from './replication.ts';
+import { Rounds } from './rounds.ts';
+import { Transfer } from './transfer.ts';
+import { UncommittedBytes } from './uncommitted.ts';
+
+export type PeerAnswer = Extract<Message, { type: 'AppendResp' | 'HeartbeatResp' | 'SnapResult' }>;
+
+/** Why a leader steps down of itself. */
+export type Resignation = 'noQuorum' | 'handedOver';
+
+/** All that a node is while it leads, and that dies when it does: its peers, rounds, waiting reads, transfer. */
+export class Leadership {
+  readonly termStart: LogIndex;
+  readonly uncommitted: UncommittedBytes;
+  readonly #node: LeaderNode;
+  readonly #replication: Replication;
+  readonly #rounds: Rounds;
+  readonly #reads: ReadIndexQueue;
+  readonly #transfer = new Transfer();
+  #confirmed: readonly ConfirmedRead[] = [];
+  #conf: ConfState;
+  #heartbeatDueMs = Number.NEGATIVE_INFINITY;
+  /** Something changed that peers may have to be told. */
+  #isDue = true;
+  #fitness: Fitness;
+  /** A sealed leader only hands over, until then. */
+  #resignMs: number | undefined;
+  /** An unfit leader tries each way out once: a target that does not take over would cost a pause each time. */
+  #handOverTried = false;
+
+  constructor(
+    node: LeaderNode,
+    start: { readonly conf: ConfAt; readonly termStart: LogIndex; readonly nowMs: number; readonly fitness: Fitness },
+  ) {
+    this.#node = node;
+    this.termStart = start.termStart;
+    this.uncommitted = new UncommittedBytes(node.limits.uncommittedBytesMax);
+    this.#replication = new Replication(node);
+    this.#rounds = new Rounds(node.limits.electionMs);
+    this.#reads = new ReadIndexQueue(node.observe);
+    this.#fitness = start.fitness;
+    this.#conf = start.conf.conf;
+    this.#replication.configure(start.conf, { next: start.termStart, nowMs: start.nowMs });
+    this.fitnessChanged(start.fitness, start.nowMs);
+  }
+
+  get isDue(): boolean {
+    return (this.#isDue && this.#replication.peers.length > 0) || this.#reads.wantsRound || this.#confirmed.length > 0;
+  }
+  get transferTo(): NodeId | undefined {
+    return this.#transfer.target;
+  }
+
+  /** Entries were appended or committed. */
+  changed(): void {
+    this.#isDue = true;
+  }
+
+  configured(conf: ConfAt, nowMs: number): void {
+    this.#conf = conf.conf;
+    this.#replication.configure(conf, { next: this.#node.log.lastIndex, nowMs });
+    this.#confirmReads();
+    const { target } = this.#transfer;
+    if (target !== undefined && !conf.conf.voters.includes(target)) this.#abortTransfer();
+    this.#isDue = true;
+  }
+
+  /** Only this node's own part of `stableIndex` counts for itself, and only where it is a voter. */
+  quorumMatch(stableIndex: LogIndex): LogIndex {
+    return quorumValue(this.#conf, (id) => (id === this.#node.id ? stableIndex : (this.#replication.peer(id)?.match ?? 0)));
+  }
+
+  committed({ from, to }: { readonly from: LogIndex; readonly to: LogIndex }): void {
+    this.uncommitted.committed(this.#node.log.bytesInMemory({ lo: from + 1, hi: to }));
+    if (to >= this.termStart) this.#reads.ownTermCommitted(to);
+    this.#isDue = true;
+  }
+
+  /** Deadlines. Says when the leader has to go. */
+  tick(nowMs: number): Resignation | undefined {
+    if (!this.#hasQuorum(nowMs)) return 'noQuorum';
+    if (this.#transfer.isOverdue(nowMs)) this.#abortTransfer();
+    if (this.#resignMs !== undefined && nowMs >= this.#resignMs) return 'handedOver';
+    this.#handOver(nowMs);
+    if (nowMs >= this.#heartbeatDueMs) {
+      this.#heartbeatDueMs = nowMs + this.#node.limits.heartbeatMs;
+      this.#beginRound({ nowMs, isTimed: true });
+      this.#isDue = true;
+    }
+    this.#replication.dropLeft(nowMs);
+    return undefined;
+  }
+
+  /** Posts what has become due since the last batch of effects. */
+  flush(nowMs: number): { readonly reads: readonly ConfirmedRead[]; readonly readLog: readonly LogReadRequest[] } {
+    if (this.#reads.wantsRound) this.#beginRound({ nowMs, isTimed: false });
+    if (this.#isDue) this.#replication.replicate(this.#rounds.newest, nowMs);
+    this.#isDue = false;
+    const reads = this.#confirmed;
+    this.#confirmed = [];
+    return { reads, readLog: this.#replication.takeReads() };
+  }
+
+  /** An answer of this term. */
+  answered(answer: PeerAnswer, nowMs: number): void {
+    const peer = this.#replication.peer(answer.from);
+    if (peer === undefined) return;
+    if (peer.session !== answer.session) {
+      this.#node.observe('stale answer ignored: session');
+      return;
+    }
+    // Whatever it says, it still followed this leader when it said so.
+    peer.heardMs = nowMs;
+    if ('round' in answer) this.#answeredRound(peer, answer.round);
+    if (answer.type === 'HeartbeatResp') {
+      peer.fit = answer.fit;
+      this.#replication.nudge(peer, this.#rounds.newest);
+    } else if (answer.type === 'SnapResult') {
+      if (answer.ok) this.#acknowledged(peer, answer.index);
+      else this.#replication.snapshotFailed(peer);
+    } else if (answer.ok) {
+      this.#acknowledged(peer, answer.match);
+    } else {
+      this.#replication.rejected(peer, answer);
+    }
+    this.#isDue = true;
+    this.#handOver(nowMs);
+  }
+
+  unreachable(id: NodeId): void {
+    const peer = this.#replication.peer(id);
+    if (peer?.state === 'replicate') peer.probe();
+  }
+
+  snapshotFailed(id: NodeId): void {
+    const peer = this.#replication.peer(id);
+    if (peer !== undefined) this.#replication.snapshotFailed(peer);
+  }
+
+  logRead(id: NodeId, entries: readonly Entry[]): void {
+    const peer = this.#replication.peer(id);
+    if (peer === undefined) return;
+    this.#replication.logRead(peer, entries, this.#rounds.newest);
+    this.#isDue = true;
+  }
+
+  hasPeer(id: NodeId): boolean {
+    return this.#replication.peer(id) !== undefined;
+  }
+
+  ask(read: Read): void {
+    const commitIndex = this.#node.commitIndex();
+    this.#reads.ask(read, { commitIndex, ownTermCommitted: commitIndex >= this.termStart });
+  }
+
+  waitingReads(): readonly Read[] {
+    return [...this.#confirmed, ...this.#reads.all()];
+  }
+
+  /**
+   * Whether nobody else can have been elected yet: a quorum answered a round that was sent so lately that each of them still
+   * refuses its vote to others. The leader itself counts as asked now, if it has a vote.
+   */
+  holdsLease(nowMs: number): boolean {
+    const { limits, observe, id: own } = this.#node;
+    if (limits.leaseMs <= 0 || this.#node.commitIndex() < this.termStart) return false;
+    if (this.#transfer.leaseEnded) {
+      observe('lease refused: transfer');
+      return false;
+    }
+    const askedMs = quorumValue(this.#conf, (id) => {
+      return id === own ? nowMs : (this.#replication.peer(id)?.round.sentAtMs ?? Number.NEGATIVE_INFINITY);
+    });
+    const holds = nowMs < askedMs + limits.leaseMs;
+    if (!holds) observe('lease refused: lapsed');
+    return holds;
+  }
+
+  /** Begins to hand over to `to`, or to the fit voter with most of the log. False when there is nobody. */
+  transfer(to: NodeId | undefined, nowMs: number): boolean {
+    const able = this.#candidates().filter((peer) => peer.fit && nowMs - peer.heardMs < this.#node.limits.electionMs);
+    const byLog = able.sort((a, b) => b.match - a.match || a.id - b.id);
+    const target = to === undefined ? byLog[0] : byLog.find(({ id }) => id === to);
+    if (target === undefined) return false;
+    this.#transfer.begin(target.id, nowMs + this.#node.limits.electionMs);
+    this.#tellTarget(target);
+    this.#isDue = true;
+    return true;
+  }
+
+  /** Who has everything is told to take over, as this leader goes. */
+  resign(): void {
+    const { lastIndex } = this.#node.log;
+    const heir = this.#candidates().find((peer) => peer.fit && peer.match === lastIndex);
+    if (heir === undefined) return;
+    this.#transfer.endLease();
+    this.#timeoutNow(heir);
+  }
+
+  /** Tells all peers the commit index, as far as each can know it. */
+  announceCommit(nowMs: number): void {
+    this.#beginRound({ nowMs, isTimed: false });
+  }
+
+  fitnessChanged(fitness: Fitness, nowMs: number): void {
+    this.#fitness = fitness;
+    this.#handOverTried = false;
+    this.#resignMs = fitness === 'sealed' ? nowMs + 2 * this.#node.limits.electionMs : undefined;
+    this.#handOver(nowMs);
+  }
+
+  status(nowMs: number): readonly PeerStatus[] {
+    return this.#replication.peers.map((peer) => ({
+      id: peer.id,
+      learner: this.#conf.learners.includes(peer.id),
+      state: peer.state,
+      match: peer.match,
+      next: peer.next,
+      active: nowMs - peer.heardMs < this.#node.limits.electionMs,
+      fit: peer.fit,
+      ...(peer.offered === undefined ? {} : { pendingSnapshot: peer.offered.index }),
+    }));
+  }
+
+  checkInvariants(): void {
+    for (const peer of this.#replication.peers) {
+      peer.checkInvariants(this.#node.limits);
+      invariant(peer.match <= this.#node.log.lastIndex, 'nobody acknowledges more than the leader has', { peer: peer.id });
+    }
+  }
+
+  #hasQuorum(nowMs: number): boolean {
+    const heardMs = quorumValue(this.#conf, (id) => {
+      return id === this.#node.id ? nowMs : (this.#replication.peer(id)?.heardMs ?? Number.NEGATIVE_INFINITY);
+    });
+    return nowMs < heardMs + this.#node.limits.electionMs;
+  }
+
+  #beginRound({ nowMs, isTimed }: { readonly nowMs: number; readonly isTimed: boolean }): void {
+    const round = this.#rounds.begin(nowMs);
+    this.#replication.heartbeat(round, { isTimed, nowMs });
+    this.#reads.begun(round);
+    // The leader has answered its own round, which may be a quorum.
+    this.#confirmReads();
+  }
+
+  #answeredRound(peer: Progress, number: number): void {
+    const round = this.#rounds.find(number);
+    if (round !== undefined) peer.answered(round);
+    this.#confirmReads();
+  }
+
+  #confirmReads(): void {
+    const answered = quorumValue(this.#conf, (id) => {
+      return id === this.#node.id ? this.#rounds.newest : (this.#replication.peer(id)?.round.number ?? 0);
+    });
+    const reads = this.#reads.answered(answered);
+    if (reads.length > 0) this.#confirmed = [...this.#confirmed, ...reads];
+  }
+
+  #acknowledged(peer: Progress, index: LogIndex): void {
+    this.#replication.acknowledged(peer, index);
+    if (peer.id === this.#transfer.target) this.#tellTarget(peer);
+  }
+
+  #tellTarget(target: Progress): void {
+    if (!this.#transfer.tell(target.match, this.#node.log.lastIndex)) return;
+    this.#node.observe('transfer finished its catch-up');
+    this.#timeoutNow(target);
+  }
+
+  #timeoutNow({ id, session }: Progress): void {
+    const { lastIndex, lastTerm } = this.#node.log;
+    this.#node.post(id, session, { type: 'TimeoutNow', lastIndex, lastTerm });
+  }
+
+  #abortTransfer(): void {
+    this.#node.observe('transfer aborted');
+    this.#transfer.abort();
+  }
+
+  /** A leader that should not lead gives the lead to the first fit voter that has the whole log. */
+  #handOver(nowMs: number): void {
+    if (this.#fitness === 'fit' || this.#handOverTried || this.#transfer.target !== undefined) return;
+    const { lastIndex } = this.#node.log;
+    const heir = this.#candidates().find((peer) => peer.fit && peer.match === lastIndex);
+    if (heir === undefined || !this.transfer(heir.id, nowMs)) return;
+    if (this.#fitness === 'sealed') this.#node.observe('sealed leader handed over');
+    else this.#handOverTried = true;
+  }
+
+  /** Peers that could lead: voters of the configuration that will stay. */
+  #candidates(): Progress[] {
+    return this.#conf.voters.flatMap((id) => this.#replication.peer(id) ?? []);
+  }
+}

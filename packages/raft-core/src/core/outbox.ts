@@ -1,0 +1,66 @@
+import type { Message, Term } from '../types.ts';
+
+interface Posted {
+  readonly message: Message;
+  /** The term of the node that it was posted in; a pre-vote asks for the term after it. */
+  readonly term: Term;
+  readonly vouches: boolean;
+}
+
+/** Terms on their way to the disk. */
+export class DurableTerm {
+  #durable: Term;
+  readonly #written: { readonly seq: number; readonly term: Term }[] = [];
+
+  constructor(durable: Term) {
+    this.#durable = durable;
+  }
+
+  get durable(): Term {
+    return this.#durable;
+  }
+
+  written(seq: number, term: Term): void {
+    this.#written.push({ seq, term });
+  }
+
+  persisted(seq: number): void {
+    for (let next = this.#written[0]; next !== undefined && next.seq <= seq; next = this.#written[0]) {
+      this.#durable = next.term;
+      this.#written.shift();
+    }
+  }
+}
+
+/**
+ * Messages of one batch, sorted by what they have to wait for: one that vouches for stored state (a vote, an acknowledgement)
+ * for the batch's write, and any message for the term that it carries.
+ */
+export class Outbox {
+  #posted: Posted[] = [];
+
+  get isEmpty(): boolean {
+    return this.#posted.length === 0;
+  }
+
+  post(message: Message, { term, vouches }: { readonly term: Term; readonly vouches: boolean }): void {
+    this.#posted.push({ message, term, vouches });
+  }
+
+  take(durableTerm: Term): { readonly immediate: readonly Message[]; readonly afterPersist: readonly Message[] } {
+    const posted = this.#posted;
+    if (posted.length === 0) return { immediate: NONE, afterPersist: NONE };
+    this.#posted = [];
+    const waits = ({ term, vouches }: Posted): boolean => vouches || term > durableTerm;
+    return {
+      immediate: posted.filter((each) => !waits(each)).map(({ message }) => message),
+      afterPersist: posted.filter(waits).map(({ message }) => message),
+    };
+  }
+
+  clear(): void {
+    this.#posted = [];
+  }
+}
+
+const NONE: readonly Message[] = [];

@@ -1,0 +1,138 @@
+import { invariant } from '../invariant.ts';
+import type { LogIndex, NodeId } from '../types.ts';
+import { Inflight } from './inflight.ts';
+import type { RaftLimits } from './limits.ts';
+
+/**
+ * What a leader knows of one peer's log. `probe`: where the logs meet is not known, so one message at a time asks. `replicate`:
+ * it is known, and entries are sent ahead of their acknowledgements. `snapshot`: the log does not reach back to the peer.
+ */
+export class Progress {
+  readonly id: NodeId;
+  /** This leader's counter for this Progress; answers to another one are not about it. */
+  readonly session: number;
+  readonly inflight: Inflight;
+  #state: 'probe' | 'replicate' | 'snapshot' = 'probe';
+  /** The peer has certainly stored everything up to here. */
+  #match: LogIndex = 0;
+  #next: LogIndex;
+  /** A probe is out; the next one follows its answer, or the next heartbeat. */
+  paused = false;
+  /** In state `snapshot`: the index offered, and when. */
+  #offered: { readonly index: LogIndex; atMs: number } | undefined;
+  /** A read of old entries for this peer is under way. */
+  readingFrom: LogIndex | undefined;
+  /** The newest commit index that it has been told, if nothing was lost. */
+  sentCommit: LogIndex = 0;
+  /** A heartbeat's answer may be followed by an empty Append, once per heartbeat. */
+  mayNudge = false;
+  fit = false;
+  /** When an answer of this term last arrived. */
+  heardMs: number;
+  /** The newest heartbeat round it has answered, and when that round was sent. */
+  #round = { number: 0, sentAtMs: Number.NEGATIVE_INFINITY };
+  /** It is no member any more, and only still to learn so: since which entry, and until when once that is committed. */
+  leaving: { readonly confIndex: LogIndex; untilMs: number | undefined } | undefined;
+
+  constructor(
+    id: NodeId,
+    start: { readonly session: number; readonly next: LogIndex; readonly nowMs: number },
+    limits: RaftLimits,
+  ) {
+    this.id = id;
+    this.session = start.session;
+    this.#next = start.next;
+    this.heardMs = start.nowMs;
+    this.inflight = new Inflight(limits);
+  }
+
+  get state(): 'probe' | 'replicate' | 'snapshot' {
+    return this.#state;
+  }
+  get match(): LogIndex {
+    return this.#match;
+  }
+  get next(): LogIndex {
+    return this.#next;
+  }
+  get round(): { readonly number: number; readonly sentAtMs: number } {
+    return this.#round;
+  }
+  get offered(): { readonly index: LogIndex; readonly atMs: number } | undefined {
+    return this.#offered;
+  }
+
+  /** Answers to a round stand for all rounds before it. */
+  answered(round: { readonly number: number; readonly sentAtMs: number }): void {
+    if (round.number > this.#round.number) this.#round = round;
+  }
+
+  probe(): void {
+    this.#enter('probe');
+  }
+
+  offerSnapshot(index: LogIndex, nowMs: number): void {
+    this.#enter('snapshot');
+    this.#offered = { index, atMs: nowMs };
+  }
+
+  offeredAgain(nowMs: number): void {
+    if (this.#offered !== undefined) this.#offered.atMs = nowMs;
+  }
+
+  /** Entries up to `end` were sent ahead of their acknowledgement. */
+  sent(end: LogIndex, bytes: number): void {
+    invariant(this.#state === 'replicate', 'only a replicating peer is sent entries ahead', { id: this.id, end });
+    this.inflight.add(end, bytes);
+    this.#next = end + 1;
+  }
+
+  /**
+   * The peer has stored everything up to `index`. What moves `match`, or confirms it while probing, shows where the logs meet;
+   * `firstIndex` of the log says whether entries can follow a peer that waits for a snapshot. Answers whether it was news.
+   */
+  acknowledged(index: LogIndex, firstIndex: LogIndex): boolean {
+    const before = this.#match;
+    const state = this.#state;
+    this.#match = Math.max(before, index);
+    this.#next = Math.max(this.#next, this.#match + 1);
+    if (state === 'replicate') this.inflight.free(this.#match);
+    const found = state === 'probe' ? index >= before : state === 'snapshot' && index >= firstIndex - 1;
+    if (found) this.#enter('replicate');
+    return found || this.#match > before;
+  }
+
+  /**
+   * The logs do not meet at `prevIndex`; `candidate` is where they may. Answers false for a stale rejection: of a message that
+   * was overtaken by an acknowledgement or by a later probe.
+   */
+  rejected(prevIndex: LogIndex, candidate: LogIndex): boolean {
+    if (this.#state === 'snapshot' || prevIndex <= this.#match) return false;
+    if (this.#state === 'replicate') {
+      this.#enter('probe');
+      return true;
+    }
+    if (prevIndex !== this.#next - 1) return false;
+    this.#next = Math.max(Math.min(prevIndex, candidate + 1), this.#match + 1);
+    this.paused = false;
+    return true;
+  }
+
+  checkInvariants(limits: RaftLimits): void {
+    const facts = { id: this.id, state: this.#state, match: this.#match, next: this.#next };
+    invariant(this.#match < this.#next, 'match < next', facts);
+    invariant(this.inflight.count <= limits.inflightMessagesMax, 'the window is kept', facts);
+    invariant(this.#state === 'replicate' || this.inflight.count === 0, 'only a replicating peer has a window', facts);
+    invariant((this.#state === 'snapshot') === (this.#offered !== undefined), 'a snapshot is offered in that state', facts);
+  }
+
+  #enter(state: 'probe' | 'replicate' | 'snapshot'): void {
+    this.#state = state;
+    this.#next = this.#match + 1;
+    this.inflight.clear();
+    this.paused = false;
+    this.readingFrom = undefined;
+    this.#offered = undefined;
+    this.sentCommit = Math.min(this.sentCommit, this.#match);
+  }
+}

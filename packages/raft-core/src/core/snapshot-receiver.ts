@@ -1,0 +1,74 @@
+import { invariant } from '../invariant.ts';
+import type { LogView } from '../log/log-view.ts';
+import type { LogIndex, NodeId, SnapshotMeta, Term } from '../types.ts';
+
+export interface Offer {
+  readonly from: NodeId;
+  readonly term: Term;
+  readonly session: number;
+  readonly meta: SnapshotMeta;
+}
+
+/**
+ * What to do about a snapshot: nothing if all of it is committed here; `held` if its last entry is in the log, which keeps its
+ * tail then; else it has to take the log's place.
+ */
+export function judgeSnapshot(log: LogView, commitIndex: LogIndex, meta: SnapshotMeta): 'committed' | 'held' | 'needed' {
+  if (meta.index <= commitIndex) return 'committed';
+  return log.holds(meta) ? 'held' : 'needed';
+}
+
+/** A follower's side of a snapshot: offered, fetched beside the state in force, and then put in its place. */
+export class SnapshotReceiver {
+  /** The offer whose stream is under way. */
+  #fetching: Offer | undefined;
+  #toFetch: Offer | undefined;
+  #toInstall: SnapshotMeta | undefined;
+  /** The batch whose durability ends the installation. */
+  #installingSeq: number | undefined;
+
+  get hasWork(): boolean {
+    return this.#toFetch !== undefined || this.#toInstall !== undefined;
+  }
+
+  /** One stream at a time: an offer that comes again is the leader's way to ask how far it is. */
+  offered(offer: Offer): void {
+    const isInstalling = this.#toInstall !== undefined || this.#installingSeq !== undefined;
+    if (this.#fetching !== undefined || isInstalling) return;
+    this.#fetching = offer;
+    this.#toFetch = offer;
+  }
+
+  /** The stream ended; gives the offer that it answered. */
+  received(): Offer {
+    const offer = this.#fetching;
+    invariant(offer !== undefined && this.#toFetch === undefined, 'what is received was fetched', {});
+    this.#fetching = undefined;
+    return offer;
+  }
+
+  install(meta: SnapshotMeta): void {
+    this.#toInstall = meta;
+  }
+
+  take(seq: number): {
+    readonly snapshot?: SnapshotMeta;
+    readonly fetch?: { readonly from: NodeId; readonly meta: SnapshotMeta };
+  } {
+    const [snapshot, offer] = [this.#toInstall, this.#toFetch];
+    this.#toInstall = undefined;
+    this.#toFetch = undefined;
+    if (snapshot !== undefined) this.#installingSeq = seq;
+    return {
+      ...(snapshot === undefined ? {} : { snapshot }),
+      ...(offer === undefined ? {} : { fetch: { from: offer.from, meta: offer.meta } }),
+    };
+  }
+
+  /** True when this ends an installation. */
+  persisted(seq: number): boolean {
+    if (this.#installingSeq === undefined || seq < this.#installingSeq) return false;
+    this.#installingSeq = undefined;
+    return true;
+  }
+}

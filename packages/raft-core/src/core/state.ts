@@ -1,0 +1,404 @@
+import { type ConfAt, ConfHistory } from '../confchange/conf-history.ts';
+import { isJoint, isVoter, membersOf } from '../confchange/conf-state.ts';
+import { invariant } from '../invariant.ts';
+import { LogView, type Position } from '../log/log-view.ts';
+import type { LogStart } from '../ports.ts';
+import type {
+  Entry,
+  EntryType,
+  Fitness,
+  HardState,
+  LogIndex,
+  Message,
+  MessageBody,
+  NodeId,
+  Role,
+  SnapshotMeta,
+  Term,
+} from '../types.ts';
+import { decodeConfState } from '../wire/conf-state.ts';
+import { CommittedEntries } from './committed.ts';
+import { ElectionClock } from './election-clock.ts';
+import { Leadership } from './leadership.ts';
+import type { RaftLimits } from './limits.ts';
+import { DurableTerm, Outbox } from './outbox.ts';
+import type { CoreEvent } from './raft-core.ts';
+import { ReadDesk } from './read-desk.ts';
+import type { Observe } from './situations.ts';
+import { committedAtStart } from './start.ts';
+
+export interface StateOptions {
+  /** Last entry that the state machine holds durably. */
+  readonly applied: LogIndex;
+  readonly limits: RaftLimits;
+  /** Spreads this node's elections; nodes should differ. */
+  readonly seed: number;
+  readonly fitness?: Fitness;
+  /** It was told in an earlier run that it is no member any more. */
+  readonly removed?: boolean;
+  readonly observe?: Observe;
+}
+
+/** Where a message goes. `vouches`: it speaks of stored state, and leaves only when that is durable. */
+export interface Envelope {
+  readonly to: NodeId;
+  readonly session: number;
+  readonly vouches: boolean;
+  /** The own term, unless a pre-vote asks for the one after it. */
+  readonly term?: Term;
+}
+
+const NOTHING = new Uint8Array(0);
+
+/**
+ * The state of one node (Raft figure 2) and its transitions: the one place where a role, a term, a vote, the commit index or
+ * the configuration in force changes.
+ */
+export class RaftState {
+  readonly id: NodeId;
+  readonly clusterId: string;
+  readonly incarnation: number;
+  readonly limits: RaftLimits;
+  readonly observe: Observe;
+  readonly log: LogView;
+  readonly confs: ConfHistory;
+  readonly toApply: CommittedEntries;
+  readonly clock: ElectionClock;
+  readonly outbox = new Outbox();
+  readonly reads = new ReadDesk();
+  readonly #durableTerm: DurableTerm;
+
+  #role: Role = 'follower';
+  #leader: NodeId = 0;
+  #term: Term;
+  #vote: NodeId;
+  /** Term or vote changed since the last batch. */
+  #hardStateChanged = false;
+  #leadership: Leadership | undefined;
+  #fitness: Fitness;
+  /** Which entry took this node out of the cluster. */
+  #removedAt: LogIndex | undefined;
+  #commit: LogIndex;
+  #commitHint: LogIndex;
+  #applied: LogIndex;
+  /** A snapshot is on its way to take the log's place on the disk. */
+  #isInstalling = false;
+  #nowMs = Number.NEGATIVE_INFINITY;
+  #events: CoreEvent[] = [];
+
+  /** @throws LogDamage when entries are missing that were committed or applied */
+  constructor(start: LogStart, { applied, limits, seed, fitness = 'fit', removed = false, observe = () => {} }: StateOptions) {
+    this.id = start.nodeId;
+    this.clusterId = start.clusterId;
+    this.incarnation = start.incarnation;
+    this.limits = limits;
+    this.observe = observe;
+    this.log = new LogView(start);
+    this.confs = new ConfHistory(
+      { index: start.base.confIndex, conf: start.base.conf },
+      start.confEntries.map(({ index, data }) => ({ index, conf: decodeConfState(data) })),
+    );
+    this.#term = start.hardState.term;
+    this.#vote = start.hardState.vote;
+    this.#durableTerm = new DurableTerm(this.#term);
+    this.#removedAt = removed ? Number.POSITIVE_INFINITY : undefined;
+    this.#applied = applied;
+    this.#commit = committedAtStart(start, applied);
+    this.#commitHint = start.hardState.commit;
+    this.toApply = new CommittedEntries(this.log, { applied, bytesMax: limits.committedBytesMax });
+    this.clock = new ElectionClock(limits, seed);
+    this.#fitness = fitness;
+    this.clock.isLate = fitness === 'low';
+    this.#events.push({ type: 'confChanged', ...this.confs.newest });
+  }
+
+  get role(): Role {
+    return this.#role;
+  }
+  get term(): Term {
+    return this.#term;
+  }
+  get vote(): NodeId {
+    return this.#vote;
+  }
+  /** 0 while none is known. */
+  get leader(): NodeId {
+    return this.#leader;
+  }
+  /** Present while this node leads. */
+  get leadership(): Leadership | undefined {
+    return this.#leadership;
+  }
+  get commitIndex(): LogIndex {
+    return this.#commit;
+  }
+  /** Durable in the state machine. */
+  get appliedIndex(): LogIndex {
+    return this.#applied;
+  }
+  get isInstalling(): boolean {
+    return this.#isInstalling;
+  }
+  get nowMs(): number {
+    return this.#nowMs;
+  }
+  get fitness(): Fitness {
+    return this.#fitness;
+  }
+  /** The newest term on the disk. */
+  get durableTerm(): Term {
+    return this.#durableTerm.durable;
+  }
+  /** The log's last entry, written or not. */
+  get last(): Position {
+    return { index: this.log.lastIndex, term: this.log.lastTerm };
+  }
+  /** It is no member, and that is final unless a later configuration names it again. */
+  get isRemoved(): boolean {
+    if (this.#removedAt === undefined) return false;
+    const { conf, index } = this.confs.newest;
+    return !(membersOf(conf).has(this.id) && index > this.#removedAt);
+  }
+  get hasNews(): boolean {
+    return this.#hardStateChanged || this.#commitOnDisk > this.#commitHint || this.#events.length > 0;
+  }
+
+  advanceTime(nowMs: number): void {
+    invariant(nowMs >= this.#nowMs, 'time never falls', { from: this.#nowMs, to: nowMs });
+    this.#nowMs = nowMs;
+    this.clock.begin(nowMs);
+  }
+
+  setFitness(fitness: Fitness): void {
+    if (fitness === this.#fitness) return;
+    this.#fitness = fitness;
+    this.clock.isLate = fitness === 'low';
+    this.#leadership?.fitnessChanged(fitness, this.#nowMs);
+  }
+
+  // Roles
+
+  /** Whatever it was, it follows now, in this term or a later one; `leader` 0 if none is known. */
+  follow({ term, leader }: { readonly term: Term; readonly leader: NodeId }): void {
+    invariant(term >= this.#term && Number.isSafeInteger(term), 'the term never falls', { from: this.#term, to: term });
+    if (term > this.#term) {
+      this.#term = term;
+      this.#vote = 0;
+      this.#hardStateChanged = true;
+    }
+    if (leader !== this.#leader) this.reads.leaderLost();
+    this.#leader = leader;
+    this.#role = 'follower';
+    const waiting = this.#leadership?.waitingReads();
+    if (waiting === undefined) return;
+    this.#leadership = undefined;
+    if (waiting.length > 0) this.observe('reads dropped with the role');
+    this.reads.drop(waiting.filter(({ asker }) => asker === this.id).map(({ request }) => request.id));
+    this.clock.reset(this.#nowMs);
+  }
+
+  /** Gives up its lead, or its campaign, or what it knows of a leader. */
+  stepDown(): void {
+    this.follow({ term: this.#term, leader: 0 });
+  }
+
+  /** Asks whether it could win, which changes neither term nor vote (thesis §9.6). */
+  preCampaign(): void {
+    this.stepDown();
+    this.#role = 'precandidate';
+    this.clock.reset(this.#nowMs);
+  }
+
+  campaign(): void {
+    this.follow({ term: this.#term + 1, leader: 0 });
+    this.#role = 'candidate';
+    this.voteFor(this.id);
+    this.clock.reset(this.#nowMs);
+  }
+
+  voteFor(id: NodeId): void {
+    invariant(this.#vote === 0 || this.#vote === id, 'a vote is given once in a term', {
+      term: this.#term,
+      vote: this.#vote,
+      id,
+    });
+    this.#hardStateChanged ||= this.#vote !== id;
+    this.#vote = id;
+  }
+
+  lead(): void {
+    const conf = this.confs.newest;
+    if (isJoint(conf.conf)) this.observe('leader elected in a joint configuration');
+    this.#role = 'leader';
+    this.#leader = this.id;
+    this.#leadership = new Leadership(
+      {
+        id: this.id,
+        limits: this.limits,
+        log: this.log,
+        observe: this.observe,
+        commitIndex: () => this.#commit,
+        durableSnapshot: () => this.snapshotMeta(this.#applied),
+        post: (to, session, body) => this.post({ to, session, vouches: false }, body),
+      },
+      { conf, termStart: this.log.lastIndex + 1, nowMs: this.#nowMs, fitness: this.#fitness },
+    );
+    // §5.4.2: entries of earlier terms commit only below one of this term, so the term opens with one that says nothing.
+    this.append('noop', NOTHING);
+  }
+
+  fail(): void {
+    this.#role = 'faulty';
+    this.#leader = 0;
+    this.#leadership = undefined;
+    this.outbox.clear();
+  }
+
+  // Log, configuration, commit index
+
+  /** A leader only appends (§5.3). */
+  append(type: EntryType, data: Uint8Array): Entry {
+    const entry = this.log.append({ term: this.#term, type, data });
+    this.#leadership?.changed();
+    return entry;
+  }
+
+  /** Entries of the leader that this log does not hold; the first takes the place of all from its index on. */
+  takeIn(entries: readonly Entry[]): void {
+    const first = entries[0];
+    if (first !== undefined && first.index <= this.log.lastIndex) this.#truncate(first.index);
+    for (const entry of entries) {
+      this.log.push(entry);
+      if (entry.type === 'conf') this.configure({ index: entry.index, conf: decodeConfState(entry.data) });
+    }
+  }
+
+  /** The newest configuration in the log is in force, committed or not (thesis §4.1). */
+  configure(conf: ConfAt): void {
+    this.confs.append(conf);
+    this.#events.push({ type: 'confChanged', ...conf });
+    this.#leadership?.configured(conf, this.#nowMs);
+  }
+
+  /** §5.3, §5.4.2: what a quorum holds is committed, if it is of this term; with it, all before it. */
+  advanceCommit(): void {
+    if (this.#leadership === undefined) return;
+    const to = this.#leadership.quorumMatch(this.log.stableIndex);
+    if (to <= this.#commit || this.log.termAt(to) !== this.#term) return;
+    if (to > this.log.stableIndex) this.observe('committed before the own disk');
+    this.commitTo(to);
+  }
+
+  commitTo(index: LogIndex): void {
+    if (index <= this.#commit) return;
+    invariant(index <= this.log.lastIndex, 'what is committed is in the log', { index, lastIndex: this.log.lastIndex });
+    const from = this.#commit;
+    this.#commit = index;
+    this.#leadership?.committed({ from, to: index });
+    this.#forgetRemoval(this.confs.asOf(index));
+    const { index: confIndex, conf } = this.confs.newest;
+    if (confIndex <= from || confIndex > index) return;
+    const isMember = (confState: ConfAt['conf']): boolean => membersOf(confState).has(this.id);
+    if (!isMember(conf) && isMember(this.confs.asOf(confIndex - 1).conf)) this.noteRemoved(confIndex);
+    if (this.#leadership === undefined || isVoter(conf, this.id)) return;
+    // Thesis §4.2.2: until here it led a cluster that it is no voter of any more.
+    this.observe('removed leader stepped down');
+    this.#leadership.announceCommit(this.#nowMs);
+    this.#leadership.resign();
+    this.stepDown();
+  }
+
+  /** A removal is over once a later configuration that names this node is committed: a new one counts from its own commit on. */
+  #forgetRemoval({ index, conf }: ConfAt): void {
+    if (this.#removedAt !== undefined && index > this.#removedAt && membersOf(conf).has(this.id)) this.#removedAt = undefined;
+  }
+
+  noteRemoved(atIndex: LogIndex): void {
+    this.#removedAt = atIndex;
+    this.#events.push({ type: 'removedFromCluster', atIndex });
+  }
+
+  /** A snapshot takes the place of the log, and of what is being applied. */
+  install(meta: SnapshotMeta): void {
+    // The stream may be of a later term than its offer; the term is on disk before an entry of it is.
+    if (this.#role !== 'follower' || meta.term > this.#term) {
+      this.follow({ term: Math.max(this.#term, meta.term), leader: 0 });
+    }
+    this.log.install(meta);
+    this.confs.install({ index: meta.confIndex, conf: meta.conf });
+    this.toApply.reset(meta.index);
+    this.#commit = meta.index;
+    this.#applied = meta.index;
+    this.#isInstalling = true;
+    this.#events.push({ type: 'confChanged', ...this.confs.newest });
+  }
+
+  /** The snapshot is in force on the disk. */
+  installed(): void {
+    this.#isInstalling = false;
+  }
+
+  applied(index: LogIndex): void {
+    if (index < this.log.baseIndex) return;
+    const facts = { from: this.#applied, to: index, handedOut: this.toApply.handedOut };
+    invariant(index >= this.#applied && index <= this.toApply.handedOut, 'applied ascends, within what was handed out', facts);
+    this.#applied = index;
+    this.log.release(index);
+  }
+
+  persisted(seq: number): void {
+    this.log.persisted(seq);
+    this.#durableTerm.persisted(seq);
+    this.log.release(this.#applied);
+  }
+
+  snapshotMeta(index: LogIndex): SnapshotMeta {
+    const { conf, index: confIndex } = this.confs.asOf(index);
+    return { index, term: this.log.termAt(index), conf, confIndex };
+  }
+
+  // Effects
+
+  post({ to, session, vouches, term = this.#term }: Envelope, body: MessageBody): void {
+    const message: Message = { from: this.id, to, term, clusterId: this.clusterId, session, ...body };
+    this.outbox.post(message, { term: this.#term, vouches });
+  }
+
+  /** Answers a leader's message within its session. */
+  answer({ from, session }: Message, body: MessageBody, { vouches = false }: { readonly vouches?: boolean } = {}): void {
+    this.post({ to: from, session, vouches }, body);
+  }
+
+  takeEvents(): readonly CoreEvent[] {
+    const events = this.#events;
+    this.#events = [];
+    return events;
+  }
+
+  takeCommitHint(): { readonly commitHint?: LogIndex } {
+    const commitHint = this.#commitOnDisk;
+    if (commitHint <= this.#commitHint) return {};
+    this.#commitHint = commitHint;
+    return { commitHint };
+  }
+
+  takeHardState(seq: number): { readonly hardState?: HardState } {
+    if (!this.#hardStateChanged) return {};
+    this.#hardStateChanged = false;
+    this.#durableTerm.written(seq, this.#term);
+    return { hardState: { term: this.#term, vote: this.#vote, commit: this.#commitOnDisk } };
+  }
+
+  /** What may be stored as committed: a start that finds less in its log than that takes the log for damaged. */
+  get #commitOnDisk(): LogIndex {
+    return this.#isInstalling ? this.#commitHint : Math.min(this.#commit, this.log.stableIndex);
+  }
+
+  #truncate(index: LogIndex): void {
+    if (this.log.truncate(index)) this.observe('write acknowledgement clipped');
+    const rolledBack = this.confs.truncate(index);
+    if (rolledBack === 0) return;
+    this.#events.push({ type: 'confChanged', ...this.confs.newest });
+    this.observe(rolledBack > 1 ? 'several configuration entries truncated' : 'configuration entry truncated');
+  }
+}

@@ -1,0 +1,53 @@
+import type { PeerStatus } from '../core/raft-core.ts';
+import type { LogIndex, NodeId, Term } from '../types.ts';
+
+interface CatchUp {
+  /** A round ends when the learner holds what was the leader's last entry at its beginning. */
+  readonly targetIndex: LogIndex;
+  readonly startedMs: number;
+  /** Since when its rounds have been short. */
+  readonly keepsUpSinceMs: number | undefined;
+}
+
+/**
+ * When a learner has caught up (thesis §4.2.1). Under load no fixed distance is ever reached, so it is measured by rounds: one
+ * shorter than half an election timeout shows that as a voter it would not hold up commits for longer than an election does.
+ */
+export class Promotion {
+  readonly #roundMs: number;
+  readonly #stableMs: number;
+  #term: Term = 0;
+  readonly #catchUps = new Map<NodeId, CatchUp>();
+
+  constructor({ electionMs, promotionStableMs }: { readonly electionMs: number; readonly promotionStableMs: number }) {
+    this.#roundMs = electionMs / 2;
+    this.#stableMs = promotionStableMs;
+  }
+
+  /** Learners that may become voters now, in the order of their ids. Only the leader of `term` asks. */
+  due(
+    learners: readonly PeerStatus[],
+    leader: { readonly term: Term; readonly lastIndex: LogIndex; readonly nowMs: number },
+  ): NodeId[] {
+    if (leader.term !== this.#term) this.#catchUps.clear();
+    this.#term = leader.term;
+    for (const id of this.#catchUps.keys()) if (!learners.some((learner) => learner.id === id)) this.#catchUps.delete(id);
+    return learners.filter((learner) => this.#keepsUp(learner, leader)).map(({ id }) => id);
+  }
+
+  #keepsUp(
+    { id, match, active }: PeerStatus,
+    { lastIndex, nowMs }: { readonly lastIndex: LogIndex; readonly nowMs: number },
+  ): boolean {
+    const round = active ? this.#catchUps.get(id) : undefined;
+    if (round === undefined) {
+      this.#catchUps.set(id, { targetIndex: lastIndex, startedMs: nowMs, keepsUpSinceMs: undefined });
+      return false;
+    }
+    if (match < round.targetIndex) return false;
+    const wasShort = nowMs - round.startedMs < this.#roundMs;
+    const keepsUpSinceMs = wasShort ? (round.keepsUpSinceMs ?? round.startedMs) : undefined;
+    this.#catchUps.set(id, { targetIndex: lastIndex, startedMs: nowMs, keepsUpSinceMs });
+    return keepsUpSinceMs !== undefined && nowMs - keepsUpSinceMs >= this.#stableMs;
+  }
+}

@@ -1,0 +1,66 @@
+import type { Ready } from '../core/raft-core.ts';
+import { invariant } from '../invariant.ts';
+import type { SnapshotTransfer } from '../ports.ts';
+import type { SnapshotMeta } from '../types.ts';
+
+/**
+ * A follower's snapshots as the driver carries them out: one stream at a time, beside everything else; and then, with nothing
+ * else under way, the step that puts it in force, before which the driver begins nothing new.
+ */
+export class SnapshotWork {
+  readonly #port: SnapshotTransfer | undefined;
+  #giveUp: (() => void) | undefined;
+  /** The batch whose snapshot is to be put in force. */
+  #waiting: Ready | undefined;
+  #installing = false;
+
+  constructor(port: SnapshotTransfer | undefined) {
+    this.#port = port;
+  }
+
+  /** From the batch that asks for it until the snapshot is in force. */
+  get isPending(): boolean {
+    return this.#waiting !== undefined || this.#installing;
+  }
+  get isInstalling(): boolean {
+    return this.#installing;
+  }
+
+  fetch(offer: NonNullable<Ready['fetch']>, received: (meta: SnapshotMeta | undefined) => void): void {
+    this.#giveUp = this.#snapshots.fetch(offer, (meta) => {
+      this.#giveUp = undefined;
+      received(meta);
+    });
+  }
+
+  discard(): void {
+    this.#snapshots.discard();
+  }
+
+  giveUp(): void {
+    this.#giveUp?.();
+    this.#giveUp = undefined;
+  }
+
+  wait(batch: Ready): void {
+    this.#waiting = batch;
+  }
+
+  /** Begins the installation that waits, if any; `installed` hears of its end with the batch to go on with. */
+  begin(installed: (error: Error | undefined, note: () => void, snapshot: SnapshotMeta, batch: Ready) => void): void {
+    const batch = this.#waiting;
+    if (batch?.snapshot === undefined) return;
+    const { snapshot } = batch;
+    this.#waiting = undefined;
+    this.#installing = true;
+    const note = (): void => {
+      this.#installing = false;
+    };
+    this.#snapshots.install(snapshot, (error) => installed(error, note, snapshot, batch));
+  }
+
+  get #snapshots(): SnapshotTransfer {
+    invariant(this.#port !== undefined, 'only a node with peers hears of snapshots', {});
+    return this.#port;
+  }
+}

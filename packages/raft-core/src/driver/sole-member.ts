@@ -1,0 +1,14 @@
+import { membersOf } from '../confchange/conf-state.ts';
+import { invariant } from '../invariant.ts';
+import type { LogStart } from '../ports.ts';
+import { decodeConfState } from '../wire/conf-state.ts';
+
+/** Without a way to its peers, a node runs only where no configuration of its log, committed or not, names another one. */
+export function requireSoleMember({ nodeId, base, confEntries }: LogStart): void {
+  const confs = [base.conf, ...confEntries.map(({ data }) => decodeConfState(data))];
+  const isAlone = confs.every((conf) => [...membersOf(conf)].every((id) => id === nodeId));
+  invariant(isAlone && confs.at(-1)?.voters.includes(nodeId) === true, 'without peers the only member is this node', {
+    nodeId,
+    members: confs.map((conf) => [...membersOf(conf)]),
+  });
+}

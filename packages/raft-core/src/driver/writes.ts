@@ -1,0 +1,43 @@
+import { invariant } from '../invariant.ts';
+import type { Message } from '../types.ts';
+
+/**
+ * Writes on their way to the disk, in the order of their batches, and the messages that wait for them: those of a batch leave
+ * when it and all before it are durable, whether or not the batch itself had anything to write.
+ */
+export class Writes {
+  readonly #underWay: { readonly seq: number; readonly startedMs: number }[] = [];
+  #held: { readonly seq: number; readonly messages: readonly Message[] }[] = [];
+
+  get count(): number {
+    return this.#underWay.length;
+  }
+
+  begin(seq: number, startedMs: number): void {
+    this.#underWay.push({ seq, startedMs });
+  }
+
+  end(seq: number): void {
+    invariant(this.#underWay[0]?.seq === seq, 'writes become durable in order', { seq, expected: this.#underWay[0]?.seq });
+    this.#underWay.shift();
+  }
+
+  hold(seq: number, messages: readonly Message[]): void {
+    if (messages.length > 0) this.#held.push({ seq, messages });
+  }
+
+  /** What no write holds back any more. */
+  release(): readonly Message[] {
+    if (this.#held.length === 0) return [];
+    const first = this.#underWay[0]?.seq ?? Number.POSITIVE_INFINITY;
+    const released = this.#held.filter(({ seq }) => seq < first);
+    this.#held = this.#held.filter(({ seq }) => seq >= first);
+    return released.flatMap(({ messages }) => messages);
+  }
+
+  /** Whether the oldest write has been under way for longer than this. */
+  hangs(nowMs: number, longestMs: number): boolean {
+    const oldest = this.#underWay[0];
+    return oldest !== undefined && nowMs - oldest.startedMs > longestMs;
+  }
+}

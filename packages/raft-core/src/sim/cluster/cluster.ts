@@ -1,0 +1,388 @@
+import { Driver } from '../../driver/driver.ts';
+import { type DriverLimits, driverLimits } from '../../driver/limits.ts';
+import { LogDamage } from '../../log/log-damage.ts';
+import type { LogWrite, TransportReceiver } from '../../ports.ts';
+import type { ConfState, Message, NodeId, SnapshotMeta } from '../../types.ts';
+import { SimClock } from '../sim-clock.ts';
+import { SimRandom } from '../sim-random.ts';
+import { Clients, operationOf } from './clients.ts';
+import type { SimConfig } from './config.ts';
+import { CoreHost } from './core-host.ts';
+import { Coverage } from './coverage.ts';
+import type { Host } from './host.ts';
+import { KeyMachine, type MachineImage } from './machine.ts';
+import { Member, type MemberRun } from './member.ts';
+import { SimNetwork } from './network.ts';
+import { NodeProcess } from './process.ts';
+import { Promises } from './promises.ts';
+import { Safety } from './safety.ts';
+import { type SnapshotPeer, SnapshotPort } from './snapshot-port.ts';
+import type { Trace } from './trace.ts';
+
+export const electionMs = 1_000;
+const CLUSTER_ID = 'simulated';
+const NOBODY: ConfState = {
+  voters: [],
+  votersOutgoing: [],
+  learners: [],
+  learnersNext: [],
+  autoLeave: false,
+  context: new Uint8Array(0),
+};
+
+/** What a broken disk says; everything else that ends a node is a failure of the run. */
+export class DiskError extends Error {
+  override readonly name = 'DiskError';
+}
+
+/** A whole cluster on one clock: members, the network between them, clients, and the checkers that look at every event. */
+export class Cluster {
+  readonly config: SimConfig;
+  readonly clock = new SimClock();
+  readonly coverage = new Coverage();
+  readonly safety: Safety;
+  readonly network: SimNetwork;
+  readonly clients: Clients;
+  readonly random: SimRandom;
+  readonly members: Member[] = [];
+  readonly trace: Trace;
+  /** Operations that some node has applied. */
+  readonly operations = new Set<number>();
+  events = 0;
+  isHealed = false;
+  /** The first thing that went wrong inside a node that would have caught it. */
+  failure: Error | undefined;
+  readonly #limits: DriverLimits;
+  /** Ids that left never come back, unless the schedule brings them back: a core alone has to stand that. */
+  readonly #hasTombstones: boolean;
+
+  constructor(config: SimConfig, trace: Trace) {
+    this.config = config;
+    this.trace = trace;
+    const { seed, sizes } = config;
+    this.random = new SimRandom(seed ^ 0x5eed);
+    const promises = new Promises(electionMs, (id) => this.member(id)?.clockRate ?? 1);
+    this.safety = new Safety(this.coverage, promises);
+    const network = { clock: this.clock, random: new SimRandom(seed ^ 0x2e7), coverage: this.coverage };
+    this.network = new SimNetwork(network, config.network, (message, sentAtMs) => this.#deliver(message, sentAtMs));
+    this.clients = new Clients(this, new SimRandom(seed ^ 0xc11e));
+    this.#hasTombstones = config.schedule.every(({ kind }) => kind !== 'removeAndReadd');
+    this.#limits = {
+      ...driverLimits,
+      electionMs,
+      leaseMs: config.leaseReads ? driverLimits.leaseMs : 0,
+      uncommittedBytesMax: sizes.uncommittedBytes,
+      committedBytesMax: sizes.committedBytes,
+      messageBytesMax: sizes.messageBytes,
+      inflightMessagesMax: sizes.windowCount,
+      inflightBytesMax: sizes.windowBytes,
+      logReadBytesMax: sizes.messageBytes,
+      compactAfterEntries: sizes.compactAfterEntries,
+      keepTrailingEntries: sizes.keepTrailingEntries,
+      keepForPeersEntries: 2 * sizes.keepTrailingEntries,
+    };
+    const voters = Array.from({ length: config.nodes }, (_, i) => i + 1);
+    for (const id of voters) this.start(this.#create(id, { ...NOBODY, voters }));
+  }
+
+  get running(): readonly Member[] {
+    return this.members.filter(({ run }) => run !== undefined);
+  }
+
+  /** The leader of the newest term among the running ones. */
+  get leader(): Member | undefined {
+    let newest: Member | undefined;
+    for (const member of this.members) {
+      const { status } = member.watched;
+      if (member.run === undefined || status?.role !== 'leader') continue;
+      if (newest?.watched.status === undefined || newest.watched.status.term < status.term) newest = member;
+    }
+    return newest;
+  }
+
+  member(id: NodeId): Member | undefined {
+    return this.members[id - 1];
+  }
+
+  /** A new node under a new id, which knows nobody until a leader speaks to it. */
+  join(): Member {
+    const member = this.#create(this.members.length + 1, NOBODY);
+    this.start(member);
+    return member;
+  }
+
+  /** Runs a task in the node's process, and looks at the node afterwards. */
+  enter(member: Member, run: MemberRun, task: () => void): void {
+    if (member.run === run) run.process.run(task);
+  }
+
+  /** Starts the node on its disk, if it may; a disk that turns out damaged keeps it from it for good. */
+  start(member: Member): void {
+    if (member.run !== undefined || member.fate !== 'healthy') return;
+    const { id, disk } = member;
+    const process: NodeProcess = new NodeProcess(this.clock, {
+      rate: member.clockRate,
+      offsetMs: this.random.below(1_000_000),
+      around: (task) => this.#around(member, process, task),
+    });
+    if (disk.isTorn) this.coverage.met('log cut at a torn tail');
+    try {
+      const onWrite = (write: LogWrite): void => this.safety.wrote(member.watched, write);
+      const log = disk.open(process, { delayMs: () => this.#syncMs(member), onWrite });
+      this.safety.started(member.watched);
+      this.trace.note(
+        this.clock.now(),
+        'start',
+        id,
+        disk.lastIndex,
+        disk.hardState.term,
+        disk.hardState.vote,
+        member.image.applied,
+      );
+      const machine = this.#machine(member, process);
+      const run = this.#host(member, process, log, machine);
+      member.run = run;
+      process.run(() => run.host.start());
+    } catch (error) {
+      if (!(error instanceof LogDamage) || !member.isDamaged) throw error;
+      member.fate = 'damaged';
+      process.kill();
+      this.coverage.met('damage quarantined');
+      this.trace.note(this.clock.now(), 'quarantined', id);
+    }
+  }
+
+  /** The process ends at once; of what was on its way to the disk some is there. */
+  crash(member: Member): void {
+    const { run, disk, id } = member;
+    if (run === undefined) return;
+    member.run = undefined;
+    const { unsynced } = run.log;
+    const landed = this.random.below(unsynced + 1);
+    const torn = this.config.disk.torn && this.random.chance(0.5);
+    const flushLands = this.random.chance(0.5);
+    this.trace.note(this.clock.now(), 'crash', id, unsynced, landed, torn, flushLands);
+    if (unsynced > landed) this.coverage.met('unsynced write lost in a crash');
+    if (run.snapshots.isInstalling) this.coverage.met('install crashed half-way');
+    run.log.crash({ landed, torn });
+    if (flushLands && run.machine.flushing !== undefined) member.image = run.machine.flushing;
+    run.process.kill();
+    if (this.config.disk.slotRot > 0 && this.random.chance(this.config.disk.slotRot)) {
+      this.coverage.met('vote slot unreadable at a start');
+      disk.rotSlot(this.random.chance(0.5) ? 0 : 1);
+    }
+  }
+
+  /** Runs one event. @throws whatever rule it broke */
+  step(): boolean {
+    if (!this.clock.step()) return false;
+    this.events += 1;
+    if (this.failure !== undefined) throw this.failure;
+    return true;
+  }
+
+  #create(id: NodeId, conf: ConfState): Member {
+    const base: SnapshotMeta = { index: 0, term: 0, conf, confIndex: 0 };
+    // Mostly as far apart as is allowed at all: a lease is right only up to there.
+    const skewed = this.random.pick([0.9, 0.9, 1.1, 1.1, 0.9 + this.random.below(201) / 1000]);
+    const clockRate = this.config.clockSkew ? skewed : 1;
+    const member = new Member({ id, clusterId: CLUSTER_ID, base, clockRate, fitness: 'fit' });
+    this.members.push(member);
+    return member;
+  }
+
+  #around(member: Member, process: NodeProcess, task: () => void): void {
+    task();
+    const { run } = member;
+    if (run === undefined || run.process !== process) return;
+    this.safety.observed(member.watched, run.host.consensus());
+  }
+
+  #machine(member: Member, process: NodeProcess): KeyMachine {
+    return new KeyMachine(member.image, process, {
+      delayMs: () => this.#syncMs(member),
+      onApply: (entry, digest) => {
+        if (entry.type === 'normal') this.operations.add(operationOf(entry.data));
+        this.safety.applied(member.id, entry.index, digest);
+      },
+      store: (image) => {
+        member.image = image;
+      },
+    });
+  }
+
+  #host(member: Member, process: NodeProcess, log: MemberRun['log'], machine: KeyMachine): MemberRun {
+    const random = new SimRandom(this.random.uint32());
+    const snapshots = this.#snapshots(member, process);
+    const inbox: MemberRun['inbox'] = { receiver: undefined };
+    const transport = {
+      send: (messages: readonly Message[]) => this.#send(member, messages),
+      receive: (receiver: TransportReceiver) => {
+        inbox.receiver = receiver;
+      },
+    };
+    const peers = { transport, snapshots, random };
+    const options = {
+      limits: this.#limits,
+      fitness: member.fitness,
+      removed: this.#hasTombstones && member.removedAt !== undefined,
+      observe: (situation: Parameters<Coverage['met']>[0]) => this.coverage.met(situation),
+      onFatal: (error: Error) => this.#fatal(member, process, error),
+      onRemoved: (atIndex: number) => {
+        member.removedAt = atIndex;
+      },
+      removedAt: (id: NodeId) => (this.#hasTombstones ? machine.image.removed.get(id) : undefined),
+      promotes: () => true,
+      checkInvariants: true,
+    };
+    const host: Host =
+      this.config.profile === 'core'
+        ? new CoreHost({ ...peers, log, machine, clock: process }, options)
+        : driverHost(new Driver({ log, stateMachine: machine, clock: process, peers }, options));
+    return { process, log, machine, host, snapshots, startedAtMs: this.clock.now(), inbox, wasPaused: false };
+  }
+
+  #snapshots(member: Member, process: NodeProcess): SnapshotPort {
+    return new SnapshotPort({
+      id: member.id,
+      world: this.clock,
+      process,
+      peer: (id) => this.#snapshotPeer(id),
+      pieceDelayMs: (from) => this.#pieceDelayMs(from, member.id),
+      // A whole state is more than one batch of entries.
+      syncMs: () => 5 * this.#syncMs(member) + (this.isHealed ? 0 : this.random.below(100)),
+      pieces: ({ lists, registers }) => 1 + Math.min(6, lists.length + registers.length),
+      install: (meta, image) => this.#install(member, meta, image),
+    });
+  }
+
+  #snapshotPeer(id: NodeId): SnapshotPeer | undefined {
+    const member = this.member(id);
+    const run = member?.run;
+    if (member === undefined || run === undefined) return undefined;
+    const isSame = (): boolean => member.run === run;
+    return {
+      isSame,
+      open: () => {
+        const source = run.snapshots.source;
+        if (!isSame() || run.process.isPaused || source === undefined) return undefined;
+        const { image } = member;
+        return { image, meta: source.describe(image.applied) };
+      },
+      failed: (reader) => this.enter(member, run, () => run.snapshots.source?.failed(reader)),
+    };
+  }
+
+  #pieceDelayMs(from: NodeId, to: NodeId): number | undefined {
+    const breaks = !this.isHealed && this.random.chance(0.05 + this.config.network.drop / 2);
+    if (breaks || this.network.isCut(from, to) || this.network.isCut(to, from)) {
+      this.coverage.met('snapshot stream broken');
+      return undefined;
+    }
+    const { delayMsMax, heavyTail } = this.config.network;
+    return 1 + this.random.below(this.isHealed ? 5 : 3 * delayMsMax + (heavyTail > 0 ? 800 : 20));
+  }
+
+  #install(member: Member, meta: SnapshotMeta, image: MachineImage): void {
+    this.trace.note(this.clock.now(), 'install', member.id, meta.index, meta.term);
+    member.disk.install(meta);
+    member.image = image;
+    member.run?.machine.restore(image);
+    this.safety.installed(member.watched);
+    this.safety.applied(member.id, image.applied, image.digest);
+  }
+
+  #send(member: Member, messages: readonly Message[]): void {
+    for (const message of messages) {
+      this.safety.sent(member.watched, message, this.clock.now());
+      this.network.send(message);
+      const { run } = member;
+      const lost = this.network.isCut(message.from, message.to) || this.member(message.to)?.run === undefined;
+      if (lost && run !== undefined && this.random.chance(0.05)) {
+        run.process.after(1, () => run.inbox.receiver?.unreachable(message.to));
+      }
+    }
+  }
+
+  #deliver(message: Message, sentAtMs: number): void {
+    const member = this.member(message.to);
+    const run = member?.run;
+    if (member === undefined || run === undefined) return;
+    if (sentAtMs < run.startedAtMs) this.coverage.met('message of an earlier run delivered');
+    this.trace.note(this.clock.now(), message.type, message.to, message.from, message.term, ...factsOf(message));
+    const isStale = this.safety.isOfEarlierSession(member.watched, message);
+    this.enter(member, run, () => {
+      const before = isStale ? run.host.matchOf(message.from) : undefined;
+      run.inbox.receiver?.message(message);
+      if (isStale) this.safety.ignored(message, before, run.host.matchOf(message.from));
+      // Who is known to have left is not heard: it stepped down when that was committed. A driver hears at its next turn only.
+      if (member.run !== run || run.machine.image.removed.has(message.from) || this.config.profile === 'driver') return;
+      this.safety.promises.received(member.id, message, run.host.consensus(), this.clock.now());
+    });
+  }
+
+  #fatal(member: Member, process: NodeProcess, error: Error): void {
+    this.trace.note(this.clock.now(), 'fatal', member.id, error.message);
+    if (error instanceof DiskError) {
+      this.coverage.met('sync failed');
+      if (member.run?.process !== process) return;
+      this.crash(member);
+      this.clock.after(200 + this.random.below(1500), () => this.start(member));
+    } else this.failure ??= error;
+  }
+
+  #syncMs(member: Member): number {
+    const { syncMsMax, slow } = this.config.disk;
+    if (this.isHealed) return 0.5 + this.random.below(3);
+    const delayMs = 0.2 + this.random.below(syncMsMax * 10) / 10;
+    const { untilMs, extraMs } = member.slowness;
+    const nowMs = this.clock.now();
+    if (nowMs < untilMs) return delayMs + (extraMs === 0 ? untilMs - nowMs : this.random.below(extraMs));
+    return slow > 0 && this.random.chance(slow) ? delayMs + this.random.below(2000) : delayMs;
+  }
+}
+
+function driverHost(driver: Driver<{ readonly swapped: boolean }>): Host {
+  return {
+    start: () => driver.start(),
+    propose: (data, done) => driver.propose(data, done),
+    proposeConf: (change, done) => driver.proposeConf(change, done),
+    readIndex: (done) => driver.readIndex(done),
+    leaseRead: () => driver.leaseRead(),
+    transfer: (to) => driver.transfer(to, () => undefined),
+    setFitness: (fitness) => driver.setFitness(fitness),
+    consensus: () => driver.consensus(),
+    matchOf: (id) => driver.peers().find((peer) => peer.id === id)?.match,
+  };
+}
+
+function factsOf(message: Message): (number | boolean)[] {
+  switch (message.type) {
+    case 'Append':
+      return [message.prevIndex, message.prevTerm, message.commit, message.entries.length, message.round];
+    case 'AppendResp':
+      return message.ok ? [true, message.match, message.round] : [false, message.prevIndex, message.hintIndex, message.hintTerm];
+    case 'Heartbeat':
+      return [message.commit, message.round];
+    case 'HeartbeatResp':
+      return [message.round, message.fit];
+    case 'PreVote':
+    case 'Vote':
+      return [message.lastIndex, message.lastTerm, message.transfer];
+    case 'PreVoteResp':
+    case 'VoteResp':
+      return [message.reject, message.forTerm, message.longerLog];
+    case 'SnapOffer':
+      return [message.meta.index, message.meta.term];
+    case 'SnapResult':
+      return [message.index, message.ok, message.lastIndex];
+    case 'TimeoutNow':
+      return [message.lastIndex, message.lastTerm];
+    case 'Removed':
+      return [message.atIndex];
+    case 'ReadIndex':
+      return [message.requests.length];
+    case 'ReadIndexResp':
+      return [message.requests.length, message.index, message.ok];
+  }
+}

@@ -1,0 +1,22 @@
+import type { Operation } from './operation.ts';
+
+/**
+ * An operation without an answer whose value somebody read has taken effect before that read returned. Saying so bounds the
+ * search for an order and loses no order: the open operation gets the earliest such return as its own.
+ * The values that are written must differ from one another.
+ */
+export function withSeenEffects(history: readonly Operation[]): readonly Operation[] {
+  const seenAt = new Map<number, number>();
+  for (const { request, returned } of history) {
+    if (request.kind !== 'read' || returned === undefined || typeof returned.answer !== 'object') continue;
+    const values = 'values' in returned.answer ? returned.answer.values : [];
+    for (const value of values) seenAt.set(value, Math.min(returned.at, seenAt.get(value) ?? Number.POSITIVE_INFINITY));
+  }
+  return history.map((operation) => {
+    const { request, returned } = operation;
+    if (returned !== undefined || request.kind === 'read') return operation;
+    const at = seenAt.get(request.kind === 'cas' ? request.to : request.value);
+    if (at === undefined) return operation;
+    return { ...operation, returned: { at, answer: request.kind === 'cas' ? { swapped: true } : 'done' } };
+  });
+}

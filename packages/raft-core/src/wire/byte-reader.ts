@@ -1,0 +1,73 @@
+import { CodecError } from './codec-error.ts';
+
+/**
+ * Reads fixed-width fields, big-endian. Every read is checked against the end first, so that a length that lies costs nothing.
+ * All methods throw CodecError when the bytes end too early.
+ */
+export class ByteReader {
+  readonly #bytes: Uint8Array;
+  readonly #view: DataView;
+  #offset = 0;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  }
+
+  get left(): number {
+    return this.#bytes.length - this.#offset;
+  }
+
+  u8(): number {
+    return this.#view.getUint8(this.#take(1));
+  }
+
+  flag(): boolean {
+    const value = this.u8();
+    if (value > 1) throw new CodecError('A flag is 0 or 1.');
+    return value === 1;
+  }
+
+  u32(): number {
+    return this.#view.getUint32(this.#take(4));
+  }
+
+  u48(): number {
+    const at = this.#take(6);
+    return this.#view.getUint16(at) * 2 ** 32 + this.#view.getUint32(at + 2);
+  }
+
+  /** A view of the next bytes, not a copy. */
+  raw(length: number): Uint8Array {
+    const at = this.#take(length);
+    return this.#bytes.subarray(at, at + length);
+  }
+
+  ascii(): string {
+    const characters = this.raw(this.u8());
+    let text = '';
+    for (const code of characters) {
+      if (code > 0x7f) throw new CodecError('A name is ASCII.');
+      text += String.fromCharCode(code);
+    }
+    return text;
+  }
+
+  /** How many items of at least `itemBytesMin` follow: no more than there are bytes for, so that a list is never made too long. */
+  count(itemBytesMin: number): number {
+    const count = this.u32();
+    if (count * itemBytesMin > this.left) throw new CodecError('A list ends before its last item.');
+    return count;
+  }
+
+  end(): void {
+    if (this.left > 0) throw new CodecError('Something follows the end.');
+  }
+
+  #take(length: number): number {
+    const at = this.#offset;
+    if (length > this.#bytes.length - at) throw new CodecError('The bytes end too early.');
+    this.#offset = at + length;
+    return at;
+  }
+}

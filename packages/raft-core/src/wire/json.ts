@@ -1,0 +1,27 @@
+import { CodecError } from './codec-error.ts';
+
+/** JSON for what is rare, in ASCII by construction (numbers, hex), so that one byte is one character. */
+export function encodeJson(value: unknown): Uint8Array {
+  const json = JSON.stringify(value);
+  return Uint8Array.from(json, (character) => character.charCodeAt(0));
+}
+
+/** @throws CodecError unless the bytes are a JSON object in ASCII */
+export function decodeJson(bytes: Uint8Array): unknown {
+  if (bytes.some((byte) => byte > 0x7f)) throw new CodecError('A configuration is ASCII.');
+  const json = Array.from(bytes, (byte) => String.fromCharCode(byte)).join('');
+  try {
+    return JSON.parse(json);
+  } catch {
+    throw new CodecError('A configuration is JSON.');
+  }
+}
+
+/** The fields of an object that has exactly these. @throws CodecError */
+export function fieldsOf(value: unknown, names: readonly string[]): Record<string, unknown> {
+  if (typeof value !== 'object' || value === null) throw new CodecError('A configuration is an object.');
+  const fields: Record<string, unknown> = { ...value };
+  if (Object.keys(fields).sort().join() !== [...names].sort().join())
+    throw new CodecError('An object has exactly its own fields.');
+  return fields;
+}

@@ -1,0 +1,178 @@
+import type { Entry, Message, ReadRequest } from '../types.ts';
+import { ByteReader } from './byte-reader.ts';
+import { ByteWriter } from './byte-writer.ts';
+import { CodecError } from './codec-error.ts';
+import { ENTRY_HEADER_BYTES, readEntries, writeEntries } from './entries.ts';
+import { decodeSnapshotMeta, encodeSnapshotMeta } from './snapshot-meta.ts';
+
+/** First byte of every frame. A peer that speaks another version is not understood, and says so by its frames being refused. */
+export const WIRE_VERSION = 1;
+/** Longest frame that is taken: an entry of the largest size (8 MiB) and room for what is around it. */
+export const frameBytesMax = 9 * 2 ** 20;
+
+/** Second byte of a frame. Numbers are never given a second meaning; 0 is a batch. */
+const codes = {
+  PreVote: 1,
+  Vote: 2,
+  PreVoteResp: 3,
+  VoteResp: 4,
+  Append: 5,
+  AppendResp: 6,
+  Heartbeat: 7,
+  HeartbeatResp: 8,
+  SnapOffer: 9,
+  SnapResult: 10,
+  TimeoutNow: 11,
+  Removed: 12,
+  ReadIndex: 13,
+  ReadIndexResp: 14,
+} as const satisfies Record<Message['type'], number>;
+
+const types = new Map<number, Message['type']>(Object.entries(codes).map(([type, code]) => [code, type as Message['type']]));
+
+/** Version, type, from, to, term, session, length of the cluster's id. */
+const ENVELOPE_BYTES = 27;
+/** No message has more fields of fixed width than this, beside its lists. */
+const FIELDS_BYTES_MAX = 32;
+const READ_REQUEST_BYTES = 12;
+
+/**
+ * A message as one frame: `version u8 | type u8 | from u48 | to u48 | term u48 | session u48 | cluster id | fields`, numbers
+ * big-endian, entries by their bytes. Everything rare is JSON with a version of its own.
+ * @throws CodecError for what no core says: a number that is not a whole one below 2^48, entries that do not follow `prevIndex`
+ */
+export function encodeMessage(message: Message): Uint8Array {
+  const meta = message.type === 'SnapOffer' ? encodeSnapshotMeta(message.meta) : undefined;
+  const size = ENVELOPE_BYTES + message.clusterId.length + FIELDS_BYTES_MAX + listBytes(message) + (meta?.length ?? 0);
+  const writer = new ByteWriter(size);
+  writer.u8(WIRE_VERSION).u8(codes[message.type]);
+  writer.u48(message.from).u48(message.to).u48(message.term).u48(message.session).ascii(message.clusterId);
+  writeFields(writer, message);
+  if (meta !== undefined) writer.raw(meta);
+  return writer.written();
+}
+
+function listBytes(message: Message): number {
+  if (message.type === 'ReadIndex' || message.type === 'ReadIndexResp') return message.requests.length * READ_REQUEST_BYTES;
+  if (message.type !== 'Append') return 0;
+  let bytes = message.entries.length * ENTRY_HEADER_BYTES;
+  for (const { data } of message.entries) bytes += data.length;
+  return bytes;
+}
+
+function writeFields(writer: ByteWriter, message: Message): ByteWriter {
+  switch (message.type) {
+    case 'PreVote':
+    case 'Vote':
+      return writer.u48(message.lastIndex).u48(message.lastTerm).flag(message.transfer);
+    case 'PreVoteResp':
+    case 'VoteResp':
+      return writer.flag(message.reject).u48(message.forTerm).flag(message.longerLog);
+    case 'Append':
+      writer.u48(message.prevIndex).u48(message.prevTerm).u48(message.commit).u48(message.round);
+      return writeEntries(writer, message);
+    case 'AppendResp':
+      writer.flag(message.ok).u48(message.round);
+      if (message.ok) return writer.u48(message.match);
+      return writer.u48(message.prevIndex).u48(message.hintIndex).u48(message.hintTerm);
+    case 'Heartbeat':
+      return writer.u48(message.commit).u48(message.round);
+    case 'HeartbeatResp':
+      return writer.u48(message.round).flag(message.fit);
+    case 'SnapOffer':
+      return writer;
+    case 'SnapResult':
+      return writer.u48(message.index).flag(message.ok).u48(message.lastIndex);
+    case 'TimeoutNow':
+      return writer.u48(message.lastIndex).u48(message.lastTerm);
+    case 'Removed':
+      return writer.u48(message.atIndex);
+    case 'ReadIndex':
+      return writeRequests(writer, message.requests);
+    case 'ReadIndexResp':
+      return writeRequests(writer.u48(message.index).flag(message.ok), message.requests);
+  }
+}
+
+function writeRequests(writer: ByteWriter, requests: readonly ReadRequest[]): ByteWriter {
+  writer.u32(requests.length);
+  for (const { id, incarnation } of requests) writer.u48(id).u48(incarnation);
+  return writer;
+}
+
+/**
+ * Reads what `encodeMessage` wrote. The data of entries are views of `frame`, which must not change afterwards.
+ * @throws CodecError for any other bytes; nothing is allocated in proportion to a number that the frame merely claims
+ */
+export function decodeMessage(frame: Uint8Array): Message {
+  if (frame.length > frameBytesMax) throw new CodecError(`A frame has at most ${frameBytesMax} bytes.`);
+  const reader = new ByteReader(frame);
+  if (reader.u8() !== WIRE_VERSION) throw new CodecError('The version of the frame is unknown.');
+  const type = types.get(reader.u8());
+  if (type === undefined) throw new CodecError('The type of the message is unknown.');
+  const [from, to, term, session] = [reader.u48(), reader.u48(), reader.u48(), reader.u48()];
+  if (from === 0 || to === 0) throw new CodecError('A message goes from one node to another.');
+  const message = readFields(reader, type, { from, to, term, clusterId: reader.ascii(), session });
+  reader.end();
+  return message;
+}
+
+type Envelope = Pick<Message, 'from' | 'to' | 'term' | 'clusterId' | 'session'>;
+
+function readFields(reader: ByteReader, type: Message['type'], envelope: Envelope): Message {
+  switch (type) {
+    case 'PreVote':
+    case 'Vote':
+      return { ...envelope, type, lastIndex: reader.u48(), lastTerm: reader.u48(), transfer: reader.flag() };
+    case 'PreVoteResp':
+    case 'VoteResp':
+      return { ...envelope, type, reject: reader.flag(), forTerm: reader.u48(), longerLog: reader.flag() };
+    case 'Append':
+      return readAppend(reader, envelope);
+    case 'AppendResp':
+      return readAppendResp(reader, envelope);
+    case 'Heartbeat':
+      return { ...envelope, type, commit: reader.u48(), round: reader.u48() };
+    case 'HeartbeatResp':
+      return { ...envelope, type, round: reader.u48(), fit: reader.flag() };
+    case 'SnapOffer':
+      return { ...envelope, type, meta: decodeSnapshotMeta(reader.raw(reader.left)) };
+    case 'SnapResult':
+      return { ...envelope, type, index: reader.u48(), ok: reader.flag(), lastIndex: reader.u48() };
+    case 'TimeoutNow':
+      return { ...envelope, type, lastIndex: reader.u48(), lastTerm: reader.u48() };
+    case 'Removed':
+      return { ...envelope, type, atIndex: reader.u48() };
+    case 'ReadIndex':
+      return { ...envelope, type, requests: readRequests(reader) };
+    case 'ReadIndexResp':
+      return { ...envelope, type, index: reader.u48(), ok: reader.flag(), requests: readRequests(reader) };
+  }
+}
+
+function readAppend(reader: ByteReader, envelope: Envelope): Message {
+  const [prevIndex, prevTerm, commit, round] = [reader.u48(), reader.u48(), reader.u48(), reader.u48()];
+  const entries: readonly Entry[] = readEntries(reader, { prevIndex, prevTerm, term: envelope.term });
+  return { ...envelope, type: 'Append', prevIndex, prevTerm, commit, entries, round };
+}
+
+function readAppendResp(reader: ByteReader, envelope: Envelope): Message {
+  const [ok, round] = [reader.flag(), reader.u48()];
+  if (ok) return { ...envelope, type: 'AppendResp', ok, match: reader.u48(), round };
+  return {
+    ...envelope,
+    type: 'AppendResp',
+    ok,
+    prevIndex: reader.u48(),
+    hintIndex: reader.u48(),
+    hintTerm: reader.u48(),
+    round,
+  };
+}
+
+function readRequests(reader: ByteReader): ReadRequest[] {
+  const count = reader.count(READ_REQUEST_BYTES);
+  const requests: ReadRequest[] = [];
+  for (let i = 0; i < count; i++) requests.push({ id: reader.u48(), incarnation: reader.u48() });
+  return requests;
+}

@@ -1,0 +1,27 @@
+import type { SnapshotMeta } from '../types.ts';
+import { CodecError } from './codec-error.ts';
+import { confOfJson, jsonOfConf } from './conf-state.ts';
+import { decodeJson, encodeJson, fieldsOf } from './json.ts';
+
+const FORMAT_VERSION = 1;
+
+/** What a snapshot is described by, as JSON with a version number: it is offered seldom and must be readable for long. */
+export const encodeSnapshotMeta = ({ index, term, conf, confIndex }: SnapshotMeta): Uint8Array =>
+  encodeJson({ version: FORMAT_VERSION, index, term, confIndex, conf: jsonOfConf(conf) });
+
+/** @throws CodecError for anything that `encodeSnapshotMeta` does not write */
+export function decodeSnapshotMeta(bytes: Uint8Array): SnapshotMeta {
+  const fields = fieldsOf(decodeJson(bytes), ['version', 'index', 'term', 'confIndex', 'conf']);
+  if (fields['version'] !== FORMAT_VERSION) throw new CodecError('The version of the snapshot is unknown.');
+  const [index, term, confIndex] = [fields['index'], fields['term'], fields['confIndex']].map(position);
+  if (index === undefined || term === undefined || confIndex === undefined) throw new CodecError('A position is missing.');
+  if (confIndex > index) throw new CodecError('The configuration of a snapshot is not newer than the snapshot.');
+  return { index, term, confIndex, conf: confOfJson(fields['conf']) };
+}
+
+function position(value: unknown): number {
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < 0 || value >= 2 ** 48) {
+    throw new CodecError('An index or a term is a whole number below 2^48.');
+  }
+  return value;
+}

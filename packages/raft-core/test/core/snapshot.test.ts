@@ -1,0 +1,158 @@
+import { expect } from 'chai';
+import { bytes, Cluster, confOf } from './cluster.ts';
+
+/** A leader that has compacted what node 3 lacks. */
+function behind() {
+  const cluster = new Cluster([1, 2, 3]);
+  const leader = cluster.elect(1);
+  cluster.passes = ({ from, to }) => from !== 3 && to !== 3;
+  for (const name of ['a', 'b', 'c', 'd']) leader.core.propose(bytes(name));
+  cluster.settle();
+  cluster.pass(1_100, [1]);
+  leader.compact(4);
+  cluster.passes = () => true;
+  cluster.pass(300);
+  const three = cluster.node(3);
+  const peer = () => leader.core.peers().find(({ id }) => id === 3);
+  return { cluster, leader, three, peer };
+}
+
+describe('§9 snapshots', () => {
+  it('are offered where the log does not reach back, and the peer is sent nothing else meanwhile', () => {
+    const { cluster, leader, three, peer } = behind();
+    expect(peer()).to.include({ state: 'snapshot', pendingSnapshot: 5 });
+    expect(three.fetches).to.deep.equal([{ from: 1, meta: { index: 5, term: 1, conf: confOf([1, 2, 3]), confIndex: 0 } }]);
+    const from = cluster.sent.length;
+    leader.core.propose(bytes('e'));
+    cluster.settle();
+    expect(cluster.sentOf('Append', from).filter(({ to }) => to === 3)).to.deep.equal([]);
+  });
+
+  it('are put in force in one step, acknowledged when that is durable, and followed by the log', () => {
+    const { cluster, leader, three, peer } = behind();
+    leader.core.propose(bytes('e'));
+    cluster.settle();
+    three.holdsWrites = true;
+    expect(three.receive(leader)).to.equal(true);
+    cluster.settle();
+    expect(peer()?.state, 'not durable yet').to.equal('snapshot');
+    expect(three.held.at(-1)?.commitHint, 'no hint above what is in force').to.equal(undefined);
+    cluster.post(three.persist());
+    three.holdsWrites = false;
+    cluster.pass(300);
+    expect(three.base.index).to.equal(6);
+    expect(peer()).to.include({ state: 'replicate', match: 6 });
+    leader.core.propose(bytes('f'));
+    cluster.settle();
+    expect(three.texts()).to.deep.equal(['f']);
+    expect(three.core.status()).to.include({ baseIndex: 6, lastIndex: 7 });
+  });
+
+  it('a node that puts one in force does not campaign', () => {
+    const { cluster, leader, three } = behind();
+    three.holdsWrites = true;
+    three.receive(leader);
+    cluster.passes = () => false;
+    cluster.pass(5_000, [3]);
+    expect(three.core.status().role).to.equal('follower');
+  });
+
+  it('the core decides again when the stream has ended: overtaken by the log, it is thrown away and the tail kept', () => {
+    const { cluster, leader, three } = behind();
+    const late = { index: 5, term: 1, conf: confOf([1, 2, 3]), confIndex: 0 };
+    const entries = leader.appliedEntries;
+    const base = { from: 1, to: 3, term: 1, clusterId: 'c', session: 2, type: 'Append', round: 0 } as const;
+    const log = [2, 3, 4, 5].flatMap((index) => entries.get(index) ?? []);
+    three.core.step({ ...base, prevIndex: 1, prevTerm: 1, entries: log, commit: 3 }, cluster.nowMs);
+    cluster.passes = () => false;
+    cluster.settle();
+    expect(three.core.snapshotReceived(late)).to.equal(false);
+    expect(three.core.status(), 'but it shows what is committed').to.include({ commitIndex: 5, baseIndex: 0, lastIndex: 5 });
+    expect(three.situations.has('snapshot overtaken by the log')).to.equal(true);
+  });
+
+  it('an offer of what is committed, or held, is answered at once and nothing is fetched', () => {
+    const cluster = new Cluster([1, 2, 3]);
+    const leader = cluster.elect(1);
+    leader.core.propose(bytes('a'));
+    cluster.settle();
+    const two = cluster.node(2);
+    const offer = { from: 1, to: 2, term: 1, clusterId: 'c', session: 1, type: 'SnapOffer' } as const;
+    const meta = { index: 1, term: 1, conf: confOf([1, 2, 3]), confIndex: 0 };
+    const from = cluster.sent.length;
+    two.core.step({ ...offer, meta }, cluster.nowMs);
+    cluster.settle();
+    expect(cluster.sentOf('SnapResult', from)[0]).to.include({ ok: true, index: 2 });
+    expect(two.fetches).to.deep.equal([]);
+  });
+
+  it('a failed stream starts again, and so does one whose offer was lost', () => {
+    const { cluster, leader, three, peer } = behind();
+    expect(three.receive(undefined)).to.equal(false);
+    cluster.settle();
+    expect(peer()?.state).to.equal('probe');
+    cluster.pass(300);
+    expect(three.fetches, 'offered again').to.have.length(1);
+    leader.core.snapshotResult(3, false);
+    expect(peer()?.state).to.equal('probe');
+    cluster.pass(300);
+    expect(three.fetches, 'one stream at a time').to.have.length(1);
+    const from = cluster.sent.length;
+    cluster.pass(1_300);
+    expect(cluster.sentOf('SnapOffer', from).length, 'asked again once per election timeout').to.be.within(1, 2);
+  });
+
+  it('a leader leaves snapshot state on any acknowledgement that the log can go on from, even below what it offered', () => {
+    const { cluster, leader, three, peer } = behind();
+    leader.core.propose(bytes('e'));
+    cluster.settle();
+    const session = cluster.sentOf('SnapOffer').at(-1)?.session ?? 0;
+    const ack = { from: 3, to: 1, term: 1, clusterId: 'c', session, type: 'AppendResp', ok: true, round: 0 } as const;
+    leader.core.step({ ...ack, match: 3 }, cluster.nowMs);
+    expect(peer()?.state, 'below the log').to.equal('snapshot');
+    leader.core.step({ ...ack, match: 4 }, cluster.nowMs);
+    expect(peer()).to.include({ state: 'replicate', match: 4 });
+    expect(leader.situations.has('snapshot left by an acknowledgement below it')).to.equal(true);
+    expect(three.core.status().lastIndex).to.equal(1);
+  });
+
+  it('one of a later term than its offer brings that term with it, durable before', () => {
+    const { cluster, three } = behind();
+    const meta = { index: 9, term: 4, conf: confOf([1, 2, 3]), confIndex: 0 };
+    cluster.passes = () => false;
+    expect(three.core.snapshotReceived(meta)).to.equal(true);
+    const batch = three.core.ready();
+    expect(batch.hardState).to.include({ term: 4, vote: 0 });
+    expect(batch.snapshot).to.deep.equal(meta);
+  });
+
+  it('is taken though its configuration lacks the receiver, which does not campaign until it has the entry that adds it', () => {
+    const cluster = new Cluster([1, 2]);
+    const leader = cluster.elect(1);
+    leader.core.propose(bytes('a'));
+    cluster.settle();
+    leader.compact(2);
+    cluster.add(3, { conf: confOf([]) });
+    leader.core.proposeConf({ kind: 'change', members: [{ id: 3, to: 'voter' }] });
+    cluster.passes = ({ type }) => type !== 'AppendResp' || true;
+    leader.holdsWrites = false;
+    cluster.pass(300);
+    const three = cluster.node(3);
+    three.receive(leader);
+    cluster.passes = () => false;
+    cluster.settle();
+    expect(three.core.status().conf.voters.includes(3)).to.equal(three.core.status().baseIndex >= 3);
+    cluster.passes = () => true;
+    cluster.pass(300);
+    expect(three.core.status().conf.voters).to.deep.equal([1, 2, 3]);
+  });
+
+  it('describe the configuration as of their index, not the newest one', () => {
+    const cluster = new Cluster([1, 2, 3]);
+    const leader = cluster.elect(1);
+    leader.core.proposeConf({ kind: 'change', members: [{ id: 4, to: 'learner' }] });
+    cluster.pass(300);
+    expect(leader.core.snapshotMeta(1)).to.deep.include({ confIndex: 0, conf: confOf([1, 2, 3]) });
+    expect(leader.core.snapshotMeta(2)).to.deep.include({ confIndex: 2 });
+  });
+});

@@ -1,0 +1,32 @@
+import { expect } from 'chai';
+import { soleVoter } from '../../src/confchange/conf-state.ts';
+import { requireSoleMember } from '../../src/driver/sole-member.ts';
+import type { ConfState } from '../../src/types.ts';
+import { encodeConfState } from '../../src/wire/conf-state.ts';
+import { freshStart } from '../core/sole-voter.ts';
+
+const conf = (change: Partial<ConfState>): ConfState => ({ ...soleVoter(1), ...change });
+const withBase = (change: Partial<ConfState>) => ({ ...freshStart, base: { ...freshStart.base, conf: conf(change) } });
+
+describe('a driver without ports to peers', () => {
+  const others: Readonly<Record<string, Partial<ConfState>>> = {
+    'another voter': { voters: [1, 2] },
+    'a learner': { learners: [2] },
+    'an outgoing voter': { votersOutgoing: [1, 2] },
+    'no voter at all': { voters: [] },
+    'somebody else alone': { voters: [2] },
+  };
+  for (const [name, change] of Object.entries(others)) {
+    it(`refuses a configuration with ${name}: it could reach nobody`, () => {
+      expect(() => requireSoleMember(withBase(change))).to.throw(/only member is this node/);
+    });
+  }
+
+  it('refuses a log in which any entry, committed or not, names another member', () => {
+    const confEntries = [conf({ voters: [1, 2] }), conf({})].map((named, i) => {
+      return { term: 2, index: 3 + i, type: 'conf' as const, data: encodeConfState(named) };
+    });
+    expect(() => requireSoleMember({ ...freshStart, confEntries })).to.throw(/only member is this node/);
+    expect(() => requireSoleMember({ ...freshStart, confEntries: confEntries.slice(1) })).not.to.throw();
+  });
+});

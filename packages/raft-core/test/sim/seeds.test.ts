@@ -1,0 +1,98 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { type Job, type Outcome, playSeeds, seedsFrom } from '../../../../scripts/sim-pool.ts';
+import { Coverage, configOf, runSimulation, type SimConfig, shrink } from '../../src/sim/index.ts';
+
+const EVENTS = 10_000;
+const FIXED = 300;
+const FRESH = 700;
+/** Histories may be too hard to order within the budget; more than a few would be a hole in the check. */
+const UNDECIDED_MAX = 0.02;
+
+/** The driver is slower and more real, the core alone faster: half of the seeds each. */
+function* bothProfiles(first: number, count: number): Generator<Job> {
+  for (const { seed } of seedsFrom(first, count, 'core', EVENTS)) {
+    yield { seed, profile: seed % 2 === 0 ? 'core' : 'driver', events: EVENTS };
+  }
+}
+
+/** Plays seeds on all cores, and says how to play the first that failed. */
+async function play(
+  first: number,
+  count: number,
+  coverage: Coverage,
+): Promise<{ events: number; undecided: number; seeds: number }> {
+  const totals = { events: 0, undecided: 0, seeds: 0 };
+  let failed: Outcome | undefined;
+  await playSeeds(bothProfiles(first, count), (outcome) => {
+    totals.events += outcome.events;
+    totals.undecided += outcome.verdicts.unknown > 0 ? 1 : 0;
+    totals.seeds += 1;
+    coverage.add(outcome.coverage);
+    if (outcome.failure !== undefined) failed = outcome;
+    return failed === undefined ? undefined : 'stop';
+  });
+  if (failed !== undefined) {
+    const { seed, profile, failure } = failed;
+    const again = `npm run sim -- --seed ${seed} --profile ${profile} --events ${EVENTS}`;
+    expect.fail([`${failure?.message}`, again, ...(failure?.last ?? [])].join('\n'));
+  }
+  return totals;
+}
+
+describe('the simulator', () => {
+  const coverage = new Coverage();
+
+  it(`finds nothing in ${FIXED} fixed seeds`, async () => {
+    const { events, undecided, seeds } = await play(1, FIXED, coverage);
+    expect(seeds).to.equal(FIXED);
+    expect(events).to.be.at.least(FIXED * EVENTS * 0.9);
+    expect(undecided / seeds).to.be.below(UNDECIDED_MAX + 0.03);
+  }).timeout(300_000);
+
+  const base = Number(process.env['SIM_SEED'] ?? crypto.getRandomValues(new Uint32Array(1))[0]) % 2 ** 31;
+  it(`finds nothing in ${FRESH} fresh seeds (from ${base} on)`, async () => {
+    const { seeds } = await play(base, FRESH, coverage);
+    expect(seeds).to.equal(FRESH);
+  }).timeout(600_000);
+
+  it('met every situation that it claims to test', () => {
+    expect(coverage.counts().size).to.be.at.least(40);
+    expect(coverage.missing()).to.deep.equal([]);
+  });
+
+  for (const profile of ['core', 'driver'] as const) {
+    it(`plays a seed twice alike (${profile})`, () => {
+      for (const seed of [3, 17, 42]) {
+        const [once, twice] = [1, 2].map(() => runSimulation(configOf(seed, profile, 3_000)));
+        expect(once?.hash).to.equal(twice?.hash);
+        expect(once?.events).to.equal(twice?.events);
+        expect([...(once?.coverage ?? [])]).to.deep.equal([...(twice?.coverage ?? [])]);
+      }
+      const [one, other] = [3, 4].map((seed) => runSimulation(configOf(seed, profile, 3_000)).hash);
+      expect(one).not.to.equal(other);
+    });
+  }
+
+  it('makes a failing run smaller, as long as it fails', () => {
+    const config = configOf(5, 'core', 3_000);
+    const crashes = ({ schedule, nodes }: SimConfig) => nodes >= 2 && schedule.filter(({ kind }) => kind === 'crash').length >= 2;
+    const failing: SimConfig = { ...config, nodes: 5, schedule: configOf(9, 'core', 1).schedule };
+    const schedule = failing.schedule.concat([1, 2].map((atMs) => ({ atMs, kind: 'crash', pick: 1, durationMs: 1 })));
+    const small = shrink({ ...failing, schedule }, crashes);
+    expect(small.schedule.map(({ kind }) => kind)).to.deep.equal(['crash', 'crash']);
+    expect(small).to.deep.include({ nodes: 2, clients: 1, keys: 1, clockSkew: false });
+    expect(small.network).to.deep.include({ drop: 0, duplicate: 0, heavyTail: 0 });
+  });
+});
+
+describe('a run that once failed', () => {
+  const folder = join(import.meta.dirname, 'regressions');
+  for (const file of readdirSync(folder).filter((name) => name.endsWith('.json'))) {
+    it(`passes now: ${file.replace('.json', '')}`, () => {
+      const { config }: { config: SimConfig } = JSON.parse(readFileSync(join(folder, file), 'utf8'));
+      expect(runSimulation(config).failure?.message).to.equal(undefined);
+    });
+  }
+});

@@ -1,0 +1,77 @@
+import fc from 'fast-check';
+import { soleVoter } from '../../src/confchange/conf-state.ts';
+import type { Entry, EntryType, Message } from '../../src/types.ts';
+
+const u48 = fc.oneof(fc.nat(300), fc.integer({ min: 0, max: 2 ** 48 - 1 }));
+const id = fc.integer({ min: 1, max: 2 ** 48 - 1 });
+const flag = fc.boolean();
+const requests = fc.array(fc.record({ id: u48, incarnation: u48 }), { maxLength: 5 });
+
+const pieces = fc.array(
+  fc.record({
+    rise: fc.nat(2),
+    type: fc.constantFrom<EntryType[]>('normal', 'noop', 'conf'),
+    data: fc.uint8Array({ maxLength: 60 }),
+  }),
+  { maxLength: 6 },
+);
+
+const append = fc
+  .record({ prevIndex: fc.nat(2 ** 31 - 1), prevTerm: fc.nat(2 ** 31 - 1), commit: u48, round: u48, pieces })
+  .map(({ pieces, ...fields }) => {
+    let term = fields.prevTerm;
+    const entries: Entry[] = [];
+    for (const { rise, type, data } of pieces) {
+      term += rise;
+      entries.push({ term, index: fields.prevIndex + 1 + entries.length, type, data });
+    }
+    return { type: 'Append' as const, ...fields, entries, lastTerm: term };
+  });
+
+const meta = fc
+  .record({ index: u48, term: u48, behind: fc.nat(9), voter: id })
+  .map(({ index, term, behind, voter }) => ({ index, term, conf: soleVoter(voter), confIndex: Math.max(0, index - behind) }));
+
+const record = fc.record;
+const constant = fc.constant;
+const fields = fc.oneof(
+  record({ type: fc.constantFrom('PreVote' as const, 'Vote' as const), lastIndex: u48, lastTerm: u48, transfer: flag }),
+  record({
+    type: fc.constantFrom('PreVoteResp' as const, 'VoteResp' as const),
+    reject: flag,
+    forTerm: u48,
+    longerLog: flag,
+  }),
+  append,
+  record({ type: constant('AppendResp' as const), ok: constant(true as const), match: u48, round: u48 }),
+  record({
+    type: constant('AppendResp' as const),
+    ok: constant(false as const),
+    prevIndex: u48,
+    hintIndex: u48,
+    hintTerm: u48,
+    round: u48,
+  }),
+  record({ type: constant('Heartbeat' as const), commit: u48, round: u48 }),
+  record({ type: constant('HeartbeatResp' as const), round: u48, fit: flag }),
+  record({ type: constant('SnapOffer' as const), meta }),
+  record({ type: constant('SnapResult' as const), index: u48, ok: flag, lastIndex: u48 }),
+  record({ type: constant('TimeoutNow' as const), lastIndex: u48, lastTerm: u48 }),
+  record({ type: constant('Removed' as const), atIndex: u48 }),
+  record({ type: constant('ReadIndex' as const), requests }),
+  record({ type: constant('ReadIndexResp' as const), requests, index: u48, ok: flag }),
+);
+
+const clusterId = fc.string({ unit: 'binary-ascii', maxLength: 40 });
+
+/** Any message that a core could say, of every type. */
+export const message: fc.Arbitrary<Message> = fc
+  .record({ from: id, to: id, term: u48, session: u48, clusterId, fields })
+  .map(({ fields, term, ...envelope }) => {
+    if (fields.type !== 'Append') return { ...envelope, term, ...fields };
+    const { lastTerm, ...append } = fields;
+    return { ...envelope, ...append, term: Math.max(term, lastTerm) };
+  });
+
+/** As many messages, always the same for a seed. */
+export const sampleMessages = (count: number, seed: number): readonly Message[] => fc.sample(message, { numRuns: count, seed });

@@ -1,0 +1,142 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { SimRandom } from '../../src/sim/sim-random.ts';
+import type { Message } from '../../src/types.ts';
+import { decodeBatch, encodeBatch } from '../../src/wire/batch.ts';
+import { CodecError } from '../../src/wire/codec-error.ts';
+import { decodeMessage, encodeMessage, frameBytesMax } from '../../src/wire/message.ts';
+import { message } from './arbitrary-message.ts';
+import { mutated } from './mutated-frame.ts';
+
+const envelope = { from: 1, to: 2, term: 3, session: 4, clusterId: 'c' };
+const append: Message = {
+  ...envelope,
+  type: 'Append',
+  prevIndex: 5,
+  prevTerm: 2,
+  commit: 4,
+  round: 7,
+  entries: [
+    { term: 2, index: 6, type: 'normal', data: Uint8Array.of(1, 2, 3) },
+    { term: 3, index: 7, type: 'noop', data: new Uint8Array(0) },
+  ],
+};
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
+
+describe('decodeMessage', () => {
+  it('gives back every message that was encoded', () => {
+    fc.assert(
+      fc.property(message, (said) => {
+        expect(decodeMessage(encodeMessage(said))).to.deep.equal(said);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  it('reads the written form, which must not change', () => {
+    const written = [
+      '0105', // version, type
+      '000000000001000000000002000000000003000000000004', // from, to, term, session
+      '0163', // cluster id
+      '000000000005000000000002000000000004000000000007', // prevIndex, prevTerm, commit, round
+      '00000002',
+      '000000000002' + '00' + '00000003' + '010203', // term, type, length, data
+      '000000000003' + '01' + '00000000',
+    ].join('');
+    expect(hex(encodeMessage(append))).to.equal(written);
+    expect(decodeMessage(Buffer.from(written, 'hex'))).to.deep.equal(append);
+  });
+
+  it('gives entry data as views of the frame, without a copy', () => {
+    const frame = encodeMessage(append);
+    const decoded = decodeMessage(frame);
+    if (decoded.type !== 'Append') throw new Error('another type');
+    expect(decoded.entries[0]?.data.buffer).to.equal(frame.buffer);
+  });
+
+  it('refuses every beginning of a frame, and anything behind its end', () => {
+    fc.assert(
+      fc.property(message, (said) => {
+        const frame = encodeMessage(said);
+        for (let length = 0; length < frame.length; length++) {
+          expect(() => decodeMessage(frame.subarray(0, length))).to.throw(CodecError);
+        }
+        expect(() => decodeMessage(Uint8Array.of(...frame, 0))).to.throw(CodecError);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  for (const [name, change] of Object.entries<(frame: Uint8Array) => void>({
+    'another version': (frame) => frame.set([2], 0),
+    'an unknown type': (frame) => frame.set([99], 1),
+    'no sender': (frame) => frame.fill(0, 2, 8),
+    'no receiver': (frame) => frame.fill(0, 8, 14),
+    'a cluster id beyond ASCII': (frame) => frame.set([0xff], 27),
+    'more entries than there are bytes for': (frame) => frame.set([0xff, 0xff, 0xff, 0xff], 52),
+    'an entry of a later term than its leader': (frame) => frame.set([9], 61),
+    'an entry of an earlier term than the one before': (frame) => frame.set([1], 61),
+    'an entry of an unknown type': (frame) => frame.set([3], 62),
+    'an entry longer than the frame': (frame) => frame.set([0xff], 63),
+  })) {
+    it(`refuses ${name}`, () => {
+      const frame = encodeMessage(append);
+      change(frame);
+      expect(() => decodeMessage(frame)).to.throw(CodecError);
+    });
+  }
+
+  it('refuses a flag that is neither 0 nor 1', () => {
+    const frame = encodeMessage({ ...envelope, type: 'HeartbeatResp', round: 1, fit: true });
+    frame.set([2], frame.length - 1);
+    expect(() => decodeMessage(frame)).to.throw(CodecError);
+  });
+
+  it('refuses a frame beyond the limit before it looks inside', () => {
+    expect(() => decodeMessage(new Uint8Array(frameBytesMax + 1))).to.throw(CodecError, 'at most');
+    expect(() => decodeBatch(Uint8Array.of(1, 0, ...new Uint8Array(10)).subarray(0, 3))).to.throw(CodecError);
+  });
+
+  it('meets mutated frames with a CodecError or a message, and nothing else', () => {
+    const seed = Number(process.env['SIM_SEED'] ?? 1);
+    const random = new SimRandom(seed);
+    const frames = fc.sample(message, { numRuns: 300, seed }).map(encodeMessage);
+    for (let i = 0; i < 100_000; i++) mutated(frames, random);
+  });
+});
+
+describe('encodeMessage', () => {
+  for (const [name, wrong] of Object.entries<Message>({
+    'a term beyond 48 bits': { ...append, term: 2 ** 48 },
+    'a negative number': { ...append, round: -1 },
+    'a fraction': { ...append, commit: 1.5 },
+    'a gap before its entries': { ...append, prevIndex: 4 },
+    'a cluster id beyond ASCII': { ...append, clusterId: 'é' },
+    'a cluster id that is too long': { ...append, clusterId: 'x'.repeat(256) },
+  })) {
+    it(`refuses ${name}`, () => {
+      expect(() => encodeMessage(wrong)).to.throw(CodecError);
+    });
+  }
+});
+
+describe('decodeBatch', () => {
+  it('gives back all messages of a turn, in order', () => {
+    fc.assert(
+      fc.property(fc.array(message, { maxLength: 5 }), (said) => {
+        expect(decodeBatch(encodeBatch(said))).to.deep.equal(said);
+      }),
+    );
+  });
+
+  it('sends one message without a batch around it', () => {
+    expect(encodeBatch([append])).to.deep.equal(encodeMessage(append));
+  });
+
+  it('refuses a batch that ends within a message, or in which a batch lies', () => {
+    const frame = encodeBatch([append, append]);
+    expect(() => decodeBatch(frame.subarray(0, -1))).to.throw(CodecError);
+    const within = Uint8Array.of(1, 0, 0, 0, 0, frame.length, ...frame);
+    expect(() => decodeBatch(within)).to.throw(CodecError);
+  });
+});

@@ -1,0 +1,31 @@
+// `npm run sim:mutants [-- --seeds N] [--only TEXT]`: plants each fault of test/sim/mutants.ts into a copy of the package, and
+// prints as markdown which seed finds it. Fails when one is not found.
+import { parseArgs } from 'node:util';
+import { mutants } from '../packages/raft-core/test/sim/mutants.ts';
+import { hunt } from './sim-mutant.ts';
+
+const { values } = parseArgs({
+  options: {
+    seeds: { type: 'string', default: '20000' },
+    events: { type: 'string', default: '10000' },
+    only: { type: 'string', default: '' },
+  },
+});
+const chosen = mutants.filter(({ name }) => name.includes(values.only));
+console.log('| fault | file | seed of first catch | seeds played | rule that it broke |');
+console.log('| --- | --- | --- | --- | --- |');
+let missed = 0;
+for (const mutant of chosen) {
+  const caught = await hunt(mutant, { seeds: Number(values.seeds), events: Number(values.events) });
+  const profile = mutant.profile ?? 'core';
+  if (caught === undefined) missed += 1;
+  const found =
+    caught === undefined
+      ? '**not found** | |'
+      : `${profile} ${caught.outcome.seed} | ${caught.played} | ${caught.outcome.failure?.rule}`;
+  console.log(`| ${mutant.name} | \`${mutant.file}\` | ${found} |`);
+}
+if (missed > 0) {
+  console.log(`\n${missed} of ${chosen.length} not found.`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,70 @@
+// Plays many seeds of the simulator on all cores.
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import type { Profile, RunResult, Situation } from '../packages/raft-core/src/sim/cluster/index.ts';
+
+export interface Job {
+  readonly seed: number;
+  readonly profile: Profile;
+  readonly events: number;
+}
+
+export interface Outcome extends Omit<RunResult, 'coverage'> {
+  readonly profile: Profile;
+  readonly coverage: readonly (readonly [Situation, number])[];
+}
+
+export interface PoolOptions {
+  /** The package to simulate; this one unless given, or a copy with a fault in it. */
+  readonly packageFolder?: string;
+  readonly threads?: number;
+  /** Jobs handed to a thread at a time. */
+  readonly batch?: number;
+}
+
+const ownPackage = join(import.meta.dirname, '../packages/raft-core');
+
+/** Plays the jobs, in no fixed order; `onOutcome` hears of each and may say that it is enough. */
+export async function playSeeds(
+  jobs: Iterable<Job>,
+  onOutcome: (outcome: Outcome) => 'stop' | undefined,
+  { packageFolder = ownPackage, threads = availableParallelism(), batch = 5 }: PoolOptions = {},
+): Promise<void> {
+  const queue = jobs[Symbol.iterator]();
+  let stopped = false;
+  const next = (): Job[] => {
+    const taken: Job[] = [];
+    while (!stopped && taken.length < batch) {
+      const { value, done } = queue.next();
+      if (done === true) break;
+      taken.push(value);
+    }
+    return taken;
+  };
+  const thread = async (): Promise<void> => {
+    const worker = new Worker(new URL('./sim-worker.ts', import.meta.url), { workerData: { packageFolder } });
+    try {
+      await new Promise<void>((resolve, reject) => {
+        const give = (): void => {
+          const taken = next();
+          if (taken.length === 0) resolve();
+          else worker.postMessage(taken);
+        };
+        worker.on('error', reject);
+        worker.on('message', (outcomes: readonly Outcome[]) => {
+          for (const outcome of outcomes) if (!stopped && onOutcome(outcome) === 'stop') stopped = true;
+          give();
+        });
+        give();
+      });
+    } finally {
+      await worker.terminate();
+    }
+  };
+  await Promise.all(Array.from({ length: threads }, thread));
+}
+
+export function* seedsFrom(first: number, count: number, profile: Profile, events: number): Generator<Job> {
+  for (let seed = first; seed < first + count; seed++) yield { seed, profile, events };
+}

@@ -1,0 +1,72 @@
+// `npm run sim -- --seed N [--profile core|driver] [--events N] [--trace]`: plays one seed, exactly as it was played before.
+// `--count N` plays that many from there on, on all cores; `--file F` plays a recorded run.
+import { readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import {
+  Coverage,
+  configOf,
+  formatLine,
+  type Profile,
+  runSimulation,
+  type SimConfig,
+} from '../packages/raft-core/src/sim/cluster/index.ts';
+import { playSeeds, seedsFrom } from './sim-pool.ts';
+
+const { values } = parseArgs({
+  options: {
+    seed: { type: 'string', default: '1' },
+    profile: { type: 'string', default: 'core' },
+    events: { type: 'string', default: '10000' },
+    count: { type: 'string', default: '1' },
+    file: { type: 'string' },
+    trace: { type: 'boolean', default: false },
+  },
+});
+const profile: Profile = values.profile === 'driver' ? 'driver' : 'core';
+const [seed, events, count] = [Number(values.seed), Number(values.events), Number(values.count)];
+
+if (count > 1) await playMany();
+else playOne();
+
+function playOne(): void {
+  const config: SimConfig =
+    values.file === undefined ? configOf(seed, profile, events) : JSON.parse(readFileSync(values.file, 'utf8')).config;
+  const result = runSimulation(config, values.trace ? (line) => console.log(formatLine(line)) : undefined);
+  console.log(
+    `seed ${config.seed} ${config.profile}: ${result.events} events, ${result.virtualMs.toFixed(0)} ms, hash ${result.hash}`,
+  );
+  if (result.failure === undefined) return;
+  const { schedule, ...rest } = config;
+  console.log(JSON.stringify({ ...rest, actions: schedule.length }));
+  for (const line of result.failure.last) console.log(line);
+  console.log(result.failure.stack);
+  process.exitCode = 1;
+}
+
+async function playMany(): Promise<void> {
+  const coverage = new Coverage();
+  const startedMs = performance.now();
+  const rules = new Map<string, number[]>();
+  let [played, unknown] = [0, 0];
+  await playSeeds(seedsFrom(seed, count, profile, events), (outcome) => {
+    played += outcome.events;
+    unknown += outcome.verdicts.unknown;
+    coverage.add(outcome.coverage);
+    const { failure } = outcome;
+    if (failure !== undefined) rules.set(failure.rule, [...(rules.get(failure.rule) ?? []), outcome.seed]);
+    return undefined;
+  });
+  const seconds = (performance.now() - startedMs) / 1000;
+  console.log(
+    `${count} seeds, ${played} events in ${seconds.toFixed(1)} s: ${(played / seconds).toFixed(0)} events/s; ${unknown} histories undecided`,
+  );
+  for (const [situation, met] of coverage.counts()) console.log(`${String(met).padStart(9)} ${situation}`);
+  for (const [rule, seeds] of rules)
+    console.log(
+      `FAILED ${seeds.length}: ${rule}: ${seeds
+        .sort((a, b) => a - b)
+        .slice(0, 12)
+        .join(' ')}`,
+    );
+  if (rules.size > 0) process.exitCode = 1;
+}
