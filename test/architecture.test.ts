@@ -25,7 +25,7 @@ const sourcesOf = (folder: string): string[] =>
 /** Every module specifier of `import … from`, `export … from`, `import '…'` and `import('…')`. */
 function specifiersOf(text: string): string[] {
   const code = text.replace(/^\s*(\/\/|\*|\/\*).*$/gm, '');
-  return [...code.matchAll(/(?:\bfrom\s*|\bimport\s*\(?\s*)(['"])([^'"\n]+)\1/g)].map((match) => match[2] ?? '');
+  return [...code.matchAll(/(?<!['\"\w])(?:from\s*|import\s*\(?\s*)(['"])([^'"\n]+)\1/g)].map((match) => match[2] ?? '');
 }
 
 interface Import {
@@ -49,7 +49,7 @@ describe('architecture', () => {
 
   it('reads every form of import', () => {
     const text = `import a from 'one';\nimport type { B } from "two";\nexport * from './three.ts';\nawait import('four');\nimport 'five';
-      // import x from 'comment'\nimport {\n  c,\n} from 'six';`;
+      // import x from 'comment'\nimport {\n  c,\n} from 'six';\ntype Ends = Pick<Message, 'from' | 'to'>;`;
     expect(specifiersOf(text)).to.deep.equal(['one', 'two', './three.ts', 'four', 'five', 'six']);
   });
 
