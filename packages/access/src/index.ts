@@ -3,6 +3,7 @@ export { type InitialAccess, initialAccess } from './initial-access.ts';
 export type { Capability } from './policy/capability.ts';
 export type { Parameters } from './policy/parameters.ts';
 export { Policies, policyName } from './policy/policies.ts';
+export { integerOf, secondsOf } from './policy/written-number.ts';
 export { allows, capabilitiesOf, isDenied, type Principal } from './principal.ts';
 export { newToken } from './token.ts';
 export { ttlOf } from './token-lifetime.ts';

@@ -43,6 +43,7 @@ export function initialAccess({
     periodS: 0,
     renewable: false,
     parent: '',
+    parentAccessorId: '',
     generation: 0,
     usesLeft: 0,
     renewedMs: 0,

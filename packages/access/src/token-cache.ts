@@ -3,11 +3,10 @@ import type { Principal } from './principal.ts';
 import { accessorIdOf, type TokenKey } from './token-key.ts';
 import { tokenPath, tokenPrefix } from './token-paths.ts';
 import { decodeTokenRecord } from './token-record.ts';
-import type { StoredToken } from './token-transactions.ts';
+import type { Lineage } from './token-transactions.ts';
 
 /** A token in memory. What it stands for is kept with it, as long as the policies are those of `generation`. */
-export interface LoadedToken extends StoredToken {
-  /** Undefined for an orphan. */
+export interface LoadedToken extends Lineage {
   readonly parent: LoadedToken | undefined;
   /** Its record has changed or gone, or there was no room: not to be used any more, and nothing below it. */
   dropped: boolean;
@@ -121,7 +120,8 @@ export class TokenCache {
     if (stored === undefined || look.changed) return undefined;
     const record = decodeTokenRecord(stored.value);
     const parent = record.parent === '' ? undefined : await this.#read(record.parent, key, look);
-    if (look.changed || (record.parent !== '' && parent === undefined)) return undefined;
+    // Another token may have the id of the parent by now: what the first one made went with it.
+    if (look.changed || (record.parent !== '' && parent?.accessorId !== record.parentAccessorId)) return undefined;
     const accessorId = accessorIdOf(key, record.accessor);
     return this.#keep({
       id,

@@ -10,14 +10,17 @@ export const tokenPath = (id: string): string => tokenPrefix + id;
 /** Leads from an accessor to its token. */
 export const accessorPath = (accessorId: string): string => accessorPrefix + accessorId;
 
-/** Before the places of a token's children, one each. */
-export const childrenOf = (parent: string): string => `${childPrefix}${parent}/`;
-export const childPath = (parent: string, child: string): string => childrenOf(parent) + child;
+/**
+ * Before the places of a token's children, one each. They lie by its accessor: whoever makes a token again with the same custom id gets
+ * another accessor, and none of these children.
+ */
+export const childrenOf = (parentAccessorId: string): string => `${childPrefix}${parentAccessorId}/`;
+export const childPath = (parentAccessorId: string, child: string): string => childrenOf(parentAccessorId) + child;
 
 /** Reads `childPath` back. */
-export function parseChildPath(path: string): { readonly parent: string; readonly child: string } {
-  const [parent = '', child = ''] = path.slice(childPrefix.length).split('/');
-  return { parent, child };
+export function parseChildPath(path: string): { readonly parentAccessorId: string; readonly child: string } {
+  const [parentAccessorId = '', child = ''] = path.slice(childPrefix.length).split('/');
+  return { parentAccessorId, child };
 }
 
 /** Milliseconds with sixteen digits, so that the order of bytes is the order of times. */

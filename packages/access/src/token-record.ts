@@ -22,6 +22,8 @@ export interface TokenRecord {
   readonly renewable: boolean;
   /** Id of the token that made it and with which it goes; empty for an orphan. */
   readonly parent: string;
+  /** Keyed hash of the accessor of that very token, not of another that was made later with the same id; empty for an orphan. */
+  readonly parentAccessorId: string;
   /** Tokens above it, up to the orphan. */
   readonly generation: number;
   /** Requests that it is still good for; 0 for any number, negative once the last one was made. */
@@ -46,6 +48,7 @@ const scalars = {
   periodS: 'number',
   renewable: 'boolean',
   parent: 'string',
+  parentAccessorId: 'string',
   generation: 'number',
   usesLeft: 'number',
   renewedMs: 'number',

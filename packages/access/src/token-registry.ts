@@ -9,8 +9,8 @@ import { renewed, used } from './token-lifetime.ts';
 import { accessorPath, accessorPrefix, childrenOf, parseChildPath, tokenPath } from './token-paths.ts';
 import { decodeAccessorRecord, decodeTokenRecord, type TokenRecord } from './token-record.ts';
 import { type Creator, newTokenRecord, type TokenRequest } from './token-request.ts';
-import { sweepOrphaned, sweepOverdue } from './token-sweep.ts';
-import { createTransaction, deleteTransaction, rewriteTransaction, together } from './token-transactions.ts';
+import { type Swept, sweepOrphaned, sweepOverdue } from './token-sweep.ts';
+import { createTransaction, deleteTransaction, rewriteTransaction, spendTransaction, together } from './token-transactions.ts';
 import type { Tokens } from './tokens.ts';
 
 export interface TokenRegistryOptions {
@@ -46,7 +46,10 @@ export class TokenRegistry {
   readonly #tokens: Tokens;
   readonly #policies: Policies;
   readonly #now: () => number;
-  #sweepCursor = '';
+  #dueCursor = '';
+  #orphanCursor = '';
+  /** The last of the changes that wait for each other, by the token's id. */
+  readonly #turns = new Map<string, Promise<unknown>>();
 
   constructor({ store, tokens, policies, now }: TokenRegistryOptions) {
     this.#store = store;
@@ -63,12 +66,14 @@ export class TokenRegistry {
     request: TokenRequest,
     { principal, ...where }: { readonly principal: Principal } & Pick<Creator, 'privileged' | 'path' | 'makesOrphans'>,
   ): Promise<Granted & { readonly token: string }> {
+    // Even when this very request was its last use, and the token is not to be found any more.
+    if (principal.record.usesLeft !== 0) throw invalidRequest('restricted use token cannot generate child tokens');
     const token = request.id === undefined || request.id === '' ? newToken() : request.id;
     return this.#attempt(async () => {
       const creator = await this.#tokens.findById(principal.id);
       if (creator === undefined) throw new AccessError('bad_token', 'bad token');
       const made = { now: this.#now(), accessor: newAccessor() };
-      const { record, warnings } = newTokenRecord(request, { id: creator.id, record: creator.record, ...where }, made);
+      const { record, warnings } = newTokenRecord(request, { ...creator, ...where }, made);
       const key = await this.#tokens.key();
       const [id, accessorId] = [tokenIdOf(key, token), accessorIdOf(key, record.accessor)];
       if (request.id === token && (await this.#store.get(tokenPath(id))) !== undefined)
@@ -98,8 +103,7 @@ export class TokenRegistry {
    * @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError
    */
   async renew(name: TokenName, incrementS: number): Promise<Granted | undefined> {
-    const granted = await this.#attempt(async () => {
-      const found = await this.find(name);
+    const granted = await this.#change(name, async (found) => {
       if (found === undefined) return 'none';
       const granted = renewed(found.record, { incrementS, now: this.#now() });
       return (await this.#commit(rewriteTransaction(found, granted.record))) ? granted : undefined;
@@ -108,22 +112,25 @@ export class TokenRegistry {
   }
 
   /**
-   * Counts one request of a token of limited uses. Returns whether it had one left: the request goes on with the principal from
-   * before, since after the last one the token is good no more.
+   * Counts one request of a token of limited uses.
+   * @returns with whom the request goes on, since after the last one the token is good no more: the record as it was written, and
+   * the policies as they are now; nothing when no use was left
    * @throws AccessError `too_many_conflicts`; StoreError
    */
-  spend({ id }: Principal): Promise<boolean> {
-    return this.#attempt(async () => {
-      const found = await this.#tokens.findById(id);
-      if (found === undefined) return false;
-      return (await this.#commit(rewriteTransaction(found, used(found.record, this.#now())))) ? true : undefined;
+  async spend(principal: Principal): Promise<Principal | undefined> {
+    const record = await this.#change({ id: principal.id }, async (found) => {
+      if (found === undefined) return 'none';
+      const record = used(found.record, this.#now());
+      return (await this.#commit(spendTransaction(found, record))) ? record : undefined;
     });
+    if (record === 'none') return undefined;
+    const acl = await this.#policies.compile(principal.root ? [] : record.policies);
+    return Object.freeze({ ...principal, record, acl });
   }
 
   /** Ends a token and everything below it. Returns whether there was one. @throws AccessError `too_many_conflicts`; StoreError */
   revoke(name: TokenName): Promise<boolean> {
-    return this.#attempt(async () => {
-      const found = await this.find(name);
+    return this.#change(name, async (found) => {
       if (found === undefined) return false;
       return (await this.#commit(deleteTransaction(found))) ? true : undefined;
     });
@@ -136,7 +143,7 @@ export class TokenRegistry {
   async revokeAlone(name: TokenName): Promise<boolean> {
     const found = await this.find(name);
     if (found === undefined) return false;
-    await this.#attempt(async () => ((await this.#freeChildren(found.id)) ? true : undefined));
+    await this.#attempt(async () => ((await this.#freeChildren(found.accessorId)) ? true : undefined));
     return this.revoke({ id: found.id });
   }
 
@@ -153,20 +160,21 @@ export class TokenRegistry {
 
   /**
    * Deletes what is due: tokens whose time has come, and those whose parent is gone. Only the active node calls it, from time to
-   * time. @param limit - records looked at, about @returns tokens deleted
+   * time. @param limit - records looked at, about
    */
-  async sweep(limit: number): Promise<number> {
+  async sweep(limit: number): Promise<Swept> {
     const key = await this.#tokens.key();
-    const overdue = await sweepOverdue(this.#store, { key, now: this.#now(), limit });
-    const { cursor, removed } = await sweepOrphaned(this.#store, { key, cursor: this.#sweepCursor, limit });
-    this.#sweepCursor = cursor;
-    return overdue + removed;
+    const overdue = await sweepOverdue(this.#store, { key, now: this.#now(), cursor: this.#dueCursor, limit });
+    this.#dueCursor = overdue.cursor;
+    const orphaned = await sweepOrphaned(this.#store, { key, cursor: this.#orphanCursor, limit });
+    this.#orphanCursor = orphaned.cursor;
+    return { removed: overdue.removed + orphaned.removed, unreadable: overdue.unreadable + orphaned.unreadable };
   }
 
   /** Makes every child of a token an orphan; false when one of them changed meanwhile. */
-  async #freeChildren(id: string): Promise<boolean> {
+  async #freeChildren(accessorId: string): Promise<boolean> {
     for (;;) {
-      const { records } = await this.#store.range({ prefix: childrenOf(id), limit: childrenPerTransaction });
+      const { records } = await this.#store.range({ prefix: childrenOf(accessorId), limit: childrenPerTransaction });
       if (records.length === 0) return true;
       const key = await this.#tokens.key();
       const transactions: Transaction[] = [];
@@ -179,7 +187,7 @@ export class TokenRegistry {
         }
         const record = decodeTokenRecord(stored.value);
         const token = { id: child, record, revision: stored.revision, accessorId: accessorIdOf(key, record.accessor) };
-        transactions.push(rewriteTransaction(token, { ...record, parent: '', generation: 0 }));
+        transactions.push(rewriteTransaction(token, { ...record, parent: '', parentAccessorId: '', generation: 0 }));
       }
       if (!(await this.#commit(together(transactions)))) return false;
     }
@@ -195,6 +203,25 @@ export class TokenRegistry {
     const warnings: string[] = [];
     for (const name of names) if (!(await this.#policies.exists(name))) warnings.push(`Policy "${name}" does not exist`);
     return warnings;
+  }
+
+  /** `step` with the good token of that name; again while it says undefined. */
+  async #change<T>(name: TokenName, step: (found: LoadedToken | undefined) => Promise<T | undefined>): Promise<T> {
+    const first = await this.find(name);
+    if (first === undefined) return this.#attempt(() => step(undefined));
+    return this.#inTurn(first.id, () => this.#attempt(async () => step(await this.#tokens.findById(first.id))));
+  }
+
+  /** Changes of one token one after the other: many at once would conflict, and whoever keeps using it could hold off its end. */
+  async #inTurn<T>(id: string, change: () => Promise<T>): Promise<T> {
+    const before = this.#turns.get(id) ?? Promise.resolve();
+    const mine = before.then(change, change);
+    this.#turns.set(id, mine);
+    try {
+      return await mine;
+    } finally {
+      if (this.#turns.get(id) === mine) this.#turns.delete(id);
+    }
   }
 
   async #commit(transaction: Transaction): Promise<boolean> {

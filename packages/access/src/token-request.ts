@@ -28,6 +28,7 @@ export interface TokenRequest {
 /** Who asks, and where. */
 export interface Creator {
   readonly id: string;
+  readonly accessorId: string;
   readonly record: TokenRecord;
   /** Has the right `sudo` on the path, or is root. */
   readonly privileged: boolean;
@@ -37,7 +38,7 @@ export interface Creator {
 }
 
 /** Bounds that keep one token's record small and its look-up quick. */
-const [policiesMax, recordBytesMax, generationsMax] = [256, 64 * 1024, 100];
+const [policiesMax, recordBytesMax, generationsMax] = [256, 8 * 1024, 100];
 
 /**
  * The record of a new token, from what is asked, who asks and the time.
@@ -48,7 +49,6 @@ export function newTokenRecord(
   creator: Creator,
   { now, accessor }: { readonly now: number; readonly accessor: string },
 ): { readonly record: TokenRecord; readonly warnings: readonly string[] } {
-  if (creator.record.usesLeft !== 0) throw invalidRequest('restricted use token cannot generate child tokens');
   refuseUnsupported(request);
   refuseUnprivileged(request, creator);
   const policies = policiesOf(request, creator);
@@ -76,6 +76,7 @@ export function newTokenRecord(
     expiresMs: endless ? 0 : now + lifetime.ttlS * 1000,
     renewable: !endless && (request.renewable ?? true),
     parent: orphan ? '' : creator.id,
+    parentAccessorId: orphan ? '' : creator.accessorId,
     generation,
     usesLeft: request.numUses ?? 0,
     renewedMs: 0,

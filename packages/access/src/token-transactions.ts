@@ -13,6 +13,12 @@ export interface StoredToken {
   readonly accessorId: string;
 }
 
+/** A token and those above it. */
+export interface Lineage extends StoredToken {
+  /** Undefined for an orphan. */
+  readonly parent: Lineage | undefined;
+}
+
 type NewToken = Omit<StoredToken, 'revision'>;
 
 /** The records of a new token. */
@@ -24,10 +30,16 @@ export function tokenWrites({ id, record, accessorId }: NewToken): Write[] {
   ];
 }
 
-/** Makes a token, provided that its id is free and its creator's token is still as it was read: rights that are gone make none. */
-export const createTransaction = (token: NewToken, creator: StoredToken): Transaction => ({
-  conditions: [{ path: tokenPath(token.id), revision: 0 }, unchanged(creator)],
+/** Makes a token, provided that its id is free and its creator, with all above it, is still as it was read: rights that are gone make none. */
+export const createTransaction = (token: NewToken, creator: Lineage): Transaction => ({
+  conditions: [{ path: tokenPath(token.id), revision: 0 }, ...unchangedUpwards(creator)],
   writes: tokenWrites(token),
+});
+
+/** Counts a use of a token, provided that neither it nor anything above it has changed: one that is revoked is not used. */
+export const spendTransaction = (token: Lineage, record: TokenRecord): Transaction => ({
+  conditions: unchangedUpwards(token),
+  writes: rewriteTransaction(token, record).writes,
 });
 
 /** Writes a token's record anew: renewed, or without its parent. */
@@ -60,8 +72,14 @@ export const together = (transactions: readonly Transaction[]): Transaction => (
 
 const unchanged = ({ id, revision }: Pick<StoredToken, 'id' | 'revision'>): Condition => ({ path: tokenPath(id), revision });
 
+function unchangedUpwards(token: Lineage): Condition[] {
+  const conditions: Condition[] = [];
+  for (let each: Lineage | undefined = token; each !== undefined; each = each.parent) conditions.push(unchanged(each));
+  return conditions;
+}
+
 /** Where a token is found by its parent and by its time. */
-const places = (id: string, { parent, expiresMs }: TokenRecord): string[] => [
-  ...(parent === '' ? [] : [childPath(parent, id)]),
+const places = (id: string, { parentAccessorId, expiresMs }: TokenRecord): string[] => [
+  ...(parentAccessorId === '' ? [] : [childPath(parentAccessorId, id)]),
   ...(expiresMs === 0 ? [] : [duePath(expiresMs, id)]),
 ];

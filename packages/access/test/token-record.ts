@@ -14,6 +14,7 @@ export const tokenRecord = (given: Partial<TokenRecord> = {}): TokenRecord => ({
   periodS: 0,
   renewable: false,
   parent: '',
+  parentAccessorId: '',
   generation: 0,
   usesLeft: 0,
   renewedMs: 0,

@@ -2,6 +2,7 @@ import { memoryStore, type StoredRecord } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import {
   AccessError,
+  allows,
   initialAccess,
   Policies,
   type Principal,
@@ -153,7 +154,7 @@ describe('a new token', () => {
     [{ entityAlias: 'x' }, 'entity_alias is not supported'],
     [{ policies: ['a/b'] }, 'a policy name has'],
     [{ policies: Array.from({ length: 257 }, (_, n) => `p${n}`) }, 'at most 256 policies'],
-    [{ meta: { a: 'x'.repeat(70_000) } }, 'at most 65536 bytes'],
+    [{ meta: { a: 'x'.repeat(8200) } }, 'at most 8192 bytes'],
   ] as const)
     it(`is refused with ${JSON.stringify(request).slice(0, 40)}`, async () => {
       expect(await refusal((await setup()).create(request))).to.match(new RegExp(`^invalid_request: .*${text}`));
@@ -231,7 +232,7 @@ describe('a renewal', () => {
     await registry.renew({ token }, hour);
     expect(await records('access/due/')).to.have.lengthOf(1);
     clock.now += 61_000;
-    expect(await registry.sweep(100)).to.equal(0);
+    expect(await registry.sweep(100)).to.deep.equal({ removed: 0, unreadable: 0 });
     expect(await good(token)).to.equal(true);
   });
 });
@@ -292,11 +293,49 @@ describe('a revocation', () => {
     const kept = await create({}, { by: keeps.token });
     await registry.revoke({ accessor: top.record.accessor });
     let removed = 0;
-    for (let round = 0; round < 20; round += 1) removed += await registry.sweep(5);
+    for (let round = 0; round < 20; round += 1) removed += (await registry.sweep(5)).removed;
     expect(removed).to.equal(24);
     await registry.revoke({ token: kept.token });
     await registry.revoke({ token: keeps.token });
     expect((await records('access/')).map(({ path }) => path)).to.deep.equal(clean);
+  });
+
+  it('ends what is below for good: a token made again with the same id has no children', async () => {
+    const { create, registry, tokens, good, records } = await setup();
+    const privileged = true;
+    await create({ id: 'top', policies: ['a'] });
+    const child = await create({}, { by: 'top' });
+    const grandchild = await create({}, { by: child.token });
+    expect(await good(grandchild.token)).to.equal(true);
+    await registry.revoke({ token: 'top' });
+    await create({ id: 'top', policies: ['a'] });
+    const kept = await create({}, { by: 'top', privileged });
+    for (const inMemory of [true, false]) {
+      if (!inMemory) tokens.clear();
+      for (const { token } of [child, grandchild]) expect(await good(token)).to.equal(false);
+      expect([await good('top'), await good(kept.token)]).to.deep.equal([true, true]);
+    }
+    await registry.revokeAlone({ token: 'top' });
+    for (const { token } of [child, grandchild]) expect(await good(token)).to.equal(false);
+    expect(await good(kept.token)).to.equal(true);
+    let removed = 0;
+    for (let round = 0; round < 3; round += 1) removed += (await registry.sweep(100)).removed;
+    expect(removed).to.equal(2);
+    expect(await records('access/child/')).to.have.lengthOf(0);
+  });
+
+  it('of one above the creator leaves it no time to make another, an orphan least of all', async () => {
+    const { store, create, registry, records } = await setup();
+    const { token: top } = await create({ policies: ['a'] });
+    const { token: by } = await create({}, { by: top });
+    const { commit } = store;
+    store.commit = async (transaction) => {
+      store.commit = commit;
+      await registry.revoke({ token: top });
+      return store.commit(transaction);
+    };
+    expect(await refusal(create({}, { by, makesOrphans: true }))).to.match(/^bad_token/);
+    expect(await records('access/token/')).to.have.lengthOf(2);
   });
 
   it('of the parent alone makes its children orphans, which live on', async () => {
@@ -324,8 +363,53 @@ describe('a token of limited uses', () => {
     const principal = await tokens.authenticate(token);
     if (principal === undefined) throw new Error('no such token');
     const spent = await Promise.all(Array.from({ length: 5 }, () => registry.spend(principal)));
-    expect(spent.filter(Boolean)).to.have.lengthOf(3);
+    expect(spent.map((each) => each?.record.usesLeft)).to.deep.equal([2, 1, -1, undefined, undefined]);
     expect(await good(token)).to.equal(false);
+  });
+
+  it('can be used, renewed and revoked by many at once', async () => {
+    const { create, registry, tokens, good } = await setup();
+    const { token } = await create({ policies: ['a'], numUses: 100 });
+    const principal = await tokens.authenticate(token);
+    if (principal === undefined) throw new Error('no such token');
+    const spent = Array.from({ length: 30 }, () => registry.spend(principal));
+    const renewal = registry.renew({ id: principal.id }, 60);
+    const end = registry.revoke({ id: principal.id });
+    const late = registry.spend(principal);
+    expect((await Promise.all(spent)).map((each) => each?.record.usesLeft)).to.deep.equal(Array.from(spent, (_, n) => 99 - n));
+    expect(await renewal).to.deep.include({ ttlS: 60 });
+    expect([await end, await late, await good(token)]).to.deep.equal([true, undefined, false]);
+  });
+
+  it('is not used once one above it is revoked, however late that comes', async () => {
+    const { store, create, registry, tokens } = await setup();
+    const { token: by } = await create({ policies: ['a'] });
+    const { token } = await create({ numUses: 5 }, { by });
+    const principal = await tokens.authenticate(token);
+    if (principal === undefined) throw new Error('no such token');
+    const { commit } = store;
+    store.commit = async (transaction) => {
+      store.commit = commit;
+      await registry.revoke({ token: by });
+      return store.commit(transaction);
+    };
+    expect(await registry.spend(principal)).to.equal(undefined);
+  });
+
+  it('goes on with the policies as they are after the use', async () => {
+    const { store, create, registry, policies, tokens } = await setup();
+    await policies.write('a', 'path "x" { capabilities = ["read"] }');
+    const { token } = await create({ policies: ['a'], numUses: 1 });
+    const principal = await tokens.authenticate(token);
+    if (principal === undefined) throw new Error('no such token');
+    const { commit } = store;
+    store.commit = async (transaction) => {
+      store.commit = commit;
+      await policies.delete('a');
+      return store.commit(transaction);
+    };
+    const spent = await registry.spend(principal);
+    expect([allows(principal, 'read', 'x'), spent && allows(spent, 'read', 'x')]).to.deep.equal([true, false]);
   });
 
   it('makes no tokens, and is swept away when it is used up, even one that does not expire', async () => {
@@ -333,8 +417,11 @@ describe('a token of limited uses', () => {
     const { token: by } = await create({ numUses: 1 });
     expect(await refusal(create({}, { by, privileged: true }))).to.match(/restricted use token/);
     const principal = await tokens.authenticate(by);
-    if (principal !== undefined) await registry.spend(principal);
-    expect(await registry.sweep(10)).to.equal(1);
+    if (principal === undefined) throw new Error('no such token');
+    await registry.spend(principal);
+    const where = { privileged: true, makesOrphans: false, path: 'auth/token/create' };
+    expect(await refusal(registry.create({}, { principal, ...where }))).to.match(/^invalid_request: restricted use token/);
+    expect(await registry.sweep(10)).to.deep.equal({ removed: 1, unreadable: 0 });
     expect(await records('access/token/')).to.have.lengthOf(1);
   });
 });
@@ -344,11 +431,33 @@ describe('the sweep', () => {
     const { clock, create, registry, records } = await setup();
     for (const ttlS of [30, 10, 20, 1000]) await create({ policies: ['a'], ttlS });
     clock.now += 30_000;
-    expect(await registry.sweep(2)).to.equal(2);
-    expect(await registry.sweep(2)).to.equal(1);
-    expect(await registry.sweep(2)).to.equal(0);
+    expect(await registry.sweep(2)).to.deep.equal({ removed: 2, unreadable: 0 });
+    expect(await registry.sweep(2)).to.deep.equal({ removed: 1, unreadable: 0 });
+    expect(await registry.sweep(2)).to.deep.equal({ removed: 0, unreadable: 0 });
     expect(await records('access/token/')).to.have.lengthOf(2);
     expect(await records('access/due/')).to.have.lengthOf(1);
     expect(await records('access/accessor/')).to.have.lengthOf(2);
+  });
+
+  it('leaves tokens whose record it cannot read, says how many, and goes on behind them', async () => {
+    const { clock, store, create, registry, tokens, records } = await setup();
+    const top = await create({ policies: ['a'] });
+    const spoil = async (token: string): Promise<void> => {
+      const { id } = (await tokens.authenticate(token)) ?? {};
+      await store.commit({ conditions: [], writes: [{ path: `access/token/${id}`, value: Buffer.from('{"format":2}') }] });
+    };
+    for (const ttlS of [1, 2]) await spoil((await create({ policies: ['a'], ttlS })).token);
+    await create({ policies: ['a'], ttlS: 3 });
+    const child = await create({}, { by: top.token });
+    await create({}, { by: top.token });
+    await spoil(child.token);
+    await registry.revoke({ token: top.token });
+    clock.now += 3000;
+    let removed = 0;
+    for (let round = 0; round < 4; round += 1) removed += (await registry.sweep(2)).removed;
+    expect(removed).to.equal(2);
+    expect(await records('access/token/')).to.have.lengthOf(4);
+    await registry.sweep(10); // to the end of the round
+    expect((await registry.sweep(10)).unreadable).to.equal(3);
   });
 });

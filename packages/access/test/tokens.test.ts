@@ -18,7 +18,8 @@ async function withRoot(options: Partial<TokensOptions> = {}) {
   const idOf = (token: string): string => tokenIdOf(key, token);
   const add = async (token: string, { parent, ...record }: Partial<TokenRecord> = {}): Promise<void> => {
     const accessor = `of ${token}`;
-    const whole = tokenRecord({ accessor, ...record, parent: parent === undefined ? '' : idOf(parent) });
+    const above = parent !== undefined && { parent: idOf(parent), parentAccessorId: accessorIdOf(key, `of ${parent}`) };
+    const whole = tokenRecord({ accessor, ...record, ...above });
     await store.commit({
       conditions: [],
       writes: tokenWrites({ id: idOf(token), record: whole, accessorId: accessorIdOf(key, accessor) }),

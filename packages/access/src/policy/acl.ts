@@ -39,19 +39,22 @@ export class Acl {
   readonly #decided = new Map<string, Rule | null>();
 
   constructor(policies: readonly Policy[]) {
-    const segments = new Map<string, Rule>();
+    const rules = { exact: new Map<string, Rule[]>(), prefix: new Map<string, Rule[]>(), segments: new Map<string, Rule[]>() };
     this.hasDenials = policies.some((policy) => policy.some(({ rule }) => rule.deny));
     for (const { path, rule } of policies.flat()) {
-      const [rules, key] = hasSegmentWildcard(path)
-        ? [segments, path]
+      const [byPath, key] = hasSegmentWildcard(path)
+        ? [rules.segments, path]
         : path.endsWith('*')
-          ? [this.#prefixes, path.slice(0, -1)]
-          : [this.#exact, path];
-      const present = rules.get(key);
-      rules.set(key, present === undefined ? rule : merged(present, rule));
+          ? [rules.prefix, path.slice(0, -1)]
+          : [rules.exact, path];
+      const present = byPath.get(key);
+      if (present === undefined) byPath.set(key, [rule]);
+      else present.push(rule);
     }
+    for (const [path, all] of rules.exact) this.#exact.set(path, merged(all));
+    for (const [path, all] of rules.prefix) this.#prefixes.set(path, merged(all));
     this.#prefixLengths = [...new Set([...this.#prefixes.keys()].map(({ length }) => length))].sort((a, b) => b - a);
-    this.#segments = [...segments].map(([path, rule]) => segmentsRule({ path, rule }));
+    this.#segments = [...rules.segments].map(([path, all]) => segmentsRule({ path, rule: merged(all) }));
   }
 
   /** The rule that decides about `path`, which has no slash at its end; undefined when there is none, so nothing is granted. */
@@ -130,21 +133,23 @@ function isStronger(one: PatternRule, other: PatternRule): boolean {
   return one.pattern > other.pattern;
 }
 
-/** One path in two policies: what either grants, unless either denies. */
-function merged(one: Rule, other: Rule): Rule {
-  if (one.deny) return one;
-  if (other.deny) return other;
+/** One path in several policies: what any of them grants, unless one denies. Linear in all that they say. */
+function merged(rules: readonly Rule[]): Rule {
+  const [first] = rules;
+  const denial = rules.find(({ deny }) => deny);
+  if (denial !== undefined) return denial;
+  if (first !== undefined && rules.length === 1) return first;
   return {
-    capabilities: one.capabilities | other.capabilities,
+    capabilities: rules.reduce((bits, { capabilities }) => bits | capabilities, 0),
     deny: false,
     parameters: {
-      required: [...new Set([...one.parameters.required, ...other.parameters.required])],
-      allowed: mergedLists(one.parameters.allowed, other.parameters.allowed),
-      denied: mergedLists(one.parameters.denied, other.parameters.denied),
+      required: [...new Set(rules.flatMap(({ parameters }) => parameters.required))],
+      allowed: mergedLists(rules.map(({ parameters }) => parameters.allowed)),
+      denied: mergedLists(rules.map(({ parameters }) => parameters.denied)),
     },
     wrappingTtlS: {
-      min: smallerBound(one.wrappingTtlS.min, other.wrappingTtlS.min),
-      max: smallerBound(one.wrappingTtlS.max, other.wrappingTtlS.max),
+      min: rules.reduce((least, { wrappingTtlS }) => smallerBound(least, wrappingTtlS.min), 0),
+      max: rules.reduce((least, { wrappingTtlS }) => smallerBound(least, wrappingTtlS.max), 0),
     },
   };
 }
@@ -154,13 +159,14 @@ const smallerBound = (one: number, other: number): number => (one === 0 || other
 /** What is asked on a path, with the members of the request where there are any yet. */
 export interface Asked {
   readonly capability: Capability;
+  /** With a slash at its end it is about a list of what lies below, which `list` always is. */
   readonly path: string;
   readonly parameters?: Parameters | undefined;
 }
 
 /** The decision: the one rule grants the capability, and the request is within the rule's parameters. */
 export function permits(acl: Acl, { capability, path, parameters }: Asked): boolean {
-  const rule = capability === 'list' ? acl.listRuleFor(path) : acl.ruleFor(path);
+  const rule = capability === 'list' ? acl.listRuleFor(path) : ruleOn(acl, path);
   if (rule === undefined || (rule.capabilities & bitOf(capability)) === 0) return false;
   if (capability === 'sudo') return true;
   // No answer is wrapped here, so a rule that asks for wrapping permits none.
@@ -169,12 +175,15 @@ export function permits(acl: Acl, { capability, path, parameters }: Asked): bool
   return withinParameters(rule.parameters, parameters);
 }
 
+const ruleOn = (acl: Acl, path: string): Rule | undefined =>
+  path.endsWith('/') ? acl.listRuleFor(path.slice(0, -1)) : acl.ruleFor(path);
+
 /** Whether the path is denied in so many words, not merely not granted. */
 export const denies = (acl: Acl, path: string): boolean => acl.hasDenials && acl.ruleFor(path)?.deny === true;
 
 /** What may be done on a path, in alphabetical order; a path with a slash at its end is asked about as a list. */
 export function capabilitiesOn(acl: Acl, path: string): readonly (Capability | 'deny')[] {
-  const rule = path.endsWith('/') ? acl.listRuleFor(path.slice(0, -1)) : acl.ruleFor(path);
+  const rule = ruleOn(acl, path);
   const names = rule === undefined || rule.deny ? [] : namesOf(rule.capabilities);
   return names.length === 0 ? ['deny'] : names;
 }

@@ -1,4 +1,4 @@
-import { durationSeconds } from './duration.ts';
+import { integerOf, secondsOf } from './written-number.ts';
 
 /** A value that a policy names for a parameter. */
 export type ParameterValue = string | number | boolean;
@@ -20,7 +20,7 @@ export type Parameters = Readonly<Record<string, unknown>>;
 
 /**
  * Whether a request with these members is within the rules. A list of allowed values is read narrowly and a list of denied ones
- * widely, as the endpoints read values themselves: what is denied as `true` or 4096 is denied as `"true"` or `"4096"` too.
+ * widely, as the endpoints read values themselves: what is denied as `true` or 4096 is denied as `"true"` or `"+0x1000"` too, in a list or with commas.
  */
 export function withinParameters({ required, allowed, denied }: ParameterRules, members: Parameters): boolean {
   for (const name of required) if (members[name] === undefined || members[name] === null) return false;
@@ -47,15 +47,31 @@ function surelyEquals(listed: ParameterValue, given: unknown): boolean {
   return given === listed || (typeof given === 'string' && String(listed) === given);
 }
 
-/** Whether an endpoint could take `given` for what is listed. */
+/**
+ * Whether an endpoint could take `given`, or a part of it, for what is listed: it may read a list of texts, or a text as a list with
+ * commas, and names without case. What is in an object has no name here, so any that holds something is taken for it.
+ */
 function mayEqual(listed: ParameterValue, given: unknown): boolean {
-  if (typeof given !== 'string' && typeof given !== 'number' && typeof given !== 'boolean') return false;
-  if (globMatches(String(listed), String(given))) return true;
+  if (given === undefined || given === null) return false;
+  if (listed === '*') return true;
+  if (Array.isArray(given)) return given.some((each) => (isScalar(each) ? mayEqualScalar(listed, each) : each !== null));
+  return isScalar(given) ? mayEqualScalar(listed, given) : Object.keys(given).length > 0;
+}
+
+function mayEqualScalar(listed: ParameterValue, given: ParameterValue): boolean {
+  const pattern = bare(String(listed));
+  const text = bare(String(given));
+  if (globMatches(pattern, text) || text.split(',').some((part) => globMatches(pattern, part.trim()))) return true;
   const [listedBool, givenBool] = [asBool(listed), asBool(given)];
   if (listedBool !== undefined && listedBool === givenBool) return true;
   const numbers = numbersOf(given);
   return numbersOf(listed).some((number) => numbers.includes(number));
 }
+
+const isScalar = (value: unknown): value is ParameterValue =>
+  typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
+
+const bare = (text: string): string => text.trim().toLowerCase();
 
 const trueWords: readonly ParameterValue[] = [true, 1, '1', 't', 'T', 'TRUE', 'true', 'True'];
 const falseWords: readonly ParameterValue[] = [false, 0, '0', 'f', 'F', 'FALSE', 'false', 'False', ''];
@@ -65,15 +81,11 @@ function asBool(value: ParameterValue): boolean | undefined {
   return falseWords.includes(value) ? false : undefined;
 }
 
-/** Every number that an endpoint could read here: decimal, with a prefix for its base, octal as `010`, a duration. */
-function numbersOf(value: ParameterValue): number[] {
-  if (typeof value !== 'string') return [Number(value)];
-  const numbers = /^[+-]?\w+(?:\.\d+)?$/.test(value) ? [Number(value)] : [];
-  if (/^[+-]?0[0-7]+$/.test(value)) numbers.push(Number.parseInt(value, 8));
-  const seconds = durationSeconds(value);
-  if (seconds !== undefined) numbers.push(seconds);
-  return numbers.filter((number) => !Number.isNaN(number));
-}
+/** Every number that an endpoint could read here: a whole one in any base, a duration in whole seconds. */
+const numbersOf = (value: ParameterValue): number[] =>
+  typeof value === 'string'
+    ? [integerOf(value.trim()), secondsOf(value.trim())].filter((number) => !Number.isNaN(number))
+    : [Number(value)];
 
 /** `*` at either end of `pattern` stands for any text; anywhere else for itself. */
 function globMatches(pattern: string, text: string): boolean {
@@ -85,13 +97,15 @@ function globMatches(pattern: string, text: string): boolean {
   return back ? text.startsWith(core) : text === core;
 }
 
-/** Two policies' lists for one path, taken together: any value where either list says so. */
-export function mergedLists(one: ParameterLists, other: ParameterLists): ParameterLists {
-  if (one.size === 0) return other;
-  const merged = new Map(one);
-  for (const [name, values] of other) {
-    const present = merged.get(name);
-    merged.set(name, present === undefined ? values : present.length === 0 || values.length === 0 ? [] : [...present, ...values]);
+/** Lists of several policies for one path, taken together: any value where one of the lists says so. */
+export function mergedLists(lists: readonly ParameterLists[]): ParameterLists {
+  const merged = new Map<string, Set<ParameterValue>>();
+  const any = new Set<string>();
+  for (const [name, values] of lists.flatMap((list) => [...list])) {
+    const present = merged.get(name) ?? new Set();
+    merged.set(name, present);
+    if (values.length === 0) any.add(name);
+    for (const value of values) present.add(value);
   }
-  return merged;
+  return new Map([...merged].map(([name, values]) => [name, any.has(name) ? [] : [...values]]));
 }

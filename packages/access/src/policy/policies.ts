@@ -4,6 +4,7 @@ import { Acl } from './acl.ts';
 import { defaultPolicyText } from './default-policy.ts';
 import type { Policy } from './policy.ts';
 import { parsePolicy, plainText } from './policy-text.ts';
+import { WeighedCache } from './weighed-cache.ts';
 
 const prefix = 'access/policy/';
 const format = 1;
@@ -11,8 +12,14 @@ const format = 1;
 /** Longest name of a policy, in bytes of UTF-8. */
 const nameBytesMax = 512;
 
-/** Policies and sets of policies kept ready; the ones that have been there longest make room. */
-const [parsedMax, compiledMax] = [4096, 1024];
+/** Policies and sets of policies kept ready, by what their texts come to, each with its entry, in characters. */
+const [parsedCharsMax, compiledCharsMax, entryChars] = [16 * 1024 * 1024, 16 * 1024 * 1024, 4096];
+
+/** A policy read, and the length of its text. */
+interface Parsed {
+  readonly policy: Policy;
+  readonly chars: number;
+}
 
 /** `name` as policies are named: without case. @throws AccessError `invalid_request` */
 export function policyName(name: string): string {
@@ -31,15 +38,14 @@ export const isPolicyName = (name: string): boolean =>
 export class Policies {
   readonly #store: Store;
   readonly #unwatch: () => void;
-  readonly #parsed = new Map<string, Policy>();
-  readonly #compiled = new Map<string, Acl>();
+  readonly #parsed = new WeighedCache<Parsed>(parsedCharsMax);
+  readonly #compiled = new WeighedCache<Acl>(compiledCharsMax);
   #generation = 0;
 
   constructor({ store }: { readonly store: Store }) {
     this.#store = store;
     this.#unwatch = store.watch(prefix, (changes) => {
-      for (const { path } of changes) this.#parsed.delete(path.slice(prefix.length));
-      this.#compiled.clear();
+      for (const { path } of changes) this.#forget(path.slice(prefix.length));
       this.#generation += 1;
     });
   }
@@ -64,11 +70,15 @@ export class Policies {
       const present = this.compiled(names);
       if (present !== undefined) return present;
       const generation = this.#generation;
-      const policies: Policy[] = [];
-      for (const name of names) policies.push(await this.#policy(name));
+      const all: Parsed[] = [];
+      for (const name of names) all.push(await this.#policy(name));
       if (generation !== this.#generation) continue;
-      const acl = new Acl(policies);
-      remember(this.#compiled, keyOf(names), acl, compiledMax);
+      const acl = new Acl(all.map(({ policy }) => policy));
+      this.#compiled.set(
+        keyOf(names),
+        acl,
+        all.reduce((sum, { chars }) => sum + chars, entryChars),
+      );
       return acl;
     }
   }
@@ -130,13 +140,20 @@ export class Policies {
     this.clear();
   }
 
-  async #policy(name: string): Promise<Policy> {
+  /** One policy, and every set that it is in. */
+  #forget(name: string): void {
+    this.#parsed.delete(name);
+    for (const key of [...this.#compiled.keys()]) if (`\n${key}\n`.includes(`\n${name}\n`)) this.#compiled.delete(key);
+  }
+
+  async #policy(name: string): Promise<Parsed> {
     const known = this.#parsed.get(name);
     if (known !== undefined) return known;
     const generation = this.#generation;
-    const policy = parseStored((await this.#text(name)) ?? '');
-    if (generation === this.#generation) remember(this.#parsed, name, policy, parsedMax);
-    return policy;
+    const text = (await this.#text(name)) ?? '';
+    const parsed = { policy: parseStored(text), chars: text.length };
+    if (generation === this.#generation) this.#parsed.set(name, parsed, parsed.chars + entryChars);
+    return parsed;
   }
 
   async #text(name: string): Promise<string | undefined> {
@@ -159,9 +176,3 @@ function parseStored(text: string): Policy {
 
 /** Names hold no control characters. */
 const keyOf = (names: readonly string[]): string => names.join('\n');
-
-function remember<T>(map: Map<string, T>, key: string, value: T, max: number): void {
-  const oldest = map.size >= max ? map.keys().next() : undefined;
-  if (oldest?.done === false) map.delete(oldest.value);
-  map.set(key, value);
-}

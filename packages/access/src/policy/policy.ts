@@ -1,7 +1,7 @@
 import { bitOf, type CapabilityBits, isCapability, oldPolicies } from './capability.ts';
 import { type Document, type Member, PolicyMistake, type Value } from './document.ts';
-import { durationSeconds } from './duration.ts';
 import type { ParameterLists, ParameterRules, ParameterValue } from './parameters.ts';
+import { secondsOf } from './written-number.ts';
 
 /** What a policy grants on one path, or on the paths that a pattern names. */
 export interface Rule {
@@ -22,13 +22,21 @@ export interface PathRule {
 
 export type Policy = readonly PathRule[];
 
+/** Blocks of one policy; each may be tried for every path that is asked about. */
+const rulesMax = 5000;
+
 /** What a policy's text says. @throws PolicyMistake */
 export function readPolicy(document: Document): Policy {
-  return document.members.filter(isGiven).flatMap(({ name, at, value }): Policy => {
-    if (name === 'path') return blocksOf(value).flatMap(({ members }) => members.filter(isGiven).flatMap(readPath));
-    if (name === 'name') return [];
-    throw new PolicyMistake(at, 'expected "path"');
-  });
+  const rules: PathRule[] = [];
+  for (const { name, at, value } of document.members.filter(isGiven)) {
+    if (name === 'name') continue;
+    if (name !== 'path') throw new PolicyMistake(at, 'expected "path"');
+    for (const path of blocksOf(value).flatMap(({ members }) => members.filter(isGiven))) {
+      for (const rule of readPath(path)) rules.push(rule);
+      if (rules.length > rulesMax) throw new PolicyMistake(path.at, `a policy has at most ${rulesMax} path blocks`);
+    }
+  }
+  return rules;
 }
 
 const isGiven = ({ value }: Member): boolean => value.kind !== 'null';
@@ -156,8 +164,8 @@ function text(value: Value): string {
 }
 
 function seconds(value: Value): number {
-  const given = value.kind === 'number' ? value.number : durationSeconds(text(value));
-  if (given === undefined || !Number.isSafeInteger(given) || given < 0)
+  const given = value.kind === 'number' ? value.number : secondsOf(text(value));
+  if (!Number.isSafeInteger(given) || given < 0)
     throw new PolicyMistake(value.at, 'expected a duration such as "90s" or "1h30m"');
   return given;
 }

@@ -61,6 +61,15 @@ describe('the rule that decides', () => {
     expect(may(acl({ 'a/b/': ['read'] }), 'read', 'a/b')).to.equal(false);
   });
 
+  it('for sudo on a list is the one of the list', () => {
+    const compiled = acl({ 'a/': ['list'], a: ['list', 'sudo'], b: ['list', 'sudo'] });
+    expect([may(compiled, 'sudo', 'a/'), may(compiled, 'sudo', 'b/'), may(compiled, 'sudo', 'a')]).to.deep.equal([
+      false,
+      true,
+      true,
+    ]);
+  });
+
   it('is one for a path in several policies: capabilities add up, a deny erases them', () => {
     expect(may(acl({ a: ['read'] }, { a: ['update'] }), 'read', 'a')).to.equal(true);
     expect(may(acl({ a: ['read'] }, { a: ['update'] }), 'update', 'a')).to.equal(true);
@@ -135,6 +144,21 @@ describe('the parameters of a rule', () => {
     })),
     { text: 'denied_parameters = { a = [4096] }', body: { a: 2048 }, grants: true },
     { text: 'denied_parameters = { a = ["4096"] }', body: { a: 4096 }, grants: false },
+    ...['admin', ' Admin', 'ADMIN ', 'x, admin', 'admin,x', ['admin'], ['x', ' ADMIN'], ['x,admin'], [['admin']], { k: 'x' }].map(
+      (a) => ({ text: 'denied_parameters = { a = ["Admin"] }', body: { a }, grants: false }),
+    ),
+    ...['administrator', ['x'], 'x,y', [], {}, null, [null]].map((a) => ({
+      text: 'denied_parameters = { a = ["admin"] }',
+      body: { a },
+      grants: true,
+    })),
+    ...['x', {}, { k: 1 }, [], 0, false].map((a) => ({ text: 'denied_parameters = { a = ["*"] }', body: { a }, grants: false })),
+    ...['30m', '+30m', '.5h', '1800.5s', '+0x708', '0b11100001000', '03410', 1800, '1800', '1_800'].map((a) => ({
+      text: 'denied_parameters = { a = ["1800s"] }',
+      body: { a },
+      grants: a === '1_800',
+    })),
+    ...['+0x1', '+0b1', '0o1', '1.9s'].map((a) => ({ text: 'denied_parameters = { a = [1] }', body: { a }, grants: false })),
     { text: 'denied_parameters = { a = ["x"] } allowed_parameters = { a = ["*"] }', body: { a: 'x' }, grants: false },
     { text: 'max_wrapping_ttl = "1h"', body: {}, grants: false },
   ])

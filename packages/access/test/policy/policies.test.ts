@@ -84,6 +84,34 @@ describe('Policies', () => {
     expect(permits(await policies.compile(['default', 'none', 'p']), { ...reads, path: 'b' })).to.equal(false);
   });
 
+  it('keeps what has nothing to do with a policy that changes', async () => {
+    const { policies } = setup();
+    for (const name of ['p', 'pp']) await policies.write(name, grants('a'));
+    const [other, both] = [await policies.compile(['default', 'pp']), await policies.compile(['p', 'pp'])];
+    await policies.write('p', grants('b'));
+    expect(await policies.compile(['default', 'pp'])).to.equal(other);
+    expect(await policies.compile(['p', 'pp'])).not.to.equal(both);
+  });
+
+  it('refuses a policy of more than 5,000 path blocks', async () => {
+    const { policies } = setup();
+    await policies.write('p', 'path "a" {}\n'.repeat(5000));
+    expect(await refusal(policies.write('p', 'path "a" {}\n'.repeat(5001)))).to.equal(
+      'invalid_policy: failed to parse policy: 5001:6: a policy has at most 5000 path blocks',
+    );
+  });
+
+  it('takes blocks of one path together in time that grows with the text alone', async function () {
+    this.timeout(5000);
+    const { policies } = setup();
+    const block = (n: number): string =>
+      `path "a" { capabilities = ["update"] allowed_parameters = { x = ["${n}"] "${n}" = [] } required_parameters = ["x"] }\n`;
+    await policies.write('p', Array.from({ length: 5000 }, (_, n) => block(n)).join(''));
+    const acl = await policies.compile(['p']);
+    const may = (x: string): boolean => permits(acl, { capability: 'update', path: 'a', parameters: { x } });
+    expect([may('0'), may('4999'), may('5000')]).to.deep.equal([true, true, false]);
+  });
+
   it('neither answers nor keeps what it read before a change', async () => {
     const { store, policies } = setup();
     await policies.write('p', grants('a'));

@@ -1,0 +1,40 @@
+/** A map whose values have a weight: the ones that have been there longest make room, so that all together weigh no more than `weightMax`. */
+export class WeighedCache<T> {
+  readonly #weightMax: number;
+  readonly #entries = new Map<string, { readonly value: T; readonly weight: number }>();
+  #weight = 0;
+
+  constructor(weightMax: number) {
+    this.#weightMax = weightMax;
+  }
+
+  get(key: string): T | undefined {
+    return this.#entries.get(key)?.value;
+  }
+
+  /** What weighs too much by itself is not kept. */
+  set(key: string, value: T, weight: number): void {
+    this.delete(key);
+    if (weight > this.#weightMax) return;
+    for (const oldest of this.#entries.keys()) {
+      if (this.#weight + weight <= this.#weightMax) break;
+      this.delete(oldest);
+    }
+    this.#entries.set(key, { value, weight });
+    this.#weight += weight;
+  }
+
+  delete(key: string): void {
+    this.#weight -= this.#entries.get(key)?.weight ?? 0;
+    this.#entries.delete(key);
+  }
+
+  keys(): IterableIterator<string> {
+    return this.#entries.keys();
+  }
+
+  clear(): void {
+    this.#entries.clear();
+    this.#weight = 0;
+  }
+}

@@ -1,0 +1,21 @@
+import { expect } from 'chai';
+import { WeighedCache } from '../../src/policy/weighed-cache.ts';
+
+describe('a weighed cache', () => {
+  it('makes room by weight, the oldest first, and does not keep what is too heavy by itself', () => {
+    const cache = new WeighedCache<string>(10);
+    for (const [key, weight] of [
+      ['a', 4],
+      ['b', 4],
+      ['c', 5],
+      ['d', 11],
+    ] as const)
+      cache.set(key, key, weight);
+    expect([...cache.keys()]).to.deep.equal(['b', 'c']);
+    cache.set('b', 'anew', 5);
+    expect([...cache.keys()].map((key) => cache.get(key))).to.deep.equal(['c', 'anew']);
+    cache.delete('c');
+    cache.set('e', 'e', 5);
+    expect([...cache.keys()]).to.deep.equal(['b', 'e']);
+  });
+});
