@@ -12,16 +12,17 @@ export const noBytes: Uint8Array = new Uint8Array(0);
 
 /**
  * Encrypts to `nonce (12) ‖ ciphertext ‖ tag (16)` (RFC 5116 §5.1, RFC 8439 §2.8).
- * @param writeNonce - fills the payload's first 12 bytes; a nonce must never come again under this key
+ * The nonce must never come again under this key.
  */
 export function seal(
   { cipher: name }: Aead,
   key: KeyObject,
-  { plaintext, associatedData, nonces }: { plaintext: Uint8Array; associatedData: Uint8Array; nonces: NonceSource },
+  { plaintext, associatedData, nonce }: { plaintext: Uint8Array; associatedData: Uint8Array; nonce: Uint8Array },
 ): Buffer {
+  if (nonce.length !== nonceBytes) throw new Error(`a nonce has ${nonceBytes} bytes, not ${nonce.length}`);
   const payload = Buffer.allocUnsafe(plaintext.length + overheadBytes);
-  nonces.take(payload);
-  const cipher = createSealer(name, key, payload.subarray(0, nonceBytes));
+  payload.set(nonce);
+  const cipher = createSealer(name, key, nonce);
   if (associatedData.length > 0) cipher.setAAD(associatedData, { plaintextLength: plaintext.length });
   payload.set(cipher.update(plaintext), nonceBytes);
   cipher.final();
@@ -52,11 +53,6 @@ export function open(
     throw new TransitError('invalid_ciphertext', authenticationFailure);
   }
   return plaintext;
-}
-
-/** Where a payload's nonce comes from: the pool, or what convergent encryption computed. */
-export interface NonceSource {
-  take(target: Uint8Array): void;
 }
 
 // Node's types have one overload per family of ciphers, so each family is named.

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { decodeBase64 } from './base64.ts';
 import { DamagedRecord } from './errors.ts';
-import { decodeKeyRecord, encodeKeyRecord, type KeyRecord } from './key-record.ts';
+import { decodeKeyRecord, encodeKeyRecord, isKeyField, type KeyRecord } from './key-record.ts';
 import type { NumberedVersion } from './key-versions.ts';
 import { looksLikePeerBackup, readPeerBackup } from './peer-backup.ts';
-import { decodeVersionRecord, encodeVersionRecord } from './version-record.ts';
+import { decodeVersionRecord, encodeVersionRecord, wipeSecrets } from './version-record.ts';
 import { checkWhole, invalidBackup, type WholeKey } from './whole-key.ts';
 
 const formatVersion = 1;
@@ -36,15 +36,19 @@ export function encodeBackup(name: string, record: KeyRecord, versions: readonly
 /**
  * Reads a backup of this program, or one of those of its kind (base64 of JSON), and checks every field as creation and import do.
  * @param text - base64
+ * @returns versions whose secrets the caller wipes
  * @throws TransitError `invalid_request`
  */
 export function decodeBackup(text: string): WholeKey {
   const backup = decodeBase64(text);
+  let key: WholeKey | undefined;
   try {
-    const key = looksLikePeerBackup(backup) ? readPeerBackup(backup) : decodeOwn(backup);
+    key = looksLikePeerBackup(backup) ? readPeerBackup(backup) : decodeOwn(backup);
     checkWhole(key);
     return key;
   } catch (error) {
+    backup.fill(0);
+    wipeSecrets(key?.versions ?? []);
     // What a record's decoder complains about is here the caller's.
     if (error instanceof DamagedRecord) throw invalidBackup(error.message);
     throw error;
@@ -57,13 +61,20 @@ function decodeOwn(backup: Buffer): WholeKey {
   if (!checksum(backup.subarray(0, end)).equals(backup.subarray(end))) throw invalidBackup('its checksum is wrong');
   const [name, settings, ...records] = partsOf(backup.subarray(formatBytes, end));
   if (name === undefined || settings === undefined) throw invalidBackup('a part is missing');
-  const { id: _, ...record } = decodeKeyRecord(settings);
+  const record = decodeSettings(settings);
   const first = record.latestVersion - records.length + 1;
   const versions = records.map((bytes, index) => {
-    const { keyName: __, ...version } = decodeVersionRecord(bytes);
+    const { keyName: _, ...version } = decodeVersionRecord(bytes);
     return { ...version, version: first + index };
   });
   return { name: name.toString(), record, versions };
+}
+
+/** Nothing that no key has may come into the store: it would make the record too large to be written again. */
+function decodeSettings(bytes: Buffer): WholeKey['record'] {
+  const { id: _, restore: __, backup, ...record } = decodeKeyRecord(bytes);
+  if (!Object.keys(record).every(isKeyField)) throw invalidBackup('its settings have a member that is not known');
+  return { ...record, ...(backup !== undefined && { backup: { timeMs: backup.timeMs, version: backup.version } }) };
 }
 
 function partsOf(bytes: Buffer): Buffer[] {

@@ -1,5 +1,4 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
-import type { NonceSource } from './aead.ts';
 import { counterKdf } from './counter-kdf.ts';
 import { hkdfExpand } from './hkdf.ts';
 import type { Kdf } from './key-record.ts';
@@ -23,15 +22,13 @@ export function deriveKey(ready: KeyObject, context: Uint8Array, keyBytes: numbe
 }
 
 /** The nonce of convergent encryption, version 2: HMAC-SHA256 of the plaintext under the context itself. Only restored keys have it. */
-export const contextNonce = (context: Uint8Array, plaintext: Uint8Array): NonceSource => {
-  const nonce = createHmac('sha256', context).update(plaintext).digest().subarray(0, nonceBytes);
-  return { take: (target) => target.set(nonce) };
-};
+export const contextNonce = (context: Uint8Array, plaintext: Uint8Array): Uint8Array =>
+  createHmac('sha256', context).update(plaintext).digest().subarray(0, nonceBytes);
 
 /** Key and nonce of one convergent encryption. */
 export interface Convergent {
   readonly key: KeyObject;
-  readonly nonces: NonceSource;
+  readonly nonce: Uint8Array;
 }
 
 /**
@@ -53,7 +50,7 @@ export function deriveConvergent(
   const nonce = hmac.update(plaintext).digest().subarray(0, nonceBytes);
   const key = takeKey(output.subarray(0, keyBytes));
   output.fill(0);
-  return { key, nonces: { take: (target) => target.set(nonce) } };
+  return { key, nonce };
 }
 
 /** Imports the bytes and wipes them. */

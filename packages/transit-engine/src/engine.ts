@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import type { RangePage, Store, Transaction } from '@transitd/storage-fsm';
+import { type RangePage, type Store, StoreError, type Transaction } from '@transitd/storage-fsm';
 import type { BatchReply } from './batch.ts';
 import { type CacheConfig, readCacheConfig, writeCacheConfig } from './cache-config.ts';
 import { ChangeQueue } from './change-queue.ts';
-import { DamagedRecord, encryptionKeyNotFound, TransitError } from './errors.ts';
+import { encryptionKeyNotFound, TransitError } from './errors.ts';
 import { withFreshVersion } from './fresh-version.ts';
 import {
   type ConfigureKeyRequest,
@@ -215,7 +215,7 @@ export class TransitEngine {
         try {
           if (await this.#rotateAsDue(place)) rotated += 1;
         } catch (error) {
-          if (!(error instanceof TransitError || error instanceof DamagedRecord)) throw error;
+          if (!isOfOneKey(error)) throw error;
           failed += 1;
         }
       }
@@ -406,6 +406,9 @@ export class TransitEngine {
     return keyView(key, await visibleVersions(this.#store, this.#paths, key.record));
   }
 }
+
+/** Whether other keys may still be changed: damage and refusals are one key's, a store that does not write is everyone's. */
+const isOfOneKey = (error: unknown): boolean => !(error instanceof StoreError) || error.code === 'too_large';
 
 /** That it was written is what counts. */
 const reloadMark = Uint8Array.of(1);

@@ -8,7 +8,7 @@ import type { StoredKey } from './key.ts';
 import { decodeKeyRecord, type KeyRecord } from './key-record.ts';
 import { fitsType, type KeyType, keyType } from './key-type.ts';
 import { isKeyName, type Paths } from './paths.ts';
-import { type ConvergentVersion, decodeVersionRecord, type VersionRecord, wipe } from './version-record.ts';
+import { type ConvergentVersion, convergenceOf, decodeVersionRecord, type VersionRecord, wipe } from './version-record.ts';
 
 /** A key ready for use, with those of its versions that were used already. */
 export interface LoadedKey extends StoredKey {
@@ -165,14 +165,15 @@ export const loadedKey = (name: string, record: KeyRecord, revision: number): Lo
 /** @throws DamagedRecord when the material does not fit the key's type */
 export function loadedVersion(
   { record, type }: Pick<LoadedKey, 'record' | 'type'>,
-  { material, hmacSecret, convergentVersion }: Pick<VersionRecord, 'material' | 'hmacSecret' | 'convergentVersion'>,
+  version: Pick<VersionRecord, 'material' | 'hmacSecret' | 'convergentVersion'>,
 ): LoadedVersion {
+  const { material, hmacSecret } = version;
   if (!fitsType(type, material.length)) throw new DamagedRecord('a version record does not fit its key');
   const key = record.derived && record.kdf === 'hkdf_sha256' ? hkdfExtract(material) : createSecretKey(material);
   return {
     key,
     hmacKey: type.materialIsHmacSecret ? key : createSecretKey(hmacSecret),
     ...(type.cmac && { cmacKey: cmacKey(type.cmac, key) }),
-    convergentVersion: convergentVersion ?? (record.convergentVersion === -1 ? 3 : record.convergentVersion),
+    convergentVersion: convergenceOf(record, version),
   };
 }

@@ -4,6 +4,7 @@ import type { StoredKey } from './key.ts';
 import { type KeyType, keyType } from './key-type.ts';
 import { type NumberedVersion, versionsBetween } from './key-versions.ts';
 import type { Paths } from './paths.ts';
+import { wipeSecrets } from './version-record.ts';
 
 /** Which key material of which versions. */
 export interface ExportRequest {
@@ -82,7 +83,9 @@ export async function exportKey(
   const last = version === undefined ? record.latestVersion : first;
   const versions = await versionsBetween(store, paths, record, { first, last });
   const { type, latestVersion } = record;
-  return { name, type, latestVersion, versions: versions.map((each) => ({ version: each.version, material: part(each) })) };
+  const shown = versions.map((each) => ({ version: each.version, material: Uint8Array.from(part(each)) }));
+  wipeSecrets(versions);
+  return { name, type, latestVersion, versions: shown };
 }
 
 function kindOf(exportType: string): ExportKind {

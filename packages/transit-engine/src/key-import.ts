@@ -43,6 +43,11 @@ const hashFunctions: ReadonlyMap<string, string> = new Map(
   ['sha1', 'sha224', 'sha256', 'sha384', 'sha512'].map((name) => [name.toUpperCase(), name]),
 );
 const ephemeralKeyBytes = 32;
+/**
+ * Twice the material of any type, and the wrapping's own block: whoever misses by a little is told the size, and nobody keeps the
+ * event loop busy with unwrapping megabytes.
+ */
+const wrappedMaterialBytesMax = 1024 + 8;
 
 /** The settings of an imported key without its size. @throws TransitError `invalid_request` */
 export function importSettings(request: ImportKeyRequest): Omit<KeyRecord, 'id' | 'keySize'> {
@@ -85,6 +90,7 @@ export function checkImported({ ciphertext = '', publicKey = '', hashFunction }:
 export function unwrapMaterial(wrapping: KeyObject, type: KeyType, { ciphertext = '', hashFunction }: ImportedMaterial): Buffer {
   const wrapped = decodeBase64(ciphertext);
   if (wrapped.length <= wrappingKeyBytes) throw refusal('provided ciphertext is too short');
+  if (wrapped.length > wrappingKeyBytes + wrappedMaterialBytesMax) throw refusal('provided ciphertext is too long');
   const ephemeral = decryptOaep(wrapping, hashOf(hashFunction), wrapped.subarray(0, wrappingKeyBytes));
   if (ephemeral.length !== ephemeralKeyBytes) {
     ephemeral.fill(0);

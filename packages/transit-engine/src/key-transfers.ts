@@ -20,7 +20,7 @@ import { keyType } from './key-type.ts';
 import { versionsBetween } from './key-versions.ts';
 import { isKeyName, type Paths } from './paths.ts';
 import { keyIdBytes, restoreKey } from './restore.ts';
-import { wipe } from './version-record.ts';
+import { wipe, wipeSecrets } from './version-record.ts';
 import type { WrappingKey } from './wrapping-key.ts';
 
 /** What transfers share with the rest of the engine. */
@@ -41,6 +41,8 @@ export interface RestoreRequest {
   readonly name?: string | undefined;
   /** Replaces a key of that name. */
   readonly force?: boolean | undefined;
+  /** Whether the caller may restore a key of that name, which the backup may have brought. */
+  readonly mayRestore?: ((name: string) => boolean) | undefined;
 }
 
 /** Key material that comes in from outside or goes out. A refusal is a {@link TransitError}. */
@@ -125,24 +127,33 @@ export class KeyTransfers {
       const last = key.record.latestVersion;
       const versions = await this.#unlessGone(key, () => versionsBetween(store, paths, key.record, { first, last }));
       if (versions === undefined) return undefined;
-      const { record, transaction } = markBackup(paths, key, now());
-      if (transaction !== undefined && !(await this.#commit(transaction))) return undefined;
-      return encodeBackup(name, record, versions);
+      try {
+        const { record, transaction } = markBackup(paths, key, now());
+        if (transaction !== undefined && !(await this.#commit(transaction))) return undefined;
+        return encodeBackup(name, record, versions);
+      } finally {
+        wipeSecrets(versions);
+      }
     });
   }
 
-  /** @throws TransitError `invalid_request`; then nothing was written */
-  async restoreKey({ backup = '', name: asked, force = false }: RestoreRequest): Promise<void> {
+  /** @throws TransitError `invalid_request`, `permission_denied`; then nothing was written */
+  async restoreKey({ backup = '', name: asked, force = false, mayRestore = () => true }: RestoreRequest): Promise<void> {
     if (backup === '') throw new TransitError('invalid_request', "'backup' must be supplied");
     const whole = decodeBackup(backup);
     const name = asked ?? whole.name;
-    if (!isKeyName(name)) throw new TransitError('invalid_request', 'invalid key name');
     const { store, paths, changes, keys, now } = this.#parts;
-    await changes.run(name, async () => {
-      const existing = await keys.key(name);
-      if (existing !== undefined && !force) throw new TransitError('invalid_request', `key "${name}" already exists`);
-      return (await restoreKey(store, paths, existing ?? { name, revision: 0 }, whole, now())) || undefined;
-    });
+    try {
+      if (!isKeyName(name)) throw new TransitError('invalid_request', 'invalid key name');
+      if (!mayRestore(name)) throw new TransitError('permission_denied', 'permission denied');
+      await changes.run(name, async () => {
+        const existing = await keys.key(name);
+        if (existing !== undefined && !force) throw new TransitError('invalid_request', `key "${name}" already exists`);
+        return (await restoreKey(store, paths, existing ?? { name, revision: 0 }, whole, now())) || undefined;
+      });
+    } finally {
+      wipeSecrets(whole.versions);
+    }
   }
 
   /** Undefined, which starts over, when another node took a version away on the way. @throws VersionGone when the key is as it was */

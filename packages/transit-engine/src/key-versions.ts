@@ -2,7 +2,7 @@ import type { RangePage, Store } from '@transitd/storage-fsm';
 import { VersionGone } from './key-cache.ts';
 import type { KeyRecord } from './key-record.ts';
 import type { Paths } from './paths.ts';
-import { decodeVersionRecord, type VersionRecord } from './version-record.ts';
+import { decodeVersionRecord, type VersionRecord, wipe } from './version-record.ts';
 
 /** A version's record and its number. */
 export interface NumberedVersion extends VersionRecord {
@@ -10,7 +10,7 @@ export interface NumberedVersion extends VersionRecord {
 }
 
 /**
- * The versions of a key from `first` to `last`, ascending, all of them.
+ * The versions of a key from `first` to `last`, ascending, all of them; whoever asks wipes their secrets.
  * @throws VersionGone when one is not there, which is so too when the key has changed since its record was read
  */
 export async function versionsBetween(
@@ -19,21 +19,28 @@ export async function versionsBetween(
   { id: keyId }: KeyRecord,
   { first, last }: { readonly first: number; readonly last: number },
 ): Promise<NumberedVersion[]> {
-  const versions: NumberedVersion[] = [];
-  let after: string | undefined = paths.version({ keyId, version: first - 1 });
-  while (after !== undefined && versions.length <= last - first) {
-    const page: RangePage = await store.range({
-      prefix: paths.versionsOf(keyId),
-      after,
-      limit: last - first + 1 - versions.length,
-    });
-    for (const { path, value } of page.records) {
-      versions.push({ ...decodeVersionRecord(value), version: paths.parseVersion(path).version });
+  const records: RangePage['records'][number][] = [];
+  try {
+    let after: string | undefined = paths.version({ keyId, version: first - 1 });
+    while (after !== undefined && records.length <= last - first) {
+      const page: RangePage = await store.range({
+        prefix: paths.versionsOf(keyId),
+        after,
+        limit: last - first + 1 - records.length,
+      });
+      records.push(...page.records);
+      after = page.next;
     }
-    after = page.next;
+    const versions = records.map(({ path, value }) => ({
+      ...decodeVersionRecord(value),
+      version: paths.parseVersion(path).version,
+    }));
+    if (versions.some(({ version }, index) => version !== first + index) || versions.length !== last - first + 1) {
+      throw new VersionGone(`a key lacks one of its versions ${first} to ${last}`);
+    }
+    return versions;
+  } catch (error) {
+    wipe(records);
+    throw error;
   }
-  if (versions.some(({ version }, index) => version !== first + index) || versions.length !== last - first + 1) {
-    throw new VersionGone(`a key lacks one of its versions ${first} to ${last}`);
-  }
-  return versions;
 }

@@ -53,7 +53,8 @@ export interface KeyChange {
   readonly warnings: readonly string[];
 }
 
-const hourS = 3600;
+/** The least period of automatic rotation, in seconds: an hour. */
+export const autoRotatePeriodMinS = 3600;
 /** Version records that one trim deletes itself; the sweep takes the rest, so that no transaction grows with history. */
 export const versionsPerTrimMax = 1000;
 
@@ -250,7 +251,7 @@ function changed(
 
 /** @throws TransitError `invalid_request` */
 export function checkAutoRotatePeriod(periodS: number): void {
-  if (periodS !== 0 && periodS < hourS) {
+  if (periodS !== 0 && periodS < autoRotatePeriodMinS) {
     throw new TransitError('invalid_request', 'auto rotate period must be 0 to disable or at least an hour');
   }
 }

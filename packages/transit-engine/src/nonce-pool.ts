@@ -12,14 +12,14 @@ export class NoncePool {
   readonly #pool = new Uint8Array(nonceBytes * noncesPerFill);
   #next = this.#pool.length;
 
-  /** Writes the next nonce to the first bytes of `target`. */
-  take(target: Uint8Array): void {
+  take(): Uint8Array {
     if (this.#next === this.#pool.length) {
       randomFillSync(this.#pool);
       this.#next = 0;
     }
     const end = this.#next + nonceBytes;
-    target.set(this.#pool.subarray(this.#next, end));
+    const nonce = this.#pool.slice(this.#next, end);
     this.#next = end;
+    return nonce;
   }
 }

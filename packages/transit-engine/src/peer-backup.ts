@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { newKeySettings } from './key.ts';
+import { autoRotatePeriodMinS, newKeySettings } from './key.ts';
 import { keyType } from './key-type.ts';
 import { invalidBackup, type WholeKey } from './whole-key.ts';
 
@@ -22,7 +22,7 @@ export const looksLikePeerBackup = (backup: Uint8Array): boolean => backup[0] ==
 
 /**
  * Reads a backup of Vault or OpenBao: JSON with `policy`, which holds the settings and the newer versions, and `archived_keys`, which holds
- * all versions from `archive_min_version` on. Nothing but JSON's own form is checked beyond what is needed to read it.
+ * all versions from `archive_min_version` on. The bytes are wiped. Nothing but JSON's own form is checked beyond what is needed to read it.
  * @throws TransitError `invalid_request`
  */
 export function readPeerBackup(backup: Buffer): WholeKey {
@@ -59,7 +59,7 @@ export function readPeerBackup(backup: Buffer): WholeKey {
       imported: policy.flag('Imported'),
       allowRotation: policy.flag('AllowImportedKeyRotation'),
       keySize: type.sizes === undefined ? 0 : latest.material.length,
-      autoRotatePeriodS: Math.floor(policy.number('auto_rotate_period') / 1e9), // nanoseconds
+      autoRotatePeriodS: autoRotatePeriodS(policy.number('auto_rotate_period')),
       latestVersion,
       latestCreatedMs: latest.createdMs,
       minDecryptionVersion: Math.max(policy.integer('min_decryption_version'), 1),
@@ -87,6 +87,10 @@ function createdMs(entry: Members): number {
   const timeMs = Date.parse(entry.text('time'));
   return timeMs > 0 ? timeMs : entry.integer('creation_time') * 1000;
 }
+
+/** From nanoseconds; what is on stays on, if not as often. */
+const autoRotatePeriodS = (periodNs: number): number =>
+  periodNs > 0 ? Math.max(Math.floor(periodNs / 1e9), autoRotatePeriodMinS) : periodNs;
 
 function archivedKeys(whole: Members): (Members | undefined)[] {
   if (!whole.has('archived_keys')) return [];
@@ -180,6 +184,8 @@ function parse(backup: Buffer): Members {
     value = JSON.parse(backup.toString());
   } catch {
     throw invalidBackup('it is not the JSON it should be'); // the parser's own message could quote it
+  } finally {
+    backup.fill(0);
   }
   return new Members(value);
 }

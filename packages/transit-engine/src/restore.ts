@@ -28,11 +28,15 @@ export async function restoreKey(
   const record: KeyRecord = {
     ...settings,
     id: randomBytes(keyIdBytes).toString('hex'),
+    latestCreatedMs: Math.min(settings.latestCreatedMs, nowMs),
     restore: { timeMs: nowMs, version: settings.latestVersion },
   };
   let firstRevision = 0;
   for (let at = 0; at < versions.length; at += versionsPerTransaction) {
-    const part = versions.slice(at, at + versionsPerTransaction);
+    // A time to come would put off the automatic rotation, maybe for ever.
+    const part = versions
+      .slice(at, at + versionsPerTransaction)
+      .map((each) => ({ ...each, createdMs: Math.min(each.createdMs, nowMs) }));
     const transaction = versionWrites(paths, name, record.id, part);
     const { outcome, index } = await store.commit(transaction).finally(() => wipe(transaction.writes));
     if (outcome === 'conflict') return false;

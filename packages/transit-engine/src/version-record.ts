@@ -1,5 +1,5 @@
 import { DamagedRecord } from './errors.ts';
-import { parseObject } from './key-record.ts';
+import { type KeyRecord, parseObject } from './key-record.ts';
 
 /** One version of a key. It is written once, in one transaction with its key's record. */
 export interface VersionRecord {
@@ -16,6 +16,12 @@ export interface VersionRecord {
 
 /** How a convergent encryption comes to its nonce: from its caller (1), from the context's HMAC (2), from derived bytes (3). */
 export type ConvergentVersion = 1 | 2 | 3;
+
+/** What holds for a version of a key or, without one, for the versions that leave it to their key. Counts on convergent keys only. */
+export const convergenceOf = (
+  record: Pick<KeyRecord, 'convergentVersion'>,
+  { convergentVersion }: Pick<VersionRecord, 'convergentVersion'> = {},
+): ConvergentVersion => convergentVersion ?? (record.convergentVersion === -1 ? 3 : record.convergentVersion);
 
 const formatVersion = 1;
 const fixedBytes = 5;
@@ -71,4 +77,12 @@ export function decodeVersionRecord(bytes: Uint8Array): VersionRecord {
 /** Overwrites values that may hold key material: of records that a store gave out, or of writes that it has taken. */
 export function wipe(records: Iterable<{ readonly value: Uint8Array | null }>): void {
   for (const { value } of records) value?.fill(0);
+}
+
+/** Overwrites the secrets of versions, which may be views of the records that they came in. */
+export function wipeSecrets(versions: Iterable<Pick<VersionRecord, 'material' | 'hmacSecret'>>): void {
+  for (const { material, hmacSecret } of versions) {
+    material.fill(0);
+    hmacSecret.fill(0);
+  }
 }

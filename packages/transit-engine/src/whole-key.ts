@@ -3,6 +3,7 @@ import { checkAutoRotatePeriod, checkDerivable, checkMinimums, type FreshVersion
 import type { KeyRecord } from './key-record.ts';
 import { fitsType, keyType } from './key-type.ts';
 import { isKeyName } from './paths.ts';
+import { convergenceOf } from './version-record.ts';
 
 /** A key with all its versions, outside of any store. */
 export interface WholeKey {
@@ -13,14 +14,22 @@ export interface WholeKey {
 }
 
 const hmacSecretBytes = 32;
+/** A tenth of what a version's path has digits for, so that a restored key can still be rotated. */
+const versionMax = 1_000_000_000;
+/** The last time that a date can have (ECMA-262 §21.4.1.1). */
+const timeMsMax = 8.64e15;
 
 /** Refuses what no store of this program would hold: the rules of creation, import and configuration. @throws TransitError `invalid_request` */
 export function checkWhole({ name, record, versions }: WholeKey): void {
   const type = keyType(record.type);
-  const { latestVersion, minAvailableVersion, minDecryptionVersion, minEncryptionVersion, keySize } = record;
+  const { latestVersion, minAvailableVersion, minDecryptionVersion, minEncryptionVersion, keySize, backup } = record;
   if (!isKeyName(name)) throw invalidBackup('its name cannot name a key');
   const numbers = [latestVersion, minAvailableVersion, minDecryptionVersion, minEncryptionVersion, record.autoRotatePeriodS];
   if (!numbers.every((number) => Number.isSafeInteger(number) && number >= 0)) throw invalidBackup('a number is out of range');
+  if (latestVersion > versionMax) throw invalidBackup('its latest version is out of range');
+  if (backup !== undefined && !(isTime(backup.timeMs) && Number.isSafeInteger(backup.version))) {
+    throw invalidBackup('its last backup has no time');
+  }
   if (minDecryptionVersion < 1 || minDecryptionVersion > latestVersion || minEncryptionVersion > latestVersion) {
     throw invalidBackup('its minimum versions do not fit its versions');
   }
@@ -35,17 +44,24 @@ export function checkWhole({ name, record, versions }: WholeKey): void {
     throw invalidBackup('the time of its latest version is not that of its settings');
   if (keySize !== (type.sizes === undefined ? 0 : latest.material.length))
     throw invalidBackup('its key size is not that of its latest version');
-  for (const [index, { version, createdMs, material, hmacSecret, convergentVersion }] of versions.entries()) {
+  for (const [index, numbered] of versions.entries()) {
+    const { version, createdMs, material, hmacSecret } = numbered;
     const secretFits = hmacSecret.length === (type.materialIsHmacSecret ? 0 : hmacSecretBytes);
-    const convergence = convergentVersion ?? (record.convergentVersion === -1 ? 3 : record.convergentVersion);
+    const convergence = convergenceOf(record, numbered);
     if (version !== first + index) throw invalidBackup('a version is missing');
-    if (!Number.isSafeInteger(createdMs) || createdMs < 0) throw invalidBackup(`version ${version} has no time`);
+    if (!isTime(createdMs)) throw invalidBackup(`version ${version} has no time`);
     if (!fitsType(type, material.length) || !secretFits) throw invalidBackup(`version ${version} does not fit the key's type`);
+    // Whether the caller gives the nonce is asked of the key, so its versions must agree.
+    if (record.convergent && (convergence === 1) !== (convergenceOf(record) === 1)) {
+      throw invalidBackup(`version ${version} has its nonces from elsewhere than its key`);
+    }
     if (record.convergent && convergence === 3 && record.kdf !== 'hkdf_sha256') {
       throw invalidBackup(`version ${version} cannot derive a nonce with the key derivation of its key`);
     }
   }
 }
+
+const isTime = (ms: number): boolean => Number.isSafeInteger(ms) && ms >= 0 && ms <= timeMsMax;
 
 export const invalidBackup = (reason: string): TransitError =>
   new TransitError('invalid_request', `the backup cannot be restored: ${reason}`);

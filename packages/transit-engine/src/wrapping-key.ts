@@ -1,8 +1,9 @@
 import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
-import type { Store, StoredRecord } from '@transitd/storage-fsm';
+import type { Store } from '@transitd/storage-fsm';
 import { DamagedRecord } from './errors.ts';
 import type { Paths } from './paths.ts';
+import { wipe } from './version-record.ts';
 
 /** Bytes of the modulus, and so of what RSA-OAEP makes with it. */
 export const wrappingKeyBytes = 512;
@@ -23,7 +24,7 @@ export interface WrappingKeyPair {
 export class WrappingKey {
   readonly #store: Store;
   readonly #path: string;
-  #loaded: (WrappingKeyPair & { readonly revision: number }) | undefined;
+  #loaded: WrappingKeyPair | undefined;
   #making: Promise<void> | undefined;
 
   constructor(store: Store, { wrappingKey }: Paths) {
@@ -33,18 +34,21 @@ export class WrappingKey {
 
   async get(): Promise<WrappingKeyPair> {
     for (;;) {
+      if (this.#loaded !== undefined) return this.#loaded;
       const stored = await this.#store.get(this.#path);
-      if (stored !== undefined) return this.#load(stored);
+      if (stored !== undefined) {
+        try {
+          this.#loaded = decode(stored.value);
+          return this.#loaded;
+        } finally {
+          wipe([stored]);
+        }
+      }
       this.#making ??= this.#make().finally(() => {
         this.#making = undefined;
       });
       await this.#making;
     }
-  }
-
-  #load({ value, revision }: StoredRecord): WrappingKeyPair {
-    if (this.#loaded?.revision !== revision) this.#loaded = { ...decode(value), revision };
-    return this.#loaded;
   }
 
   /** Whether this key or another one was stored, one is there afterwards. */

@@ -38,8 +38,7 @@ function opened(type: Aead, vector: Vector): string {
 }
 
 function sealed(type: Aead, vector: Vector): string {
-  const nonces = { take: (target: Uint8Array) => target.set(hex(vector.iv)) };
-  const input = { plaintext: hex(vector.msg), associatedData: hex(vector.aad), nonces };
+  const input = { plaintext: hex(vector.msg), associatedData: hex(vector.aad), nonce: hex(vector.iv) };
   return seal(type, secret(hex(vector.key)), input).toString('hex');
 }
 
@@ -82,6 +81,15 @@ describe('seal and open, on the vectors of Wycheproof', () => {
     });
     expect(() => keyType('aes192-gcm96')).to.throw(TransitError, 'unknown key type aes192-gcm96');
   });
+});
+
+describe('seal', () => {
+  for (const bytes of [0, 11, 13]) {
+    it(`refuses a nonce of ${bytes} bytes`, () => {
+      const input = { plaintext: Buffer.from('x'), associatedData: Buffer.alloc(0), nonce: Buffer.alloc(bytes) };
+      expect(() => seal(aeadOf('aes256-gcm96'), secret(Buffer.alloc(32)), input)).to.throw(`not ${bytes}`);
+    });
+  }
 });
 
 describe('open', () => {

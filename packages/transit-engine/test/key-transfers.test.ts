@@ -103,6 +103,7 @@ describe('importing a key', () => {
     [{ ciphertext: '!!' }, 'illegal base64 data at input byte 0'],
     [{ ciphertext: Buffer.alloc(512).toString('base64') }, 'provided ciphertext is too short'],
     [{ ciphertext: Buffer.alloc(536).toString('base64') }, 'crypto/rsa: decryption error'],
+    [{ ciphertext: Buffer.alloc(512 + 1040).toString('base64') }, 'provided ciphertext is too long'],
     [{ ciphertext: '', publicKey: 'x' }, 'provided type does not support public_key import'],
     [{ ciphertext: '' }, "'ciphertext' must be supplied"],
     [{ convergentEncryption: false }, 'import cannot be used on keys with convergent encryption enabled'],
@@ -360,6 +361,47 @@ describe('backup and restore', () => {
       }
     }
     expect(await everything(store)).to.deep.equal(before);
+  });
+
+  for (const [fields, because] of [
+    [{ junk: 'x'.repeat(1000) }, 'a member that no key has'],
+    [{ backup: { timeMs: 1e300, version: 1 } }, 'a backup at no time'],
+    [{ backup: { timeMs: -1, version: 1 } }, 'a backup before time'],
+    [{ backup: { timeMs: 1, version: 0.5 } }, 'a backup of no version'],
+    [{ latestCreatedMs: Number.MAX_SAFE_INTEGER }, 'a creation behind the last date there is'],
+  ] as const) {
+    it(`refuse ${because}, and write nothing`, async () => {
+      const { engine, store } = newEngine();
+      await engine.createKey('k', restorable);
+      const record = { ...(await storedKey(store, 'k')), ...fields };
+      const version = { ...(await storedVersion(store, 'k', 1)), version: 1, createdMs: record.latestCreatedMs };
+      const backup = encodeBackup('k', record, [version]).toString('base64');
+      const { engine: other, store: empty } = newEngine();
+      expect((await refusalOf(other.transfers.restoreKey({ backup }))).code).to.equal('invalid_request');
+      expect(await everything(empty)).to.deep.equal({});
+    });
+  }
+
+  it('store of a last backup its time and its version only', async () => {
+    const { engine, store } = newEngine();
+    await engine.createKey('k', restorable);
+    const occasion = { timeMs: 1, version: 1, junk: 'x' };
+    const record = { ...(await storedKey(store, 'k')), backup: occasion };
+    const version = { ...(await storedVersion(store, 'k', 1)), version: 1 };
+    await engine.transfers.restoreKey({ backup: encodeBackup('k', record, [version]).toString('base64'), name: 'copy' });
+    expect((await storedKey(store, 'copy')).backup).to.deep.equal({ timeMs: 1, version: 1 });
+  });
+
+  it('ask whether the name that the backup brings may be restored, before any write', async () => {
+    const { engine } = newEngine();
+    await engine.createKey('k', restorable);
+    const backup = await backupOf(engine, 'k');
+    const { engine: other, store } = newEngine();
+    const mayRestore = (name: string): boolean => name !== 'k';
+    expect((await refusalOf(other.transfers.restoreKey({ backup, mayRestore }))).code).to.equal('permission_denied');
+    expect(await everything(store)).to.deep.equal({});
+    await other.transfers.restoreKey({ backup, name: 'copy', mayRestore });
+    expect(await other.keyExists('copy')).to.equal(true);
   });
 
   it('are refused: a key that may not leave, an unknown one, no backup, no base64, {}', async () => {

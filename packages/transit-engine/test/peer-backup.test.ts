@@ -1,8 +1,20 @@
 import { createCipheriv, createHmac, hkdfSync } from 'node:crypto';
 import { expect } from 'chai';
 import type { TransitEngine } from '../src/index.ts';
-import { contextOne, decryptOne, encryptOne, everything, fox, layoutOf, newEngine, refusalOf, rewrapOne } from './fixtures.ts';
+import {
+  contextOne,
+  decryptOne,
+  encryptOne,
+  everything,
+  fox,
+  layoutOf,
+  newEngine,
+  refusalOf,
+  rewrapOne,
+  startMs,
+} from './fixtures.ts';
 
+const convergent = { derived: true, convergent_encryption: true };
 const material = (version: number): Buffer => Buffer.alloc(32, version);
 const context = Buffer.from(contextOne, 'base64');
 const nonce = Buffer.from('123456789012');
@@ -108,6 +120,22 @@ describe('a backup of a peer', () => {
     expect(await engine.hmac('old', { input: fox, keyVersion: 1 })).to.include({ keyVersion: 1 });
   });
 
+  it('rotates by itself every hour at most, also where it came with less', async () => {
+    const engine = await restored(backupWith({ auto_rotate_period: 1_000_000_000 }));
+    expect(await engine.readKey('old')).to.include({ autoRotatePeriodS: 3600 });
+  });
+
+  it('from the future counts as made now, and can be backed up and restored again', async () => {
+    const [time, hourMs] = ['9999-01-01T00:00:00Z', 3_600_000];
+    const { engine, clock } = newEngine();
+    await engine.transfers.restoreKey({ backup: backupWith({ keys: { '1': entry(1), '2': entry(2, { time }) } }) });
+    expect((await engine.readKey('old')).versions.at(-1)).to.deep.equal({ version: 2, createdMs: startMs });
+    const backup = (await engine.transfers.backupKey('old')).toString('base64');
+    await engine.transfers.restoreKey({ backup, name: 'again' });
+    clock.nowMs += 2 * hourMs;
+    expect(await engine.rotateDue(10)).to.deep.equal({ rotated: 2, failed: 0 });
+  });
+
   for (const [policy, because] of [
     [{ type: 3 }, 'a type that this program does not have'],
     [{ type: 8 }, 'material that does not fit the type'],
@@ -119,7 +147,33 @@ describe('a backup of a peer', () => {
     [{ name: 'a/b' }, 'a name that is a path'],
     [{ min_decryption_version: 3 }, 'a minimum above the latest version'],
     [{ min_encryption_version: 1, min_decryption_version: 2 }, 'minimums that contradict each other'],
-    [{ auto_rotate_period: 1_000_000_000 }, 'a period under an hour'],
+    [{ auto_rotate_period: -1 }, 'a period below zero'],
+    [
+      {
+        ...convergent,
+        convergent_version: -1,
+        keys: { '1': entry(1, { convergent_version: 1 }), '2': entry(2, { convergent_version: 3 }) },
+      },
+      'a version whose nonce would come from its caller, on a key that does not take one',
+    ],
+    [
+      {
+        ...convergent,
+        convergent_version: 1,
+        keys: { '1': entry(1, { convergent_version: 1 }), '2': entry(2, { convergent_version: 3 }) },
+      },
+      'a version that makes its nonce, on a key that takes it from its caller',
+    ],
+    [
+      {
+        latest_version: 1e10,
+        min_available_version: 1e10,
+        min_decryption_version: 1e10,
+        min_encryption_version: 1e10,
+        keys: { '10000000000': entry(2) },
+      },
+      'more digits than a version number has',
+    ],
     [{ derived: true, kdf: 2 }, 'a key derivation that is not known'],
     [{ convergent_encryption: true }, 'convergent without derived'],
     [{ derived: true, kdf: 0, convergent_encryption: true, convergent_version: -1 }, 'a derivation too short for its nonces'],

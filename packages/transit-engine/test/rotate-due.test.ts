@@ -1,4 +1,4 @@
-import { memoryStore, type Store } from '@transitd/storage-fsm';
+import { memoryStore, type Store, StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { decryptOne, encryptOne, everything, fox, newEngine, paths, startMs, storedKey } from './fixtures.ts';
 import { storeWithWrappingKey, wrapped } from './wrapped.ts';
@@ -77,4 +77,24 @@ describe('automatic rotation', () => {
     expect(await engine.rotateDue(2)).to.deep.equal({ rotated: 2, failed: 1 });
     expect(await engine.rotateDue(2)).to.deep.equal({ rotated: 1, failed: 1 });
   });
+
+  for (const [code, outcome] of [
+    ['too_large', 'goes on behind a key that the store finds too large'],
+    ['disk_low', 'stops at a store that does not write'],
+  ] as const) {
+    it(outcome, async () => {
+      const inner = memoryStore();
+      const commit: Store['commit'] = async (transaction) => {
+        if (failing && transaction.writes.some(({ path }) => path === paths.key('a'))) throw new StoreError(code, 'not written');
+        return inner.commit(transaction);
+      };
+      let failing = false;
+      const { engine, clock } = newEngine({ store: { ...inner, commit } });
+      for (const name of ['a', 'b']) await engine.createKey(name, { autoRotatePeriodS: 3600 });
+      failing = true;
+      clock.nowMs += hourMs;
+      const result = await engine.rotateDue(10).catch((error: unknown) => (error instanceof StoreError ? error.code : error));
+      expect(result).to.deep.equal(code === 'too_large' ? { rotated: 1, failed: 1 } : code);
+    });
+  }
 });

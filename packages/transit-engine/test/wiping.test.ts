@@ -1,6 +1,8 @@
 import { memoryStore, type Store, StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
-import { contextOne, decryptOne, encryptOne, fox, newEngine, paths, storedVersion } from './fixtures.ts';
+import { decodeVersionRecord } from '../src/version-record.ts';
+import { contextOne, decryptOne, encryptOne, fox, newEngine, paths, storedKey, storedVersion } from './fixtures.ts';
+import { storeWithWrappingKey } from './wrapped.ts';
 
 type Commit = Store['commit'];
 
@@ -34,6 +36,15 @@ function rememberingStore(commitOf: (inner: Store) => Commit = (inner) => inner.
 function expectWiped(buffers: readonly Uint8Array[], count: number): void {
   expect(buffers).to.have.lengthOf(count);
   for (const bytes of buffers) expect(bytes.every((byte) => byte === 0)).to.equal(true);
+}
+
+/** The dates and lengths before the secrets are none. */
+function expectSecretsWiped(buffers: readonly Uint8Array[], count: number): void {
+  expect(buffers).to.have.lengthOf(count);
+  for (const bytes of buffers) {
+    const { material, hmacSecret } = decodeVersionRecord(bytes);
+    expect([...material, ...hmacSecret].every((byte) => byte === 0)).to.equal(true);
+  }
 }
 
 describe('a version record that was written', () => {
@@ -98,6 +109,40 @@ describe('a version record that was read', () => {
     expectWiped(read, 2);
   });
 
+  it('is wiped when it was exported, backed up, or found incomplete', async () => {
+    const { store, inner, read } = rememberingStore();
+    const { engine } = newEngine({ store });
+    await engine.createKey('k', { exportable: true, allowPlaintextBackup: true });
+    await engine.rotateKey('k');
+    read.length = 0;
+    const { versions } = await engine.transfers.exportKey('k', { exportType: 'encryption-key' });
+    expectSecretsWiped(read, 2);
+    expect(versions[1]?.material).to.deep.equal(Uint8Array.from((await storedVersion(inner, 'k', 2)).material));
+    read.length = 0;
+    const backup = (await engine.transfers.backupKey('k')).toString('base64');
+    expectSecretsWiped(read, 2);
+    await engine.transfers.restoreKey({ backup, name: 'copy' });
+    expect((await storedVersion(inner, 'copy', 2)).material).to.deep.equal((await storedVersion(inner, 'k', 2)).material);
+    const { id } = await storedKey(inner, 'k');
+    await inner.commit({ conditions: [], writes: [{ path: paths.version({ keyId: id, version: 2 }), value: null }] });
+    read.length = 0;
+    await Promise.allSettled([engine.transfers.exportKey('k', { exportType: 'encryption-key' })]);
+    expectWiped(read, 1);
+  });
+
+  it('is wiped when it is the wrapping key, which is read once', async () => {
+    const inner = await storeWithWrappingKey();
+    const read: Uint8Array[] = [];
+    const get: Store['get'] = async (path) => {
+      const record = await inner.get(path);
+      if (record !== undefined && path === paths.wrappingKey) read.push(record.value);
+      return record;
+    };
+    const { engine } = newEngine({ store: { ...inner, get } });
+    expect(await engine.transfers.wrappingKey()).to.equal(await engine.transfers.wrappingKey());
+    expectWiped(read, 1);
+  });
+
   it('is wiped when the sweep looked where it belongs', async () => {
     const { store, read } = rememberingStore();
     const { engine } = newEngine({ store });
@@ -111,4 +156,36 @@ describe('a version record that was read', () => {
     expectWiped(read, 3);
     expect(await encryptOne(engine, 'kept', { plaintext: fox })).to.include({ keyVersion: 1 });
   });
+});
+
+describe('the secrets of a backup that is restored', () => {
+  for (const outcome of ['is restored', 'is refused']) {
+    it(`are wiped when it ${outcome}`, async () => {
+      const { engine } = newEngine();
+      await engine.createKey('k', { exportable: true, allowPlaintextBackup: true });
+      const text = (await engine.transfers.backupKey('k')).toString('base64');
+      const decoded: Buffer[] = [];
+      const from = Buffer.from;
+      Object.assign(Buffer, {
+        from: (...args: Parameters<typeof from>) => {
+          const bytes = from(...args);
+          if ((args[0] as unknown) === text) decoded.push(bytes);
+          return bytes;
+        },
+      });
+      try {
+        await engine.transfers
+          .restoreKey({ backup: text, name: outcome === 'is restored' ? 'copy' : 'k' })
+          .catch(() => undefined);
+      } finally {
+        Object.assign(Buffer, { from });
+      }
+      expect(await engine.keyExists('copy')).to.equal(outcome === 'is restored');
+      const { material } = await engine.transfers
+        .exportKey('k', { exportType: 'encryption-key' })
+        .then(({ versions }) => versions[0] ?? { material: Buffer.alloc(0) });
+      expect(decoded).to.have.lengthOf(1);
+      expect(decoded[0]?.includes(Buffer.from(material))).to.equal(false);
+    });
+  }
 });

@@ -1,4 +1,4 @@
-import { type NonceSource, seal } from '../aead.ts';
+import { seal } from '../aead.ts';
 import { decodeBase64 } from '../base64.ts';
 import { formatVersioned } from '../ciphertext.ts';
 import { contextNonce, deriveConvergent, deriveKey } from '../derivation.ts';
@@ -63,25 +63,25 @@ export async function encryptBytes(tools: Tools, key: LoadedKey, sealing: Sealin
   const aead = aeadOf(key, 'encryption');
   const { version, plaintext, associatedData } = sealing;
   const loaded = key.versions.get(version) ?? (await versionOf(tools, key, version));
-  const { key: sealingKey, nonces } = sealerOf(tools, key, loaded, sealing);
-  const payload = seal(aead, sealingKey, { plaintext, associatedData, nonces });
+  const { key: sealingKey, nonce = tools.nonces.take() } = sealerOf(key, loaded, sealing);
+  const payload = seal(aead, sealingKey, { plaintext, associatedData, nonce });
   const kept = sealing.nonce.length > 0 ? payload.subarray(nonceBytes) : payload; // its caller keeps the nonce, not the ciphertext
   return { ciphertext: formatVersioned(tools.prefix, version, kept), keyVersion: version };
 }
 
+/** The key to seal with and, on convergent keys, the nonce; others have a random one. */
 function sealerOf(
-  tools: Tools,
   { record, type }: LoadedKey,
   { key, convergentVersion }: LoadedVersion,
   { context, associatedData, plaintext, nonce }: Sealing,
-): { readonly key: LoadedVersion['key']; readonly nonces: NonceSource } {
-  if (!record.derived) return { key, nonces: tools.nonces };
-  if (!record.convergent) return { key: deriveKey(key, context, type.materialBytes, record.kdf), nonces: tools.nonces };
+): { readonly key: LoadedVersion['key']; readonly nonce?: Uint8Array } {
+  if (!record.derived) return { key };
+  if (!record.convergent) return { key: deriveKey(key, context, type.materialBytes, record.kdf) };
   if (convergentVersion === 3) return deriveConvergent(key, { context, associatedData, plaintext }, type.materialBytes);
   // Their nonces leave associated data out: two of them under one nonce would give the authentication key away.
   if (associatedData.length > 0) throw new TransitError('invalid_request', oldConvergence(convergentVersion));
-  const nonces = convergentVersion === 1 ? { take: (target: Uint8Array) => target.set(nonce) } : contextNonce(context, plaintext);
-  return { key: deriveKey(key, context, type.materialBytes, record.kdf), nonces };
+  const derived = deriveKey(key, context, type.materialBytes, record.kdf);
+  return { key: derived, nonce: convergentVersion === 1 ? nonce : contextNonce(context, plaintext) };
 }
 
 const oldConvergence = (version: number): string =>

@@ -4,6 +4,7 @@ import { TransitError } from '../errors.ts';
 import type { LoadedKey } from '../key-cache.ts';
 import type { Aead } from '../key-type.ts';
 import { nonceBytes } from '../nonce-pool.ts';
+import { convergenceOf } from '../version-record.ts';
 
 const paddingSchemes: readonly string[] = ['oaep', 'pkcs1v15'];
 
@@ -52,7 +53,7 @@ export function aeadOf({ type }: LoadedKey, purpose: 'encryption' | 'decryption'
  * @returns 12 bytes, or none
  */
 export function nonceOf({ record }: LoadedKey, nonce: string): Uint8Array {
-  if (!record.convergent || record.convergentVersion !== 1) {
+  if (!record.convergent || convergenceOf(record) !== 1) {
     if (nonce === '') return noBytes;
     decodeBase64(nonce);
     throw new TransitError('invalid_request', 'provided nonce not allowed for this key');
