@@ -25,7 +25,7 @@ const sourcesOf = (folder: string): string[] =>
 /** Every module specifier of `import … from`, `export … from`, `import '…'` and `import('…')`. */
 function specifiersOf(text: string): string[] {
   const code = text.replace(/^\s*(\/\/|\*|\/\*).*$/gm, '');
-  return [...code.matchAll(/(?<!['\"\w])(?:from\s*|import\s*\(?\s*)(['"])([^'"\n]+)\1/g)].map((match) => match[2] ?? '');
+  return [...code.matchAll(/(?<!['"\w])(?:from\s*|import\s*\(?\s*)(['"])([^'"\n]+)\1/g)].map((match) => match[2] ?? '');
 }
 
 interface Import {

@@ -34,6 +34,51 @@ describe('rights', () => {
     }
   });
 
+  it('on a policy are those on its name as it is stored, however it is asked for', async function () {
+    this.timeout(30_000);
+    const server = await bench.start({ dataDir: bench.folder() });
+    const token = await tokenWith(
+      server,
+      'path "sys/policies/acl/A*" { capabilities = ["read", "update", "delete"] } path "sys/policy/+" { capabilities = ["read"] }',
+    );
+    const policy = { policy: 'path "a" { capabilities = ["read"] }' };
+    expect((await server.call('PUT', 'sys/policies/acl/admin', policy)).status).to.equal(204);
+    for (const [verb, body] of [
+      ['PUT', policy],
+      ['GET', undefined],
+      ['DELETE', undefined],
+    ] as const)
+      expect((await server.call(verb, 'sys/policies/acl/Admin', body, token)).status, verb).to.equal(403);
+    expect((await server.call('GET', 'sys/policy/Admin', undefined, token)).status).to.equal(200);
+  });
+
+  it('of a token of limited uses hold for every one of them, however many come at once, and the last one shows it', async function () {
+    this.timeout(30_000);
+    const server = await bench.start({ dataDir: bench.folder() });
+    const made = await server.call('POST', 'auth/token/create', { policies: ['default'], num_uses: 40 });
+    const token = made.string('auth.client_token');
+    const lookUp = () => server.call('GET', 'auth/token/lookup-self', undefined, token);
+    const answers = await Promise.all(Array.from({ length: 40 }, lookUp));
+    expect(answers.map(({ status }) => status)).to.deep.equal(answers.map(() => 200));
+    const left = answers.map((answer) => Number(answer.at('data.num_uses')));
+    expect(left.sort((a, b) => b - a)).to.deep.equal(Array.from({ length: 40 }, (_, n) => 39 - n));
+    expect((await lookUp()).status).to.equal(403);
+  });
+
+  it('are told of at most 1,000 paths, and renewing itself says that a token in the body has no effect', async function () {
+    this.timeout(30_000);
+    const server = await bench.start({ dataDir: bench.folder() });
+    const token = await tokenWith(
+      server,
+      'path "sys/capabilities-self" { policy = "write" } path "auth/token/renew-self" { policy = "write" }',
+    );
+    const ask = (count: number) =>
+      server.call('POST', 'sys/capabilities-self', { paths: Array.from({ length: count }, (_, n) => `p${n}`) }, token);
+    expect([(await ask(1000)).status, (await ask(1001)).status]).to.deep.equal([200, 400]);
+    const renewed = await server.call('POST', 'auth/token/renew-self', { token: 'another', accessor: 'x' }, token);
+    expect(renewed.at('warnings')).to.include('Endpoint ignored these unrecognized parameters: [accessor token]');
+  });
+
   it('end with the token and its children the moment a revocation is answered, also over a restart', async function () {
     this.timeout(30_000);
     const dataDir = bench.folder();

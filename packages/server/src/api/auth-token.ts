@@ -1,7 +1,7 @@
 import { allows, type Granted, type TokenName, type TokenRecord, ttlOf } from '@transitd/access';
 import { authReply, dataReply, noContent } from '../http/envelope.ts';
 import { RequestError } from '../http/error-answer.ts';
-import { fields } from '../http/fields.ts';
+import { type FieldSchema, fields } from '../http/fields.ts';
 import type { JsonValue } from '../http/json.ts';
 import type { Reply } from '../http/reply.ts';
 import { textList } from '../http/text-list.ts';
@@ -156,11 +156,12 @@ async function shown({ service }: Context, name: TokenName, token: string, warni
     : new RequestError('permission_denied', 'bad token');
 }
 
-/** The caller's own token, which this very request may have used up. */
+/** The caller's own token; one of limited uses as this very request has written it, since that may have used it up. */
 async function shownSelf({ service, principal, token }: Context): Promise<Reply> {
-  const found = await service.registry.find({ id: principal.id });
-  if (found === undefined && principal.record.usesLeft !== 1) throw new RequestError('permission_denied', 'bad token');
-  return dataReply(tokenJson(token, found?.record ?? { ...principal.record, usesLeft: 0 }));
+  const { id, record } = principal;
+  const shown = record.usesLeft === 0 ? (await service.registry.find({ id }))?.record : record;
+  if (shown === undefined) throw new RequestError('permission_denied', 'bad token');
+  return dataReply(tokenJson(token, shown));
 }
 
 const lookupSelf = operation('token-lookup-self', shownSelf, { capability: 'read' });
@@ -177,29 +178,45 @@ const lookupAccessor = operation('token-lookup-accessor', (context, call) => {
   return shown(context, { accessor }, '', warnings);
 });
 
+const increment = { increment: 'duration' } as const;
+
+/** @param names - the members by which the body names the token: any other has no effect, which a warning says */
 async function renewedReply(
   { service }: Context,
-  { name, token, missing }: { readonly name: TokenName; readonly token: string; readonly missing: string },
+  {
+    name,
+    token,
+    missing,
+    names,
+  }: { readonly name: TokenName; readonly token: string; readonly missing: string; readonly names: FieldSchema },
   call: Call,
 ): Promise<Reply> {
-  const { values, warnings } = fields({ token: 'string', accessor: 'string', increment: 'duration' }, call.body);
+  const { values, warnings } = fields({ ...names, ...increment }, call.body);
   const granted = await service.registry.renew(name, values.increment ?? 0);
   if (granted === undefined) throw new RequestError('invalid_request', missing);
   return authReply(authJson(token, granted), [...warnings, ...granted.warnings]);
 }
 
 const renewSelf = operation('token-renew-self', (context, call) =>
-  renewedReply(context, { name: { id: context.principal.id }, token: context.token, missing: 'token not found' }, call),
+  renewedReply(
+    context,
+    { name: { id: context.principal.id }, token: context.token, missing: 'token not found', names: {} },
+    call,
+  ),
 );
 
 const renew = operation('token-renew', (context, call) => {
   const { token } = requiredToken(fields({ token: 'string', increment: 'any' }, call.body).values.token ?? '');
-  return renewedReply(context, { name: { token }, token, missing: 'token not found' }, call);
+  return renewedReply(context, { name: { token }, token, missing: 'token not found', names: { token: 'string' } }, call);
 });
 
 const renewAccessor = operation('token-renew-accessor', (context, call) => {
   const { accessor } = namedAccessor(call);
-  return renewedReply(context, { name: { accessor }, token: '', missing: 'invalid accessor' }, call);
+  return renewedReply(
+    context,
+    { name: { accessor }, token: '', missing: 'invalid accessor', names: { accessor: 'string' } },
+    call,
+  );
 });
 
 const revokeSelf = operation('token-revoke-self', async ({ service, principal }) => {

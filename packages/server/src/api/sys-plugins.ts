@@ -14,7 +14,7 @@ const reload: GuardedOperation = {
   sudo: true,
   async run({ service }, { body }) {
     const { values, warnings } = fields({ plugin: 'string', mounts: 'any', scope: 'string' }, body);
-    for (const mount of mountsAsked(service, values)) await service.engines.get(mount)?.reload();
+    for (const mount of new Set(mountsAsked(service, values))) await service.engines.get(mount)?.reload();
     return dataReply(JSON.stringify({ reload_id: randomUUID() }), warnings);
   },
 };

@@ -1,4 +1,4 @@
-import { isDenied, policyName } from '@transitd/access';
+import { allows, policyName } from '@transitd/access';
 import { dataReply, noContent, twiceReply } from '../http/envelope.ts';
 import { permissionDenied } from '../http/error-answer.ts';
 import { fields } from '../http/fields.ts';
@@ -16,10 +16,13 @@ function operation(
     access: 'token',
     capability,
     run: async ({ node, service, principal }, call) => {
-      // A name counts without case, so whoever is denied one is denied it in other letters too.
+      // A name counts without case: other letters need the right on the policy that they come to.
       const { name: asked } = call.params;
-      if (asked !== undefined && isDenied(principal, call.path.slice(0, -asked.length) + policyName(asked)))
-        throw permissionDenied();
+      const meant = asked === undefined ? undefined : policyName(asked);
+      if (asked !== undefined && meant !== undefined && meant !== asked) {
+        const path = call.path.slice(0, -asked.length) + meant;
+        if (!allows(principal, capability, path, call.body)) throw permissionDenied();
+      }
       // What is shown of a policy must not rest on a state that another leader has changed.
       await node.member?.replica.fresh();
       return run(service, call);

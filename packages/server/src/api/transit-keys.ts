@@ -53,10 +53,10 @@ const create = operation(
     key_size: 'int',
     auto_rotate_period: 'duration',
   },
-  async (engine, asked, { params }) =>
+  async (engine, asked, { params, body }) =>
     keyAnswer(
       await engine.createKey(params['name'] ?? '', {
-        type: asked.type,
+        type: body['type'] === null ? '' : asked.type, // null is an unknown type here, not the default one
         derived: asked.derived,
         convergentEncryption: asked.convergent_encryption,
         exportable: asked.exportable,

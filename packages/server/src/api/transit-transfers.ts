@@ -64,12 +64,16 @@ const exportKey = operation(
   async ({ transfers }, { key_type: exportType = '', version }, { params }, principal) => {
     const exported = await transfers.exportKey(params['name'] ?? '', { exportType, version });
     const { mount, key_type: kind, name } = params;
-    // Decision 29: "latest", "v1" and all of them come to versions, each of which has a path of its own.
-    for (const each of exported.versions) {
-      const spelled = each.version === exported.latestVersion ? [each.version, 'latest'] : [each.version];
-      if (spelled.some((one) => isDenied(principal, `${mount}/export/${kind}/${name}/${one}`))) throw permissionDenied();
+    try {
+      // Decision 29: "latest", "v1" and all of them come to versions, each of which has a path of its own.
+      for (const each of exported.versions) {
+        const spelled = each.version === exported.latestVersion ? [each.version, 'latest'] : [each.version];
+        if (spelled.some((one) => isDenied(principal, `${mount}/export/${kind}/${name}/${one}`))) throw permissionDenied();
+      }
+      return { data: exportJson(exported) };
+    } finally {
+      for (const each of exported.versions) each.material.fill(0);
     }
-    return { data: exportJson(exported) };
   },
 );
 
@@ -87,8 +91,10 @@ const restore = operation(
   'restore',
   'update',
   { name: 'string', backup: 'string', force: 'bool' },
-  async ({ transfers }, asked, { params }) => {
-    await transfers.restoreKey({ backup: asked.backup, name: params['name'], force: asked.force });
+  async ({ transfers }, asked, { params }, principal) => {
+    // Decision 13: the name that is used may be the one in the backup.
+    const mayRestore = (name: string): boolean => !isDenied(principal, `${params['mount']}/restore/${name}`);
+    await transfers.restoreKey({ backup: asked.backup, name: params['name'], force: asked.force, mayRestore });
     return {};
   },
 );

@@ -1,3 +1,4 @@
+import { integerOf, secondsOf } from '@transitd/access';
 import { RequestError } from './error-answer.ts';
 import type { Body, JsonValue } from './json.ts';
 
@@ -95,25 +96,13 @@ function toBool(name: string, value: JsonValue): boolean {
   return result;
 }
 
-/** Base by prefix as in Go, so that "0x1" is 1 and "010" is 8. */
-const integerText = /^([+-]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))$/;
-
 function toInt(name: string, value: JsonValue): number {
   if (typeof value === 'number') return safeInteger(name, value);
   if (typeof value === 'boolean') return value ? 1 : 0;
   if (value === '') return 0;
-  const match = typeof value === 'string' ? integerText.exec(value) : null;
-  if (match === null) throw invalid(name, 'expected an integer');
-  const [, sign, hex, binary, octal, decimal] = match;
-  const magnitude =
-    hex !== undefined
-      ? Number(`0x${hex}`)
-      : binary !== undefined
-        ? Number(`0b${binary}`)
-        : octal !== undefined
-          ? Number(`0o${octal}`)
-          : Number(decimal);
-  return safeInteger(name, sign === '-' ? -magnitude : magnitude);
+  const integer = typeof value === 'string' ? integerOf(value) : Number.NaN;
+  if (Number.isNaN(integer)) throw invalid(name, 'expected an integer');
+  return safeInteger(name, integer);
 }
 
 /** Beyond 2^53 a JSON number has been rounded by its parser: no answer is better than one to another number. */
@@ -136,51 +125,14 @@ function toText(name: string, value: JsonValue): string {
 
 /** The longest duration that Go's nanoseconds in 64 bits can hold, in seconds. */
 const secondsMax = 9_223_372_036;
-const durationCharsMax = 64;
 
 function toSeconds(name: string, value: JsonValue): number {
-  const seconds = typeof value === 'number' ? value : typeof value === 'string' ? parseSeconds(value) : Number.NaN;
+  const seconds =
+    typeof value === 'number' ? value : value === '' ? 0 : typeof value === 'string' ? secondsOf(value) : Number.NaN;
   if (!Number.isInteger(seconds)) throw invalid(name, 'expected a duration such as 3600, "90m", "1h30m" or "1d"');
   if (seconds < 0) throw invalid(name, `cannot provide negative value '${seconds}'`);
   if (seconds > secondsMax) throw invalid(name, 'duration out of range');
   return seconds + 0;
-}
-
-/** Whole seconds as digits, days ("1d") or Go's syntax (`time.ParseDuration`), cut to whole seconds; NaN when it is none of them. */
-function parseSeconds(text: string): number {
-  if (text === '') return 0;
-  if (text.length > durationCharsMax) return Number.NaN;
-  if (/^[+-]?\d+$/.test(text)) return Number(text);
-  if (/^[+-]?\d+d$/.test(text)) return Number(text.slice(0, -1)) * 86_400;
-  return parseGoDuration(text);
-}
-
-const nanosecondsPer: Readonly<Record<string, bigint>> = {
-  ns: 1n,
-  us: 1_000n,
-  µs: 1_000n,
-  μs: 1_000n,
-  ms: 1_000_000n,
-  s: 1_000_000_000n,
-  m: 60_000_000_000n,
-  h: 3_600_000_000_000n,
-};
-
-function parseGoDuration(text: string): number {
-  const sign = text.startsWith('-') ? -1 : 1;
-  const part = /(\d*)(?:\.(\d*))?(ns|us|µs|μs|ms|s|m|h)/y;
-  part.lastIndex = /^[+-]/.test(text) ? 1 : 0;
-  if (part.lastIndex === text.length) return Number.NaN;
-  let nanoseconds = 0n;
-  while (part.lastIndex < text.length) {
-    const [, whole = '', fraction = '', unit = ''] = part.exec(text) ?? [];
-    const scale = nanosecondsPer[unit];
-    if (scale === undefined || (whole === '' && fraction === '')) return Number.NaN;
-    nanoseconds += BigInt(whole) * scale + (BigInt(fraction) * scale) / 10n ** BigInt(fraction.length);
-  }
-  const seconds = Number(nanoseconds / 1_000_000_000n);
-  // What is more than nothing must not become 0, which means "off" or "no limit".
-  return seconds === 0 && nanoseconds > 0n ? Number.NaN : sign * seconds;
 }
 
 const invalid = (name: string, reason: string): RequestError =>

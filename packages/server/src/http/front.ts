@@ -21,8 +21,7 @@ export function createFront(options: FrontOptions): RequestListener {
   const app = createApp(options, pipeline);
 
   const answer = (req: IncomingMessage, res: ServerResponse): void => {
-    if (req.headers.host === undefined && req.httpVersion === '1.1')
-      throw new RequestError('invalid_request', 'a request of HTTP/1.1 has a Host');
+    checkHead(req);
     const path = parsePath(req.url ?? '');
     if (asksHealth(path)) {
       sendReply(res, healthReply(options.node, req, path), { head: req.method === 'HEAD' });
@@ -46,6 +45,20 @@ export function createFront(options: FrontOptions): RequestListener {
       sendReply(res, pipeline.failure(error), { head: req.method === 'HEAD' });
     }
   };
+}
+
+/** A proxy in front could read these heads in another way (RFC 9112 §3, §3.2). @throws RequestError `invalid_request` */
+function checkHead({ rawHeaders, httpVersion }: IncomingMessage): void {
+  if (httpVersion !== '1.1' && httpVersion !== '1.0')
+    throw new RequestError('invalid_request', 'a request names its version, HTTP/1.1');
+  let hosts = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i];
+    if (name?.length === 4 && name.toLowerCase() === 'host') hosts += 1;
+  }
+  if (hosts > 1 || (hosts === 0 && httpVersion === '1.1')) {
+    throw new RequestError('invalid_request', 'a request of HTTP/1.1 has one Host');
+  }
 }
 
 /** Undefined for a verb that no operation has. @throws RequestError for `list` that is no boolean, and for a PATCH of no known form */

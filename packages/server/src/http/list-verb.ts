@@ -46,6 +46,7 @@ export function installListVerb(server: Server, handle: RequestListener, options
   const { headMs = 10_000, exchangeMs = 90_000, headBytesMax = 16_384, headersMax = 100 } = options;
   const latest = new WeakMap<Duplex, ServerResponse>();
   const settled = new WeakSet<Duplex>();
+  const answered = new WeakSet<Duplex>();
   const remember = (req: IncomingMessage, res: ServerResponse) => latest.set(req.socket, res);
   server.prependListener('request', remember);
   // A first listener there would change what Node does with `Expect`.
@@ -54,6 +55,7 @@ export function installListVerb(server: Server, handle: RequestListener, options
 
   const lists = createServer({ maxHeaderSize: headBytesMax, requireHostHeader: false }, (req, res) => {
     res.shouldKeepAlive = false;
+    answered.add(req.socket);
     if (req.socket instanceof ListConnection) req.socket.headArrived();
     const refusal = refusalOf(req, headersMax);
     if (refusal !== undefined) {
@@ -68,7 +70,8 @@ export function installListVerb(server: Server, handle: RequestListener, options
   lists.maxHeadersCount = 0; // none is dropped unseen: refusalOf counts them
   for (const event of ['checkContinue', 'checkExpectation']) lists.on(event, (req, res) => lists.emit('request', req, res));
   lists.on('clientError', (error: ParseError, connection: Duplex) => {
-    if (connection instanceof ListConnection) refuse(connection.release(), error);
+    // One request, one answer: what stands behind a request that has its answer ends with the connection.
+    if (connection instanceof ListConnection && !answered.has(connection)) refuse(connection.release(), error);
   });
 
   server.on('clientError', (error: ParseError, duplex: Duplex) => {
@@ -134,24 +137,30 @@ const refusals: Readonly<Record<string, readonly [statusLine: string, text: stri
 };
 
 /** What could not be parsed has no response object, so its answer is written by hand. */
-function refuse(socket: Socket, { code }: ParseError): void {
+function refuse(socket: Socket, { code, rawPacket }: ParseError): void {
   if (!socket.writable || code === 'ECONNRESET') {
     socket.destroy();
     return;
   }
-  const [statusLine, text] = refusals[code ?? ''] ?? ['400 Bad Request', 'malformed HTTP request'];
+  const reason = code === 'HPE_INVALID_METHOD' && wellFormed(rawPacket) ? 'CONNECT' : (code ?? '');
+  const [statusLine, text] = refusals[reason] ?? ['400 Bad Request', 'malformed HTTP request'];
   const body = errorsBody([text]);
   const head = `HTTP/1.1 ${statusLine}\r\nCache-Control: no-store\r\nStrict-Transport-Security: ${strictTransportSecurity}\r\n`;
   const close = `Content-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n`;
   socket.end(head + close + body, 'latin1', () => socket.destroy());
 }
 
+/** A request line that is right but for a method that nobody has (RFC 9110 §9.1: a token). */
+const wellFormed = (packet: Buffer | undefined): boolean =>
+  packet !== undefined && /^(?:\r?\n)*[!#$%&'*+.^_`|~\w-]+ \S+ HTTP\/1\.[01]\r\n/.test(packet.toString('latin1', 0, 16_384));
+
 /** The open request was well-formed and may have taken effect, so its own answer goes first. */
 function refuseAfter(open: ServerResponse, socket: Socket, error: ParseError, deadlineMs: number): void {
   const deadline = setTimeout(() => socket.destroy(), deadlineMs);
   open.once('close', () => {
     clearTimeout(deadline);
-    refuse(socket, error);
+    // Whatever it was, it stood where nothing may stand: the packet does not matter any more.
+    refuse(socket, Object.assign(new Error(error.message), { code: error.code ?? '' }));
   });
 }
 

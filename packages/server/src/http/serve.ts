@@ -104,7 +104,8 @@ export class Pipeline {
       principal = await service.tokens.authenticate(token);
     if (principal === undefined) throw permissionDenied();
     // A use counts even when the policies refuse it.
-    if (principal.record.usesLeft !== 0 && !(await service.registry.spend(principal))) throw permissionDenied();
+    if (principal.record.usesLeft !== 0) principal = await service.registry.spend(principal);
+    if (principal === undefined) throw permissionDenied();
     if (!mayRun(principal, operation, asked)) throw permissionDenied();
     // Between the look at the state and this line a body was read: the node may be sealed by now.
     if (node.service !== service) throw new StoreError('sealed', 'transitd is sealed');
@@ -126,7 +127,7 @@ const emptyBody: Body = Object.freeze(Object.create(null));
 const verbCapability = { GET: 'read', LIST: 'list', DELETE: 'delete', POST: 'update' } as const;
 
 function mayRun(principal: Principal, { capability, sudo }: GuardedOperation, { verb, path, body }: Call): boolean {
-  if (sudo === true && !allows(principal, 'sudo', path)) return false;
+  if (sudo === true && !allows(principal, 'sudo', verb === 'LIST' ? `${path}/` : path)) return false;
   if (capability !== undefined) return allows(principal, capability, path, body);
   return allows(principal, verbCapability[verb], path, body) || (verb === 'POST' && allows(principal, 'create', path, body));
 }

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { initialAccess, Policies, TokenRegistry, Tokens } from '@transitd/access';
 import {
   Barrier,
@@ -77,6 +78,7 @@ export class Node {
   #stopping: Promise<void> | undefined;
   #listener: string | undefined;
   #upkeep: NodeJS.Timeout | undefined;
+  #atUpkeep = false;
 
   private constructor({ config, log, onFatal }: NodeOptions, seal: SealConfig, directory: DataDirectory) {
     this.config = config;
@@ -265,7 +267,7 @@ export class Node {
       await storage.stop().catch(() => undefined); // the first error tells more
       throw error;
     }
-    this.#upkeep = setInterval(() => void this.#doUpkeep(), upkeepIntervalMs);
+    this.#upkeep = setInterval(() => void this.#keepUp(), upkeepIntervalMs);
   }
 
   async #openBarrier(replica: Replica): Promise<Barrier> {
@@ -335,24 +337,67 @@ export class Node {
     for (const engine of service?.engines.values() ?? []) engine.close();
   }
 
-  /** What the active node does from time to time: the barrier's rotation, and clearing what tokens and deleted keys left behind. */
-  async #doUpkeep(): Promise<void> {
+  async #keepUp(): Promise<void> {
+    if (this.#atUpkeep) return; // a long round is not joined by another
+    this.#atUpkeep = true;
+    await this.upkeep();
+    this.#atUpkeep = false;
+  }
+
+  /**
+   * What the active node does from time to time: the barrier's rotation, and clearing what tokens and deleted keys left behind.
+   * What fails is logged, and left for the next round.
+   */
+  async upkeep(): Promise<void> {
     const service = this.#service;
     if (service === undefined || !this.active || this.#member === undefined) return;
-    try {
-      const { rotated, rewrapped } = await this.#member.barrier.upkeep();
+    await this.#sweepTokens(service);
+    const { barrier } = this.#member;
+    await this.#attempt(async () => {
+      const { rotated, rewrapped } = await barrier.upkeep();
       if (rotated) this.#log.info("the barrier's key was rotated");
       if (rewrapped) this.#log.info('the root key was wrapped anew by the present seal key');
-      for (const engine of service.engines.values()) {
+    });
+    for (const engine of service.engines.values()) {
+      await this.#attempt(async () => {
         const { rotated, failed } = await engine.rotateDue(rotationLimit);
         if (rotated > 0) this.#log.info({ rotated }, 'keys were rotated that were due');
         if (failed > 0) this.#log.warn({ failed }, 'keys that are due could not be rotated');
-        await engine.sweep(sweepLimit);
-        await engine.transfers.wrappingKey(); // making it takes seconds: it is there before anyone asks
-      }
-    } catch (error) {
-      this.#log.warn({ reason: error instanceof Error ? error.message : String(error) }, 'upkeep was left for the next round');
+      });
+      await this.#attempt(() => engine.sweep(sweepLimit));
+      await this.#attempt(() => engine.transfers.wrappingKey()); // making it takes seconds: it is there before anyone asks
     }
+  }
+
+  /** One task of the upkeep; the others do not depend on it. */
+  async #attempt(task: () => Promise<unknown>): Promise<void> {
+    try {
+      await task();
+    } catch (error) {
+      this.#leaveUpkeep(error);
+    }
+  }
+
+  /** Piece by piece while there is more than one of them, and other work in between. */
+  async #sweepTokens({ registry }: Service): Promise<void> {
+    try {
+      let [removed, unreadable, piece] = [0, 0, sweepLimit];
+      for (; piece >= sweepLimit && this.active; await setImmediate()) {
+        const swept = await registry.sweep(sweepLimit);
+        piece = swept.removed;
+        removed += swept.removed;
+        unreadable += swept.unreadable;
+      }
+      if (removed > 0) this.#log.info({ removed }, 'tokens were deleted that were good no more');
+      if (unreadable > 0)
+        this.#log.warn({ unreadable }, 'tokens that are good no more are of a format that this version does not know');
+    } catch (error) {
+      this.#leaveUpkeep(error);
+    }
+  }
+
+  #leaveUpkeep(error: unknown): void {
+    this.#log.warn({ reason: error instanceof Error ? error.message : String(error) }, 'upkeep was left for the next round');
   }
 }
 

@@ -199,6 +199,25 @@ describe('a value that is denied by its path form', () => {
       expect(await refusal(exporting())).to.equal('permission_denied');
     });
   }
+
+  it('is denied in a restore for the name that the backup has as for the one in the path', async () => {
+    const { service, callerWith } = await setup();
+    const engine = service.engines.get('mnt');
+    await engine?.createKey('b', { exportable: true, allowPlaintextBackup: true });
+    const backup = (await engine?.transfers.backupKey('b'))?.toString('base64') ?? '';
+    await engine?.configureKey('b', { deletionAllowed: true });
+    await engine?.deleteKey('b');
+    const operation = transitTransferRoutes.find(({ path }) => path === 'restore')?.operations.POST;
+    if (operation?.access !== 'token') throw new Error('restore is no guarded operation');
+    const call = { verb: 'POST', ...parsePath('/v1/mnt/restore'), params: { mount: 'mnt' }, body: { backup } } as const;
+    const node = { member: undefined } as never;
+    const restoring = async (policy: string) =>
+      operation.run({ node, service, principal: await callerWith(policy), token: '' }, call);
+    expect(await refusal(restoring(`${granted}path "mnt/restore/b" { capabilities = ["deny"] }`))).to.equal('permission_denied');
+    expect(await engine?.keyExists('b')).to.equal(false);
+    await restoring(granted);
+    expect(await engine?.keyExists('b')).to.equal(true);
+  });
 });
 
 async function refusal(asked: Promise<unknown>): Promise<string | undefined> {

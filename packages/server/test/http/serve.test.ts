@@ -6,7 +6,7 @@ import { memoryStore } from '@transitd/storage-fsm';
 import { TransitEngine } from '@transitd/transit-engine';
 import { expect } from 'chai';
 import pino from 'pino';
-import type { GuardedOperation } from '../../src/api/operation.ts';
+import type { GuardedOperation, Verb } from '../../src/api/operation.ts';
 import { noContent } from '../../src/http/envelope.ts';
 import { parsePath } from '../../src/http/path.ts';
 import { Pipeline } from '../../src/http/serve.ts';
@@ -15,7 +15,7 @@ import type { Node, Service } from '../../src/node/node.ts';
 
 const done: Pick<GuardedOperation, 'access' | 'name' | 'run'> = { access: 'token', name: 'test', run: () => noContent };
 
-async function setup(operation: Partial<GuardedOperation> = { capability: 'update' }) {
+async function setup(operation: Partial<GuardedOperation> = { capability: 'update' }, asked?: Verb) {
   const store = memoryStore();
   const { rootToken, writes } = initialAccess({ now: Date.now() });
   await store.commit({ conditions: [], writes });
@@ -38,7 +38,7 @@ async function setup(operation: Partial<GuardedOperation> = { capability: 'updat
   });
   const server: Server = createServer((req, res) => {
     const path = parsePath(req.url ?? '');
-    const verb = req.method === 'GET' ? 'GET' : 'POST';
+    const verb = asked ?? (req.method === 'GET' ? 'GET' : 'POST');
     void pipeline.serve(req, res, {
       path,
       verb,
@@ -112,6 +112,13 @@ describe('the rights of a request', () => {
   it('include sudo where the operation needs it', async () => {
     const { tokenWith, ask } = await setup({ capability: 'update', sudo: true });
     const token = await tokenWith('path "a" { capabilities = ["update"] } path "b" { capabilities = ["update", "sudo"] }');
+    expect([await ask(token, 'a'), await ask(token, 'b')]).to.deep.equal([403, 204]);
+  });
+
+  it('to a list that needs sudo are decided by the rule of the list', async () => {
+    const { tokenWith, ask } = await setup({ capability: 'list', sudo: true }, 'LIST');
+    const both = '{ capabilities = ["list", "sudo"] }';
+    const token = await tokenWith(`path "a/" { capabilities = ["list"] } path "a" ${both} path "b/" ${both}`);
     expect([await ask(token, 'a'), await ask(token, 'b')]).to.deep.equal([403, 204]);
   });
 

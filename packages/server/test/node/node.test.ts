@@ -59,6 +59,37 @@ describe('a node', () => {
     expect(node.active).to.equal(true);
   });
 
+  it('clears tokens away that are good no more, piece by piece, also when the rest of its upkeep fails', async () => {
+    const node = await open();
+    const { rootToken } = await node.initialize(one);
+    const { tokens, registry, engines } = node.service ?? {};
+    const principal = await tokens?.authenticate(rootToken);
+    if (node.member === undefined || registry === undefined || principal === undefined) throw new Error('not serving');
+    const sweeps: number[] = [];
+    registry.sweep = async (limit) => {
+      const removed = sweeps.length === 0 ? limit : 1;
+      sweeps.push(removed);
+      return { removed, unreadable: 0 };
+    };
+    const done: string[] = [];
+    const no = () => Promise.reject(new Error('no'));
+    node.member.barrier.upkeep = no;
+    for (const engine of engines?.values() ?? []) {
+      engine.rotateDue = no;
+      engine.sweep = (limit) => {
+        done.push(`sweep of ${limit}`);
+        return no();
+      };
+      engine.transfers.wrappingKey = async () => {
+        done.push('wrapping key');
+        return '';
+      };
+    }
+    await node.upkeep();
+    expect(sweeps).to.deep.equal([500, 1]);
+    expect(done, 'whatever failed before').to.deep.equal(['sweep of 500', 'wrapping key']);
+  });
+
   it('has its data directory to itself before it is initialised', async () => {
     const first = await open();
     expect(await errorOf(open())).to.be.instanceOf(StorageInUse);
