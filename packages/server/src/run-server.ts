@@ -5,6 +5,7 @@ import { InvariantViolation, LogDamage } from '@transitd/raft-core';
 import { armFailpoints, StorageDamaged, StorageFailed, StorageInUse, StoreError } from '@transitd/storage-fsm';
 import { allRoutes } from './api/routes.ts';
 import { type Config, isLoopback, type ListenerConfig } from './config.ts';
+import { warnOfCoreDumps } from './core-dumps.ts';
 import type { DevNode } from './dev.ts';
 import { printWelcome } from './dev-welcome.ts';
 import { exitCode, StartError } from './exit.ts';
@@ -31,6 +32,7 @@ export interface RunOptions {
  */
 export async function runServer(config: Config, { dev, reread }: RunOptions = {}): Promise<number> {
   const log = createLog(config.log);
+  warnOfCoreDumps(log);
   const listeners: Listener[] = [];
   const stop = listenForStop((signal) => log.info({ signal }, 'stopping'));
   process.on('SIGHUP', () => {

@@ -200,6 +200,11 @@ describe('configuration', () => {
     }
   });
 
+  it('is right in the example that an operator starts from', () => {
+    const example = join(import.meta.dirname, '../../../deploy/transitd.example.yaml');
+    expect(readConfigFile(example, {}).seal).to.deep.equal({ type: 'shamir' });
+  });
+
   it('knows loopback addresses', () => {
     expect(['127.0.0.1', '127.9.9.9', '::1', 'localhost'].filter((host) => !isLoopback(host))).to.deep.equal([]);
     expect(['0.0.0.0', '', '::', '10.0.0.1', '127.evil.example', 'example.org'].filter(isLoopback)).to.deep.equal([]);

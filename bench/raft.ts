@@ -1,0 +1,200 @@
+// `npm run bench:raft [-- --kills 20] [--seconds 3]`: what consensus costs, with real segment logs and syncs. Three processes on the
+// loopback interface, plain TCP. Prints markdown to stdout and what it is doing to stderr.
+import { loadavg } from 'node:os';
+import { setTimeout as delay } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { driverLimits } from '@transitd/raft-core';
+import { Cluster } from './raft/cluster.ts';
+import { coreAlone } from './raft/core-alone.ts';
+import type { Load, LoadRun } from './raft/orders.ts';
+import { percentile } from './raft/percentile.ts';
+import { mebibytes, oneDecimal, type Row, report, whole } from './raft/report.ts';
+
+const { values } = parseArgs({
+  options: { kills: { type: 'string', default: '20' }, seconds: { type: 'string', default: '3' } },
+});
+const kills = Number(values.kills);
+const runMs = 1000 * Number(values.seconds);
+const entryBytes = 200;
+const retainedEntries = 50_000;
+const behindEntries = 100_000;
+const transfers = 10;
+const deadlineMs = 240_000 + 5_000 * kills;
+
+const loadBefore = loadavg();
+const rows: Row[] = [];
+const remarks: string[] = [
+  `Entries of ${entryBytes} bytes, fsync on, closed-loop clients inside the process that is measured, no TLS; runs of ${runMs / 1000} s.`,
+  'Catch-up counts payload only, 1 MB = 10^6 bytes, from the first entry that arrives to the last one that is on the disk.',
+  'Failover: 16 clients write when the leader is killed; the time ends when the next leader has committed and applied a write.',
+];
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+setTimeout(() => {
+  console.error('The bench gives up: something that it waits for does not happen.');
+  process.exit(1);
+}, deadlineMs).unref();
+
+await measureCore();
+await withCluster({}, async (cluster) => {
+  await measureWrites(cluster);
+  await measureReads(cluster);
+  await measureTransfers(cluster);
+  await measureFailover(cluster);
+});
+// A log that forgets nothing, so that a member may be far behind.
+await withCluster({ compactAfterEntries: 10 ** 7, compactAfterBytes: 2 ** 40 }, async (cluster) => {
+  await measureMemory(cluster);
+  await measureCatchUp(cluster);
+});
+add('catch-up by snapshot', 'not measured: no snapshot transport yet', '30 MB/s', '50 MB/s');
+console.log(report('Consensus', rows, remarks, loadBefore));
+
+async function withCluster(
+  limits: Parameters<typeof Cluster.start>[0],
+  task: (cluster: Cluster) => Promise<void>,
+): Promise<void> {
+  const cluster = await Cluster.start(limits);
+  try {
+    await task(cluster);
+    const wanted = await Promise.all(cluster.members.map(async (member) => (await member.ask('status', null)).snapshotsWanted));
+    if (wanted.some((count) => count > 0))
+      remarks.push(`Snapshots were asked for, which nothing here can send: ${wanted.join(', ')} times.`);
+  } finally {
+    await cluster.end();
+  }
+}
+
+function add(measure: string, result: string, must: string, good: string): void {
+  rows.push({ measure, result, must, good });
+  console.error(`${measure}: ${result}`);
+}
+
+/** The run's rate; whatever was not answered well is said. */
+function rate({ done, failed, ms }: LoadRun): string {
+  return `${whole((1000 * done) / ms)}/s${failed > 0 ? ` (${whole(failed)} failed)` : ''}`;
+}
+
+function load(clients: number, ms = runMs): Load {
+  return { clients, ms, requests: 10 ** 9 };
+}
+
+function latencies({ p50Ms, p99Ms }: LoadRun): string {
+  return `p50 ${p50Ms.toFixed(2)} ms, p99 ${p99Ms.toFixed(2)} ms`;
+}
+
+async function measureCore(): Promise<void> {
+  const { entries, ms } = coreAlone({ ms: runMs, entryBytes });
+  add(
+    'core alone: a leader and two followers in one thread, batches of 64',
+    `${whole((1000 * entries) / ms)} entries/s`,
+    '300,000',
+    '1,000,000',
+  );
+}
+
+async function measureWrites(cluster: Cluster): Promise<void> {
+  const { member } = await cluster.leader();
+  await member.ask('write', { ...load(64, 1000), entryBytes });
+  const figures = [
+    { clients: 1, must: 'p50 3 ms, p99 15 ms', good: 'p50 1.5 ms, p99 8 ms' },
+    { clients: 64, must: '', good: '' },
+    { clients: 256, must: '10,000/s', good: '25,000/s' },
+  ];
+  for (const { clients, must, good } of figures) {
+    const run = await member.ask('write', { ...load(clients), entryBytes });
+    add(`committed writes, ${clients} client${clients > 1 ? 's' : ''}`, `${rate(run)}, ${latencies(run)}`, must, good);
+  }
+}
+
+async function measureReads(cluster: Cluster): Promise<void> {
+  const { member } = (await cluster.settled()).lead;
+  add('lease reads, 256 clients', rate(await member.ask('leaseRead', load(256, runMs / 2))), '200,000/s', '500,000/s');
+  const run = await member.ask('readIndex', load(256));
+  add('ReadIndex reads on the leader, 256 clients', `${rate(run)}, ${latencies(run)}`, '20,000/s', '60,000/s');
+}
+
+async function measureTransfers(cluster: Cluster): Promise<void> {
+  const tookMs: number[] = [];
+  for (let i = 0; i < transfers; i++) {
+    const { lead } = await cluster.settled();
+    const next = cluster.leader({ above: lead.term });
+    const startedMs = performance.now();
+    const outcome = await lead.member.ask('transfer', null);
+    if (outcome.kind !== 'resigned') remarks.push(`Transfer ${i + 1} was ${JSON.stringify(outcome)}.`);
+    tookMs.push((await next).atMs - startedMs);
+  }
+  add(`planned transfer to the first write on the new leader, ${transfers} times`, spread(tookMs), '< 150 ms', '');
+}
+
+/** Kills leaders that 16 clients write to. */
+async function measureFailover(cluster: Cluster): Promise<void> {
+  const tookMs: number[] = [];
+  let restartedMs = Number.NEGATIVE_INFINITY;
+  for (let kill = 0; kill < kills; kill++) {
+    // A member that has just started votes for nobody for a while; the next leader is not to be killed within it.
+    await delay(Math.max(0, restartedMs + 1.2 * driverLimits.electionMs - performance.now()));
+    const { member, term } = (await cluster.settled()).lead;
+    member.ask('write', { ...load(16, 60_000), entryBytes }).catch(() => undefined); // ends with the process
+    await delay(200 + driverLimits.heartbeatMs * Math.random());
+    const next = cluster.leader({ above: term });
+    const startedMs = performance.now();
+    await member.kill();
+    tookMs.push((await next).atMs - startedMs);
+    await cluster.restart(member);
+    restartedMs = performance.now();
+  }
+  add(
+    `failover: kill -9 of the leader to the first write on the next one, ${kills} kills`,
+    spread(tookMs),
+    'p50 1.5 s, p99 4 s',
+    'p50 1.5 s, p99 2.5 s',
+  );
+}
+
+function spread(tookMs: readonly number[]): string {
+  const [p50, p99, longest] = [percentile(tookMs, 50), percentile(tookMs, 99), Math.max(...tookMs)].map(whole);
+  return `p50 ${p50} ms, p99 ${p99} ms, longest ${longest} ms`;
+}
+
+async function measureMemory(cluster: Cluster): Promise<void> {
+  const { lead, status: before } = await cluster.settled();
+  const fresh = await lead.member.ask('memory', null);
+  await lead.member.ask('write', { clients: 256, ms: 60_000, requests: retainedEntries - before.lastIndex, entryBytes });
+  const { lastIndex, baseIndex } = (await cluster.settled()).status;
+  const held = await Promise.all(
+    cluster.members.map(async (member) => {
+      const { residentBytes, usedBytes } = await member.ask('memory', null);
+      const role = member === lead.member ? 'leader' : 'follower';
+      return `${role} ${mebibytes(residentBytes)} (in use ${mebibytes(usedBytes)})`;
+    }),
+  );
+  add(
+    `resident memory of the process at ${whole(lastIndex - baseIndex)} retained entries`,
+    `${held.join(', ')}; before the first entry ${mebibytes(fresh.residentBytes)} (in use ${mebibytes(fresh.usedBytes)})`,
+    '120 MB',
+    '60 MB',
+  );
+}
+
+async function measureCatchUp(cluster: Cluster): Promise<void> {
+  for (const bytes of [entryBytes, 4096]) {
+    const { lead } = await cluster.settled();
+    const [away, ...stay] = cluster.members.filter(({ id }) => id !== lead.member.id);
+    if (away === undefined) throw new Error('there is no follower');
+    await away.kill();
+    const requests = Math.round((behindEntries * entryBytes) / bytes);
+    await lead.member.ask('write', { clients: 256, ms: 60_000, requests, entryBytes: bytes });
+    const target = (await cluster.settled(stay)).status.lastIndex;
+    const startedMs = performance.now();
+    const back = await cluster.restart(away);
+    const { entries, ms } = await back.ask('catchUp', { target });
+    const wholeMs = performance.now() - startedMs;
+    const megabytes = (entries * bytes) / 10 ** 6;
+    add(
+      `catch-up by log, ${whole(entries)} entries of ${bytes} bytes`,
+      `${oneDecimal((1000 * megabytes) / ms)} MB/s (${oneDecimal(megabytes)} MB in ${whole(ms)} ms; ${whole(wholeMs)} ms from the start of the process)`,
+      '20 MB/s',
+      '60 MB/s',
+    );
+  }
+}

@@ -1,0 +1,67 @@
+import type { DriverLimits, DriverStatus, LogIndex, NodeId, PeerStatus, Term, TransferOutcome } from '@transitd/raft-core';
+
+/** Where a member listens, on the loopback interface. */
+export interface Address {
+  readonly id: NodeId;
+  readonly port: number;
+}
+
+/** Closed-loop clients: each asks again as soon as it is answered, until the time or the number of requests is reached. */
+export interface Load {
+  readonly clients: number;
+  readonly ms: number;
+  readonly requests: number;
+}
+
+export interface LoadRun {
+  readonly done: number;
+  /** Any other answer; ends its client. */
+  readonly failed: number;
+  readonly ms: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+}
+
+/** What the bench asks of a member, and what the member answers. */
+export interface Orders {
+  start: { ask: { readonly peers: readonly Address[]; readonly limits: Partial<DriverLimits> }; answer: null };
+  peer: { ask: Address; answer: null };
+  write: { ask: Load & { readonly entryBytes: number }; answer: LoadRun };
+  leaseRead: { ask: Load; answer: LoadRun };
+  readIndex: { ask: Load; answer: LoadRun };
+  transfer: { ask: null; answer: TransferOutcome };
+  status: { ask: null; answer: MemberStatus };
+  memory: { ask: null; answer: Memory };
+  /** Answered when the member has the log up to `target` on its disk. */
+  catchUp: { ask: { readonly target: LogIndex }; answer: { readonly entries: number; readonly ms: number } };
+  stop: { ask: null; answer: null };
+}
+
+export interface MemberStatus extends DriverStatus {
+  readonly baseIndex: LogIndex;
+  readonly peers: readonly PeerStatus[];
+  /** How often a snapshot was asked for, which no port here can bring. */
+  readonly snapshotsWanted: number;
+}
+
+/** Of the whole process, after a collection of garbage. */
+export interface Memory {
+  readonly residentBytes: number;
+  /** On the heap and in buffers beside it. */
+  readonly usedBytes: number;
+}
+
+export type OrderKind = keyof Orders;
+
+/** One order on its way. */
+export type Order<K extends OrderKind = OrderKind> = {
+  [Kind in K]: { readonly kind: Kind; readonly number: number; readonly ask: Orders[Kind]['ask'] };
+}[K];
+
+/** What a member says: the answer to an order, or news. */
+export type Report =
+  | { readonly kind: 'answer'; readonly number: number; readonly answer: unknown }
+  | { readonly kind: 'listening'; readonly port: number }
+  /** It leads, and its first write of this term is committed. */
+  | { readonly kind: 'leads'; readonly term: Term }
+  | { readonly kind: 'failed'; readonly reason: string };
