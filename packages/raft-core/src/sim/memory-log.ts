@@ -77,9 +77,10 @@ export class MemoryLog implements LogStore {
   }
 
   write(write: LogWrite, done: Done): void {
+    // Told even when the log has failed already: the node may not know of that yet, and has taken the entries in.
+    this.#onWrite?.(write);
     if (this.#refuses(done)) return;
     const { hardState, entries } = write;
-    this.#onWrite?.(write);
     this.counts.writes += 1;
     if (hardState !== undefined) {
       const pieces: Piece[] = [

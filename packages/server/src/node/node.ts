@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import { initialAccess, Policies, TokenRegistry, Tokens } from '@transitd/access';
 import {
   Barrier,
@@ -19,6 +18,7 @@ import { version } from '../version.ts';
 import { initialMounts, type Mount, readMounts } from './mounts.ts';
 import { sealConfig } from './seal-key.ts';
 import { DataDirectory, type Storage } from './storage.ts';
+import { keepUp } from './upkeep.ts';
 
 /** A cluster that exists: consensus, records and the barrier over them, sealed or not. */
 export interface Member {
@@ -51,11 +51,6 @@ export interface NodeOptions {
 /** A single node has nobody to echo; without leading it says soon that it is cut off. */
 const heartbeatIntervalMs = 1000;
 const upkeepIntervalMs = 10_000;
-/** Records that one round of clearing deletes or looks at, about. */
-const sweepLimit = 500;
-/** Keys that one round rotates at most. */
-const rotationLimit = 1000;
-
 /**
  * One node of a cluster: uninitialised, sealed or serving. Everything above it asks here what the node can do now; nothing above
  * it keeps a copy of the answer.
@@ -340,64 +335,15 @@ export class Node {
   async #keepUp(): Promise<void> {
     if (this.#atUpkeep) return; // a long round is not joined by another
     this.#atUpkeep = true;
-    await this.upkeep();
-    this.#atUpkeep = false;
-  }
-
-  /**
-   * What the active node does from time to time: the barrier's rotation, and clearing what tokens and deleted keys left behind.
-   * What fails is logged, and left for the next round.
-   */
-  async upkeep(): Promise<void> {
-    const service = this.#service;
-    if (service === undefined || !this.active || this.#member === undefined) return;
-    await this.#sweepTokens(service);
-    const { barrier } = this.#member;
-    await this.#attempt(async () => {
-      const { rotated, rewrapped } = await barrier.upkeep();
-      if (rotated) this.#log.info("the barrier's key was rotated");
-      if (rewrapped) this.#log.info('the root key was wrapped anew by the present seal key');
+    await this.upkeep().finally(() => {
+      this.#atUpkeep = false;
     });
-    for (const engine of service.engines.values()) {
-      await this.#attempt(async () => {
-        const { rotated, failed } = await engine.rotateDue(rotationLimit);
-        if (rotated > 0) this.#log.info({ rotated }, 'keys were rotated that were due');
-        if (failed > 0) this.#log.warn({ failed }, 'keys that are due could not be rotated');
-      });
-      await this.#attempt(() => engine.sweep(sweepLimit));
-      await this.#attempt(() => engine.transfers.wrappingKey()); // making it takes seconds: it is there before anyone asks
-    }
   }
 
-  /** One task of the upkeep; the others do not depend on it. */
-  async #attempt(task: () => Promise<unknown>): Promise<void> {
-    try {
-      await task();
-    } catch (error) {
-      this.#leaveUpkeep(error);
-    }
-  }
-
-  /** Piece by piece while there is more than one of them, and other work in between. */
-  async #sweepTokens({ registry }: Service): Promise<void> {
-    try {
-      let [removed, unreadable, piece] = [0, 0, sweepLimit];
-      for (; piece >= sweepLimit && this.active; await setImmediate()) {
-        const swept = await registry.sweep(sweepLimit);
-        piece = swept.removed;
-        removed += swept.removed;
-        unreadable += swept.unreadable;
-      }
-      if (removed > 0) this.#log.info({ removed }, 'tokens were deleted that were good no more');
-      if (unreadable > 0)
-        this.#log.warn({ unreadable }, 'tokens that are good no more are of a format that this version does not know');
-    } catch (error) {
-      this.#leaveUpkeep(error);
-    }
-  }
-
-  #leaveUpkeep(error: unknown): void {
-    this.#log.warn({ reason: error instanceof Error ? error.message : String(error) }, 'upkeep was left for the next round');
+  /** What the active node does from time to time; nothing while it is not active. */
+  async upkeep(): Promise<void> {
+    if (this.#service === undefined || !this.active || this.#member === undefined) return;
+    await keepUp({ service: this.#service, barrier: this.#member.barrier, log: this.#log, isActive: () => this.active });
   }
 }
 

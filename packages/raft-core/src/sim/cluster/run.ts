@@ -96,9 +96,14 @@ function recover(cluster: Cluster, operator: Operator): void {
         nextLook = cluster.events + 20;
       }
       const goesOn = clock.now() < untilMs && cluster.events < eventsMax && cluster.step();
+      if (!goesOn && !hasQuorum(cluster)) {
+        isLost = true;
+        return;
+      }
       holds(`once faults end, ${state}`, goesOn, () => situation(cluster));
     }
   };
+  let isLost = false;
   let tidyAtMs = 0;
   let isTidy = false;
   within('the cluster agrees', () => {
@@ -108,6 +113,10 @@ function recover(cluster: Cluster, operator: Operator): void {
     }
     return isTidy && agrees(cluster);
   });
+  if (isLost) {
+    trace.note(clock.now(), 'quorumLost', 0);
+    return;
+  }
   let unread = 0;
   for (const member of membersOf(cluster)) {
     unread += 1;
@@ -119,6 +128,21 @@ function recover(cluster: Cluster, operator: Operator): void {
     read();
   }
   within('every member can be read', () => unread === 0);
+}
+
+/**
+ * Whether healthy nodes are a quorum of the newest configuration that one of them holds. Disks that fail one after the other, and changes
+ * of members under way meanwhile, can take it away; then no consensus goes on, and only safety is asked for.
+ */
+function hasQuorum(cluster: Cluster): boolean {
+  const known = cluster.members.flatMap(({ run, watched: { status } }) =>
+    run === undefined || status === undefined ? [] : [status],
+  );
+  const { conf } = known.toSorted((a, b) => b.confIndex - a.confIndex)[0] ?? {};
+  const isHealthy = (id: number): boolean => cluster.member(id)?.fate === 'healthy';
+  return [conf?.voters ?? [], conf?.votersOutgoing ?? []].every(
+    (half) => half.length === 0 || 2 * half.filter(isHealthy).length > half.length,
+  );
 }
 
 /** Nodes of the leader's configuration, if there is a leader. */
