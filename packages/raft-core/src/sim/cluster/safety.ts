@@ -57,6 +57,7 @@ export class Safety {
     node.status = undefined;
     node.truncatedNow = false;
     node.awaitsInstall = false;
+    node.holdsBack = false;
     node.commitChecked = 0;
     node.shadow = new LogShadow(node.disk.base);
     for (const entry of node.disk.entries) node.shadow.push(entry, printOf(entry));
@@ -64,6 +65,7 @@ export class Safety {
 
   installed(node: Watched): void {
     node.awaitsInstall = false;
+    node.holdsBack = true;
     node.shadow = new LogShadow(node.disk.base);
   }
 
@@ -72,6 +74,7 @@ export class Safety {
     const { shadow } = node;
     const [first] = entries;
     if (first === undefined) return;
+    node.holdsBack = false;
     if (first.index <= shadow.lastIndex) this.#truncated(node, first.index);
     for (const entry of entries) {
       holds('log entries are contiguous', entry.index === shadow.lastIndex + 1, () => ({ id: node.id, index: entry.index }));
@@ -236,7 +239,8 @@ export class Safety {
       holds('the commit index never falls', rises, () => ({ id, from: before.commitIndex, to: status.commitIndex }));
     }
     if (status.role === 'leader') this.#leads(node, status, before);
-    if (!node.awaitsInstall) this.#commits(node, status, before);
+    const comesLater = node.holdsBack && status.commitIndex > node.shadow.lastIndex;
+    if (!node.awaitsInstall && !comesLater) this.#commits(node, status, before);
   }
 
   #leads(node: Watched, status: Status, before: Status | undefined): void {

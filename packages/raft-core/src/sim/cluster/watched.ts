@@ -14,6 +14,8 @@ export class Watched {
   truncatedNow = false;
   /** The core has decided for a snapshot that is not in force yet: what follows it is not handed out before. */
   awaitsInstall = false;
+  /** A snapshot is in force on the disk, and since then nothing was handed out: what was taken in meanwhile comes with the next batch. */
+  holdsBack = false;
   /** Up to there its committed entries have been compared. */
   commitChecked: LogIndex = 0;
   /** Entries that were durable here before the disk was damaged on purpose: they were stored when they were acknowledged. */
