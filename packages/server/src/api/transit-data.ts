@@ -124,7 +124,7 @@ function operation<S extends FieldSchema, R extends object>(data: DataOperation<
     const more = data.warnings?.(reply) ?? [];
     return dataReply(`{${data.render(reply)}}`, more.length === 0 ? warnings : [...warnings, ...more]);
   };
-  return { operation: { name, access: 'token', ...(capability && { capability }), run }, ...data.path };
+  return { operation: { name, access: 'token', where: 'replica', ...(capability && { capability }), run }, ...data.path };
 }
 
 const named = { params: ['name'], required: 1 } as const;

@@ -11,6 +11,7 @@ export type RequestErrorCode =
   | 'body_too_large'
   | 'expectation_failed'
   | 'head_too_large'
+  | 'index_not_reached'
   | 'invalid_field'
   | 'invalid_path'
   | 'invalid_request'
@@ -75,6 +76,7 @@ export const answers: Readonly<Record<ErrorCode, Answer>> = {
   disk_low: refused(503),
   expectation_failed: refused(417),
   head_too_large: refused(431),
+  index_not_reached: refusedForNow(412),
   invalid_ciphertext: refused(400),
   invalid_field: refused(400),
   invalid_path: refused(400),

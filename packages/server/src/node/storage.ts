@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { bootstrapBase, type Clock, Driver } from '@transitd/raft-core';
+import { bootstrapBase, type Clock, Driver, type DriverOptions, type NodeId, type PeerPorts, type SnapshotMeta } from '@transitd/raft-core';
 import {
   type CommitResult,
   createNode,
@@ -35,15 +35,27 @@ export const systemClock: Clock = {
 /** Consensus and the records of one node. */
 export interface Storage {
   readonly replica: Replica;
-  /** Resolves when this node, its cluster's only voter, leads and has applied everything that was ever acknowledged; a stop rejects it. */
+  readonly driver: Driver<CommitResult>;
+  readonly machine: KeyValueMachine;
+  /**
+   * Resolves when this node first leads and has applied everything that was ever acknowledged; a stop rejects it. Only of a
+   * cluster's only member can it be waited for.
+   */
   readonly leads: Promise<void>;
   /** Finishes the writes that were taken, flushes and closes. @throws StorageFailed */
   stop(): Promise<void>;
 }
 
+/** What makes a node one of several: the ways to its peers, and who hears of what consensus decides. */
+export interface Membership extends Pick<DriverOptions, 'onStatus' | 'onConfiguration' | 'onRemoved' | 'removedAt' | 'promotes' | 'removed'> {
+  peers(parts: { readonly log: SegmentLog; readonly machine: KeyValueMachine }): PeerPorts;
+}
+
 interface StorageOptions extends Pick<Config, 'raft'> {
   /** Called once when the disk failed or a rule was broken: the process must end. */
   readonly onFatal: (error: Error) => void;
+  /** Absent for a node that nobody can join. */
+  readonly membership?: Membership;
 }
 
 /** The data directory, this process's alone from `open` to `close`, whether it holds a node or not. */
@@ -78,9 +90,17 @@ export class DataDirectory {
 
   /** Makes the first node of a new cluster: its only voter. */
   async foundCluster(): Promise<void> {
-    // 48 random bits, never 0: an id stands for one disk and is never used again.
-    const nodeId = randomBytes(6).readUIntBE(0, 6) || 1;
+    const nodeId = newNodeId();
     await createNode(this.#path, { clusterId: randomUUID(), nodeId, base: bootstrapBase(nodeId) }, this.#locked.disk);
+  }
+
+  /** Makes a node that was admitted to a cluster: its log and its configuration come from there. */
+  async joinCluster({ clusterId, nodeId }: { readonly clusterId: string; readonly nodeId: NodeId }): Promise<void> {
+    await createNode(this.#path, { clusterId, nodeId, base: emptyBase }, this.#locked.disk);
+  }
+
+  get path(): string {
+    return this.#path;
   }
 
   /**
@@ -96,11 +116,22 @@ export class DataDirectory {
   }
 }
 
+/** 48 random bits, never 0: an id stands for one disk and is never used again. */
+export const newNodeId = (): NodeId => randomBytes(6).readUIntBE(0, 6) || 1;
+
+const emptyBase: SnapshotMeta = {
+  index: 0,
+  term: 0,
+  conf: { voters: [], votersOutgoing: [], learners: [], learnersNext: [], autoLeave: false, context: new Uint8Array() },
+  confIndex: 0,
+};
+
 async function openStorage({
   directory,
   disk,
   raft,
   onFatal,
+  membership,
 }: StorageOptions & { readonly directory: string; readonly disk: Disk }): Promise<Storage> {
   const log = await SegmentLog.open(directory, { onFailure: onFatal, disk });
   const machine = await KeyValueMachine.open({ directory: log.stateDirectory, base: log.start.base.index, onFailure: onFatal });
@@ -108,18 +139,25 @@ async function openStorage({
   const reserve = await DiskReserve.start(directory, { reserveBytes: raft.disk_reserve });
   const { promise: leads, resolve: nowLeads, reject: neverLeads } = Promise.withResolvers<void>();
   leads.catch(() => undefined); // who waits for it hears of it; nobody has to wait
+  const peers = membership?.peers({ log, machine });
   const driver = new Driver<CommitResult>(
-    { log, stateMachine: machine, clock: systemClock },
+    { log, stateMachine: machine, clock: systemClock, ...(peers && { peers }) },
     {
+      ...membership,
       onFatal,
-      onStatus: ({ ready }) => ready && nowLeads(),
+      onStatus: (status) => {
+        if (status.ready) nowLeads();
+        membership?.onStatus?.(status);
+      },
       limits: {
+        heartbeatMs: raft.heartbeat,
+        electionMs: raft.election_timeout,
+        leaseMs: 0.8 * raft.election_timeout,
         compactAfterEntries: raft.snapshot_threshold,
         keepTrailingEntries: raft.trailing_logs,
       },
     },
   );
-  driver.start();
   const stop = async (): Promise<void> => {
     neverLeads(new StoreError('stopped', 'this node is stopping'));
     await new Promise<void>((resolve, reject) => driver.stop((error) => (error ? reject(error) : resolve())));
@@ -129,6 +167,8 @@ async function openStorage({
   let stopped: Promise<void> | undefined;
   return {
     replica: new LocalReplica({ consensus: driver, machine, diskLow: () => reserve.diskLow() }),
+    driver,
+    machine,
     leads,
     stop: () => {
       stopped ??= stop();
