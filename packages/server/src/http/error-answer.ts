@@ -86,6 +86,7 @@ export const answers: Readonly<Record<ErrorCode, Answer>> = {
   invalid_seal_config: refused(400),
   invalid_share: refused(400),
   invalid_token: refused(400),
+  join_secret: refused(403),
   key_not_found: refused(400), // an operation on a missing key; reading one is not_found
   key_version_unavailable: refused(400),
   malformed_body: refused(400),
@@ -111,6 +112,7 @@ export const answers: Readonly<Record<ErrorCode, Answer>> = {
   stopped: refusedForNow(503),
   too_large: refused(413),
   too_many_conflicts: refusedForNow(503),
+  unseal_key_not_kept: refused(409),
   unsealed: refused(400),
   unsupported_media_type: refused(415),
   unsupported_operation: refused(405),
