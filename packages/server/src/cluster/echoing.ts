@@ -2,10 +2,9 @@ import type { NodeId } from '@transitd/raft-core';
 import type { ClusterClient } from './cluster-client.ts';
 import { type EchoNews, echoAnswer } from './echo-wire.ts';
 import type { Heartbeats } from './heartbeats.ts';
-import { callPaths, readAnswer } from './calls.ts';
 
 export interface EchoingOptions {
-  readonly client: Pick<ClusterClient, 'request'>;
+  readonly client: Pick<ClusterClient, 'post'>;
   readonly heartbeats: Heartbeats;
   readonly intervalMs: number;
   /** Whom to ask; undefined when it is this node itself that leads, or nobody is known. */
@@ -50,16 +49,10 @@ export class Echoing {
     this.#underWay = true;
     const sentMs = performance.now();
     try {
-      const answer = await client.request(to, {
-        method: 'POST',
-        path: callPaths.echo,
-        body: Buffer.from(JSON.stringify(news())),
-        timeoutMs: intervalMs,
-      });
-      const json = await readAnswer(answer);
+      const answer = await client.post(to, '/cluster/echo', { json: news(), timeoutMs: intervalMs });
       const received = { sentMs, receivedMs: performance.now(), receivedUtcMs: Date.now() };
-      if (answer.status === 410) onRemoved(to, removedAt(json));
-      if (answer.status === 200) heartbeats.answered(echoAnswer.parse(json), received);
+      if (answer.status === 410) onRemoved(to, removedAt(answer.json));
+      if (answer.status === 200) heartbeats.answered(echoAnswer.parse(answer.json), received);
       else heartbeats.failed({ sentMs, nowMs: received.receivedMs });
     } catch {
       heartbeats.failed({ sentMs, nowMs: performance.now() });

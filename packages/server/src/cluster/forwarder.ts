@@ -4,7 +4,7 @@ import type { LogIndex, NodeId, Term } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
 import { strictTransportSecurity } from '../http/reply.ts';
 import { indexHeader, indexIn } from '../http/service-index.ts';
-import { type ClusterClient, PeerUnreachable } from './cluster-client.ts';
+import { ClusterCallError, type ClusterClient } from './cluster-client.ts';
 
 /** Who leads, as this node knows it. */
 export interface Leader {
@@ -20,7 +20,7 @@ export interface ForwarderOptions {
   readonly reached: (index: LogIndex, withinMs: number) => Promise<boolean>;
 }
 
-/** From the first byte on; a body that is still on its way is bounded by the active node itself. */
+/** Until the head of the answer. */
 const deadlineMs = 10_000;
 /** How long a forwarded write waits for this node's own copy of it (decision 25). */
 const ownCopyMs = 1000;
@@ -78,7 +78,6 @@ export class Forwarder {
     const leader = this.#options.leader();
     if (leader === undefined) throw noLeader();
     const abort = new AbortController();
-    const deadline = setTimeout(() => abort.abort(), deadlineMs);
     const gone = (): void => abort.abort();
     res.once('close', gone);
     this.#underWay.set(abort, leader.term);
@@ -89,10 +88,10 @@ export class Forwarder {
         headers: this.#headersOf(req, body),
         body: body ?? req,
         signal: abort.signal,
+        timeoutMs: deadlineMs,
       });
       const index = indexIn(answer.headers[indexHeader.toLowerCase()], this.#options.clusterId);
       if (index !== undefined) await this.#options.reached(index, ownCopyMs);
-      clearTimeout(deadline);
       this.#underWay.delete(abort); // the answer is there: another leader changes nothing about it
       res.writeHead(answer.status, answerHeaders(answer.headers));
       await pipeline(answer.body, res);
@@ -102,11 +101,10 @@ export class Forwarder {
         res.destroy();
         return 502;
       }
-      if (error instanceof PeerUnreachable) throw noLeader();
+      if (error instanceof ClusterCallError && error.code === 'not_sent') throw noLeader();
       if (changes) throw new StoreError('outcome_unknown', 'the active node took the request and did not answer', { cause: error });
       throw noLeader();
     } finally {
-      clearTimeout(deadline);
       res.off('close', gone);
       this.#underWay.delete(abort);
     }
