@@ -87,7 +87,10 @@ const schema = z.strictObject({
   cluster_addr: peerAddress.optional(),
   cluster_listen: listenAddress.optional(),
   cluster_heartbeat_interval: durationMs('1s').refine((ms) => ms >= 100 && ms <= 60_000, 'is not between 100ms and 1m'),
-  retry_join: z.array(z.url({ protocol: /^https?$/ })).max(32).default([]),
+  retry_join: z
+    .array(z.url({ protocol: /^https?$/ }))
+    .max(32)
+    .default([]),
   retry_join_ca_file: z.string().optional(),
   performance_standby: z.boolean().default(true),
   non_voter: z.boolean().default(false),

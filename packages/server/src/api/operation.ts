@@ -2,7 +2,8 @@ import type { Capability, Principal } from '@transitd/access';
 import type { Body } from '../http/json.ts';
 import type { Query } from '../http/path.ts';
 import type { Reply } from '../http/reply.ts';
-import type { Node, Service } from '../node/node.ts';
+import type { Node } from '../node/node.ts';
+import type { Service } from '../node/service.ts';
 
 /** PUT is POST, and GET with a true `list` is LIST, before an operation is looked for. */
 export type Verb = 'GET' | 'POST' | 'DELETE' | 'LIST';
@@ -16,6 +17,8 @@ export interface Call {
   readonly query: Query;
   /** The members of the body; of the query for GET and LIST. */
   readonly body: Body;
+  /** Where the caller is: the far end of its connection. */
+  readonly address: string;
 }
 
 /**

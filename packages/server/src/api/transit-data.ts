@@ -17,7 +17,7 @@ import { permissionDenied } from '../http/error-answer.ts';
 import { type FieldSchema, type Fields, fields } from '../http/fields.ts';
 import type { Body, JsonValue } from '../http/json.ts';
 import type { Reply } from '../http/reply.ts';
-import type { Service } from '../node/node.ts';
+import type { Service } from '../node/service.ts';
 import type { Call, GuardedOperation, Route } from './operation.ts';
 
 /** The engine of the mount that the path begins with. */

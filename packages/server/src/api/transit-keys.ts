@@ -23,7 +23,7 @@ export function operation<S extends FieldSchema>(
     name,
     access: 'token',
     capability,
-    run: async ({ node, service, principal }, call): Promise<Reply> => {
+    run: async ({ service, principal }, call): Promise<Reply> => {
       const { mount: _, ...params } = call.params;
       const { values, warnings } = fields(schema, call.body, params);
       const { data, warnings: more = [] } = await run(engineOf(service, call), values, call, principal);

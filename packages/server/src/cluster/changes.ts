@@ -1,4 +1,4 @@
-import type { ConfChange, ConfState, Driver } from '@transitd/raft-core';
+import type { ConfChange, ConfRefusalReason, ConfState, Driver, ProposalOutcome } from '@transitd/raft-core';
 import { type CommitResult, StoreError } from '@transitd/storage-fsm';
 import { decodeMembership, encodeMembership, type Membership } from './membership.ts';
 
@@ -41,12 +41,11 @@ export class Changes {
       if (change === undefined) return;
       const { members = [] } = change;
       const context = change.membership === membership ? conf.context : encodeMembership(change.membership);
-      const outcome = await new Promise<Parameters<Parameters<typeof this.#driver.proposeConf>[1]>[0]>((resolve) =>
+      const outcome = await new Promise<ProposalOutcome<CommitResult, ConfRefusalReason>>((resolve) =>
         this.#driver.proposeConf({ kind: 'change', members, context }, resolve),
       );
       if (outcome.kind === 'applied') return;
-      if (outcome.kind === 'unknown')
-        throw new StoreError('outcome_unknown', 'the change of the members may still take effect');
+      if (outcome.kind === 'unknown') throw new StoreError('outcome_unknown', 'the change of the members may still take effect');
       const { reason } = outcome;
       if (reason === 'confInvalid') throw new StoreError('stopped', 'the members cannot be changed in this way');
       if (reason !== 'confPending' && reason !== 'busy') throw new StoreError('not_leader', 'this node does not lead');

@@ -1,15 +1,19 @@
 import { z } from 'zod';
+import { parseHostAndPort } from './membership.ts';
 
 /** What a node says of itself with each echo. */
 export const echoNews = z.object({
-  name: z.string(),
-  apiAddress: z.string(),
-  clusterAddress: z.string(),
+  name: z.string().max(64),
+  apiAddress: z.url({ protocol: /^https?$/ }).max(256),
+  clusterAddress: z
+    .string()
+    .max(256)
+    .refine((text) => parseHostAndPort(text) !== undefined),
   appliedIndex: z.int().min(0),
   /** It answers requests from its own replica while echoes are answered. */
   serves: z.boolean(),
   sealed: z.boolean(),
-  version: z.string(),
+  version: z.string().max(64),
 });
 export type EchoNews = z.output<typeof echoNews>;
 

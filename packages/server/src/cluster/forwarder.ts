@@ -102,7 +102,8 @@ export class Forwarder {
         return 502;
       }
       if (error instanceof ClusterCallError && error.code === 'not_sent') throw noLeader();
-      if (changes) throw new StoreError('outcome_unknown', 'the active node took the request and did not answer', { cause: error });
+      if (changes)
+        throw new StoreError('outcome_unknown', 'the active node took the request and did not answer', { cause: error });
       throw noLeader();
     } finally {
       res.off('close', gone);

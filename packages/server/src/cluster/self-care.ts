@@ -1,11 +1,19 @@
 import { X509Certificate } from 'node:crypto';
 import type { NodeId } from '@transitd/raft-core';
 import type { Store } from '@transitd/storage-fsm';
-import { authorityPath, authorityRecord, type ClusterAuthority, makeAuthority, makeRequest, readAuthority, signRequest } from './authority.ts';
+import {
+  authorityPath,
+  authorityRecord,
+  type ClusterAuthority,
+  makeAuthority,
+  makeRequest,
+  readAuthority,
+  signRequest,
+} from './authority.ts';
 import { fingerprintOf, renewalDue } from './certificate.ts';
 import type { Changes } from './changes.ts';
 import type { NodeIdentity } from './identity.ts';
-import { certificateSigned, certificateShown, type Member, type Membership } from './membership.ts';
+import { certificateShown, certificateSigned, type Member, type Membership } from './membership.ts';
 
 export interface SelfCareParts {
   /** The records in clear. */
@@ -64,8 +72,33 @@ export async function careForSelf(parts: SelfCareParts): Promise<void> {
   const fingerprint = fingerprintOf(new X509Certificate(identity.certificate));
   await changes.make((_conf, membership) => {
     const present = membership.members.find(({ id }) => id === nodeId);
-    const wanted = present === undefined ? { id: nodeId, certificate: fingerprint, ...self() } : { ...present, ...self() };
+    const { nonVoter, ...found } = self();
+    const wanted =
+      present === undefined ? { id: nodeId, certificate: fingerprint, nonVoter, ...found } : { ...present, ...found };
     return changed(membership, certificateShown(withMember(membership, wanted), nodeId, fingerprint));
+  });
+}
+
+/** What members say of themselves, as far as the list does not say so yet. */
+export interface MemberNews {
+  readonly apiAddress: string;
+  readonly clusterAddress: string;
+  /** Fingerprint of what the member showed. */
+  readonly certificate: string;
+}
+
+/** Keeps the list to what the members themselves say: where they are, and which certificate they use by now. @throws StoreError */
+export function careForMembers(changes: Changes, newsOf: (id: NodeId) => MemberNews | undefined): Promise<void> {
+  return changes.make((_conf, before) => {
+    let membership = before;
+    for (const member of before.members) {
+      const news = newsOf(member.id);
+      if (news === undefined) continue;
+      const { apiAddress, clusterAddress, certificate } = news;
+      membership = withMember(membership, { ...member, apiAddress, clusterAddress });
+      membership = certificateShown(membership, member.id, certificate);
+    }
+    return changed(before, membership);
   });
 }
 

@@ -7,6 +7,10 @@ export interface StandbyNews {
   readonly serves: boolean;
   readonly sealed: boolean;
   readonly version: string;
+  readonly apiAddress: string;
+  readonly clusterAddress: string;
+  /** Fingerprint of the certificate that it showed. */
+  readonly certificate: string;
 }
 
 export interface StandbysOptions {
@@ -36,6 +40,8 @@ const askAgainMs = 50;
 export class Standbys {
   readonly #options: StandbysOptions;
   readonly #known = new Map<NodeId, Standby>();
+  /** What was confirmed by nodes that have not echoed in this term. */
+  readonly #confirmedUnheard = new Map<NodeId, LogIndex>();
   readonly #asking = new Map<NodeId, Promise<void>>();
   /** Highest index that somebody waits for. */
   #wanted: LogIndex = 0;
@@ -50,6 +56,7 @@ export class Standbys {
   /** A term of this node as leader begins. `others`: the members but for this one. */
   leads(others: () => readonly NodeId[]): void {
     this.#known.clear();
+    this.#confirmedUnheard.clear();
     this.#wanted = 0;
     this.#termStartMs = this.#options.nowMs();
     this.#others = others;
@@ -77,7 +84,7 @@ export class Standbys {
   }
 
   async #confirmedBy(id: NodeId, index: LogIndex): Promise<void> {
-    while (this.#mayServe(id) && (this.#known.get(id)?.appliedIndex ?? 0) < index) {
+    while (this.#mayServe(id) && this.#appliedBy(id) < index) {
       let asking = this.#asking.get(id);
       if (asking === undefined) {
         asking = this.#ask(id).finally(() => this.#asking.delete(id));
@@ -99,7 +106,11 @@ export class Standbys {
     }
     const known = this.#known.get(id);
     if (known !== undefined) this.#known.set(id, { ...known, appliedIndex: Math.max(known.appliedIndex, applied) });
-    else this.#known.set(id, { ...silent, appliedIndex: applied, heardMs: Number.NEGATIVE_INFINITY, servingMs: undefined });
+    else this.#confirmedUnheard.set(id, applied);
+  }
+
+  #appliedBy(id: NodeId): LogIndex {
+    return Math.max(this.#known.get(id)?.appliedIndex ?? 0, this.#confirmedUnheard.get(id) ?? 0);
   }
 
   #mayServe(id: NodeId): boolean {
@@ -111,5 +122,3 @@ export class Standbys {
     return since + clockRateMargin * this.#options.servesForMs;
   }
 }
-
-const silent = { serves: false, sealed: false, version: '' } as const;

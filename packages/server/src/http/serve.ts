@@ -2,6 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { allows, type Principal } from '@transitd/access';
 import { StoreError } from '@transitd/storage-fsm';
 import { type Call, type GuardedOperation, type Operation, type Verb, type Where, whereOf } from '../api/operation.ts';
+import { callerHeader } from '../cluster/forwarder.ts';
+
 import type { Logger } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Node, Standing } from '../node/node.ts';
@@ -97,7 +99,8 @@ export class Pipeline {
   async #answer(req: IncomingMessage, res: ServerResponse, routed: Routed): Promise<Reply | Forward> {
     const { path, verb, operation, params } = routed;
     const { node } = this.#options;
-    const call = (body: Body): Call => ({ verb, path: path.path, params, query: path.query, body });
+    const address = this.#addressOf(req);
+    const call = (body: Body): Call => ({ verb, path: path.path, params, query: path.query, body, address });
     const where = whereOf(operation, verb);
     if (operation.access === 'open') {
       if (where !== 'here' && (await this.#source(req, where)) === 'none') return new Forward();
@@ -159,7 +162,8 @@ export class Pipeline {
     if (source === 'active' && !isThere)
       throw new RequestError('index_not_reached', 'the active node itself has not reached the index that is asked for');
     if (source === 'reader' && (!isThere || where === 'leader' || asksForActive(req.headers))) source = 'none';
-    if (source === 'none' && (forwarded === true || !node.forwards)) throw new StoreError('not_leader', 'this node is not the active one');
+    if (source === 'none' && (forwarded === true || !node.forwards))
+      throw new StoreError('not_leader', 'this node is not the active one');
     return source;
   }
 
@@ -185,8 +189,19 @@ export class Pipeline {
     return index === undefined ? reply : { ...reply, headers: { ...reply.headers, [indexHeader]: index } };
   }
 
-  #forward(req: IncomingMessage, res: ServerResponse, { url, verb, operation }: Routed, body: Buffer | undefined): Promise<number> {
+  #forward(
+    req: IncomingMessage,
+    res: ServerResponse,
+    { url, verb, operation }: Routed,
+    body: Buffer | undefined,
+  ): Promise<number> {
     return this.#options.node.forward(req, res, { url, body, changes: whereOf(operation, verb) === 'leader' });
+  }
+
+  /** As the node says that has taken the request; on its own listeners a caller's word counts for nothing. */
+  #addressOf({ headers, socket }: IncomingMessage): string {
+    const told = this.#options.forwarded === true ? headers[callerHeader] : undefined;
+    return (typeof told === 'string' ? told : socket.remoteAddress) ?? '';
   }
 
   async #bytes(req: IncomingMessage, res: ServerResponse, bytesMax: number): Promise<Buffer | undefined> {

@@ -1,4 +1,4 @@
-import { rm } from 'node:fs/promises';
+import type { RequestListener } from 'node:http';
 import { initialAccess } from '@transitd/access';
 import {
   Barrier,
@@ -9,13 +9,20 @@ import {
   type SealConfig,
   type SealStatus,
 } from '@transitd/barrier';
-import { isFresh, type NodeStatus } from '@transitd/health';
+import { type Echoes, isFresh, type NodeStatus } from '@transitd/health';
+import type { DriverStatus, LogIndex } from '@transitd/raft-core';
 import { type Replica, type ReplicaStatus, StoreError } from '@transitd/storage-fsm';
+import { Applied } from '../cluster/applied.ts';
 import { Cluster } from '../cluster/cluster.ts';
+import type { Forwarder } from '../cluster/forwarder.ts';
+import { writeIdentity } from '../cluster/identity.ts';
+import type { JoinDesk } from '../cluster/join-desk.ts';
 import type { Config } from '../config.ts';
 import { StartError } from '../exit.ts';
+import { indexValue } from '../http/service-index.ts';
 import type { Logger } from '../log.ts';
 import { version } from '../version.ts';
+import { configuredTarget, Joining, type JoinTarget } from './joining.ts';
 import { initialMounts } from './mounts.ts';
 import { sealConfig } from './seal-key.ts';
 import { closeService, loadService, type Service } from './service.ts';
@@ -43,6 +50,10 @@ export type Standing = 'active' | 'reader';
 
 const upkeepIntervalMs = 10_000;
 const tickMs = 1000;
+/** How long a node that has just joined waits for the records that its shares unseal; after that they are to be given again. */
+const recordsWithinMs = 10_000;
+/** How long a request waits for the state that its caller has seen elsewhere (decision 25). */
+const reachedWithinMs = 1000;
 
 /**
  * One node of a cluster: uninitialised, joining, sealed, standing by or active. Everything above it asks here what the node can do
@@ -71,6 +82,7 @@ export class Node {
   #entering: Promise<unknown> | undefined;
   #stopping: Promise<void> | undefined;
   #listener: string | undefined;
+  #forwarded: RequestListener | undefined;
   readonly #timers: NodeJS.Timeout[] = [];
   #atUpkeep = false;
 
@@ -178,12 +190,18 @@ export class Node {
 
   /** Whether this node has applied everything up to `index`, or does so within a second. */
   async reached(index: LogIndex): Promise<boolean> {
-    return this.#applied?.reached(index, reachedWithinMs) ?? false;
+    return this.#member === undefined ? false : new Applied(this.#member.replica).reached(index, reachedWithinMs);
+  }
+
+  /** Who takes in the requests that other nodes hand on. */
+  serveForwarded(front: RequestListener): void {
+    this.#forwarded = front;
+    this.#cluster?.serveForwarded(front);
   }
 
   /** Hands a request to the active node. @see Forwarder */
   forward(...[req, res, options]: Parameters<Forwarder['forward']>): Promise<number> {
-    if (this.#cluster === undefined) throw new StoreError('not_leader', 'this node is not the active one');
+    if (this.#cluster?.forwarder === undefined) throw new StoreError('not_leader', 'this node is not the active one');
     return this.#cluster.forwarder.forward(req, res, options);
   }
 
@@ -315,6 +333,13 @@ export class Node {
     this.#member?.barrier.seal();
   }
 
+  /** Where other nodes ask to be let in. @throws StoreError `not_leader` unless this node is the active one */
+  get joinDesk(): JoinDesk {
+    const desk = this.active ? this.#cluster?.joinDesk : undefined;
+    if (desk === undefined) throw new StoreError('not_leader', 'this node is not the active one, or has no cluster_addr');
+    return desk;
+  }
+
   /** Gives the lead to another voter, if there is one; resolves when that is done or has failed, an election timeout later at most. */
   async handOver(): Promise<void> {
     const driver = this.#storage?.driver;
@@ -382,22 +407,49 @@ export class Node {
     const { clusterId, nodeId, identity } = await joining.complete();
     await writeIdentity(this.#directory.path, identity);
     await this.#directory.joinCluster({ clusterId, nodeId });
-    await this.#start();
+    await this.#start(joining);
     this.#log.info({ cluster: clusterId }, 'joined');
   }
 
+  /** Gives the barrier the shares that the node was given before it had any record, as soon as the records are here. */
+  async #unsealBy(barrier: Barrier, { shares }: Joining): Promise<void> {
+    if (shares.length === 0) return;
+    const initialized = barrier.state.initialized || (await this.#toldInitialized(barrier));
+    for (const share of initialized ? shares : []) await barrier.unseal(share);
+    await this.#loading;
+  }
+
+  #toldInitialized(barrier: Barrier): Promise<boolean> {
+    return new Promise((resolve) => {
+      const end = (initialized: boolean): void => {
+        clearTimeout(deadline);
+        unlisten();
+        resolve(initialized);
+      };
+      const unlisten = barrier.onStateChange(({ initialized }) => initialized && end(true));
+      const deadline = setTimeout(end, recordsWithinMs, false);
+    });
+  }
+
   /** Opens log and records, and begins to take part. */
-  async #start(): Promise<void> {
+  async #start(joining?: Joining): Promise<void> {
     const { config } = this;
-    const cluster = await Cluster.open({ node: this, directory: this.#directory.path, log: this.#log, onRemoved: () => this.#endMembership() });
+    const cluster = config.cluster_addr === undefined ? undefined : await this.#openCluster();
+    this.#cluster = cluster;
+    if (this.#forwarded !== undefined) cluster?.serveForwarded(this.#forwarded);
     const storage = await this.#directory.openStorage({
       raft: config.raft,
       onFatal: this.#onFatal,
-      ...(cluster && { membership: cluster.membership }),
+      onStatus: (status) => this.#statusChanged(status),
+      onConfiguration: (conf) => {
+        cluster?.configurationChanged(conf);
+        this.#noteFitness();
+      },
+      ...(cluster && { membership: cluster.ports }),
     });
     try {
       this.#refuseWhenStopping();
-      [this.#storage, this.#cluster] = [storage, cluster];
+      this.#storage = storage;
       this.#removed = cluster?.removed ?? false;
       // What a single node acknowledged may still lie in its log only; among several, a node may not wait for a leader.
       const alone = isAlone(storage);
@@ -408,11 +460,12 @@ export class Node {
       const barrier = await this.#openBarrier(storage.replica);
       this.#refuseWhenStopping();
       this.#member = { replica: storage.replica, barrier };
-      this.#joining?.close();
-      this.#joining = undefined;
       this.#noteFitness();
       if (!alone) storage.driver.start();
       await cluster?.start({ storage, barrier });
+      if (joining !== undefined) await this.#unsealBy(barrier, joining);
+      this.#joining?.close();
+      this.#joining = undefined;
     } catch (error) {
       this.#storage = undefined;
       this.#cluster = undefined;
@@ -420,6 +473,23 @@ export class Node {
       await cluster?.close();
       throw error;
     }
+  }
+
+  #openCluster(): Promise<Cluster> {
+    return Cluster.open({
+      config: this.config,
+      log: this.#log,
+      directory: this.#directory.path,
+      apiAddress: () => this.apiAddress,
+      isActive: () => this.active,
+      isUnsealed: () => this.#service !== undefined,
+      onRemoved: () => this.#endMembership(),
+    });
+  }
+
+  #statusChanged(status: DriverStatus): void {
+    if (status.ready) this.#activeSince = new Date();
+    this.#cluster?.statusChanged(status);
   }
 
   async #openBarrier(replica: Replica): Promise<Barrier> {
@@ -461,8 +531,9 @@ export class Node {
       const service = await loadService(barrier.store);
       if (change !== this.#sealChanges) return closeService(service);
       this.#service = service;
+      this.#activeSince = new Date();
       this.#noteFitness();
-      this.#cluster?.serves();
+      this.#cluster?.sealChanged();
       this.#log.info('unsealed');
     } catch (error) {
       if (change !== this.#sealChanges) return;
@@ -477,8 +548,10 @@ export class Node {
   #endService(): void {
     const service = this.#service;
     this.#service = undefined;
-    if (service !== undefined) closeService(service);
+    if (service === undefined) return;
+    closeService(service);
     this.#noteFitness();
+    this.#cluster?.sealChanged();
   }
 
   /**
@@ -486,8 +559,8 @@ export class Node {
    * to apply what its log holds.
    */
   #noteFitness(): void {
-    if (this.#storage === undefined) return;
-    const fit = this.#service !== undefined || !this.#requireMember().barrier.state.initialized || isAlone(this.#storage);
+    if (this.#storage === undefined || this.#member === undefined) return;
+    const fit = this.#service !== undefined || !this.#member.barrier.state.initialized || isAlone(this.#storage);
     this.#storage.driver.setFitness(fit ? 'fit' : 'sealed');
   }
 
@@ -500,10 +573,30 @@ export class Node {
 
   /** Now and then: what did not succeed at once is tried again. */
   async #tick(): Promise<void> {
+    if (this.#member === undefined) return this.#retryJoin();
     const barrier = this.#member?.barrier;
     const mayUnseal = !this.#removed && !this.#sealedByHand && this.#seal.type === 'static';
     if (barrier?.state.initialized === true && barrier.state.sealed && mayUnseal) {
-      await this.#autoUnseal().catch((error: Error) => this.#log.warn({ reason: error.message }, 'the node could not unseal itself'));
+      await this.#autoUnseal().catch((error: Error) =>
+        this.#log.warn({ reason: error.message }, 'the node could not unseal itself'),
+      );
+    }
+  }
+
+  async #retryJoin(): Promise<void> {
+    if (
+      this.#entering !== undefined ||
+      this.#joining !== undefined ||
+      this.#stopping !== undefined ||
+      this.#listener === undefined
+    )
+      return;
+    try {
+      const target = await configuredTarget(this.config);
+      if (target !== undefined) await this.join(target);
+    } catch (error) {
+      this.#joining = undefined;
+      this.#log.info({ reason: error instanceof Error ? error.message : String(error) }, 'not joined yet');
     }
   }
 

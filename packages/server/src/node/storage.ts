@@ -2,7 +2,19 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { bootstrapBase, type Clock, Driver, type DriverOptions, type NodeId, type PeerPorts, type SnapshotMeta } from '@transitd/raft-core';
+import {
+  bootstrapBase,
+  type Clock,
+  type ConfState,
+  Driver,
+  type DriverOptions,
+  type DriverStatus,
+  type NodeId,
+  type PeerPorts,
+  type Random,
+  type SnapshotMeta,
+  type SnapshotTransfer,
+} from '@transitd/raft-core';
 import {
   type CommitResult,
   createNode,
@@ -32,6 +44,8 @@ export const systemClock: Clock = {
   },
 };
 
+const systemRandom: Random = { uint32: () => randomBytes(4).readUInt32BE() };
+
 /** Consensus and the records of one node. */
 export interface Storage {
   readonly replica: Replica;
@@ -46,16 +60,18 @@ export interface Storage {
   stop(): Promise<void>;
 }
 
-/** What makes a node one of several: the ways to its peers, and who hears of what consensus decides. */
-export interface Membership extends Pick<DriverOptions, 'onStatus' | 'onConfiguration' | 'onRemoved' | 'removedAt' | 'promotes' | 'removed'> {
-  peers(parts: { readonly log: SegmentLog; readonly machine: KeyValueMachine }): PeerPorts;
+/** What makes a node one of several: the ways to its peers, and who hears of what consensus decides about its membership. */
+export interface MembershipPorts extends Pick<DriverOptions, 'onRemoved' | 'removedAt' | 'promotes' | 'removed'> {
+  peers(parts: { readonly nodeId: NodeId; readonly snapshots: SnapshotTransfer; readonly random: Random }): PeerPorts;
 }
 
 interface StorageOptions extends Pick<Config, 'raft'> {
   /** Called once when the disk failed or a rule was broken: the process must end. */
   readonly onFatal: (error: Error) => void;
+  readonly onStatus: (status: DriverStatus) => void;
+  readonly onConfiguration: (conf: ConfState) => void;
   /** Absent for a node that nobody can join. */
-  readonly membership?: Membership;
+  readonly membership?: MembershipPorts;
 }
 
 /** The data directory, this process's alone from `open` to `close`, whether it holds a node or not. */
@@ -116,6 +132,16 @@ export class DataDirectory {
   }
 }
 
+const noSnapshots: SnapshotTransfer = {
+  serve: () => undefined,
+  fetch: (_offer, done) => {
+    const failed = setImmediate(done, undefined);
+    return () => clearImmediate(failed);
+  },
+  install: (_meta, done) => void setImmediate(done, new Error('there is no snapshot to install')),
+  discard: () => undefined,
+};
+
 /** 48 random bits, never 0: an id stands for one disk and is never used again. */
 export const newNodeId = (): NodeId => randomBytes(6).readUIntBE(0, 6) || 1;
 
@@ -131,6 +157,8 @@ async function openStorage({
   disk,
   raft,
   onFatal,
+  onStatus,
+  onConfiguration,
   membership,
 }: StorageOptions & { readonly directory: string; readonly disk: Disk }): Promise<Storage> {
   const log = await SegmentLog.open(directory, { onFailure: onFatal, disk });
@@ -139,15 +167,17 @@ async function openStorage({
   const reserve = await DiskReserve.start(directory, { reserveBytes: raft.disk_reserve });
   const { promise: leads, resolve: nowLeads, reject: neverLeads } = Promise.withResolvers<void>();
   leads.catch(() => undefined); // who waits for it hears of it; nobody has to wait
-  const peers = membership?.peers({ log, machine });
+  const peers = membership?.peers({ nodeId: log.start.nodeId, snapshots: noSnapshots, random: systemRandom });
+  const { peers: _, ...membershipOptions } = membership ?? { peers: undefined };
   const driver = new Driver<CommitResult>(
     { log, stateMachine: machine, clock: systemClock, ...(peers && { peers }) },
     {
-      ...membership,
+      ...membershipOptions,
       onFatal,
+      onConfiguration,
       onStatus: (status) => {
         if (status.ready) nowLeads();
-        membership?.onStatus?.(status);
+        onStatus(status);
       },
       limits: {
         heartbeatMs: raft.heartbeat,
