@@ -4,7 +4,7 @@ export type { Disk } from './disk.ts';
 export { DiskReserve, type DiskReserveOptions } from './disk-reserve.ts';
 export { armFailpoints, type FailpointName, failpoint } from './failpoint.ts';
 export { type Consensus, LocalReplica, type LocalReplicaParts } from './local-replica.ts';
-export { memoryStore } from './memory-store.ts';
+export { type MemoryStoreOptions, memoryStore } from './memory-store.ts';
 export { createNode, hasNode, type LockedDirectory, lockNodeDirectory, type NewNode } from './node-directory.ts';
 export { pathBytesMax, pathFault } from './path.ts';
 export { SegmentLog, type SegmentLogOptions } from './segment-log.ts';

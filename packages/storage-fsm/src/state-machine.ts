@@ -7,7 +7,7 @@ import { checkQuery, mergeRows, takePage } from './range.ts';
 import type { StateMeta } from './state-record.ts';
 import { StateStore } from './state-store.ts';
 import { damaged } from './storage-errors.ts';
-import type { Change, CommitResult, RangePage, RangeQuery, StoredRecord } from './store.ts';
+import type { Change, Changes, CommitResult, RangePage, RangeQuery, StoredRecord } from './store.ts';
 import { applyTransaction, type Transaction, type Write } from './transaction.ts';
 import { Watchers } from './watchers.ts';
 
@@ -120,7 +120,7 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
   }
 
   /** See {@link Store.watch}. A listener that throws stops the node: what it keeps may be stale. */
-  watch(prefix: string, listener: (changes: readonly Change[]) => void): () => void {
+  watch(prefix: string, listener: (changes: Changes) => void): () => void {
     return this.#watchers.add(prefix, listener);
   }
 
