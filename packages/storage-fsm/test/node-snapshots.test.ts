@@ -1,9 +1,11 @@
 import { readdir } from 'node:fs/promises';
-import type { SnapshotMeta } from '@transitd/raft-core';
+import { join } from 'node:path';
+import { InvariantViolation, type SnapshotMeta } from '@transitd/raft-core';
 import { expect } from 'chai';
 import { encodeTransaction } from '../src/codec.ts';
 import { armFailpoints } from '../src/failpoint.ts';
 import type { NodeSnapshots, NodeSnapshotsOptions } from '../src/node-snapshots.ts';
+import { KeyValueMachine } from '../src/state-machine.ts';
 import { StoreError } from '../src/store.ts';
 import { base, entry, write } from './log-calls.ts';
 import {
@@ -137,12 +139,24 @@ describe('snapshots between nodes', () => {
     }));
 
   it('let a range that is being read end in the old state', () =>
-    pair(async ({ leader, follower }) => {
-      const before = await shownState(follower.machine);
-      const reading = shownState(follower.machine);
-      const { snapshots } = await transferred(serving(leader).snapshots, follower);
-      expect(await reading).to.deep.equal(before);
-      await snapshots.close();
+    inTemporaryDirectory(async (parent) => {
+      const open = (name: string) => KeyValueMachine.open({ directory: join(parent, name), base: 0 });
+      const machine = await open('old');
+      apply(machine, ...Array.from({ length: 500 }, (_, i) => put(`a/${i}`, 'old'.repeat(300))));
+      await flush(machine);
+      const other = await open('new');
+      apply(other, ...Array.from({ length: 501 }, () => put('a/1', 'new')));
+      await flush(other);
+      await other.close();
+      const store = await machine.openBeside(join(parent, 'new'));
+
+      const reading = machine.range({ prefix: '' });
+      const retired = machine.adopt(store);
+      expect(await shownState(machine)).to.deep.equal(['a/1=new@501']);
+      expect((await reading).records).to.have.length(500);
+      await retired;
+      expect(() => machine.adopt(store)).to.throw(InvariantViolation, 'a state is replaced by a newer one');
+      await machine.close();
     }));
 
   it('that are not needed any more, or given up, leave nothing', () =>
