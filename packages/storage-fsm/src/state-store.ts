@@ -115,8 +115,9 @@ export class StateStore {
    * @throws the first error this store met
    */
   async selfCheck(): Promise<StateMeta | undefined> {
-    const snapshot = this.snapshot();
+    let snapshot: StateSnapshot | undefined;
     try {
+      snapshot = this.snapshot();
       let digest = emptyDigest;
       for await (const row of snapshot.rows()) digest = addToDigest(digest, recordDigest(row));
       if (digest === snapshot.meta.digest) return snapshot.meta;
@@ -126,7 +127,7 @@ export class StateStore {
       if (error instanceof StorageDamaged) return undefined;
       throw error;
     } finally {
-      await snapshot.close();
+      await snapshot?.close();
     }
   }
 
