@@ -107,8 +107,9 @@ export class Barrier {
     });
     this.rekey = new Rekey(this.#sealKeeper, this.#exclusive);
     this.#unwatch = options.store.watch('core/', (changes) => {
-      if (changes.some(({ path }) => path === sealPath)) void this.#follow(() => this.#refreshSeal());
-      if (changes.some(({ path }) => path === keyringPath)) void this.#follow(() => this.#reload());
+      const touches = (record: string): boolean => changes === 'everything' || changes.some(({ path }) => path === record);
+      if (touches(sealPath)) void this.#follow(() => this.#refreshSeal());
+      if (touches(keyringPath)) void this.#follow(() => this.#reload());
     });
   }
 
