@@ -10,12 +10,13 @@ import type { Logger } from '../log.ts';
 import type { MembershipPorts, Storage } from '../node/storage.ts';
 import { version } from '../version.ts';
 import { admit } from './admission.ts';
+import { Agreement, hexOf } from './agreement.ts';
 import { Applied } from './applied.ts';
 import { Canary } from './canary.ts';
 import { Changes } from './changes.ts';
 import { ClusterClient } from './cluster-client.ts';
 import { type ClusterHandler, ClusterListener, type ClusterListenerOptions } from './cluster-listener.ts';
-import { echoNews } from './echo-wire.ts';
+import { type EchoReply, echoNews } from './echo-wire.ts';
 import { Echoing } from './echoing.ts';
 import { Forwarder } from './forwarder.ts';
 import { Heartbeats } from './heartbeats.ts';
@@ -56,6 +57,10 @@ interface Own {
 type Forwarded = ClusterListenerOptions['forwarded'];
 
 const confirmWithinMs = 1000;
+/** How long the active node may take to open its state for a snapshot. */
+const snapshotHeadMs = 10_000;
+/** Summing up all records is work: not more often than this. */
+const checkAgainMs = 60_000;
 const canaryIntervalMs = 5000;
 
 /** What a node does together with others: their messages, echoes, forwarded requests, and the list of members. */
@@ -78,6 +83,8 @@ export class Cluster {
   #applied: Applied | undefined;
   #canary: Canary | undefined;
   #joinDesk: JoinDesk | undefined;
+  #agreement: Agreement | undefined;
+  #checking = false;
   #leading = false;
   #caring = false;
   /** Ends what waits for time to pass. */
@@ -149,6 +156,11 @@ export class Cluster {
     return this.#joinDesk;
   }
 
+  /** Whether its records were shown to be those of the active node. */
+  get agrees(): boolean {
+    return this.#agreement?.verdict === 'same';
+  }
+
   get canaryUtcMs(): number | undefined {
     return this.#canary?.utcMs;
   }
@@ -162,6 +174,21 @@ export class Cluster {
   get ports(): MembershipPorts {
     return {
       removed: this.#removed,
+      link: {
+        open: async (from, index, signal) => {
+          const answer = await this.#client.request(from, {
+            method: 'GET',
+            path: `/cluster/snapshot?index=${index}`,
+            signal,
+            timeoutMs: snapshotHeadMs,
+          });
+          if (answer.status === 200) return answer.body;
+          answer.body.destroy();
+          throw new Error(`node ${from} answered the request for a snapshot with status ${answer.status}`);
+        },
+      },
+      onFetchFailed: (error) =>
+        this.#host.log.warn({ reason: error.message }, 'a snapshot did not arrive; it is asked for again'),
       peers: ({ nodeId, snapshots, random }) => {
         this.#transport = new WebSocketTransport({
           self: nodeId,
@@ -235,6 +262,15 @@ export class Cluster {
       },
       reached: (index, withinMs) => applied.reached(index, withinMs),
     });
+    const agreement = new Agreement({
+      appliedIndex: () => applied.index,
+      digestAt: (index) => storage.machine.digestAt(index),
+      onDifference: (index) => {
+        this.#host.log.error({ index }, 'the records of this node are others than those of the active node: it serves nothing');
+        void this.#checkSelf();
+      },
+    });
+    this.#agreement = agreement;
     this.#echoing = new Echoing({
       client: this.#client,
       heartbeats: this.heartbeats,
@@ -242,6 +278,7 @@ export class Cluster {
       target: () => this.#echoTarget(),
       news: () => this.#news(),
       onRemoved: () => this.#removedByNotice(),
+      onState: (state) => agreement.told(state),
     });
     this.#transport?.members(this.members);
     if (this.#identity !== undefined) await this.#listen();
@@ -352,6 +389,7 @@ export class Cluster {
       appliedIndex: this.#applied?.index ?? 0,
       serves: !sealed && config.performance_standby,
       sealed,
+      differs: this.#agreement?.verdict === 'different',
       version,
     };
   }
@@ -362,7 +400,10 @@ export class Cluster {
     const driver = this.#own?.storage.driver;
     if (driver === undefined || !this.#host.isActive() || !driver.leaseRead()) return { status: 503, json: { active: false } };
     this.standbys.heard(from, { ...news, certificate });
-    const answer = {
+    if (news.differs) void this.#checkSelf();
+    const { appliedIndex, digest } = this.#own?.storage.machine.applied ?? { appliedIndex: 0, digest: 0n };
+    const answer: EchoReply = {
+      state: { index: appliedIndex, digest: hexOf(digest) },
       commitIndex: driver.status().commitIndex,
       utcMs: Date.now(),
       replication: { performance: 'disabled', disasterRecovery: 'disabled' },
@@ -385,7 +426,11 @@ export class Cluster {
     return { status: 200, json: { certificate } };
   };
 
-  readonly #onSnapshot: ClusterHandler = async () => ({ status: 404, json: {} });
+  readonly #onSnapshot: ClusterHandler = async ({ from, query }) => {
+    const index = Number(query.get('index'));
+    if (!Number.isSafeInteger(index) || index < 0 || this.#own === undefined) return { status: 400, json: {} };
+    return { stream: this.#own.storage.snapshots.stream(from, index) };
+  };
 
   #careParts({ barrier, clusterId, nodeId }: Own): Parameters<typeof careForSelf>[0] {
     const { config, apiAddress } = this.#host;
@@ -408,6 +453,22 @@ export class Cluster {
         await this.#listen();
       },
     };
+  }
+
+  /** Somebody's records are others: a node whose own sum does not hold any more is damaged, and ends. */
+  async #checkSelf(): Promise<void> {
+    if (this.#checking || this.#own === undefined) return;
+    this.#checking = true;
+    try {
+      const { sound } = await this.#own.storage.machine.selfCheck();
+      this.#host.log.error({ sound }, 'nodes have different records at one index; this one has summed up its own');
+    } catch (error) {
+      this.#host.log.error({ reason: reasonOf(error) }, 'the own records could not be summed up');
+    } finally {
+      setTimeout(() => {
+        this.#checking = false;
+      }, checkAgainMs).unref();
+    }
   }
 
   /** A member says that this node was removed; ids never come back, so that holds whatever this node knows. */

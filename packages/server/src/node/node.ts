@@ -271,7 +271,7 @@ export class Node {
   }
 
   #appliedSentMs(): number | undefined {
-    if (!this.config.performance_standby || this.#storage === undefined) return undefined;
+    if (!this.config.performance_standby || this.#storage === undefined || this.#cluster?.agrees !== true) return undefined;
     return this.#cluster?.heartbeats.appliedSentMs(this.#storage.driver.status().appliedIndex);
   }
 
