@@ -224,6 +224,8 @@ export class Cluster {
       void this.care();
     }
     if (!ready) this.#joinDesk?.clear();
+    // Until now it was in contact with the active node: with itself.
+    if (this.#leading && !ready) this.heartbeats.restart(performance.now());
     this.#leading = ready;
     this.#echoing?.now();
   }
@@ -249,7 +251,10 @@ export class Cluster {
       wrap: (exchanged) => barrier.wrapForJoin(exchanged),
       cluster: async () => ({ id: clusterId, authority: (await authorityOf(barrier.store, clusterId)).certificate }),
       admit: (joiner) =>
-        admit({ store: barrier.store, changes: this.changes, clusterId, peers: () => storage.driver.peers() }, joiner),
+        admit(
+          { store: barrier.store, changes: this.changes, clusterId, self: nodeId, peers: () => storage.driver.peers() },
+          joiner,
+        ),
       nowMs: () => performance.now(),
       randomBytes,
     });

@@ -17,12 +17,13 @@ import { Cluster } from '../cluster/cluster.ts';
 import type { Forwarder } from '../cluster/forwarder.ts';
 import { writeIdentity } from '../cluster/identity.ts';
 import type { JoinDesk } from '../cluster/join-desk.ts';
+import { JoinError } from '../cluster/join-error.ts';
 import type { Config } from '../config.ts';
 import { StartError } from '../exit.ts';
 import { indexValue } from '../http/service-index.ts';
 import type { Logger } from '../log.ts';
 import { version } from '../version.ts';
-import { configuredTarget, Joining, type JoinTarget } from './joining.ts';
+import { clusterAt, configuredTarget, Joining, type JoinTarget } from './joining.ts';
 import { initialMounts } from './mounts.ts';
 import { sealConfig } from './seal-key.ts';
 import { closeService, loadService, type Service } from './service.ts';
@@ -290,9 +291,10 @@ export class Node {
    * @throws JoinError, StoreError
    */
   async join(request: JoinTarget): Promise<{ readonly joined: boolean }> {
+    if (this.#removed) throw new JoinError('node_removed', removedText);
     if (this.#member !== undefined) {
-      if (this.#removed) throw new StoreError('stopped', removedText);
-      throw new BarrierError('already_initialized', 'this node already belongs to a cluster');
+      if ((await clusterAt(request)) === this.clusterId) return { joined: true };
+      throw new JoinError('foreign_cluster', 'this node belongs to another cluster already');
     }
     return this.#enter('joined to a cluster', async () => {
       this.#joining?.close();
@@ -561,7 +563,8 @@ export class Node {
   #noteFitness(): void {
     if (this.#storage === undefined || this.#member === undefined) return;
     const fit = this.#service !== undefined || !this.#member.barrier.state.initialized || isAlone(this.#storage);
-    this.#storage.driver.setFitness(fit ? 'fit' : 'sealed');
+    const low = this.#member.replica.status().diskLow;
+    this.#storage.driver.setFitness(fit ? (low ? 'low' : 'fit') : 'sealed');
   }
 
   /** This node is no member any more: it serves nothing, and holds no key. */
@@ -574,9 +577,10 @@ export class Node {
   /** Now and then: what did not succeed at once is tried again. */
   async #tick(): Promise<void> {
     if (this.#member === undefined) return this.#retryJoin();
-    const barrier = this.#member?.barrier;
+    this.#noteFitness();
+    const { barrier } = this.#member;
     const mayUnseal = !this.#removed && !this.#sealedByHand && this.#seal.type === 'static';
-    if (barrier?.state.initialized === true && barrier.state.sealed && mayUnseal) {
+    if (barrier.state.initialized && barrier.state.sealed && mayUnseal) {
       await this.#autoUnseal().catch((error: Error) =>
         this.#log.warn({ reason: error.message }, 'the node could not unseal itself'),
       );
