@@ -59,7 +59,6 @@ export class Joining {
   readonly #nodeId: NodeId;
   readonly #seal: SealConfig;
   readonly #pending: PendingJoin | undefined;
-  readonly #shares: Buffer[] = [];
   readonly #abort: AbortController;
 
   private constructor(parts: {
@@ -110,14 +109,11 @@ export class Joining {
   /** Takes a share of the cluster's seal; true when there are enough. @throws BarrierError `invalid_share` */
   addShare(share: Uint8Array): boolean {
     if (this.#pending === undefined) return true;
-    const complete = this.#pending.addShare(share);
-    this.#shares.push(Buffer.from(share));
-    return complete;
+    return this.#pending.addShare(share);
   }
 
   reset(): void {
     this.#pending?.reset();
-    for (const share of this.#shares.splice(0)) share.fill(0);
   }
 
   /** @throws JoinError; the shares given stay, for another attempt */
@@ -131,8 +127,8 @@ export class Joining {
   }
 
   /** The shares that were given, for the barrier of the new member; `close` wipes them. */
-  get shares(): readonly Buffer[] {
-    return this.#shares;
+  get shares(): readonly Uint8Array[] {
+    return this.#pending?.shares.given ?? [];
   }
 
   close(): void {
