@@ -50,10 +50,7 @@ export async function admit({ store, changes, clusterId, self, peers }: Admissio
     const kept = namesake === undefined ? before : memberRemoved(before, namesake.id);
     members = [...kept.members, member];
     return {
-      members: [
-        ...(namesake === undefined ? [] : [{ id: namesake.id, to: 'none' as const }]),
-        { id, to: 'learner' as const },
-      ],
+      members: [...(namesake === undefined ? [] : [{ id: namesake.id, to: 'none' as const }]), { id, to: 'learner' as const }],
       membership: { ...kept, members },
     };
   });

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import type { SealConfig, SealStatus } from '@transitd/barrier';
+import type { Barrier, SealConfig, SealStatus } from '@transitd/barrier';
 import type { NodeId } from '@transitd/raft-core';
 import { makeRequest } from '../cluster/authority.ts';
 import type { NodeIdentity } from '../cluster/identity.ts';
@@ -126,13 +126,30 @@ export class Joining {
     return { clusterId, nodeId: this.#nodeId, identity: { key, certificate, authority, seeds } };
   }
 
-  /** The shares that were given, for the barrier of the new member; `close` wipes them. */
-  get shares(): readonly Uint8Array[] {
-    return this.#pending?.shares.given ?? [];
+  /** Gives the barrier of the new member the shares that were given here, as soon as its records have arrived. @throws BarrierError, StoreError */
+  async unseal(barrier: Barrier): Promise<void> {
+    const shares = this.#pending?.shares.given ?? [];
+    if (shares.length === 0 || !(barrier.state.initialized || (await toldInitialized(barrier)))) return;
+    for (const share of shares) await barrier.unseal(share);
   }
 
   close(): void {
     this.#abort.abort();
     this.reset();
   }
+}
+
+/** How long a node that has just joined waits for the records that its shares unseal; after that they are to be given again. */
+const recordsWithinMs = 10_000;
+
+function toldInitialized(barrier: Barrier): Promise<boolean> {
+  return new Promise((resolve) => {
+    const end = (initialized: boolean): void => {
+      clearTimeout(deadline);
+      unlisten();
+      resolve(initialized);
+    };
+    const unlisten = barrier.onStateChange(({ initialized }) => initialized && end(true));
+    const deadline = setTimeout(end, recordsWithinMs, false);
+  });
 }
