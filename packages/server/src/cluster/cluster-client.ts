@@ -208,23 +208,29 @@ function exchange(peer: Peer, asked: ClusterRequest, stallMs: number): Promise<C
     const address = parseHostAndPort(peer.member.clusterAddress);
     const req = httpsRequest({ ...address, agent: peer.agentFor(path), method, path, headers });
     let mayBeSent = false;
+    const fail = (error: Error): void => {
+      const code = mayBeSent ? 'outcome_unknown' : 'not_sent';
+      reject(new ClusterCallError(code, `node ${peer.member.id}: ${error.message}`, { cause: error }));
+    };
+    const giveUp = (reason: string): void => {
+      const error = new Error(reason);
+      req.destroy(error);
+      if (!mayBeSent) fail(error); // it would tell only when it gets a connection, on which it sends nothing any more
+    };
     const deadline = setTimeout(() => {
-      req.destroy(new Error(`no answer within ${timeoutMs} ms`));
+      giveUp(`no answer within ${timeoutMs} ms`);
       peer.dropFree();
     }, timeoutMs);
-    const giveUp = (): void => void req.destroy(new Error('the call was given up'));
-    signal?.addEventListener('abort', giveUp);
+    const onAbort = (): void => giveUp('the call was given up');
+    signal?.addEventListener('abort', onAbort);
     req.once('socket', () => {
       mayBeSent = true;
     });
     req.once('close', () => {
       clearTimeout(deadline);
-      signal?.removeEventListener('abort', giveUp);
+      signal?.removeEventListener('abort', onAbort);
     });
-    req.on('error', (error) => {
-      const code = mayBeSent ? 'outcome_unknown' : 'not_sent';
-      reject(new ClusterCallError(code, `node ${peer.member.id}: ${error.message}`, { cause: error }));
-    });
+    req.on('error', fail);
     req.once('response', (res) => {
       clearTimeout(deadline);
       breakWhenStalled(res, stallMs);
