@@ -142,6 +142,8 @@ describe('calls to a peer', () => {
   });
 
   it('do not wait behind the clients’ requests', async () => {
+    client.close();
+    client = connectClient({ connectMsMax: 20_000 });
     const waiting: ServerResponse[] = [];
     onForwarded = (_req, res) => void waiting.push(res);
     const answers = Array.from({ length: 130 }, () => read());
