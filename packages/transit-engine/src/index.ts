@@ -8,7 +8,7 @@ export type { ExportRequest, KeyExport } from './key-export.ts';
 export type { ImportKeyRequest, ImportVersionRequest } from './key-import.ts';
 export type { ListRequest } from './key-list.ts';
 export type { KeyTransfers, RestoreRequest } from './key-transfers.ts';
-export type { KeyView, VersionView } from './key-view.ts';
+export type { KeyView, PairView, VersionView } from './key-view.ts';
 export type { KeysConfig } from './keys-config.ts';
 export type { DatakeyRequest, DatakeyResult } from './operations/datakey.ts';
 export { type HashRequest, type HashResult, hashOf } from './operations/hash.ts';
@@ -24,6 +24,6 @@ export type {
   HmacRequest,
   HmacResult,
   RewrapRequest,
-  VerifyRequest,
-  VerifyResult,
 } from './requests.ts';
+export type { SignRequest, SignResult, VerifyRequest, VerifyResult } from './signature-requests.ts';
+export type { Signing } from './signing.ts';

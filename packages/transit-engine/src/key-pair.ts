@@ -42,8 +42,12 @@ export interface KeyPairScheme {
   fits(materialBytes: number): boolean;
   /** A new pair, whose bytes the caller wipes. It never keeps the event loop busy for long. */
   generate(): Promise<KeyPairBytes>;
+  /** The pair that belongs to 32 derived bytes; on kinds that support derivation. The caller wipes it. */
+  readonly fromSeed?: (seed: Uint8Array) => KeyPairBytes;
   /** Makes the handles. @throws Error for bytes that are no such pair */
   load(bytes: KeyPairBytes): KeyPair;
+  /** Whether two halves from outside are those of one key of this kind, in the form that it keeps. @throws TransitError `invalid_request` if not */
+  check(bytes: KeyPairBytes): Promise<void>;
   /** The public half as callers see it. */
   publicText(publicKey: Uint8Array): string;
   /** How pairs of this kind come in and go out; absent where they do not. */
@@ -58,6 +62,8 @@ export interface KeyPairTransfer {
   fromPublicPem(pem: string): Uint8Array;
   /** PKCS#8 in DER, for another service's import; the caller wipes it. */
   toPkcs8(material: Uint8Array): Buffer;
-  /** What an export shows of the private half, in UTF-8; the caller wipes it. */
+  /** What an export shows of the private half; the caller wipes it. */
   toExport(material: Uint8Array): Buffer;
+  /** Whether that is text already or is shown in base64. */
+  readonly exportForm: 'text' | 'base64';
 }

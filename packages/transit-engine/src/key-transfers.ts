@@ -71,7 +71,9 @@ export class KeyTransfers {
       const nowMs = this.#parts.now();
       const id = randomBytes(keyIdBytes).toString('hex');
       const record = { ...settings, id, keySize: sizeOf(settings.type, material), latestCreatedMs: nowMs };
-      const transaction = withFreshVersion({ record, nowMs, material }, (fresh) => createKey(paths, name, record, fresh));
+      const transaction = await withFreshVersion({ record, nowMs, given: { material } }, (fresh) =>
+        createKey(paths, name, record, fresh),
+      );
       return (await this.#commit(transaction)) ? importWarnings(request) : undefined;
     });
   }
@@ -90,7 +92,7 @@ export class KeyTransfers {
       const { privateKey } = await wrappingKey.get();
       const material = unwrapMaterial(privateKey, key.type, request);
       const record: KeyRecord = { ...key.record, keySize: sizeOf(key.record.type, material) };
-      const { transaction } = withFreshVersion({ record, nowMs: this.#parts.now(), material }, (fresh) =>
+      const { transaction } = await withFreshVersion({ record, nowMs: this.#parts.now(), given: { material } }, (fresh) =>
         addVersion(paths, key, record, fresh),
       );
       return transaction !== undefined && (await this.#commit(transaction)) ? true : undefined;

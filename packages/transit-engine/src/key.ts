@@ -3,7 +3,7 @@ import { TransitError } from './errors.ts';
 import { dueWrites } from './key-due.ts';
 import { encodeKeyRecord, type KeyRecord } from './key-record.ts';
 import { defaultKeyType, fitsType, type KeyType, keyType } from './key-type.ts';
-import type { VersionView } from './key-view.ts';
+import { type VersionView, versionView } from './key-view.ts';
 import type { Paths } from './paths.ts';
 import { encodeVersionRecord, type VersionRecord } from './version-record.ts';
 
@@ -154,7 +154,7 @@ const convergenceOfNewVersions = ({ convergent, convergentVersion, kdf }: KeyRec
 /** The key with `fresh` as its latest version, and otherwise as `record` has it. */
 export function addVersion(paths: Paths, key: StoredKey, record: KeyRecord, fresh: FreshVersion): KeyChange {
   const next = { ...record, latestVersion: record.latestVersion + 1, latestCreatedMs: fresh.createdMs };
-  const newVersion = { version: next.latestVersion, createdMs: fresh.createdMs };
+  const newVersion = versionView(next, { ...fresh, version: next.latestVersion });
   return { record: next, newVersion, transaction: withNewVersion(paths, key, next, fresh), warnings: [] };
 }
 

@@ -269,7 +269,7 @@ describe('backup and restore', () => {
     const one = await encryptOne(engine, 'k', { plaintext: fox, context });
     await engine.rotateKey('k');
     await engine.rotateKey('k');
-    const hmac = await engine.hmac('k', { input: fox });
+    const hmac = await engine.signing.hmac('k', { input: fox });
     await engine.configureKey('k', { minDecryptionVersion: 2, minEncryptionVersion: 2, deletionAllowed: true });
     await engine.trimKey('k', { minAvailableVersion: 2 });
     await engine.configureKey('k', { minDecryptionVersion: 3, minEncryptionVersion: 3 });
@@ -285,7 +285,7 @@ describe('backup and restore', () => {
     expect(copy).to.deep.equal(original);
     expect(restore).to.deep.equal({ timeMs: startMs + 5000, version: 3 });
     expect((await storedKey(other.store, 'copy')).id).to.not.equal((await storedKey(store, 'k')).id);
-    expect(await other.engine.hmac('copy', { input: fox })).to.deep.equal(hmac);
+    expect(await other.engine.signing.hmac('copy', { input: fox })).to.deep.equal(hmac);
     await other.engine.configureKey('copy', { minDecryptionVersion: 2 });
     const two = await encryptOne(engine, 'k', { plaintext: fox, context });
     expect(await encryptOne(other.engine, 'copy', { plaintext: fox, context })).to.deep.equal(two);
