@@ -9,6 +9,7 @@ import { withFreshVersion } from './fresh-version.ts';
 import {
   type ConfigureKeyRequest,
   type CreateKeyRequest,
+  checkDerivation,
   configureKey,
   createKey,
   creationWarnings,
@@ -333,6 +334,7 @@ export class TransitEngine {
   /** A key that is not stored yet, ready for use, and what stores it. */
   async #newKey(name: string, settings: Omit<KeyRecord, 'id'>) {
     if (!isKeyName(name)) throw new TransitError('invalid_request', 'invalid key name');
+    checkDerivation(settings);
     const nowMs = this.#now();
     const id = randomBytes(keyIdBytes).toString('hex');
     const key = loadedKey(name, { ...settings, id, latestCreatedMs: nowMs }, 0);

@@ -1,4 +1,5 @@
 export { type BatchReply, batchItemsMax, type ItemResult, itemsPerTurn } from './batch.ts';
+export type { WrappedKey, WrapRequest } from './byok-export.ts';
 export type { CacheConfig } from './cache-config.ts';
 export { type KeyAnswer, TransitEngine, type TransitEngineOptions } from './engine.ts';
 export { DamagedRecord, TransitError, type TransitErrorCode } from './errors.ts';

@@ -95,7 +95,9 @@ export const sign = operation({
   ask: (engine, asked, { keyName }) => engine.signing.sign(keyName, { ...requestOf(asked), keyVersion: asked.key_version }),
   render: ({ signature, keyVersion, publicKey }, inBatch) => {
     const members = `"signature":"${signature}","key_version":${keyVersion}`;
-    return publicKey === undefined ? members : `${members},"${inBatch ? 'publickey' : 'public_key'}":${JSON.stringify(publicKey)}`;
+    return publicKey === undefined
+      ? members
+      : `${members},"${inBatch ? 'publickey' : 'public_key'}":${JSON.stringify(publicKey)}`;
   },
   failedItem: '"key_version":0,',
 });
