@@ -61,7 +61,7 @@ const privateHalf = ({ transfer }: KeyPairScheme): Part | undefined =>
 const publicHalf =
   (scheme: KeyPairScheme): Part =>
   ({ publicKey = noBytes }) =>
-    text(scheme.publicText(publicKey));
+    text((scheme.transfer?.exportedPublicText ?? scheme.publicText)(publicKey));
 
 const certificateChain: Part = (version) => {
   if (version.certificateChain !== undefined) return text(version.certificateChain);

@@ -66,4 +66,6 @@ export interface KeyPairTransfer {
   toExport(material: Uint8Array): Buffer;
   /** Whether that is text already or is shown in base64. */
   readonly exportForm: 'text' | 'base64';
+  /** What an export shows of the public half, where that is not `publicText`. */
+  readonly exportedPublicText?: (publicKey: Uint8Array) => string;
 }

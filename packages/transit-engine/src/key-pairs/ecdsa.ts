@@ -124,10 +124,12 @@ export function ecdsa(curveName: Curve['name'], keyType: string): KeyPairScheme 
       fromPkcs8: async (der) => fromPkcs8(der),
       fromPublicPem: (pem) => fromPublicDer(publicDerOf(pem)),
       toPkcs8: (material) => Buffer.from(material),
+      // The other services' exports of this kind have no final newline.
       toExport(material) {
         const pem = Buffer.from(privateHandle(material).export({ type: 'sec1', format: 'pem' }));
-        return pem.subarray(0, pem.length - 1); // the peers' has no final newline
+        return pem.subarray(0, pem.length - 1);
       },
+      exportedPublicText: (publicKey) => publicPemOf(publicKey).trimEnd(),
     },
   };
 }

@@ -13,6 +13,7 @@ import {
   publicPemOf,
 } from './key-formats.ts';
 import { isPair } from './native-signature.ts';
+import { decryptOaep } from './oaep.ts';
 import { generateRsa } from './rsa-generation.ts';
 import { signRsa, verifyRsa } from './rsa-signature.ts';
 
@@ -115,12 +116,23 @@ function encrypt(key: KeyObject, bits: number, plaintext: Uint8Array, padding: s
  * ciphertext (implicit rejection), since an error beside a success would tell the plaintexts of others.
  */
 function decrypt(key: KeyObject, bits: number, ciphertext: Uint8Array, padding: string): Buffer {
-  try {
-    if (ciphertext.length === bits / 8) return privateDecrypt({ key, ...(padding === 'pkcs1v15' ? pkcs1v15 : oaep) }, ciphertext);
-  } catch {
-    // Said below.
-  }
+  const isOfSize = ciphertext.length === bits / 8;
+  const plaintext = !isOfSize
+    ? undefined
+    : padding === 'pkcs1v15'
+      ? decryptPkcs1v15(key, ciphertext)
+      : decryptOaep(key, oaep.oaepHash, ciphertext);
+  if (plaintext !== undefined) return plaintext;
   throw new TransitError('invalid_ciphertext', 'failed to RSA decrypt the ciphertext: crypto/rsa: decryption error');
+}
+
+/** Undefined only for what is no number below the modulus, as everybody can see. */
+function decryptPkcs1v15(key: KeyObject, ciphertext: Uint8Array): Buffer | undefined {
+  try {
+    return privateDecrypt({ key, ...pkcs1v15 }, ciphertext);
+  } catch {
+    return undefined;
+  }
 }
 
 /**
