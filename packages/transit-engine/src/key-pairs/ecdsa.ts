@@ -26,9 +26,11 @@ import {
 } from './key-formats.ts';
 import { signNatively, verifyNatively } from './native-signature.ts';
 
+export type CurveName = 'P-256' | 'P-384' | 'P-521';
+
 /** A curve of NIST SP 800-186 by the names that it has in different places. */
 interface Curve {
-  readonly name: 'P-256' | 'P-384' | 'P-521';
+  readonly name: CurveName;
   readonly openssl: string;
   readonly oid: string;
   /** Of a coordinate, and of the private number. */
@@ -37,7 +39,7 @@ interface Curve {
   readonly overDigests: typeof p256;
 }
 
-const curves: Readonly<Record<Curve['name'], Curve>> = {
+const curves: Readonly<Record<CurveName, Curve>> = {
   'P-256': { name: 'P-256', openssl: 'prime256v1', oid: '1.2.840.10045.3.1.7', coordinateBytes: 32, overDigests: p256 },
   'P-384': { name: 'P-384', openssl: 'secp384r1', oid: '1.3.132.0.34', coordinateBytes: 48, overDigests: p384 },
   'P-521': { name: 'P-521', openssl: 'secp521r1', oid: '1.3.132.0.35', coordinateBytes: 66, overDigests: p521 },
@@ -52,7 +54,7 @@ const generate = promisify(generateKeyPair);
  * ECDSA (FIPS 186-5 §6) on one curve. Both halves are in one form, whatever form they came in: PKCS#8 with the named curve and the
  * public point, SubjectPublicKeyInfo with the point uncompressed.
  */
-export function ecdsa(curveName: Curve['name'], keyType: string): KeyPairScheme {
+export function ecdsa(curveName: CurveName, keyType: string): KeyPairScheme {
   const curve = curves[curveName];
   const algorithm = Buffer.concat([ecPublicKey, encodeOid(curve.oid)]);
   const spkiOf = (point: Uint8Array): Buffer => encodeSpki(algorithm, point);
@@ -61,15 +63,7 @@ export function ecdsa(curveName: Curve['name'], keyType: string): KeyPairScheme 
   const fromNumber = (number: Uint8Array, givenPoint?: Uint8Array): KeyPairBytes => {
     const point = pointOf(curve, number);
     if (givenPoint !== undefined && !point.equals(givenPoint)) throw notImported('key pair does not match');
-    const ec = encodeDer(
-      derTag.sequence,
-      one,
-      encodeDer(derTag.octetString, number),
-      encodeDer(derTag.explicit + 1, encodeDer(derTag.bitString, Uint8Array.of(0), point)),
-    );
-    const material = encodePkcs8({ algorithm, privateKey: ec });
-    ec.fill(0);
-    return { material, publicKey: spkiOf(point) };
+    return encodePair(curve, point, number);
   };
 
   const fromPkcs8 = (der: Uint8Array): KeyPairBytes => {
@@ -132,6 +126,48 @@ export function ecdsa(curveName: Curve['name'], keyType: string): KeyPairScheme 
       exportedPublicText: (publicKey) => publicPemOf(publicKey).trimEnd(),
     },
   };
+}
+
+function encodePair({ oid }: Curve, point: Uint8Array, number: Uint8Array | undefined): KeyPairBytes {
+  const algorithm = Buffer.concat([ecPublicKey, encodeOid(oid)]);
+  const publicKey = encodeSpki(algorithm, point);
+  if (number === undefined) return { material: new Uint8Array(0), publicKey };
+  const privateKey = encodeDer(
+    derTag.sequence,
+    one,
+    encodeDer(derTag.octetString, number),
+    encodeDer(derTag.explicit + 1, encodeDer(derTag.bitString, Uint8Array.of(0), point)),
+  );
+  const material = encodePkcs8({ algorithm, privateKey });
+  privateKey.fill(0);
+  return { material, publicKey };
+}
+
+/**
+ * A pair from its numbers, big-endian, as other services write them; whether they belong together is not asked. Undefined for one that is longer
+ * than its curve's are.
+ */
+export function encodeEcdsa(
+  name: CurveName,
+  { x, y, number }: { readonly x: Uint8Array; readonly y: Uint8Array; readonly number: Uint8Array | undefined },
+): KeyPairBytes | undefined {
+  const curve = curves[name];
+  const [paddedX, paddedY] = [padded(x, curve), padded(y, curve)];
+  const paddedNumber = number && padded(number, curve);
+  if (paddedX === undefined || paddedY === undefined || (number !== undefined && paddedNumber === undefined)) return undefined;
+  const pair = encodePair(curve, Buffer.concat([Uint8Array.of(uncompressed), paddedX, paddedY]), paddedNumber);
+  paddedNumber?.fill(0);
+  number?.fill(0);
+  return pair;
+}
+
+/** At the curve's length; undefined for what is longer. */
+function padded(magnitude: Uint8Array, { coordinateBytes }: Curve): Buffer | undefined {
+  const digits = withoutLeadingZeros(magnitude);
+  if (digits.length > coordinateBytes) return undefined;
+  const bytes = Buffer.alloc(coordinateBytes);
+  bytes.set(digits, coordinateBytes - digits.length);
+  return bytes;
 }
 
 function load(curve: Curve, { material, publicKey: spki }: KeyPairBytes, spkiBytes: number): KeyPair {
@@ -204,15 +240,13 @@ function checkForm(signature: Uint8Array): void {
 }
 
 /** An ECPrivateKey (RFC 5915 §3): the number at the curve's length, whose user wipes it, and the point if it is there. */
-function parseEcPrivateKey(der: Uint8Array, { coordinateBytes }: Curve) {
+function parseEcPrivateKey(der: Uint8Array, curve: Curve) {
   const sequence = parseDer(der);
   const [version, number, ...rest] = (sequence?.tag === derTag.sequence && parseDerSequence(sequence.content)) || [];
   if (version === undefined || derInteger(version)?.[0] !== 1) return undefined;
   if (number?.tag !== derTag.octetString) return undefined;
-  const digits = withoutLeadingZeros(number.content);
-  if (digits.length > coordinateBytes) return undefined;
-  const whole = Buffer.alloc(coordinateBytes);
-  whole.set(digits, coordinateBytes - digits.length);
+  const whole = padded(number.content, curve);
+  if (whole === undefined) return undefined;
   const point = rest.find(({ tag }) => tag === derTag.explicit + 1);
   return { number: whole, ...(point && { point: bitsOf(point) }) };
 }

@@ -50,14 +50,14 @@ export function publicDerOf(pem: string): Buffer {
   }
 }
 
-const lineLength = 64;
-
 /** PEM with a final newline (RFC 7468 §2). */
-export function publicPemOf(der: Uint8Array): string {
+export function pemOf(label: string, der: Uint8Array): string {
   const encoded = Buffer.from(der.buffer, der.byteOffset, der.length).toString('base64');
-  const lines = encoded.match(new RegExp(`.{1,${lineLength}}`, 'g')) ?? [];
-  return `-----BEGIN PUBLIC KEY-----\n${lines.join('\n')}\n-----END PUBLIC KEY-----\n`;
+  const lines = encoded.match(/.{1,64}/g) ?? [];
+  return `-----BEGIN ${label}-----\n${lines.join('\n')}\n-----END ${label}-----\n`;
 }
+
+export const publicPemOf = (der: Uint8Array): string => pemOf('PUBLIC KEY', der);
 
 /** The refusal of key material that comes in; it never quotes it. */
 export const notImported = (reason: string): TransitError =>

@@ -85,6 +85,25 @@ export function rsa(bits: 2048 | 3072 | 4096): KeyPairScheme {
   };
 }
 
+/**
+ * A pair from its numbers, big-endian, as other services write them; whether they belong together is not asked.
+ * @param secrets - d, p, q, dP, dQ, qInv (RFC 8017 appendix A.1.2); absent where the public half alone is known
+ */
+export function encodeRsa(numbers: {
+  readonly modulus: Uint8Array;
+  readonly exponent: Uint8Array;
+  readonly secrets?: readonly Uint8Array[];
+}): KeyPairBytes {
+  const { modulus, exponent, secrets } = numbers;
+  const publicKey = spkiOf(modulus, exponent);
+  if (secrets === undefined) return { material: new Uint8Array(0), publicKey };
+  const parts = [Uint8Array.of(0), modulus, exponent, ...secrets].map(encodeDerInteger);
+  const privateKey = encodeDer(derTag.sequence, ...parts);
+  const material = encodePkcs8({ algorithm: rsaEncryption, privateKey });
+  for (const part of [...parts, privateKey]) part.fill(0);
+  return { material, publicKey };
+}
+
 function load(bits: number, { material, publicKey: spki }: KeyPairBytes): KeyPair {
   const publicKey = publicHandle(spki);
   const privateKey = material.length === 0 ? undefined : privateHandle(material);
