@@ -1,4 +1,4 @@
-import { createECDH, createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto';
+import { createECDH, createPrivateKey, createPublicKey, ECDH, generateKeyPair, type KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
 import { p256, p384, p521 } from '@noble/curves/nist.js';
 import {
@@ -21,6 +21,7 @@ import {
   notPkcs8,
   notPublicKey,
   parsePkcs8,
+  parseSpki,
   publicDerOf,
   publicPemOf,
 } from './key-formats.ts';
@@ -47,6 +48,8 @@ const curves: Readonly<Record<CurveName, Curve>> = {
 
 const ecPublicKey = encodeOid('1.2.840.10045.2.1');
 const uncompressed = 0x04;
+/** SEC 1 §2.3.3: the two short forms, and the whole one. */
+const pointForms: readonly number[] = [0x02, 0x03, uncompressed];
 const one = encodeDer(derTag.integer, Uint8Array.of(1));
 const generate = promisify(generateKeyPair);
 
@@ -80,12 +83,10 @@ export function ecdsa(curveName: CurveName, keyType: string): KeyPairScheme {
   };
 
   const fromPublicDer = (der: Uint8Array): Buffer => {
-    const handle = publicHandle(der);
-    if (handle?.asymmetricKeyType !== 'ec') throw notImported(`invalid key type: expected ${keyType}`);
-    const { namedCurve } = handle.asymmetricKeyDetails ?? {};
-    if (namedCurve !== curve.openssl) throw notImported(`invalid curve: expected ${curveName}`);
-    const { x = '', y = '' } = handle.export({ format: 'jwk' });
-    return spkiOf(Buffer.concat([Uint8Array.of(uncompressed), Buffer.from(x, 'base64url'), Buffer.from(y, 'base64url')]));
+    const spki = parseSpki(der);
+    if (spki === undefined) throw notPublicKey();
+    if (!algorithm.equals(spki.algorithm)) throw notImported(wrongAlgorithm(spki.algorithm, keyType, curveName));
+    return spkiOf(wholePoint(curve, spki.publicKey) ?? notOnCurve());
   };
 
   const spkiBytes = spkiOf(new Uint8Array(1 + 2 * curve.coordinateBytes)).length;
@@ -279,11 +280,19 @@ function wrongAlgorithm(algorithm: Uint8Array, keyType: string, curveName: strin
 const privateHandle = (material: Uint8Array): KeyObject =>
   createPrivateKey({ key: Buffer.from(material.buffer, material.byteOffset, material.length), format: 'der', type: 'pkcs8' });
 
-/** Undefined for what is no public key, a point off its curve included. */
-function publicHandle(der: Uint8Array): KeyObject | undefined {
+/** The point uncompressed, from its short form too; undefined for what is none of the curve, its neutral element included. */
+function wholePoint({ openssl, coordinateBytes }: Curve, point: Uint8Array): Buffer | undefined {
+  const form = point[0] ?? 0;
+  const pointBytes = 1 + (form === uncompressed ? 2 : 1) * coordinateBytes;
+  if (!pointForms.includes(form) || point.length !== pointBytes) return undefined;
   try {
-    return createPublicKey({ key: Buffer.from(der), format: 'der', type: 'spki' });
+    const whole = ECDH.convertKey(point, openssl, undefined, undefined, 'uncompressed');
+    return typeof whole === 'string' ? undefined : whole;
   } catch {
     return undefined;
   }
+}
+
+function notOnCurve(): never {
+  throw notImported('error parsing public key: it is no point of its curve');
 }

@@ -9,6 +9,7 @@ import {
   notPkcs8,
   notPublicKey,
   parsePkcs8,
+  parseSpki,
   publicDerOf,
   publicPemOf,
 } from './key-formats.ts';
@@ -45,11 +46,10 @@ export function rsa(bits: 2048 | 3072 | 4096): KeyPairScheme {
   };
 
   const fromPublicDer = (der: Uint8Array): Buffer => {
-    const spki = parseDer(der);
-    const [algorithm, bitString] = (spki?.tag === derTag.sequence && parseDerSequence(spki.content)) || [];
-    if (algorithm?.tag !== derTag.sequence || bitString?.tag !== derTag.bitString) throw notPublicKey();
-    if (!rsaEncryption.equals(algorithm.content)) throw notImported(`invalid key type: expected ${name}`);
-    const key = bitString.content[0] === 0 ? parseDer(bitString.content.subarray(1)) : undefined;
+    const spki = parseSpki(der);
+    if (spki === undefined) throw notPublicKey();
+    if (!rsaEncryption.equals(spki.algorithm)) throw notImported(`invalid key type: expected ${name}`);
+    const key = parseDer(spki.publicKey);
     const [modulus, exponent, ...more] = (key?.tag === derTag.sequence && parseDerSequence(key.content)) || [];
     if (modulus === undefined || exponent === undefined || more.length > 0) throw notPublicKey();
     const parts = { modulus: derInteger(modulus), exponent: derInteger(exponent) };
