@@ -11,6 +11,7 @@ const peer = (change: Partial<PeerStatus>): PeerStatus => ({
   match: 0,
   next: 1,
   active: true,
+  silentMs: 0,
   fit: true,
   ...change,
 });
