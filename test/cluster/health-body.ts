@@ -36,8 +36,14 @@ const rows: Readonly<Record<number, Row>> = {
     fields: [...always, ...member, 'last_wal'],
     values: { initialized: true, sealed: false, standby: false, performance_standby: false, ...disabled, ...noEchoes },
   },
-  429: { fields: [...always, ...member, ...heartbeat], values: { ...standby, performance_standby: false, removed_from_cluster: false } },
-  473: { fields: [...always, ...member, ...heartbeat], values: { ...standby, performance_standby: true, ...disabled, ...inContact } },
+  429: {
+    fields: [...always, ...member, ...heartbeat],
+    values: { ...standby, performance_standby: false, removed_from_cluster: false },
+  },
+  473: {
+    fields: [...always, ...member, ...heartbeat],
+    values: { ...standby, performance_standby: true, ...disabled, ...inContact },
+  },
   474: {
     fields: [...always, ...member, ...heartbeat],
     values: { ...standby, performance_standby: false, ...unknown, ha_connection_healthy: false, removed_from_cluster: false },

@@ -12,6 +12,10 @@ import { until } from './until.ts';
 export interface ClusterOptions {
   readonly size?: number;
   readonly seal?: 'static' | 'shamir';
+  /** All but the first look for it by themselves. */
+  readonly retryJoin?: boolean;
+  /** The last node has a seal key of its own. */
+  readonly strangersSeal?: boolean;
   /** Added to each node's configuration. */
   readonly config?: Readonly<Record<string, unknown>>;
 }
@@ -31,11 +35,13 @@ export class LiveCluster {
   }
 
   /** Processes that know nothing of each other yet. */
-  static async start({ size = 3, seal = 'static', config = {} }: ClusterOptions = {}): Promise<LiveCluster> {
+  static async start(options: ClusterOptions = {}): Promise<LiveCluster> {
+    const { size = 3, seal = 'static' } = options;
     const cluster = new LiveCluster(mkdtempSync(join(tmpdir(), 'transitd-cluster-')), seal);
     try {
-      writeFileSync(cluster.#sealKeyFile, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600 });
-      for (let index = 1; index <= size; index++) await cluster.#add(index, size, config);
+      for (const name of ['seal.key', 'other-seal.key'])
+        writeFileSync(join(cluster.#folder, name), `${randomBytes(32).toString('base64')}\n`, { mode: 0o600 });
+      for (let index = 1; index <= size; index++) await cluster.#add(index, size, options);
       await Promise.all(cluster.nodes.map((node) => node.start()));
     } catch (error) {
       await cluster.end();
@@ -194,11 +200,7 @@ export class LiveCluster {
     return this.#nodes.map((node) => node.tail()).join('\n');
   }
 
-  get #sealKeyFile(): string {
-    return join(this.#folder, 'seal.key');
-  }
-
-  async #add(index: number, size: number, more: Readonly<Record<string, unknown>>): Promise<void> {
+  async #add(index: number, size: number, { retryJoin, strangersSeal, config: more }: ClusterOptions): Promise<void> {
     const name = `n${index}`;
     const host = hostOf(index);
     const api = `${host}:${await freePort(host)}`;
@@ -210,14 +212,16 @@ export class LiveCluster {
     const peers = {
       cluster_addr: `${proxy.address.host}:${proxy.address.port}`,
       cluster_listen: `${cluster.host}:${cluster.port}`,
+      ...(retryJoin === true && index > 1 && { retry_join: [this.node(1).apiAddress] }),
     };
+    const keyFile = join(this.#folder, strangersSeal === true && index === size ? 'other-seal.key' : 'seal.key');
     const config = {
       node_id: name,
       data_dir: dataDir,
       api_addr: `http://${api}`,
       ...(size > 1 && peers),
       listeners: [{ address: api, tls_disable: true }],
-      seal: this.#seal === 'static' ? { type: 'static', key_id: 'test', key_file: this.#sealKeyFile } : { type: 'shamir' },
+      seal: this.#seal === 'static' ? { type: 'static', key_id: 'test', key_file: keyFile } : { type: 'shamir' },
       ...more,
     };
     mkdirSync(dataDir, { mode: 0o700 });

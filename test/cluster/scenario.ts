@@ -23,7 +23,8 @@ async function judged(cluster: LiveCluster, task: (cluster: LiveCluster) => Prom
   try {
     await task(cluster);
     const strangers = cluster.nodes.flatMap(({ name, proxy }) => [...proxy.strangers].map((address) => `${address} → ${name}`));
-    if (strangers.length > 0) throw new Error(`cluster connections from addresses that belong to no node: ${strangers.join(', ')}`);
+    if (strangers.length > 0)
+      throw new Error(`cluster connections from addresses that belong to no node: ${strangers.join(', ')}`);
     const broken = cluster.nodes.filter(({ log }) => log.includes('broken invariant'));
     if (broken.length > 0) throw new Error(`broken invariant on ${broken.map(({ name }) => name).join(', ')}`);
   } catch (error) {
