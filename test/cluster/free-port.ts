@@ -12,11 +12,12 @@ const isFree = (host: string, port: number): Promise<boolean> =>
     probe.listen({ host, port }, () => probe.close(() => resolve(true)));
   });
 
-/** A port that nothing listens on at this address. @throws when none is found */
-export async function freePort(host: string): Promise<number> {
+/** A port that nothing listens on at this address; the wanted one or none. @throws when there is none */
+export async function freePort(host: string, wanted?: number): Promise<number> {
   for (let tries = 0; tries < 100; tries++) {
-    const port = randomInt(lowest, highest);
+    const port = wanted ?? randomInt(lowest, highest);
     if (await isFree(host, port)) return port;
+    if (wanted !== undefined) break;
   }
-  throw new Error(`no free port found at ${host}`);
+  throw new Error(`no free port at ${host}`);
 }

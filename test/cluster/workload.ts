@@ -6,6 +6,7 @@ import { type Asked, History, type KeyKind } from './history.ts';
 import type { LiveCluster } from './live-cluster.ts';
 import type { LiveNode } from './live-node.ts';
 import { attempt, type Outcome } from './outcome.ts';
+import { patienceMs } from './until.ts';
 
 export interface WorkloadOptions {
   readonly clients?: number;
@@ -39,12 +40,12 @@ export class Workload {
   readonly encrypted: Encrypted[] = [];
   /** Answers by standbys from before something that had been acknowledged when they were asked. */
   readonly stale: string[] = [];
-  /** Refusals and unknown outcomes by their text, and how often. */
-  readonly troubles = new Map<string, number>();
   acknowledged = 0;
   readonly #cluster: LiveCluster;
   readonly #random: SimRandom;
   readonly #options: Required<Omit<WorkloadOptions, 'seed'>>;
+  /** Refusals and unknown outcomes by their text, and how often. */
+  readonly #troubles = new Map<string, number>();
   readonly #watchers = new Set<(write: Acknowledged) => void>();
   #serial = 0;
   #stopping = false;
@@ -64,7 +65,7 @@ export class Workload {
       const answer = await cluster.ask(leader, 'POST', `transit/keys/counter-${i}`, {});
       if (answer.status !== 200) throw new Error(`a counter could not be made: ${answer.status} ${answer.text}`);
     }
-    const clients = Array.from({ length: workload.#options.clients }, () => workload.#client());
+    const clients = Array.from({ length: workload.#options.clients }, (_, i) => workload.#client(i));
     workload.#clients = Promise.all(clients);
     return workload;
   }
@@ -75,22 +76,36 @@ export class Workload {
     await this.#clients;
   }
 
-  /** The first write that was asked for after now, through one of these nodes, and acknowledged. */
+  /** The first write that was asked for after now, through one of these nodes, and acknowledged. @throws when none is, for long */
   nextWrite(through: readonly LiveNode[]): Promise<Acknowledged> {
     const fromMs = performance.now();
-    return new Promise((resolve) => {
+    return new Promise((resolve, reject) => {
       const watcher = (write: Acknowledged): void => {
         if (write.begunMs < fromMs || !through.includes(write.node)) return;
         this.#watchers.delete(watcher);
+        clearTimeout(timer);
         resolve(write);
       };
+      const timer = setTimeout(() => {
+        this.#watchers.delete(watcher);
+        const names = through.map(({ name }) => name).join(', ');
+        reject(new Error(`no write through ${names} within ${patienceMs} ms\n${this.troublesText}\n${this.#cluster.tails()}`));
+      }, patienceMs);
       this.#watchers.add(watcher);
     });
   }
 
-  async #client(): Promise<void> {
+  /** What clients were told when it did not go well. */
+  get troublesText(): string {
+    return [...this.#troubles].map(([trouble, count]) => `${count} × ${trouble}`).join('\n');
+  }
+
+  /** Each client has a node of its own, so that one that answers nobody holds up only some of them. */
+  async #client(number: number): Promise<void> {
+    const { nodes } = this.#cluster;
+    const node = this.#cluster.node(1 + (number % nodes.length));
     while (!this.#stopping) {
-      const done = await this.#step(this.#pick(this.#cluster.nodes));
+      const done = await this.#step(node);
       if (!done) await delay(refusedPauseMs);
     }
   }
@@ -163,7 +178,7 @@ export class Workload {
     if (outcome.kind !== 'done') {
       const trouble = `${outcome.kind}: ${outcome.kind === 'refused' ? `${outcome.status} ` : ''}${outcome.text}`;
       const told = trouble.replace(/(setting|counter|new)-\d+/g, '$1').trim();
-      this.troubles.set(told, (this.troubles.get(told) ?? 0) + 1);
+      this.#troubles.set(told, (this.#troubles.get(told) ?? 0) + 1);
     }
     return outcome;
   }
@@ -176,12 +191,6 @@ export class Workload {
   #newValue(): number {
     this.#serial += 1;
     return periodMin + this.#serial;
-  }
-
-  #pick<T>(list: readonly T[]): T {
-    const picked = list[this.#random.below(list.length)];
-    if (picked === undefined) throw new Error('nothing to pick from');
-    return picked;
   }
 }
 
