@@ -34,7 +34,7 @@ const nodes: readonly DevNode[] = [36, 33, 35].map((color, i) => ({
 }));
 let stopping = false;
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stop(0));
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void stop(0));
 try {
   prepare();
   for (const node of nodes) start(node);

@@ -79,7 +79,7 @@ export class History {
     if (known === undefined) return 'linearizable';
     const calls = [...known.calls];
     const operations = known.kind === 'setting' ? settingOperations(calls) : counterOperations(calls);
-    return operations === undefined ? 'violated' : checkLinearizable(operations, { kind: 'register', stepsMax });
+    return checkLinearizable(operations, { kind: 'register', stepsMax });
   }
 
   /** Keys whose histories have no order, or none that was found. */
@@ -130,10 +130,10 @@ function settingOperation({ asked, calledAt, heard }: Call): Operation | undefin
 /**
  * A counter as a register that each rotation swaps from one version to the next. A version that somebody saw and nobody was
  * answered with is the work of a rotation that was never answered: the earliest called ones get the lowest of those versions,
- * which allows every order that any other choice allows. What is left of them changed nothing that anybody saw.
- * @returns undefined when more versions were seen than were asked for
+ * which allows every order that any other choice allows. What is left of them changed nothing that anybody saw, and a version
+ * that is left of those is one that nobody asked for: no order explains it.
  */
-function counterOperations(calls: readonly Call[]): readonly Operation[] | undefined {
+function counterOperations(calls: readonly Call[]): readonly Operation[] {
   const rotations = calls.filter(({ asked }) => asked.kind === 'rotate');
   const answered = new Set(rotations.flatMap(({ heard }) => (heard === undefined ? [] : [heard.value])));
   const highest = calls.reduce((max, { heard }) => Math.max(max, heard?.value ?? 0), 1);
@@ -142,8 +142,7 @@ function counterOperations(calls: readonly Call[]): readonly Operation[] | undef
   for (let version = 2; version <= highest; version++) {
     if (answered.has(version)) continue;
     const call = open.shift();
-    if (call === undefined) return undefined;
-    versionOf.set(call, version);
+    if (call !== undefined) versionOf.set(call, version);
   }
   const first: Operation = { request: { kind: 'write', value: 1 }, calledAt: 0, returned: { at: 0, answer: 'done' } };
   const operations = calls.flatMap((call): Operation[] => {
@@ -157,6 +156,5 @@ function counterOperations(calls: readonly Call[]): readonly Operation[] | undef
     const request = { kind: 'cas', from: version - 1, to: version } as const;
     return [{ request, calledAt, ...(heard !== undefined && { returned: { at: heard.at, answer: { swapped: true } } }) }];
   });
-  // Versions only grow: who saw a later one has seen that this one was made.
   return [first, ...withSeenEffects(operations)];
 }

@@ -214,6 +214,22 @@ describe('the proxy before a cluster port', () => {
     await caller.hears('seen');
   });
 
+  it('holds what was under way late when it begins to hold', async () => {
+    const { caller, called } = await connected(one);
+    proxy.setMode(one, { delayMs: 100 });
+    caller.socket.write('late;');
+    await until('the proxy has it', () => caller.socket.bytesWritten > 0 && caller.socket.writableLength === 0);
+    proxy.setMode(one, 'hold');
+    // A second line with the same delay, begun later, has passed it by.
+    const other = await connected(two);
+    proxy.setMode(two, { delayMs: 200 });
+    other.caller.socket.write('passes;');
+    await other.called.hears('passes;');
+    expect(called.heard).not.to.include('late');
+    proxy.setMode(one, 'open');
+    await called.hears('late;');
+  });
+
   it('resets the caller when nobody listens behind it', async () => {
     target.close();
     await call(one).ends('reset');
