@@ -1,4 +1,4 @@
-import type { Change, Store } from '@transitd/storage-fsm';
+import type { Changes, Store } from '@transitd/storage-fsm';
 import { BarrierError } from './errors.ts';
 import type { Keyring } from './keyring.ts';
 import { isReserved } from './paths.ts';
@@ -57,7 +57,7 @@ export function plaintextView(store: Store, keys: ViewKeys): Store {
 
     watch(prefix, listener) {
       return store.watch(prefix, (changes) => {
-        const visible: readonly Change[] = changes.filter(({ path }) => !isReserved(path));
+        const visible: Changes = changes === 'everything' ? changes : changes.filter(({ path }) => !isReserved(path));
         if (visible.length > 0) listener(visible);
       });
     },

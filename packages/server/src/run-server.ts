@@ -60,6 +60,8 @@ export async function runServer(config: Config, { dev, reread }: RunOptions = {}
   const start = async (): Promise<void> => {
     if (dev !== undefined && !node.initialized) await Promise.race([stop.asked, initializing(node, dev)]);
     const routes = allRoutes(metrics);
+    const bodyBytesMax = Math.max(...config.listeners.map(({ max_request_size }) => max_request_size));
+    node.serveForwarded(createFront({ node, log, metrics, routes, bodyBytesMax, forwarded: true }));
     for (const listenerConfig of config.listeners) {
       if (stop.isAsked) return;
       const front = createFront({ node, log, metrics, routes, bodyBytesMax: listenerConfig.max_request_size });
@@ -85,6 +87,7 @@ export async function runServer(config: Config, { dev, reread }: RunOptions = {}
     await start();
     return await stop.asked;
   } finally {
+    await node.handOver();
     await Promise.all(listeners.map((listener) => listener.drain()));
     await node.stop();
     log.info('stopped');

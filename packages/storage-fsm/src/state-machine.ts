@@ -1,13 +1,14 @@
 import { CodecError, type Entry, invariant, type LogIndex, type StateMachine } from '@transitd/raft-core';
 import { decodeTransaction } from './codec.ts';
 import { addToDigest, recordDigest, removeFromDigest } from './digest.ts';
+import { DigestHistory } from './digest-history.ts';
 import { failpoint } from './failpoint.ts';
 import { Overlay } from './overlay.ts';
 import { checkQuery, mergeRows, takePage } from './range.ts';
 import type { StateMeta } from './state-record.ts';
-import { StateStore } from './state-store.ts';
+import { type StateSnapshot, StateStore } from './state-store.ts';
 import { damaged } from './storage-errors.ts';
-import type { Change, CommitResult, RangePage, RangeQuery, StoredRecord } from './store.ts';
+import type { Change, Changes, CommitResult, RangePage, RangeQuery, StoredRecord } from './store.ts';
 import { applyTransaction, type Transaction, type Write } from './transaction.ts';
 import { Watchers } from './watchers.ts';
 
@@ -25,35 +26,47 @@ export interface KeyValueMachineOptions {
  * to disk, in one synced batch with the applied index and the digest (raft-core's two indexes, applied and flushed).
  */
 export class KeyValueMachine implements StateMachine<CommitResult> {
-  readonly #store: StateStore;
-  readonly #overlay = new Overlay();
+  /** Index of the newest entry that was on disk when this was opened. */
+  readonly flushedAtOpen: LogIndex;
+  readonly #onFailure: (error: Error) => void;
+  #store: StateStore;
+  #overlay = new Overlay();
   readonly #watchers = new Watchers();
+  readonly #digests = new DigestHistory();
   #applied: StateMeta;
   #flushed: LogIndex;
   #flushing: Promise<void> | undefined;
 
-  private constructor(store: StateStore) {
+  private constructor(store: StateStore, onFailure: (error: Error) => void) {
+    const { appliedIndex, digest } = store.metaAtOpen;
+    this.#onFailure = onFailure;
     this.#store = store;
     this.#applied = store.metaAtOpen;
-    this.#flushed = store.metaAtOpen.appliedIndex;
+    this.#flushed = appliedIndex;
+    this.flushedAtOpen = appliedIndex;
+    this.#digests.restart(appliedIndex, digest);
   }
 
   /** @throws StorageDamaged, StorageInUse or StorageFailed, as {@link StateStore.open} does */
-  static async open({ directory, base, onFailure }: KeyValueMachineOptions): Promise<KeyValueMachine> {
+  static async open({ directory, base, onFailure = () => undefined }: KeyValueMachineOptions): Promise<KeyValueMachine> {
     const store = await StateStore.open(directory, onFailure);
     const { appliedIndex } = store.metaAtOpen;
-    if (appliedIndex >= base) return new KeyValueMachine(store);
+    if (appliedIndex >= base) return new KeyValueMachine(store, onFailure);
     await store.close();
     throw damaged(directory, `ends at index ${appliedIndex}, but the log has dropped its entries up to ${base}`);
-  }
-
-  get flushedAtOpen(): LogIndex {
-    return this.#store.metaAtOpen.appliedIndex;
   }
 
   /** What a flush would write of the state as a whole: applied index, values written, digest. */
   get applied(): StateMeta {
     return this.#applied;
+  }
+
+  /**
+   * The digest of the state right after the entry at `index`, on every node the same; undefined unless it is among the newest
+   * 1,024 applied here or the newest 64 multiples of 4,096, or is what this node was opened or installed at.
+   */
+  digestAt(index: LogIndex): bigint | undefined {
+    return this.#digests.at(index);
   }
 
   get flushedIndex(): LogIndex {
@@ -77,6 +90,7 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
     });
     failpoint('state.before_apply');
     const result = entry.type === 'normal' ? this.#applyTransaction(decodeEntry(entry), index) : this.#applyNothing(index);
+    this.#digests.note(index, this.#applied.digest);
     failpoint('state.after_apply');
     return result;
   }
@@ -120,8 +134,56 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
   }
 
   /** See {@link Store.watch}. A listener that throws stops the node: what it keeps may be stale. */
-  watch(prefix: string, listener: (changes: readonly Change[]) => void): () => void {
+  watch(prefix: string, listener: (changes: Changes) => void): () => void {
     return this.#watchers.add(prefix, listener);
+  }
+
+  /** The state on disk, to be read beside everything else: what a peer is sent, and what a backup keeps. */
+  snapshot(): StateSnapshot {
+    return this.#store.snapshot();
+  }
+
+  /**
+   * Sums up the records on disk and compares with the sum that was written with them, a page at a time. When they differ,
+   * `onFailure` has been called and nothing is read or written any more: this node is damaged.
+   * @throws StorageFailed when the disk fails
+   */
+  async selfCheck(): Promise<
+    { readonly sound: true; readonly index: LogIndex; readonly digest: bigint } | { readonly sound: false }
+  > {
+    for (;;) {
+      const store = this.#store;
+      try {
+        const meta = await store.selfCheck();
+        return meta === undefined ? { sound: false } : { sound: true, index: meta.appliedIndex, digest: meta.digest };
+      } catch (error) {
+        if (store === this.#store) throw error; // else another state took its place meanwhile
+      }
+    }
+  }
+
+  /** Opens another state and checks all of it, as at a start; nothing here changes. @throws as {@link open} */
+  openBeside(directory: string): Promise<StateStore> {
+    return StateStore.open(directory, this.#onFailure);
+  }
+
+  /**
+   * Puts another state in the place of this one, with no entry applied and no flush in flight meanwhile: a snapshot that a leader
+   * sent. Reads see it from now on; watchers hear that everything may have changed.
+   * @returns when the last scan of the old state has ended and it is closed
+   */
+  adopt(store: StateStore): Promise<void> {
+    const { appliedIndex, digest } = store.metaAtOpen;
+    invariant(this.#flushing === undefined, 'no flush is in flight while a state is replaced', { appliedIndex });
+    invariant(appliedIndex > this.#applied.appliedIndex, 'a state is replaced by a newer one', { appliedIndex });
+    const old = this.#store;
+    this.#store = store;
+    this.#overlay = new Overlay();
+    this.#applied = store.metaAtOpen;
+    this.#flushed = appliedIndex;
+    this.#digests.restart(appliedIndex, digest);
+    this.#watchers.tell('everything');
+    return old.retire();
   }
 
   /** Waits for a flush in flight, writes nothing more and lets go of the directory. */

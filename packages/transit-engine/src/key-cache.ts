@@ -1,5 +1,5 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
-import { type Change, type Store, StoreError } from '@transitd/storage-fsm';
+import { type Changes, type Store, StoreError } from '@transitd/storage-fsm';
 import { LRUCache } from 'lru-cache';
 import { type CmacKey, cmacKey } from './cmac.ts';
 import { DamagedRecord } from './errors.ts';
@@ -129,7 +129,12 @@ export class KeyCache {
     return stored && loadedKey(name, decodeKeyRecord(stored.value), stored.revision);
   }
 
-  #drop(changes: readonly Change[]): void {
+  #drop(changes: Changes): void {
+    if (changes === 'everything') {
+      this.#entries.clear();
+      this.#loads.clear();
+      return;
+    }
     for (const { path } of changes) {
       const name = path.slice(this.#paths.keys.length);
       this.#entries.delete(name);

@@ -141,38 +141,40 @@ describe('a key in use while it changes', () => {
     expect(await encryptOne(engine, 'k', { plaintext: fox })).to.include({ keyVersion: 31 });
   });
 
-  it('is never older than the last change that was answered', async () => {
-    const { engine } = newEngine();
-    await engine.createKey('k', {});
-    const { ciphertext } = await encryptOne(engine, 'k', { plaintext: fox });
-    for (let version = 2; version <= 20; version++) {
-      await engine.rotateKey('k');
-      expect(await encryptOne(engine, 'k', { plaintext: fox })).to.include({ keyVersion: version });
-    }
-    await engine.configureKey('k', { minDecryptionVersion: 20, deletionAllowed: true });
-    expect(await refusalOf(engine.decrypt('k', { ciphertext }))).to.include({ code: 'key_version_unavailable' });
-    await engine.deleteKey('k');
-    expect(await refusalOf(engine.decrypt('k', { ciphertext }))).to.include({ code: 'key_not_found' });
-    expect(engine.cachedRevision('k')).to.equal(undefined);
-  });
+  for (const tellsEverything of [false, true])
+    it(`is never older than the last ${tellsEverything ? 'state' : 'change'} that was answered`, async () => {
+      const { engine } = newEngine({ store: memoryStore({ tellsEverything }) });
+      await engine.createKey('k', {});
+      const { ciphertext } = await encryptOne(engine, 'k', { plaintext: fox });
+      for (let version = 2; version <= 20; version++) {
+        await engine.rotateKey('k');
+        expect(await encryptOne(engine, 'k', { plaintext: fox })).to.include({ keyVersion: version });
+      }
+      await engine.configureKey('k', { minDecryptionVersion: 20, deletionAllowed: true });
+      expect(await refusalOf(engine.decrypt('k', { ciphertext }))).to.include({ code: 'key_version_unavailable' });
+      await engine.deleteKey('k');
+      expect(await refusalOf(engine.decrypt('k', { ciphertext }))).to.include({ code: 'key_not_found' });
+      expect(engine.cachedRevision('k')).to.equal(undefined);
+    });
 
-  it('is loaded anew when a change overtakes its load', async () => {
-    const inner = memoryStore();
-    const changer = newEngine({ store: inner }).engine;
-    await changer.createKey('k', {});
-    const { store, waiting, letGo } = heldReads(inner, (path) => path === paths.key('k'));
-    const { engine } = newEngine({ store });
+  for (const tellsEverything of [false, true])
+    it(`is loaded anew when ${tellsEverything ? 'another state' : 'a change'} overtakes its load`, async () => {
+      const inner = memoryStore({ tellsEverything });
+      const changer = newEngine({ store: inner }).engine;
+      await changer.createKey('k', {});
+      const { store, waiting, letGo } = heldReads(inner, (path) => path === paths.key('k'));
+      const { engine } = newEngine({ store });
 
-    const early = encryptOne(engine, 'k', { plaintext: fox });
-    await waiting;
-    await changer.rotateKey('k');
-    const late = encryptOne(engine, 'k', { plaintext: fox });
-    letGo();
-    expect((await early).keyVersion, 'asked before the change').to.be.oneOf([1, 2]);
-    expect(await late, 'asked after the change').to.include({ keyVersion: 2 });
-    expect(await encryptOne(engine, 'k', { plaintext: fox }), 'from the cache').to.include({ keyVersion: 2 });
-    expect(engine.cachedRevision('k')).to.equal((await changer.readKey('k')).revision);
-  });
+      const early = encryptOne(engine, 'k', { plaintext: fox });
+      await waiting;
+      await changer.rotateKey('k');
+      const late = encryptOne(engine, 'k', { plaintext: fox });
+      letGo();
+      expect((await early).keyVersion, 'asked before the change').to.be.oneOf([1, 2]);
+      expect(await late, 'asked after the change').to.include({ keyVersion: 2 });
+      expect(await encryptOne(engine, 'k', { plaintext: fox }), 'from the cache').to.include({ keyVersion: 2 });
+      expect(engine.cachedRevision('k')).to.equal((await changer.readKey('k')).revision);
+    });
 
   it('is taken as it is by then when a version is trimmed away under a request', async () => {
     const inner = memoryStore();

@@ -4,6 +4,7 @@ import type { Route } from './operation.ts';
 import { capabilityRoutes } from './sys-capabilities.ts';
 import { pluginRoutes } from './sys-plugins.ts';
 import { policyRoutes } from './sys-policy.ts';
+import { raftJoinRoutes } from './sys-raft-join.ts';
 import { rotateRoutes } from './sys-rotate.ts';
 import { sealRoutes } from './sys-seal.ts';
 import { statusRoutes } from './sys-status.ts';
@@ -21,6 +22,7 @@ const mounted = ({ path, accepts, operations }: Route): Route => ({
 /** Every path that this server knows, but for `sys/health`, which answers before all others. */
 export const allRoutes = (metrics: Metrics): readonly Route[] => [
   ...sealRoutes,
+  ...raftJoinRoutes,
   ...pluginRoutes,
   ...rotateRoutes,
   ...tokenRoutes,

@@ -17,7 +17,7 @@ import { permissionDenied } from '../http/error-answer.ts';
 import { type FieldSchema, type Fields, fields } from '../http/fields.ts';
 import type { Body, JsonValue } from '../http/json.ts';
 import type { Reply } from '../http/reply.ts';
-import type { Service } from '../node/node.ts';
+import type { Service } from '../node/service.ts';
 import type { Call, GuardedOperation, Route } from './operation.ts';
 
 /** The engine of the mount that the path begins with. */
@@ -124,7 +124,7 @@ function operation<S extends FieldSchema, R extends object>(data: DataOperation<
     const more = data.warnings?.(reply) ?? [];
     return dataReply(`{${data.render(reply)}}`, more.length === 0 ? warnings : [...warnings, ...more]);
   };
-  return { operation: { name, access: 'token', ...(capability && { capability }), run }, ...data.path };
+  return { operation: { name, access: 'token', where: 'replica', ...(capability && { capability }), run }, ...data.path };
 }
 
 const named = { params: ['name'], required: 1 } as const;

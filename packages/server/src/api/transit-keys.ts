@@ -23,9 +23,7 @@ export function operation<S extends FieldSchema>(
     name,
     access: 'token',
     capability,
-    run: async ({ node, service, principal }, call): Promise<Reply> => {
-      // Some of these answer without a commit: they too must not rest on a state that another leader has changed.
-      await node.member?.replica.fresh();
+    run: async ({ service, principal }, call): Promise<Reply> => {
       const { mount: _, ...params } = call.params;
       const { values, warnings } = fields(schema, call.body, params);
       const { data, warnings: more = [] } = await run(engineOf(service, call), values, call, principal);
@@ -145,7 +143,7 @@ export const namesKey = ({ name }: Readonly<Record<string, string>>): boolean =>
 /** Keys and their settings, below a mount. */
 export const transitKeyRoutes: readonly Route[] = [
   { path: 'keys', operations: { LIST: list } },
-  { path: 'keys/:name', accepts: namesKey, operations: { POST: create, GET: read, DELETE: remove } },
+  { path: 'keys/:name', accepts: namesKey, operations: { POST: { ...create, adds: true }, GET: read, DELETE: remove } },
   { path: 'keys/:name/config', accepts: namesKey, operations: { POST: configure } },
   { path: 'keys/:name/rotate', accepts: namesKey, operations: { POST: rotate } },
   { path: 'keys/:name/trim', accepts: namesKey, operations: { POST: trim } },

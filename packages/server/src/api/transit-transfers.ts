@@ -109,8 +109,8 @@ function toBase64(bytes: Uint8Array): string {
 /** Key material on its way in and out, below a mount. */
 export const transitTransferRoutes: readonly Route[] = [
   { path: 'wrapping_key', operations: { GET: wrappingKey } },
-  { path: 'keys/:name/import', accepts: namesKey, operations: { POST: importKey } },
-  { path: 'keys/:name/import_version', accepts: namesKey, operations: { POST: importVersion } },
+  { path: 'keys/:name/import', accepts: namesKey, operations: { POST: { ...importKey, adds: true } } },
+  { path: 'keys/:name/import_version', accepts: namesKey, operations: { POST: { ...importVersion, adds: true } } },
   { path: 'export/:key_type/:name', accepts: namesKey, operations: { GET: exportKey } },
   { path: 'export/:key_type/:name/:version', accepts: namesKey, operations: { GET: exportKey } },
   { path: 'backup/:name', accepts: namesKey, operations: { GET: backup } },

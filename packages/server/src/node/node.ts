@@ -1,4 +1,5 @@
-import { initialAccess, Policies, TokenRegistry, Tokens } from '@transitd/access';
+import type { RequestListener } from 'node:http';
+import { initialAccess } from '@transitd/access';
 import {
   Barrier,
   BarrierError,
@@ -8,15 +9,23 @@ import {
   type SealConfig,
   type SealStatus,
 } from '@transitd/barrier';
-import type { NodeStatus } from '@transitd/health';
-import { type Replica, type ReplicaStatus, type Store, StoreError } from '@transitd/storage-fsm';
-import { TransitEngine } from '@transitd/transit-engine';
+import { type Echoes, isFresh, type NodeStatus } from '@transitd/health';
+import type { DriverStatus, LogIndex } from '@transitd/raft-core';
+import { type Replica, type ReplicaStatus, StoreError } from '@transitd/storage-fsm';
+import { Applied } from '../cluster/applied.ts';
+import { Cluster } from '../cluster/cluster.ts';
+import type { Forwarder } from '../cluster/forwarder.ts';
+import { writeIdentity } from '../cluster/identity.ts';
+import type { JoinDesk } from '../cluster/join-desk.ts';
 import type { Config } from '../config.ts';
 import { StartError } from '../exit.ts';
+import { indexValue } from '../http/service-index.ts';
 import type { Logger } from '../log.ts';
 import { version } from '../version.ts';
-import { initialMounts, type Mount, readMounts } from './mounts.ts';
+import { configuredTarget, Joining, type JoinTarget } from './joining.ts';
+import { initialMounts } from './mounts.ts';
 import { sealConfig } from './seal-key.ts';
+import { closeService, loadService, type Service } from './service.ts';
 import { DataDirectory, type Storage } from './storage.ts';
 import { keepUp } from './upkeep.ts';
 
@@ -24,18 +33,6 @@ import { keepUp } from './upkeep.ts';
 export interface Member {
   readonly replica: Replica;
   readonly barrier: Barrier;
-}
-
-/** What serves while the node is unsealed. */
-export interface Service {
-  readonly tokens: Tokens;
-  readonly policies: Policies;
-  readonly registry: TokenRegistry;
-  /** Engines by the path of their mount. */
-  readonly engines: ReadonlyMap<string, TransitEngine>;
-  readonly mounts: readonly Mount[];
-  /** When it began to serve, on the monotonic clock. */
-  readonly sinceMs: number;
 }
 
 export interface Initialized extends InitialShares {
@@ -48,12 +45,19 @@ export interface NodeOptions {
   readonly onFatal: (error: Error) => void;
 }
 
-/** A single node has nobody to echo; without leading it says soon that it is cut off. */
-const heartbeatIntervalMs = 1000;
+/** From where a request may be answered: as the active node, or from a replica that is fresh enough. */
+export type Standing = 'active' | 'reader';
+
 const upkeepIntervalMs = 10_000;
+const tickMs = 1000;
+/** How long a node that has just joined waits for the records that its shares unseal; after that they are to be given again. */
+const recordsWithinMs = 10_000;
+/** How long a request waits for the state that its caller has seen elsewhere (decision 25). */
+const reachedWithinMs = 1000;
+
 /**
- * One node of a cluster: uninitialised, sealed or serving. Everything above it asks here what the node can do now; nothing above
- * it keeps a copy of the answer.
+ * One node of a cluster: uninitialised, joining, sealed, standing by or active. Everything above it asks here what the node can do
+ * now; nothing above it keeps a copy of the answer.
  */
 export class Node {
   readonly config: Config;
@@ -63,16 +67,23 @@ export class Node {
   readonly #directory: DataDirectory;
   #storage: Storage | undefined;
   #member: Member | undefined;
+  #cluster: Cluster | undefined;
   #service: Service | undefined;
+  #joining: Joining | undefined;
+  #removed = false;
+  /** An operator sealed it: it does not unseal itself before the next start. */
+  #sealedByHand = false;
   #activeSince: Date | undefined;
   /** The load of the service that an unseal began; settles without error. */
   #loading: Promise<void> = Promise.resolve();
   /** Counts the changes between sealed and unsealed, so that a load that one of them overtook ends without effect. */
   #sealChanges = 0;
-  #initializing: Promise<Initialized> | undefined;
+  /** Founding or joining a cluster: one at a time. */
+  #entering: Promise<unknown> | undefined;
   #stopping: Promise<void> | undefined;
   #listener: string | undefined;
-  #upkeep: NodeJS.Timeout | undefined;
+  #forwarded: RequestListener | undefined;
+  readonly #timers: NodeJS.Timeout[] = [];
   #atUpkeep = false;
 
   private constructor({ config, log, onFatal }: NodeOptions, seal: SealConfig, directory: DataDirectory) {
@@ -94,9 +105,11 @@ export class Node {
     const node = new Node(options, seal, directory);
     try {
       if (await directory.holdsNode()) {
-        await node.#join();
-        await node.#autoUnseal();
+        await node.#start();
+        if (!node.#removed) await node.#autoUnseal();
       }
+      node.#timers.push(setInterval(() => void node.#tick(), tickMs));
+      node.#timers.push(setInterval(() => void node.#keepUp(), upkeepIntervalMs));
       return node;
     } catch (error) {
       await node.stop().catch(() => undefined); // the first error tells more
@@ -109,8 +122,18 @@ export class Node {
     return this.#member;
   }
 
+  /** What it does together with others; nothing on a node that nobody can join. */
+  get cluster(): Cluster | undefined {
+    return this.#cluster;
+  }
+
+  /** It belongs to a cluster that has its keys, or is about to join one. */
   get initialized(): boolean {
-    return this.#member?.barrier.state.initialized ?? false;
+    return (this.#member?.barrier.state.initialized ?? false) || this.#joining?.sealStatus !== undefined;
+  }
+
+  get removed(): boolean {
+    return this.#removed;
   }
 
   /** Nothing while the node is not initialised or sealed, or while what serves is still being loaded. */
@@ -120,7 +143,7 @@ export class Node {
 
   /** Leads, has applied an entry of its term, and serves. */
   get active(): boolean {
-    return this.#service !== undefined && (this.#member?.replica.status().ready ?? false);
+    return this.#service !== undefined && (this.#storage?.driver.status().ready ?? false);
   }
 
   /** When this node became the active one. */
@@ -131,6 +154,66 @@ export class Node {
   /** What clients and redirects use: as configured, else the first listener. */
   get apiAddress(): string {
     return this.config.api_addr ?? this.#listener ?? '';
+  }
+
+  /**
+   * Whether a request may be answered from this node's own state at this very moment: as the active node under a lease, or as a
+   * performance standby whose newest echo is fresh (decision 49).
+   */
+  get standing(): Standing | undefined {
+    if (this.#service === undefined) return undefined;
+    if (this.active && this.#storage?.driver.leaseRead() === true) return 'active';
+    const appliedSentMs = this.#appliedSentMs();
+    const { cluster_heartbeat_interval: intervalMs } = this.config;
+    return appliedSentMs !== undefined && isFresh(appliedSentMs, intervalMs, performance.now()) ? 'reader' : undefined;
+  }
+
+  get clusterId(): string | undefined {
+    return this.#storage?.driver.status().clusterId;
+  }
+
+  /** Whether there is a way by which requests can be handed to another node. */
+  get forwards(): boolean {
+    return this.#cluster !== undefined;
+  }
+
+  /** Asks the other nodes whether this one still leads; if so, its state is what was acknowledged anywhere before the call. */
+  async leads(): Promise<boolean> {
+    try {
+      await this.#member?.replica.fresh();
+      return this.active;
+    } catch (error) {
+      if (error instanceof StoreError) return false;
+      throw error;
+    }
+  }
+
+  /** Whether this node has applied everything up to `index`, or does so within a second. */
+  async reached(index: LogIndex): Promise<boolean> {
+    return this.#member === undefined ? false : new Applied(this.#member.replica).reached(index, reachedWithinMs);
+  }
+
+  /** Who takes in the requests that other nodes hand on. */
+  serveForwarded(front: RequestListener): void {
+    this.#forwarded = front;
+    this.#cluster?.serveForwarded(front);
+  }
+
+  /** Hands a request to the active node. @see Forwarder */
+  forward(...[req, res, options]: Parameters<Forwarder['forward']>): Promise<number> {
+    if (this.#cluster?.forwarder === undefined) throw new StoreError('not_leader', 'this node is not the active one');
+    return this.#cluster.forwarder.forward(req, res, options);
+  }
+
+  /**
+   * What this request has changed is in force: unless it only `adds`, no node serves a state from before it any more. Answers with the
+   * header that names this state.
+   */
+  async settled({ adds }: { readonly adds: boolean }): Promise<string | undefined> {
+    if (this.#storage === undefined) return undefined;
+    const { appliedIndex, clusterId } = this.#storage.driver.status();
+    if (!adds) await this.#cluster?.standbys.confirmed(appliedIndex);
+    return indexValue(clusterId, appliedIndex);
   }
 
   /** A listener has begun to answer at this address. */
@@ -145,7 +228,8 @@ export class Node {
   get sealStatus(): SealStatus {
     const type = this.config.seal.type;
     return (
-      this.#member?.barrier.sealStatus ?? {
+      this.#member?.barrier.sealStatus ??
+      this.#joining?.sealStatus ?? {
         type,
         initialized: false,
         sealed: true,
@@ -159,19 +243,36 @@ export class Node {
   }
 
   /** Present as soon as the node belongs to a cluster that is initialised, sealed or not. */
-  get cluster(): { readonly id: string; readonly name: string } | undefined {
+  get clusterName(): { readonly id: string; readonly name: string } | undefined {
     const id = this.initialized ? this.#member?.replica.status().clusterId : undefined;
     return id === undefined ? undefined : { id, name: `transitd-${id.slice(0, 8)}` };
   }
 
   /** What health reports, from the state as it is now. */
   get status(): NodeStatus {
-    const common = { version, ...(this.cluster === undefined ? {} : { cluster: this.cluster }) };
+    const cluster = this.clusterName;
+    const common = { version, ...(cluster && { cluster }) };
+    if (this.#removed) return { state: 'removed', ...common };
     if (!this.initialized) return { state: 'uninitialized', ...common };
     if (this.#service === undefined) return { state: 'sealed', ...common };
     if (this.active) return { state: 'active', ...common, lastWal: this.replicaStatus?.commitIndex ?? 0 };
-    const sinceMs = this.#service.sinceMs;
-    return { state: 'standby', ...common, echoes: { intervalMs: heartbeatIntervalMs, sinceMs, durationMs: 0, clockSkewMs: 0 } };
+    const canaryUtcMs = this.#cluster?.canaryUtcMs;
+    const standby = { ...common, echoes: this.#echoes(this.#service), ...(canaryUtcMs !== undefined && { canaryUtcMs }) };
+    const appliedSentMs = this.#appliedSentMs();
+    return appliedSentMs === undefined
+      ? { state: 'standby', ...standby }
+      : { state: 'performance_standby', appliedSentMs, ...standby };
+  }
+
+  /** A single node has nobody to echo; without leading it says soon that it is cut off. */
+  #echoes({ sinceMs }: Service): Echoes {
+    const intervalMs = this.config.cluster_heartbeat_interval;
+    return this.#cluster?.heartbeats.echoes ?? { intervalMs, sinceMs, durationMs: 0, clockSkewMs: 0 };
+  }
+
+  #appliedSentMs(): number | undefined {
+    if (!this.config.performance_standby || this.#storage === undefined) return undefined;
+    return this.#cluster?.heartbeats.appliedSentMs(this.#storage.driver.status().appliedIndex);
   }
 
   /**
@@ -180,31 +281,70 @@ export class Node {
    * @throws BarrierError `already_initialized`, `invalid_seal_config`; StoreError
    */
   async initialize(request: InitializeRequest, rootTokenId?: string): Promise<Initialized> {
-    // Two at once would both found a cluster in one directory.
-    if (this.#initializing !== undefined) throw new StoreError('busy', 'this node is being initialized');
-    this.#initializing = this.#initialize(request, rootTokenId);
-    try {
-      return await this.#initializing;
-    } finally {
-      this.#initializing = undefined;
+    return this.#enter('initialized', () => this.#initialize(request, rootTokenId));
+  }
+
+  /**
+   * Joins the cluster of the first of these addresses that lets it in.
+   * @returns whether it is a member now; a Shamir seal's shares come first, and the join is done with the last of them
+   * @throws JoinError, StoreError
+   */
+  async join(request: JoinTarget): Promise<{ readonly joined: boolean }> {
+    if (this.#member !== undefined) {
+      if (this.#removed) throw new StoreError('stopped', removedText);
+      throw new BarrierError('already_initialized', 'this node already belongs to a cluster');
     }
+    return this.#enter('joined to a cluster', async () => {
+      this.#joining?.close();
+      const joining = await Joining.prepare({ seal: this.#seal, config: this.config, apiAddress: this.apiAddress, ...request });
+      this.#joining = joining;
+      if (!joining.ready) return { joined: false };
+      await this.#complete(joining);
+      return { joined: true };
+    });
   }
 
   /** Forgets the shares given so far. @throws BarrierError `unsealed` */
   resetUnseal(): SealStatus {
+    this.#joining?.reset();
     return this.#member?.barrier.resetUnseal() ?? this.sealStatus;
   }
 
-  /** Takes a share; resolves when, with the last one, the node serves. @throws BarrierError, StoreError */
+  /** Takes a share; resolves when, with the last one, the node serves. @throws BarrierError, JoinError, StoreError */
   async unseal(share: Uint8Array): Promise<SealStatus> {
+    if (this.#removed) throw new StoreError('sealed', removedText);
+    const joining = this.#joining;
+    if (joining !== undefined && this.#member === undefined) {
+      return this.#enter('joined to a cluster', async () => {
+        if (joining.addShare(share)) await this.#complete(joining);
+        return this.sealStatus;
+      });
+    }
+    this.#sealedByHand = false;
     const status = await this.#requireMember().barrier.unseal(share);
     await this.#loading;
     return { ...status, ...this.sealStatus };
   }
 
-  /** Drops every key at once. */
-  seal(): void {
+  /** Drops every key; the active node hands the lead over first. */
+  async seal(): Promise<void> {
+    this.#sealedByHand = true;
+    await this.handOver();
     this.#member?.barrier.seal();
+  }
+
+  /** Where other nodes ask to be let in. @throws StoreError `not_leader` unless this node is the active one */
+  get joinDesk(): JoinDesk {
+    const desk = this.active ? this.#cluster?.joinDesk : undefined;
+    if (desk === undefined) throw new StoreError('not_leader', 'this node is not the active one, or has no cluster_addr');
+    return desk;
+  }
+
+  /** Gives the lead to another voter, if there is one; resolves when that is done or has failed, an election timeout later at most. */
+  async handOver(): Promise<void> {
+    const driver = this.#storage?.driver;
+    if (driver === undefined || driver.status().role !== 'leader' || driver.consensus().conf.voters.length < 2) return;
+    await new Promise((resolve) => driver.transfer(undefined, resolve));
   }
 
   /** Seals, finishes the writes that were taken, and lets go of the data directory. An initialisation under way ends `stopped`. */
@@ -214,11 +354,13 @@ export class Node {
   }
 
   async #stop(): Promise<void> {
-    clearInterval(this.#upkeep);
+    for (const timer of this.#timers) clearInterval(timer);
+    this.#joining?.close();
     this.#endService();
     this.#member?.barrier.close();
     await this.#storage?.stop();
-    await this.#initializing?.catch(() => undefined);
+    await this.#cluster?.close();
+    await this.#entering?.catch(() => undefined);
     await this.#directory.close();
   }
 
@@ -231,12 +373,24 @@ export class Node {
     return this.#member;
   }
 
-  async #initialize(request: InitializeRequest, rootTokenId: string | undefined): Promise<Initialized> {
+  /** Two at once would both make a node in one directory. */
+  async #enter<T>(what: string, task: () => Promise<T>): Promise<T> {
+    if (this.#entering !== undefined) throw new StoreError('busy', `this node is being ${what}`);
     this.#refuseWhenStopping();
+    const entering = task();
+    this.#entering = entering;
+    try {
+      return await entering;
+    } finally {
+      this.#entering = undefined;
+    }
+  }
+
+  async #initialize(request: InitializeRequest, rootTokenId: string | undefined): Promise<Initialized> {
     if (this.#member === undefined) {
       countsFor(this.#seal.type, request); // a refused request leaves no cluster behind
       if (!(await this.#directory.holdsNode())) await this.#directory.foundCluster();
-      await this.#join();
+      await this.#start();
     }
     const { barrier } = this.#requireMember();
     const { rootToken, writes } = initialAccess({
@@ -248,21 +402,94 @@ export class Node {
     return { ...shares, rootToken };
   }
 
-  async #join(): Promise<void> {
-    const storage = await this.#directory.openStorage({ raft: this.config.raft, onFatal: this.#onFatal });
+  /** The seal's key is there: becomes a member, and unseals with what it was given as soon as the records are here. */
+  async #complete(joining: Joining): Promise<void> {
+    const { clusterId, nodeId, identity } = await joining.complete();
+    await writeIdentity(this.#directory.path, identity);
+    await this.#directory.joinCluster({ clusterId, nodeId });
+    await this.#start(joining);
+    this.#log.info({ cluster: clusterId }, 'joined');
+  }
+
+  /** Gives the barrier the shares that the node was given before it had any record, as soon as the records are here. */
+  async #unsealBy(barrier: Barrier, { shares }: Joining): Promise<void> {
+    if (shares.length === 0) return;
+    const initialized = barrier.state.initialized || (await this.#toldInitialized(barrier));
+    for (const share of initialized ? shares : []) await barrier.unseal(share);
+    await this.#loading;
+  }
+
+  #toldInitialized(barrier: Barrier): Promise<boolean> {
+    return new Promise((resolve) => {
+      const end = (initialized: boolean): void => {
+        clearTimeout(deadline);
+        unlisten();
+        resolve(initialized);
+      };
+      const unlisten = barrier.onStateChange(({ initialized }) => initialized && end(true));
+      const deadline = setTimeout(end, recordsWithinMs, false);
+    });
+  }
+
+  /** Opens log and records, and begins to take part. */
+  async #start(joining?: Joining): Promise<void> {
+    const { config } = this;
+    const cluster = config.cluster_addr === undefined ? undefined : await this.#openCluster();
+    this.#cluster = cluster;
+    if (this.#forwarded !== undefined) cluster?.serveForwarded(this.#forwarded);
+    const storage = await this.#directory.openStorage({
+      raft: config.raft,
+      onFatal: this.#onFatal,
+      onStatus: (status) => this.#statusChanged(status),
+      onConfiguration: (conf) => {
+        cluster?.configurationChanged(conf);
+        this.#noteFitness();
+      },
+      ...(cluster && { membership: cluster.ports }),
+    });
     try {
       this.#refuseWhenStopping();
       this.#storage = storage;
-      await storage.leads;
+      this.#removed = cluster?.removed ?? false;
+      // What a single node acknowledged may still lie in its log only; among several, a node may not wait for a leader.
+      const alone = isAlone(storage);
+      if (alone) {
+        storage.driver.start();
+        await storage.leads;
+      }
       const barrier = await this.#openBarrier(storage.replica);
       this.#refuseWhenStopping();
       this.#member = { replica: storage.replica, barrier };
+      this.#noteFitness();
+      if (!alone) storage.driver.start();
+      await cluster?.start({ storage, barrier });
+      if (joining !== undefined) await this.#unsealBy(barrier, joining);
+      this.#joining?.close();
+      this.#joining = undefined;
     } catch (error) {
       this.#storage = undefined;
+      this.#cluster = undefined;
       await storage.stop().catch(() => undefined); // the first error tells more
+      await cluster?.close();
       throw error;
     }
-    this.#upkeep = setInterval(() => void this.#keepUp(), upkeepIntervalMs);
+  }
+
+  #openCluster(): Promise<Cluster> {
+    return Cluster.open({
+      config: this.config,
+      log: this.#log,
+      directory: this.#directory.path,
+      apiAddress: () => this.apiAddress,
+      isActive: () => this.active,
+      isUnsealed: () => this.#service !== undefined,
+      onRemoved: () => this.#endMembership(),
+    });
+  }
+
+  #statusChanged(status: DriverStatus): void {
+    if (status.ready) this.#activeSince = new Date();
+    this.#cluster?.statusChanged(status);
   }
 
   async #openBarrier(replica: Replica): Promise<Barrier> {
@@ -301,18 +528,12 @@ export class Node {
   async #load(barrier: Barrier): Promise<void> {
     const change = this.#sealChanges;
     try {
-      const mounts = await readMounts(barrier.store);
-      const engines = await openEngines(barrier.store, mounts);
-      if (change !== this.#sealChanges) {
-        for (const engine of engines.values()) engine.close();
-        return;
-      }
-      const { store } = barrier;
-      const policies = new Policies({ store });
-      const tokens = new Tokens({ store, policies, now: Date.now });
-      const registry = new TokenRegistry({ store, tokens, policies, now: Date.now });
-      this.#service = { tokens, policies, registry, engines, mounts, sinceMs: performance.now() };
+      const service = await loadService(barrier.store);
+      if (change !== this.#sealChanges) return closeService(service);
+      this.#service = service;
       this.#activeSince = new Date();
+      this.#noteFitness();
+      this.#cluster?.sealChanged();
       this.#log.info('unsealed');
     } catch (error) {
       if (change !== this.#sealChanges) return;
@@ -327,9 +548,56 @@ export class Node {
   #endService(): void {
     const service = this.#service;
     this.#service = undefined;
-    service?.tokens.close();
-    service?.policies.close();
-    for (const engine of service?.engines.values() ?? []) engine.close();
+    if (service === undefined) return;
+    closeService(service);
+    this.#noteFitness();
+    this.#cluster?.sealChanged();
+  }
+
+  /**
+   * A sealed node may not lead but to hand over. Exempt is one that does not know the cluster's keys yet, or is alone: it has to lead
+   * to apply what its log holds.
+   */
+  #noteFitness(): void {
+    if (this.#storage === undefined || this.#member === undefined) return;
+    const fit = this.#service !== undefined || !this.#member.barrier.state.initialized || isAlone(this.#storage);
+    this.#storage.driver.setFitness(fit ? 'fit' : 'sealed');
+  }
+
+  /** This node is no member any more: it serves nothing, and holds no key. */
+  #endMembership(): void {
+    this.#removed = true;
+    this.#log.error(removedText);
+    this.#member?.barrier.seal('this node was removed from its cluster');
+  }
+
+  /** Now and then: what did not succeed at once is tried again. */
+  async #tick(): Promise<void> {
+    if (this.#member === undefined) return this.#retryJoin();
+    const barrier = this.#member?.barrier;
+    const mayUnseal = !this.#removed && !this.#sealedByHand && this.#seal.type === 'static';
+    if (barrier?.state.initialized === true && barrier.state.sealed && mayUnseal) {
+      await this.#autoUnseal().catch((error: Error) =>
+        this.#log.warn({ reason: error.message }, 'the node could not unseal itself'),
+      );
+    }
+  }
+
+  async #retryJoin(): Promise<void> {
+    if (
+      this.#entering !== undefined ||
+      this.#joining !== undefined ||
+      this.#stopping !== undefined ||
+      this.#listener === undefined
+    )
+      return;
+    try {
+      const target = await configuredTarget(this.config);
+      if (target !== undefined) await this.join(target);
+    } catch (error) {
+      this.#joining = undefined;
+      this.#log.info({ reason: error instanceof Error ? error.message : String(error) }, 'not joined yet');
+    }
   }
 
   async #keepUp(): Promise<void> {
@@ -347,13 +615,11 @@ export class Node {
   }
 }
 
-/** One engine for each mount, by its path. */
-async function openEngines(store: Store, mounts: readonly Mount[]): Promise<ReadonlyMap<string, TransitEngine>> {
-  const engines = new Map<string, TransitEngine>();
-  for (const { path, id, ciphertextPrefix } of mounts) {
-    const engine = new TransitEngine({ store, mountId: id, ciphertextPrefix, now: Date.now });
-    engines.set(path, engine);
-    await engine.open();
-  }
-  return engines;
+const removedText = 'this node was removed from its cluster: it can only join again with an empty data directory';
+
+/** This node is all that its cluster has. */
+function isAlone({ driver }: Storage): boolean {
+  const { conf } = driver.consensus();
+  const others = [...conf.voters, ...conf.votersOutgoing, ...conf.learners].filter((id) => id !== driver.status().nodeId);
+  return others.length === 0 && conf.voters.length === 1;
 }

@@ -2,7 +2,19 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { bootstrapBase, type Clock, Driver } from '@transitd/raft-core';
+import {
+  bootstrapBase,
+  type Clock,
+  type ConfState,
+  Driver,
+  type DriverOptions,
+  type DriverStatus,
+  type NodeId,
+  type PeerPorts,
+  type Random,
+  type SnapshotMeta,
+  type SnapshotTransfer,
+} from '@transitd/raft-core';
 import {
   type CommitResult,
   createNode,
@@ -32,18 +44,34 @@ export const systemClock: Clock = {
   },
 };
 
+const systemRandom: Random = { uint32: () => randomBytes(4).readUInt32BE() };
+
 /** Consensus and the records of one node. */
 export interface Storage {
   readonly replica: Replica;
-  /** Resolves when this node, its cluster's only voter, leads and has applied everything that was ever acknowledged; a stop rejects it. */
+  readonly driver: Driver<CommitResult>;
+  readonly machine: KeyValueMachine;
+  /**
+   * Resolves when this node first leads and has applied everything that was ever acknowledged; a stop rejects it. Only of a
+   * cluster's only member can it be waited for.
+   */
   readonly leads: Promise<void>;
   /** Finishes the writes that were taken, flushes and closes. @throws StorageFailed */
   stop(): Promise<void>;
 }
 
+/** What makes a node one of several: the ways to its peers, and who hears of what consensus decides about its membership. */
+export interface MembershipPorts extends Pick<DriverOptions, 'onRemoved' | 'removedAt' | 'promotes' | 'removed'> {
+  peers(parts: { readonly nodeId: NodeId; readonly snapshots: SnapshotTransfer; readonly random: Random }): PeerPorts;
+}
+
 interface StorageOptions extends Pick<Config, 'raft'> {
   /** Called once when the disk failed or a rule was broken: the process must end. */
   readonly onFatal: (error: Error) => void;
+  readonly onStatus: (status: DriverStatus) => void;
+  readonly onConfiguration: (conf: ConfState) => void;
+  /** Absent for a node that nobody can join. */
+  readonly membership?: MembershipPorts;
 }
 
 /** The data directory, this process's alone from `open` to `close`, whether it holds a node or not. */
@@ -78,9 +106,17 @@ export class DataDirectory {
 
   /** Makes the first node of a new cluster: its only voter. */
   async foundCluster(): Promise<void> {
-    // 48 random bits, never 0: an id stands for one disk and is never used again.
-    const nodeId = randomBytes(6).readUIntBE(0, 6) || 1;
+    const nodeId = newNodeId();
     await createNode(this.#path, { clusterId: randomUUID(), nodeId, base: bootstrapBase(nodeId) }, this.#locked.disk);
+  }
+
+  /** Makes a node that was admitted to a cluster: its log and its configuration come from there. */
+  async joinCluster({ clusterId, nodeId }: { readonly clusterId: string; readonly nodeId: NodeId }): Promise<void> {
+    await createNode(this.#path, { clusterId, nodeId, base: emptyBase }, this.#locked.disk);
+  }
+
+  get path(): string {
+    return this.#path;
   }
 
   /**
@@ -96,11 +132,34 @@ export class DataDirectory {
   }
 }
 
+const noSnapshots: SnapshotTransfer = {
+  serve: () => undefined,
+  fetch: (_offer, done) => {
+    const failed = setImmediate(done, undefined);
+    return () => clearImmediate(failed);
+  },
+  install: (_meta, done) => void setImmediate(done, new Error('there is no snapshot to install')),
+  discard: () => undefined,
+};
+
+/** 48 random bits, never 0: an id stands for one disk and is never used again. */
+export const newNodeId = (): NodeId => randomBytes(6).readUIntBE(0, 6) || 1;
+
+const emptyBase: SnapshotMeta = {
+  index: 0,
+  term: 0,
+  conf: { voters: [], votersOutgoing: [], learners: [], learnersNext: [], autoLeave: false, context: new Uint8Array() },
+  confIndex: 0,
+};
+
 async function openStorage({
   directory,
   disk,
   raft,
   onFatal,
+  onStatus,
+  onConfiguration,
+  membership,
 }: StorageOptions & { readonly directory: string; readonly disk: Disk }): Promise<Storage> {
   const log = await SegmentLog.open(directory, { onFailure: onFatal, disk });
   const machine = await KeyValueMachine.open({ directory: log.stateDirectory, base: log.start.base.index, onFailure: onFatal });
@@ -108,18 +167,27 @@ async function openStorage({
   const reserve = await DiskReserve.start(directory, { reserveBytes: raft.disk_reserve });
   const { promise: leads, resolve: nowLeads, reject: neverLeads } = Promise.withResolvers<void>();
   leads.catch(() => undefined); // who waits for it hears of it; nobody has to wait
+  const peers = membership?.peers({ nodeId: log.start.nodeId, snapshots: noSnapshots, random: systemRandom });
+  const { peers: _, ...membershipOptions } = membership ?? { peers: undefined };
   const driver = new Driver<CommitResult>(
-    { log, stateMachine: machine, clock: systemClock },
+    { log, stateMachine: machine, clock: systemClock, ...(peers && { peers }) },
     {
+      ...membershipOptions,
       onFatal,
-      onStatus: ({ ready }) => ready && nowLeads(),
+      onConfiguration,
+      onStatus: (status) => {
+        if (status.ready) nowLeads();
+        onStatus(status);
+      },
       limits: {
+        heartbeatMs: raft.heartbeat,
+        electionMs: raft.election_timeout,
+        leaseMs: 0.8 * raft.election_timeout,
         compactAfterEntries: raft.snapshot_threshold,
         keepTrailingEntries: raft.trailing_logs,
       },
     },
   );
-  driver.start();
   const stop = async (): Promise<void> => {
     neverLeads(new StoreError('stopped', 'this node is stopping'));
     await new Promise<void>((resolve, reject) => driver.stop((error) => (error ? reject(error) : resolve())));
@@ -129,6 +197,8 @@ async function openStorage({
   let stopped: Promise<void> | undefined;
   return {
     replica: new LocalReplica({ consensus: driver, machine, diskLow: () => reserve.diskLow() }),
+    driver,
+    machine,
     leads,
     stop: () => {
       stopped ??= stop();
