@@ -10,7 +10,7 @@ import {
   type SealStatus,
 } from '@transitd/barrier';
 import type { NodeStatus } from '@transitd/health';
-import type { DriverStatus } from '@transitd/raft-core';
+import { type DriverStatus, type NodeId, votersOf } from '@transitd/raft-core';
 import { type Replica, type ReplicaStatus, StoreError } from '@transitd/storage-fsm';
 import { Cluster } from '../cluster/cluster.ts';
 import { writeIdentity } from '../cluster/identity.ts';
@@ -165,6 +165,12 @@ export class Node {
     this.#listener ??= address;
   }
 
+  /** Who leads and who votes, as this node knows it. `leader` is 0 while none is known. */
+  get consensus(): { readonly leader: NodeId; readonly voters: readonly NodeId[] } | undefined {
+    const status = this.#storage?.driver.consensus();
+    return status && { leader: status.leader, voters: votersOf(status.conf) };
+  }
+
   get replicaStatus(): ReplicaStatus | undefined {
     return this.#member?.replica.status();
   }
@@ -264,6 +270,11 @@ export class Node {
     const driver = this.#storage?.driver;
     if (driver === undefined || driver.status().role !== 'leader' || driver.consensus().conf.voters.length < 2) return;
     await new Promise((resolve) => driver.transfer(undefined, resolve));
+  }
+
+  /** An operator wants another node to be the active one. */
+  async stepDown(): Promise<void> {
+    await this.handOver();
   }
 
   /** Seals, finishes the writes that were taken, and lets go of the data directory. An initialisation under way ends `stopped`. */
