@@ -220,6 +220,17 @@ describe('a restore', () => {
       expect(await shownState(machine)).to.deep.equal(before);
     }));
 
+  it('loses nothing to a sweep while it is under way', () =>
+    withBackup(async ({ node: { machine } }) => {
+      const replica = soleReplica(machine);
+      await replica.commit(stage('one', 0, ['a', '1']));
+      const names = ['\u000200000001/a', 'a', 'own'];
+      expect(await replica.commit(restoring({ kind: 'sweep', names }))).to.include({ outcome: 'committed' });
+      expect(textOf(machine, 'own')).to.equal('1');
+      await replica.commit(swap('one', [['a', '1']]));
+      expect(await shownState(machine)).to.deep.equal(['a=1@5']);
+    }));
+
   it('ends when another one begins', () =>
     withBackup(async ({ file, node: { machine } }) => {
       const replica = soleReplica(machine);
