@@ -77,8 +77,8 @@ class Members {
     const replica = new LocalReplica({ consensus: driver, machine: node.machine, diskLow: () => false });
     const stop = async () => {
       this.#up.delete(id);
-      await snapshots.close();
       await new Promise<void>((resolve, reject) => driver.stop((error) => (error ? reject(error) : resolve())));
+      await snapshots.close();
       await node.machine.close();
     };
     const member = {

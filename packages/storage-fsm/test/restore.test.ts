@@ -68,7 +68,9 @@ const textOf = (machine: KeyValueMachine, path: string): string | undefined => {
   return record && Buffer.from(record.value).toString();
 };
 
-describe('a backup', () => {
+describe('a backup', function () {
+  this.timeout(30_000);
+
   it('is a file that only its owner reads, and that says what it holds', () =>
     withBackup(async ({ file, parent }) => {
       expect((await stat(file)).mode & 0o777).to.equal(0o600);
@@ -101,7 +103,9 @@ describe('a backup', () => {
     }));
 });
 
-describe('a restore', () => {
+describe('a restore', function () {
+  this.timeout(30_000);
+
   it('puts the records of a backup in the place of all others but those kept, and tells watchers', () =>
     withBackup(async ({ file, node: { machine } }) => {
       const told: unknown[] = [];
@@ -412,7 +416,9 @@ const someStep = fc.oneof(
   { weight: 2, arbitrary: fc.constantFrom('flush' as const, 'reopen' as const, 'sweep' as const) },
 );
 
-describe('records through restores', () => {
+describe('records through restores', function () {
+  this.timeout(30_000);
+
   it('read as the plain model does, and sum up alike on a node that flushes, restarts or sweeps at other times', async () => {
     let swaps = 0;
     let swept = 0;
