@@ -55,6 +55,8 @@ export interface GuardedOperation extends Common {
    * more (decision 50).
    */
   readonly adds?: true;
+  /** It may end the lead of the node that does it: then it is answered all the same, or done by the next one. Its body is small. */
+  readonly endsLead?: true;
   /** The answer of a node that is not unsealed, where it is not the usual refusal. */
   readonly whenSealed?: Reply;
   run(

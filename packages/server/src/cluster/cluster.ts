@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Barrier } from '@transitd/barrier';
@@ -12,6 +13,7 @@ import { version } from '../version.ts';
 import { admit } from './admission.ts';
 import { Agreement } from './agreement.ts';
 import { Applied } from './applied.ts';
+import { Autopilot } from './autopilot-care.ts';
 import { clusterCalls, confirmWithinMs } from './calls.ts';
 import { Canary } from './canary.ts';
 import { Changes } from './changes.ts';
@@ -23,11 +25,13 @@ import { Heartbeats } from './heartbeats.ts';
 import { type NodeIdentity, readIdentity } from './identity.ts';
 import { JoinDesk } from './join-desk.ts';
 import type { Member } from './membership.ts';
+import { Operator } from './operator.ts';
 import { localAddressFor } from './peer-connection.ts';
 import { WebSocketTransport } from './raft-transport.ts';
 import { rememberRemoval, removalFile } from './removal.ts';
+import { Renewal } from './renewal.ts';
 import { Roster } from './roster.ts';
-import { authorityOf, careForMembers, careForSelf } from './self-care.ts';
+import { authorityOf, careForMembers, careForSelf, listCertificate } from './self-care.ts';
 import { Standbys } from './standbys.ts';
 
 /** What the node around it is and does. */
@@ -84,6 +88,9 @@ export class Cluster {
   #canary: Canary | undefined;
   #joinDesk: JoinDesk | undefined;
   #agreement: Agreement | undefined;
+  #operator: Operator | undefined;
+  #autopilot: Autopilot | undefined;
+  #renewal: Renewal | undefined;
   #checking = false;
   #leading = false;
   #caring = false;
@@ -141,6 +148,15 @@ export class Cluster {
   get changes(): Changes {
     if (this.#changes === undefined) throw new StoreError('not_leader', 'this node does not lead');
     return this.#changes;
+  }
+
+  /** What an operator changes about the members; only on the leader does it succeed. */
+  get operator(): Operator | undefined {
+    return this.#operator;
+  }
+
+  get autopilot(): Autopilot | undefined {
+    return this.#autopilot;
   }
 
   get joinDesk(): JoinDesk | undefined {
@@ -209,6 +225,7 @@ export class Cluster {
     if (ready && !this.#leading) {
       const own = this.#own;
       this.standbys.leads(() => this.roster.members.map(({ id }) => id).filter((id) => id !== own?.nodeId));
+      this.#autopilot?.begins();
       void this.care();
     }
     if (!ready) this.#joinDesk?.clear();
@@ -240,7 +257,15 @@ export class Cluster {
       applied,
       standbys: this.standbys,
       isActive: this.#host.isActive,
-      certifying: () => ({ store: barrier.store, changes: this.changes, clusterId }),
+      renewal: {
+        clusterId,
+        authority: () => {
+          if (!this.#host.isActive()) throw new StoreError('not_leader', 'this node is not the active one');
+          return authorityOf(barrier.store, clusterId);
+        },
+        list: (node, fingerprint) => listCertificate(this.changes, node, fingerprint),
+        now: () => new Date(),
+      },
       onDifference: () => void this.#checkSelf(),
     });
     this.#joinDesk = new JoinDesk({
@@ -254,13 +279,30 @@ export class Cluster {
       nowMs: () => performance.now(),
       randomBytes,
     });
+    const { changes, standbys, roster } = this;
+    this.#operator = new Operator({ driver: storage.driver, changes, standbys });
+    this.#autopilot = new Autopilot({
+      storage,
+      roster,
+      store: barrier.store,
+      operator: this.#operator,
+      log: this.#host.log,
+    });
+    const leader = () => {
+      const { leader: id, term } = storage.driver.status();
+      return id === 0 || id === nodeId ? undefined : { id, term };
+    };
+    this.#renewal = new Renewal({
+      client: this.#client,
+      identity: () => roster.identity,
+      leader: () => leader()?.id,
+      become: (identity) => this.#become(identity),
+      now: Date.now,
+    });
     this.#forwarder = new Forwarder({
       client: this.#client,
       clusterId,
-      leader: () => {
-        const { leader, term } = storage.driver.status();
-        return leader === 0 || leader === nodeId ? undefined : { id: leader, term };
-      },
+      leader,
       reached: (index, withinMs) => applied.reached(index, withinMs),
     });
     const agreement = new Agreement({
@@ -288,18 +330,29 @@ export class Cluster {
     this.#timers.push(setInterval(() => void this.care(), canaryIntervalMs));
   }
 
-  /** What the active node does for the cluster, at once when it becomes active and every few seconds from then on. */
+  /** What the active node does for the cluster, at once when it becomes active and every few seconds from then on; others for themselves. */
   async care(): Promise<void> {
-    if (this.#caring || !this.#host.isActive() || this.#own === undefined) return;
+    if (this.#caring || this.#own === undefined) return;
+    if (!this.#host.isActive()) return this.#renew();
     this.#caring = true;
     try {
       await careForSelf(this.#careParts(this.#own));
       await careForMembers(this.changes, (id) => this.standbys.news(id));
+      await this.#autopilot?.care();
       if (this.roster.members.length > 1) await this.#canary?.write(Date.now());
     } catch (error) {
       this.#host.log.warn({ reason: reasonOf(error) }, 'the care for the members was left for the next round');
     } finally {
       this.#caring = false;
+    }
+  }
+
+  async #renew(): Promise<void> {
+    if (this.#removed) return;
+    try {
+      if (await this.#renewal?.renewIfDue()) this.#host.log.info('the certificate of this node was renewed');
+    } catch (error) {
+      this.#host.log.warn({ reason: reasonOf(error) }, 'the certificate of this node is not renewed yet');
     }
   }
 
@@ -371,6 +424,7 @@ export class Cluster {
       sealed,
       differs: this.#agreement?.verdict === 'different',
       version,
+      hostname: hostname().slice(0, 255),
     };
   }
 
@@ -388,12 +442,15 @@ export class Cluster {
         nonVoter: config.non_voter,
       }),
       identity: () => this.roster.identity,
-      become: async (identity) => {
-        await this.roster.become(identity);
-        this.#listener?.recheck();
-        await this.#listen();
-      },
+      become: (identity) => this.#become(identity),
     };
+  }
+
+  /** Puts an identity in force: durably, and from the next connection on. */
+  async #become(identity: NodeIdentity): Promise<void> {
+    await this.roster.become(identity);
+    this.#listener?.recheck();
+    await this.#listen();
   }
 
   /** Somebody's records are others: a node whose own sum does not hold any more is damaged, and ends. */

@@ -1,5 +1,6 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { isFresh } from '@transitd/health';
-import type { LogIndex } from '@transitd/raft-core';
+import type { LogIndex, Term } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
 import { Applied } from '../cluster/applied.ts';
 import type { Cluster } from '../cluster/cluster.ts';
@@ -10,6 +11,9 @@ import type { Storage } from './storage.ts';
 
 /** From where a request may be answered: as the active node, or from a replica that is fresh enough. */
 export type Standing = 'active' | 'reader';
+
+/** How often it is looked at who leads. */
+const lookMs = 10;
 
 /** How long a request waits for the state that its caller has seen elsewhere (decision 25). */
 const reachedWithinMs = 1000;
@@ -66,6 +70,26 @@ export class Answering {
       if (error instanceof StoreError) return false;
       throw error;
     }
+  }
+
+  /** A node that has only just begun to lead: whether it serves as the active one within a second. */
+  async begins(): Promise<boolean> {
+    const leads = (): boolean => this.#parts.serves() && this.#parts.storage()?.driver.status().role === 'leader';
+    for (const endMs = performance.now() + reachedWithinMs; leads() && performance.now() < endMs; await pause(lookMs))
+      if (this.active) return true;
+    return false;
+  }
+
+  /** Whether a later term than this one has an active node, or gets it within two election timeouts and a second. */
+  async isLedAfter(before: Term): Promise<boolean> {
+    const endMs = performance.now() + 2 * this.#parts.config.raft.election_timeout + reachedWithinMs;
+    for (; performance.now() < endMs; await pause(lookMs)) {
+      const status = this.#parts.storage()?.driver.status();
+      if (status === undefined) return false;
+      const isElsewhere = status.leader !== 0 && status.leader !== status.nodeId;
+      if (status.term > before && (isElsewhere || this.active)) return true;
+    }
+    return false;
   }
 
   /** Whether this node has applied everything up to `index`, or does so within a second. */

@@ -10,7 +10,7 @@ import {
   type SealStatus,
 } from '@transitd/barrier';
 import type { NodeStatus } from '@transitd/health';
-import type { DriverStatus } from '@transitd/raft-core';
+import { type DriverStatus, type NodeId, votersOf } from '@transitd/raft-core';
 import { type Replica, type ReplicaStatus, StoreError } from '@transitd/storage-fsm';
 import { Cluster } from '../cluster/cluster.ts';
 import { writeIdentity } from '../cluster/identity.ts';
@@ -165,6 +165,12 @@ export class Node {
     this.#listener ??= address;
   }
 
+  /** Who leads and who votes, as this node knows it. `leader` is 0 while none is known. */
+  get consensus(): { readonly leader: NodeId; readonly voters: readonly NodeId[] } | undefined {
+    const status = this.#storage?.driver.consensus();
+    return status && { leader: status.leader, voters: votersOf(status.conf) };
+  }
+
   get replicaStatus(): ReplicaStatus | undefined {
     return this.#member?.replica.status();
   }
@@ -235,7 +241,13 @@ export class Node {
     const joining = this.#joining;
     if (joining !== undefined && this.#member === undefined) {
       return this.#enter('joined to a cluster', async () => {
-        if (joining.addShare(share)) await this.#complete(joining);
+        try {
+          if (joining.addShare(share)) await this.#complete(joining);
+        } catch (error) {
+          // These shares open nothing: they are to be gathered anew, for the seal as it is then.
+          if (error instanceof JoinError && isFinal(error)) this.#forgetJoining();
+          throw error;
+        }
         return this.sealStatus;
       });
     }
@@ -264,6 +276,11 @@ export class Node {
     const driver = this.#storage?.driver;
     if (driver === undefined || driver.status().role !== 'leader' || driver.consensus().conf.voters.length < 2) return;
     await new Promise((resolve) => driver.transfer(undefined, resolve));
+  }
+
+  /** An operator wants another node to be the active one. */
+  async stepDown(): Promise<void> {
+    await this.handOver();
   }
 
   /** Seals, finishes the writes that were taken, and lets go of the data directory. An initialisation under way ends `stopped`. */
@@ -321,6 +338,11 @@ export class Node {
     return { ...shares, rootToken };
   }
 
+  #forgetJoining(): void {
+    this.#joining?.close();
+    this.#joining = undefined;
+  }
+
   /** The seal's key is there: becomes a member, and unseals with what it was given as soon as the records are here. */
   async #complete(joining: Joining): Promise<void> {
     const { clusterId, nodeId, identity } = await joining.complete();
@@ -363,8 +385,7 @@ export class Node {
       if (!alone) storage.driver.start();
       await cluster?.start({ storage, barrier });
       if (joining !== undefined) await joining.unseal(barrier).then(() => this.#serving.loaded);
-      this.#joining?.close();
-      this.#joining = undefined;
+      this.#forgetJoining();
     } catch (error) {
       this.#storage = undefined;
       this.#cluster = undefined;
@@ -485,6 +506,8 @@ export class Node {
     await keepUp({ service: this.#serving.service, barrier: this.#member.barrier, log: this.#log, isActive: () => this.active });
   }
 }
+
+const isFinal = ({ code }: JoinError): boolean => code === 'seal_changed' || code === 'leader_untrusted';
 
 const removedText = 'this node was removed from its cluster: it can only join again with an empty data directory';
 

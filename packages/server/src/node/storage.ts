@@ -170,6 +170,7 @@ async function openStorage({
     log,
     machine,
     disk,
+    diskLow: () => reserve.diskLow(),
     link: membership?.link ?? noLink,
     onFetchFailed: (error) => membership?.onFetchFailed(error),
   });
