@@ -7,7 +7,8 @@ import { conclude, Tally } from './tally.ts';
 const root = join(import.meta.dirname, '..');
 const tally = new Tally();
 const env = { ...process.env, ...tally.env, TURBO_TELEMETRY_DISABLED: '1' };
-const run = (command: string, args: string[]): boolean => spawnSync(command, args, { cwd: root, stdio: 'inherit', env }).status === 0;
+const run = (command: string, args: string[]): boolean =>
+  spawnSync(command, args, { cwd: root, stdio: 'inherit', env }).status === 0;
 const tool = (name: string, args: string[]): boolean => run(join(root, 'node_modules/.bin', name), args);
 
 const [e2e, rest] = [process.argv.includes('--e2e'), process.argv.slice(2).filter((arg) => arg !== '--e2e')];
