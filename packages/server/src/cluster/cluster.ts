@@ -94,6 +94,7 @@ export class Cluster {
   #checking = false;
   #leading = false;
   #caring = false;
+  #selfCare: Promise<void> | undefined;
   /** Ends what waits for time to pass. */
   readonly #closing = new AbortController();
 
@@ -263,11 +264,13 @@ export class Cluster {
     this.#joinDesk = new JoinDesk({
       wrap: (exchanged) => barrier.wrapForJoin(exchanged),
       cluster: async () => ({ id: clusterId, authority: (await authorityOf(barrier.store, clusterId)).certificate }),
-      admit: (joiner) =>
-        admit(
+      admit: async (joiner) => {
+        await this.#careForSelf(); // a joiner lets in whom its first member list names: this node has to stand there
+        return admit(
           { store: barrier.store, changes: this.changes, clusterId, self: nodeId, peers: () => storage.driver.peers() },
           joiner,
-        ),
+        );
+      },
       nowMs: () => performance.now(),
       randomBytes,
     });
@@ -330,7 +333,7 @@ export class Cluster {
     if (!this.#host.isActive()) return this.#renew();
     this.#caring = true;
     try {
-      await careForSelf(this.#careParts(this.#own));
+      await this.#careForSelf();
       await careForMembers(this.changes, (id) => this.standbys.news(id));
       await this.#autopilot?.care();
       if (this.roster.members.length > 1) await this.#canary?.write(Date.now());
@@ -339,6 +342,15 @@ export class Cluster {
     } finally {
       this.#caring = false;
     }
+  }
+
+  /** One at a time: where there is no certificate yet, two would make one each. */
+  #careForSelf(): Promise<void> {
+    if (this.#own === undefined) return Promise.resolve();
+    this.#selfCare ??= careForSelf(this.#careParts(this.#own)).finally(() => {
+      this.#selfCare = undefined;
+    });
+    return this.#selfCare;
   }
 
   async #renew(): Promise<void> {
