@@ -31,7 +31,7 @@ import { WebSocketTransport } from './raft-transport.ts';
 import { rememberRemoval, removalFile } from './removal.ts';
 import { Renewal } from './renewal.ts';
 import { Roster } from './roster.ts';
-import { authorityOf, careForMembers, careForSelf } from './self-care.ts';
+import { authorityOf, careForMembers, careForSelf, listCertificate } from './self-care.ts';
 import { Standbys } from './standbys.ts';
 
 /** What the node around it is and does. */
@@ -258,7 +258,15 @@ export class Cluster {
       applied,
       standbys: this.standbys,
       isActive: this.#host.isActive,
-      certifying: () => ({ store: barrier.store, changes: this.changes, clusterId }),
+      renewal: {
+        clusterId,
+        authority: () => {
+          if (!this.#host.isActive()) throw new StoreError('not_leader', 'this node is not the active one');
+          return authorityOf(barrier.store, clusterId);
+        },
+        list: (node, fingerprint) => listCertificate(this.changes, node, fingerprint),
+        now: () => new Date(),
+      },
       onDifference: () => void this.#checkSelf(),
     });
     this.#joinDesk = new JoinDesk({
@@ -289,8 +297,6 @@ export class Cluster {
     };
     this.#renewal = new Renewal({
       client: this.#client,
-      nodeId,
-      clusterId,
       identity: () => roster.identity,
       leader: () => leader()?.id,
       become: (identity) => this.#become(identity),
