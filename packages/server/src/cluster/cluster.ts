@@ -224,8 +224,7 @@ export class Cluster {
   statusChanged({ ready }: DriverStatus): void {
     this.#forwarder?.leaderChanged();
     if (ready && !this.#leading) {
-      const own = this.#own;
-      this.standbys.leads(() => this.roster.members.map(({ id }) => id).filter((id) => id !== own?.nodeId));
+      this.standbys.leads(() => this.roster.members.map(({ id }) => id).filter((id) => id !== this.#own?.nodeId));
       this.#autopilot?.begins();
       void this.care();
     }
