@@ -115,7 +115,7 @@ export class NodeSnapshots implements SnapshotTransfer {
     if (fetched !== undefined) this.#inTurn(() => this.#remove(fetched));
   }
 
-  /** Ends all streams and resolves when nothing runs any more; to be called before log and state machine are closed. */
+  /** Ends all streams and resolves when nothing runs any more: to be called after the driver has stopped, before the state machine is closed. */
   async close(): Promise<void> {
     this.#serving.close();
     this.#giveUp?.();

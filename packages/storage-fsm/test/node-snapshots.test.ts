@@ -79,7 +79,9 @@ async function transferred(
   return { meta, snapshots };
 }
 
-describe('snapshots between nodes', () => {
+describe('snapshots between nodes', function () {
+  this.timeout(30_000);
+
   it('put the flushed state of the leader in the place of state and log; term and vote stay', () =>
     pair(async ({ leader, follower, reopen }) => {
       const { snapshots: source, failed } = serving(leader);
@@ -206,7 +208,9 @@ async function* cutAfter(stream: AsyncIterable<Uint8Array>, chunks: number): Asy
   }
 }
 
-describe('a follower that fetches', () => {
+describe('a follower that fetches', function () {
+  this.timeout(30_000);
+
   const attempt = (link: (source: NodeSnapshots) => NodeSnapshotsOptions['link'], offered = base(1, 3)) =>
     new Promise<string>((resolve, reject) => {
       pair(async ({ leader, follower }) => {
@@ -315,7 +319,9 @@ async function oldStream(): Promise<AsyncIterable<Uint8Array>> {
   return from(chunks);
 }
 
-describe('a leader that is asked for a snapshot', () => {
+describe('a leader that is asked for a snapshot', function () {
+  this.timeout(30_000);
+
   const codeOf = (attempt: () => unknown): string => {
     try {
       attempt();
