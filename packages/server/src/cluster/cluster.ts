@@ -8,6 +8,7 @@ import type { ConfState, DriverStatus, LogIndex, NodeId } from '@transitd/raft-c
 import { StoreError } from '@transitd/storage-fsm';
 import type { Config } from '../config.ts';
 import type { Logger } from '../log.ts';
+import type { NodeObserver } from '../node/observer.ts';
 import type { MembershipPorts, Storage } from '../node/storage.ts';
 import { version } from '../version.ts';
 import { admit } from './admission.ts';
@@ -48,6 +49,7 @@ export interface ClusterHost {
   readonly isUnsealed: () => boolean;
   /** This node is no member any more. */
   readonly onRemoved: () => void;
+  readonly observer: NodeObserver;
 }
 
 /** The node's own parts, once they are open. */
@@ -318,6 +320,11 @@ export class Cluster {
     this.#agreement = agreement;
     this.#echoing = new Echoing({
       client: this.#client,
+      onEcho: (to, ms) => {
+        const peer = this.roster.member(to)?.name ?? '';
+        if (ms === undefined) this.#host.observer.echoFailed(peer);
+        else this.#host.observer.echoed(peer, ms);
+      },
       heartbeats: this.heartbeats,
       intervalMs: this.#host.config.cluster_heartbeat_interval,
       target: () => this.#echoTarget(),

@@ -22,6 +22,7 @@ import type { Logger } from '../log.ts';
 import { Answering } from './answering.ts';
 import { clusterAt, configuredTarget, Joining, type JoinTarget } from './joining.ts';
 import { initialMounts } from './mounts.ts';
+import { LeadObserver, type NodeObserver, nobody } from './observer.ts';
 import { sealConfig } from './seal-key.ts';
 import type { Service } from './service.ts';
 import { Serving } from './serving.ts';
@@ -43,6 +44,7 @@ export interface NodeOptions {
   readonly config: Config;
   readonly log: Logger;
   readonly onFatal: (error: Error) => void;
+  readonly observer?: NodeObserver;
 }
 
 const upkeepIntervalMs = 10_000;
@@ -57,6 +59,8 @@ export class Node {
   readonly #seal: SealConfig;
   readonly #log: Logger;
   readonly #onFatal: (error: Error) => void;
+  readonly #observer: NodeObserver;
+  readonly #lead: LeadObserver;
   readonly #directory: DataDirectory;
   readonly #serving: Serving;
   /** By what state a request may be answered here. */
@@ -77,18 +81,21 @@ export class Node {
   readonly #timers: NodeJS.Timeout[] = [];
   #atUpkeep = false;
 
-  private constructor({ config, log, onFatal }: NodeOptions, seal: SealConfig, directory: DataDirectory) {
+  private constructor({ config, log, onFatal, observer = nobody }: NodeOptions, seal: SealConfig, directory: DataDirectory) {
     this.config = config;
     this.#seal = seal;
     this.#directory = directory;
     this.#log = log;
     this.#onFatal = onFatal;
+    this.#observer = observer;
+    this.#lead = new LeadObserver(observer, () => performance.now());
     this.#serving = new Serving(log, () => this.#servingChanged());
     this.answering = new Answering({
       config,
       serves: () => this.#serving.service !== undefined,
       storage: () => this.#storage,
       cluster: () => this.#cluster,
+      observer,
     });
   }
 
@@ -274,7 +281,9 @@ export class Node {
 
   /** An operator wants another node to be the active one. */
   async stepDown(): Promise<void> {
+    const begunMs = performance.now();
     await this.handOver();
+    this.#observer.steppedDown(performance.now() - begunMs);
   }
 
   /** Seals, finishes the writes that were taken, and lets go of the data directory. An initialisation under way ends `stopped`. */
@@ -349,6 +358,7 @@ export class Node {
     if (this.#forwarded !== undefined) cluster?.serveForwarded(this.#forwarded);
     const storage = await this.#directory.openStorage({
       raft: config.raft,
+      observer: this.#observer,
       onFatal: this.#onFatal,
       onStatus: (status) => this.#statusChanged(status),
       onConfiguration: (conf) => {
@@ -394,10 +404,12 @@ export class Node {
       isActive: () => this.active,
       isUnsealed: () => this.#serving.service !== undefined,
       onRemoved: () => this.#endMembership(),
+      observer: this.#observer,
     });
   }
 
   #statusChanged(status: DriverStatus): void {
+    this.#lead.statusChanged(status);
     if (status.ready) this.#activeSince = new Date();
     this.#cluster?.statusChanged(status);
   }
@@ -456,6 +468,7 @@ export class Node {
   async #tick(): Promise<void> {
     if (this.#member === undefined) return this.#retryJoin();
     this.#noteFitness();
+    for (const { learner, silentMs } of this.#storage?.driver.peers() ?? []) if (!learner) this.#observer.lastContact(silentMs);
     const { barrier } = this.#member;
     const mayUnseal = !this.#removed && !this.#sealedByHand && this.#seal.type === 'static';
     if (barrier.state.initialized && barrier.state.sealed && mayUnseal) {
