@@ -21,6 +21,8 @@ export interface NodeSnapshotsOptions {
   readonly log: SegmentLog;
   readonly machine: KeyValueMachine;
   readonly link: SnapshotLink;
+  /** Whether the data disk is below its reserve, as `DiskReserve` says: nothing is fetched then. */
+  readonly diskLow: () => boolean;
   /** Streams to peers at once; 2 unless given. */
   readonly streamsMax?: number;
   /** How long a stream may stand still on either side; 30 s unless given. */

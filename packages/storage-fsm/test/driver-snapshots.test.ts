@@ -54,6 +54,7 @@ class Members {
     let receiver: TransportReceiver | undefined;
     const snapshots = new NodeSnapshots({
       ...node,
+      diskLow: () => false,
       link: {
         open: async (from, index) =>
           this.#up.get(from)?.snapshots.stream(id, index) ?? noLink.open(from, index, new AbortController().signal),

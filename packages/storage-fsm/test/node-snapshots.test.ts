@@ -244,6 +244,23 @@ describe('a follower that fetches', function () {
     }
   });
 
+  it('stops before it fills the disk', () =>
+    pair(async ({ leader, follower }) => {
+      let chunks = 0;
+      const errors: string[] = [];
+      const { snapshots } = serving(follower, {
+        link: linkTo(serving(leader).snapshots, 2),
+        diskLow: () => ++chunks > 2,
+        onFetchFailed: ({ message }) => errors.push(message),
+      });
+      expect(await fetched(snapshots, base(1, 3))).to.equal(undefined);
+      expect(errors).to.deep.equal(['the data disk is below its reserve']);
+      expect(await generations(follower)).to.deep.equal(['generation-1']);
+      apply(follower.machine, put('a', 'goes on'));
+      await flush(follower.machine);
+      await snapshots.close();
+    }));
+
   it('fails when the leader cannot be reached', async () => {
     expect(await attempt(() => noLink)).to.include('nobody is asked');
   });

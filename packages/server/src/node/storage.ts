@@ -189,6 +189,7 @@ async function openStorage({
     log,
     machine,
     disk,
+    diskLow: () => reserve.diskLow(),
     link: membership?.link ?? noLink,
     onFetchFailed: (error) => membership?.onFetchFailed(error),
   });
