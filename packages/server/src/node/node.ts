@@ -1,3 +1,4 @@
+import { rm } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
 import { initialAccess } from '@transitd/access';
 import {
@@ -19,6 +20,7 @@ import { JoinError } from '../cluster/join-error.ts';
 import type { Config } from '../config.ts';
 import { StartError } from '../exit.ts';
 import type { Logger } from '../log.ts';
+import { Snapshots, transfersIn } from '../snapshot/snapshots.ts';
 import { Answering } from './answering.ts';
 import { clusterAt, configuredTarget, Joining, type JoinTarget } from './joining.ts';
 import { initialMounts } from './mounts.ts';
@@ -68,6 +70,7 @@ export class Node {
   #storage: Storage | undefined;
   #member: Member | undefined;
   #cluster: Cluster | undefined;
+  #snapshots: Snapshots | undefined;
   #joining: Joining | undefined;
   #removed = false;
   /** An operator sealed it: it does not unseal itself before the next start. */
@@ -107,6 +110,7 @@ export class Node {
     const { config } = options;
     const seal = sealConfig(config);
     const directory = await DataDirectory.open(config.data_dir);
+    await rm(transfersIn(directory.path), { recursive: true, force: true });
     const node = new Node(options, seal, directory);
     try {
       if (await directory.holdsNode()) {
@@ -190,6 +194,11 @@ export class Node {
   get clusterName(): { readonly id: string; readonly name: string } | undefined {
     const id = this.initialized ? this.#member?.replica.status().clusterId : undefined;
     return id === undefined ? undefined : { id, name: `transitd-${id.slice(0, 8)}` };
+  }
+
+  /** Backups of the state; nothing before this node belongs to a cluster. */
+  get snapshots(): Snapshots | undefined {
+    return this.#snapshots;
   }
 
   /** What health reports. */
@@ -380,6 +389,7 @@ export class Node {
       const barrier = await this.#openBarrier(storage.replica);
       this.#refuseWhenStopping();
       this.#member = { replica: storage.replica, barrier };
+      this.#snapshots = new Snapshots({ storage, barrier, directory: this.#directory.path, log: this.#log });
       this.#noteFitness();
       if (!alone) storage.driver.start();
       await cluster?.start({ storage, barrier });
@@ -506,6 +516,9 @@ export class Node {
   /** What the active node does from time to time; nothing while it is not active. */
   async upkeep(): Promise<void> {
     if (this.#serving.service === undefined || !this.active || this.#member === undefined) return;
+    await this.#snapshots
+      ?.upkeep()
+      .catch((error: Error) => this.#log.warn({ reason: error.message }, 'what a restore left is cleared later'));
     await keepUp({ service: this.#serving.service, barrier: this.#member.barrier, log: this.#log, isActive: () => this.active });
   }
 }

@@ -57,6 +57,8 @@ export interface Storage {
   readonly driver: Driver<CommitResult>;
   readonly machine: KeyValueMachine;
   readonly snapshots: NodeSnapshots;
+  /** Less than the reserve is free on the data disk. */
+  readonly diskLow: () => boolean;
   /**
    * Resolves when this node first leads and has applied everything that was ever acknowledged; a stop rejects it. Only of a
    * cluster's only member can it be waited for.
@@ -231,6 +233,7 @@ async function openStorage({
     driver,
     machine,
     snapshots,
+    diskLow: () => reserve.diskLow(),
     leads,
     stop: () => {
       stopped ??= stop();
