@@ -7,6 +7,7 @@ import { pluginRoutes } from './sys-plugins.ts';
 import { policyRoutes } from './sys-policy.ts';
 import { raftRoutes } from './sys-raft.ts';
 import { raftJoinRoutes } from './sys-raft-join.ts';
+import { raftSnapshotRoutes } from './sys-raft-snapshot.ts';
 import { rotateRoutes } from './sys-rotate.ts';
 import { sealRoutes } from './sys-seal.ts';
 import { statusRoutes } from './sys-status.ts';
@@ -26,6 +27,7 @@ export const allRoutes = (metrics: Metrics): readonly Route[] => [
   ...sealRoutes,
   ...raftJoinRoutes,
   ...raftRoutes,
+  ...raftSnapshotRoutes,
   ...haRoutes,
   ...pluginRoutes,
   ...rotateRoutes,

@@ -10,6 +10,7 @@ import type { Metrics } from '../metrics.ts';
 import type { Standing } from '../node/answering.ts';
 import type { Node } from '../node/node.ts';
 import { announcesBody, readBody } from './body.ts';
+import { contentOf } from './content.ts';
 import { errorReply, isRefusal, permissionDenied, RequestError } from './error-answer.ts';
 import { type Body, parseBody, queryBody } from './json.ts';
 import type { RequestPath } from './path.ts';
@@ -21,6 +22,8 @@ import { unavailable } from './unavailable.ts';
 /** What is read of the body of a caller without a valid token, in bytes: enough to tell malformed JSON. */
 const anonymousBodyBytesMax = 64 * 1024;
 const bodyDeadlineMs = 30_000;
+/** How long a slow operation may leave its caller without a byte. */
+const slowMsMax = 30 * 60_000;
 
 export interface ServeOptions {
   readonly node: Node;
@@ -144,9 +147,11 @@ export class Pipeline {
     }
     // A secret must not leave in clear because the header that asked for it wrapped is not known yet.
     if (wantsWrapping(req.headers)) throw new RequestError('invalid_request', 'response wrapping is not supported');
-    const bytes = operation.endsLead ? await this.#keptBytes(req, res) : await this.#bytes(req, res, this.#options.bodyBytesMax);
+    const bytes = await this.#bytesFor(operation, req, res);
+    if (operation.isSlow) res.setTimeout(slowMsMax);
     const run = async (): Promise<Reply> => {
-      const asked = call(bodyOf(bytes, req, routed));
+      const content = operation.streamsBody ? contentOf(req, res) : undefined;
+      const asked = { ...call(bodyOf(bytes, req, routed)), ...(content && { content }) };
       // While the body came in, the token may have been revoked or its policies changed: what was answered meanwhile is in force.
       if (service.tokens.epoch !== epoch || (principal !== undefined && principal.goodUntilMs <= Date.now()))
         principal = await service.tokens.authenticate(token);
@@ -217,6 +222,7 @@ export class Pipeline {
       body,
       changes: whereOf(operation, verb) === 'leader',
       endsLead: 'endsLead' in operation,
+      isSlow: 'isSlow' in operation,
     });
   }
 
@@ -224,6 +230,11 @@ export class Pipeline {
   #addressOf({ headers, socket }: IncomingMessage): string {
     const told = this.#options.forwarded === true ? headers[callerHeader] : undefined;
     return (typeof told === 'string' ? told : socket.remoteAddress) ?? '';
+  }
+
+  async #bytesFor(operation: GuardedOperation, req: IncomingMessage, res: ServerResponse): Promise<Buffer | undefined> {
+    if (operation.streamsBody) return undefined;
+    return operation.endsLead ? this.#keptBytes(req, res) : this.#bytes(req, res, this.#options.bodyBytesMax);
   }
 
   /** The body of a request that may be asked more than once for it. */
