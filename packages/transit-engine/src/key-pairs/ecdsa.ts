@@ -12,7 +12,7 @@ import {
   withoutLeadingZeros,
 } from '../der.ts';
 import { TransitError } from '../errors.ts';
-import { digestLengths, signatureHash } from '../hash-algorithm.ts';
+import { isDigestLength, signatureHash } from '../hash-algorithm.ts';
 import type { KeyPair, KeyPairBytes, KeyPairScheme, SigningOptions } from '../key-pair.ts';
 import {
   encodePkcs8,
@@ -213,7 +213,7 @@ async function verify(
 }
 
 /**
- * A digest is as long as one of the hashes makes it, whichever of them the request names: ECDSA takes its leftmost bits, so that longer
+ * A digest is as long as one of the hashes makes it, whichever of them the request names but for SHA-1: ECDSA takes its leftmost bits, so that longer
  * inputs with one beginning would share a signature, and an empty one has signatures that need no key.
  * @throws TransitError `invalid_request`
  */
@@ -221,7 +221,7 @@ function readOptions(input: Uint8Array, { hash: name, prehashed, signatureContex
   if (signatureContext.length > 0) {
     throw new TransitError('invalid_request', 'signature_context is for ed25519 keys');
   }
-  if (prehashed && !digestLengths.has(input.length)) {
+  if (prehashed && !isDigestLength(name, input.length)) {
     throw new TransitError('invalid_request', 'prehashed input is not as long as a digest');
   }
   const hash = signatureHash(name)?.openssl ?? null;

@@ -181,6 +181,8 @@ describe('signatures', () => {
     ['rsa-2048', { prehashed: true }, 'crypto/rsa: input must be hashed with given hash'],
     ['rsa-2048', { prehashed: true, signatureAlgorithm: 'pkcs1v15' }, 'crypto/rsa: input must be hashed with given hash'],
     ['ecdsa-p256', { prehashed: true }, 'prehashed input is not as long as a digest'],
+    ['ecdsa-p256', { prehashed: true, input: digest('sha1') }, 'prehashed input is not as long as a digest'],
+    ['ecdsa-p256', { prehashed: true, input: fox, hashAlgorithm: 'sha1' }, 'prehashed input is not as long as a digest'],
     ['ecdsa-p256', { prehashed: true, input: '' }, 'prehashed input is not as long as a digest'],
     ['ecdsa-p256', { signatureContext: 'AAAA' }, 'signature_context is for ed25519 keys'],
     ['rsa-2048', { signatureContext: 'AAAA' }, 'signature_context is for ed25519 keys'],
