@@ -7,9 +7,7 @@ import { Encryption } from './encryption.ts';
 import { TransitError } from './errors.ts';
 import { withFreshVersion } from './fresh-version.ts';
 import {
-  type ConfigureKeyRequest,
   type CreateKeyRequest,
-  configureKey,
   creationWarnings,
   deleteKey,
   type KeyChange,
@@ -19,6 +17,7 @@ import {
   trimKey,
 } from './key.ts';
 import { KeyCache, type LoadedKey } from './key-cache.ts';
+import { type ConfigureKeyRequest, configureKey } from './key-config.ts';
 import { dueMs } from './key-due.ts';
 import { type ListRequest, listKeys } from './key-list.ts';
 import { KeyTransfers } from './key-transfers.ts';
