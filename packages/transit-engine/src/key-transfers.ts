@@ -180,7 +180,7 @@ export class KeyTransfers {
   /** @throws TransitError `invalid_request`, `permission_denied`; then nothing was written */
   async restoreKey({ backup = '', name: asked, force = false, mayRestore = () => true }: RestoreRequest): Promise<void> {
     if (backup === '') throw new TransitError('invalid_request', "'backup' must be supplied");
-    const whole = decodeBackup(backup);
+    const whole = await decodeBackup(backup);
     const name = asked ?? whole.name;
     const { store, paths, changes, keys, now } = this.#parts;
     try {

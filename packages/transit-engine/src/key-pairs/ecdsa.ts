@@ -231,8 +231,12 @@ function readOptions(input: Uint8Array, { hash: name, prehashed, signatureContex
     : ({ hash, dsaEncoding: 'der', format: 'der' } as const);
 }
 
+/** More than two numbers of the largest curve take. */
+const derSignatureBytesMax = 256;
+
 /** Tells a caller's mistake from a signature that is only wrong; what passes is still judged as DER by who verifies. @throws TransitError */
 function checkForm(signature: Uint8Array): void {
+  if (signature.length > derSignatureBytesMax) throw new TransitError('invalid_ciphertext', 'supplied signature is invalid');
   const [whole, ...more] = parseDerSequence(signature) ?? [];
   const numbers = whole?.tag === derTag.sequence ? parseDerSequence(whole.content) : undefined;
   const isPair = numbers?.length === 2 && numbers.every(({ tag }) => tag === derTag.integer);
