@@ -1,3 +1,4 @@
+export { callerGroup, checkCidrs, isCidr, plainAddress, withinCidrs } from './cidr.ts';
 export { AccessError, type AccessErrorCode } from './errors.ts';
 export { type InitialAccess, initialAccess } from './initial-access.ts';
 export type { Capability } from './policy/capability.ts';
@@ -6,8 +7,9 @@ export { Policies, policyName } from './policy/policies.ts';
 export { integerOf, secondsOf } from './policy/written-number.ts';
 export { allows, capabilitiesOf, isDenied, type Principal } from './principal.ts';
 export { newToken } from './token.ts';
-export { ttlOf } from './token-lifetime.ts';
+export { type TokenLimits, ttlOf } from './token-lifetime.ts';
 export type { TokenRecord } from './token-record.ts';
 export { type Granted, type TokenName, TokenRegistry, type TokenRegistryOptions } from './token-registry.ts';
 export type { TokenRequest } from './token-request.ts';
+export { isRoleName, isTokenRoleType, type TokenRole, type TokenRoleChange } from './token-role.ts';
 export { Tokens, type TokensOptions } from './tokens.ts';

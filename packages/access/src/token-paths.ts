@@ -1,5 +1,6 @@
 /** Where the records of tokens lie. Every id in a path is a keyed hash of the token or accessor. */
 export const tokenKeyPath = 'access/token-key';
+export const batchKeyPath = 'access/batch-key';
 export const tokenPrefix = 'access/token/';
 export const accessorPrefix = 'access/accessor/';
 export const childPrefix = 'access/child/';

@@ -156,7 +156,7 @@ describe('Tokens', () => {
   });
 
   it('keeps no more tokens than it may: the oldest makes room', async () => {
-    const { tokens, add } = await withRoot({ cachedMax: 2 });
+    const { tokens, add } = await withRoot({ cachedBytesMax: 3000 });
     for (const token of ['a', 'b', 'c']) {
       await add(token);
       await tokens.authenticate(token);
@@ -166,7 +166,7 @@ describe('Tokens', () => {
   });
 
   it('knows a token below more tokens than it keeps', async () => {
-    const { tokens, add } = await withRoot({ cachedMax: 2 });
+    const { tokens, add } = await withRoot({ cachedBytesMax: 3000 });
     await add('t0');
     for (let n = 1; n < 6; n += 1) await add(`t${n}`, { parent: `t${n - 1}` });
     for (const token of ['t0', 't5', 't1', 't5', 't3'])

@@ -21,7 +21,9 @@ interface SegmentsRule extends PatternRule {
 }
 
 /** Decisions kept, and the longest path of one: whoever has a token may ask for any path, and fills no memory with them. */
-const [decisionsMax, decisionCharsMax] = [256, 256];
+const [decisionsMax, decisionCharsMax] = [256, 128];
+/** What they take at most, in bytes. */
+export const decisionsBytesMax = decisionsMax * (2 * decisionCharsMax + 64);
 
 /**
  * Several policies compiled into one. Exactly one rule decides about a path; those for the same path in several policies are one

@@ -40,7 +40,7 @@ function authJson(token: string, { record, ttlS }: Granted): string {
     lease_duration: ttlS,
     renewable: record.renewable,
     entity_id: '',
-    token_type: 'service',
+    token_type: record.type,
     orphan: record.parent === '',
     mfa_requirement: null,
     num_uses: Math.max(0, record.usesLeft),
@@ -51,6 +51,7 @@ function tokenJson(token: string, record: TokenRecord): string {
   const { periodS, renewedMs } = record;
   return JSON.stringify({
     accessor: record.accessor,
+    ...(record.boundCidrs.length > 0 && { bound_cidrs: record.boundCidrs }),
     creation_time: seconds(record.createdMs),
     creation_ttl: record.ttlS,
     display_name: record.displayName,
@@ -67,8 +68,9 @@ function tokenJson(token: string, record: TokenRecord): string {
     ...(periodS !== 0 && { period: periodS }),
     policies: record.policies,
     renewable: record.renewable,
+    ...(record.role !== '' && { role: record.role }),
     ttl: ttlOf(record, Date.now()),
-    type: 'service',
+    type: record.type,
   });
 }
 
@@ -90,7 +92,8 @@ function textsByName(value: JsonValue | undefined): Readonly<Record<string, stri
 }
 
 const create = (makesOrphans: boolean): GuardedOperation =>
-  operation('token-create', async ({ service, principal }, { body, path }) => {
+  operation('token-create', async ({ service, principal }, { body, path, params }) => {
+    const role = params['role'];
     const { values, warnings } = fields(
       {
         id: 'string',
@@ -109,6 +112,7 @@ const create = (makesOrphans: boolean): GuardedOperation =>
         entity_alias: 'string',
       },
       body,
+      params,
     );
     const granted = await service.registry.create(
       {
@@ -126,7 +130,7 @@ const create = (makesOrphans: boolean): GuardedOperation =>
         type: values.type,
         entityAlias: values.entity_alias,
       },
-      { principal, privileged: allows(principal, 'sudo', path), path, makesOrphans },
+      { principal, privileged: allows(principal, 'sudo', path), path, makesOrphans, ...(role !== undefined && { role }) },
     );
     return authReply(authJson(granted.token, granted), [...warnings, ...granted.warnings]);
   });
@@ -159,7 +163,7 @@ async function shown({ service }: Context, name: TokenName, token: string, warni
 /** The caller's own token; one of limited uses as this very request has written it, since that may have used it up. */
 async function shownSelf({ service, principal, token }: Context): Promise<Reply> {
   const { id, record } = principal;
-  const shown = record.usesLeft === 0 ? (await service.registry.find({ id }))?.record : record;
+  const shown = record.usesLeft === 0 && record.type === 'service' ? (await service.registry.find({ id }))?.record : record;
   if (shown === undefined) throw new RequestError('permission_denied', 'bad token');
   return dataReply(tokenJson(token, shown));
 }
@@ -198,11 +202,7 @@ async function renewedReply(
 }
 
 const renewSelf = operation('token-renew-self', (context, call) =>
-  renewedReply(
-    context,
-    { name: { id: context.principal.id }, token: context.token, missing: 'token not found', names: {} },
-    call,
-  ),
+  renewedReply(context, { name: { token: context.token }, token: context.token, missing: 'token not found', names: {} }, call),
 );
 
 const renew = operation('token-renew', (context, call) => {
@@ -219,8 +219,8 @@ const renewAccessor = operation('token-renew-accessor', (context, call) => {
   );
 });
 
-const revokeSelf = operation('token-revoke-self', async ({ service, principal }) => {
-  await service.registry.revoke({ id: principal.id });
+const revokeSelf = operation('token-revoke-self', async ({ service, token }) => {
+  await service.registry.revoke({ token });
   return noContent;
 });
 
@@ -250,9 +250,25 @@ const accessors = operation(
   { capability: 'list', sudo: true },
 );
 
+/** What one call clears at most; the node itself goes on with the rest. */
+const tidyPieces = 20;
+const tidyPiece = 500;
+
+/** Clears what ended tokens left behind, as the node does by itself from time to time. */
+const tidy = operation('token-tidy', async ({ service }) => {
+  let removed = 0;
+  for (let piece = 0; piece < tidyPieces; piece++) {
+    const swept = await service.registry.sweep(tidyPiece);
+    removed += swept.removed;
+    if (swept.removed < tidyPiece) break;
+  }
+  return { ...dataReply('null', [`${removed} tokens that were good no more were deleted`]), status: 202 };
+});
+
 /** Making, showing, renewing and ending tokens. */
 export const tokenRoutes: readonly Route[] = [
   { path: 'auth/token/create', operations: { POST: create(false) } },
+  { path: 'auth/token/create/:role', operations: { POST: create(false) } },
   { path: 'auth/token/create-orphan', operations: { POST: create(true) } },
   { path: 'auth/token/lookup', operations: { POST: lookup } },
   { path: 'auth/token/lookup-self', operations: { GET: lookupSelf, POST: lookupSelfByPost } },
@@ -265,4 +281,5 @@ export const tokenRoutes: readonly Route[] = [
   { path: 'auth/token/revoke-orphan', operations: { POST: revokeOrphan } },
   { path: 'auth/token/revoke-accessor', operations: { POST: revokeAccessor } },
   { path: 'auth/token/accessors', operations: { LIST: accessors } },
+  { path: 'auth/token/tidy', operations: { POST: tidy } },
 ];

@@ -18,6 +18,14 @@ export interface Call {
   readonly body: Body;
 }
 
+/** Whoever asks an open operation. */
+export interface Caller {
+  /** IP address. */
+  readonly address: string;
+  /** What was shown as a token; nobody has looked at it. */
+  readonly token: string | undefined;
+}
+
 interface Common {
   /** For metrics: a fixed word, never a name from the request. */
   readonly name: string;
@@ -26,7 +34,7 @@ interface Common {
 /** Needs no token, and answers whatever state the node is in. */
 export interface OpenOperation extends Common {
   readonly access: 'open';
-  run(node: Node, call: Call): Reply | Promise<Reply>;
+  run(node: Node, call: Call, caller: Caller): Reply | Promise<Reply>;
 }
 
 /** Needs an unsealed node and a token that may do this here. */

@@ -1,5 +1,6 @@
 import type { Metrics } from '../metrics.ts';
 import { tokenRoutes } from './auth-token.ts';
+import { tokenRoleRoutes } from './auth-token-roles.ts';
 import type { Route } from './operation.ts';
 import { capabilityRoutes } from './sys-capabilities.ts';
 import { pluginRoutes } from './sys-plugins.ts';
@@ -24,6 +25,7 @@ export const allRoutes = (metrics: Metrics): readonly Route[] => [
   ...pluginRoutes,
   ...rotateRoutes,
   ...tokenRoutes,
+  ...tokenRoleRoutes,
   ...policyRoutes,
   ...capabilityRoutes,
   ...statusRoutes(metrics),

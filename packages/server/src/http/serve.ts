@@ -1,11 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { allows, type Principal } from '@transitd/access';
+import { allows, type Principal, withinCidrs } from '@transitd/access';
 import { StoreError } from '@transitd/storage-fsm';
 import type { Call, GuardedOperation, Operation, Verb } from '../api/operation.ts';
 import type { Logger } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Node } from '../node/node.ts';
 import { announcesBody, readBody } from './body.ts';
+import { callerAddress } from './caller-address.ts';
 import { errorReply, isRefusal, permissionDenied, RequestError } from './error-answer.ts';
 import { type Body, parseBody, queryBody } from './json.ts';
 import type { RequestPath } from './path.ts';
@@ -22,6 +23,8 @@ export interface ServeOptions {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly bodyBytesMax: number;
+  /** Whose `X-Forwarded-For` is believed: blocks of addresses. */
+  readonly trustedProxies?: readonly string[];
 }
 
 /** A request whose operation is known. */
@@ -77,9 +80,11 @@ export class Pipeline {
 
   async #reply(req: IncomingMessage, res: ServerResponse, { path, verb, operation, params }: Routed): Promise<Reply> {
     const { node } = this.#options;
+    const address = callerAddress(req, this.#options.trustedProxies ?? []);
     const call = (body: Body): Call => ({ verb, path: path.path, params, query: path.query, body });
     if (operation.access === 'open') {
-      return operation.run(node, call(await this.#body(req, res, verb, path, anonymousBodyBytesMax)));
+      const asked = call(await this.#body(req, res, verb, path, anonymousBodyBytesMax));
+      return operation.run(node, asked, { address, token: tokenOf(req.headers) });
     }
     const { service } = node;
     if (service === undefined) {
@@ -91,6 +96,8 @@ export class Pipeline {
     const { epoch } = service.tokens;
     const found = token === undefined ? undefined : service.tokens.authenticate(token);
     let principal = found instanceof Promise ? await found : found;
+    // Away from where it is bound to, a token is as good as none.
+    if (principal !== undefined && !withinCidrs(principal.record.boundCidrs, address)) principal = undefined;
     if (token === undefined || principal === undefined) {
       // Malformed JSON is told before the missing token, as clients know it; a longer body stays unread and ends the connection.
       await this.#body(req, res, verb, path, anonymousBodyBytesMax).catch(ignoreTooLarge);

@@ -1,4 +1,4 @@
-import { initialAccess, Policies, TokenRegistry, Tokens } from '@transitd/access';
+import { initialAccess, Policies, type TokenLimits, TokenRegistry, Tokens } from '@transitd/access';
 import {
   Barrier,
   BarrierError,
@@ -310,7 +310,7 @@ export class Node {
       const { store } = barrier;
       const policies = new Policies({ store });
       const tokens = new Tokens({ store, policies, now: Date.now });
-      const registry = new TokenRegistry({ store, tokens, policies, now: Date.now });
+      const registry = new TokenRegistry({ store, tokens, policies, now: Date.now, limits: tokenLimits(this.config) });
       this.#service = { tokens, policies, registry, engines, mounts, sinceMs: performance.now() };
       this.#activeSince = new Date();
       this.#log.info('unsealed');
@@ -346,6 +346,11 @@ export class Node {
     await keepUp({ service: this.#service, barrier: this.#member.barrier, log: this.#log, isActive: () => this.active });
   }
 }
+
+const tokenLimits = ({ tokens }: Config): TokenLimits => ({
+  defaultTtlS: Math.floor(tokens.default_ttl / 1000),
+  maxTtlS: Math.floor(tokens.max_ttl / 1000),
+});
 
 /** One engine for each mount, by its path. */
 async function openEngines(store: Store, mounts: readonly Mount[]): Promise<ReadonlyMap<string, TransitEngine>> {
