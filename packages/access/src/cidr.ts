@@ -34,6 +34,17 @@ export function withinCidrs(cidrs: readonly string[], address: string): boolean 
   return asked !== undefined && cidrs.some((cidr) => contains(parseBlock(cidr), asked));
 }
 
+/** Blocks that lie in both lists, of which an empty one is everywhere. Two blocks lie one in the other, or have nothing in common. */
+export function commonCidrs(one: readonly string[], other: readonly string[]): readonly string[] {
+  if (one.length === 0 || other.length === 0) return [...one, ...other];
+  const nested = (inner: string, outer: string): boolean => {
+    const [within, around] = [parseBlock(inner), parseBlock(outer)];
+    return within !== undefined && around !== undefined && within.prefix >= around.prefix && contains(around, within);
+  };
+  const common = one.flatMap((a) => other.flatMap((b) => (nested(a, b) ? [a] : nested(b, a) ? [b] : [])));
+  return [...new Set(common)];
+}
+
 /** An IPv4 address that came in by a socket for both families, as itself (RFC 4291 §2.5.5.2). */
 export const plainAddress = (address: string): string => /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address;
 

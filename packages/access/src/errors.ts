@@ -1,12 +1,16 @@
 /**
  * `not_initialized`: there is no token key yet. `record_unreadable`: a record was written by a newer version. `bad_token`: the token
- * that a request is about does not exist. `too_many_conflicts`: nothing was done, others were faster again and again.
+ * that a request is about does not exist. `busy_logins`: nothing was looked at. `locked_out`: a login that may not be, whatever it
+ * shows. `keys_unavailable`: what signs tokens cannot be fetched. `too_many_conflicts`: nothing was done, others were faster again and again.
  */
 export type AccessErrorCode =
   | 'bad_token'
+  | 'busy_logins'
   | 'invalid_policy'
   | 'invalid_request'
   | 'invalid_token'
+  | 'keys_unavailable'
+  | 'locked_out'
   | 'not_found'
   | 'not_initialized'
   | 'policy_too_large'

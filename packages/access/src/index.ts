@@ -1,3 +1,12 @@
+export { type Access, type AccessOptions, closeAccess, openAccess } from './access.ts';
+export type { AppRole, SecretId } from './auth/approle.ts';
+export type { AuthMount } from './auth/auth-mount.ts';
+export type { AuthMounts, AuthTuning, StoredMount } from './auth/auth-mounts.ts';
+export type { BoundClaims, JwtConfig, JwtRole } from './auth/jwt.ts';
+export type { KeySources } from './auth/jwt-keys.ts';
+export type { Logins } from './auth/logins.ts';
+export { isLoginTokenType, type TokenSettings, type TokenSettingsChange } from './auth/token-settings.ts';
+export type { Login } from './auth/userpass.ts';
 export { callerGroup, checkCidrs, isCidr, plainAddress, withinCidrs } from './cidr.ts';
 export { AccessError, type AccessErrorCode } from './errors.ts';
 export { type InitialAccess, initialAccess } from './initial-access.ts';

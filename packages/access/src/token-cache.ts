@@ -1,4 +1,5 @@
-import type { Change, Store } from '@transitd/storage-fsm';
+import type { Change, Condition, Store } from '@transitd/storage-fsm';
+import { authMountPath, decodeAuthMount, parseMountReference } from './auth/auth-mount.ts';
 import type { Principal } from './principal.ts';
 import { accessorIdOf, type StoredKey } from './token-key.ts';
 import { tokenPath, tokenPrefix } from './token-paths.ts';
@@ -23,6 +24,7 @@ export interface Sought {
 
 /** A load under way; `changed` once something that it may have read is not so any more. */
 interface Look {
+  /** Ids of tokens, paths of login methods. */
   readonly ids: Set<string>;
   changed: boolean;
 }
@@ -113,6 +115,14 @@ export class TokenCache {
     }
   }
 
+  /** Takes notice of changes below `access/auth/`: the tokens that a method made are looked at again. */
+  dropOfMounts(changes: readonly Change[]): void {
+    const paths = new Set(changes.map(({ path }) => path));
+    for (const look of this.#looks) if ([...look.ids].some((id) => paths.has(id))) this.#changed(look);
+    for (const token of [...this.#tokens.values()])
+      if (token.mount !== undefined && paths.has(token.mount.path)) this.#forget(token);
+  }
+
   /** Forgets every token. */
   clear(): void {
     for (const look of this.#looks) this.#changed(look);
@@ -135,6 +145,8 @@ export class TokenCache {
     const parent = record.parent === '' ? undefined : await this.#read({ id: record.parent }, key, look);
     // Another token may have the id of the parent by now: what the first one made went with it.
     if (look.changed || (record.parent !== '' && parent?.accessorId !== record.parentAccessorId)) return undefined;
+    const mount = record.mount === '' ? undefined : await this.#mount(record.mount, look);
+    if (look.changed || (record.mount !== '' && mount === undefined)) return undefined;
     const accessorId = accessorIdOf(key, record.accessor);
     return this.#keep({
       id,
@@ -142,10 +154,20 @@ export class TokenCache {
       revision: stored?.revision ?? 0,
       accessorId,
       parent,
+      mount,
       dropped: false,
       shown: undefined,
       granted: undefined,
     });
+  }
+
+  /** What holds while the login method is still there that a token names. */
+  async #mount(reference: string, look: Look): Promise<Condition | undefined> {
+    const { path, id } = parseMountReference(reference);
+    const at = authMountPath(path);
+    look.ids.add(at);
+    const stored = await this.#store.get(at);
+    return stored !== undefined && decodeAuthMount(stored.value).id === id ? { path: at, revision: stored.revision } : undefined;
   }
 
   #keep(token: LoadedToken): LoadedToken {

@@ -17,6 +17,10 @@ function decodeTokenKey(stored: Uint8Array): Uint8Array {
 export const tokenIdOf = (key: Uint8Array, token: string): string =>
   createHmac('sha256', key).update(token, 'utf8').digest('hex');
 
+/** The same for a secret id and its accessor, and for a role id: other texts than any token. */
+export const loginIdOf = (key: Uint8Array, kind: 'role-id' | 'secret-id' | 'secret-accessor', text: string): string =>
+  tokenIdOf(key, `${kind}\0${text}`);
+
 /** The same for an accessor. No token holds a control character, so none has the hash of an accessor. */
 export const accessorIdOf = (key: Uint8Array, accessor: string): string => tokenIdOf(key, `accessor\0${accessor}`);
 

@@ -1,4 +1,5 @@
 import type { Store, Transaction } from '@transitd/storage-fsm';
+import { type LoginGrant, loginRecord } from './auth/login-grant.ts';
 import { AccessError, invalidRequest } from './errors.ts';
 import type { Policies } from './policy/policies.ts';
 import type { Principal } from './principal.ts';
@@ -11,8 +12,16 @@ import { decodeAccessorRecord, decodeTokenRecord, type TokenRecord } from './tok
 import { type Creator, newTokenRecord, type TokenRequest } from './token-request.ts';
 import { type StoredRole, TokenRoles } from './token-roles.ts';
 import { type Swept, sweepOrphaned, sweepOverdue } from './token-sweep.ts';
-import { createTransaction, deleteTransaction, rewriteTransaction, spendTransaction, together } from './token-transactions.ts';
+import {
+  createTransaction,
+  deleteTransaction,
+  issueTransaction,
+  rewriteTransaction,
+  spendTransaction,
+  together,
+} from './token-transactions.ts';
 import type { Tokens } from './tokens.ts';
+import { Turns } from './turns.ts';
 
 export interface TokenRegistryOptions {
   readonly store: Store;
@@ -52,8 +61,8 @@ export class TokenRegistry {
   readonly #now: () => number;
   #dueCursor = '';
   #orphanCursor = '';
-  /** The last of the changes that wait for each other, by the token's id. */
-  readonly #turns = new Map<string, Promise<unknown>>();
+  /** By the token's id. */
+  readonly #turns = new Turns();
 
   constructor({ store, tokens, policies, now, limits = usualLimits }: TokenRegistryOptions) {
     this.roles = new TokenRoles({ store });
@@ -105,6 +114,25 @@ export class TokenRegistry {
     });
   }
 
+  /**
+   * Makes the token of a login, with everything that the login writes beside it. It is shown this once.
+   * @returns nothing when something that the login rests on has changed meanwhile
+   * @throws AccessError `invalid_request`; StoreError
+   */
+  async issue(login: LoginGrant): Promise<(Granted & { readonly token: string }) | undefined> {
+    const { record, warnings: some } = loginRecord(login, { now: this.#now(), accessor: newAccessor(), limits: this.limits });
+    const granted = { record, ttlS: record.ttlS, warnings: [...some, ...(await this.#missing(record.policies))] };
+    const { conditions, writes } = login;
+    if (record.type === 'batch') {
+      const token = await this.#tokens.sealBatch(record);
+      return (await this.#commit({ conditions, writes })) ? { ...granted, token } : undefined;
+    }
+    const token = newToken();
+    const key = await this.#tokens.key();
+    const made = { id: tokenIdOf(key, token), record, accessorId: accessorIdOf(key, record.accessor) };
+    return (await this.#commit(issueTransaction(made, { conditions, writes }))) ? { ...granted, token } : undefined;
+  }
+
   /** A good token; undefined for any other. @throws StoreError */
   async find(name: TokenName): Promise<LoadedToken | undefined> {
     if ('token' in name) return this.#tokens.find(name.token);
@@ -128,6 +156,10 @@ export class TokenRegistry {
     const granted = await this.#change(name, async (found) => {
       if (found === undefined) return 'none';
       refuseBatch(found, 'renewed');
+      const { source } = found.record;
+      // Whose user or role has gone lives on to its time, and no longer.
+      if (source !== '' && (await this.#store.get(source)) === undefined)
+        throw invalidRequest('lease is not renewable: what it was given for is gone');
       const granted = renewed(found.record, { incrementS, now: this.#now(), maxTtlS: this.limits.maxTtlS });
       return (await this.#commit(rewriteTransaction(found, granted.record))) ? granted : undefined;
     });
@@ -242,19 +274,7 @@ export class TokenRegistry {
     const first = await this.find(name);
     if (first === undefined) return this.#attempt(() => step(undefined));
     if (first.record.type === 'batch') return this.#attempt(() => step(first));
-    return this.#inTurn(first.id, () => this.#attempt(async () => step(await this.#tokens.findById(first.id))));
-  }
-
-  /** Changes of one token one after the other: many at once would conflict, and whoever keeps using it could hold off its end. */
-  async #inTurn<T>(id: string, change: () => Promise<T>): Promise<T> {
-    const before = this.#turns.get(id) ?? Promise.resolve();
-    const mine = before.then(change, change);
-    this.#turns.set(id, mine);
-    try {
-      return await mine;
-    } finally {
-      if (this.#turns.get(id) === mine) this.#turns.delete(id);
-    }
+    return this.#turns.take(first.id, () => this.#attempt(async () => step(await this.#tokens.findById(first.id))));
   }
 
   async #commit(transaction: Transaction): Promise<boolean> {

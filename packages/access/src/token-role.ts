@@ -1,5 +1,6 @@
 import { checkCidrs } from './cidr.ts';
-import { invalidRequest, recordUnreadable } from './errors.ts';
+import { invalidRequest } from './errors.ts';
+import { decodeJson, encodeJson } from './json-record.ts';
 import { policyName } from './policy/policies.ts';
 
 /** `default-…`: that type unless the request names the other. */
@@ -76,23 +77,7 @@ const given = (texts: readonly string[]): string[] => texts.map((text) => text.t
 const names = (texts: readonly string[]): string[] => [...new Set(given(texts).map(policyName))].sort();
 const globs = (texts: readonly string[]): string[] => [...new Set(given(texts).map((text) => text.toLowerCase()))].sort();
 
-const format = 1;
-
-export const encodeTokenRole = (role: TokenRole): Buffer => Buffer.from(JSON.stringify({ format, ...role }));
+export const encodeTokenRole = (role: TokenRole): Buffer => encodeJson(role);
 
 /** @throws AccessError `record_unreadable` */
-export function decodeTokenRole(stored: Uint8Array): TokenRole {
-  let members: Readonly<Record<string, unknown>>;
-  try {
-    members = Object(JSON.parse(Buffer.from(stored).toString('utf8')));
-  } catch (error) {
-    throw recordUnreadable({ cause: error });
-  }
-  const { format: version, ...role } = members;
-  const shape = newRole('');
-  const isLike = ([name, example]: [string, unknown]): boolean =>
-    Array.isArray(example) ? Array.isArray(role[name]) : typeof role[name] === typeof example;
-  if (version !== format || !Object.entries(shape).every(isLike)) throw recordUnreadable();
-  // Every member was looked at just now.
-  return role as unknown as TokenRole;
-}
+export const decodeTokenRole = (stored: Uint8Array): TokenRole => decodeJson(stored, newRole(''));

@@ -1,5 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 import type { Store } from '@transitd/storage-fsm';
+import { authMountPrefix } from './auth/auth-mount.ts';
 import { batchTokenCharsMax, isBatchToken, openBatchToken, sealBatchToken } from './batch-token.ts';
 import type { Policies } from './policy/policies.ts';
 import type { Principal } from './principal.ts';
@@ -49,6 +50,7 @@ export class Tokens {
         if (changes.some(({ path }) => path === tokenKeyPath)) this.clear();
         else this.#cache.drop(changes);
       }),
+      store.watch(authMountPrefix, (changes) => this.#cache.dropOfMounts(changes)),
       store.watch(batchKeyPath, () => this.clear()),
     ];
     this.#unwatch = () => {

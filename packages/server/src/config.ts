@@ -114,6 +114,7 @@ const schema = z.strictObject({
     .regex(/^[a-z][a-z0-9]{0,31}$/)
     .default('svc'),
   trusted_proxies: z.array(z.string().refine(isCidr, 'is not a block of addresses such as 10.0.0.0/8')).max(64).default([]),
+  jwks_files: z.record(z.string().regex(/^[\w.-]{1,64}$/), z.string().min(1)).default({}),
   tokens: z
     .strictObject({ default_ttl: tokenTtl, max_ttl: tokenTtl })
     .refine((tokens) => tokens.default_ttl <= tokens.max_ttl, { message: 'default_ttl must be at most max_ttl' })

@@ -1,10 +1,10 @@
-import { allows, type Granted, type TokenName, type TokenRecord, ttlOf } from '@transitd/access';
+import { allows, type TokenName, type TokenRecord, ttlOf } from '@transitd/access';
 import { authReply, dataReply, noContent } from '../http/envelope.ts';
 import { RequestError } from '../http/error-answer.ts';
 import { type FieldSchema, fields } from '../http/fields.ts';
-import type { JsonValue } from '../http/json.ts';
 import type { Reply } from '../http/reply.ts';
-import { textList } from '../http/text-list.ts';
+import { textList, textsByName } from '../http/text-list.ts';
+import { authJson, metaOf } from './auth-json.ts';
 import type { Call, GuardedOperation, Route } from './operation.ts';
 
 type Context = Parameters<GuardedOperation['run']>[0];
@@ -28,24 +28,6 @@ function operation(
 }
 
 const seconds = (ms: number): number => Math.floor(ms / 1000);
-
-/** What a token was given, as the member `auth` shows it. @param token - empty where only its accessor was named */
-function authJson(token: string, { record, ttlS }: Granted): string {
-  return JSON.stringify({
-    client_token: token,
-    accessor: record.accessor,
-    policies: record.policies,
-    token_policies: record.policies,
-    metadata: metaOf(record),
-    lease_duration: ttlS,
-    renewable: record.renewable,
-    entity_id: '',
-    token_type: record.type,
-    orphan: record.parent === '',
-    mfa_requirement: null,
-    num_uses: Math.max(0, record.usesLeft),
-  });
-}
 
 function tokenJson(token: string, record: TokenRecord): string {
   const { periodS, renewedMs } = record;
@@ -72,23 +54,6 @@ function tokenJson(token: string, record: TokenRecord): string {
     ttl: ttlOf(record, Date.now()),
     type: record.type,
   });
-}
-
-const metaOf = ({ meta }: TokenRecord): TokenRecord['meta'] | null => (Object.keys(meta).length === 0 ? null : meta);
-
-function textsByName(value: JsonValue | undefined): Readonly<Record<string, string>> {
-  if (value === undefined) return {};
-  const texts = Object.entries(typeof value === 'object' && value !== null && !Array.isArray(value) ? value : { '': value });
-  return Object.fromEntries(
-    texts.map(([name, text]) => {
-      if (name === '' || (typeof text !== 'string' && typeof text !== 'number' && typeof text !== 'boolean'))
-        throw new RequestError(
-          'invalid_field',
-          'Field validation failed: error converting input for field "meta": expected texts by name',
-        );
-      return [name, String(text)];
-    }),
-  );
 }
 
 const create = (makesOrphans: boolean): GuardedOperation =>
@@ -125,7 +90,7 @@ const create = (makesOrphans: boolean): GuardedOperation =>
         explicitMaxTtlS: values.explicit_max_ttl,
         periodS: values.period,
         displayName: values.display_name,
-        meta: textsByName(values.meta),
+        meta: textsByName('meta', values.meta),
         numUses: values.num_uses,
         type: values.type,
         entityAlias: values.entity_alias,

@@ -1,7 +1,12 @@
 import type { Metrics } from '../metrics.ts';
+import { approleRoutes } from './auth-approle.ts';
+import { jwtRoutes } from './auth-jwt.ts';
+import { authRoleRoutes } from './auth-roles.ts';
 import { tokenRoutes } from './auth-token.ts';
 import { tokenRoleRoutes } from './auth-token-roles.ts';
+import { userpassRoutes } from './auth-userpass.ts';
 import type { Route } from './operation.ts';
+import { authRoutes } from './sys-auth.ts';
 import { capabilityRoutes } from './sys-capabilities.ts';
 import { pluginRoutes } from './sys-plugins.ts';
 import { policyRoutes } from './sys-policy.ts';
@@ -26,6 +31,11 @@ export const allRoutes = (metrics: Metrics): readonly Route[] => [
   ...rotateRoutes,
   ...tokenRoutes,
   ...tokenRoleRoutes,
+  ...authRoutes,
+  ...userpassRoutes,
+  ...approleRoutes,
+  ...jwtRoutes,
+  ...authRoleRoutes,
   ...policyRoutes,
   ...capabilityRoutes,
   ...statusRoutes(metrics),

@@ -70,6 +70,7 @@ export const answers: Readonly<Record<ErrorCode, Answer>> = {
   body_timeout: refused(408),
   body_too_large: refused(413),
   busy: refusedForNow(503),
+  busy_logins: refusedForNow(503),
   conflict: refusedForNow(503), // another change was faster, again and again
   deletion_not_allowed: refused(400),
   disk_low: refused(503),
@@ -86,6 +87,8 @@ export const answers: Readonly<Record<ErrorCode, Answer>> = {
   invalid_token: refused(400),
   key_not_found: refused(400), // an operation on a missing key; reading one is not_found
   key_version_unavailable: refused(400),
+  keys_unavailable: refusedForNow(503),
+  locked_out: refused(403),
   malformed_body: refused(400),
   namespace_not_found: refused(404),
   no_handler: refused(404),

@@ -1,4 +1,4 @@
-import { initialAccess, Policies, type TokenLimits, TokenRegistry, Tokens } from '@transitd/access';
+import { type Access, closeAccess, initialAccess, openAccess, type TokenLimits } from '@transitd/access';
 import {
   Barrier,
   BarrierError,
@@ -13,6 +13,7 @@ import { type Replica, type ReplicaStatus, type Store, StoreError } from '@trans
 import { TransitEngine } from '@transitd/transit-engine';
 import type { Config } from '../config.ts';
 import { StartError } from '../exit.ts';
+import { keySources } from '../key-sources.ts';
 import type { Logger } from '../log.ts';
 import { version } from '../version.ts';
 import { initialMounts, type Mount, readMounts } from './mounts.ts';
@@ -27,10 +28,7 @@ export interface Member {
 }
 
 /** What serves while the node is unsealed. */
-export interface Service {
-  readonly tokens: Tokens;
-  readonly policies: Policies;
-  readonly registry: TokenRegistry;
+export interface Service extends Access {
   /** Engines by the path of their mount. */
   readonly engines: ReadonlyMap<string, TransitEngine>;
   readonly mounts: readonly Mount[];
@@ -308,10 +306,9 @@ export class Node {
         return;
       }
       const { store } = barrier;
-      const policies = new Policies({ store });
-      const tokens = new Tokens({ store, policies, now: Date.now });
-      const registry = new TokenRegistry({ store, tokens, policies, now: Date.now, limits: tokenLimits(this.config) });
-      this.#service = { tokens, policies, registry, engines, mounts, sinceMs: performance.now() };
+      const sources = keySources(this.config.jwks_files);
+      const access = openAccess({ store, now: Date.now, limits: tokenLimits(this.config), sources });
+      this.#service = { ...access, engines, mounts, sinceMs: performance.now() };
       this.#activeSince = new Date();
       this.#log.info('unsealed');
     } catch (error) {
@@ -327,8 +324,7 @@ export class Node {
   #endService(): void {
     const service = this.#service;
     this.#service = undefined;
-    service?.tokens.close();
-    service?.policies.close();
+    if (service !== undefined) closeAccess(service);
     for (const engine of service?.engines.values() ?? []) engine.close();
   }
 

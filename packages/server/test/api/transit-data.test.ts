@@ -1,4 +1,4 @@
-import { initialAccess, Policies, type Principal, TokenRegistry, Tokens } from '@transitd/access';
+import { initialAccess, openAccess, type Principal } from '@transitd/access';
 import { memoryStore } from '@transitd/storage-fsm';
 import { TransitEngine } from '@transitd/transit-engine';
 import { expect } from 'chai';
@@ -21,10 +21,9 @@ async function setup() {
   await engine.createKey('k', { exportable: true });
   await engine.rotateKey('k');
   await engine.createKey('c', { type: 'aes128-cmac' });
-  const policies = new Policies({ store });
-  const tokens = new Tokens({ store, policies, now: Date.now });
-  const registry = new TokenRegistry({ store, tokens, policies, now: Date.now });
-  const service: Service = { tokens, policies, registry, engines: new Map([['mnt', engine]]), mounts: [], sinceMs: 0 };
+  const access = openAccess({ store, now: Date.now });
+  const { tokens, policies } = access;
+  const service: Service = { ...access, engines: new Map([['mnt', engine]]), mounts: [], sinceMs: 0 };
   const root = await tokens.authenticate(rootToken);
   if (root === undefined) throw new Error('the root token is not good');
 

@@ -1,0 +1,72 @@
+import type { AuthMount, StoredMount } from '@transitd/access';
+import { noHandler, unsupportedPath } from '../http/error-answer.ts';
+import type { Reply } from '../http/reply.ts';
+import { unavailable } from '../http/unavailable.ts';
+import type { Service } from '../node/node.ts';
+import type { Call, Caller, GuardedOperation, OpenOperation, Route } from './operation.ts';
+
+type AuthType = AuthMount['type'];
+
+export interface MethodContext {
+  readonly service: Service;
+  /** The method that the path begins with. */
+  readonly mount: StoredMount;
+}
+
+export type MethodHandler = (context: MethodContext, call: Call) => Promise<Reply>;
+export type LoginHandler = (context: MethodContext, call: Call, caller: Caller) => Promise<Reply>;
+
+/** Several kinds of methods have the same paths: what is enabled at one decides. */
+type ByType<Handler> = Partial<Readonly<Record<AuthType, Handler>>>;
+
+async function chosen<Handler>(
+  service: Service,
+  { path, params }: Call,
+  handlers: ByType<Handler>,
+): Promise<readonly [Handler, StoredMount]> {
+  const mount = await service.logins.mounts.find(params['method'] ?? '');
+  if (mount === undefined) throw noHandler(path);
+  const handler = handlers[mount.type];
+  if (handler === undefined) throw unsupportedPath();
+  return [handler, mount];
+}
+
+/** What an operator asks of a method. */
+export function methodOperation(
+  name: string,
+  capability: NonNullable<GuardedOperation['capability']>,
+  handlers: ByType<MethodHandler>,
+): GuardedOperation {
+  return {
+    name,
+    access: 'token',
+    capability,
+    run: async ({ node, service }, call) => {
+      await node.member?.replica.fresh();
+      const [handler, mount] = await chosen(service, call, handlers);
+      return handler({ service, mount }, call);
+    },
+  };
+}
+
+/** What somebody asks who has no token yet. What is shown as one is not looked at. */
+export function loginOperation(handlers: ByType<LoginHandler>): OpenOperation {
+  return {
+    name: 'login',
+    access: 'open',
+    run: async (node, call, caller) => {
+      const { service } = node;
+      if (service === undefined) throw unavailable(node);
+      await node.member?.replica.fresh();
+      const [handler, mount] = await chosen(service, call, handlers);
+      return handler({ service, mount }, call, caller);
+    },
+  };
+}
+
+/** The paths of a method: `:method` stands for where it is enabled. */
+export const methodRoute = (path: string, operations: Route['operations']): Route => ({
+  path: `auth/:method/${path}`,
+  accepts: ({ method }) => method !== 'token',
+  operations,
+});
