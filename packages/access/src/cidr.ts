@@ -50,8 +50,9 @@ export const plainAddress = (address: string): string => /^::ffff:(\d+\.\d+\.\d+
 
 /** What stands for one caller: an IPv4 address, or the /64 of an IPv6 one, of which a caller has all addresses. */
 export function callerGroup(address: string): string {
-  const parsed = parseAddress(plainAddress(address));
-  return parsed?.bits === 128 ? `${(parsed.value >> 64n).toString(16)}::/64` : plainAddress(address);
+  const plain = plainAddress(address);
+  const parsed = plain.includes(':') ? parseAddress(plain) : undefined;
+  return parsed === undefined ? plain : `${(parsed.value >> 64n).toString(16)}::/64`;
 }
 
 function contains(block: Block | undefined, { bits, value }: Address): boolean {

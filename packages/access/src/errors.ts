@@ -14,6 +14,7 @@ export type AccessErrorCode =
   | 'not_found'
   | 'not_initialized'
   | 'policy_too_large'
+  | 'rate_limited'
   | 'record_unreadable'
   | 'too_many_conflicts';
 
@@ -24,6 +25,18 @@ export class AccessError extends Error {
   constructor(code: AccessErrorCode, message: string, options?: ErrorOptions) {
     super(message, options);
     this.code = code;
+  }
+}
+
+/** A caller asks too often. */
+export class RateLimited extends AccessError {
+  readonly limit: number;
+  /** Seconds after which it may ask again. */
+  readonly resetS: number;
+  constructor(message: string, { limit, resetS }: { readonly limit: number; readonly resetS: number }) {
+    super('rate_limited', message);
+    this.limit = limit;
+    this.resetS = resetS;
   }
 }
 

@@ -8,6 +8,9 @@ export const duePrefix = 'access/due/';
 
 export const tokenPath = (id: string): string => tokenPrefix + id;
 
+/** The answer that a wrapping token fetches. */
+export const wrappedPath = (id: string): string => `access/wrapped/${id}`;
+
 /** Leads from an accessor to its token. */
 export const accessorPath = (accessorId: string): string => accessorPrefix + accessorId;
 

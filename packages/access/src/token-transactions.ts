@@ -1,5 +1,6 @@
 import type { Condition, Transaction, Write } from '@transitd/storage-fsm';
-import { accessorPath, childPath, duePath, tokenPath } from './token-paths.ts';
+import { wrappingPolicy } from './policy/policies.ts';
+import { accessorPath, childPath, duePath, tokenPath, wrappedPath } from './token-paths.ts';
 import { encodeAccessorRecord, encodeTokenRecord, placeMark, type TokenRecord } from './token-record.ts';
 
 /** A token as the store has it. */
@@ -66,11 +67,16 @@ export function rewriteTransaction(token: StoredToken, record: TokenRecord): Tra
 /** Deletes a token. Its children are refused from then on, since what is above them is gone. */
 export const deleteTransaction = (token: StoredToken): Transaction => ({
   conditions: [unchanged(token)],
-  writes: [tokenPath(token.id), accessorPath(token.accessorId), ...places(token.id, token.record)].map((path) => ({
-    path,
-    value: null,
-  })),
+  writes: [
+    tokenPath(token.id),
+    accessorPath(token.accessorId),
+    ...(isWrapping(token.record) ? [wrappedPath(token.id)] : []),
+    ...places(token.id, token.record),
+  ].map((path) => ({ path, value: null })),
 });
+
+/** Whether the token is one that fetches a wrapped answer: no other has this policy. */
+export const isWrapping = ({ policies }: TokenRecord): boolean => policies.length === 1 && policies[0] === wrappingPolicy;
 
 /** Several as one: all or none. */
 export const together = (transactions: readonly Transaction[]): Transaction => ({

@@ -219,6 +219,12 @@ export class AppRoles {
     });
   }
 
+  /** Name of the role with that role id; empty for none. @throws StoreError */
+  async roleNameOf(mount: StoredMount, roleId: string): Promise<string> {
+    const pointer = await this.#store.get(roleIdPath(mount, await this.#tokens.key(), roleId.slice(0, idCharsMax)));
+    return pointer === undefined ? '' : decodeJson(pointer.value, pointerExample).name;
+  }
+
   async #login(
     { mount, path, address }: Login,
     key: Uint8Array,

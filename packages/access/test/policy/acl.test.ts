@@ -160,10 +160,26 @@ describe('the parameters of a rule', () => {
     })),
     ...['+0x1', '+0b1', '0o1', '1.9s'].map((a) => ({ text: 'denied_parameters = { a = [1] }', body: { a }, grants: false })),
     { text: 'denied_parameters = { a = ["x"] } allowed_parameters = { a = ["*"] }', body: { a: 'x' }, grants: false },
-    { text: 'max_wrapping_ttl = "1h"', body: {}, grants: false },
   ])
     it(`${text} ${grants ? 'permits' : 'refuses'} ${JSON.stringify(body)}`, () => {
       expect(asked(rule(text), body)).to.equal(grants);
+    });
+
+  for (const { text, wrapTtlS, grants } of [
+    { text: '', wrapTtlS: 0, grants: true },
+    { text: '', wrapTtlS: 60, grants: true },
+    { text: 'max_wrapping_ttl = "1h"', wrapTtlS: undefined, grants: true },
+    { text: 'max_wrapping_ttl = "1h"', wrapTtlS: 0, grants: false },
+    { text: 'max_wrapping_ttl = "1h"', wrapTtlS: 3600, grants: true },
+    { text: 'max_wrapping_ttl = "1h"', wrapTtlS: 3601, grants: false },
+    { text: 'min_wrapping_ttl = "1h"', wrapTtlS: 0, grants: false },
+    { text: 'min_wrapping_ttl = "1h"', wrapTtlS: 3599, grants: false },
+    { text: 'min_wrapping_ttl = "1h"', wrapTtlS: 3600, grants: true },
+    { text: 'min_wrapping_ttl = "1h" max_wrapping_ttl = "2h"', wrapTtlS: 7200, grants: true },
+  ])
+    it(`${text === '' ? 'none' : text} ${grants ? 'permits' : 'refuses'} an answer that is wrapped for ${wrapTtlS}`, () => {
+      for (const capability of ['read', 'update', 'list', 'delete'] as const)
+        expect(permits(rule(text), { capability, path: 'p', wrapTtlS })).to.equal(grants);
     });
 
   it('are looked at on read, create and update, not on list and delete', () => {

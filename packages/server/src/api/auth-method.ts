@@ -54,6 +54,7 @@ export function loginOperation(handlers: ByType<LoginHandler>): OpenOperation {
   return {
     name: 'login',
     access: 'open',
+    wraps: true,
     run: async (node, call, caller) => {
       const { service } = node;
       if (service === undefined) throw unavailable(node);

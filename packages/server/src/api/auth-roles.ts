@@ -1,25 +1,21 @@
-import type { Granted } from '@transitd/access';
-import { authReply } from '../http/envelope.ts';
 import { fields } from '../http/fields.ts';
-import type { Reply } from '../http/reply.ts';
 import { deleteAppRole, listAppRoles, readAppRole, writeAppRole } from './auth-approle.ts';
-import { authJson } from './auth-json.ts';
+import { tokenReply } from './auth-json.ts';
 import { deleteJwtRole, listJwtRoles, readJwtRole, writeJwtRole } from './auth-jwt.ts';
 import { loginOperation, methodOperation, methodRoute } from './auth-method.ts';
 import type { Route } from './operation.ts';
-
-const tokenReply = (granted: Granted & { readonly token: string }, warnings: readonly string[]): Reply =>
-  authReply(authJson(granted.token, granted), [...warnings, ...granted.warnings]);
 
 const login = loginOperation({
   approle: async ({ service, mount }, { path, body }, { address }) => {
     const { values, warnings } = fields({ role_id: 'string', secret_id: 'string' }, body);
     const { role_id: roleId = '', secret_id: secretId = '' } = values;
+    service.quotas.admitLogin(path, await service.logins.approle.roleNameOf(mount, roleId), address);
     return tokenReply(await service.logins.approle.login({ mount, path, address }, roleId, secretId), warnings);
   },
   jwt: async ({ service, mount }, { path, body }, { address }) => {
     const { values, warnings } = fields({ role: 'string', jwt: 'string' }, body);
     const { role = '', jwt = '' } = values;
+    service.quotas.admitLogin(path, role.toLowerCase(), address);
     return tokenReply(await service.logins.jwt.login({ mount, path, address }, role, jwt), warnings);
   },
 });

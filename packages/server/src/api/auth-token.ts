@@ -4,7 +4,7 @@ import { RequestError } from '../http/error-answer.ts';
 import { type FieldSchema, fields } from '../http/fields.ts';
 import type { Reply } from '../http/reply.ts';
 import { textList, textsByName } from '../http/text-list.ts';
-import { authJson, metaOf } from './auth-json.ts';
+import { authJson, metaOf, tokenReply } from './auth-json.ts';
 import type { Call, GuardedOperation, Route } from './operation.ts';
 
 type Context = Parameters<GuardedOperation['run']>[0];
@@ -97,7 +97,7 @@ const create = (makesOrphans: boolean): GuardedOperation =>
       },
       { principal, privileged: allows(principal, 'sudo', path), path, makesOrphans, ...(role !== undefined && { role }) },
     );
-    return authReply(authJson(granted.token, granted), [...warnings, ...granted.warnings]);
+    return tokenReply(granted, warnings);
   });
 
 /** The token that a request names in its body; empty when it names none. */

@@ -1,7 +1,7 @@
-import { authReply, dataReply, noContent, writtenReply } from '../http/envelope.ts';
+import { dataReply, noContent, writtenReply } from '../http/envelope.ts';
 import { RequestError } from '../http/error-answer.ts';
 import { fields } from '../http/fields.ts';
-import { authJson } from './auth-json.ts';
+import { tokenReply } from './auth-json.ts';
 import { loginOperation, type MethodHandler, methodOperation, methodRoute } from './auth-method.ts';
 import { tokenFields, tokenSettingsJson, tokenSettingsOf } from './login-fields.ts';
 import type { Call, Route } from './operation.ts';
@@ -56,7 +56,7 @@ const login = loginOperation({
     const { values, warnings } = fields({ name: 'string', password: 'string' }, call.body, named(call));
     if (values.password === undefined || values.password === '') throw new RequestError('invalid_request', 'missing password');
     const granted = await service.logins.userpass.login({ mount, path: call.path, address }, nameIn(call), values.password);
-    return authReply(authJson(granted.token, granted), [...warnings, ...granted.warnings]);
+    return tokenReply(granted, warnings);
   },
 });
 

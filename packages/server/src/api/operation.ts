@@ -16,6 +16,8 @@ export interface Call {
   readonly query: Query;
   /** The members of the body; of the query for GET and LIST. */
   readonly body: Body;
+  /** Seconds for which the answer will be wrapped; absent for not at all. */
+  readonly wrapTtlS?: number;
 }
 
 /** Whoever asks an open operation. */
@@ -34,6 +36,8 @@ interface Common {
 /** Needs no token, and answers whatever state the node is in. */
 export interface OpenOperation extends Common {
   readonly access: 'open';
+  /** What it answers is a secret that may be wrapped. */
+  readonly wraps?: true;
   run(node: Node, call: Call, caller: Caller): Reply | Promise<Reply>;
 }
 
@@ -45,6 +49,8 @@ export interface GuardedOperation extends Common {
    * operation, by whether what it names exists.
    */
   readonly capability?: Capability;
+  /** A good token is enough, whatever its policies say of the path. */
+  readonly anyRights?: true;
   /** The right `sudo` is needed beside the capability. */
   readonly sudo?: boolean;
   /** The answer of a node that is not unsealed, where it is not the usual refusal. */

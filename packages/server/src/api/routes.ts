@@ -8,11 +8,16 @@ import { userpassRoutes } from './auth-userpass.ts';
 import type { Route } from './operation.ts';
 import { authRoutes } from './sys-auth.ts';
 import { capabilityRoutes } from './sys-capabilities.ts';
+import { hostRoutes } from './sys-host-info.ts';
+import { internalRoutes } from './sys-internal.ts';
 import { pluginRoutes } from './sys-plugins.ts';
 import { policyRoutes } from './sys-policy.ts';
+import { quotaRoutes } from './sys-quotas.ts';
 import { rotateRoutes } from './sys-rotate.ts';
 import { sealRoutes } from './sys-seal.ts';
 import { statusRoutes } from './sys-status.ts';
+import { toolRoutes } from './sys-tools.ts';
+import { wrappingRoutes } from './sys-wrapping.ts';
 import { transitDataRoutes } from './transit-data.ts';
 import { transitKeyRoutes } from './transit-keys.ts';
 import { transitTransferRoutes } from './transit-transfers.ts';
@@ -31,6 +36,11 @@ export const allRoutes = (metrics: Metrics): readonly Route[] => [
   ...rotateRoutes,
   ...tokenRoutes,
   ...tokenRoleRoutes,
+  ...wrappingRoutes,
+  ...quotaRoutes,
+  ...toolRoutes,
+  ...internalRoutes,
+  ...hostRoutes,
   ...authRoutes,
   ...userpassRoutes,
   ...approleRoutes,

@@ -21,7 +21,7 @@ function operation(
       const meant = asked === undefined ? undefined : policyName(asked);
       if (asked !== undefined && meant !== undefined && meant !== asked) {
         const path = call.path.slice(0, -asked.length) + meant;
-        if (!allows(principal, capability, path, call.body)) throw permissionDenied();
+        if (!allows(principal, capability, path, call.body, call.wrapTtlS ?? 0)) throw permissionDenied();
       }
       // What is shown of a policy must not rest on a state that another leader has changed.
       await node.member?.replica.fresh();

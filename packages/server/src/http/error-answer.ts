@@ -1,4 +1,4 @@
-import { AccessError, type AccessErrorCode } from '@transitd/access';
+import { AccessError, type AccessErrorCode, RateLimited } from '@transitd/access';
 import { BarrierError, type BarrierErrorCode } from '@transitd/barrier';
 import { StoreError, type StoreErrorCode } from '@transitd/storage-fsm';
 import { TransitError, type TransitErrorCode } from '@transitd/transit-engine';
@@ -99,6 +99,7 @@ export const answers: Readonly<Record<ErrorCode, Answer>> = {
   path_too_long: refused(414),
   permission_denied: refused(403),
   policy_too_large: refused(413),
+  rate_limited: refused(429), // it says itself for how long
   record_unreadable: refused(500),
   rekey_in_progress: refused(400),
   rekey_nonce: refused(400),
@@ -126,10 +127,12 @@ export const isRefusal = (error: unknown): error is Refusal =>
   error instanceof BarrierError ||
   error instanceof AccessError;
 
-export function errorReply({ code, message }: Refusal): Reply {
+export function errorReply(refusal: Refusal): Reply {
+  const { code, message } = refusal;
   const { status, outcome, retryAfterSeconds, silent } = answers[code];
   const text = outcome === 'unknown' ? `outcome unknown, the change may still take effect: ${message}` : message;
   const headers: Record<string, string> = {};
-  if (retryAfterSeconds !== undefined) headers['Retry-After'] = String(retryAfterSeconds);
+  const afterSeconds = refusal instanceof RateLimited ? refusal.resetS : retryAfterSeconds;
+  if (afterSeconds !== undefined) headers['Retry-After'] = String(afterSeconds);
   return { status, body: errorsBody(silent || message === '' ? [] : [text]), headers };
 }

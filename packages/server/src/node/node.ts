@@ -301,13 +301,14 @@ export class Node {
     try {
       const mounts = await readMounts(barrier.store);
       const engines = await openEngines(barrier.store, mounts);
+      const sources = keySources(this.config.jwks_files);
+      const access = openAccess({ store: barrier.store, now: Date.now, limits: tokenLimits(this.config), sources });
+      await access.quotas.open();
       if (change !== this.#sealChanges) {
+        closeAccess(access);
         for (const engine of engines.values()) engine.close();
         return;
       }
-      const { store } = barrier;
-      const sources = keySources(this.config.jwks_files);
-      const access = openAccess({ store, now: Date.now, limits: tokenLimits(this.config), sources });
       this.#service = { ...access, engines, mounts, sinceMs: performance.now() };
       this.#activeSince = new Date();
       this.#log.info('unsealed');
