@@ -173,6 +173,23 @@ describe('Tokens', () => {
       expect(await tokens.authenticate(token), token).to.include({ root: false });
   });
 
+  it('does not hold on to what policies have dropped, without bound', async () => {
+    const { tokens, policies, add } = await withRoot();
+    await policies.write('other', 'path "x" { capabilities = ["read"] }');
+    await add('idle', { policies: ['other'] });
+    await add('busy', { policies: ['big'] });
+    await tokens.authenticate('idle');
+    const idle = await tokens.find('idle');
+    const text = `# ${'x'.repeat(1_000_000)}\npath "x" { capabilities = ["read"] }`; // about 2 MiB in memory
+    let times = 0;
+    for (; times < 100 && idle?.granted !== undefined; times += 1) {
+      await policies.write('big', text);
+      await tokens.authenticate('busy');
+    }
+    expect(times).to.be.within(10, 20);
+    expect(await tokens.authenticate('idle')).to.include({ root: false });
+  });
+
   it('says that there is no token key, and that a record is of a later format', async () => {
     const { store, tokens, policies, pathOf } = await withRoot();
     expect(await failure(new Tokens({ store: memoryStore(), policies, now: Date.now }).authenticate('x'))).to.equal(

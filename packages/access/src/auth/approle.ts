@@ -135,7 +135,7 @@ export class AppRoles {
       if ((await this.#store.get(at)) !== undefined) throw invalidRequest('the role_id is already in use');
       const writes: Write[] = [{ path: at, value: encodeJson({ name: name.toLowerCase() }) }];
       if (present !== undefined) writes.push({ path: roleIdPath(mount, key, present.roleId), value: null });
-      return { value: role, writes };
+      return { value: role, conditions: [{ path: at, revision: 0 }], writes };
     });
   }
 

@@ -15,6 +15,13 @@ export interface Stored<T> {
   readonly condition: Condition;
 }
 
+/** What becomes of a record, and what holds and is written with it. */
+export interface Next<T> {
+  readonly value: T;
+  readonly conditions?: readonly Condition[];
+  readonly writes?: readonly Write[];
+}
+
 const attemptsMax = 5;
 const recordBytesMax = 64 * 1024;
 
@@ -48,24 +55,16 @@ export class LoginRecords<T extends object> {
    * @param next - what becomes of the present one, and what else is written with it; it may be asked again
    * @throws AccessError `invalid_request`, `too_many_conflicts`, also when the method has changed; StoreError; whatever `next` throws
    */
-  async change(
-    mount: StoredMount,
-    name: string,
-    next: (
-      present: T | undefined,
-    ) =>
-      | { readonly value: T; readonly writes?: readonly Write[] }
-      | Promise<{ readonly value: T; readonly writes?: readonly Write[] }>,
-  ): Promise<void> {
+  async change(mount: StoredMount, name: string, next: (present: T | undefined) => Next<T> | Promise<Next<T>>): Promise<void> {
     if (!isRoleName(name)) throw invalidRequest('a name has 1 to 128 letters, digits, "_", ".", "@" or "-"');
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const present = await this.find(mount.id, name);
-      const { value, writes = [] } = await next(present?.value);
+      const { value, conditions: more = [], writes = [] } = await next(present?.value);
       const encoded = encodeJson(value);
       if (encoded.length > recordBytesMax)
         throw invalidRequest(`what is said of one name comes to at most ${recordBytesMax} bytes`);
       const path = this.pathOf(mount.id, name);
-      const conditions = [mount.condition, present?.condition ?? { path, revision: 0 }];
+      const conditions = [mount.condition, present?.condition ?? { path, revision: 0 }, ...more];
       if ((await this.#store.commit({ conditions, writes: [{ path, value: encoded }, ...writes] })).outcome === 'committed')
         return;
       await this.#requireMount(mount);

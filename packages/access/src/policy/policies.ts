@@ -104,15 +104,19 @@ export class Policies {
   /**
    * Writes a policy; in force for every token when it resolves.
    * @param given - plain, or base64 of it
+   * @returns warnings about what in it has no effect
    * @throws AccessError `invalid_request`, `invalid_policy`, `policy_too_large`; StoreError
    */
-  async write(name: string, given: string): Promise<void> {
+  async write(name: string, given: string): Promise<readonly string[]> {
     const lower = policyName(name);
     if (lower === 'root' || lower === wrappingPolicy) throw invalidRequest(`cannot update "${lower}" policy`);
     const text = plainText(given);
-    parsePolicy(text);
+    const policy = parsePolicy(text);
     const value = Buffer.concat([Buffer.of(format), Buffer.from(text, 'utf8')]);
     await this.#store.commit({ conditions: [], writes: [{ path: prefix + lower, value }] });
+    // No request has such a path; what reads as a denial would deny nothing.
+    const idle = policy.filter(({ path }) => path.includes('//')).length;
+    return idle === 0 ? [] : [`${idle} of its paths have an empty segment: they match no request`];
   }
 
   /** Deletes a policy, if there is one. @throws AccessError `invalid_request`; StoreError */

@@ -61,6 +61,14 @@ describe('the rule that decides', () => {
     expect(may(acl({ 'a/b/': ['read'] }), 'read', 'a/b')).to.equal(false);
   });
 
+  it('for a list may end in +, which stands for the empty segment behind its slash too, for a denial as for a grant', () => {
+    expect(may(acl({ 'a/+': ['list'] }), 'list', 'a')).to.equal(true);
+    expect(may(acl({ 'a/+': ['deny'], '*': ['list'] }), 'list', 'a')).to.equal(false);
+    expect(may(acl({ 'a/+/': ['list'] }), 'list', 'a/b')).to.equal(true);
+    expect(may(acl({ 'a/+/+': ['list'] }), 'list', 'a')).to.equal(false);
+    expect(may(acl({ 'a/+': ['read'] }), 'read', 'a')).to.equal(false);
+  });
+
   it('for sudo on a list is the one of the list', () => {
     const compiled = acl({ 'a/': ['list'], a: ['list', 'sudo'], b: ['list', 'sudo'] });
     expect([may(compiled, 'sudo', 'a/'), may(compiled, 'sudo', 'b/'), may(compiled, 'sudo', 'a')]).to.deep.equal([

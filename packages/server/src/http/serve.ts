@@ -118,7 +118,9 @@ export class Pipeline {
     const body = await this.#body(req, res, verb, path, anonymousBodyBytesMax);
     const asked = { verb, path: path.path, params, query: path.query, body };
     const reply = await operation.run(node, asked, { address, token: tokenOf(req.headers) });
-    return service === undefined || operation.wraps !== true ? reply : wrapped(service, reply, { path: path.path, wrapTtlS });
+    return service === undefined || wrapTtlS === 0 || operation.wraps !== true
+      ? reply
+      : wrapped(service, reply, { path: path.path, wrapTtlS });
   }
 
   async #guardedReply(
@@ -161,7 +163,7 @@ export class Pipeline {
     // Between the look at the state and this line a body was read: the node may be sealed by now.
     if (node.service !== service) throw new StoreError('sealed', 'transitd is sealed');
     const reply = await operation.run({ node, service, principal, token }, asked);
-    return wrapped(service, reply, { path: path.path, wrapTtlS });
+    return wrapTtlS === 0 ? reply : wrapped(service, reply, { path: path.path, wrapTtlS });
   }
 
   async #body(req: IncomingMessage, res: ServerResponse, verb: Verb, { query }: RequestPath, bytesMax: number): Promise<Body> {
@@ -181,7 +183,7 @@ async function wrapped(
   { path, wrapTtlS }: { readonly path: string; readonly wrapTtlS: number },
 ): Promise<Reply> {
   const { status, body, issued } = reply;
-  if (wrapTtlS === 0 || body === undefined || reply.headers?.['Content-Type'] !== undefined) return reply;
+  if (body === undefined || reply.headers?.['Content-Type'] !== undefined) return reply;
   try {
     return wrapReply(
       status,
