@@ -29,6 +29,6 @@ export function wrapTtlOf(headers: IncomingHttpHeaders): number {
   const seconds = secondsOf(asked);
   // A time that cannot be read must not become none: what was to be wrapped would leave in clear.
   if (!Number.isSafeInteger(seconds) || seconds < 0)
-    throw new RequestError('invalid_request', 'the wrap TTL is no duration such as 60 or 5m');
+    throw new RequestError('invalid_request', 'response wrapping: the TTL is no duration such as 60 or 5m');
   return seconds;
 }

@@ -56,7 +56,7 @@ describe('the headers that say who asks for what', () => {
   ] as const)
     it(`wraps an answer for ${JSON.stringify(ttl)}: ${expected}`, () => {
       for (const headers of [{ 'x-service-wrap-ttl': ttl }, { 'x-service-wrap-ttl': '', 'x-vault-wrap-ttl': ttl }])
-        if (expected === 'refused') expect(() => wrapTtlOf(headers)).to.throw(RequestError, /the wrap TTL is no duration/);
+        if (expected === 'refused') expect(() => wrapTtlOf(headers)).to.throw(RequestError, /the TTL is no duration/);
         else expect(wrapTtlOf(headers)).to.equal(expected);
     });
 
