@@ -82,6 +82,21 @@ describe('a batch token', () => {
     expect(await good(child)).to.equal(true);
   });
 
+  it('is looked at again when its parent is renewed while its policies are read', async () => {
+    const { create, registry, policies, store, good } = await setup();
+    await policies.write('p', 'path "a" { capabilities = ["read"] }');
+    const { token: parent } = await create({ policies: ['p'], ttlS: hour });
+    const { token: child } = await create(asked, { by: parent });
+    store.afterGet = async (path) => {
+      if (path !== 'access/policy/p') return;
+      delete store.afterGet;
+      await registry.renew({ token: parent }, 2 * hour);
+    };
+    policies.clear();
+    expect(await good(child)).to.equal(true);
+    expect(store).not.to.have.property('afterGet');
+  });
+
   it('is not given out when its creator was revoked meanwhile', async () => {
     const { create, registry, store } = await setup();
     const { token: by } = await create({ policies: ['p'] });

@@ -126,8 +126,11 @@ async function claimsOf(jwt: string, keys: JSONWebKeySet, options: JWTVerifyOpti
 }
 
 /** Says by which rule it is refused, and nothing of the token. */
-function refusalOf(error: unknown): unknown {
-  return error instanceof errors.JOSEError ? invalidRequest(`the token is refused: ${error.code}`) : error;
+function refusalOf(error: unknown): AccessError {
+  if (error instanceof AccessError) return error;
+  if (error instanceof errors.JOSEError) return invalidRequest(`the token is refused: ${error.code}`);
+  // What is thrown of a key: too short, or on no curve that is known.
+  return new AccessError('keys_unavailable', 'a key that checks tokens cannot be used', { cause: error });
 }
 
 /** @throws AccessError `invalid_request` */
@@ -142,12 +145,14 @@ export function parseKeySet(text: string): JSONWebKeySet {
   const keys: unknown = Reflect.get(Object(parsed), 'keys');
   if (!Array.isArray(keys) || keys.length === 0 || keys.length > keysMax)
     throw invalidRequest(`a key set has 1 to ${keysMax} keys`);
-  for (const key of keys) checkJwk(Object(key));
+  for (const key of keys) checkJwk(key);
   return { keys: keys as JWK[] };
 }
 
-function checkJwk(key: Readonly<Record<string, unknown>>): void {
-  if (key['kty'] === 'oct' || key['d'] !== undefined || key['k'] !== undefined)
+function checkJwk(key: unknown): void {
+  const { kty, d, k } = Object(key) as Readonly<Record<string, unknown>>;
+  if (typeof kty !== 'string') throw invalidRequest('a key set holds keys');
+  if (kty === 'oct' || d !== undefined || k !== undefined)
     throw invalidRequest('a key set that checks tokens holds public keys only');
 }
 

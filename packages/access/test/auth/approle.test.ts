@@ -103,6 +103,21 @@ describe('a login by role and secret id', () => {
     expect(await refusal(enter('', { address: '10.0.0.1' }))).to.equal('none');
   });
 
+  it('makes no token when the secret id goes in that moment', async () => {
+    const { approle, secret, enter, mount, store, records } = await withRole();
+    const { secretId } = await secret();
+    const before = (await records('access/token/')).length;
+    let reads = 0;
+    store.afterGet = async (path) => {
+      if (!path.includes('/secret/')) return;
+      reads += 1;
+      if (reads > 1) return;
+      await approle.destroySecretId(await mount(), 'web', { secretId });
+    };
+    expect(await refusal(enter(secretId))).to.equal(invalid);
+    expect(await records('access/token/')).to.have.lengthOf(before);
+  });
+
   it('makes no token when the role goes in that moment', async () => {
     const { approle, secret, enter, mount, store, records } = await withRole();
     const { secretId } = await secret();
@@ -155,6 +170,17 @@ describe('a secret id', () => {
 });
 
 describe('a role id', () => {
+  it("is one role's, also when two take it at once", async () => {
+    const { approle, mount, store } = await withRole();
+    store.afterGet = async (path) => {
+      if (!path.includes('/role-id/')) return;
+      delete store.afterGet;
+      await approle.write(await mount(), 'other', { roleId: 'same', token: {} });
+    };
+    expect(await refusal(approle.write(await mount(), 'web', { roleId: 'same', token: {} }))).to.match(/already in use/);
+    expect(await approle.roleNameOf(await mount(), 'same')).to.equal('other');
+  });
+
   it('may be chosen, while no other role has it', async () => {
     const { approle, secret, enter, mount, roleId } = await withRole();
     await approle.write(await mount(), 'web', { roleId: 'chosen', token: {} });

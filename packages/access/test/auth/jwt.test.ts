@@ -1,3 +1,4 @@
+import { generateKeyPairSync, sign } from 'node:crypto';
 import { expect } from 'chai';
 import { type CryptoKey, exportJWK, exportSPKI, generateKeyPair, SignJWT, UnsecuredJWT } from 'jose';
 import type { JwtConfigChange, JwtRoleChange } from '../../src/auth/jwt.ts';
@@ -167,6 +168,15 @@ describe('keys that check tokens', () => {
     expect(await refusal(enter(await signed()))).to.equal('none');
   });
 
+  it('that are too short to be used give no token', async () => {
+    const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 1024 });
+    const keys = [publicKey.export({ type: 'spki', format: 'pem' }).toString()];
+    const { good, enter } = await withJwt({}, { keys, algorithms: ['RS256'] });
+    const text = [{ alg: 'RS256' }, good].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.');
+    const signature = sign('sha256', Buffer.from(text), privateKey).toString('base64url');
+    expect(await refusal(enter(`${text}.${signature}`))).to.equal('keys_unavailable: a key that checks tokens cannot be used');
+  });
+
   it('may lie in a file that the configuration of the node names', async () => {
     const sources = new Map([['cluster', JSON.stringify({ keys: [await jwkOf(pair.publicKey)] })]]);
     const { signed, enter } = await withJwt({}, { file: 'cluster' }, sources);
@@ -183,6 +193,7 @@ describe('keys that check tokens', () => {
     ['a file by its path', { url: 'file:///etc/passwd' }, 'must be an https URL'],
     ['a private key', { jwks: JSON.stringify({ keys: [privateJwk] }) }, 'public keys only'],
     ['a symmetric key', { jwks: '{"keys":[{"kty":"oct","k":"AAAA"}]}' }, 'public keys only'],
+    ['a set of no keys', { jwks: '{"keys":[1]}' }, 'a key set holds keys'],
     ['an empty set', { jwks: '{"keys":[]}' }, '1 to 100 keys'],
     ['a set that is no JSON', { jwks: '{' }, 'a key set is JSON'],
     ['no issuer', { keys: [pem], issuer: '' }, 'bound_issuer must be set'],

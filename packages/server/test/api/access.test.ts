@@ -104,6 +104,8 @@ describe('the endpoints of access', () => {
     expect(Object.keys((await at.ask('GET sys/internal/ui/mounts', { token })).body.data.secret)).to.deep.equal(['transit/']);
     const stranger = await tokenWith('path "tr" { capabilities = ["read"] } path "transit/*" { capabilities = ["deny"] }');
     expect((await at.ask('GET sys/internal/ui/mounts/transit/keys/k', { token: stranger })).status).to.equal(403);
+    const denied = await tokenWith('path "transit/keys/k" { capabilities = ["deny"] }');
+    expect((await at.ask('GET sys/internal/ui/mounts/transit/keys/k', { token: denied })).status).to.equal(403);
     expect((await at.ask('GET sys/internal/ui/mounts/nowhere/x')).status).to.equal(403);
     expect((await at.ask('GET sys/internal/ui/mounts/transit', { token: null })).status).to.equal(403);
   });
