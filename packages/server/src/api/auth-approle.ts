@@ -6,7 +6,7 @@ import type { Body, JsonValue } from '../http/json.ts';
 import { textsByName } from '../http/text-list.ts';
 import { type MethodContext, type MethodHandler, methodOperation, methodRoute } from './auth-method.ts';
 import { cidrList, tokenFields, tokenSettingsJson, tokenSettingsOf } from './login-fields.ts';
-import type { Call, Route } from './operation.ts';
+import type { Call, GuardedOperation, Route } from './operation.ts';
 
 const nameIn = ({ params }: Call): string => params['name'] ?? '';
 const named = ({ params }: Call): Readonly<Record<string, string>> => ({ name: params['name'] ?? '' });
@@ -166,10 +166,14 @@ const destroySecretId: MethodHandler = async ({ service, mount }, call) => {
   return noContent;
 };
 
-const one = (name: string, capability: 'read' | 'update' | 'delete' | 'list', approle: MethodHandler) =>
-  methodOperation(name, capability, { approle });
+const one = (
+  name: string,
+  capability: 'read' | 'update' | 'delete' | 'list',
+  approle: MethodHandler,
+  cluster: Pick<GuardedOperation, 'where' | 'adds'> = {},
+) => methodOperation(name, capability, { approle }, cluster);
 
-const lookUp = { POST: one('approle-secret-id-lookup', 'update', lookUpSecretId) };
+const lookUp = { POST: one('approle-secret-id-lookup', 'update', lookUpSecretId, { where: 'replica' }) };
 const destroy = {
   POST: one('approle-secret-id-destroy', 'update', destroySecretId),
   DELETE: one('approle-secret-id-destroy', 'delete', destroySecretId),
@@ -182,10 +186,10 @@ export const approleRoutes: readonly Route[] = [
     POST: one('approle-role-id-write', 'update', writeRoleId),
   }),
   methodRoute('role/:name/secret-id', {
-    POST: one('approle-secret-id', 'update', createSecretId),
+    POST: one('approle-secret-id', 'update', createSecretId, { adds: true }),
     LIST: one('approle-secret-id-list', 'list', listSecretIds),
   }),
-  methodRoute('role/:name/custom-secret-id', { POST: one('approle-secret-id', 'update', createSecretId) }),
+  methodRoute('role/:name/custom-secret-id', { POST: one('approle-secret-id', 'update', createSecretId, { adds: true }) }),
   methodRoute('role/:name/secret-id/lookup', lookUp),
   methodRoute('role/:name/secret-id/destroy', destroy),
   methodRoute('role/:name/secret-id-accessor/lookup', lookUp),

@@ -3,7 +3,7 @@ import { noHandler, unsupportedPath } from '../http/error-answer.ts';
 import type { Reply } from '../http/reply.ts';
 import { unavailable } from '../http/unavailable.ts';
 import type { Service } from '../node/node.ts';
-import type { Call, Caller, GuardedOperation, OpenOperation, Route } from './operation.ts';
+import type { Call, GuardedOperation, OpenOperation, Route } from './operation.ts';
 
 type AuthType = AuthMount['type'];
 
@@ -14,7 +14,6 @@ export interface MethodContext {
 }
 
 export type MethodHandler = (context: MethodContext, call: Call) => Promise<Reply>;
-export type LoginHandler = (context: MethodContext, call: Call, caller: Caller) => Promise<Reply>;
 
 /** Several kinds of methods have the same paths: what is enabled at one decides. */
 type ByType<Handler> = Partial<Readonly<Record<AuthType, Handler>>>;
@@ -36,11 +35,13 @@ export function methodOperation(
   name: string,
   capability: NonNullable<GuardedOperation['capability']>,
   handlers: ByType<MethodHandler>,
+  cluster: Pick<GuardedOperation, 'where' | 'adds'> = {},
 ): GuardedOperation {
   return {
     name,
     access: 'token',
     capability,
+    ...cluster,
     run: async ({ node, service }, call) => {
       await node.member?.replica.fresh();
       const [handler, mount] = await chosen(service, call, handlers);
@@ -50,17 +51,18 @@ export function methodOperation(
 }
 
 /** What somebody asks who has no token yet. What is shown as one is not looked at. */
-export function loginOperation(handlers: ByType<LoginHandler>): OpenOperation {
+export function loginOperation(handlers: ByType<MethodHandler>): OpenOperation {
   return {
     name: 'login',
     access: 'open',
     wraps: true,
-    run: async (node, call, caller) => {
+    where: 'leader',
+    run: async (node, call) => {
       const { service } = node;
       if (service === undefined) throw unavailable(node);
       await node.member?.replica.fresh();
       const [handler, mount] = await chosen(service, call, handlers);
-      return handler({ service, mount }, call, caller);
+      return handler({ service, mount }, call);
     },
   };
 }

@@ -6,13 +6,13 @@ import { loginOperation, methodOperation, methodRoute } from './auth-method.ts';
 import type { Route } from './operation.ts';
 
 const login = loginOperation({
-  approle: async ({ service, mount }, { path, body }, { address }) => {
+  approle: async ({ service, mount }, { path, body, address }) => {
     const { values, warnings } = fields({ role_id: 'string', secret_id: 'string' }, body);
     const { role_id: roleId = '', secret_id: secretId = '' } = values;
     service.quotas.admitLogin(path, await service.logins.approle.roleNameOf(mount, roleId), address);
     return tokenReply(await service.logins.approle.login({ mount, path, address }, roleId, secretId), warnings);
   },
-  jwt: async ({ service, mount }, { path, body }, { address }) => {
+  jwt: async ({ service, mount }, { path, body, address }) => {
     const { values, warnings } = fields({ role: 'string', jwt: 'string' }, body);
     const { role = '', jwt = '' } = values;
     service.quotas.admitLogin(path, role.toLowerCase(), address);

@@ -52,10 +52,14 @@ const list: MethodHandler = async ({ service, mount }) => {
 };
 
 const login = loginOperation({
-  userpass: async ({ service, mount }, call, { address }) => {
+  userpass: async ({ service, mount }, call) => {
     const { values, warnings } = fields({ name: 'string', password: 'string' }, call.body, named(call));
     if (values.password === undefined || values.password === '') throw new RequestError('invalid_request', 'missing password');
-    const granted = await service.logins.userpass.login({ mount, path: call.path, address }, nameIn(call), values.password);
+    const granted = await service.logins.userpass.login(
+      { mount, path: call.path, address: call.address },
+      nameIn(call),
+      values.password,
+    );
     return tokenReply(granted, warnings);
   },
 });

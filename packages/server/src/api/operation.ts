@@ -16,21 +16,23 @@ export interface Call {
   readonly query: Query;
   /** The members of the body; of the query for GET and LIST. */
   readonly body: Body;
+  /** Where the caller is: the far end of its connection. */
+  readonly address: string;
   /** Seconds for which the answer will be wrapped; absent for not at all. */
   readonly wrapTtlS?: number;
 }
 
-/** Whoever asks an open operation. */
-export interface Caller {
-  /** IP address. */
-  readonly address: string;
-  /** What was shown as a token; nobody has looked at it. */
-  readonly token: string | undefined;
-}
+/**
+ * Which node may answer. `here`: this one, whatever its state. `replica`: any whose state is fresh enough. `leader`: the active one, to
+ * which all others hand the request.
+ */
+export type Where = 'here' | 'replica' | 'leader';
 
 interface Common {
   /** For metrics: a fixed word, never a name from the request. */
   readonly name: string;
+  /** Absent: `here` without a token; with one `replica` for GET and LIST, and `leader` for all else. */
+  readonly where?: Where;
 }
 
 /** Needs no token, and answers whatever state the node is in. */
@@ -38,7 +40,8 @@ export interface OpenOperation extends Common {
   readonly access: 'open';
   /** What it answers is a secret that may be wrapped. */
   readonly wraps?: true;
-  run(node: Node, call: Call, caller: Caller): Reply | Promise<Reply>;
+  /** @param token - what the caller shows as one; nobody has looked at it */
+  run(node: Node, call: Call, token: string | undefined): Reply | Promise<Reply>;
 }
 
 /** Needs an unsealed node and a token that may do this here. */
@@ -53,6 +56,11 @@ export interface GuardedOperation extends Common {
   readonly anyRights?: true;
   /** The right `sudo` is needed beside the capability. */
   readonly sudo?: boolean;
+  /**
+   * What it changes only adds rights or keys. Absent: it may take some away, so it is answered when no node serves the old state any
+   * more (decision 50).
+   */
+  readonly adds?: true;
   /** The answer of a node that is not unsealed, where it is not the usual refusal. */
   readonly whenSealed?: Reply;
   run(

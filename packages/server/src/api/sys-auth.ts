@@ -11,13 +11,14 @@ function operation(
   name: string,
   capability: NonNullable<GuardedOperation['capability']>,
   run: (context: { readonly node: Node; readonly service: Service }, call: Call) => Promise<Reply>,
-  { sudo = true }: { readonly sudo?: boolean } = {},
+  { sudo = true, ...cluster }: Pick<GuardedOperation, 'sudo' | 'adds'> = {},
 ): GuardedOperation {
   return {
     name,
     access: 'token',
     capability,
     sudo,
+    ...cluster,
     run: async (context, call) => {
       await context.node.member?.replica.fresh();
       return run(context, call);
@@ -89,32 +90,37 @@ const idle = {
   plugin_version: 'string',
 } as const satisfies FieldSchema;
 
-const enable = operation('auth-enable', 'update', async ({ service }, call) => {
-  const { values, warnings } = fields(
-    {
-      type: 'string',
-      description: 'string',
-      config: 'any',
-      local: 'bool',
-      seal_wrap: 'bool',
-      external_entropy_access: 'bool',
-      ...idle,
-      method: 'string',
-    },
-    call.body,
-    { method: pathIn(call) },
-  );
-  const config = membersOf(values.config);
-  const { values: tuned } = fields({ ...tuning, ...idle, force_no_cache: 'bool' }, config);
-  if (values.type === undefined || values.type === '')
-    throw new RequestError('invalid_request', 'backend type must be specified as a string');
-  await service.logins.mounts.enable(pathIn(call), values.type, {
-    description: values.description,
-    defaultTtlS: tuned.default_lease_ttl,
-    maxTtlS: tuned.max_lease_ttl,
-  });
-  return writtenReply(warnings);
-});
+const enable = operation(
+  'auth-enable',
+  'update',
+  async ({ service }, call) => {
+    const { values, warnings } = fields(
+      {
+        type: 'string',
+        description: 'string',
+        config: 'any',
+        local: 'bool',
+        seal_wrap: 'bool',
+        external_entropy_access: 'bool',
+        ...idle,
+        method: 'string',
+      },
+      call.body,
+      { method: pathIn(call) },
+    );
+    const config = membersOf(values.config);
+    const { values: tuned } = fields({ ...tuning, ...idle, force_no_cache: 'bool' }, config);
+    if (values.type === undefined || values.type === '')
+      throw new RequestError('invalid_request', 'backend type must be specified as a string');
+    await service.logins.mounts.enable(pathIn(call), values.type, {
+      description: values.description,
+      defaultTtlS: tuned.default_lease_ttl,
+      maxTtlS: tuned.max_lease_ttl,
+    });
+    return writtenReply(warnings);
+  },
+  { adds: true },
+);
 
 function membersOf(value: JsonValue | undefined): { readonly [member: string]: JsonValue } {
   if (value === undefined || value === null) return {};

@@ -7,6 +7,7 @@ import type { GuardedOperation, Route } from './operation.ts';
 const hostInfo: GuardedOperation = {
   name: 'host-info',
   access: 'token',
+  where: 'here',
   capability: 'read',
   run: async ({ node }) => {
     const disk = await statfs(node.config.data_dir);

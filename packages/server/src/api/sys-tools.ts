@@ -13,6 +13,7 @@ function refuseDenied({ principal }: Parameters<GuardedOperation['run']>[0], pat
 const randomBytes: GuardedOperation = {
   name: 'tools-random',
   access: 'token',
+  where: 'replica',
   capability: 'update',
   run: (context, { body, params }) => {
     const { source: first, urlbytes: second } = params;
@@ -38,6 +39,7 @@ const randomBytes: GuardedOperation = {
 const hash: GuardedOperation = {
   name: 'tools-hash',
   access: 'token',
+  where: 'replica',
   capability: 'update',
   run: async (context, { body, params }) => {
     const { values, warnings } = fields(

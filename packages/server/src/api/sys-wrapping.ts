@@ -5,7 +5,7 @@ import { fields } from '../http/fields.ts';
 import type { Reply } from '../http/reply.ts';
 import { unavailable } from '../http/unavailable.ts';
 import type { Service } from '../node/node.ts';
-import type { Call, Caller, GuardedOperation, OpenOperation, Route } from './operation.ts';
+import type { Call, GuardedOperation, OpenOperation, Route } from './operation.ts';
 
 /**
  * What is asked with a wrapping token, in the body or in the place of the caller's own. Whoever has it may: so nothing else is looked
@@ -15,16 +15,17 @@ function operation(name: string, run: (service: Service, token: string) => Promi
   return {
     name,
     access: 'open',
-    run: async (node, call, caller) => {
+    where: 'leader',
+    run: async (node, call, token) => {
       const { service } = node;
       if (service === undefined) throw unavailable(node);
       await node.member?.replica.fresh();
-      return run(service, wrappingToken(call, caller));
+      return run(service, wrappingToken(call, token));
     },
   };
 }
 
-function wrappingToken({ body }: Call, { token = '' }: Caller): string {
+function wrappingToken({ body }: Call, token = ''): string {
   const named = fields({ token: 'string' }, body).values.token ?? '';
   const shown = named === '' ? token : named;
   if (shown === '') throw new RequestError('invalid_request', 'missing wrapping token');
@@ -57,6 +58,7 @@ const wrap: GuardedOperation = {
   name: 'wrapping-wrap',
   access: 'token',
   capability: 'update',
+  adds: true,
   run: (_context, { body, wrapTtlS }) => {
     if (wrapTtlS === undefined) throw new RequestError('invalid_request', 'endpoint requires response wrapping to be used');
     return dataReply(JSON.stringify(body));

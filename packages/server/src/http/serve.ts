@@ -116,8 +116,8 @@ export class Pipeline {
     const { service } = node;
     if (operation.wraps === true) service?.wrapping.checkTtl(wrapTtlS);
     const body = await this.#body(req, res, verb, path, anonymousBodyBytesMax);
-    const asked = { verb, path: path.path, params, query: path.query, body };
-    const reply = await operation.run(node, asked, { address, token: tokenOf(req.headers) });
+    const asked = { verb, path: path.path, params, query: path.query, body, address };
+    const reply = await operation.run(node, asked, tokenOf(req.headers));
     return service === undefined || wrapTtlS === 0 || operation.wraps !== true
       ? reply
       : wrapped(service, reply, { path: path.path, wrapTtlS });
@@ -151,7 +151,7 @@ export class Pipeline {
     const wrapTtlS = wrapTtlOf(req.headers);
     service.wrapping.checkTtl(wrapTtlS);
     const body = await this.#body(req, res, verb, path, this.#options.bodyBytesMax);
-    const asked = { verb, path: path.path, params, query: path.query, body, ...(wrapTtlS > 0 && { wrapTtlS }) };
+    const asked = { verb, path: path.path, params, query: path.query, body, address, ...(wrapTtlS > 0 && { wrapTtlS }) };
     // While the body came in, the token may have been revoked or its policies changed: what was answered meanwhile is in force.
     if (service.tokens.epoch !== epoch || principal.goodUntilMs <= Date.now())
       principal = await service.tokens.authenticate(token);

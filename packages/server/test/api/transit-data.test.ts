@@ -35,7 +35,7 @@ async function setup() {
     const path = parsePath(`/v1/mnt/${target}`);
     const found = dataPlane({ service }, path, 'POST');
     if (found === undefined) throw new Error(`no operation of the data plane at ${target}`);
-    const call = { verb: 'POST', path: path.path, params: found.params, query: path.query, body } as const;
+    const call = { verb: 'POST', path: path.path, params: found.params, query: path.query, body, address: '' } as const;
     return found.operation.run({ node: undefined as never, service, principal, token: rootToken }, call);
   };
   return { service, callerWith, post };
@@ -193,7 +193,7 @@ describe('a value that is denied by its path form', () => {
       const { path, query } = parsePath('/v1/mnt/export/hmac-key/k');
       const params = { mount: 'mnt', key_type: 'hmac-key', name: 'k', ...(version !== undefined && { version }) };
       const node = { member: undefined } as never;
-      const call = { verb: 'GET', path, query, params, body: {} } as const;
+      const call = { verb: 'GET', path, query, params, body: {}, address: '' } as const;
       const exporting = async () => operation.run({ node, service, principal, token: '' }, call);
       expect(await refusal(exporting())).to.equal('permission_denied');
     });
@@ -208,7 +208,13 @@ describe('a value that is denied by its path form', () => {
     await engine?.deleteKey('b');
     const operation = transitTransferRoutes.find(({ path }) => path === 'restore')?.operations.POST;
     if (operation?.access !== 'token') throw new Error('restore is no guarded operation');
-    const call = { verb: 'POST', ...parsePath('/v1/mnt/restore'), params: { mount: 'mnt' }, body: { backup } } as const;
+    const call = {
+      verb: 'POST',
+      ...parsePath('/v1/mnt/restore'),
+      params: { mount: 'mnt' },
+      body: { backup },
+      address: '',
+    } as const;
     const node = { member: undefined } as never;
     const restoring = async (policy: string) =>
       operation.run({ node, service, principal: await callerWith(policy), token: '' }, call);
