@@ -1,18 +1,12 @@
-import { allows, type Capability, type NamedRule, rulesOf } from '@transitd/access';
+import { allows, type Capability, type NamedRule, type Principal, rulesOf, withinCidrs } from '@transitd/access';
 import { dataReply } from '../http/envelope.ts';
 import { permissionDenied } from '../http/error-answer.ts';
+import { unavailable } from '../http/unavailable.ts';
 import type { Mount } from '../node/mounts.ts';
-import type { GuardedOperation, Route } from './operation.ts';
+import type { Service } from '../node/node.ts';
+import type { Call, GuardedOperation, OpenOperation, Route } from './operation.ts';
 
 type Context = Parameters<GuardedOperation['run']>[0];
-
-/** Without a capability of its own: what it tells is cut to what the token may see. */
-const forAnyToken = (name: string, run: GuardedOperation['run']): GuardedOperation => ({
-  name,
-  access: 'token',
-  anyRights: true,
-  run,
-});
 
 const mountJson = ({ type, id }: Pick<Mount, 'id'> & { readonly type: string }): object => ({
   accessor: `${type}_${id.slice(0, 8)}`,
@@ -29,7 +23,7 @@ const mountJson = ({ type, id }: Pick<Mount, 'id'> & { readonly type: string }):
 const capabilities: readonly Capability[] = ['create', 'read', 'update', 'patch', 'delete', 'list', 'sudo'];
 
 /** Whether a token may do anything on the path, or below it. */
-function maySee({ principal }: Context, path: string): boolean {
+function maySee(principal: Principal, path: string): boolean {
   if (principal.root) return true;
   const { exact, glob } = rulesOf(principal);
   const grants = ({ capabilities: [first] }: NamedRule): boolean => first !== 'deny';
@@ -40,27 +34,49 @@ function maySee({ principal }: Context, path: string): boolean {
   return granted || capabilities.some((capability) => allows(principal, capability, path));
 }
 
-const uiMounts = forAnyToken('ui-mounts', async (context) => {
-  const secret = context.service.mounts.filter(({ path }) => maySee(context, `${path}/`));
-  const auth = (await context.service.logins.mounts.list()).filter(({ path }) => maySee(context, `auth/${path}/`));
-  return dataReply(
-    JSON.stringify({
-      auth: Object.fromEntries(auth.map(({ path, type, description }) => [`${path}/`, { type, description, options: null }])),
-      secret: Object.fromEntries(secret.map(({ path, type }) => [`${path}/`, { type, description: '', options: null }])),
-    }),
-  );
-});
+/** Who asks, by a token that is good here for any number of uses; nobody else is told of anything. */
+async function asker({ tokens }: Service, { address }: Call, token: string | undefined): Promise<Principal | undefined> {
+  const principal = token === undefined ? undefined : await tokens.authenticate(token);
+  const isGood = principal?.record.usesLeft === 0 && withinCidrs(principal.record.boundCidrs, address);
+  return isGood ? principal : undefined;
+}
+
+/** The mounts on which a caller may do something: none for a stranger, who may ask all the same, as clients do before a login. */
+const uiMounts: OpenOperation = {
+  name: 'ui-mounts',
+  access: 'open',
+  where: 'replica',
+  run: async (node, call, token) => {
+    const { service } = node;
+    if (service === undefined) throw unavailable(node);
+    const principal = await asker(service, call, token);
+    const seen = (path: string): boolean => principal !== undefined && maySee(principal, path);
+    const secret = service.mounts.filter(({ path }) => seen(`${path}/`));
+    const auth = (await service.logins.mounts.list()).filter(({ path }) => seen(`auth/${path}/`));
+    return dataReply(
+      JSON.stringify({
+        auth: Object.fromEntries(auth.map(({ path, type, description }) => [`${path}/`, { type, description, options: null }])),
+        secret: Object.fromEntries(secret.map(({ path, type }) => [`${path}/`, { type, description: '', options: null }])),
+      }),
+    );
+  },
+};
 
 const prefix = 'sys/internal/ui/mounts/';
 
 /** Which mount a path leads to: what command lines ask before they write below it. */
-const uiMount = forAnyToken('ui-mount', async (context, call) => {
-  const asked = call.path.slice(prefix.length);
-  const mount = context.service.mounts.find(({ path }) => `${asked}/`.startsWith(`${path}/`));
-  // Not there and not to be seen look alike.
-  if (mount === undefined || !(maySee(context, `${mount.path}/`) || maySee(context, asked))) throw permissionDenied();
-  return dataReply(JSON.stringify({ ...mountJson(mount), path: `${mount.path}/` }));
-});
+const uiMount: GuardedOperation = {
+  name: 'ui-mount',
+  access: 'token',
+  anyRights: true,
+  run: ({ service, principal }, call) => {
+    const asked = call.path.slice(prefix.length);
+    const mount = service.mounts.find(({ path }) => `${asked}/`.startsWith(`${path}/`));
+    // Not there and not to be seen look alike.
+    if (mount === undefined || !(maySee(principal, `${mount.path}/`) || maySee(principal, asked))) throw permissionDenied();
+    return dataReply(JSON.stringify({ ...mountJson(mount), path: `${mount.path}/` }));
+  },
+};
 
 const resultantAcl: GuardedOperation = {
   name: 'resultant-acl',

@@ -102,6 +102,8 @@ describe('the endpoints of access', () => {
     const mount = await at.ask('GET sys/internal/ui/mounts/transit/keys/k', { token });
     expect([mount.status, mount.body.data.path, mount.body.data.type]).to.deep.equal([200, 'transit/', 'transit']);
     expect(Object.keys((await at.ask('GET sys/internal/ui/mounts', { token })).body.data.secret)).to.deep.equal(['transit/']);
+    for (const other of [null, 'garbage', await tokenWith('path "*" { capabilities = ["read"] }', { num_uses: 5 })])
+      expect((await at.ask('GET sys/internal/ui/mounts', { token: other })).body.data).to.deep.equal({ auth: {}, secret: {} });
     const stranger = await tokenWith('path "tr" { capabilities = ["read"] } path "transit/*" { capabilities = ["deny"] }');
     expect((await at.ask('GET sys/internal/ui/mounts/transit/keys/k', { token: stranger })).status).to.equal(403);
     const denied = await tokenWith('path "transit/keys/k" { capabilities = ["deny"] }');
