@@ -92,7 +92,7 @@ export class Node {
     this.#onFatal = onFatal;
     this.#observer = observer;
     this.#lead = new LeadObserver(observer, () => performance.now());
-    this.#serving = new Serving(log, () => this.#servingChanged());
+    this.#serving = new Serving({ config, log }, () => this.#servingChanged());
     this.answering = new Answering({
       config,
       serves: () => this.#serving.service !== undefined,

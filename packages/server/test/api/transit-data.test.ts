@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { initialAccess, Policies, type Principal, TokenRegistry, Tokens } from '@transitd/access';
+import { initialAccess, openAccess, type Principal } from '@transitd/access';
 import { memoryStore } from '@transitd/storage-fsm';
 import { TransitEngine } from '@transitd/transit-engine';
 import { expect } from 'chai';
@@ -24,10 +24,9 @@ async function setup() {
   await engine.createKey('c', { type: 'aes128-cmac' });
   await engine.createKey('s', { type: 'ecdsa-p256' });
   await engine.createKey('d', { type: 'ed25519', derived: true });
-  const policies = new Policies({ store });
-  const tokens = new Tokens({ store, policies, now: Date.now });
-  const registry = new TokenRegistry({ store, tokens, policies, now: Date.now });
-  const service: Service = { tokens, policies, registry, engines: new Map([['mnt', engine]]), mounts: [], sinceMs: 0 };
+  const access = openAccess({ store, now: Date.now });
+  const { tokens, policies } = access;
+  const service: Service = { ...access, engines: new Map([['mnt', engine]]), mounts: [], sinceMs: 0 };
   const root = await tokens.authenticate(rootToken);
   if (root === undefined) throw new Error('the root token is not good');
 
