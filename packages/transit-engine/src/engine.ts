@@ -19,8 +19,10 @@ import {
   type StoredKey,
   settingsOf,
   trimKey,
+  typeWarnings,
 } from './key.ts';
 import { KeyCache, type LoadedKey, loadedKey, loadedVersion } from './key-cache.ts';
+import { KeyCertificates } from './key-certificates.ts';
 import { dueMs } from './key-due.ts';
 import { type ListRequest, listKeys } from './key-list.ts';
 import type { KeyRecord } from './key-record.ts';
@@ -93,6 +95,7 @@ export class TransitEngine {
   readonly transfers: KeyTransfers;
   /** Signatures and MACs. */
   readonly signing: Signing;
+  readonly certificates: KeyCertificates;
   #sweepCursor = '';
 
   constructor({ store, mountId, ciphertextPrefix = 'svc', now, cacheBytesMax = cacheBytesDefault }: TransitEngineOptions) {
@@ -106,14 +109,9 @@ export class TransitEngine {
     this.#tools = { keys: this.#keys, nonces: new NoncePool(), prefix: ciphertextPrefix };
     this.#work = new KeyedWork(this.#keys, this.#tools);
     this.signing = new Signing(this.#work);
-    this.transfers = new KeyTransfers({
-      store,
-      paths: this.#paths,
-      keys: this.#keys,
-      changes: this.#changes,
-      wrappingKey: new WrappingKey(store, this.#paths),
-      now,
-    });
+    const parts = { store, paths: this.#paths, keys: this.#keys, changes: this.#changes };
+    this.transfers = new KeyTransfers({ ...parts, wrappingKey: new WrappingKey(store, this.#paths), now });
+    this.certificates = new KeyCertificates(parts);
   }
 
   /** Puts the stored cache size in force. To be called before the first request. */
@@ -156,7 +154,7 @@ export class TransitEngine {
       const { key, firstVersion, transaction } = await this.#newKey(name, settings);
       const revision = await this.#commit(transaction);
       if (revision === undefined) return undefined;
-      return { key: keyView({ ...key, revision }, [firstVersion]), warnings: [] };
+      return { key: keyView({ ...key, revision }, [firstVersion]), warnings: typeWarnings(key.record) };
     });
   }
 

@@ -5,6 +5,7 @@ export { type KeyAnswer, TransitEngine, type TransitEngineOptions } from './engi
 export { DamagedRecord, TransitError, type TransitErrorCode } from './errors.ts';
 export { defaultHash } from './hash-algorithm.ts';
 export type { ConfigureKeyRequest, CreateKeyRequest } from './key.ts';
+export type { CertificateChainRequest, CertificateSigningRequest, KeyCertificates } from './key-certificates.ts';
 export type { ExportRequest, KeyExport } from './key-export.ts';
 export type { ImportKeyRequest, ImportVersionRequest } from './key-import.ts';
 export type { ListRequest } from './key-list.ts';

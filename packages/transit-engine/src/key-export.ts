@@ -53,15 +53,15 @@ const material: Part = (version) => raw(version.material);
 const hmacSecret: Part = (version) => raw(version.hmacSecret);
 
 /** Empty for a version of which the public half alone is known. */
-const privateHalf = ({ transfer }: KeyPairScheme): Part | undefined =>
-  transfer &&
-  ((version) =>
-    version.material.length === 0 ? text('') : { form: transfer.exportForm, material: transfer.toExport(version.material) });
+const privateHalf =
+  ({ exported }: KeyPairScheme): Part =>
+  (version) =>
+    version.material.length === 0 ? text('') : { form: exported.form, material: exported.of(version.material) };
 
 const publicHalf =
   (scheme: KeyPairScheme): Part =>
   ({ publicKey = noBytes }) =>
-    text(scheme.publicText(publicKey));
+    text((scheme.publicExport ?? scheme.publicText)(publicKey));
 
 const certificateChain: Part = (version) => {
   if (version.certificateChain !== undefined) return text(version.certificateChain);
@@ -143,7 +143,7 @@ export async function exportKey(
   } finally {
     wipeSecrets(versions);
   }
-  return { name, type: record.type, latestVersion: record.latestVersion, versions: shown };
+  return { name, type: type.shown?.type ?? type.name, latestVersion: record.latestVersion, versions: shown };
 }
 
 /** A few milliseconds' worth. */

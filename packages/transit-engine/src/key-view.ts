@@ -1,5 +1,5 @@
 import type { Kdf, KeyRecord } from './key-record.ts';
-import { keyType } from './key-type.ts';
+import { keyType, type TypeParameters } from './key-type.ts';
 import type { VersionRecord } from './version-record.ts';
 
 /** When a version was made, in Unix milliseconds, and what of it is public. */
@@ -13,8 +13,10 @@ export interface VersionView {
 export interface PairView {
   /** `P-256`, `ed25519`, `rsa-2048` … */
   readonly name: string;
-  /** PEM or, for Ed25519, base64; empty on derived keys, unless a context selects one. */
+  /** PEM or, for Ed25519 and ML-DSA, base64; empty on derived keys, unless a context selects one. */
   readonly publicKey: string;
+  /** The elliptic-curve half of a hybrid key; else empty. */
+  readonly hybridPublicKey: string;
   /** PEM blocks; empty when there are none. */
   readonly certificateChain: string;
 }
@@ -24,6 +26,8 @@ export interface KeyView extends Omit<KeyRecord, 'id' | 'convergent' | 'kdf' | '
   readonly name: string;
   /** Index of the log entry that last wrote the key. */
   readonly revision: number;
+  /** Of the types that have them: the parameter set, and the two types of which a hybrid key is made. */
+  readonly parameters?: TypeParameters;
   readonly supportsEncryption: boolean;
   readonly supportsDecryption: boolean;
   readonly supportsSigning: boolean;
@@ -42,9 +46,10 @@ export function keyView(
   versions: readonly VersionView[],
 ): KeyView {
   const { id, convergent, kdf, convergentVersion, latestCreatedMs, ...settings } = record;
-  const { supportsEncryption, supportsDecryption, supportsSigning, supportsDerivation } = keyType(record.type);
+  const { supportsEncryption, supportsDecryption, supportsSigning, supportsDerivation, shown } = keyType(record.type);
   return {
     ...settings,
+    ...(shown && { type: shown.type, parameters: shown.parameters }),
     name,
     revision,
     supportsEncryption,
@@ -66,7 +71,8 @@ export function versionView(
   const { keyPair } = keyType(record.type);
   if (keyPair === undefined) return { version, createdMs };
   const publicText = publicKey === undefined ? '' : keyPair.publicText(publicKey);
-  return { version, createdMs, pair: { name: keyPair.versionName, publicKey: publicText, certificateChain } };
+  const hybridPublicKey = (publicKey && keyPair.secondPublicText?.(publicKey)) ?? '';
+  return { version, createdMs, pair: { name: keyPair.versionName, publicKey: publicText, hybridPublicKey, certificateChain } };
 }
 
 type VisibleField = 'createdMs' | 'publicKey' | 'certificateChain';

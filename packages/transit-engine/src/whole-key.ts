@@ -6,6 +6,7 @@ import type { KeyRecord } from './key-record.ts';
 import { fitsVersion, keyType } from './key-type.ts';
 import { isKeyName } from './paths.ts';
 import { convergenceOf } from './version-record.ts';
+import { isKeptChain } from './x509/certificate-chain.ts';
 
 /** A key with all its versions, outside of any store. */
 export interface WholeKey {
@@ -53,7 +54,7 @@ export function checkWhole({ name, record, versions }: WholeKey): void {
     if (version !== first + index) throw invalidBackup('a version is missing');
     if (!isTime(createdMs)) throw invalidBackup(`version ${version} has no time`);
     if (!fitsVersion(type, numbered) || !secretFits) throw invalidBackup(`version ${version} does not fit the key's type`);
-    if (certificateChain !== undefined && (type.keyPair === undefined || !isCertificateChain(certificateChain))) {
+    if (certificateChain !== undefined && (type.keyPair === undefined || !isKeptChain(certificateChain))) {
       throw invalidBackup(`version ${version} has no certificate chain of the form that chains have`);
     }
     if (record.derived && type.keyPair !== undefined && numbered.material.length === 0) {
@@ -86,12 +87,6 @@ export async function checkKeyPairs({ record, versions }: Pick<WholeKey, 'record
 
 /** A few milliseconds' worth. */
 const checksPerTurn = 10;
-
-/** More than any chain takes. */
-const certificateChainLengthMax = 65_536;
-const isCertificateChain = (text: string): boolean =>
-  text.length <= certificateChainLengthMax &&
-  /^(?:-----BEGIN CERTIFICATE-----\n[A-Za-z0-9+/=\n]+-----END CERTIFICATE-----\n*)+$/.test(text);
 
 const isTime = (ms: number): boolean => Number.isSafeInteger(ms) && ms >= 0 && ms <= timeMsMax;
 

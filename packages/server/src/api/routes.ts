@@ -7,6 +7,7 @@ import { policyRoutes } from './sys-policy.ts';
 import { rotateRoutes } from './sys-rotate.ts';
 import { sealRoutes } from './sys-seal.ts';
 import { statusRoutes } from './sys-status.ts';
+import { transitCertificateRoutes } from './transit-certificates.ts';
 import { transitDataRoutes } from './transit-data.ts';
 import { transitKeyRoutes } from './transit-keys.ts';
 import { transitTransferRoutes } from './transit-transfers.ts';
@@ -27,5 +28,5 @@ export const allRoutes = (metrics: Metrics): readonly Route[] => [
   ...policyRoutes,
   ...capabilityRoutes,
   ...statusRoutes(metrics),
-  ...[...transitKeyRoutes, ...transitTransferRoutes, ...transitDataRoutes].map(mounted),
+  ...[...transitKeyRoutes, ...transitCertificateRoutes, ...transitTransferRoutes, ...transitDataRoutes].map(mounted),
 ];

@@ -52,6 +52,9 @@ const create = operation(
     allow_plaintext_backup: 'bool',
     key_size: 'int',
     auto_rotate_period: 'duration',
+    parameter_set: 'string',
+    hybrid_key_type_pqc: 'string',
+    hybrid_key_type_ec: 'string',
   },
   async (engine, asked, { params, body }) =>
     keyAnswer(
@@ -63,6 +66,9 @@ const create = operation(
         allowPlaintextBackup: asked.allow_plaintext_backup,
         keySize: asked.key_size,
         autoRotatePeriodS: asked.auto_rotate_period,
+        parameterSet: asked.parameter_set,
+        hybridKeyTypePqc: asked.hybrid_key_type_pqc,
+        hybridKeyTypeEc: asked.hybrid_key_type_ec,
       }),
     ),
 );

@@ -119,15 +119,21 @@ export function ecdsa(curveName: Curve['name'], keyType: string): KeyPairScheme 
       if (!same) throw notImported('key pair does not match');
     },
     publicText: publicPemOf,
-    transfer: {
-      exportForm: 'text',
-      fromPkcs8: async (der) => fromPkcs8(der),
-      fromPublicPem: (pem) => fromPublicDer(publicDerOf(pem)),
-      toPkcs8: (material) => Buffer.from(material),
-      toExport(material) {
+    certified: {
+      privateKey: privateHandle,
+      publicKey: (spki) => createPublicKey({ key: Buffer.from(spki), format: 'der', type: 'spki' }),
+    },
+    exported: {
+      form: 'text',
+      of(material) {
         const pem = Buffer.from(privateHandle(material).export({ type: 'sec1', format: 'pem' }));
         return pem.subarray(0, pem.length - 1); // the peers' has no final newline
       },
+    },
+    transfer: {
+      fromPkcs8: async (der) => fromPkcs8(der),
+      fromPublicPem: (pem) => fromPublicDer(publicDerOf(pem)),
+      toPkcs8: (material) => Buffer.from(material),
     },
   };
 }

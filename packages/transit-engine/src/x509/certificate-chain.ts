@@ -2,8 +2,8 @@ import { type KeyObject, X509Certificate } from 'node:crypto';
 import { TransitError } from '../errors.ts';
 import { pemOf, readPem } from './pem.ts';
 
-/** Longest chain that is taken, in characters of PEM and in certificates. */
-export const [chainCharsMax, chainCertificatesMax] = [256 * 1024, 16];
+/** Longest chain, in characters of PEM as it is given and as it is kept, and in certificates. */
+export const [chainCharsMax, chainCertificatesMax] = [64 * 1024, 16];
 
 const label = 'CERTIFICATE';
 
@@ -25,11 +25,17 @@ export function certificateChain(text: string, key: CertifiedKey): string {
   checkPlaces(chain);
   checkLeaf(chain, key);
   checkSignatures(chain);
-  return chain.map(({ raw: der }) => pemOf({ label, der })).join('');
+  const kept = chain.map(({ raw: der }) => pemOf({ label, der })).join('');
+  if (kept.length > chainCharsMax) throw tooLong();
+  return kept;
 }
 
+/** Whether a text is a chain as it is kept; what it certifies is not looked at. */
+export const isKeptChain = (text: string): boolean =>
+  text.length <= chainCharsMax && /^(?:-----BEGIN CERTIFICATE-----\n[A-Za-z0-9+/=\n]+-----END CERTIFICATE-----\n)+$/.test(text);
+
 function certificatesIn(text: string): readonly X509Certificate[] {
-  if (text.length > chainCharsMax) throw refusal(`the certificate chain is longer than ${chainCharsMax} characters`);
+  if (text.length > chainCharsMax) throw tooLong();
   const blocks = readPem(text);
   if (blocks === undefined) throw refusal('could not decode a PEM block in the certificate chain');
   const certificates = blocks.filter((block) => block.label === label);
@@ -97,5 +103,6 @@ function keyOf(certificate: X509Certificate): KeyObject | undefined {
   }
 }
 
+const tooLong = (): TransitError => refusal(`the certificate chain is longer than ${chainCharsMax} characters`);
 const notPersisted = (reason: string): TransitError => refusal(`failed to persist certificate chain: ${reason}`);
 const refusal = (message: string): TransitError => new TransitError('invalid_request', message);

@@ -3,7 +3,15 @@ import { readFileSync } from 'node:fs';
 import { ml_dsa44, ml_dsa65, ml_dsa87 } from '@noble/post-quantum/ml-dsa.js';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { type MlDsa, mlDsa, mlDsaPrivateKey, rawPublicKey, signMlDsa, verifyMlDsa } from '../../src/pq/ml-dsa.ts';
+import {
+  type MlDsa,
+  mlDsaPrivateKey,
+  mlDsaPublicKey,
+  parameterSets,
+  rawPublicKey,
+  signMlDsa,
+  verifyMlDsa,
+} from '../../src/pq/ml-dsa.ts';
 
 interface AcvpGroup<T> {
   readonly parameterSet: string;
@@ -48,7 +56,7 @@ const names = ['44', '65', '87'] as const;
 type Name = (typeof names)[number];
 
 function setOf(name: string): MlDsa {
-  const set = mlDsa(name);
+  const set = parameterSets.find(({ parameterSet }) => parameterSet === name);
   if (set === undefined) throw new Error(`no parameter set ${name}`);
   return set;
 }
@@ -61,7 +69,7 @@ const nameIn = ({ parameterSet }: { readonly parameterSet: string }): Name => {
 /** A public key of exactly these bytes; undefined where their number is wrong. */
 function publicKeyOf(name: Name, raw: Uint8Array): KeyObject | undefined {
   try {
-    return createPublicKey({ key: Buffer.from(raw), format: 'raw-public', asymmetricKeyType: setOf(name).name });
+    return mlDsaPublicKey(setOf(name), raw);
   } catch {
     return undefined;
   }
@@ -73,10 +81,6 @@ function requirePublicKey(name: Name, raw: Uint8Array): KeyObject {
 }
 
 describe('ML-DSA parameter sets', () => {
-  for (const text of ['', '4', '44 ', '128', 'ml-dsa-44', 'constructor', '__proto__']) {
-    it(`has none that is called ${JSON.stringify(text)}`, () => expect(mlDsa(text)).to.equal(undefined));
-  }
-
   for (const name of names) {
     it(`${name} has the sizes of FIPS 204`, async () => {
       const set = setOf(name);

@@ -119,7 +119,7 @@ describe('a certificate chain', () => {
     {
       name: 'too much text',
       text: ' '.repeat(chainCharsMax + 1),
-      message: 'the certificate chain is longer than 262144 characters',
+      message: 'the certificate chain is longer than 65536 characters',
     },
   ]) {
     it(`is not ${name}`, () => expect(refusalOf(text)).to.equal(message));
