@@ -61,7 +61,7 @@ const privateHalf =
 const publicHalf =
   (scheme: KeyPairScheme): Part =>
   ({ publicKey = noBytes }) =>
-    text((scheme.publicExport ?? scheme.publicText)(publicKey));
+    text((scheme.exported.publicText ?? scheme.publicText)(publicKey));
 
 const certificateChain: Part = (version) => {
   if (version.certificateChain !== undefined) return text(version.certificateChain);

@@ -1,9 +1,10 @@
-import { constants, type KeyObject, privateDecrypt } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
 import { noBytes } from './aead.ts';
 import { decodeBase64 } from './base64.ts';
 import { TransitError } from './errors.ts';
 import type { VersionMaterial } from './fresh-version.ts';
 import { checkAutoRotatePeriod, checkDerivation, newKeySettings } from './key.ts';
+import { decryptOaep } from './key-pairs/oaep.ts';
 import type { KeyRecord } from './key-record.ts';
 import { defaultKeyType, fitsType, isKeyType, type KeyType, keyType } from './key-type.ts';
 import { takeWrappingKey, unwrapKey } from './key-wrap.ts';
@@ -146,20 +147,12 @@ function unwrapMaterial(wrapping: KeyObject, { ciphertext = '', hashFunction }: 
   if (wrapped.length <= wrappingKeyBytes) throw refusal('provided ciphertext is too short');
   if (wrapped.length > wrappingKeyBytes + wrappedMaterialBytesMax) throw refusal('provided ciphertext is too long');
   const ephemeral = decryptOaep(wrapping, hashOf(hashFunction), wrapped.subarray(0, wrappingKeyBytes));
+  if (ephemeral === undefined) throw refusal('crypto/rsa: decryption error');
   if (ephemeral.length !== ephemeralKeyBytes) {
     ephemeral.fill(0);
     throw refusal('expected ephemeral AES key to be 256-bit');
   }
   return unwrapKey(takeWrappingKey(ephemeral), wrapped.subarray(wrappingKeyBytes));
-}
-
-/** RSA-OAEP without a label (RFC 8017 §7.1.2), with one text for every failure. */
-function decryptOaep(key: KeyObject, oaepHash: string, wrapped: Uint8Array): Buffer {
-  try {
-    return privateDecrypt({ key, oaepHash, padding: constants.RSA_PKCS1_OAEP_PADDING }, wrapped);
-  } catch {
-    throw refusal('crypto/rsa: decryption error');
-  }
 }
 
 /** OpenSSL's name. @throws TransitError `invalid_request` */

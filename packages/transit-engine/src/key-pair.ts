@@ -54,9 +54,7 @@ export interface KeyPairScheme {
   publicText(publicKey: Uint8Array): string;
   /** On a pair of two schemes, the other public half as callers see it. */
   secondPublicText?(publicKey: Uint8Array): string;
-  /** What an export shows of the public half, where that is not {@link KeyPairScheme.publicText}. */
-  publicExport?(publicKey: Uint8Array): string;
-  /** What an export shows of the private half. */
+  /** What exports show. */
   readonly exported: KeyPairExport;
   /** Native handles; on kinds for which there are certificates. */
   readonly certified?: CertifiedPair;
@@ -75,10 +73,12 @@ export interface KeyPairTransfer {
 }
 
 export interface KeyPairExport {
-  /** Whether it is text already or is shown in base64. */
+  /** Whether what is shown of the private half is text already or is shown in base64. */
   readonly form: 'text' | 'base64';
-  /** The caller wipes it. */
+  /** Of the private half; the caller wipes it. */
   of(material: Uint8Array): Buffer;
+  /** Of the public half, where that is not {@link KeyPairScheme.publicText}. */
+  publicText?(publicKey: Uint8Array): string;
 }
 
 export interface CertifiedPair {

@@ -137,7 +137,9 @@ describe('a backup of a peer', () => {
   });
 
   for (const [policy, because] of [
-    [{ type: 3 }, 'a type that this program does not have'],
+    [{ type: 14 }, 'a type that this program does not have'],
+    [{ type: 3 }, 'a key pair without its numbers'],
+    [{ type: 2 }, 'a key pair without its public half'],
     [{ type: 8 }, 'material that does not fit the type'],
     [{ keys: {}, latest_version: 5 }, 'a version that is missing'],
     [{ latest_version: 0 }, 'no version'],

@@ -1,4 +1,4 @@
-import { createECDH, createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto';
+import { createECDH, createPrivateKey, createPublicKey, ECDH, generateKeyPair, type KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
 import { p256, p384, p521 } from '@noble/curves/nist.js';
 import {
@@ -21,14 +21,17 @@ import {
   notPkcs8,
   notPublicKey,
   parsePkcs8,
+  parseSpki,
   publicDerOf,
   publicPemOf,
 } from './key-formats.ts';
 import { signNatively, verifyNatively } from './native-signature.ts';
 
+export type CurveName = 'P-256' | 'P-384' | 'P-521';
+
 /** A curve of NIST SP 800-186 by the names that it has in different places. */
 interface Curve {
-  readonly name: 'P-256' | 'P-384' | 'P-521';
+  readonly name: CurveName;
   readonly openssl: string;
   readonly oid: string;
   /** Of a coordinate, and of the private number. */
@@ -37,7 +40,7 @@ interface Curve {
   readonly overDigests: typeof p256;
 }
 
-const curves: Readonly<Record<Curve['name'], Curve>> = {
+const curves: Readonly<Record<CurveName, Curve>> = {
   'P-256': { name: 'P-256', openssl: 'prime256v1', oid: '1.2.840.10045.3.1.7', coordinateBytes: 32, overDigests: p256 },
   'P-384': { name: 'P-384', openssl: 'secp384r1', oid: '1.3.132.0.34', coordinateBytes: 48, overDigests: p384 },
   'P-521': { name: 'P-521', openssl: 'secp521r1', oid: '1.3.132.0.35', coordinateBytes: 66, overDigests: p521 },
@@ -45,6 +48,8 @@ const curves: Readonly<Record<Curve['name'], Curve>> = {
 
 const ecPublicKey = encodeOid('1.2.840.10045.2.1');
 const uncompressed = 0x04;
+/** SEC 1 §2.3.3: the two short forms, and the whole one. */
+const pointForms: readonly number[] = [0x02, 0x03, uncompressed];
 const one = encodeDer(derTag.integer, Uint8Array.of(1));
 const generate = promisify(generateKeyPair);
 
@@ -52,7 +57,7 @@ const generate = promisify(generateKeyPair);
  * ECDSA (FIPS 186-5 §6) on one curve. Both halves are in one form, whatever form they came in: PKCS#8 with the named curve and the
  * public point, SubjectPublicKeyInfo with the point uncompressed.
  */
-export function ecdsa(curveName: Curve['name'], keyType: string): KeyPairScheme {
+export function ecdsa(curveName: CurveName, keyType: string): KeyPairScheme {
   const curve = curves[curveName];
   const algorithm = Buffer.concat([ecPublicKey, encodeOid(curve.oid)]);
   const spkiOf = (point: Uint8Array): Buffer => encodeSpki(algorithm, point);
@@ -61,15 +66,7 @@ export function ecdsa(curveName: Curve['name'], keyType: string): KeyPairScheme 
   const fromNumber = (number: Uint8Array, givenPoint?: Uint8Array): KeyPairBytes => {
     const point = pointOf(curve, number);
     if (givenPoint !== undefined && !point.equals(givenPoint)) throw notImported('key pair does not match');
-    const ec = encodeDer(
-      derTag.sequence,
-      one,
-      encodeDer(derTag.octetString, number),
-      encodeDer(derTag.explicit + 1, encodeDer(derTag.bitString, Uint8Array.of(0), point)),
-    );
-    const material = encodePkcs8({ algorithm, privateKey: ec });
-    ec.fill(0);
-    return { material, publicKey: spkiOf(point) };
+    return encodePair(curve, point, number);
   };
 
   const fromPkcs8 = (der: Uint8Array): KeyPairBytes => {
@@ -86,12 +83,10 @@ export function ecdsa(curveName: Curve['name'], keyType: string): KeyPairScheme 
   };
 
   const fromPublicDer = (der: Uint8Array): Buffer => {
-    const handle = publicHandle(der);
-    if (handle?.asymmetricKeyType !== 'ec') throw notImported(`invalid key type: expected ${keyType}`);
-    const { namedCurve } = handle.asymmetricKeyDetails ?? {};
-    if (namedCurve !== curve.openssl) throw notImported(`invalid curve: expected ${curveName}`);
-    const { x = '', y = '' } = handle.export({ format: 'jwk' });
-    return spkiOf(Buffer.concat([Uint8Array.of(uncompressed), Buffer.from(x, 'base64url'), Buffer.from(y, 'base64url')]));
+    const spki = parseSpki(der);
+    if (spki === undefined) throw notPublicKey();
+    if (!algorithm.equals(spki.algorithm)) throw notImported(wrongAlgorithm(spki.algorithm, keyType, curveName));
+    return spkiOf(wholePoint(curve, spki.publicKey) ?? notOnCurve());
   };
 
   const spkiBytes = spkiOf(new Uint8Array(1 + 2 * curve.coordinateBytes)).length;
@@ -123,12 +118,14 @@ export function ecdsa(curveName: Curve['name'], keyType: string): KeyPairScheme 
       privateKey: privateHandle,
       publicKey: (spki) => createPublicKey({ key: Buffer.from(spki), format: 'der', type: 'spki' }),
     },
+    // The other services' exports of this kind have no final newline.
     exported: {
       form: 'text',
       of(material) {
         const pem = Buffer.from(privateHandle(material).export({ type: 'sec1', format: 'pem' }));
-        return pem.subarray(0, pem.length - 1); // the peers' has no final newline
+        return pem.subarray(0, pem.length - 1);
       },
+      publicText: (publicKey) => publicPemOf(publicKey).trimEnd(),
     },
     transfer: {
       fromPkcs8: async (der) => fromPkcs8(der),
@@ -136,6 +133,48 @@ export function ecdsa(curveName: Curve['name'], keyType: string): KeyPairScheme 
       toPkcs8: (material) => Buffer.from(material),
     },
   };
+}
+
+function encodePair({ oid }: Curve, point: Uint8Array, number: Uint8Array | undefined): KeyPairBytes {
+  const algorithm = Buffer.concat([ecPublicKey, encodeOid(oid)]);
+  const publicKey = encodeSpki(algorithm, point);
+  if (number === undefined) return { material: new Uint8Array(0), publicKey };
+  const privateKey = encodeDer(
+    derTag.sequence,
+    one,
+    encodeDer(derTag.octetString, number),
+    encodeDer(derTag.explicit + 1, encodeDer(derTag.bitString, Uint8Array.of(0), point)),
+  );
+  const material = encodePkcs8({ algorithm, privateKey });
+  privateKey.fill(0);
+  return { material, publicKey };
+}
+
+/**
+ * A pair from its numbers, big-endian, as other services write them; whether they belong together is not asked. Undefined for one that is longer
+ * than its curve's are.
+ */
+export function encodeEcdsa(
+  name: CurveName,
+  { x, y, number }: { readonly x: Uint8Array; readonly y: Uint8Array; readonly number: Uint8Array | undefined },
+): KeyPairBytes | undefined {
+  const curve = curves[name];
+  const [paddedX, paddedY] = [padded(x, curve), padded(y, curve)];
+  const paddedNumber = number && padded(number, curve);
+  if (paddedX === undefined || paddedY === undefined || (number !== undefined && paddedNumber === undefined)) return undefined;
+  const pair = encodePair(curve, Buffer.concat([Uint8Array.of(uncompressed), paddedX, paddedY]), paddedNumber);
+  paddedNumber?.fill(0);
+  number?.fill(0);
+  return pair;
+}
+
+/** At the curve's length; undefined for what is longer. */
+function padded(magnitude: Uint8Array, { coordinateBytes }: Curve): Buffer | undefined {
+  const digits = withoutLeadingZeros(magnitude);
+  if (digits.length > coordinateBytes) return undefined;
+  const bytes = Buffer.alloc(coordinateBytes);
+  bytes.set(digits, coordinateBytes - digits.length);
+  return bytes;
 }
 
 function load(curve: Curve, { material, publicKey: spki }: KeyPairBytes, spkiBytes: number): KeyPair {
@@ -208,15 +247,13 @@ function checkForm(signature: Uint8Array): void {
 }
 
 /** An ECPrivateKey (RFC 5915 §3): the number at the curve's length, whose user wipes it, and the point if it is there. */
-function parseEcPrivateKey(der: Uint8Array, { coordinateBytes }: Curve) {
+function parseEcPrivateKey(der: Uint8Array, curve: Curve) {
   const sequence = parseDer(der);
   const [version, number, ...rest] = (sequence?.tag === derTag.sequence && parseDerSequence(sequence.content)) || [];
   if (version === undefined || derInteger(version)?.[0] !== 1) return undefined;
   if (number?.tag !== derTag.octetString) return undefined;
-  const digits = withoutLeadingZeros(number.content);
-  if (digits.length > coordinateBytes) return undefined;
-  const whole = Buffer.alloc(coordinateBytes);
-  whole.set(digits, coordinateBytes - digits.length);
+  const whole = padded(number.content, curve);
+  if (whole === undefined) return undefined;
   const point = rest.find(({ tag }) => tag === derTag.explicit + 1);
   return { number: whole, ...(point && { point: bitsOf(point) }) };
 }
@@ -249,11 +286,19 @@ function wrongAlgorithm(algorithm: Uint8Array, keyType: string, curveName: strin
 const privateHandle = (material: Uint8Array): KeyObject =>
   createPrivateKey({ key: Buffer.from(material.buffer, material.byteOffset, material.length), format: 'der', type: 'pkcs8' });
 
-/** Undefined for what is no public key, a point off its curve included. */
-function publicHandle(der: Uint8Array): KeyObject | undefined {
+/** The point uncompressed, from its short form too; undefined for what is none of the curve, its neutral element included. */
+function wholePoint({ openssl, coordinateBytes }: Curve, point: Uint8Array): Buffer | undefined {
+  const form = point[0] ?? 0;
+  const pointBytes = 1 + (form === uncompressed ? 2 : 1) * coordinateBytes;
+  if (!pointForms.includes(form) || point.length !== pointBytes) return undefined;
   try {
-    return createPublicKey({ key: Buffer.from(der), format: 'der', type: 'spki' });
+    const whole = ECDH.convertKey(point, openssl, undefined, undefined, 'uncompressed');
+    return typeof whole === 'string' ? undefined : whole;
   } catch {
     return undefined;
   }
+}
+
+function notOnCurve(): never {
+  throw notImported('error parsing public key: it is no point of its curve');
 }

@@ -5,7 +5,16 @@ import { derTag, encodeDer, encodeOid, parseDer } from '../der.ts';
 import { TransitError } from '../errors.ts';
 import type { KeyPair, KeyPairBytes, KeyPairScheme, SigningOptions } from '../key-pair.ts';
 import { ed25519ph } from './ed25519ph.ts';
-import { encodePkcs8, encodeSpki, notImported, notPkcs8, notPublicKey, parsePkcs8, publicDerOf } from './key-formats.ts';
+import {
+  encodePkcs8,
+  encodeSpki,
+  notImported,
+  notPkcs8,
+  notPublicKey,
+  parsePkcs8,
+  parseSpki,
+  publicDerOf,
+} from './key-formats.ts';
 import { signNatively, verifyNatively } from './native-signature.ts';
 
 const halfBytes = 32;
@@ -54,11 +63,10 @@ export const ed25519: KeyPairScheme = {
       return fromSeed(seed.content);
     },
     fromPublicPem(pem) {
-      const der = publicDerOf(pem);
-      const publicKey = der.subarray(spkiPrefixBytes);
-      if (publicKey.length !== halfBytes || !encodeSpki(algorithm, publicKey).equals(der)) throw notPublicKey();
-      checkPoint(publicKey);
-      return publicKey;
+      const spki = parseSpki(publicDerOf(pem));
+      if (spki === undefined || !algorithm.equals(spki.algorithm)) throw notPublicKey();
+      checkPoint(spki.publicKey);
+      return spki.publicKey;
     },
     toPkcs8: (material) => pkcs8Of(material.subarray(0, halfBytes)),
   },

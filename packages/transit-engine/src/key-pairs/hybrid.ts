@@ -55,8 +55,11 @@ export function hybridPairs(pqc: KeyPairScheme, ec: KeyPairScheme): KeyPairSchem
     },
     publicText: (publicKey) => pqc.publicText(pairIn(publicKey).pqc),
     secondPublicText: (publicKey) => ec.publicText(pairIn(publicKey).ec),
-    publicExport: (publicKey) => Buffer.from(publicKey).toString('base64'),
-    exported: { form: 'base64', of: (material) => Buffer.from(material) },
+    exported: {
+      form: 'base64',
+      of: (material) => Buffer.from(material),
+      publicText: (publicKey) => Buffer.from(publicKey).toString('base64'),
+    },
   };
 }
 

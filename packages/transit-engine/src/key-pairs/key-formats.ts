@@ -35,6 +35,14 @@ export function encodePkcs8({ algorithm, privateKey }: Pkcs8): Buffer {
 export const encodeSpki = (algorithm: Uint8Array, publicKey: Uint8Array): Buffer =>
   encodeDer(derTag.sequence, encodeDer(derTag.sequence, algorithm), encodeDer(derTag.bitString, Uint8Array.of(0), publicKey));
 
+/** A public key of any algorithm, taken apart; `algorithm` as {@link Pkcs8} has it. Undefined for anything else. */
+export function parseSpki(der: Uint8Array): { readonly algorithm: Uint8Array; readonly publicKey: Uint8Array } | undefined {
+  const whole = parseDer(der);
+  const [algorithm, bits, ...more] = (whole?.tag === derTag.sequence && parseDerSequence(whole.content)) || [];
+  if (algorithm?.tag !== derTag.sequence || bits?.tag !== derTag.bitString || more.length > 0) return undefined;
+  return bits.content[0] === 0 ? { algorithm: algorithm.content, publicKey: bits.content.subarray(1) } : undefined;
+}
+
 const publicPem = /^\s*-----BEGIN PUBLIC KEY-----\r?\n([A-Za-z0-9+/=\r\n]*)-----END PUBLIC KEY-----\s*$/;
 /** More than a key of any type takes. */
 const publicPemLengthMax = 8192;
@@ -50,14 +58,14 @@ export function publicDerOf(pem: string): Buffer {
   }
 }
 
-const lineLength = 64;
-
 /** PEM with a final newline (RFC 7468 §2). */
-export function publicPemOf(der: Uint8Array): string {
+export function pemOf(label: string, der: Uint8Array): string {
   const encoded = Buffer.from(der.buffer, der.byteOffset, der.length).toString('base64');
-  const lines = encoded.match(new RegExp(`.{1,${lineLength}}`, 'g')) ?? [];
-  return `-----BEGIN PUBLIC KEY-----\n${lines.join('\n')}\n-----END PUBLIC KEY-----\n`;
+  const lines = encoded.match(/.{1,64}/g) ?? [];
+  return `-----BEGIN ${label}-----\n${lines.join('\n')}\n-----END ${label}-----\n`;
 }
+
+export const publicPemOf = (der: Uint8Array): string => pemOf('PUBLIC KEY', der);
 
 /** The refusal of key material that comes in; it never quotes it. */
 export const notImported = (reason: string): TransitError =>

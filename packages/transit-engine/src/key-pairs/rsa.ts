@@ -9,10 +9,12 @@ import {
   notPkcs8,
   notPublicKey,
   parsePkcs8,
+  parseSpki,
   publicDerOf,
   publicPemOf,
 } from './key-formats.ts';
 import { isPair } from './native-signature.ts';
+import { decryptOaep } from './oaep.ts';
 import { generateRsa } from './rsa-generation.ts';
 import { signRsa, verifyRsa } from './rsa-signature.ts';
 
@@ -44,11 +46,10 @@ export function rsa(bits: 2048 | 3072 | 4096): KeyPairScheme {
   };
 
   const fromPublicDer = (der: Uint8Array): Buffer => {
-    const spki = parseDer(der);
-    const [algorithm, bitString] = (spki?.tag === derTag.sequence && parseDerSequence(spki.content)) || [];
-    if (algorithm?.tag !== derTag.sequence || bitString?.tag !== derTag.bitString) throw notPublicKey();
-    if (!rsaEncryption.equals(algorithm.content)) throw notImported(`invalid key type: expected ${name}`);
-    const key = bitString.content[0] === 0 ? parseDer(bitString.content.subarray(1)) : undefined;
+    const spki = parseSpki(der);
+    if (spki === undefined) throw notPublicKey();
+    if (!rsaEncryption.equals(spki.algorithm)) throw notImported(`invalid key type: expected ${name}`);
+    const key = parseDer(spki.publicKey);
     const [modulus, exponent, ...more] = (key?.tag === derTag.sequence && parseDerSequence(key.content)) || [];
     if (modulus === undefined || exponent === undefined || more.length > 0) throw notPublicKey();
     const parts = { modulus: derInteger(modulus), exponent: derInteger(exponent) };
@@ -87,6 +88,25 @@ export function rsa(bits: 2048 | 3072 | 4096): KeyPairScheme {
   };
 }
 
+/**
+ * A pair from its numbers, big-endian, as other services write them; whether they belong together is not asked.
+ * @param secrets - d, p, q, dP, dQ, qInv (RFC 8017 appendix A.1.2); absent where the public half alone is known
+ */
+export function encodeRsa(numbers: {
+  readonly modulus: Uint8Array;
+  readonly exponent: Uint8Array;
+  readonly secrets?: readonly Uint8Array[];
+}): KeyPairBytes {
+  const { modulus, exponent, secrets } = numbers;
+  const publicKey = spkiOf(modulus, exponent);
+  if (secrets === undefined) return { material: new Uint8Array(0), publicKey };
+  const parts = [Uint8Array.of(0), modulus, exponent, ...secrets].map(encodeDerInteger);
+  const privateKey = encodeDer(derTag.sequence, ...parts);
+  const material = encodePkcs8({ algorithm: rsaEncryption, privateKey });
+  for (const part of [...parts, privateKey]) part.fill(0);
+  return { material, publicKey };
+}
+
 function load(bits: number, { material, publicKey: spki }: KeyPairBytes): KeyPair {
   const publicKey = publicHandle(spki);
   const privateKey = material.length === 0 ? undefined : privateHandle(material);
@@ -118,12 +138,23 @@ function encrypt(key: KeyObject, bits: number, plaintext: Uint8Array, padding: s
  * ciphertext (implicit rejection), since an error beside a success would tell the plaintexts of others.
  */
 function decrypt(key: KeyObject, bits: number, ciphertext: Uint8Array, padding: string): Buffer {
-  try {
-    if (ciphertext.length === bits / 8) return privateDecrypt({ key, ...(padding === 'pkcs1v15' ? pkcs1v15 : oaep) }, ciphertext);
-  } catch {
-    // Said below.
-  }
+  const isOfSize = ciphertext.length === bits / 8;
+  const plaintext = !isOfSize
+    ? undefined
+    : padding === 'pkcs1v15'
+      ? decryptPkcs1v15(key, ciphertext)
+      : decryptOaep(key, oaep.oaepHash, ciphertext);
+  if (plaintext !== undefined) return plaintext;
   throw new TransitError('invalid_ciphertext', 'failed to RSA decrypt the ciphertext: crypto/rsa: decryption error');
+}
+
+/** Undefined only for what is no number below the modulus, as everybody can see. */
+function decryptPkcs1v15(key: KeyObject, ciphertext: Uint8Array): Buffer | undefined {
+  try {
+    return privateDecrypt({ key, ...pkcs1v15 }, ciphertext);
+  } catch {
+    return undefined;
+  }
 }
 
 /**
