@@ -1,4 +1,5 @@
 export { Pkcs11Failure, type Pkcs11FailureCode } from './failure.ts';
+export { type NamedLibrary, Pkcs11Tokens, type Pkcs11TokensOptions } from './pkcs11-tokens.ts';
 export {
   type Curve,
   type GcmInput,
@@ -8,4 +9,3 @@ export {
   type SigningInput,
   type TokenKey,
 } from './token-key.ts';
-export { type NamedLibrary, Tokens, type TokensOptions } from './tokens.ts';

@@ -5,7 +5,7 @@ import { type CacheConfig, readCacheConfig, writeCacheConfig } from './cache-con
 import { ChangeQueue } from './change-queue.ts';
 import { rotateDue } from './due-rotation.ts';
 import { encryptionKeyNotFound, TransitError } from './errors.ts';
-import { withFreshVersion } from './fresh-version.ts';
+import { type VersionMaterial, withFreshVersion } from './fresh-version.ts';
 import {
   type ConfigureKeyRequest,
   type CreateKeyRequest,
@@ -27,9 +27,12 @@ import { dueMs } from './key-due.ts';
 import { type ListRequest, listKeys } from './key-list.ts';
 import type { KeyRecord } from './key-record.ts';
 import { KeyTransfers } from './key-transfers.ts';
+import { keyType } from './key-type.ts';
 import { type KeyView, keyView, versionView } from './key-view.ts';
 import { KeyedWork } from './keyed-work.ts';
 import { type KeysConfig, readKeysConfig, writeKeysConfig } from './keys-config.ts';
+import { managedIdBytes } from './managed/managed-id.ts';
+import { type ManagedKeyReference, type ManagedKeys, noManagedKeys } from './managed/provider.ts';
 import { NoncePool } from './nonce-pool.ts';
 import { checkDatakey, type DatakeyRequest, type DatakeyResult, makeDatakey } from './operations/datakey.ts';
 import { decryption } from './operations/decrypt.ts';
@@ -67,6 +70,8 @@ export interface TransitEngineOptions {
   readonly now: () => number;
   /** Bytes that decoded keys take at most, about; 64 MiB when absent. */
   readonly cacheBytesMax?: number;
+  /** Keys of other systems that this mount may use; none when absent. */
+  readonly managedKeys?: ManagedKeys;
 }
 
 /** A key after a change that succeeded, and what its caller should know. */
@@ -90,6 +95,7 @@ export class TransitEngine {
   readonly #work: KeyedWork;
   readonly #changes = new ChangeQueue();
   readonly #cacheBytesMax: number;
+  readonly #managedKeys: ManagedKeys;
   readonly #unwatch: () => void;
   /** Import, export, backup and restore. */
   readonly transfers: KeyTransfers;
@@ -98,7 +104,9 @@ export class TransitEngine {
   readonly certificates: KeyCertificates;
   #sweepCursor = '';
 
-  constructor({ store, mountId, ciphertextPrefix = 'svc', now, cacheBytesMax = cacheBytesDefault }: TransitEngineOptions) {
+  constructor(options: TransitEngineOptions) {
+    const { store, mountId, ciphertextPrefix = 'svc', now, cacheBytesMax = cacheBytesDefault } = options;
+    this.#managedKeys = options.managedKeys ?? noManagedKeys;
     this.#store = store;
     this.#paths = pathsOf(mountId);
     this.#now = now;
@@ -106,7 +114,7 @@ export class TransitEngine {
     this.#keys = new KeyCache(store, this.#paths, { entries: 0, bytes: cacheBytesMax });
     // A node that is being sealed cannot read the size; it reads it when it is unsealed.
     this.#unwatch = store.watch(this.#paths.cacheReload, () => void this.open().catch(() => undefined));
-    this.#tools = { keys: this.#keys, nonces: new NoncePool(), prefix: ciphertextPrefix };
+    this.#tools = { keys: this.#keys, nonces: new NoncePool(), prefix: ciphertextPrefix, managedKeys: this.#managedKeys };
     this.#work = new KeyedWork(this.#keys, this.#tools);
     this.signing = new Signing(this.#work);
     const parts = { store, paths: this.#paths, keys: this.#keys, changes: this.#changes };
@@ -151,7 +159,7 @@ export class TransitEngine {
     return this.#changes.run(name, async () => {
       const existing = await this.#keys.key(name);
       if (existing !== undefined) return { key: await this.#view(existing), warnings: creationWarnings(existing, request) };
-      const { key, firstVersion, transaction } = await this.#newKey(name, settings);
+      const { key, firstVersion, transaction } = await this.#newKey(name, settings, request);
       const revision = await this.#commit(transaction);
       if (revision === undefined) return undefined;
       return { key: keyView({ ...key, revision }, [firstVersion]), warnings: typeWarnings(key.record) };
@@ -187,9 +195,9 @@ export class TransitEngine {
     return this.#change(name, `no existing key named ${name} could be found`, (key) => configureKey(this.#paths, key, request));
   }
 
-  /** @throws TransitError `key_not_found` */
-  rotateKey(name: string): Promise<KeyAnswer> {
-    return this.#change(name, 'key not found', (key) => this.#rotation(key));
+  /** @param reference - what the new version of a managed key stands for @throws TransitError `key_not_found`, `invalid_request` */
+  rotateKey(name: string, reference: ManagedKeyReference = {}): Promise<KeyAnswer> {
+    return this.#change(name, 'key not found', (key) => this.#rotation(key, reference));
   }
 
   /**
@@ -315,8 +323,19 @@ export class TransitEngine {
     }
   }
 
-  #rotation(key: StoredKey): Promise<KeyChange> {
-    return withFreshVersion({ record: key.record, nowMs: this.#now() }, (fresh) => rotateKey(this.#paths, key, fresh));
+  async #rotation(key: StoredKey, reference: ManagedKeyReference = {}): Promise<KeyChange> {
+    const source = { record: key.record, nowMs: this.#now(), ...(await this.#bound(key.record, reference)) };
+    return withFreshVersion(source, (fresh) => rotateKey(this.#paths, key, fresh));
+  }
+
+  /** What a version of a managed key keeps; nothing for other types. @throws TransitError */
+  async #bound({ type }: Pick<KeyRecord, 'type'>, reference: ManagedKeyReference): Promise<{ readonly given?: VersionMaterial }> {
+    if (!keyType(type).managed) return {};
+    if ((reference.managedKeyName ?? '') === '' && (reference.managedKeyId ?? '') === '') {
+      throw new TransitError('invalid_request', 'one of managed_key_name or managed_key_id is required');
+    }
+    const { id, publicKey } = await this.#managedKeys.bind(reference);
+    return { given: { material: managedIdBytes(id), ...(publicKey && { publicKey }) } };
   }
 
   /** Whether the key was rotated; it is not when it is gone or its due time has moved since. */
@@ -330,13 +349,13 @@ export class TransitEngine {
   }
 
   /** A key that is not stored yet, ready for use, and what stores it. */
-  async #newKey(name: string, settings: Omit<KeyRecord, 'id'>) {
+  async #newKey(name: string, settings: Omit<KeyRecord, 'id'>, reference: ManagedKeyReference = {}) {
     if (!isKeyName(name)) throw new TransitError('invalid_request', 'invalid key name');
     checkDerivation(settings);
     const nowMs = this.#now();
     const id = randomBytes(keyIdBytes).toString('hex');
     const key = loadedKey(name, { ...settings, id, latestCreatedMs: nowMs }, 0);
-    return withFreshVersion({ record: key.record, nowMs }, (fresh) => {
+    return withFreshVersion({ record: key.record, nowMs, ...(await this.#bound(settings, reference)) }, (fresh) => {
       const version = key.record.latestVersion;
       key.versions.set(version, loadedVersion(key, fresh));
       const firstVersion = versionView(key.record, { ...fresh, version });

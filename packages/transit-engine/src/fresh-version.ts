@@ -32,6 +32,7 @@ export async function withFreshVersion<T>({ record, nowMs, given }: VersionSourc
 }
 
 async function drawMaterial({ type, keySize }: VersionSource['record']): Promise<VersionMaterial | KeyPairBytes> {
-  const { keyPair, materialBytes } = keyType(type);
+  const { keyPair, materialBytes, managed } = keyType(type);
+  if (managed) throw new Error('what a managed key is cannot be drawn');
   return keyPair === undefined ? { material: randomBytes(keySize === 0 ? materialBytes : keySize) } : keyPair.generate();
 }

@@ -12,6 +12,25 @@ export type { ListRequest } from './key-list.ts';
 export type { KeyTransfers, RestoreRequest } from './key-transfers.ts';
 export type { KeyView, PairView, VersionView } from './key-view.ts';
 export type { KeysConfig } from './keys-config.ts';
+export {
+  type ManagedKeyRecord,
+  type Pkcs11Curve,
+  type Pkcs11Mechanism,
+  pkcs11Mechanisms,
+} from './managed/managed-key-record.ts';
+export { ManagedKeyRegistry } from './managed/managed-key-registry.ts';
+export { isManagedKeyName, type ManagedKeyRequest } from './managed/managed-key-request.ts';
+export { managedPair, managedScheme } from './managed/managed-pair.ts';
+export type {
+  BoundManagedKey,
+  ManagedAlgorithm,
+  ManagedCipherInput,
+  ManagedKey,
+  ManagedKeyReference,
+  ManagedKeys,
+  ManagedSigningInput,
+  ManagedUsage,
+} from './managed/provider.ts';
 export type { DatakeyRequest, DatakeyResult } from './operations/datakey.ts';
 export { type HashRequest, type HashResult, hashOf } from './operations/hash.ts';
 export { type RandomRequest, type RandomResult, random, randomSources } from './operations/random.ts';

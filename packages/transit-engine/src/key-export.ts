@@ -4,6 +4,7 @@ import { noBytes } from './aead.ts';
 import { TransitError } from './errors.ts';
 import type { StoredKey } from './key.ts';
 import type { KeyPairScheme } from './key-pair.ts';
+import { publicPemOf } from './key-pairs/key-formats.ts';
 import type { KeyRecord } from './key-record.ts';
 import { type KeyType, keyType } from './key-type.ts';
 import { type NumberedVersion, versionsBetween } from './key-versions.ts';
@@ -63,6 +64,9 @@ const publicHalf =
   ({ publicKey = noBytes }) =>
     text((scheme.exported.publicText ?? scheme.publicText)(publicKey));
 
+/** Empty where the system holds a key without one. */
+const managedPublicHalf: Part = ({ publicKey }) => text(publicKey === undefined ? '' : publicPemOf(publicKey));
+
 const certificateChain: Part = (version) => {
   if (version.certificateChain !== undefined) return text(version.certificateChain);
   throw refusal('selected key version does not have a certificate chain imported');
@@ -98,7 +102,7 @@ const kinds: ReadonlyMap<string, ExportKind> = new Map<string, ExportKind>([
   [
     'public-key',
     {
-      partOf: ({ keyPair }) => keyPair && publicHalf(keyPair),
+      partOf: ({ keyPair, managed }) => (managed ? managedPublicHalf : keyPair && publicHalf(keyPair)),
       unsupported: ({ name }) => `unknown key type ${name} for export type public-key`,
       isPublic: true,
     },

@@ -164,11 +164,12 @@ export function hashOf(hashFunction = 'SHA256'): string {
 
 function importedType(name: string): KeyType {
   const lower = name.toLowerCase();
+  if (neverImported.has(lower)) throw notImportable(lower);
   if (isKeyType(lower)) {
     const type = keyType(lower);
     if (type.keyPair === undefined || type.keyPair.transfer !== undefined) return type;
   }
-  throw neverImported.has(lower) ? notImportable(lower) : refusal(`unknown key type: ${name}`);
+  throw refusal(`unknown key type: ${name}`);
 }
 
 /** Types, as callers call them, whose keys never come in from outside. */

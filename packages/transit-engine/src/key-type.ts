@@ -43,6 +43,8 @@ export interface KeyType {
   readonly cmac?: BlockCipher;
   /** A version is a pair of keys: it signs with it, and RSA encrypts. */
   readonly keyPair?: KeyPairScheme;
+  /** Another system holds the key: a version is the id of it, and its public half where it has one. */
+  readonly managed?: true;
   /** The material is the secret of HMAC operations; every other type has one beside it. */
   readonly materialIsHmacSecret?: true;
 }
@@ -71,6 +73,9 @@ const symmetric = {
 
 const signing = { ...macOnly, supportsSigning: true, materialBytes: 0 } as const;
 const signingAndEncryption = { ...signing, supportsEncryption: true, supportsDecryption: true } as const;
+
+/** A UUID, 16 bytes. */
+const managedIdBytes = 16;
 
 const gcmFailure = 'cipher: message authentication failed';
 
@@ -121,6 +126,7 @@ const types: readonly KeyType[] = [
   { ...macOnly, name: 'hmac', materialBytes: 32, sizes: { min: 32, max: 512 }, materialIsHmacSecret: true },
   { ...macOnly, name: 'aes128-cmac', materialBytes: 16, cmac: { chained: 'aes-128-cbc', single: 'aes-128-ecb' } },
   { ...macOnly, name: 'aes256-cmac', materialBytes: 32, cmac: { chained: 'aes-256-cbc', single: 'aes-256-ecb' } },
+  { ...signingAndEncryption, name: 'managed_key', materialBytes: managedIdBytes, managed: true },
   ...mlDsaTypes,
   ...hybridTypes,
 ];
@@ -188,8 +194,8 @@ export function fitsType({ materialBytes, sizes, keyPair }: KeyType, bytes: numb
   return sizes === undefined ? bytes === materialBytes : bytes >= sizes.min && bytes <= sizes.max;
 }
 
-/** Whether material and public half can be those of one version: only key pairs have the second, and may have it alone. */
+/** Whether material and public half can be those of one version: only key pairs have the second, and may have it alone, and managed keys, which may lack it. */
 export function fitsVersion(type: KeyType, { material, publicKey }: { material: Uint8Array; publicKey?: Uint8Array }): boolean {
-  if (type.keyPair === undefined) return publicKey === undefined && fitsType(type, material.length);
+  if (type.keyPair === undefined) return (type.managed === true || publicKey === undefined) && fitsType(type, material.length);
   return publicKey !== undefined && (material.length === 0 || fitsType(type, material.length));
 }

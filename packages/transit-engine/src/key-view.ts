@@ -1,17 +1,19 @@
+import { publicPemOf } from './key-pairs/key-formats.ts';
 import type { Kdf, KeyRecord } from './key-record.ts';
 import { keyType, type TypeParameters } from './key-type.ts';
+import { managedIdText } from './managed/managed-id.ts';
 import type { VersionRecord } from './version-record.ts';
 
 /** When a version was made, in Unix milliseconds, and what of it is public. */
 export interface VersionView {
   readonly version: number;
   readonly createdMs: number;
-  /** On key pairs. */
+  /** On key pairs and managed keys. */
   readonly pair?: PairView;
 }
 
 export interface PairView {
-  /** `P-256`, `ed25519`, `rsa-2048` … */
+  /** `P-256`, `ed25519`, `rsa-2048` …; of a managed key, its id. */
   readonly name: string;
   /** PEM or, for Ed25519 and ML-DSA, base64; empty on derived keys, unless a context selects one. */
   readonly publicKey: string;
@@ -65,14 +67,29 @@ export function keyView(
 /** What is to be seen of one version. @param publicKey - another one than its own, in the form of the kind */
 export function versionView(
   record: KeyRecord,
-  { version, createdMs, publicKey: own, certificateChain = '' }: Pick<VersionRecord, VisibleField> & { readonly version: number },
+  {
+    version,
+    createdMs,
+    material,
+    publicKey: own,
+    certificateChain = '',
+  }: Pick<VersionRecord, VisibleField> & { readonly version: number },
   publicKey = record.derived ? undefined : own,
 ): VersionView {
-  const { keyPair } = keyType(record.type);
+  const { keyPair, managed } = keyType(record.type);
+  if (managed) {
+    const shown = {
+      name: managedIdText(material),
+      publicKey: own ? publicPemOf(own) : '',
+      hybridPublicKey: '',
+      certificateChain,
+    };
+    return { version, createdMs, pair: shown };
+  }
   if (keyPair === undefined) return { version, createdMs };
   const publicText = publicKey === undefined ? '' : keyPair.publicText(publicKey);
   const hybridPublicKey = (publicKey && keyPair.secondPublicText?.(publicKey)) ?? '';
   return { version, createdMs, pair: { name: keyPair.versionName, publicKey: publicText, hybridPublicKey, certificateChain } };
 }
 
-type VisibleField = 'createdMs' | 'publicKey' | 'certificateChain';
+type VisibleField = 'createdMs' | 'material' | 'publicKey' | 'certificateChain';

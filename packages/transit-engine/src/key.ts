@@ -4,11 +4,12 @@ import { dueWrites } from './key-due.ts';
 import { encodeKeyRecord, type KeyRecord } from './key-record.ts';
 import { fitsType, type KeyType, keyType, type TypeRequest, typeAsked } from './key-type.ts';
 import { type VersionView, versionView } from './key-view.ts';
+import type { ManagedKeyReference } from './managed/provider.ts';
 import type { Paths } from './paths.ts';
 import { encodeVersionRecord, type VersionRecord } from './version-record.ts';
 
 /** What a new key is asked to be. */
-export interface CreateKeyRequest extends TypeRequest {
+export interface CreateKeyRequest extends TypeRequest, ManagedKeyReference {
   readonly derived?: boolean | undefined;
   /** Equal plaintexts under equal contexts give equal ciphertexts; needs `derived`. */
   readonly convergentEncryption?: boolean | undefined;
@@ -68,6 +69,7 @@ export function settingsOf(request: CreateKeyRequest): Omit<KeyRecord, 'id'> {
     throw new TransitError('invalid_request', 'convergent encryption requires derivation to be enabled');
   }
   const type = typeAsked(request);
+  checkRotatesByItself(type, autoRotatePeriodS);
   return {
     ...newKeySettings,
     type: type.name,
@@ -102,6 +104,13 @@ export function checkDerivation({ type: name, derived, convergent }: Pick<KeyRec
   }
   if (convergent && !supportsEncryption) {
     throw new TransitError('invalid_request', `convergent encryption not supported for keys of type ${name}`);
+  }
+}
+
+/** The next version of a managed key is one that somebody names. @throws TransitError `invalid_request` */
+export function checkRotatesByItself({ managed }: KeyType, autoRotatePeriodS: number): void {
+  if (managed && autoRotatePeriodS !== 0) {
+    throw new TransitError('invalid_request', 'auto_rotate_period cannot be used with managed keys: their rotation names a key');
   }
 }
 
@@ -202,6 +211,7 @@ export function configureKey(paths: Paths, key: StoredKey, request: ConfigureKey
   checkVersionBound('decryption', request.minDecryptionVersion, record);
   checkVersionBound('encryption', request.minEncryptionVersion, record);
   if (request.autoRotatePeriodS !== undefined) checkAutoRotatePeriod(request.autoRotatePeriodS);
+  checkRotatesByItself(keyType(record.type), request.autoRotatePeriodS ?? 0);
   const configured = {
     ...record,
     minDecryptionVersion: Math.max(request.minDecryptionVersion ?? record.minDecryptionVersion, 1),

@@ -1,9 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { noBytes } from './aead.ts';
 import { TransitError } from './errors.ts';
-import { checkAutoRotatePeriod, checkDerivation, checkMinimums, type FreshVersion } from './key.ts';
+import { checkAutoRotatePeriod, checkDerivation, checkMinimums, checkRotatesByItself, type FreshVersion } from './key.ts';
 import type { KeyRecord } from './key-record.ts';
 import { fitsVersion, keyType } from './key-type.ts';
+import { managedScheme } from './managed/managed-pair.ts';
 import { isKeyName } from './paths.ts';
 import { convergenceOf } from './version-record.ts';
 import { isKeptChain } from './x509/certificate-chain.ts';
@@ -38,6 +39,7 @@ export function checkWhole({ name, record, versions }: WholeKey): void {
   }
   checkMinimums(record);
   checkAutoRotatePeriod(record.autoRotatePeriodS);
+  checkRotatesByItself(type, record.autoRotatePeriodS);
   checkDerivation(record);
   if (record.convergent && !record.derived) throw invalidBackup('convergent encryption requires derivation to be enabled');
   const first = Math.max(minAvailableVersion, 1);
@@ -72,7 +74,8 @@ export function checkWhole({ name, record, versions }: WholeKey): void {
 
 /** Refuses halves that are not those of one key of the type; others get their turn meanwhile. @throws TransitError `invalid_request` */
 export async function checkKeyPairs({ record, versions }: Pick<WholeKey, 'record' | 'versions'>): Promise<void> {
-  const { keyPair } = keyType(record.type);
+  const { keyPair, managed } = keyType(record.type);
+  if (managed) return checkManaged(versions);
   if (keyPair === undefined) return;
   for (const { version, material, publicKey = noBytes } of versions) {
     if (version % checksPerTurn === 0) await nextTurn();
@@ -82,6 +85,13 @@ export async function checkKeyPairs({ record, versions }: Pick<WholeKey, 'record
       if (error instanceof TransitError) throw invalidBackup(`version ${version} is no key pair of its type`);
       throw error;
     }
+  }
+}
+
+async function checkManaged(versions: WholeKey['versions']): Promise<void> {
+  for (const { version, publicKey } of versions) {
+    if (publicKey === undefined || (await managedScheme(publicKey)) !== undefined) continue;
+    throw invalidBackup(`version ${version} has a public half that managed keys do not have`);
   }
 }
 

@@ -2,6 +2,7 @@ import type { Metrics } from '../metrics.ts';
 import { tokenRoutes } from './auth-token.ts';
 import type { Route } from './operation.ts';
 import { capabilityRoutes } from './sys-capabilities.ts';
+import { managedKeyRoutes } from './sys-managed-keys.ts';
 import { pluginRoutes } from './sys-plugins.ts';
 import { policyRoutes } from './sys-policy.ts';
 import { rotateRoutes } from './sys-rotate.ts';
@@ -23,6 +24,7 @@ const mounted = ({ path, accepts, operations }: Route): Route => ({
 export const allRoutes = (metrics: Metrics): readonly Route[] => [
   ...sealRoutes,
   ...pluginRoutes,
+  ...managedKeyRoutes,
   ...rotateRoutes,
   ...tokenRoutes,
   ...policyRoutes,

@@ -87,6 +87,7 @@ export const answers: Readonly<Record<ErrorCode, Answer>> = {
   key_not_found: refused(400), // an operation on a missing key; reading one is not_found
   key_version_unavailable: refused(400),
   malformed_body: refused(400),
+  managed_key_unavailable: refusedForNow(503), // the other system, not this node
   namespace_not_found: refused(404),
   no_handler: refused(404),
   not_found: { status: 404, outcome: 'refused', silent: true },

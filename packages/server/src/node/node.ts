@@ -15,6 +15,7 @@ import type { Config } from '../config.ts';
 import { StartError } from '../exit.ts';
 import type { Logger } from '../log.ts';
 import { version } from '../version.ts';
+import { managedKeysOf, type TokenManagedKeys } from './managed-keys.ts';
 import { initialMounts, type Mount, readMounts } from './mounts.ts';
 import { sealConfig } from './seal-key.ts';
 import { DataDirectory, type Storage } from './storage.ts';
@@ -34,6 +35,7 @@ export interface Service {
   /** Engines by the path of their mount. */
   readonly engines: ReadonlyMap<string, TransitEngine>;
   readonly mounts: readonly Mount[];
+  readonly managedKeys: TokenManagedKeys;
   /** When it began to serve, on the monotonic clock. */
   readonly sinceMs: number;
 }
@@ -302,16 +304,18 @@ export class Node {
     const change = this.#sealChanges;
     try {
       const mounts = await readMounts(barrier.store);
-      const engines = await openEngines(barrier.store, mounts);
+      const { store } = barrier;
+      const managedKeys = managedKeysOf(store, this.config.pkcs11_libraries);
+      const engines = await openEngines(store, mounts, managedKeys);
       if (change !== this.#sealChanges) {
         for (const engine of engines.values()) engine.close();
+        managedKeys.close();
         return;
       }
-      const { store } = barrier;
       const policies = new Policies({ store });
       const tokens = new Tokens({ store, policies, now: Date.now });
       const registry = new TokenRegistry({ store, tokens, policies, now: Date.now });
-      this.#service = { tokens, policies, registry, engines, mounts, sinceMs: performance.now() };
+      this.#service = { tokens, policies, registry, engines, mounts, managedKeys, sinceMs: performance.now() };
       this.#activeSince = new Date();
       this.#log.info('unsealed');
     } catch (error) {
@@ -330,6 +334,7 @@ export class Node {
     service?.tokens.close();
     service?.policies.close();
     for (const engine of service?.engines.values() ?? []) engine.close();
+    service?.managedKeys.close();
   }
 
   async #keepUp(): Promise<void> {
@@ -348,10 +353,16 @@ export class Node {
 }
 
 /** One engine for each mount, by its path. */
-async function openEngines(store: Store, mounts: readonly Mount[]): Promise<ReadonlyMap<string, TransitEngine>> {
+async function openEngines(
+  store: Store,
+  mounts: readonly Mount[],
+  managed: TokenManagedKeys,
+): Promise<ReadonlyMap<string, TransitEngine>> {
   const engines = new Map<string, TransitEngine>();
   for (const { path, id, ciphertextPrefix } of mounts) {
-    const engine = new TransitEngine({ store, mountId: id, ciphertextPrefix, now: Date.now });
+    // No mount lists managed keys yet: it may use those that are for any mount.
+    const managedKeys = managed.forMount(() => []);
+    const engine = new TransitEngine({ store, mountId: id, ciphertextPrefix, now: Date.now, managedKeys });
     engines.set(path, engine);
     await engine.open();
   }

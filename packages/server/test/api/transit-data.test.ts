@@ -8,6 +8,7 @@ import { transitTransferRoutes } from '../../src/api/transit-transfers.ts';
 import type { Body } from '../../src/http/json.ts';
 import { parsePath } from '../../src/http/path.ts';
 import type { Reply } from '../../src/http/reply.ts';
+import { managedKeysOf } from '../../src/node/managed-keys.ts';
 import type { Service } from '../../src/node/node.ts';
 
 const fox = Buffer.from('the quick brown fox').toString('base64');
@@ -24,7 +25,15 @@ async function setup() {
   const policies = new Policies({ store });
   const tokens = new Tokens({ store, policies, now: Date.now });
   const registry = new TokenRegistry({ store, tokens, policies, now: Date.now });
-  const service: Service = { tokens, policies, registry, engines: new Map([['mnt', engine]]), mounts: [], sinceMs: 0 };
+  const service: Service = {
+    tokens,
+    policies,
+    registry,
+    engines: new Map([['mnt', engine]]),
+    mounts: [],
+    managedKeys: managedKeysOf(store, []),
+    sinceMs: 0,
+  };
   const root = await tokens.authenticate(rootToken);
   if (root === undefined) throw new Error('the root token is not good');
 

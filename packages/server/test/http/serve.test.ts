@@ -11,6 +11,7 @@ import { noContent } from '../../src/http/envelope.ts';
 import { parsePath } from '../../src/http/path.ts';
 import { Pipeline } from '../../src/http/serve.ts';
 import { Metrics } from '../../src/metrics.ts';
+import { managedKeysOf } from '../../src/node/managed-keys.ts';
 import type { Node, Service } from '../../src/node/node.ts';
 
 const done: Pick<GuardedOperation, 'access' | 'name' | 'run'> = { access: 'token', name: 'test', run: () => noContent };
@@ -23,7 +24,15 @@ async function setup(operation: Partial<GuardedOperation> = { capability: 'updat
   const tokens = new Tokens({ store, policies, now: Date.now });
   const registry = new TokenRegistry({ store, tokens, policies, now: Date.now });
   const engine = new TransitEngine({ store, mountId: 'm', now: Date.now });
-  const service: Service = { tokens, policies, registry, engines: new Map([['transit', engine]]), mounts: [], sinceMs: 0 };
+  const service: Service = {
+    tokens,
+    policies,
+    registry,
+    engines: new Map([['transit', engine]]),
+    mounts: [],
+    managedKeys: managedKeysOf(store, []),
+    sinceMs: 0,
+  };
   const metrics = new Metrics('t', {
     unsealed: () => true,
     active: () => true,

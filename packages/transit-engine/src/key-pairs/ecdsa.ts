@@ -188,7 +188,7 @@ function load(curve: Curve, { material, publicKey: spki }: KeyPairBytes, spkiByt
 }
 
 async function sign(curve: Curve, key: KeyObject, input: Uint8Array, options: SigningOptions): Promise<Buffer> {
-  const { hash, dsaEncoding, format } = readOptions(input, options);
+  const { hash, dsaEncoding, format } = ecdsaOptions(input, options);
   if (!options.prehashed) return signNatively(hash, input, { key, dsaEncoding });
   const der = key.export({ type: 'sec1', format: 'der' });
   const number = parseEcPrivateKey(der, curve)?.number;
@@ -208,7 +208,7 @@ async function verify(
   signature: Uint8Array,
   options: SigningOptions,
 ): Promise<boolean> {
-  const { hash, dsaEncoding, format } = readOptions(input, options);
+  const { hash, dsaEncoding, format } = ecdsaOptions(input, options);
   if (format === 'der') checkForm(signature);
   if (!options.prehashed) return verifyNatively(hash, input, { key, dsaEncoding }, signature);
   try {
@@ -223,7 +223,7 @@ async function verify(
  * inputs with one beginning would share a signature, and an empty one has signatures that need no key.
  * @throws TransitError `invalid_request`
  */
-function readOptions(input: Uint8Array, { hash: name, prehashed, signatureContext, marshaling }: SigningOptions) {
+export function ecdsaOptions(input: Uint8Array, { hash: name, prehashed, signatureContext, marshaling }: SigningOptions) {
   if (signatureContext.length > 0) {
     throw new TransitError('invalid_request', 'signature_context is for ed25519 keys');
   }

@@ -11,7 +11,7 @@ import {
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { type Mechanism, Pkcs11Failure, type TokenKey, Tokens } from '../src/index.ts';
+import { type Mechanism, Pkcs11Failure, Pkcs11Tokens, type TokenKey } from '../src/index.ts';
 import { needsToken, softhsmLibrary, TokenFolder } from './softhsm.ts';
 
 const [pin, otherPin] = ['1234', '5678'];
@@ -32,11 +32,11 @@ const codeOf = async (call: Promise<unknown>): Promise<string> => (await failure
 describe('keys in a SoftHSM token', function () {
   this.timeout(60_000);
   let folder: TokenFolder;
-  let tokens: Tokens;
+  let tokens: Pkcs11Tokens;
   let count = 0;
 
-  const newTokens = (): Tokens =>
-    new Tokens({
+  const newTokens = (): Pkcs11Tokens =>
+    new Pkcs11Tokens({
       libraries: [
         { name: 'hsm', path: softhsmLibrary ?? '' },
         { name: 'same', path: softhsmLibrary ?? '' },

@@ -12,16 +12,16 @@ export interface NamedLibrary {
   readonly path: string;
 }
 
-export type TokensOptions = Omit<LibraryOptions, 'path'> & { readonly libraries: readonly NamedLibrary[] };
+export type Pkcs11TokensOptions = Omit<LibraryOptions, 'path'> & { readonly libraries: readonly NamedLibrary[] };
 
 /**
  * The keys in PKCS#11 tokens that this node reaches. Every method throws {@link Pkcs11Failure}. Errors of a token never tell what
  * it was given.
  */
-export class Tokens {
+export class Pkcs11Tokens {
   readonly #byName: ReadonlyMap<string, Library>;
 
-  constructor({ libraries, ...options }: TokensOptions) {
+  constructor({ libraries, ...options }: Pkcs11TokensOptions) {
     const byPath = new Map<string, Library>();
     const byName = new Map<string, Library>();
     for (const { name, path } of libraries) {
