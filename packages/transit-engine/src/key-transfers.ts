@@ -3,6 +3,7 @@ import type { Store, Transaction } from '@transitd/storage-fsm';
 import { decodeBackup, encodeBackup } from './backup.ts';
 import { destinationKey, type WrappedKey, type WrapRequest, wrapVersions } from './byok-export.ts';
 import type { ChangeQueue } from './change-queue.ts';
+import { commitSecrets } from './commit-secrets.ts';
 import { TransitError } from './errors.ts';
 import { type VersionMaterial, withFreshVersion } from './fresh-version.ts';
 import { addVersion, createKey, markBackup, replaceVersion } from './key.ts';
@@ -23,7 +24,7 @@ import { type KeyType, keyType } from './key-type.ts';
 import { storedVersion, unlessGone, versionsBetween } from './key-versions.ts';
 import { isKeyName, type Paths } from './paths.ts';
 import { keyIdBytes, restoreKey } from './restore.ts';
-import { wipe, wipeSecrets } from './version-record.ts';
+import { wipeSecrets } from './version-record.ts';
 import { checkKeyPairs } from './whole-key.ts';
 import type { WrappingKey } from './wrapping-key.ts';
 
@@ -68,7 +69,7 @@ export class KeyTransfers {
     const settings = importSettings(request);
     const type = keyType(settings.type);
     checkImported(type, settings.derived, request);
-    const { paths, keys, changes, now } = this.#parts;
+    const { store, paths, keys, changes, now } = this.#parts;
     return changes.run(name, async () => {
       if ((await keys.key(name)) !== undefined) throw new TransitError('invalid_request', keyExists);
       const given = await importedMaterial(this.#wrapping, type, request);
@@ -76,7 +77,7 @@ export class KeyTransfers {
       const id = randomBytes(keyIdBytes).toString('hex');
       const record = { ...settings, id, keySize: sizeOf(type, given.material), latestCreatedMs: nowMs };
       const transaction = await withFreshVersion({ record, nowMs, given }, (fresh) => createKey(paths, name, record, fresh));
-      return (await this.#commit(transaction)) ? importWarnings(request) : undefined;
+      return (await commitSecrets(store, transaction)) !== undefined ? importWarnings(request) : undefined;
     });
   }
 
@@ -97,7 +98,9 @@ export class KeyTransfers {
       checkImported(key.type, key.record.derived, request);
       const given = await importedMaterial(this.#wrapping, key.type, request);
       const transaction = await unlessGone(store, paths, key, () => this.#withMaterial(key, given, request.version));
-      return transaction !== undefined && (await this.#commit(transaction)) ? materialWarnings(request) : undefined;
+      return transaction !== undefined && (await commitSecrets(store, transaction)) !== undefined
+        ? materialWarnings(request)
+        : undefined;
     });
   }
 
@@ -166,7 +169,7 @@ export class KeyTransfers {
       if (versions === undefined) return undefined;
       try {
         const { record, transaction } = markBackup(paths, key, now());
-        if (transaction !== undefined && !(await this.#commit(transaction))) return undefined;
+        if (transaction !== undefined && (await commitSecrets(store, transaction)) === undefined) return undefined;
         return encodeBackup(name, record, versions);
       } finally {
         wipeSecrets(versions);
@@ -177,7 +180,7 @@ export class KeyTransfers {
   /** @throws TransitError `invalid_request`, `permission_denied`; then nothing was written */
   async restoreKey({ backup = '', name: asked, force = false, mayRestore = () => true }: RestoreRequest): Promise<void> {
     if (backup === '') throw new TransitError('invalid_request', "'backup' must be supplied");
-    const whole = decodeBackup(backup);
+    const whole = await decodeBackup(backup);
     const name = asked ?? whole.name;
     const { store, paths, changes, keys, now } = this.#parts;
     try {
@@ -192,11 +195,6 @@ export class KeyTransfers {
     } finally {
       wipeSecrets(whole.versions);
     }
-  }
-
-  async #commit(transaction: Parameters<Store['commit']>[0]): Promise<boolean> {
-    const { outcome } = await this.#parts.store.commit(transaction).finally(() => wipe(transaction.writes));
-    return outcome === 'committed';
   }
 }
 

@@ -201,7 +201,7 @@ describe('keys of type managed_key', () => {
       expect(rewrapped.ciphertext.slice(0, 7)).to.equal('svc:v2:');
       expect((await decryptOne(engine, 'k', { ciphertext: rewrapped.ciphertext })).plaintext).to.equal(fox);
       expect((await decryptOne(engine, 'k', { ciphertext })).plaintext).to.equal(fox);
-      const datakey = await engine.datakey('k', { kind: 'plaintext' });
+      const datakey = await engine.encryption.datakey('k', { kind: 'plaintext' });
       expect((await decryptOne(engine, 'k', { ciphertext: datakey.ciphertext })).plaintext).to.equal(datakey.plaintext);
     });
 

@@ -281,8 +281,8 @@ describe('keys of type hybrid', () => {
     }
     const { decodeBackup, encodeBackup } = await import('../../src/backup.ts');
     const [k, l] = [
-      decodeBackup((await engine.transfers.backupKey('k')).toString('base64')),
-      decodeBackup((await engine.transfers.backupKey('l')).toString('base64')),
+      await decodeBackup((await engine.transfers.backupKey('k')).toString('base64')),
+      await decodeBackup((await engine.transfers.backupKey('l')).toString('base64')),
     ];
     const [mine, others] = [k.versions[0], l.versions[0]];
     if (mine?.publicKey === undefined || others?.publicKey === undefined) throw new Error('no version');
