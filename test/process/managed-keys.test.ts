@@ -154,7 +154,7 @@ describe('managed keys on a live node', function () {
     expect((await call('POST', 'transit/decrypt/aes', { ciphertext: altered })).status).to.equal(400);
     expect(errorOf(await call('POST', 'sys/managed-keys/pkcs11/aes/test/sign'))).to.deep.equal([
       400,
-      'managed key aes does not support signing',
+      'managed key aes: it may not be used to sign',
     ]);
   });
 

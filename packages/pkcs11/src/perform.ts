@@ -244,7 +244,7 @@ const secretKey = (binding: Binding, session: Session, key: TokenKey): Buffer =>
 const usedClass = (constants: Constants, { mechanism }: TokenKey): number =>
   mechanism === 'CKM_AES_GCM' ? constants.CKO_SECRET_KEY : constants.CKO_PRIVATE_KEY;
 
-/** The one object of that class and of the mechanism's kind. @throws Pkcs11Failure `key_not_found`, `ambiguous` */
+/** The one object of that class and of the mechanism's kind. @throws Pkcs11Failure `key_not_found`, `key_unsuitable`, `ambiguous` */
 function find({ cryptoki, constants }: Binding, session: Session, key: TokenKey, objectClass: number): Buffer {
   const { keyLabel, keyId, mechanism } = key;
   const wanted = JSON.stringify([objectClass, mechanism, keyLabel, keyId && Buffer.from(keyId).toString('hex')]);
@@ -265,8 +265,11 @@ function find({ cryptoki, constants }: Binding, session: Session, key: TokenKey,
   const [found, ...more] = cryptoki.C_FindObjects(session.handle, 2);
   cryptoki.C_FindObjectsFinal(session.handle);
   if (found === undefined) {
-    const half = objectClass === constants.CKO_PUBLIC_KEY ? 'the public half of the key' : 'the key';
-    throw new Pkcs11Failure('key_not_found', `${half} is not in the token`);
+    // Not `key_not_found`, which may lead to a generation: a second key of that name would spoil the first.
+    if (objectClass === constants.CKO_PUBLIC_KEY) {
+      throw new Pkcs11Failure('key_unsuitable', 'the public half of the key is not in the token');
+    }
+    throw new Pkcs11Failure('key_not_found', 'the key is not in the token');
   }
   if (more.length > 0) throw new Pkcs11Failure('ambiguous', 'more than one key of the token matches: give its key_id');
   session.keys.set(wanted, found);

@@ -65,7 +65,7 @@ export class Sessions {
     const { cryptoki, constants } = this.#binding;
     const handle = attempt(() => cryptoki.C_OpenSession(slot, constants.CKF_SERIAL_SESSION | constants.CKF_RW_SESSION));
     try {
-      cryptoki.C_Login(handle, constants.CKU_USER, pin);
+      this.#provePin(handle, pin);
     } catch (error) {
       const value = returnValue(error);
       cryptoki.C_CloseSession(handle);
@@ -77,6 +77,18 @@ export class Sessions {
       throw new Pkcs11Failure('token_failed', `the token refused the login: ${said(error)}`);
     }
     return { handle, slot, pin: digest, keys: new Map() };
+  }
+
+  /** A login that another thread of this process left behind proves nothing of this PIN. */
+  #provePin(handle: Buffer, pin: string): void {
+    const { cryptoki, constants } = this.#binding;
+    try {
+      cryptoki.C_Login(handle, constants.CKU_USER, pin);
+    } catch (error) {
+      if (returnValue(error) !== 'CKR_USER_ALREADY_LOGGED_IN') throw error;
+      cryptoki.C_Logout(handle);
+      cryptoki.C_Login(handle, constants.CKU_USER, pin);
+    }
   }
 
   #slotOf({ slot, tokenLabel }: TokenPlace): Buffer {

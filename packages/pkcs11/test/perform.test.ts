@@ -79,6 +79,14 @@ describe('a call to a token', () => {
     expect(run(signing)).to.equal('signature');
   });
 
+  it('logs in with its own PIN where another thread is logged in still', () => {
+    const { run, timesOf } = fakeToken({ C_Login: ['CKR_USER_ALREADY_LOGGED_IN'] });
+    expect(run(signing)).to.equal('signature');
+    expect([timesOf('C_Login'), timesOf('C_Logout')]).to.deep.equal([2, 1]);
+    const wrong = fakeToken({ C_Login: ['CKR_USER_ALREADY_LOGGED_IN', 'CKR_PIN_INCORRECT'] });
+    expect(wrong.run(signing)).to.equal('pin_refused');
+  });
+
   it('that makes a key is made once, however it ends', () => {
     const { run, timesOf } = fakeToken({ C_GenerateKeyPair: ['CKR_SESSION_CLOSED'] });
     expect(run(generation)).to.equal('token_failed');

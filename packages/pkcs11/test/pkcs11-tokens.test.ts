@@ -185,21 +185,44 @@ describe('keys in a SoftHSM token', function () {
     });
   });
 
+  /** What another process makes of the objects of that label in the first token. */
+  function asked(label: string, script: string): unknown {
+    const session = `const p = require('pkcs11js'); const t = new p.PKCS11(); t.load(process.argv[1]); t.C_Initialize();
+      const slot = t.C_GetSlotList(true).find((s) => t.C_GetTokenInfo(s).label.trim() === 'first');
+      const session = t.C_OpenSession(slot, p.CKF_SERIAL_SESSION | p.CKF_RW_SESSION); t.C_Login(session, p.CKU_USER, '${pin}');
+      const find = (...more) => { t.C_FindObjectsInit(session, [{ type: p.CKA_LABEL, value: process.argv[2] }, ...more]);
+        const found = t.C_FindObjects(session, 9); t.C_FindObjectsFinal(session); return found; };
+      ${script}`;
+    const out = execFileSync(process.execPath, ['-e', session, softhsmLibrary ?? '', label], { cwd: import.meta.dirname });
+    return JSON.parse(out.toString());
+  }
+
+  it('does not take a key whose public half is missing, which is no reason to make another', async () => {
+    const key = keyOf('CKM_ECDSA');
+    await tokens.generate(key, {});
+    asked(
+      key.keyLabel ?? '',
+      'find({ type: p.CKA_CLASS, value: p.CKO_PUBLIC_KEY }).forEach((o) => t.C_DestroyObject(session, o)); console.log(0)',
+    );
+    tokens.close();
+    tokens = newTokens();
+    expect(await failureOf(tokens.describe(key))).to.deep.equal({
+      code: 'key_unsuitable',
+      message: 'the public half of the key is not in the token',
+    });
+  });
+
   it('generates keys that cannot leave the token', async () => {
     const key = keyOf('CKM_AES_GCM', { keyId: Buffer.from('0a0b', 'hex') });
     await tokens.generate(key, {});
     // The token itself is asked by another process.
-    const script = `const p = require('pkcs11js'); const t = new p.PKCS11(); t.load(process.argv[1]); t.C_Initialize();
-      const slot = t.C_GetSlotList(true).find((s) => t.C_GetTokenInfo(s).label.trim() === 'first');
-      const session = t.C_OpenSession(slot, p.CKF_SERIAL_SESSION); t.C_Login(session, p.CKU_USER, '${pin}');
-      t.C_FindObjectsInit(session, [{ type: p.CKA_LABEL, value: process.argv[2] }]); const [key] = t.C_FindObjects(session, 2);
+    const [flags, value] = asked(
+      key.keyLabel ?? '',
+      `const [key] = find();
       const flags = t.C_GetAttributeValue(session, key, ['CKA_SENSITIVE', 'CKA_EXTRACTABLE', 'CKA_PRIVATE'].map((n) => ({ type: p[n] })));
       let value; try { value = t.C_GetAttributeValue(session, key, [{ type: p.CKA_VALUE }])[0].value.length; } catch (e) { value = e.message; }
-      console.log(JSON.stringify([flags.map(({ value }) => value[0]), value]));`;
-    const out = execFileSync(process.execPath, ['-e', script, softhsmLibrary ?? '', key.keyLabel ?? ''], {
-      cwd: import.meta.dirname,
-    });
-    const [flags, value] = JSON.parse(out.toString());
+      console.log(JSON.stringify([flags.map(({ value }) => value[0]), value]));`,
+    ) as [number[], unknown];
     expect(flags).to.deep.equal([1, 0, 1]);
     expect(value).to.match(/CKR_ATTRIBUTE_SENSITIVE/);
   });

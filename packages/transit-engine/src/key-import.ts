@@ -89,12 +89,12 @@ export const materialWarnings = ({ ciphertext = '', publicKey = '' }: ImportedMa
 
 /** What can be told of the material to be wrong before the wrapping key is at hand. @throws TransitError `invalid_request` */
 export function checkImported(
-  { keyPair, name, shown }: KeyType,
+  { keyPair, managed, name, shown }: KeyType,
   derived: boolean,
   { ciphertext = '', publicKey = '', hashFunction }: ImportedMaterial,
 ): void {
   hashOf(hashFunction);
-  if (keyPair !== undefined && keyPair.transfer === undefined) throw notImportable(shown?.type ?? name);
+  if (managed || (keyPair !== undefined && keyPair.transfer === undefined)) throw notImportable(shown?.type ?? name);
   if (ciphertext !== '') return;
   if (publicKey === '') throw refusal("'ciphertext' must be supplied");
   if (keyPair === undefined) throw refusal('provided type does not support public_key import');

@@ -71,6 +71,7 @@ export class TokenManagedKeys {
    * @throws TransitError
    */
   async testSign(record: ManagedKeyRecord): Promise<void> {
+    if (!record.usages.includes('sign')) throw refusal(record, 'it may not be used to sign');
     const { publicKey } = await this.bind(record);
     const { sign } = await managedPair(this.#key(record), publicKey);
     await sign?.(randomBytes(testBytes), testOptions);

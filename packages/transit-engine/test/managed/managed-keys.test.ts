@@ -1,8 +1,9 @@
 import { createPublicKey, generateKeyPairSync, randomBytes, verify } from 'node:crypto';
 import { expect } from 'chai';
+import { TransitError } from '../../src/errors.ts';
 import type { CreateKeyRequest, SignRequest, TransitEngine, VerifyRequest } from '../../src/index.ts';
 import { managedBytesMax } from '../../src/managed/managed-cipher.ts';
-import { base64, decryptOne, encryptOne, fox, newEngine, refusalOf, rewrapOne } from '../fixtures.ts';
+import { anything, base64, decryptOne, encryptOne, fox, newEngine, refusalOf, rewrapOne } from '../fixtures.ts';
 import { type MemoryKey, MemoryManagedKeys, newId } from './memory-managed-keys.ts';
 
 const message = Buffer.from('the quick brown fox');
@@ -240,6 +241,19 @@ describe('keys of type managed_key', () => {
     );
     expect((await refusalOf(decryptOne(engine, 'k', { ciphertext }))).message).to.equal(`managed key ${ids.aes} not found`);
     expect((await refusalOf(encryptOne(engine, 'k', { plaintext: fox }))).message).to.equal(`managed key ${ids.aes} not found`);
+  });
+
+  it('end a batch when the other system does not answer: each item would wait for it', async () => {
+    const { engine, system } = setup();
+    await engine.createKey('k', managed('aes'));
+    let asked = 0;
+    system.find = async () => {
+      asked += 1;
+      throw new TransitError('managed_key_unavailable', 'managed key aes: the token did not answer in time');
+    };
+    const request = { ...anything, batchInput: [{ plaintext: fox }, { plaintext: fox }, { plaintext: fox }] };
+    expect((await refusalOf(engine.encryption.encrypt('k', request))).code).to.equal('managed_key_unavailable');
+    expect(asked).to.equal(1);
   });
 
   it('have an HMAC secret of their own, and show their public key', async () => {
