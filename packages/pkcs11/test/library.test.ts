@@ -65,8 +65,10 @@ describe('the thread of a library', () => {
 
   it('tells a caller whose time is up, and asks the token nothing more before it has answered', async () => {
     const fake = open({ deadlineMs: 100 });
+    const holding = held();
     expect(await answerTo(fake, 'hold')).to.equal('timeout');
     expect(await answerTo(fake, 'behind')).to.equal('timeout');
+    await holding;
     release();
     // Until the late answer is in, a caller may wait in vain.
     let answer: string;
