@@ -147,6 +147,37 @@ describe('managed keys', () => {
     });
   }
 
+  it('are not found by an id whose name another key has by now', async () => {
+    const { registry, store } = newRegistry();
+    await registry.write('k', signing);
+    const stale = '00000000-0000-4000-8000-000000000000';
+    await store.commit({ conditions: [], writes: [{ path: `managed-keys/id/${stale}`, value: Buffer.from('k') }] });
+    expect(await registry.byId(stale)).to.equal(undefined);
+  });
+
+  it('that another node writes in between are read again: nothing of either is lost', async () => {
+    const { registry, store } = newRegistry();
+    await registry.write('k', signing);
+    let overtaken = false;
+    const slow: Store = {
+      ...store,
+      get: (path) => store.get(path),
+      range: (query) => store.range(query),
+      watch: (prefix, listener) => store.watch(prefix, listener),
+      async commit(transaction) {
+        if (!overtaken) await registry.write('k', { anyMount: true });
+        overtaken = true;
+        return store.commit(transaction);
+      },
+    };
+    await newRegistry(slow).registry.write('k', { allowGenerateKey: true });
+    expect(await registry.read('k')).to.include({ anyMount: true, allowGenerateKey: true });
+    overtaken = false;
+    const { id } = await registry.read('k');
+    await newRegistry(slow).registry.delete('k');
+    expect([await registry.byName('k'), await registry.byId(id)]).to.deep.equal([undefined, undefined]);
+  });
+
   it('written at once by two callers are one, with one id', async () => {
     const { registry, store } = newRegistry();
     await Promise.all([registry.write('k', signing), registry.write('k', { ...signing, anyMount: true })]);
