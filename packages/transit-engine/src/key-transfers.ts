@@ -106,19 +106,30 @@ export class KeyTransfers {
 
   /** Gives the material to the version that lacks it, or makes a new one of it, and wipes it. */
   async #withMaterial(key: LoadedKey, given: VersionMaterial, asked: number | undefined): Promise<Transaction | undefined> {
-    const { store, paths, now } = this.#parts;
-    if (key.type.keyPair !== undefined) {
-      const present = await storedVersion(store, paths, key.record, asked ?? key.record.latestVersion);
-      try {
-        if (completes(given, present.record, asked !== undefined)) {
-          return replaceVersion(paths, key, present, { ...present.record, material: given.material });
-        }
-      } finally {
-        wipeSecrets([present.record]);
-      }
+    const { paths, now } = this.#parts;
+    try {
+      const completed = key.type.keyPair && (await this.#completed(key, given, asked));
+      if (completed !== undefined) return completed;
+      const record: KeyRecord = { ...key.record, keySize: sizeOf(key.type, given.material) };
+      return await withFreshVersion(
+        { record, nowMs: now(), given },
+        (fresh) => addVersion(paths, key, record, fresh).transaction,
+      );
+    } finally {
+      given.material.fill(0);
     }
-    const record: KeyRecord = { ...key.record, keySize: sizeOf(key.type, given.material) };
-    return withFreshVersion({ record, nowMs: now(), given }, (fresh) => addVersion(paths, key, record, fresh).transaction);
+  }
+
+  /** What gives a version its private half; undefined when it lacks none, or another one. */
+  async #completed(key: LoadedKey, given: VersionMaterial, asked: number | undefined): Promise<Transaction | undefined> {
+    const { store, paths } = this.#parts;
+    const present = await storedVersion(store, paths, key.record, asked ?? key.record.latestVersion);
+    try {
+      if (!completes(given, present.record, asked !== undefined)) return undefined;
+      return replaceVersion(paths, key, present, { ...present.record, material: given.material });
+    } finally {
+      wipeSecrets([present.record]);
+    }
   }
 
   readonly #wrapping = async (): Promise<KeyObject> => (await this.#parts.wrappingKey.get()).privateKey;

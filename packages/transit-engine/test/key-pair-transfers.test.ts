@@ -260,6 +260,15 @@ describe('a key wrapped for another service', () => {
 });
 
 describe('an RSA key', () => {
+  it('is exported as PKCS#1, to encrypt with and to sign with alike', async () => {
+    const { engine, take } = await importing();
+    const pair = pairOf('rsa-2048');
+    await take('k', pkcs8(pair), { type: 'rsa-2048', exportable: true });
+    const pem = pair.privateKey.export({ type: 'pkcs1', format: 'pem' });
+    expect(await shown(engine, 'k', 'encryption-key')).to.deep.equal([pem]);
+    expect(await shown(engine, 'k', 'signing-key')).to.deep.equal([pem]);
+  });
+
   it('is made on the way by an encryption, and opens what it encrypted, in both paddings and anew', async () => {
     const { engine } = newEngine();
     for (const paddingScheme of ['', 'oaep', 'pkcs1v15']) {

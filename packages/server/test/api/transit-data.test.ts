@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { initialAccess, Policies, type Principal, TokenRegistry, Tokens } from '@transitd/access';
 import { memoryStore } from '@transitd/storage-fsm';
 import { TransitEngine } from '@transitd/transit-engine';
@@ -232,6 +233,34 @@ describe('a value that is denied by its path form', () => {
       const call = { verb: 'GET', path, query, params, body: {} } as const;
       const exporting = async () => operation.run({ node, service, principal, token: '' }, call);
       expect(await refusal(exporting())).to.equal('permission_denied');
+    });
+  }
+
+  for (const [denied, version] of [
+    ['2', undefined],
+    ['latest', '2'],
+    ['1', 'v1'],
+  ] as const) {
+    it(`is denied in a key wrapped for another service, ${version ?? 'all versions'} as ${denied}`, async () => {
+      const { service, callerWith } = await setup();
+      const engine = service.engines.get('mnt');
+      const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+      const publicPem = publicKey.export({ type: 'spki', format: 'pem' }).toString();
+      await engine?.transfers.importKey('there', { type: 'rsa-2048', publicKey: publicPem });
+      const operation = transitTransferRoutes.find(({ path }) => path === 'byok-export/:destination/:source/:version')?.operations
+        .GET;
+      if (operation?.access !== 'token') throw new Error('byok-export is no guarded operation');
+      const { path, query } = parsePath('/v1/mnt/byok-export/there/k');
+      const params = { mount: 'mnt', destination: 'there', source: 'k', ...(version !== undefined && { version }) };
+      const node = { member: undefined } as never;
+      const wrapping = async (policy: string) =>
+        operation.run(
+          { node, service, principal: await callerWith(policy), token: '' },
+          { verb: 'GET', path, query, params, body: {} },
+        );
+      const deny = `path "mnt/byok-export/there/k/${denied}" { capabilities = ["deny"] }`;
+      expect(await refusal(wrapping(granted + deny))).to.equal('permission_denied');
+      expect(dataOf(await wrapping(granted))).to.have.all.keys('name', 'type', 'keys');
     });
   }
 
