@@ -1,6 +1,6 @@
 import { readFileSync, realpathSync } from 'node:fs';
 import { isIP } from 'node:net';
-import { basename, dirname, join, relative, resolve, sep } from 'node:path';
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { isCidr } from '@transitd/access';
 import { parse as parseYaml } from 'yaml';
 import { z } from 'zod';
@@ -78,6 +78,11 @@ const seal = z.discriminatedUnion('type', [
     .refine(oneSource, needsOneSource),
 ]);
 
+const pkcs11Library = z.strictObject({
+  name: z.string().regex(/^[\w-]{1,64}$/, 'has characters other than letters, digits, _ and - or is longer than 64'),
+  path: z.string().refine(isAbsolute, 'is not an absolute path'),
+});
+
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 const log = z.strictObject({ level: z.enum(logLevels).default('info'), format: z.enum(['json', 'pretty']).default('json') });
 
@@ -130,6 +135,10 @@ const schema = z.strictObject({
       interval: durationMs('0').refine((ms) => ms === 0 || ms >= 24 * 3_600_000, 'is neither 0 nor at least 24h'),
     })
     .prefault({}),
+  pkcs11_libraries: z
+    .array(pkcs11Library)
+    .default([])
+    .refine((libraries) => new Set(libraries.map(({ name }) => name)).size === libraries.length, 'has one name twice'),
   ciphertext_prefix: z
     .string()
     .regex(/^[a-z][a-z0-9]{0,31}$/)

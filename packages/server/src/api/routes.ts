@@ -11,6 +11,7 @@ import { capabilityRoutes } from './sys-capabilities.ts';
 import { haRoutes } from './sys-ha.ts';
 import { hostRoutes } from './sys-host-info.ts';
 import { internalRoutes } from './sys-internal.ts';
+import { managedKeyRoutes } from './sys-managed-keys.ts';
 import { pluginRoutes } from './sys-plugins.ts';
 import { policyRoutes } from './sys-policy.ts';
 import { quotaRoutes } from './sys-quotas.ts';
@@ -22,6 +23,7 @@ import { sealRoutes } from './sys-seal.ts';
 import { statusRoutes } from './sys-status.ts';
 import { toolRoutes } from './sys-tools.ts';
 import { wrappingRoutes } from './sys-wrapping.ts';
+import { transitCertificateRoutes } from './transit-certificates.ts';
 import { transitDataRoutes } from './transit-data.ts';
 import { transitKeyRoutes } from './transit-keys.ts';
 import { transitTransferRoutes } from './transit-transfers.ts';
@@ -41,6 +43,7 @@ export const allRoutes = (metrics: Metrics): readonly Route[] => [
   ...raftSnapshotRoutes,
   ...haRoutes,
   ...pluginRoutes,
+  ...managedKeyRoutes,
   ...rotateRoutes,
   ...tokenRoutes,
   ...tokenRoleRoutes,
@@ -57,5 +60,5 @@ export const allRoutes = (metrics: Metrics): readonly Route[] => [
   ...policyRoutes,
   ...capabilityRoutes,
   ...statusRoutes(metrics),
-  ...[...transitKeyRoutes, ...transitTransferRoutes, ...transitDataRoutes].map(mounted),
+  ...[...transitKeyRoutes, ...transitCertificateRoutes, ...transitTransferRoutes, ...transitDataRoutes].map(mounted),
 ];

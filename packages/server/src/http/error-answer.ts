@@ -107,6 +107,7 @@ export const answers: Readonly<Record<ErrorCode, Answer>> = {
   locked_out: refused(403),
   malformed_body: refused(400),
   name_taken: refused(400),
+  managed_key_unavailable: refusedForNow(503), // the other system, not this node
   namespace_not_found: refused(404),
   no_handler: refused(404),
   node_id_used: refused(400),

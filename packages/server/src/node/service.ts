@@ -3,6 +3,7 @@ import type { Store } from '@transitd/storage-fsm';
 import { TransitEngine } from '@transitd/transit-engine';
 import type { Config } from '../config.ts';
 import { keySources } from '../key-sources.ts';
+import { managedKeysOf, type TokenManagedKeys } from './managed-keys.ts';
 import { type Mount, readMounts } from './mounts.ts';
 
 /** What serves while the node is unsealed. */
@@ -10,6 +11,7 @@ export interface Service extends Access {
   /** Engines by the path of their mount. */
   readonly engines: ReadonlyMap<string, TransitEngine>;
   readonly mounts: readonly Mount[];
+  readonly managedKeys: TokenManagedKeys;
   /** When it began to serve, on the monotonic clock. */
   readonly sinceMs: number;
 }
@@ -17,20 +19,24 @@ export interface Service extends Access {
 /** Reads what serving needs from the records in clear. @throws StoreError, or an error when a record cannot be read */
 export async function loadService(store: Store, config: Config): Promise<Service> {
   const mounts = await readMounts(store);
+  const managed = managedKeysOf(store, config.pkcs11_libraries);
   const engines = new Map<string, TransitEngine>();
   for (const { path, id, ciphertextPrefix } of mounts) {
-    const engine = new TransitEngine({ store, mountId: id, ciphertextPrefix, now: Date.now });
+    // No mount lists managed keys yet: it may use those that are for any mount.
+    const managedKeys = managed.forMount(() => []);
+    const engine = new TransitEngine({ store, mountId: id, ciphertextPrefix, now: Date.now, managedKeys });
     engines.set(path, engine);
     await engine.open();
   }
   const access = openAccess({ store, now: Date.now, limits: tokenLimits(config), sources: keySources(config.jwks_files) });
   await access.quotas.open();
-  return { ...access, engines, mounts, sinceMs: performance.now() };
+  return { ...access, engines, mounts, managedKeys: managed, sinceMs: performance.now() };
 }
 
 /** Forgets every key and token that it holds. */
 export function closeService(service: Service): void {
   closeAccess(service);
+  service.managedKeys.close();
   for (const engine of service.engines.values()) engine.close();
 }
 

@@ -8,6 +8,7 @@ import pino from 'pino';
 import { allRoutes } from '../../src/api/routes.ts';
 import { createFront } from '../../src/http/front.ts';
 import { Metrics } from '../../src/metrics.ts';
+import { managedKeysOf } from '../../src/node/managed-keys.ts';
 import type { Node } from '../../src/node/node.ts';
 import type { Service } from '../../src/node/service.ts';
 

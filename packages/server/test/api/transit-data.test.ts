@@ -9,6 +9,7 @@ import { transitTransferRoutes } from '../../src/api/transit-transfers.ts';
 import type { Body } from '../../src/http/json.ts';
 import { parsePath } from '../../src/http/path.ts';
 import type { Reply } from '../../src/http/reply.ts';
+import { managedKeysOf } from '../../src/node/managed-keys.ts';
 import type { Service } from '../../src/node/service.ts';
 
 const fox = Buffer.from('the quick brown fox').toString('base64');
@@ -26,7 +27,13 @@ async function setup() {
   await engine.createKey('d', { type: 'ed25519', derived: true });
   const access = openAccess({ store, now: Date.now });
   const { tokens, policies } = access;
-  const service: Service = { ...access, engines: new Map([['mnt', engine]]), mounts: [], sinceMs: 0 };
+  const service: Service = {
+    ...access,
+    engines: new Map([['mnt', engine]]),
+    mounts: [],
+    managedKeys: managedKeysOf(store, []),
+    sinceMs: 0,
+  };
   const root = await tokens.authenticate(rootToken);
   if (root === undefined) throw new Error('the root token is not good');
 

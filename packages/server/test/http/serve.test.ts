@@ -11,6 +11,7 @@ import { noContent } from '../../src/http/envelope.ts';
 import { parsePath } from '../../src/http/path.ts';
 import { Pipeline } from '../../src/http/serve.ts';
 import { Metrics } from '../../src/metrics.ts';
+import { managedKeysOf } from '../../src/node/managed-keys.ts';
 import type { Node } from '../../src/node/node.ts';
 import type { Service } from '../../src/node/service.ts';
 
@@ -23,7 +24,13 @@ async function setup(operation: Partial<GuardedOperation> = { capability: 'updat
   const access = openAccess({ store, now: Date.now });
   const { tokens, policies, registry } = access;
   const engine = new TransitEngine({ store, mountId: 'm', now: Date.now });
-  const service: Service = { ...access, engines: new Map([['transit', engine]]), mounts: [], sinceMs: 0 };
+  const service: Service = {
+    ...access,
+    engines: new Map([['transit', engine]]),
+    mounts: [],
+    managedKeys: managedKeysOf(store, []),
+    sinceMs: 0,
+  };
   const metrics = new Metrics('t', {
     unsealed: () => true,
     active: () => true,
