@@ -8,6 +8,7 @@ import type { ConfState, DriverStatus, LogIndex, NodeId } from '@transitd/raft-c
 import { StoreError } from '@transitd/storage-fsm';
 import type { Config } from '../config.ts';
 import type { Logger } from '../log.ts';
+import type { NodeObserver } from '../node/observer.ts';
 import type { MembershipPorts, Storage } from '../node/storage.ts';
 import { version } from '../version.ts';
 import { admit } from './admission.ts';
@@ -48,6 +49,7 @@ export interface ClusterHost {
   readonly isUnsealed: () => boolean;
   /** This node is no member any more. */
   readonly onRemoved: () => void;
+  readonly observer: NodeObserver;
 }
 
 /** The node's own parts, once they are open. */
@@ -94,6 +96,7 @@ export class Cluster {
   #checking = false;
   #leading = false;
   #caring = false;
+  #selfCare: Promise<void> | undefined;
   /** Ends what waits for time to pass. */
   readonly #closing = new AbortController();
 
@@ -223,8 +226,7 @@ export class Cluster {
   statusChanged({ ready }: DriverStatus): void {
     this.#forwarder?.leaderChanged();
     if (ready && !this.#leading) {
-      const own = this.#own;
-      this.standbys.leads(() => this.roster.members.map(({ id }) => id).filter((id) => id !== own?.nodeId));
+      this.standbys.leads(() => this.roster.members.map(({ id }) => id).filter((id) => id !== this.#own?.nodeId));
       this.#autopilot?.begins();
       void this.care();
     }
@@ -271,11 +273,13 @@ export class Cluster {
     this.#joinDesk = new JoinDesk({
       wrap: (exchanged) => barrier.wrapForJoin(exchanged),
       cluster: async () => ({ id: clusterId, authority: (await authorityOf(barrier.store, clusterId)).certificate }),
-      admit: (joiner) =>
-        admit(
+      admit: async (joiner) => {
+        await this.#careForSelf(); // a joiner lets in whom its first member list names: this node has to stand there
+        return admit(
           { store: barrier.store, changes: this.changes, clusterId, self: nodeId, peers: () => storage.driver.peers() },
           joiner,
-        ),
+        );
+      },
       nowMs: () => performance.now(),
       randomBytes,
     });
@@ -316,6 +320,11 @@ export class Cluster {
     this.#agreement = agreement;
     this.#echoing = new Echoing({
       client: this.#client,
+      onEcho: (to, ms) => {
+        const peer = this.roster.member(to)?.name ?? '';
+        if (ms === undefined) this.#host.observer.echoFailed(peer);
+        else this.#host.observer.echoed(peer, ms);
+      },
       heartbeats: this.heartbeats,
       intervalMs: this.#host.config.cluster_heartbeat_interval,
       target: () => this.#echoTarget(),
@@ -336,7 +345,7 @@ export class Cluster {
     if (!this.#host.isActive()) return this.#renew();
     this.#caring = true;
     try {
-      await careForSelf(this.#careParts(this.#own));
+      await this.#careForSelf();
       await careForMembers(this.changes, (id) => this.standbys.news(id));
       await this.#autopilot?.care();
       if (this.roster.members.length > 1) await this.#canary?.write(Date.now());
@@ -345,6 +354,15 @@ export class Cluster {
     } finally {
       this.#caring = false;
     }
+  }
+
+  /** One at a time: where there is no certificate yet, two would make one each. */
+  #careForSelf(): Promise<void> {
+    if (this.#own === undefined) return Promise.resolve();
+    this.#selfCare ??= careForSelf(this.#careParts(this.#own)).finally(() => {
+      this.#selfCare = undefined;
+    });
+    return this.#selfCare;
   }
 
   async #renew(): Promise<void> {

@@ -27,10 +27,13 @@ export interface ForwardOptions {
   readonly body: Buffer | undefined;
   readonly changes: boolean;
   readonly endsLead?: boolean;
+  readonly isSlow?: boolean;
 }
 
 /** Until the head of the answer. */
 const deadlineMs = 10_000;
+/** The same for what may take minutes, such as a restore, its body included. */
+const slowDeadlineMs = 30 * 60_000;
 /** How long a forwarded write waits for this node's own copy of it (decision 25). */
 const ownCopyMs = 1000;
 
@@ -77,13 +80,14 @@ export class Forwarder {
    * @param body - the request's body where it was read already
    * @param changes - whether the request may change anything
    * @param endsLead - it may be this request by which another node comes to lead: it is not cut then
+   * @param isSlow - it may take minutes
    * @returns the status that was answered
    * @throws StoreError `not_leader` while nobody leads; `outcome_unknown`; LeadHandedOver
    */
   async forward(
     req: IncomingMessage,
     res: ServerResponse,
-    { url, body, changes, endsLead = false }: ForwardOptions,
+    { url, body, changes, endsLead = false, isSlow = false }: ForwardOptions,
   ): Promise<number> {
     const leader = this.#options.leader();
     if (leader === undefined) throw noLeader();
@@ -98,7 +102,7 @@ export class Forwarder {
         headers: this.#headersOf(req, body),
         body: body ?? req,
         signal: abort.signal,
-        timeoutMs: deadlineMs,
+        timeoutMs: isSlow ? slowDeadlineMs : deadlineMs,
       });
       if (answer.headers[handedOverHeader] !== undefined) {
         answer.body.destroy();

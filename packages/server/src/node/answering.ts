@@ -7,6 +7,7 @@ import type { Cluster } from '../cluster/cluster.ts';
 import type { Forwarder } from '../cluster/forwarder.ts';
 import type { Config } from '../config.ts';
 import { indexValue } from '../http/service-index.ts';
+import type { NodeObserver } from './observer.ts';
 import type { Storage } from './storage.ts';
 
 /** From where a request may be answered: as the active node, or from a replica that is fresh enough. */
@@ -23,6 +24,7 @@ export interface AnsweringParts {
   readonly serves: () => boolean;
   readonly storage: () => Storage | undefined;
   readonly cluster: () => Cluster | undefined;
+  readonly observer: NodeObserver;
 }
 
 /** By what state of the cluster a request may be answered here, and what becomes of it where it may not. */
@@ -104,10 +106,19 @@ export class Answering {
   }
 
   /** Hands a request to the active node. @see Forwarder */
-  forward(...[req, res, options]: Parameters<Forwarder['forward']>): Promise<number> {
+  async forward(...[req, res, options]: Parameters<Forwarder['forward']>): Promise<number> {
     const forwarder = this.#parts.cluster()?.forwarder;
     if (forwarder === undefined) throw new StoreError('not_leader', 'this node is not the active one');
-    return forwarder.forward(req, res, options);
+    const { observer } = this.#parts;
+    const begunMs = performance.now();
+    try {
+      const status = await forwarder.forward(req, res, options);
+      observer.forwarded(performance.now() - begunMs);
+      return status;
+    } catch (error) {
+      observer.forwardFailed();
+      throw error;
+    }
   }
 
   /**

@@ -1,9 +1,11 @@
 import type { Barrier } from '@transitd/barrier';
+import type { Config } from '../config.ts';
 import type { Logger } from '../log.ts';
 import { closeService, loadService, type Service } from './service.ts';
 
 /** What serves, from the moment that its node is unsealed until it seals. */
 export class Serving {
+  readonly #config: Config;
   readonly #log: Logger;
   readonly #onChange: () => void;
   #service: Service | undefined;
@@ -13,7 +15,8 @@ export class Serving {
   #sealChanges = 0;
 
   /** @param onChange - called when something serves from now on, and when nothing does any more */
-  constructor(log: Logger, onChange: () => void) {
+  constructor({ config, log }: { readonly config: Config; readonly log: Logger }, onChange: () => void) {
+    this.#config = config;
     this.#log = log;
     this.#onChange = onChange;
   }
@@ -39,6 +42,12 @@ export class Serving {
         this.#loading = this.#load(barrier);
       }
     });
+    // Another state has taken the place of the one that this was read from.
+    barrier.store.watch('core/', (changes) => {
+      if (changes !== 'everything' || this.#service === undefined) return;
+      this.#sealChanges += 1;
+      this.#loading = this.#load(barrier);
+    });
   }
 
   /** Forgets every key and token at once. */
@@ -53,11 +62,13 @@ export class Serving {
   async #load(barrier: Barrier): Promise<void> {
     const change = this.#sealChanges;
     try {
-      const service = await loadService(barrier.store);
+      const service = await loadService(barrier.store, this.#config);
       if (change !== this.#sealChanges) return closeService(service);
+      const before = this.#service;
       this.#service = service;
+      if (before !== undefined) closeService(before);
       this.#onChange();
-      this.#log.info('unsealed');
+      this.#log.info(before === undefined ? 'unsealed' : 'loaded anew');
     } catch (error) {
       if (change !== this.#sealChanges) return;
       this.#log.error(
