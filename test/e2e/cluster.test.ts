@@ -10,6 +10,7 @@ describe('three nodes in containers', () => {
   let cluster: ContainerCluster;
   const plaintext = base64('written before everything else');
   let ciphertext = '';
+  let writers: Writers | undefined;
 
   before(async () => {
     cluster = await ContainerCluster.start();
@@ -17,15 +18,24 @@ describe('three nodes in containers', () => {
     if (first === undefined) throw new Error('no node');
     ciphertext = (await cluster.ask(first, 'POST', 'transit/encrypt/before', { plaintext })).string('data.ciphertext');
   });
+  afterEach(async () => {
+    await writers?.stop();
+    writers = undefined;
+  });
   after(() => cluster?.end());
 
+  function startWriters(): Writers {
+    writers = new Writers(cluster);
+    return writers;
+  }
+
   /** All three serve, have everything that was acknowledged, and open what was encrypted before. */
-  async function expectWhole(writers: Writers): Promise<void> {
-    await writers.stop();
+  async function expectWhole(written: Writers): Promise<void> {
+    await written.stop();
     await cluster.settled();
     for (const node of cluster.nodes) {
       // A standby that is fresh by its own account may be one write behind for as long as an echo.
-      await until(`${node.name} has every acknowledged key`, async () => (await writers.missingOn(node)).length === 0);
+      await until(`${node.name} has every acknowledged key`, async () => (await written.missingOn(node)).length === 0);
       const opened = await cluster.ask(node, 'POST', 'transit/decrypt/before', { ciphertext });
       expect(opened.at('data.plaintext'), `${node.name}: ${opened.text}`).to.equal(plaintext);
     }
@@ -54,7 +64,7 @@ describe('three nodes in containers', () => {
 
   it('are healthy to the engine, active and standby alike', async () => {
     for (const node of cluster.nodes)
-      await until(`${node.name} is healthy`, async () => (await node.state()).Health?.Status === 'healthy');
+      await until(`${node.name} is healthy`, async () => (await node.engineHealth()) === 'healthy');
   });
 
   it('take writes through every node, each at once readable through every other', async () => {
@@ -73,45 +83,45 @@ describe('three nodes in containers', () => {
 
   it('go on when the leader is killed, and take it back with its data', async () => {
     const leader = await cluster.settled();
-    const writers = new Writers(cluster);
-    await writers.more(50);
+    const written = startWriters();
+    await written.more(50);
     await leader.kill('SIGKILL');
     expect(await leader.ended()).to.equal(137);
     expect(await cluster.settled(cluster.others(leader))).not.to.equal(leader);
-    await writers.more(50);
+    await written.more(50);
     await leader.startAgain();
-    await expectWhole(writers);
+    await expectWhole(written);
   });
 
   it('change the leader when it is asked to stop, and it ends with 0', async () => {
     const leader = await cluster.settled();
-    const writers = new Writers(cluster);
-    await writers.more(20);
+    const written = startWriters();
+    await written.more(20);
     await leader.kill('SIGTERM');
     expect(await leader.ended()).to.equal(0);
     await cluster.settled(cluster.others(leader));
-    await writers.more(20);
+    await written.more(20);
     await leader.startAgain();
-    await expectWhole(writers);
+    await expectWhole(written);
   });
 
   it('go on when the leader is paused; resumed, it stands by and has what it missed', async () => {
     const leader = await cluster.settled();
-    const writers = new Writers(cluster);
-    await writers.more(20);
+    const written = startWriters();
+    await written.more(20);
     await leader.pause();
     const next = await cluster.settled(cluster.others(leader));
-    await writers.more(50);
+    await written.more(50);
     await leader.resume();
     await leader.reaches(473);
     expect(await next.health()).to.equal(200);
-    await expectWhole(writers);
+    await expectWhole(written);
   });
 
   it('go on when the leader is cut off, which says so; healed, it stands by and has what it missed', async () => {
     const leader = await cluster.settled();
-    const writers = new Writers(cluster);
-    await writers.more(20);
+    const written = startWriters();
+    await written.more(20);
     await leader.disconnect();
     let told = '';
     const explain = (): string => told;
@@ -131,10 +141,10 @@ describe('three nodes in containers', () => {
       sealed: false,
     });
     await cluster.settled(cluster.others(leader));
-    await writers.more(50);
+    await written.more(50);
     await leader.connect();
     await leader.reaches(473);
-    await expectWhole(writers);
+    await expectWhole(written);
   });
 
   for (const { who, pick } of [
@@ -144,12 +154,12 @@ describe('three nodes in containers', () => {
     it(`take an empty node in the place of ${who}, which fetches everything`, async () => {
       const gone = pick(await cluster.settled());
       if (gone === undefined) throw new Error('no node');
-      const writers = new Writers(cluster);
-      await writers.more(20);
+      const written = startWriters();
+      await written.more(20);
       await cluster.replace(gone);
       const leader = await cluster.settled();
       expect(await cluster.voters(leader)).to.have.members(['n1', 'n2', 'n3']);
-      await expectWhole(writers);
+      await expectWhole(written);
     });
   }
 });

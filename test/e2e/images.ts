@@ -111,5 +111,5 @@ function librariesOf(program: string): string[] {
 }
 
 const docker = (...args: string[]): void => {
-  execFileSync('docker', args, { stdio: ['ignore', 'ignore', 'inherit'] });
+  execFileSync('docker', args, { stdio: ['ignore', 'ignore', 'pipe'] });
 };

@@ -28,12 +28,6 @@ export interface NodeOptions {
   readonly secrets: string;
 }
 
-interface State {
-  readonly Status: string;
-  readonly ExitCode: number;
-  readonly Health?: { readonly Status: string };
-}
-
 export class NodeContainer {
   readonly name: string;
   readonly #network: StartedNetwork;
@@ -99,13 +93,19 @@ export class NodeContainer {
 
   async reaches(code: number): Promise<void> {
     let last: number | undefined;
-    const explain = (): string => `last: ${last}`;
-    await until(`${this.name} answers ${code} to health`, async () => (last = await this.health()) === code, { explain });
+    await until(
+      `${this.name} answers ${code} to health`,
+      async () => {
+        last = await this.health();
+        return last === code;
+      },
+      { explain: () => `last: ${last}` },
+    );
   }
 
-  /** As the engine sees it. */
-  async state(): Promise<State> {
-    return (await (await this.#handle()).inspect()).State;
+  /** By the health check of the image: `starting`, `healthy` or `unhealthy`. */
+  async engineHealth(): Promise<string | undefined> {
+    return (await (await this.#handle()).inspect()).State.Health?.Status;
   }
 
   async kill(signal: string): Promise<void> {
@@ -122,8 +122,21 @@ export class NodeContainer {
     await (await this.#handle()).start();
   }
 
+  /** The kernel does not freeze a process that waits for the disk at that moment: the engine is asked until it could. */
   async pause(): Promise<void> {
-    await (await this.#handle()).pause();
+    const container = await this.#handle();
+    let refusal: unknown;
+    await until(
+      `${this.name} is paused`,
+      async () => {
+        refusal = await container.pause().then(
+          () => undefined,
+          (error) => error,
+        );
+        return refusal === undefined;
+      },
+      { explain: () => String(refusal) },
+    );
   }
 
   async resume(): Promise<void> {
