@@ -4,6 +4,7 @@ export {
   type JoinBinding,
   openJoinSecret,
   requireSealType,
+  type SealKeyHolder,
   type WrappedJoinSecret,
   wrappedJoinSecretBytes,
 } from './join-secret.ts';

@@ -21,6 +21,9 @@ export interface WrappedJoinSecret {
   readonly wrapped: Buffer;
 }
 
+/** What opens it: this node's configured static key, current or previous, or enough shares of a shamir seal. */
+export type SealKeyHolder = Extract<SealConfig, { type: 'static' }> | ShareCollection;
+
 const format = 1;
 const saltBytes = 32;
 const headerBytes = 1 + saltBytes;
@@ -43,15 +46,14 @@ export function wrapJoinSecret(sealKey: Uint8Array, binding: JoinBinding): Wrapp
 
 /**
  * The secret, on a node that has no records yet; the caller wipes it.
- * @param holder - this node's configured static key, current or previous, or enough shares of a shamir seal
- * @throws BarrierError `seal_mismatch`: a seal of another type, or a key that is not configured here; `join_secret`: another key, or something was changed on the way
+ * @throws BarrierError `seal_mismatch`: a seal of another type, or a key that is not configured here; `join_secret`: another key, or something was changed on the way; `share_missing`
  */
 export async function openJoinSecret(
-  holder: Extract<SealConfig, { type: 'static' }> | ShareCollection,
+  holder: SealKeyHolder,
   { terms, exchanged, wrapped }: JoinBinding & { readonly wrapped: Uint8Array },
 ): Promise<Buffer> {
   requireSealType(holder instanceof ShareCollection ? 'shamir' : 'static', terms);
-  const sealKey = holder instanceof ShareCollection ? await holder.combine() : Buffer.from(staticKey(holder, terms.keyId).key);
+  const sealKey = await keyOf(holder, terms);
   const secret = open(sealKey, { terms, exchanged }, wrapped);
   sealKey.fill(0);
   if (secret === undefined)
@@ -62,6 +64,12 @@ export async function openJoinSecret(
   return secret;
 }
 
+async function keyOf(holder: SealKeyHolder, { keyId }: SealTerms): Promise<Buffer> {
+  if (!(holder instanceof ShareCollection)) return Buffer.from(staticKey(holder, keyId).key);
+  if (!holder.complete) throw new BarrierError('share_missing', 'more shares of the seal key are needed');
+  return holder.combine();
+}
+
 /** @throws BarrierError `seal_mismatch` when the seal that a node may join by is of another type than its own */
 export function requireSealType(configured: SealConfig['type'], { type }: Pick<SealTerms, 'type'>): void {
   if (type !== configured)
@@ -69,7 +77,7 @@ export function requireSealType(configured: SealConfig['type'], { type }: Pick<S
 }
 
 function open(sealKey: Uint8Array, binding: JoinBinding, wrapped: Uint8Array): Buffer | undefined {
-  if (wrapped.length !== wrappedJoinSecretBytes || wrapped[0] !== format) return undefined;
+  if (wrapped[0] !== format) return undefined;
   const header = wrapped.subarray(0, headerBytes);
   const key = oneTimeKey(sealKey, header);
   const secret = openBox(key, associatedData(header, binding), wrapped.subarray(headerBytes));

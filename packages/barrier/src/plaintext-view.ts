@@ -45,7 +45,8 @@ export function plaintextView(store: Store, keys: ViewKeys): Store {
       return { ...page, records };
     },
 
-    async commit({ conditions, writes }) {
+    async commit({ conditions, writes, restore }) {
+      if (restore !== undefined) throw new TypeError('a restore brings ciphertext: it goes to the store below the barrier');
       for (const { path } of [...conditions, ...writes]) refuseReserved(path);
       const { newest } = keys.keyring();
       // Sealing after this line does not change the answer: the write is under way, and its outcome is a fact to be told.

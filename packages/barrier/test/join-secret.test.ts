@@ -1,7 +1,8 @@
-import { randomBytes } from 'node:crypto';
+import { createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import { memoryStore, type Store, StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { closeBox } from '../src/box.ts';
 import {
   type Barrier,
   openJoinSecret,
@@ -11,6 +12,7 @@ import {
   type WrappedJoinSecret,
 } from '../src/index.ts';
 import { wrapJoinSecret } from '../src/join-secret.ts';
+import { encodeTerms } from '../src/seal-record.ts';
 import { faultyStore } from './faulty-store.ts';
 import { codeOf, everything, messageOf, openBarrier, text, unsealedBarrier } from './fixtures.ts';
 
@@ -86,6 +88,41 @@ describe('a secret for a join', () => {
       ({ wrapped }: WrappedJoinSecret) => wrapped.subarray(33, 45),
     ])
       expect(new Set(all.map((one) => of(one).toString('hex'))).size).to.equal(20);
+  });
+
+  it('is format, salt, nonce, ciphertext and tag: AES-256-GCM under HKDF-SHA256 of the seal key', () => {
+    const { key } = keyOf('k1');
+    const terms: SealTerms = { type: 'static', shares: 1, threshold: 1, shareHashes: [Buffer.alloc(32, 0xab)], keyId: 'k1' };
+    const { secret, wrapped } = wrapJoinSecret(key, { terms, exchanged });
+    expect(wrapped).to.have.lengthOf(1 + 32 + 12 + 32 + 16);
+    expect(wrapped[0]).to.equal(1);
+    const oneTimeKey = Buffer.from(hkdfSync('sha256', key, wrapped.subarray(1, 33), 'transitd join secret 1', 32));
+    const decipher = createDecipheriv('aes-256-gcm', oneTimeKey, wrapped.subarray(33, 45));
+    const told = `["core/seal",1,"static",1,1,"k1",["${'ab'.repeat(32)}"]]`;
+    decipher.setAAD(Buffer.concat([wrapped.subarray(0, 33), text(told), exchanged]));
+    decipher.setAuthTag(wrapped.subarray(-16));
+    expect(Buffer.concat([decipher.update(wrapped.subarray(45, -16)), decipher.final()])).to.deep.equal(secret);
+  });
+
+  it('of an unknown format does not open', async () => {
+    const { id, key } = keyOf('k1');
+    const terms: SealTerms = { type: 'static', shares: 1, threshold: 1, shareHashes: [Buffer.alloc(32)], keyId: id };
+    const wrappedAs = (format: number): Buffer => {
+      const header = Buffer.concat([Buffer.of(format), randomBytes(32)]);
+      const oneTimeKey = Buffer.from(hkdfSync('sha256', key, header.subarray(1), 'transitd join secret 1', 32));
+      return Buffer.concat([
+        header,
+        closeBox(oneTimeKey, Buffer.concat([header, encodeTerms(terms), exchanged]), randomBytes(32)),
+      ]);
+    };
+    const opened = (wrapped: Buffer) => openJoinSecret({ type: 'static', current: { id, key } }, { terms, exchanged, wrapped });
+    expect(await opened(wrappedAs(1))).to.have.lengthOf(32);
+    expect(await codeOf(opened(wrappedAs(2)))).to.equal('join_secret');
+  });
+
+  it('needs enough shares', async () => {
+    const { barrier, shares } = await unsealedBarrier();
+    expect(await opening(await barrier.wrapForJoin(exchanged), shares.slice(0, 1))).to.equal('share_missing');
   });
 
   it('does not open with another byte, other terms or another exchange, and always with the same error', async () => {

@@ -8,8 +8,18 @@ export { type MemoryStoreOptions, memoryStore } from './memory-store.ts';
 export { createNode, hasNode, type LockedDirectory, lockNodeDirectory, type NewNode } from './node-directory.ts';
 export { NodeSnapshots, type NodeSnapshotsOptions } from './node-snapshots.ts';
 export { pathBytesMax, pathFault } from './path.ts';
+export {
+  clearRestores,
+  inspectSnapshot,
+  type RestoreOptions,
+  type RestoreOutcome,
+  restoreSnapshot,
+  type SnapshotSummary,
+} from './restore.ts';
+export type { RestoredRecord, RestoreStep } from './restore-step.ts';
 export { SegmentLog, type SegmentLogOptions } from './segment-log.ts';
 export type { SnapshotLink } from './snapshot-fetch.ts';
+export { readSnapshotFile, writeSnapshotFile } from './snapshot-file.ts';
 export { KeyValueMachine, type KeyValueMachineOptions } from './state-machine.ts';
 export type { StateMeta } from './state-record.ts';
 export { StorageFailed, StorageInUse } from './storage-errors.ts';

@@ -13,7 +13,7 @@ export interface MemoryStoreOptions {
 
 /**
  * A store in memory, one voter and always the leader: what other packages' tests put under themselves. It keeps the rules of
- * the replicated store, its limits included; every commit is one log entry, and nothing outlives the process.
+ * the replicated store, its limits included, but for restores; every commit is one log entry, and nothing outlives the process.
  */
 export function memoryStore({ tellsEverything = false }: MemoryStoreOptions = {}): Replica {
   const records = new Map<string, StoredRecord>();
@@ -47,6 +47,7 @@ export function memoryStore({ tellsEverything = false }: MemoryStoreOptions = {}
       return takePage(query, [...rows(query, records)]);
     },
     async commit(transaction) {
+      if (transaction.restore !== undefined) throw new TypeError('a store in memory restores nothing');
       return apply(decodeTransaction(encodeTransaction(transaction)));
     },
     watch: (prefix, listener) => watchers.add(prefix, listener),

@@ -60,6 +60,15 @@ export class NodeSnapshots implements SnapshotTransfer {
     return this.#serving.stream(peer, index);
   }
 
+  /**
+   * The snapshot as an operator keeps it: of what is durable here now. It ends with an error when its reader stands still for as long
+   * as a peer may, or a snapshot is installed here meanwhile.
+   * @throws StoreError `stopped`
+   */
+  backup(): AsyncIterableIterator<Uint8Array> {
+    return this.#serving.backup();
+  }
+
   fetch(
     { from, meta }: { readonly from: NodeId; readonly meta: SnapshotMeta },
     done: (received: SnapshotMeta | undefined) => void,

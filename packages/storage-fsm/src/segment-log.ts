@@ -376,6 +376,7 @@ function startOf({ value }: NodeStateFile, { view, confEntries }: RecoveredLog):
     hardState: { term, vote, commit: Math.max(mark.commit, base.index) },
     base,
     lastIndex: view.lastIndex,
+    bytes: view.bytes,
     terms: view.terms(),
     confEntries,
   };

@@ -5,14 +5,14 @@ import { transactionBytesMax } from './codec.ts';
 import { digestBytes } from './digest.ts';
 import { pathBytesMax } from './path.ts';
 import type { Row } from './range.ts';
-import { decodePath } from './state-record.ts';
+import { decodeName } from './state-record.ts';
 
 /*
  * A snapshot as a stream: `magic (8 bytes) | format u32`, then frames. A frame: `type u8 | length u32 | crc u32 | body`, integers
  * big-endian; the crc covers type, length and body and goes on from the crc of the frame before, so that none can be lost, doubled
  * or exchanged. First one `meta` frame (raft-core's encoding), then `records` frames, then one `end` frame:
  * `records u48 | values written u48 | state digest (32) | SHA-256 (32) of all bytes of the stream before it`.
- * A record: `path length u16 | path | revision u48 | value length u32 | value`; they ascend by the bytes of their paths.
+ * A record, under the name that it is kept by (`spaces.ts`): `path length u16 | path | revision u48 | value length u32 | value`; they ascend by the bytes of their paths.
  */
 
 export const snapshotMagic = Buffer.from('TDSNAPST', 'latin1');
@@ -144,7 +144,7 @@ function decodeRecords(body: Buffer): Row[] {
   try {
     for (let at = 0; at < body.length; ) {
       const valueAt = at + recordHeadBytes + body.readUInt16BE(at);
-      const path = decodePath(body.subarray(at + 2, valueAt - 10));
+      const path = decodeName(body.subarray(at + 2, valueAt - 10));
       const revision = body.readUIntBE(valueAt - 10, 6);
       const end = valueAt + body.readUInt32BE(valueAt - 4);
       if (path === undefined) throw new CodecError('a record has a path that is none');

@@ -18,6 +18,7 @@ export interface SnapshotServingOptions {
 export class SnapshotServing {
   readonly #options: SnapshotServingOptions;
   readonly #streams = new Map<NodeId, SnapshotStream>();
+  readonly #backups = new Set<SnapshotStream>();
   #source: SnapshotSource | undefined;
   #closed = false;
 
@@ -46,25 +47,41 @@ export class SnapshotServing {
     }
   }
 
+  /**
+   * The same for an operator: of the state that is durable now.
+   * @throws StoreError `stopped`
+   */
+  backup(): AsyncIterableIterator<Uint8Array> {
+    const source = this.#source;
+    if (this.#closed || source === undefined) throw new StoreError('stopped', 'this node sends no snapshots');
+    const stream = this.#begin(source, 0, () => void this.#backups.delete(stream));
+    this.#backups.add(stream);
+    return stream;
+  }
+
   /** Ends every stream; their readers meet an error. */
   close(): void {
     this.#closed = true;
-    for (const stream of [...this.#streams.values()]) stream.end('failed');
+    for (const stream of [...this.#streams.values(), ...this.#backups]) stream.end('failed');
   }
 
   #open(peer: NodeId, index: LogIndex, source: SnapshotSource): SnapshotStream {
+    const stream = this.#begin(source, index, (outcome) => {
+      if (this.#streams.get(peer) === stream) this.#streams.delete(peer);
+      if (outcome === 'failed') source.failed(peer);
+    });
+    this.#streams.set(peer, stream);
+    return stream;
+  }
+
+  #begin(source: SnapshotSource, index: LogIndex, ended: (outcome: Outcome) => void): SnapshotStream {
     const snapshot = this.#options.machine.snapshot();
     try {
       const { appliedIndex } = snapshot.meta;
       if (appliedIndex < index) throw new StoreError('not_leader', `the state here ends at ${appliedIndex}, before ${index}`);
       // In this very turn: a later one may find the log compacted beyond the snapshot, and its term forgotten.
       const chunks = writeSnapshot(snapshot, source.describe(appliedIndex));
-      const stream = new SnapshotStream(chunks, snapshot, this.#options, (outcome) => {
-        if (this.#streams.get(peer) === stream) this.#streams.delete(peer);
-        if (outcome === 'failed') source.failed(peer);
-      });
-      this.#streams.set(peer, stream);
-      return stream;
+      return new SnapshotStream(chunks, snapshot, this.#options, ended);
     } catch (error) {
       void snapshot.close();
       throw error;

@@ -9,7 +9,7 @@ import type { Row } from './range.ts';
 import { type BatchStep, type Database, makeFilesPrivate, makePrivateDirectory, openError, openLevel } from './state-level.ts';
 import {
   decodeMeta,
-  decodePath,
+  decodeName,
   decodeRecord,
   emptyMeta,
   encodeMeta,
@@ -206,7 +206,7 @@ async function selfCheck(level: Database, directory: string): Promise<StateMeta>
   const iterator = level.iterator({ ...bounds({ prefix: '' }), fillCache: false });
   for (let entries = await iterator.nextv(rowsAtOnce); entries.length > 0; entries = await iterator.nextv(rowsAtOnce)) {
     for (const [key, bytes] of entries) {
-      const path = decodePath(key);
+      const path = decodeName(key);
       const record = decodeRecord(key, bytes);
       if (path === undefined || record === undefined) throw damaged(directory, 'has a record with a wrong checksum');
       digest = addToDigest(digest, recordDigest({ path, ...record }));

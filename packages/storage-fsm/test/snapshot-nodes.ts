@@ -1,6 +1,7 @@
 import { join } from 'node:path';
-import type { Entry, LogIndex, SnapshotMeta } from '@transitd/raft-core';
+import type { DriverStatus, Entry, LogIndex, SnapshotMeta } from '@transitd/raft-core';
 import { encodeTransaction } from '../src/codec.ts';
+import { LocalReplica } from '../src/local-replica.ts';
 import { createNode } from '../src/node-directory.ts';
 import { NodeSnapshots, type NodeSnapshotsOptions } from '../src/node-snapshots.ts';
 import { SegmentLog } from '../src/segment-log.ts';
@@ -53,6 +54,35 @@ const normal = (index: LogIndex, transaction: Transaction): Entry => ({
 
 export const flush = (machine: KeyValueMachine): Promise<LogIndex> =>
   new Promise((resolve, reject) => machine.flush((error, flushed) => (error ? reject(error) : resolve(flushed))));
+
+/** The replica of a node that leads alone: what is proposed is applied in the call. */
+export function soleReplica(machine: KeyValueMachine, role: 'leader' | 'follower' = 'leader'): LocalReplica {
+  const status = (): DriverStatus => ({
+    clusterId: 'c',
+    nodeId: 1,
+    role,
+    ready: true,
+    term: 3,
+    leader: 1,
+    lastIndex: machine.applied.appliedIndex,
+    commitIndex: machine.applied.appliedIndex,
+    appliedIndex: machine.applied.appliedIndex,
+    flushedIndex: machine.flushedIndex,
+  });
+  return new LocalReplica({
+    machine,
+    diskLow: () => false,
+    consensus: {
+      propose: (data, done) => {
+        const index = machine.applied.appliedIndex + 1;
+        const result = machine.apply({ term: 3, index, type: 'normal', data });
+        done({ kind: 'applied', index, result });
+      },
+      readIndex: (done) => done({ kind: 'readable', index: machine.applied.appliedIndex }),
+      status,
+    },
+  });
+}
 
 /** Every record, as text. */
 export async function shownState(machine: { range: KeyValueMachine['range'] }): Promise<string[]> {

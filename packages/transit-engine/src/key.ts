@@ -3,7 +3,7 @@ import { TransitError } from './errors.ts';
 import { dueWrites } from './key-due.ts';
 import { encodeKeyRecord, type KeyRecord } from './key-record.ts';
 import { defaultKeyType, fitsType, type KeyType, keyType } from './key-type.ts';
-import type { VersionView } from './key-view.ts';
+import { type VersionView, versionView } from './key-view.ts';
 import type { Paths } from './paths.ts';
 import { encodeVersionRecord, type VersionRecord } from './version-record.ts';
 
@@ -59,7 +59,8 @@ export const autoRotatePeriodMinS = 3600;
 export const versionsPerTrimMax = 1000;
 
 /**
- * The settings of a new key, or the refusal of a request that no key could satisfy.
+ * The settings of a new key, or the refusal of a request that no key could satisfy. Whether its type derives is asked when it is made: an
+ * existing key is the answer all the same.
  * @throws TransitError `invalid_request`
  */
 export function settingsOf(request: CreateKeyRequest): Omit<KeyRecord, 'id'> {
@@ -69,7 +70,6 @@ export function settingsOf(request: CreateKeyRequest): Omit<KeyRecord, 'id'> {
     throw new TransitError('invalid_request', 'convergent encryption requires derivation to be enabled');
   }
   const type = keyType(request.type ?? defaultKeyType);
-  if (derived) checkDerivable(type);
   return {
     ...newKeySettings,
     type: type.name,
@@ -96,10 +96,15 @@ export const newKeySettings = {
   minAvailableVersion: 0,
 } as const satisfies Partial<KeyRecord>;
 
-/** @throws TransitError `invalid_request` */
-export function checkDerivable({ name, supportsDerivation }: KeyType): void {
-  if (supportsDerivation) return;
-  throw new TransitError('invalid_request', `key derivation and convergent encryption not supported for keys of type ${name}`);
+/** @throws TransitError `invalid_request` for a type that does not derive, or does not encrypt under what it derives */
+export function checkDerivation({ type: name, derived, convergent }: Pick<KeyRecord, 'type' | 'derived' | 'convergent'>): void {
+  const { supportsDerivation, supportsEncryption } = keyType(name);
+  if (derived && !supportsDerivation) {
+    throw new TransitError('invalid_request', `key derivation and convergent encryption not supported for keys of type ${name}`);
+  }
+  if (convergent && !supportsEncryption) {
+    throw new TransitError('invalid_request', `convergent encryption not supported for keys of type ${name}`);
+  }
 }
 
 /** Bytes of a version's material as the key's record has them: 0 where the type knows. */
@@ -154,8 +159,32 @@ const convergenceOfNewVersions = ({ convergent, convergentVersion, kdf }: KeyRec
 /** The key with `fresh` as its latest version, and otherwise as `record` has it. */
 export function addVersion(paths: Paths, key: StoredKey, record: KeyRecord, fresh: FreshVersion): KeyChange {
   const next = { ...record, latestVersion: record.latestVersion + 1, latestCreatedMs: fresh.createdMs };
-  const newVersion = { version: next.latestVersion, createdMs: fresh.createdMs };
+  const newVersion = versionView(next, { ...fresh, version: next.latestVersion });
   return { record: next, newVersion, transaction: withNewVersion(paths, key, next, fresh), warnings: [] };
+}
+
+/** A version as it lies in the store. */
+export interface StoredVersion {
+  readonly version: number;
+  readonly revision: number;
+  readonly record: VersionRecord;
+}
+
+/** The same version with other contents; the key's record is written with it, so that nobody keeps the old one. */
+export function replaceVersion(
+  paths: Paths,
+  key: StoredKey,
+  { version, revision }: StoredVersion,
+  record: VersionRecord,
+): Transaction {
+  const path = paths.version({ keyId: key.record.id, version });
+  return {
+    conditions: [unchanged(paths, key), { path, revision }],
+    writes: [
+      { path: paths.key(key.name), value: encodeKeyRecord(key.record) },
+      { path, value: encodeVersionRecord(record) },
+    ],
+  };
 }
 
 /** The record says when and of which version a backup was taken. */

@@ -5,7 +5,7 @@ import { type FieldSchema, type Fields, fields } from '../http/fields.ts';
 import type { Reply } from '../http/reply.ts';
 import { keyJson } from './key-json.ts';
 import type { Call, GuardedOperation, Route } from './operation.ts';
-import { engineOf } from './transit-data.ts';
+import { engineOf } from './transit-operation.ts';
 
 /** An operation on one mount's keys: fields first, so that a mistake in them is told whatever the state of the key. */
 export function operation<S extends FieldSchema>(
@@ -65,8 +65,8 @@ const create = operation(
     ),
 );
 
-const read = operation('keys-read', 'read', { name: 'string', context: 'string' }, async (engine, _asked, { params }) => ({
-  data: keyJson(await engine.readKey(params['name'] ?? '')),
+const read = operation('keys-read', 'read', { name: 'string', context: 'string' }, async (engine, { context }, { params }) => ({
+  data: keyJson(await engine.readKey(params['name'] ?? '', { context })),
 }));
 
 const list = operation('keys-list', 'list', { after: 'string', limit: 'int' }, async (engine, { after, limit }) => ({

@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import type { PeerStatus } from '@transitd/raft-core';
+import type { NodeId, PeerStatus } from '@transitd/raft-core';
 import type { Store } from '@transitd/storage-fsm';
 import { RequestRefused, signRequest } from './authority.ts';
 import { fingerprintOf } from './certificate.ts';
@@ -14,6 +14,7 @@ export interface AdmissionParts {
   readonly store: Store;
   readonly changes: Changes;
   readonly clusterId: string;
+  readonly self: NodeId;
   /** What the leader knows of its peers. */
   readonly peers: () => readonly PeerStatus[];
 }
@@ -22,7 +23,7 @@ export interface AdmissionParts {
  * Makes a node that has shown that it holds the seal's key a member: a learner first, a voter as soon as it has caught up.
  * @throws JoinError `request_refused`, `name_taken`, `node_id_used`, `node_removed`; StoreError
  */
-export async function admit({ store, changes, clusterId, peers }: AdmissionParts, joiner: Joiner): Promise<Admission> {
+export async function admit({ store, changes, clusterId, self, peers }: AdmissionParts, joiner: Joiner): Promise<Admission> {
   const { id, name, apiAddress, clusterAddress, nonVoter, request } = joiner;
   const certificate = await signRequest(await authorityOf(store, clusterId), {
     request,
@@ -36,11 +37,15 @@ export async function admit({ store, changes, clusterId, peers }: AdmissionParts
   const member: Member = { id, name, apiAddress, clusterAddress, certificate: fingerprint, nonVoter };
   let members: readonly Member[] = [];
   await changes.make((_conf, before) => {
-    // The answer to an earlier attempt may have been lost; what that one made never stored anything, so it can go.
+    // A node that lost its disk comes back under a new id, and the answer to an earlier attempt may have been lost: who has the seal's
+    // key may take the place of a namesake that is not heard of, and of no other.
     const namesake = before.members.find((one) => one.name === name);
-    const unborn = peers().find((peer) => peer.id === namesake?.id && peer.learner && peer.match === 0);
-    if (namesake !== undefined && unborn === undefined)
-      throw new JoinError('name_taken', `there is a member of the name ${name} already`);
+    if (namesake !== undefined && (namesake.id === self || peers().some(({ id, active }) => id === namesake.id && active)))
+      throw new JoinError('name_taken', `a member of the name ${name} is there and answers`);
+    if (namesake?.id === id) {
+      members = before.members.map((one) => (one.id === id ? member : one));
+      return { membership: { ...before, members } };
+    }
     refuseUsedId(before, joiner);
     const kept = namesake === undefined ? before : memberRemoved(before, namesake.id);
     members = [...kept.members, member];

@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream';
 import type { NodeId } from '@transitd/raft-core';
 import type { NodeIdentity } from './identity.ts';
 import { certificatesOf, type Member, parseHostAndPort } from './membership.ts';
-import { connectToPeer } from './peer-connection.ts';
+import { connectToPeer, type PeerConnectionOptions } from './peer-connection.ts';
 
 /** `not_sent`: no byte of the request left, so it may be sent again. `outcome_unknown`: the peer may have acted on it. */
 export type ClusterCallErrorCode = 'not_sent' | 'outcome_unknown';
@@ -44,6 +44,8 @@ export interface ClusterClientOptions {
   /** Who the peers are, by the newest list. */
   readonly member: (id: NodeId) => Member | undefined;
   readonly localAddress?: string | undefined;
+  /** For a connection and its handshake. */
+  readonly connectMsMax?: number;
   /** How long an answer's body may stand still. */
   readonly stallMsMax?: number;
 }
@@ -53,8 +55,8 @@ const forwardedMax = 128;
 const ownMax = 16;
 /** Shorter than the listener keeps them, so that a request seldom meets a connection that is being closed. */
 const idleMs = 10_000;
-const connectMsMax = 2_500;
-const stallMsMax = 10_000;
+const defaultConnectMsMax = 2_500;
+const defaultStallMsMax = 10_000;
 /** What is read of the answer to a call in JSON. */
 const jsonBytesMax = 64 * 1024;
 
@@ -77,7 +79,7 @@ export class ClusterClient {
     if (asked.signal?.aborted) throw new ClusterCallError('not_sent', 'the call was given up');
     const peer = this.#peer(to);
     if (peer === undefined) throw new ClusterCallError('not_sent', `node ${to} is no member of the cluster`);
-    return exchange(peer, asked, this.#options.stallMsMax ?? stallMsMax);
+    return exchange(peer, asked, this.#options.stallMsMax ?? defaultStallMsMax);
   }
 
   /**
@@ -129,7 +131,8 @@ export class ClusterClient {
     const terms = [member.clusterAddress, ...certificatesOf(member), identity.certificate].join();
     if (known?.terms === terms) return known;
     known?.retire();
-    const peer = new Peer(terms, member, { identity, localAddress: this.#options.localAddress });
+    const { localAddress, connectMsMax = defaultConnectMsMax } = this.#options;
+    const peer = new Peer(terms, member, { identity, localAddress, connectMsMax });
     this.#peers.set(id, peer);
     return peer;
   }
@@ -142,7 +145,7 @@ class Peer {
   readonly #own: PeerAgent;
   readonly #forwarded: PeerAgent;
 
-  constructor(terms: string, member: Member, via: Pick<PeerAgentOptions, 'identity' | 'localAddress'>) {
+  constructor(terms: string, member: Member, via: PeerConnectionOptions) {
     this.terms = terms;
     this.member = member;
     this.#own = new PeerAgent({ ...via, member, maxSockets: ownMax });
@@ -173,10 +176,8 @@ class Peer {
   }
 }
 
-interface PeerAgentOptions {
+interface PeerAgentOptions extends PeerConnectionOptions {
   readonly member: Member;
-  readonly identity: NodeIdentity;
-  readonly localAddress: string | undefined;
   readonly maxSockets: number;
 }
 
@@ -190,8 +191,7 @@ class PeerAgent extends Agent {
 
   /** Only by the callback, so that no request gets a connection, and sends, before the peer is known. */
   override createConnection(_options: unknown, callback?: (error: Error | null, socket: Duplex) => void): undefined {
-    const { member, identity, localAddress } = this.#to;
-    connectToPeer(member, { identity, localAddress, connectMsMax }, (error, connection) => {
+    connectToPeer(this.#to.member, this.#to, (error, connection) => {
       const given = callback as ((error: Error | null, socket?: Duplex) => void) | undefined;
       given?.(error ?? null, connection?.socket);
     });
@@ -208,23 +208,29 @@ function exchange(peer: Peer, asked: ClusterRequest, stallMs: number): Promise<C
     const address = parseHostAndPort(peer.member.clusterAddress);
     const req = httpsRequest({ ...address, agent: peer.agentFor(path), method, path, headers });
     let mayBeSent = false;
+    const fail = (error: Error): void => {
+      const code = mayBeSent ? 'outcome_unknown' : 'not_sent';
+      reject(new ClusterCallError(code, `node ${peer.member.id}: ${error.message}`, { cause: error }));
+    };
+    const giveUp = (reason: string): void => {
+      const error = new Error(reason);
+      req.destroy(error);
+      if (!mayBeSent) fail(error); // it would tell only when it gets a connection, on which it sends nothing any more
+    };
     const deadline = setTimeout(() => {
-      req.destroy(new Error(`no answer within ${timeoutMs} ms`));
+      giveUp(`no answer within ${timeoutMs} ms`);
       peer.dropFree();
     }, timeoutMs);
-    const giveUp = (): void => void req.destroy(new Error('the call was given up'));
-    signal?.addEventListener('abort', giveUp);
+    const onAbort = (): void => giveUp('the call was given up');
+    signal?.addEventListener('abort', onAbort);
     req.once('socket', () => {
       mayBeSent = true;
     });
     req.once('close', () => {
       clearTimeout(deadline);
-      signal?.removeEventListener('abort', giveUp);
+      signal?.removeEventListener('abort', onAbort);
     });
-    req.on('error', (error) => {
-      const code = mayBeSent ? 'outcome_unknown' : 'not_sent';
-      reject(new ClusterCallError(code, `node ${peer.member.id}: ${error.message}`, { cause: error }));
-    });
+    req.on('error', fail);
     req.once('response', (res) => {
       clearTimeout(deadline);
       breakWhenStalled(res, stallMs);

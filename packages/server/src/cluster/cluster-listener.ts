@@ -51,7 +51,7 @@ export const raftPath = '/cluster/raft';
 
 const bodyLimits = { bytesMax: 64 * 1024, deadlineMs: 5_000 };
 /** Handshakes under way at a time: further strangers push out the oldest, so that silent ones keep no member out. */
-const handshakesMax = 128;
+const handshakesMax = 512;
 const handshakeMsMax = 5_000;
 /** Connections of one node: more than its client opens. */
 const connectionsPerNodeMax = 256;
@@ -221,7 +221,7 @@ export class ClusterListener {
     const head = req.method === 'HEAD';
     try {
       const { path, query } = targetOf(req);
-      const handler = handlerFor(this.#options.calls, `${req.method} ${path}`);
+      const handler = this.#options.calls[`${req.method} ${path}`];
       if (handler === undefined) return sendReply(res, notFound, { head });
       const body = await readBody(req, res, bodyLimits);
       // While the body came in, the caller may have been removed.
@@ -286,9 +286,6 @@ function targetOf({ url = '' }: IncomingMessage): { readonly path: string; reado
   if (mark === -1) return { path: url, query: new URLSearchParams() };
   return { path: url.slice(0, mark), query: new URLSearchParams(url.slice(mark + 1)) };
 }
-
-const handlerFor = (calls: ClusterListenerOptions['calls'], name: string): ClusterHandler | undefined =>
-  Object.hasOwn(calls, name) ? calls[name] : undefined;
 
 /** The reader went away, which is no fault of ours. */
 const isLost = (error: unknown): boolean =>

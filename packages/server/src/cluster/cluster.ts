@@ -10,22 +10,24 @@ import type { Logger } from '../log.ts';
 import type { MembershipPorts, Storage } from '../node/storage.ts';
 import { version } from '../version.ts';
 import { admit } from './admission.ts';
+import { Agreement } from './agreement.ts';
 import { Applied } from './applied.ts';
+import { clusterCalls, confirmWithinMs } from './calls.ts';
 import { Canary } from './canary.ts';
 import { Changes } from './changes.ts';
 import { ClusterClient } from './cluster-client.ts';
-import { type ClusterHandler, ClusterListener, type ClusterListenerOptions } from './cluster-listener.ts';
-import { echoNews } from './echo-wire.ts';
+import { ClusterListener, type ClusterListenerOptions } from './cluster-listener.ts';
 import { Echoing } from './echoing.ts';
 import { Forwarder } from './forwarder.ts';
 import { Heartbeats } from './heartbeats.ts';
-import { type NodeIdentity, readIdentity, writeIdentity } from './identity.ts';
+import { type NodeIdentity, readIdentity } from './identity.ts';
 import { JoinDesk } from './join-desk.ts';
-import { decodeMembership, type Member, type Membership, nobody, type Standing, standingOf } from './membership.ts';
+import type { Member } from './membership.ts';
 import { localAddressFor } from './peer-connection.ts';
 import { WebSocketTransport } from './raft-transport.ts';
 import { rememberRemoval, removalFile } from './removal.ts';
-import { authorityOf, careForMembers, careForSelf, certify } from './self-care.ts';
+import { Roster } from './roster.ts';
+import { authorityOf, careForMembers, careForSelf } from './self-care.ts';
 import { Standbys } from './standbys.ts';
 
 /** What the node around it is and does. */
@@ -55,22 +57,25 @@ interface Own {
 /** What becomes of the requests that other members hand on. */
 type Forwarded = ClusterListenerOptions['forwarded'];
 
-const confirmWithinMs = 1000;
+/** How long the active node may take to open its state for a snapshot. */
+const snapshotHeadMs = 10_000;
+/** Summing up all records is work: not more often than this. */
+const checkAgainMs = 60_000;
 const canaryIntervalMs = 5000;
 
 /** What a node does together with others: their messages, echoes, forwarded requests, and the list of members. */
 export class Cluster {
+  readonly roster: Roster;
   readonly heartbeats: Heartbeats;
   readonly standbys: Standbys;
   readonly #host: ClusterHost;
   readonly #client: ClusterClient;
   readonly #timers: NodeJS.Timeout[] = [];
-  #identity: NodeIdentity | undefined;
   #removed: boolean;
   #transport: WebSocketTransport | undefined;
   #listener: ClusterListener | undefined;
   #forwarded: Forwarded | undefined;
-  #membership: Membership = nobody;
+  #calls: ReturnType<typeof clusterCalls> | undefined;
   #own: Own | undefined;
   #changes: Changes | undefined;
   #echoing: Echoing | undefined;
@@ -78,6 +83,8 @@ export class Cluster {
   #applied: Applied | undefined;
   #canary: Canary | undefined;
   #joinDesk: JoinDesk | undefined;
+  #agreement: Agreement | undefined;
+  #checking = false;
   #leading = false;
   #caring = false;
   /** Ends what waits for time to pass. */
@@ -86,12 +93,12 @@ export class Cluster {
   private constructor(host: ClusterHost, identity: NodeIdentity | undefined, removed: boolean) {
     const { cluster_heartbeat_interval: intervalMs } = host.config;
     this.#host = host;
-    this.#identity = identity;
+    this.roster = new Roster(host.directory, identity);
     this.#removed = removed;
     this.heartbeats = new Heartbeats(intervalMs, performance.now());
     this.#client = new ClusterClient({
-      identity: () => this.#requireIdentity(),
-      member: (id) => this.members.find((member) => member.id === id),
+      identity: () => this.roster.requireIdentity(),
+      member: (id) => this.roster.member(id),
       localAddress: this.#localAddress,
     });
     this.standbys = new Standbys({
@@ -120,19 +127,10 @@ export class Cluster {
     return this.#removed;
   }
 
-  /** Everybody, as the log tells; before it does, as was told at the join. */
-  get members(): readonly Member[] {
-    return this.#membership.members.length > 0 ? this.#membership.members : (this.#identity?.seeds ?? []);
-  }
-
-  get membership(): Membership {
-    return this.#membership;
-  }
-
   /** The member that is believed to be active; never this node. */
   get activeMember(): Member | undefined {
     const leader = this.#own?.storage.driver.status().leader;
-    return leader === this.#own?.nodeId ? undefined : this.members.find(({ id }) => id === leader);
+    return leader === undefined || leader === this.#own?.nodeId ? undefined : this.roster.member(leader);
   }
 
   get forwarder(): Forwarder | undefined {
@@ -149,6 +147,11 @@ export class Cluster {
     return this.#joinDesk;
   }
 
+  /** Whether its records were shown to be those of the active node. */
+  get agrees(): boolean {
+    return this.#agreement?.verdict === 'same';
+  }
+
   get canaryUtcMs(): number | undefined {
     return this.#canary?.utcMs;
   }
@@ -162,28 +165,40 @@ export class Cluster {
   get ports(): MembershipPorts {
     return {
       removed: this.#removed,
+      link: {
+        open: async (from, index, signal) => {
+          const answer = await this.#client.request(from, {
+            method: 'GET',
+            path: `/cluster/snapshot?index=${index}`,
+            signal,
+            timeoutMs: snapshotHeadMs,
+          });
+          if (answer.status === 200) return answer.body;
+          answer.body.destroy();
+          throw new Error(`node ${from} answered the request for a snapshot with status ${answer.status}`);
+        },
+      },
+      onFetchFailed: (error) =>
+        this.#host.log.warn({ reason: error.message }, 'a snapshot did not arrive; it is asked for again'),
       peers: ({ nodeId, snapshots, random }) => {
         this.#transport = new WebSocketTransport({
           self: nodeId,
-          identity: () => this.#requireIdentity(),
+          identity: () => this.roster.requireIdentity(),
           localAddress: this.#localAddress,
           onRemoved: () => this.#removedByNotice(),
         });
         return { transport: this.#transport, snapshots, random };
       },
       onRemoved: (atIndex) => void this.#endMembership(atIndex),
-      removedAt: (id) => {
-        const list = this.#removedCommitted();
-        return list?.removed.some((one) => one.id === id) === true ? this.#own?.storage.driver.consensus().confIndex : undefined;
-      },
-      promotes: (id) => this.#membership.members.find((member) => member.id === id)?.nonVoter === false,
+      removedAt: (id) => this.roster.removedAt(id),
+      promotes: (id) => this.roster.member(id)?.nonVoter === false,
     };
   }
 
   /** The configuration in force has changed. */
-  configurationChanged({ context }: ConfState): void {
-    this.#membership = decodeMembership(context);
-    this.#transport?.members(this.members);
+  configurationChanged(conf: ConfState): void {
+    this.roster.configured(conf);
+    this.#transport?.members(this.roster.members);
     this.#client.recheck();
     this.#listener?.recheck();
   }
@@ -193,10 +208,12 @@ export class Cluster {
     this.#forwarder?.leaderChanged();
     if (ready && !this.#leading) {
       const own = this.#own;
-      this.standbys.leads(() => this.members.map(({ id }) => id).filter((id) => id !== own?.nodeId));
+      this.standbys.leads(() => this.roster.members.map(({ id }) => id).filter((id) => id !== own?.nodeId));
       void this.care();
     }
     if (!ready) this.#joinDesk?.clear();
+    // Until now it was in contact with the active node: with itself.
+    if (this.#leading && !ready) this.heartbeats.restart(performance.now());
     this.#leading = ready;
     this.#echoing?.now();
   }
@@ -213,16 +230,27 @@ export class Cluster {
   async start({ storage, barrier }: { readonly storage: Storage; readonly barrier: Barrier }): Promise<void> {
     const { nodeId, clusterId } = storage.driver.status();
     this.#own = { storage, barrier, nodeId, clusterId };
-    this.#membership = decodeMembership(storage.driver.consensus().conf.context);
+    this.roster.follow(storage);
     this.#changes = new Changes(storage.driver, this.#pause);
     this.#applied = new Applied(storage.replica);
     this.#canary = new Canary(barrier.store);
     const applied = this.#applied;
+    this.#calls = clusterCalls({
+      storage,
+      applied,
+      standbys: this.standbys,
+      isActive: this.#host.isActive,
+      certifying: () => ({ store: barrier.store, changes: this.changes, clusterId }),
+      onDifference: () => void this.#checkSelf(),
+    });
     this.#joinDesk = new JoinDesk({
       wrap: (exchanged) => barrier.wrapForJoin(exchanged),
       cluster: async () => ({ id: clusterId, authority: (await authorityOf(barrier.store, clusterId)).certificate }),
       admit: (joiner) =>
-        admit({ store: barrier.store, changes: this.changes, clusterId, peers: () => storage.driver.peers() }, joiner),
+        admit(
+          { store: barrier.store, changes: this.changes, clusterId, self: nodeId, peers: () => storage.driver.peers() },
+          joiner,
+        ),
       nowMs: () => performance.now(),
       randomBytes,
     });
@@ -235,6 +263,15 @@ export class Cluster {
       },
       reached: (index, withinMs) => applied.reached(index, withinMs),
     });
+    const agreement = new Agreement({
+      appliedIndex: () => applied.index,
+      digestAt: (index) => storage.machine.digestAt(index),
+      onDifference: (index) => {
+        this.#host.log.error({ index }, 'the records of this node are others than those of the active node: it serves nothing');
+        void this.#checkSelf();
+      },
+    });
+    this.#agreement = agreement;
     this.#echoing = new Echoing({
       client: this.#client,
       heartbeats: this.heartbeats,
@@ -242,9 +279,10 @@ export class Cluster {
       target: () => this.#echoTarget(),
       news: () => this.#news(),
       onRemoved: () => this.#removedByNotice(),
+      onState: (state) => agreement.told(state),
     });
-    this.#transport?.members(this.members);
-    if (this.#identity !== undefined) await this.#listen();
+    this.#transport?.members(this.roster.members);
+    if (this.roster.identity !== undefined) await this.#listen();
     if (this.#removed) return;
     this.#echoing.start();
     this.#timers.push(setInterval(() => void this.care(), canaryIntervalMs));
@@ -257,7 +295,7 @@ export class Cluster {
     try {
       await careForSelf(this.#careParts(this.#own));
       await careForMembers(this.changes, (id) => this.standbys.news(id));
-      if (this.members.length > 1) await this.#canary?.write(Date.now());
+      if (this.roster.members.length > 1) await this.#canary?.write(Date.now());
     } catch (error) {
       this.#host.log.warn({ reason: reasonOf(error) }, 'the care for the members was left for the next round');
     } finally {
@@ -289,22 +327,12 @@ export class Cluster {
     return localAddressFor(this.#listenAddress.host);
   }
 
-  #requireIdentity(): NodeIdentity {
-    if (this.#identity === undefined) throw new StoreError('stopped', 'this node has no certificate yet');
-    return this.#identity;
-  }
-
   async #listen(): Promise<void> {
-    if (this.#listener !== undefined) return;
-    const calls: Record<string, ClusterHandler> = {
-      'POST /cluster/echo': this.#onEcho,
-      'POST /cluster/confirm': this.#onConfirm,
-      'POST /cluster/renew': this.#onRenew,
-      'GET /cluster/snapshot': this.#onSnapshot,
-    };
+    const calls = this.#calls;
+    if (this.#listener !== undefined || calls === undefined) return;
     const listener = new ClusterListener({
-      identity: () => this.#requireIdentity(),
-      standing: (fingerprint) => this.#standing(fingerprint),
+      identity: () => this.roster.requireIdentity(),
+      standing: (fingerprint) => this.roster.standing(fingerprint),
       calls,
       forwarded: (req, res, from) => {
         if (this.#forwarded === undefined) res.destroy();
@@ -321,24 +349,13 @@ export class Cluster {
     this.#host.log.info({ address: this.#host.config.cluster_addr }, 'the cluster port is open');
   }
 
-  /** Removed counts only when it is committed: a configuration in force may be rolled back. */
-  #standing(fingerprint: string): Standing | undefined {
-    const standing = standingOf({ ...this.#membership, members: this.members }, fingerprint);
-    return standing?.standing === 'removed' && this.#removedCommitted() === undefined ? undefined : standing;
-  }
-
-  #removedCommitted(): Membership | undefined {
-    const status = this.#own?.storage.driver.consensus();
-    return status !== undefined && status.confIndex <= status.commitIndex ? this.#membership : undefined;
-  }
-
   /** The leader; while none is known, the members in turn: one of them may know that this node was removed. */
   #echoTarget(): NodeId | undefined {
-    if (this.#own === undefined || this.#removed || this.#identity === undefined) return undefined;
+    if (this.#own === undefined || this.#removed || this.roster.identity === undefined) return undefined;
     const { nodeId, storage } = this.#own;
     const { leader } = storage.driver.status();
     if (leader !== 0) return leader === nodeId ? undefined : leader;
-    const others = this.members.filter(({ id }) => id !== nodeId);
+    const others = this.roster.members.filter(({ id }) => id !== nodeId);
     return others[Math.floor(performance.now() / this.#host.config.cluster_heartbeat_interval) % Math.max(1, others.length)]?.id;
   }
 
@@ -352,40 +369,10 @@ export class Cluster {
       appliedIndex: this.#applied?.index ?? 0,
       serves: !sealed && config.performance_standby,
       sealed,
+      differs: this.#agreement?.verdict === 'different',
       version,
     };
   }
-
-  /** Answered under a lease only: a leader that was deposed must not keep a standby serving. */
-  readonly #onEcho: ClusterHandler = async ({ from, certificate, body }) => {
-    const news = echoNews.parse(JSON.parse(body.toString('utf8')));
-    const driver = this.#own?.storage.driver;
-    if (driver === undefined || !this.#host.isActive() || !driver.leaseRead()) return { status: 503, json: { active: false } };
-    this.standbys.heard(from, { ...news, certificate });
-    const answer = {
-      commitIndex: driver.status().commitIndex,
-      utcMs: Date.now(),
-      replication: { performance: 'disabled', disasterRecovery: 'disabled' },
-    };
-    return { status: 200, json: answer };
-  };
-
-  readonly #onConfirm: ClusterHandler = async ({ body }) => {
-    const { index } = JSON.parse(body.toString('utf8')) as { index?: unknown };
-    if (typeof index !== 'number' || this.#applied === undefined) return { status: 400, json: {} };
-    await this.#applied.reached(index, confirmWithinMs);
-    return { status: 200, json: { appliedIndex: this.#applied.index } };
-  };
-
-  readonly #onRenew: ClusterHandler = async ({ from, body }) => {
-    const { request } = JSON.parse(body.toString('utf8')) as { request?: unknown };
-    if (typeof request !== 'string' || this.#own === undefined) return { status: 400, json: {} };
-    if (!this.#host.isActive()) throw new StoreError('not_leader', 'this node is not the active one');
-    const certificate = await certify(this.#careParts(this.#own), { nodeId: from, request });
-    return { status: 200, json: { certificate } };
-  };
-
-  readonly #onSnapshot: ClusterHandler = async () => ({ status: 404, json: {} });
 
   #careParts({ barrier, clusterId, nodeId }: Own): Parameters<typeof careForSelf>[0] {
     const { config, apiAddress } = this.#host;
@@ -400,14 +387,29 @@ export class Cluster {
         clusterAddress: config.cluster_addr ?? '',
         nonVoter: config.non_voter,
       }),
-      identity: () => this.#identity,
+      identity: () => this.roster.identity,
       become: async (identity) => {
-        await writeIdentity(this.#host.directory, identity);
-        this.#identity = identity;
+        await this.roster.become(identity);
         this.#listener?.recheck();
         await this.#listen();
       },
     };
+  }
+
+  /** Somebody's records are others: a node whose own sum does not hold any more is damaged, and ends. */
+  async #checkSelf(): Promise<void> {
+    if (this.#checking || this.#own === undefined) return;
+    this.#checking = true;
+    try {
+      const { sound } = await this.#own.storage.machine.selfCheck();
+      this.#host.log.error({ sound }, 'nodes have different records at one index; this one has summed up its own');
+    } catch (error) {
+      this.#host.log.error({ reason: reasonOf(error) }, 'the own records could not be summed up');
+    } finally {
+      setTimeout(() => {
+        this.#checking = false;
+      }, checkAgainMs).unref();
+    }
   }
 
   /** A member says that this node was removed; ids never come back, so that holds whatever this node knows. */

@@ -13,6 +13,8 @@ export const echoNews = z.object({
   /** It answers requests from its own replica while echoes are answered. */
   serves: z.boolean(),
   sealed: z.boolean(),
+  /** Its records are others than the active node's at one index. */
+  differs: z.boolean().default(false),
   version: z.string().max(64),
 });
 export type EchoNews = z.output<typeof echoNews>;
@@ -23,6 +25,8 @@ const mode = z.enum(['disabled', 'primary', 'secondary', 'bootstrapping', 'unkno
 export const echoAnswer = z.object({
   commitIndex: z.int().min(0),
   utcMs: z.number(),
+  /** What the active node's records came to, after the entry at `index`. */
+  state: z.object({ index: z.int().min(0), digest: z.string().regex(/^[0-9a-f]{64}$/) }).optional(),
   replication: z.object({ performance: mode, disasterRecovery: mode }),
 });
 

@@ -1,4 +1,5 @@
 import type { NodeId } from '@transitd/raft-core';
+import type { StateDigest } from './agreement.ts';
 import type { ClusterClient } from './cluster-client.ts';
 import { type EchoNews, echoAnswer } from './echo-wire.ts';
 import type { Heartbeats } from './heartbeats.ts';
@@ -10,6 +11,8 @@ export interface EchoingOptions {
   /** Whom to ask; undefined when it is this node itself that leads, or nobody is known. */
   readonly target: () => NodeId | undefined;
   readonly news: () => EchoNews;
+  /** What the active node's records came to. */
+  readonly onState: (state: StateDigest) => void;
   /** A member says that this node was removed, as of an entry that it knows to be committed. */
   readonly onRemoved: (from: NodeId, atIndex: number) => void;
 }
@@ -43,7 +46,7 @@ export class Echoing {
   }
 
   async #echo(): Promise<void> {
-    const { client, heartbeats, intervalMs, target, news, onRemoved } = this.#options;
+    const { client, heartbeats, intervalMs, target, news, onRemoved, onState } = this.#options;
     const to = target();
     if (this.#underWay || to === undefined) return;
     this.#underWay = true;
@@ -52,8 +55,11 @@ export class Echoing {
       const answer = await client.post(to, '/cluster/echo', { json: news(), timeoutMs: intervalMs });
       const received = { sentMs, receivedMs: performance.now(), receivedUtcMs: Date.now() };
       if (answer.status === 410) onRemoved(to, removedAt(answer.json));
-      if (answer.status === 200) heartbeats.answered(echoAnswer.parse(answer.json), received);
-      else heartbeats.failed({ sentMs, nowMs: received.receivedMs });
+      if (answer.status === 200) {
+        const reply = echoAnswer.parse(answer.json);
+        heartbeats.answered(reply, received);
+        if (reply.state !== undefined) onState(reply.state);
+      } else heartbeats.failed({ sentMs, nowMs: received.receivedMs });
     } catch {
       heartbeats.failed({ sentMs, nowMs: performance.now() });
     } finally {

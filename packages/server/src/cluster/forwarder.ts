@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import { pipeline } from 'node:stream/promises';
 import type { LogIndex, NodeId, Term } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
+import { announcesBody } from '../http/body.ts';
 import { strictTransportSecurity } from '../http/reply.ts';
 import { indexHeader, indexIn } from '../http/service-index.ts';
 import { ClusterCallError, type ClusterClient } from './cluster-client.ts';
@@ -82,9 +83,9 @@ export class Forwarder {
     res.once('close', gone);
     this.#underWay.set(abort, leader.term);
     try {
+      if (body === undefined && req.headers.expect !== undefined) res.writeContinue();
       const answer = await this.#options.client.request(leader.id, {
-        method: req.method ?? 'GET',
-        path: url,
+        ...targetOf(req.method ?? 'GET', url),
         headers: this.#headersOf(req, body),
         body: body ?? req,
         signal: abort.signal,
@@ -93,7 +94,9 @@ export class Forwarder {
       const index = indexIn(answer.headers[indexHeader.toLowerCase()], this.#options.clusterId);
       if (index !== undefined) await this.#options.reached(index, ownCopyMs);
       this.#underWay.delete(abort); // the answer is there: another leader changes nothing about it
-      res.writeHead(answer.status, answerHeaders(answer.headers));
+      const unread = body === undefined && !req.readableEnded && announcesBody(req);
+      res.writeHead(answer.status, { ...answerHeaders(answer.headers), ...(unread && { connection: 'close' }) });
+      if (unread) req.resume(); // what still comes of it is read away, or closing would reset the answer out of the caller's hands
       await pipeline(answer.body, res);
       return answer.status;
     } catch (error) {
@@ -121,6 +124,13 @@ export class Forwarder {
     forwarded[callerHeader] = socket.remoteAddress ?? '';
     return forwarded;
   }
+}
+
+/** Node's parser knows no LIST: on the cluster port it goes as the GET that means the same. */
+function targetOf(method: string, url: string): { readonly method: string; readonly path: string } {
+  if (method !== 'LIST') return { method, path: url };
+  const [path, query] = url.split('?', 2);
+  return { method: 'GET', path: `${path}?list=true${query === undefined ? '' : `&${query}`}` };
 }
 
 const noLeader = (): StoreError => new StoreError('not_leader', 'no active node answers');

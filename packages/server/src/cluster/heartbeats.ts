@@ -1,14 +1,9 @@
 import type { Echoes, ReplicationModes } from '@transitd/health';
 import type { LogIndex } from '@transitd/raft-core';
+import type { EchoReply } from './echo-wire.ts';
 
-/** What the active node answers to an echo. */
-export interface EchoAnswer {
-  /** Everything acknowledged before the answer lies at or below it. */
-  readonly commitIndex: LogIndex;
-  /** The active node's clock, in milliseconds since the epoch. */
-  readonly utcMs: number;
-  readonly replication: ReplicationModes;
-}
+/** What counts of the active node's answer to an echo. */
+export type EchoAnswer = Pick<EchoReply, 'commitIndex' | 'utcMs' | 'replication'>;
 
 interface Answered {
   readonly sentMs: number;

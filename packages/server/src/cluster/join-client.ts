@@ -1,15 +1,9 @@
 import { X509Certificate } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import {
-  BarrierError,
-  openJoinSecret,
-  requireSealType,
-  type SealConfig,
-  type SealTerms,
-  type ShareCollection,
-} from '@transitd/barrier';
+import { BarrierError, openJoinSecret, requireSealType, type SealKeyHolder, type SealTerms } from '@transitd/barrier';
 import { isPair } from './authority.ts';
 import { fingerprintOf, nameIn } from './certificate.ts';
+import type { NodeIdentity } from './identity.ts';
 import { JoinError, type JoinErrorCode } from './join-error.ts';
 import { exchangedBefore, type JoinOpening, joinerProof, leaderProof, sameProof } from './join-exchange.ts';
 import {
@@ -19,11 +13,11 @@ import {
   encodeAnswer,
   encodeRequest,
   isLeaderAddress,
+  type JoinAnswer,
   type Joiner,
   type JoinOffer,
   type JoinWelcome,
 } from './join-messages.ts';
-import type { Member } from './membership.ts';
 
 /** Brings a message to a node and its answer, JSON, back. @throws JoinError `leader_unavailable`, `leader_refused`, `leader_untrusted` */
 export type Send = (address: string, path: string, message: object) => Promise<unknown>;
@@ -46,17 +40,10 @@ export interface Prospect {
   readonly terms: SealTerms;
 }
 
-/** What the node is now: a member. The parts of a `NodeIdentity`. */
-export interface Joined {
+/** What the node is now: a member. */
+export interface Joined extends NodeIdentity {
   readonly clusterId: string;
-  readonly key: string;
-  readonly certificate: string;
-  readonly authority: string;
-  readonly seeds: readonly Member[];
 }
-
-/** What opens the leader's secret: the configured static key, or enough shares. */
-export type SealKeyHolder = Extract<SealConfig, { type: 'static' }> | ShareCollection;
 
 export const challengePath = '/v1/sys/storage/raft/bootstrap/challenge';
 export const answerPath = '/v1/sys/storage/raft/bootstrap/answer';
@@ -93,7 +80,7 @@ export class JoinClient {
   /**
    * The whole exchange, beginning with a challenge of its own: between `prepare` and the last share more than a minute may have passed.
    * @param prepared - the terms that the shares were gathered by
-   * @throws as `prepare`; JoinError `seal_changed`: shares have to be gathered anew
+   * @throws as `prepare`; JoinError `seal_changed`: shares have to be gathered anew; BarrierError `share_missing`: they were wiped meanwhile
    */
   complete(holder: SealKeyHolder, prepared?: SealTerms): Promise<Joined> {
     return this.#firstOf(async (leader) => {
@@ -135,7 +122,7 @@ export class JoinClient {
     const secret = await openJoinSecret(holder, { terms, exchanged: exchangedBefore(request, offer), wrapped });
     try {
       const answer = { challengeId: offer.challengeId, proof: joinerProof(secret, opening) };
-      const welcome = decodeWelcome(await this.#options.send(leader, answerPath, encodeAnswer(answer)));
+      const welcome = decodeWelcome(await this.#send(leader, answer));
       if (!sameProof(welcome.proof, leaderProof(secret, { ...opening, answer, admission: welcome })))
         throw new JoinError(
           'leader_untrusted',
@@ -146,6 +133,16 @@ export class JoinClient {
       return { clusterId, authority, key: this.#options.key, certificate: welcome.certificate, seeds: welcome.members };
     } finally {
       secret.fill(0);
+    }
+  }
+
+  async #send(leader: string, answer: JoinAnswer): Promise<unknown> {
+    try {
+      return await this.#options.send(leader, answerPath, encodeAnswer(answer));
+    } catch (error) {
+      if (!(error instanceof JoinError && error.code === 'leader_unavailable')) throw error;
+      const unknown = 'whether it has admitted this node is unknown, and to join again is safe';
+      throw new JoinError(error.code, `${error.message}; ${unknown}`, { cause: error });
     }
   }
 

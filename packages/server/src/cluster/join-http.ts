@@ -19,22 +19,40 @@ const answerBytesMax = 128 * 1024;
 const reasonCharactersMax = 300;
 
 /** Sends by HTTP or HTTPS, over a connection of its own each time. A redirect is not followed. */
-export function sendByHttp({ ca, signal, deadlineMs = deadlineDefaultMs }: JoinHttpOptions = {}): Send {
-  return async (address, path, message) => {
-    const deadline = AbortSignal.timeout(deadlineMs);
-    let answer: Answer;
-    try {
-      answer = await post(new URL(path, address), JSON.stringify(message), {
-        ca,
-        signal: signal === undefined ? deadline : AbortSignal.any([signal, deadline]),
-      });
-    } catch (error) {
-      if (error instanceof JoinError) throw error;
-      const reason = deadline.aborted ? `no answer within ${deadlineMs / 1000} s` : signal?.aborted ? 'stopped' : reasonOf(error);
-      throw new JoinError('leader_unavailable', reason, { cause: error });
-    }
-    return messageIn(answer);
-  };
+export const sendByHttp =
+  (options: JoinHttpOptions = {}): Send =>
+  (address, path, message) =>
+    exchange({ address, path, body: JSON.stringify(message) }, options);
+
+/** Asks without a message. @throws as {@link Send} */
+export const askByHttp =
+  (options: JoinHttpOptions = {}) =>
+  (address: string, path: string): Promise<unknown> =>
+    exchange({ address, path, body: undefined }, options);
+
+interface Asked {
+  readonly address: string;
+  readonly path: string;
+  readonly body: string | undefined;
+}
+
+async function exchange(
+  { address, path, body }: Asked,
+  { ca, signal, deadlineMs = deadlineDefaultMs }: JoinHttpOptions,
+): Promise<unknown> {
+  const deadline = AbortSignal.timeout(deadlineMs);
+  let answer: Answer;
+  try {
+    answer = await answerTo(new URL(path, address), body, {
+      ca,
+      signal: signal === undefined ? deadline : AbortSignal.any([signal, deadline]),
+    });
+  } catch (error) {
+    if (error instanceof JoinError) throw error;
+    const reason = deadline.aborted ? `no answer within ${deadlineMs / 1000} s` : signal?.aborted ? 'stopped' : reasonOf(error);
+    throw new JoinError('leader_unavailable', reason, { cause: error });
+  }
+  return messageIn(answer);
 }
 
 interface Answer {
@@ -42,15 +60,15 @@ interface Answer {
   readonly body: Buffer;
 }
 
-interface PostOptions {
+interface RequestOptions {
   readonly ca: string | undefined;
   readonly signal: AbortSignal;
 }
 
-function post(url: URL, body: string, { ca, signal }: PostOptions): Promise<Answer> {
+function answerTo(url: URL, body: string | undefined, { ca, signal }: RequestOptions): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
-    const options = { method: 'POST', headers, signal, agent: false } as const;
+    const headers = body === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
+    const options = { method: body === undefined ? 'GET' : 'POST', headers, signal, agent: false } as const;
     const take = (response: IncomingMessage) => bodyOf(response).then(resolve, reject);
     const outgoing =
       url.protocol === 'https:'

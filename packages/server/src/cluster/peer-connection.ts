@@ -42,12 +42,12 @@ export function connectToPeer(
     minVersion: 'TLSv1.3',
     rejectUnauthorized: false, // our own check instead: that very certificate, whatever its time
   });
-  socket.setNoDelay(true);
+  socket.setNoDelay(true).on('error', () => undefined); // `close` follows, also between two users
   const settle = (reason?: string, cause?: Error): void => {
     clearTimeout(deadline);
     socket.off('error', onError).off('close', onClose).off('secureConnect', onSecure);
     if (reason === undefined) return;
-    socket.on('error', () => undefined).destroy();
+    socket.destroy();
     done(new PeerUnreachable(`node ${member.id} at ${member.clusterAddress}: ${reason}`, { cause }));
   };
   const onError = (error: NodeJS.ErrnoException): void => settle(error.code ?? error.message, error);

@@ -141,7 +141,7 @@ export class WebSocketTransport implements Transport {
   #tick(): void {
     for (const link of this.#outgoing.values()) link.tick();
     for (const incoming of this.#incoming.values()) {
-      if (++incoming.idleTicks > this.#limits.idleTicksMax) incoming.socket.terminate();
+      if (++incoming.idleTicks >= this.#limits.idleTicksMax) incoming.socket.terminate();
     }
   }
 }
@@ -213,7 +213,7 @@ class Link {
     if (socket.readyState !== WebSocket.OPEN) return;
     const { silentTicksMax, slowBytesPerTick } = this.#options.limits;
     this.#waitedBytes = Math.max(this.#waitedBytes, socket.bufferedAmount);
-    if (++this.#silentTicks > silentTicksMax + this.#waitedBytes / slowBytesPerTick) socket.terminate();
+    if (++this.#silentTicks >= silentTicksMax + this.#waitedBytes / slowBytesPerTick) socket.terminate();
     else if (++this.#ticks % 2 === 0) socket.ping(undefined, undefined, ignoreError);
   }
 
@@ -260,18 +260,22 @@ class Link {
 
   #onClose(): void {
     if (this.#closed) return;
+    const waitMs = backoffMs(this.#attempts++, this.#options.limits, Math.random());
     this.#retry = setTimeout(() => {
       this.#socket = this.#connect();
-    }, this.#backoffMs());
+    }, waitMs);
     this.#options.unreachable();
   }
+}
 
-  /** Doubles from attempt to attempt; half of it by chance, so that peers do not come all at once. */
-  #backoffMs(): number {
-    const { reconnectMsMin, reconnectMsMax } = this.#options.limits;
-    const ms = Math.min(reconnectMsMax, reconnectMsMin * 2 ** this.#attempts++);
-    return ms / 2 + (Math.random() * ms) / 2;
-  }
+/** How long to wait after so many attempts in vain: doubles each time; half of it by chance, so that peers do not come all at once. */
+export function backoffMs(
+  attempts: number,
+  { reconnectMsMin, reconnectMsMax }: Pick<TransportLimits, 'reconnectMsMin' | 'reconnectMsMax'>,
+  chance: number,
+): number {
+  const ms = Math.min(reconnectMsMax, reconnectMsMin * 2 ** attempts);
+  return (ms * (1 + chance)) / 2;
 }
 
 const ignoreError = (): void => undefined;

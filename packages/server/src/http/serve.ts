@@ -6,7 +6,8 @@ import { callerHeader } from '../cluster/forwarder.ts';
 
 import type { Logger } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
-import type { Node, Standing } from '../node/node.ts';
+import type { Standing } from '../node/answering.ts';
+import type { Node } from '../node/node.ts';
 import { announcesBody, readBody } from './body.ts';
 import { errorReply, isRefusal, permissionDenied, RequestError } from './error-answer.ts';
 import { type Body, parseBody, queryBody } from './json.ts';
@@ -153,16 +154,16 @@ export class Pipeline {
   async #source(req: IncomingMessage, where: Where): Promise<Source> {
     const { node, forwarded } = this.#options;
     if (where === 'here') return 'here';
-    const { clusterId } = node;
+    const { clusterId } = node.answering;
     const index = clusterId === undefined ? undefined : indexWanted(req.headers, clusterId);
-    const isThere = index === undefined || (await node.reached(index));
-    let source: Source = node.standing ?? 'none';
+    const isThere = index === undefined || (await node.answering.reached(index));
+    let source: Source = node.answering.standing ?? 'none';
     // The active node without a lease (it has just begun, or was paused) asks the others whether it still leads.
-    if (source === 'none' && node.active && (await node.leads())) source = 'active';
+    if (source === 'none' && node.active && (await node.answering.leads())) source = 'active';
     if (source === 'active' && !isThere)
       throw new RequestError('index_not_reached', 'the active node itself has not reached the index that is asked for');
     if (source === 'reader' && (!isThere || where === 'leader' || asksForActive(req.headers))) source = 'none';
-    if (source === 'none' && (forwarded === true || !node.forwards))
+    if (source === 'none' && (forwarded === true || !node.answering.forwards))
       throw new StoreError('not_leader', 'this node is not the active one');
     return source;
   }
@@ -174,7 +175,7 @@ export class Pipeline {
   async #asReader(run: () => Promise<Reply>, body: Buffer | undefined): Promise<Reply | Forward> {
     try {
       const reply = await run();
-      if (reply.status < 400 && this.#options.node.standing !== undefined) return reply;
+      if (reply.status < 400 && this.#options.node.answering.standing !== undefined) return reply;
     } catch (error) {
       // A node that has begun to lead meanwhile may have proposed something: that is never done again elsewhere.
       if (!isRefusal(error) || error.code === 'outcome_unknown') throw error;
@@ -185,7 +186,7 @@ export class Pipeline {
   /** A change is answered when no node serves what was before it, and tells the index that holds it. */
   async #settled(reply: Reply, { adds }: GuardedOperation): Promise<Reply> {
     const { node } = this.#options;
-    const index = await node.settled({ adds: adds === true || reply.status >= 400 });
+    const index = await node.answering.settled({ adds: adds === true || reply.status >= 400 });
     return index === undefined ? reply : { ...reply, headers: { ...reply.headers, [indexHeader]: index } };
   }
 
@@ -195,7 +196,7 @@ export class Pipeline {
     { url, verb, operation }: Routed,
     body: Buffer | undefined,
   ): Promise<number> {
-    return this.#options.node.forward(req, res, { url, body, changes: whereOf(operation, verb) === 'leader' });
+    return this.#options.node.answering.forward(req, res, { url, body, changes: whereOf(operation, verb) === 'leader' });
   }
 
   /** As the node says that has taken the request; on its own listeners a caller's word counts for nothing. */

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import type { SealConfig, SealStatus } from '@transitd/barrier';
+import type { Barrier, SealConfig, SealStatus } from '@transitd/barrier';
 import type { NodeId } from '@transitd/raft-core';
 import { makeRequest } from '../cluster/authority.ts';
 import type { NodeIdentity } from '../cluster/identity.ts';
 import { JoinClient } from '../cluster/join-client.ts';
 import { JoinError } from '../cluster/join-error.ts';
-import { sendByHttp } from '../cluster/join-http.ts';
+import { askByHttp, sendByHttp } from '../cluster/join-http.ts';
 import { PendingJoin } from '../cluster/join-pending.ts';
 import type { Config } from '../config.ts';
 import { newNodeId } from './storage.ts';
@@ -38,13 +38,27 @@ export async function configuredTarget({ retry_join, retry_join_ca_file }: Confi
   }
 }
 
+/** Which cluster the first of these addresses that answers belongs to; undefined for none. @throws JoinError `leader_unavailable` */
+export async function clusterAt({ leaders, ca }: JoinTarget): Promise<string | undefined> {
+  const ask = askByHttp({ ...(ca !== undefined && { ca }) });
+  let failure: unknown = new JoinError('join_malformed', 'a join needs the address of a member');
+  for (const leader of leaders) {
+    try {
+      const status = await ask(leader, '/v1/sys/seal-status');
+      return typeof status === 'object' && status !== null && 'cluster_id' in status ? String(status.cluster_id) : undefined;
+    } catch (error) {
+      failure = error;
+    }
+  }
+  throw failure;
+}
+
 /** A node on its way into a cluster. With a static seal it can join at once; with Shamir's its shares come first. */
 export class Joining {
   readonly #client: JoinClient;
   readonly #nodeId: NodeId;
   readonly #seal: SealConfig;
   readonly #pending: PendingJoin | undefined;
-  readonly #shares: Buffer[] = [];
   readonly #abort: AbortController;
 
   private constructor(parts: {
@@ -95,14 +109,11 @@ export class Joining {
   /** Takes a share of the cluster's seal; true when there are enough. @throws BarrierError `invalid_share` */
   addShare(share: Uint8Array): boolean {
     if (this.#pending === undefined) return true;
-    const complete = this.#pending.addShare(share);
-    this.#shares.push(Buffer.from(share));
-    return complete;
+    return this.#pending.addShare(share);
   }
 
   reset(): void {
     this.#pending?.reset();
-    for (const share of this.#shares.splice(0)) share.fill(0);
   }
 
   /** @throws JoinError; the shares given stay, for another attempt */
@@ -115,13 +126,30 @@ export class Joining {
     return { clusterId, nodeId: this.#nodeId, identity: { key, certificate, authority, seeds } };
   }
 
-  /** The shares that were given, for the barrier of the new member; `close` wipes them. */
-  get shares(): readonly Buffer[] {
-    return this.#shares;
+  /** Gives the barrier of the new member the shares that were given here, as soon as its records have arrived. @throws BarrierError, StoreError */
+  async unseal(barrier: Barrier): Promise<void> {
+    const shares = this.#pending?.shares.given ?? [];
+    if (shares.length === 0 || !(barrier.state.initialized || (await toldInitialized(barrier)))) return;
+    for (const share of shares) await barrier.unseal(share);
   }
 
   close(): void {
     this.#abort.abort();
     this.reset();
   }
+}
+
+/** How long a node that has just joined waits for the records that its shares unseal; after that they are to be given again. */
+const recordsWithinMs = 10_000;
+
+function toldInitialized(barrier: Barrier): Promise<boolean> {
+  return new Promise((resolve) => {
+    const end = (initialized: boolean): void => {
+      clearTimeout(deadline);
+      unlisten();
+      resolve(initialized);
+    };
+    const unlisten = barrier.onStateChange(({ initialized }) => initialized && end(true));
+    const deadline = setTimeout(end, recordsWithinMs, false);
+  });
 }

@@ -9,23 +9,23 @@ import {
   type SealConfig,
   type SealStatus,
 } from '@transitd/barrier';
-import { type Echoes, isFresh, type NodeStatus } from '@transitd/health';
-import type { DriverStatus, LogIndex } from '@transitd/raft-core';
+import type { NodeStatus } from '@transitd/health';
+import type { DriverStatus } from '@transitd/raft-core';
 import { type Replica, type ReplicaStatus, StoreError } from '@transitd/storage-fsm';
-import { Applied } from '../cluster/applied.ts';
 import { Cluster } from '../cluster/cluster.ts';
-import type { Forwarder } from '../cluster/forwarder.ts';
 import { writeIdentity } from '../cluster/identity.ts';
 import type { JoinDesk } from '../cluster/join-desk.ts';
+import { JoinError } from '../cluster/join-error.ts';
 import type { Config } from '../config.ts';
 import { StartError } from '../exit.ts';
-import { indexValue } from '../http/service-index.ts';
 import type { Logger } from '../log.ts';
-import { version } from '../version.ts';
-import { configuredTarget, Joining, type JoinTarget } from './joining.ts';
+import { Answering } from './answering.ts';
+import { clusterAt, configuredTarget, Joining, type JoinTarget } from './joining.ts';
 import { initialMounts } from './mounts.ts';
 import { sealConfig } from './seal-key.ts';
-import { closeService, loadService, type Service } from './service.ts';
+import type { Service } from './service.ts';
+import { Serving } from './serving.ts';
+import { nodeStatus, sealBefore } from './status.ts';
 import { DataDirectory, type Storage } from './storage.ts';
 import { keepUp } from './upkeep.ts';
 
@@ -45,15 +45,8 @@ export interface NodeOptions {
   readonly onFatal: (error: Error) => void;
 }
 
-/** From where a request may be answered: as the active node, or from a replica that is fresh enough. */
-export type Standing = 'active' | 'reader';
-
 const upkeepIntervalMs = 10_000;
 const tickMs = 1000;
-/** How long a node that has just joined waits for the records that its shares unseal; after that they are to be given again. */
-const recordsWithinMs = 10_000;
-/** How long a request waits for the state that its caller has seen elsewhere (decision 25). */
-const reachedWithinMs = 1000;
 
 /**
  * One node of a cluster: uninitialised, joining, sealed, standing by or active. Everything above it asks here what the node can do
@@ -65,19 +58,17 @@ export class Node {
   readonly #log: Logger;
   readonly #onFatal: (error: Error) => void;
   readonly #directory: DataDirectory;
+  readonly #serving: Serving;
+  /** By what state a request may be answered here. */
+  readonly answering: Answering;
   #storage: Storage | undefined;
   #member: Member | undefined;
   #cluster: Cluster | undefined;
-  #service: Service | undefined;
   #joining: Joining | undefined;
   #removed = false;
   /** An operator sealed it: it does not unseal itself before the next start. */
   #sealedByHand = false;
   #activeSince: Date | undefined;
-  /** The load of the service that an unseal began; settles without error. */
-  #loading: Promise<void> = Promise.resolve();
-  /** Counts the changes between sealed and unsealed, so that a load that one of them overtook ends without effect. */
-  #sealChanges = 0;
   /** Founding or joining a cluster: one at a time. */
   #entering: Promise<unknown> | undefined;
   #stopping: Promise<void> | undefined;
@@ -92,6 +83,13 @@ export class Node {
     this.#directory = directory;
     this.#log = log;
     this.#onFatal = onFatal;
+    this.#serving = new Serving(log, () => this.#servingChanged());
+    this.answering = new Answering({
+      config,
+      serves: () => this.#serving.service !== undefined,
+      storage: () => this.#storage,
+      cluster: () => this.#cluster,
+    });
   }
 
   /**
@@ -138,12 +136,12 @@ export class Node {
 
   /** Nothing while the node is not initialised or sealed, or while what serves is still being loaded. */
   get service(): Service | undefined {
-    return this.#service;
+    return this.#serving.service;
   }
 
   /** Leads, has applied an entry of its term, and serves. */
   get active(): boolean {
-    return this.#service !== undefined && (this.#storage?.driver.status().ready ?? false);
+    return this.answering.active;
   }
 
   /** When this node became the active one. */
@@ -156,64 +154,10 @@ export class Node {
     return this.config.api_addr ?? this.#listener ?? '';
   }
 
-  /**
-   * Whether a request may be answered from this node's own state at this very moment: as the active node under a lease, or as a
-   * performance standby whose newest echo is fresh (decision 49).
-   */
-  get standing(): Standing | undefined {
-    if (this.#service === undefined) return undefined;
-    if (this.active && this.#storage?.driver.leaseRead() === true) return 'active';
-    const appliedSentMs = this.#appliedSentMs();
-    const { cluster_heartbeat_interval: intervalMs } = this.config;
-    return appliedSentMs !== undefined && isFresh(appliedSentMs, intervalMs, performance.now()) ? 'reader' : undefined;
-  }
-
-  get clusterId(): string | undefined {
-    return this.#storage?.driver.status().clusterId;
-  }
-
-  /** Whether there is a way by which requests can be handed to another node. */
-  get forwards(): boolean {
-    return this.#cluster !== undefined;
-  }
-
-  /** Asks the other nodes whether this one still leads; if so, its state is what was acknowledged anywhere before the call. */
-  async leads(): Promise<boolean> {
-    try {
-      await this.#member?.replica.fresh();
-      return this.active;
-    } catch (error) {
-      if (error instanceof StoreError) return false;
-      throw error;
-    }
-  }
-
-  /** Whether this node has applied everything up to `index`, or does so within a second. */
-  async reached(index: LogIndex): Promise<boolean> {
-    return this.#member === undefined ? false : new Applied(this.#member.replica).reached(index, reachedWithinMs);
-  }
-
   /** Who takes in the requests that other nodes hand on. */
   serveForwarded(front: RequestListener): void {
     this.#forwarded = front;
     this.#cluster?.serveForwarded(front);
-  }
-
-  /** Hands a request to the active node. @see Forwarder */
-  forward(...[req, res, options]: Parameters<Forwarder['forward']>): Promise<number> {
-    if (this.#cluster?.forwarder === undefined) throw new StoreError('not_leader', 'this node is not the active one');
-    return this.#cluster.forwarder.forward(req, res, options);
-  }
-
-  /**
-   * What this request has changed is in force: unless it only `adds`, no node serves a state from before it any more. Answers with the
-   * header that names this state.
-   */
-  async settled({ adds }: { readonly adds: boolean }): Promise<string | undefined> {
-    if (this.#storage === undefined) return undefined;
-    const { appliedIndex, clusterId } = this.#storage.driver.status();
-    if (!adds) await this.#cluster?.standbys.confirmed(appliedIndex);
-    return indexValue(clusterId, appliedIndex);
   }
 
   /** A listener has begun to answer at this address. */
@@ -226,20 +170,7 @@ export class Node {
   }
 
   get sealStatus(): SealStatus {
-    const type = this.config.seal.type;
-    return (
-      this.#member?.barrier.sealStatus ??
-      this.#joining?.sealStatus ?? {
-        type,
-        initialized: false,
-        sealed: true,
-        t: 0,
-        n: 0,
-        progress: 0,
-        nonce: '',
-        recoverySeal: type === 'static',
-      }
-    );
+    return this.#member?.barrier.sealStatus ?? this.#joining?.sealStatus ?? sealBefore(this.config.seal.type);
   }
 
   /** Present as soon as the node belongs to a cluster that is initialised, sealed or not. */
@@ -248,31 +179,18 @@ export class Node {
     return id === undefined ? undefined : { id, name: `transitd-${id.slice(0, 8)}` };
   }
 
-  /** What health reports, from the state as it is now. */
+  /** What health reports. */
   get status(): NodeStatus {
-    const cluster = this.clusterName;
-    const common = { version, ...(cluster && { cluster }) };
-    if (this.#removed) return { state: 'removed', ...common };
-    if (!this.initialized) return { state: 'uninitialized', ...common };
-    if (this.#service === undefined) return { state: 'sealed', ...common };
-    if (this.active) return { state: 'active', ...common, lastWal: this.replicaStatus?.commitIndex ?? 0 };
-    const canaryUtcMs = this.#cluster?.canaryUtcMs;
-    const standby = { ...common, echoes: this.#echoes(this.#service), ...(canaryUtcMs !== undefined && { canaryUtcMs }) };
-    const appliedSentMs = this.#appliedSentMs();
-    return appliedSentMs === undefined
-      ? { state: 'standby', ...standby }
-      : { state: 'performance_standby', appliedSentMs, ...standby };
-  }
-
-  /** A single node has nobody to echo; without leading it says soon that it is cut off. */
-  #echoes({ sinceMs }: Service): Echoes {
-    const intervalMs = this.config.cluster_heartbeat_interval;
-    return this.#cluster?.heartbeats.echoes ?? { intervalMs, sinceMs, durationMs: 0, clockSkewMs: 0 };
-  }
-
-  #appliedSentMs(): number | undefined {
-    if (!this.config.performance_standby || this.#storage === undefined) return undefined;
-    return this.#cluster?.heartbeats.appliedSentMs(this.#storage.driver.status().appliedIndex);
+    return nodeStatus({
+      config: this.config,
+      clusterName: this.clusterName,
+      removed: this.#removed,
+      initialized: this.initialized,
+      service: this.service,
+      commitIndex: this.replicaStatus?.commitIndex ?? 0,
+      cluster: this.#cluster,
+      answering: this.answering,
+    });
   }
 
   /**
@@ -290,9 +208,10 @@ export class Node {
    * @throws JoinError, StoreError
    */
   async join(request: JoinTarget): Promise<{ readonly joined: boolean }> {
+    if (this.#removed) throw new JoinError('node_removed', removedText);
     if (this.#member !== undefined) {
-      if (this.#removed) throw new StoreError('stopped', removedText);
-      throw new BarrierError('already_initialized', 'this node already belongs to a cluster');
+      if ((await clusterAt(request)) === this.answering.clusterId) return { joined: true };
+      throw new JoinError('foreign_cluster', 'this node belongs to another cluster already');
     }
     return this.#enter('joined to a cluster', async () => {
       this.#joining?.close();
@@ -322,7 +241,7 @@ export class Node {
     }
     this.#sealedByHand = false;
     const status = await this.#requireMember().barrier.unseal(share);
-    await this.#loading;
+    await this.#serving.loaded;
     return { ...status, ...this.sealStatus };
   }
 
@@ -356,7 +275,7 @@ export class Node {
   async #stop(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
     this.#joining?.close();
-    this.#endService();
+    this.#serving.end();
     this.#member?.barrier.close();
     await this.#storage?.stop();
     await this.#cluster?.close();
@@ -398,7 +317,7 @@ export class Node {
       ...(rootTokenId === undefined ? {} : { rootToken: rootTokenId }),
     });
     const shares = await barrier.initialize(request, [initialMounts(this.config.ciphertext_prefix), ...writes]);
-    await this.#loading;
+    await this.#serving.loaded;
     return { ...shares, rootToken };
   }
 
@@ -409,26 +328,6 @@ export class Node {
     await this.#directory.joinCluster({ clusterId, nodeId });
     await this.#start(joining);
     this.#log.info({ cluster: clusterId }, 'joined');
-  }
-
-  /** Gives the barrier the shares that the node was given before it had any record, as soon as the records are here. */
-  async #unsealBy(barrier: Barrier, { shares }: Joining): Promise<void> {
-    if (shares.length === 0) return;
-    const initialized = barrier.state.initialized || (await this.#toldInitialized(barrier));
-    for (const share of initialized ? shares : []) await barrier.unseal(share);
-    await this.#loading;
-  }
-
-  #toldInitialized(barrier: Barrier): Promise<boolean> {
-    return new Promise((resolve) => {
-      const end = (initialized: boolean): void => {
-        clearTimeout(deadline);
-        unlisten();
-        resolve(initialized);
-      };
-      const unlisten = barrier.onStateChange(({ initialized }) => initialized && end(true));
-      const deadline = setTimeout(end, recordsWithinMs, false);
-    });
   }
 
   /** Opens log and records, and begins to take part. */
@@ -463,7 +362,7 @@ export class Node {
       this.#noteFitness();
       if (!alone) storage.driver.start();
       await cluster?.start({ storage, barrier });
-      if (joining !== undefined) await this.#unsealBy(barrier, joining);
+      if (joining !== undefined) await joining.unseal(barrier).then(() => this.#serving.loaded);
       this.#joining?.close();
       this.#joining = undefined;
     } catch (error) {
@@ -482,7 +381,7 @@ export class Node {
       directory: this.#directory.path,
       apiAddress: () => this.apiAddress,
       isActive: () => this.active,
-      isUnsealed: () => this.#service !== undefined,
+      isUnsealed: () => this.#serving.service !== undefined,
       onRemoved: () => this.#endMembership(),
     });
   }
@@ -504,15 +403,7 @@ export class Node {
         intervalMs: this.config.barrier_rotation.interval,
       },
     });
-    barrier.onStateChange(({ sealed, reason }) => {
-      this.#sealChanges += 1;
-      if (sealed) {
-        if (this.#service !== undefined) this.#log.warn({ reason }, 'sealed');
-        this.#endService();
-      } else {
-        this.#loading = this.#load(barrier);
-      }
-    });
+    this.#serving.follow(barrier);
     return barrier;
   }
 
@@ -522,34 +413,12 @@ export class Node {
     const isStatic = this.#seal.type === 'static' || barrier.sealStatus.type === 'static';
     if (!barrier.state.initialized || !isStatic) return;
     await barrier.autoUnseal();
-    await this.#loading;
+    await this.#serving.loaded;
   }
 
-  async #load(barrier: Barrier): Promise<void> {
-    const change = this.#sealChanges;
-    try {
-      const service = await loadService(barrier.store);
-      if (change !== this.#sealChanges) return closeService(service);
-      this.#service = service;
-      this.#activeSince = new Date();
-      this.#noteFitness();
-      this.#cluster?.sealChanged();
-      this.#log.info('unsealed');
-    } catch (error) {
-      if (change !== this.#sealChanges) return;
-      this.#log.error(
-        { reason: error instanceof Error ? error.message : String(error) },
-        'what serves could not be loaded; the node seals itself',
-      );
-      barrier.seal();
-    }
-  }
-
-  #endService(): void {
-    const service = this.#service;
-    this.#service = undefined;
-    if (service === undefined) return;
-    closeService(service);
+  /** Something serves from now on, or nothing does any more. */
+  #servingChanged(): void {
+    if (this.#serving.service !== undefined) this.#activeSince = new Date();
     this.#noteFitness();
     this.#cluster?.sealChanged();
   }
@@ -560,8 +429,9 @@ export class Node {
    */
   #noteFitness(): void {
     if (this.#storage === undefined || this.#member === undefined) return;
-    const fit = this.#service !== undefined || !this.#member.barrier.state.initialized || isAlone(this.#storage);
-    this.#storage.driver.setFitness(fit ? 'fit' : 'sealed');
+    const fit = this.#serving.service !== undefined || !this.#member.barrier.state.initialized || isAlone(this.#storage);
+    const low = this.#member.replica.status().diskLow;
+    this.#storage.driver.setFitness(fit ? (low ? 'low' : 'fit') : 'sealed');
   }
 
   /** This node is no member any more: it serves nothing, and holds no key. */
@@ -574,9 +444,10 @@ export class Node {
   /** Now and then: what did not succeed at once is tried again. */
   async #tick(): Promise<void> {
     if (this.#member === undefined) return this.#retryJoin();
-    const barrier = this.#member?.barrier;
+    this.#noteFitness();
+    const { barrier } = this.#member;
     const mayUnseal = !this.#removed && !this.#sealedByHand && this.#seal.type === 'static';
-    if (barrier?.state.initialized === true && barrier.state.sealed && mayUnseal) {
+    if (barrier.state.initialized && barrier.state.sealed && mayUnseal) {
       await this.#autoUnseal().catch((error: Error) =>
         this.#log.warn({ reason: error.message }, 'the node could not unseal itself'),
       );
@@ -610,8 +481,8 @@ export class Node {
 
   /** What the active node does from time to time; nothing while it is not active. */
   async upkeep(): Promise<void> {
-    if (this.#service === undefined || !this.active || this.#member === undefined) return;
-    await keepUp({ service: this.#service, barrier: this.#member.barrier, log: this.#log, isActive: () => this.active });
+    if (this.#serving.service === undefined || !this.active || this.#member === undefined) return;
+    await keepUp({ service: this.#serving.service, barrier: this.#member.barrier, log: this.#log, isActive: () => this.active });
   }
 }
 

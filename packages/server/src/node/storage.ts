@@ -9,6 +9,7 @@ import {
   Driver,
   type DriverOptions,
   type DriverStatus,
+  type LogIndex,
   type NodeId,
   type PeerPorts,
   type Random,
@@ -25,8 +26,10 @@ import {
   LocalReplica,
   type LockedDirectory,
   lockNodeDirectory,
+  NodeSnapshots,
   type Replica,
   SegmentLog,
+  type SnapshotLink,
   StorageInUse,
   StoreError,
 } from '@transitd/storage-fsm';
@@ -51,6 +54,7 @@ export interface Storage {
   readonly replica: Replica;
   readonly driver: Driver<CommitResult>;
   readonly machine: KeyValueMachine;
+  readonly snapshots: NodeSnapshots;
   /**
    * Resolves when this node first leads and has applied everything that was ever acknowledged; a stop rejects it. Only of a
    * cluster's only member can it be waited for.
@@ -62,6 +66,9 @@ export interface Storage {
 
 /** What makes a node one of several: the ways to its peers, and who hears of what consensus decides about its membership. */
 export interface MembershipPorts extends Pick<DriverOptions, 'onRemoved' | 'removedAt' | 'promotes' | 'removed'> {
+  readonly link: SnapshotLink;
+  /** Why a snapshot did not arrive. */
+  onFetchFailed(error: Error): void;
   peers(parts: { readonly nodeId: NodeId; readonly snapshots: SnapshotTransfer; readonly random: Random }): PeerPorts;
 }
 
@@ -132,15 +139,7 @@ export class DataDirectory {
   }
 }
 
-const noSnapshots: SnapshotTransfer = {
-  serve: () => undefined,
-  fetch: (_offer, done) => {
-    const failed = setImmediate(done, undefined);
-    return () => clearImmediate(failed);
-  },
-  install: (_meta, done) => void setImmediate(done, new Error('there is no snapshot to install')),
-  discard: () => undefined,
-};
+const noLink: SnapshotLink = { open: () => Promise.reject(new StoreError('stopped', 'this node has no peers')) };
 
 /** 48 random bits, never 0: an id stands for one disk and is never used again. */
 export const newNodeId = (): NodeId => randomBytes(6).readUIntBE(0, 6) || 1;
@@ -167,12 +166,23 @@ async function openStorage({
   const reserve = await DiskReserve.start(directory, { reserveBytes: raft.disk_reserve });
   const { promise: leads, resolve: nowLeads, reject: neverLeads } = Promise.withResolvers<void>();
   leads.catch(() => undefined); // who waits for it hears of it; nobody has to wait
-  const peers = membership?.peers({ nodeId: log.start.nodeId, snapshots: noSnapshots, random: systemRandom });
-  const { peers: _, ...membershipOptions } = membership ?? { peers: undefined };
+  const snapshots = new NodeSnapshots({
+    log,
+    machine,
+    disk,
+    link: membership?.link ?? noLink,
+    onFetchFailed: (error) => membership?.onFetchFailed(error),
+  });
+  const peers = membership?.peers({ nodeId: log.start.nodeId, snapshots, random: systemRandom });
   const driver = new Driver<CommitResult>(
     { log, stateMachine: machine, clock: systemClock, ...(peers && { peers }) },
     {
-      ...membershipOptions,
+      ...(membership && {
+        removed: membership.removed ?? false,
+        onRemoved: (atIndex: LogIndex) => membership.onRemoved?.(atIndex),
+        removedAt: (id: NodeId) => membership.removedAt?.(id),
+        promotes: (id: NodeId, conf: ConfState) => membership.promotes?.(id, conf) ?? false,
+      }),
       onFatal,
       onConfiguration,
       onStatus: (status) => {
@@ -191,6 +201,7 @@ async function openStorage({
   const stop = async (): Promise<void> => {
     neverLeads(new StoreError('stopped', 'this node is stopping'));
     await new Promise<void>((resolve, reject) => driver.stop((error) => (error ? reject(error) : resolve())));
+    await snapshots.close();
     await machine.close();
     await reserve.stop();
   };
@@ -199,6 +210,7 @@ async function openStorage({
     replica: new LocalReplica({ consensus: driver, machine, diskLow: () => reserve.diskLow() }),
     driver,
     machine,
+    snapshots,
     leads,
     stop: () => {
       stopped ??= stop();

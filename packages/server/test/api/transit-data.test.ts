@@ -93,6 +93,8 @@ describe('the data plane', () => {
       'hmac/:name/:urlalgorithm',
       'cmac/:name',
       'cmac/:name/:url_mac_length',
+      'sign/:name',
+      'sign/:name/:urlalgorithm',
       'verify/:name',
       'verify/:name/:urlalgorithm',
       'hash',

@@ -90,8 +90,11 @@ describe('a join', () => {
       },
     });
     expect(await codeOf(clientOf(node, lost).complete(seal))).to.equal('leader_unavailable');
+    expect(await messageOf(clientOf(node, lost).complete(seal))).to.equal(
+      'no join: https://10.0.0.1:8200: no answer within 15 s; whether it has admitted this node is unknown, and to join again is safe',
+    );
     await clientOf(node, sendTo(leader)).complete(seal);
-    expect(leader.admitted).to.deep.equal([node.joiner, node.joiner]);
+    expect(leader.admitted).to.deep.equal([node.joiner, node.joiner, node.joiner]);
   });
 
   it('goes on to the next address, and in the end tells what each one said', async () => {
@@ -149,6 +152,21 @@ describe('a join', () => {
     const { nonce } = await leader.barrier.rekey.start({ shares: 3, threshold: 2, requireVerification: false });
     for (const share of leader.shares.slice(1)) await leader.barrier.rekey.update({ nonce, share });
     expect(await codeOf(client.complete(pending.shares, terms))).to.equal('seal_changed');
+    expect(leader.admitted).to.deep.equal([]);
+  });
+
+  it('ends without an answer when the shares are wiped while it is under way', async () => {
+    leader = await startLeader({ type: 'shamir' });
+    const { terms } = await clientOf(node, sendTo(leader)).prepare();
+    const pending = new PendingJoin(terms);
+    for (const share of leader.shares.slice(1)) pending.addShare(share);
+    const send = relay(sendTo(leader), {
+      up: (_, message) => {
+        pending.reset();
+        return message;
+      },
+    });
+    expect(await codeOf(clientOf(node, send).complete(pending.shares, terms))).to.equal('share_missing');
     expect(leader.admitted).to.deep.equal([]);
   });
 

@@ -85,12 +85,13 @@ describe('the desk for joins', () => {
     for (const answer of rest) await leader.desk.answer(answer);
   });
 
-  it('has room again when challenges are over: nothing that is good still is displaced for what is not', async () => {
-    for (let i = 0; i < 15; i += 1) await ask();
+  it('has room again when challenges are over: nothing that is still good is displaced for what is not', async () => {
+    for (let i = 0; i < 6; i += 1) await ask('192.0.2.1');
     leader.clock.nowMs += 30_000;
-    const good = await ask();
+    const good = await ask('192.0.2.2');
+    for (let i = 0; i < 9; i += 1) await ask('192.0.2.2');
     leader.clock.nowMs += 30_000;
-    for (let i = 0; i < 15; i += 1) await ask();
+    await ask('192.0.2.3');
     await leader.desk.answer(good);
   });
 

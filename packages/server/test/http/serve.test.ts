@@ -32,7 +32,7 @@ async function setup(operation: Partial<GuardedOperation> = { capability: 'updat
     barrierEncryptions: () => 0,
   });
   const pipeline = new Pipeline({
-    node: { service, initialized: true, standing: 'active', settled: async () => undefined } as unknown as Node,
+    node: { service, initialized: true, answering: { standing: 'active', settled: async () => undefined } } as unknown as Node,
     log: pino({ level: 'silent' }),
     metrics,
     bodyBytesMax: 1_000_000,
