@@ -16,6 +16,7 @@ import { checkSealConfig, countsFor, type InitializeRequest, type SealConfig, ty
 import { conflictTries, SealKeeper } from './seal-keeper.ts';
 import { decodeSeal } from './seal-record.ts';
 import { newSharedKey, ShareCollection } from './shares.ts';
+import { isSnapshotProof, proveSnapshot } from './snapshot-proof.ts';
 import { keptUnsealKey } from './unseal-key.ts';
 import { encryptValue } from './value.ts';
 
@@ -314,6 +315,16 @@ export class Barrier {
     const wrapped = wrapJoinSecret(key, { terms, exchanged });
     key.fill(0);
     return wrapped;
+  }
+
+  /** Shows that a snapshot with these checksums was made under this root key. @throws StoreError `sealed` */
+  proveSnapshot(sums: Uint8Array): Buffer {
+    return proveSnapshot(this.#keys.get().rootKey, sums);
+  }
+
+  /** Whether a snapshot with these checksums was made under this root key, as `proof` says. @throws StoreError `sealed` */
+  isSnapshotProof(sums: Uint8Array, proof: Uint8Array): boolean {
+    return isSnapshotProof(this.#keys.get().rootKey, sums, proof);
   }
 
   #installation(): Installation {

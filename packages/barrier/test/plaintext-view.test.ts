@@ -3,6 +3,12 @@ import { expect } from 'chai';
 import { faultyStore } from './faulty-store.ts';
 import { codeOf, everything, openBarrier, put, read, text, unsealedBarrier, unsealWith, write } from './fixtures.ts';
 
+const failureOf = (attempt: Promise<unknown>): Promise<unknown> =>
+  attempt.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+
 const pathsOf = (changes: Changes): string[] => (changes === 'everything' ? [changes] : changes.map(({ path }) => path));
 
 describe('the plaintext view', () => {
@@ -88,6 +94,12 @@ describe('the plaintext view', () => {
     const { barrier } = await unsealedBarrier({ store });
     store.beforeCommit = async () => barrier.seal();
     expect(await barrier.store.commit({ conditions: [], writes: [write('a', 'b')] })).to.have.property('outcome', 'committed');
+  });
+
+  it('takes no step of a restore, which brings ciphertext', async () => {
+    const { barrier } = await unsealedBarrier();
+    const restore = { kind: 'abandon', attempt: 'x' } as const;
+    expect(await failureOf(barrier.store.commit({ conditions: [], writes: [], restore }))).to.be.instanceOf(TypeError);
   });
 
   it('passes on that everything may have changed', async () => {

@@ -21,6 +21,8 @@ export interface NodeSnapshotsOptions {
   readonly log: SegmentLog;
   readonly machine: KeyValueMachine;
   readonly link: SnapshotLink;
+  /** Whether the data disk is below its reserve, as `DiskReserve` says: nothing is fetched then. */
+  readonly diskLow: () => boolean;
   /** Streams to peers at once; 2 unless given. */
   readonly streamsMax?: number;
   /** How long a stream may stand still on either side; 30 s unless given. */
@@ -115,7 +117,7 @@ export class NodeSnapshots implements SnapshotTransfer {
     if (fetched !== undefined) this.#inTurn(() => this.#remove(fetched));
   }
 
-  /** Ends all streams and resolves when nothing runs any more; to be called before log and state machine are closed. */
+  /** Ends all streams and resolves when nothing runs any more: to be called after the driver has stopped, before the state machine is closed. */
   async close(): Promise<void> {
     this.#serving.close();
     this.#giveUp?.();

@@ -9,6 +9,7 @@ import { StateLoader } from './state-loader.ts';
 import type { KeyValueMachine } from './state-machine.ts';
 import type { StateMeta } from './state-record.ts';
 import type { StateStore } from './state-store.ts';
+import { StorageFailed } from './storage-errors.ts';
 
 /** How this node asks another one for its state: the server's part, since it knows addresses and connections. */
 export interface SnapshotLink {
@@ -31,6 +32,8 @@ export interface FetchParts {
   readonly machine: Pick<KeyValueMachine, 'openBeside'>;
   readonly link: SnapshotLink;
   readonly disk: Disk;
+  /** True while the data disk is below its reserve: a second state must not fill it, or the log fails and with it the node. */
+  readonly diskLow: () => boolean;
   /** Nothing coming for so long ends the stream. */
   readonly stallMs: number;
   readonly every: Clock['every'];
@@ -44,14 +47,18 @@ export async function fetchSnapshot(
   parts: FetchParts,
   { from, index, signal }: { readonly from: NodeId; readonly index: LogIndex; readonly signal: AbortSignal },
 ): Promise<Fetched> {
-  const { log, machine, disk } = parts;
+  const { log, machine, disk, diskLow } = parts;
   const { directory, generation: inForce } = log.place;
   const generation = inForce + 1;
   const paths = nodePaths(directory);
   try {
     await disk.removeDirectory(paths.generation(generation)); // left by one that could not be removed
     await log.createGenerationLog(generation);
-    const { meta, state } = await load(received(parts, { from, index, signal }), index, paths.state(generation));
+    const { meta, state } = await load(received(parts, { from, index, signal }), {
+      index,
+      directory: paths.state(generation),
+      diskLow,
+    });
     failpoint('snapshot.after_load');
     const store = await machine.openBeside(paths.state(generation)); // reads all of it once more, from the disk
     try {
@@ -71,14 +78,14 @@ export async function fetchSnapshot(
 
 async function load(
   stream: AsyncIterable<Uint8Array>,
-  index: LogIndex,
-  directory: string,
+  { index, directory, diskLow }: { readonly index: LogIndex; readonly directory: string } & Pick<FetchParts, 'diskLow'>,
 ): Promise<{ readonly meta: SnapshotMeta; readonly state: StateMeta }> {
   const loader = await StateLoader.create(directory);
   try {
     let meta: SnapshotMeta | undefined;
     let state: StateMeta | undefined;
     for await (const part of readSnapshot(stream)) {
+      if (diskLow()) throw new StorageFailed('the data disk is below its reserve');
       if (part.type === 'meta') {
         meta = part.meta;
         if (meta.index < index) throw new CodecError(`a snapshot at ${meta.index} came where one at ${index} was offered`);

@@ -132,8 +132,8 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
 
   /** The record as of all applied entries; its bytes are the caller's own. Reads memory, then `level` on this thread. */
   getSync(path: string): StoredRecord | undefined {
-    const name = nameOf(this.#spaces, path);
-    const record = visiblePath(this.#spaces, name) === undefined ? undefined : this.#find(name);
+    if (path < ' ') return undefined; // a control character begins the names that are no path
+    const record = this.#find(nameOf(this.#spaces, path));
     return record && { value: Buffer.from(record.value), revision: record.revision };
   }
 

@@ -6,8 +6,12 @@ import { expect } from 'chai';
 import { LocalReplica } from '../src/local-replica.ts';
 import { createNode } from '../src/node-directory.ts';
 import { NodeSnapshots } from '../src/node-snapshots.ts';
-import type { CommitResult } from '../src/store.ts';
+import { clearRestores, restoreSnapshot } from '../src/restore.ts';
+import { readSnapshotFile, writeSnapshotFile } from '../src/snapshot-file.ts';
+import { type CommitResult, StoreError } from '../src/store.ts';
+import type { Transaction } from '../src/transaction.ts';
 import { noLink, openNode, put, shownState } from './snapshot-nodes.ts';
+import { rejection } from './store.suite.ts';
 import { inTemporaryDirectory } from './temporary-directory.ts';
 
 const clock: Clock = {
@@ -50,6 +54,7 @@ class Members {
     let receiver: TransportReceiver | undefined;
     const snapshots = new NodeSnapshots({
       ...node,
+      diskLow: () => false,
       link: {
         open: async (from, index) =>
           this.#up.get(from)?.snapshots.stream(id, index) ?? noLink.open(from, index, new AbortController().signal),
@@ -77,8 +82,8 @@ class Members {
     const replica = new LocalReplica({ consensus: driver, machine: node.machine, diskLow: () => false });
     const stop = async () => {
       this.#up.delete(id);
-      await snapshots.close();
       await new Promise<void>((resolve, reject) => driver.stop((error) => (error ? reject(error) : resolve())));
+      await snapshots.close();
       await node.machine.close();
     };
     const member = {
@@ -146,6 +151,51 @@ describe('a cluster on real disks', () => {
         expect(again.log.start.base.index).to.be.above(50);
         expect(await shownState(again.machine)).to.deep.equal(await shownState(leader.machine));
         expect([first, leader, back, again].flatMap(({ fatal }) => fatal)).to.deep.equal([]);
+      } finally {
+        await members.end();
+      }
+    })).timeout(30_000);
+
+  it('restores a backup across a change of leader: the next one goes on with it, and all members come to the same state', () =>
+    inTemporaryDirectory(async (parent) => {
+      const members = new Members(parent);
+      try {
+        for (const nodeId of ids) await createNode(join(parent, `node-${nodeId}`), { clusterId: 'c', nodeId, base });
+        for (const id of ids) await members.start(id);
+        const first = await members.leader();
+        for (let i = 0; i < 30; i++) await first.replica.commit(put(`k/${i + 10}`, 'x'.repeat(50_000)));
+        await until(() => first.machine.flushedIndex === first.machine.applied.appliedIndex);
+        const file = join(parent, 'backup');
+        await writeSnapshotFile(file, first.snapshots.backup());
+        await first.replica.commit(put('later', '1'));
+        const open = () => readSnapshotFile(file);
+
+        let commits = 0;
+        const replica = {
+          status: () => first.replica.status(),
+          commit: async (transaction: Transaction): Promise<CommitResult> => {
+            if (++commits === 2) await new Promise<void>((resolve) => first.driver.transfer(undefined, () => resolve()));
+            return first.replica.commit(transaction);
+          },
+        };
+        expect(await rejection(restoreSnapshot(replica, open, { attempt: 'one' }))).to.be.instanceOf(StoreError);
+        const next = await members.leader();
+        expect(next.id).not.to.equal(first.id);
+        expect(next.machine.getSync('later')).not.to.equal(undefined);
+        expect(await clearRestores(next.replica, next.machine, { underWay: 'one' })).to.equal(0);
+        expect(await restoreSnapshot(next.replica, open, { attempt: 'one' })).to.include({ outcome: 'restored', records: 30 });
+        expect(await clearRestores(next.replica, next.machine)).to.equal(31);
+
+        const { appliedIndex, digest } = next.machine.applied;
+        const expected = await shownState(next.machine);
+        expect(expected).to.have.length(30);
+        for (const id of ids) {
+          const { machine, fatal } = await until(() => members.member(id));
+          await until(() => machine.applied.appliedIndex >= appliedIndex);
+          expect(machine.digestAt(appliedIndex)).to.equal(digest);
+          expect(await shownState(machine)).to.deep.equal(expected);
+          expect(fatal).to.deep.equal([]);
+        }
       } finally {
         await members.end();
       }

@@ -79,7 +79,9 @@ async function transferred(
   return { meta, snapshots };
 }
 
-describe('snapshots between nodes', () => {
+describe('snapshots between nodes', function () {
+  this.timeout(30_000);
+
   it('put the flushed state of the leader in the place of state and log; term and vote stay', () =>
     pair(async ({ leader, follower, reopen }) => {
       const { snapshots: source, failed } = serving(leader);
@@ -206,7 +208,9 @@ async function* cutAfter(stream: AsyncIterable<Uint8Array>, chunks: number): Asy
   }
 }
 
-describe('a follower that fetches', () => {
+describe('a follower that fetches', function () {
+  this.timeout(30_000);
+
   const attempt = (link: (source: NodeSnapshots) => NodeSnapshotsOptions['link'], offered = base(1, 3)) =>
     new Promise<string>((resolve, reject) => {
       pair(async ({ leader, follower }) => {
@@ -239,6 +243,23 @@ describe('a follower that fetches', () => {
       expect(message, expected).to.include(expected);
     }
   });
+
+  it('stops before it fills the disk', () =>
+    pair(async ({ leader, follower }) => {
+      let chunks = 0;
+      const errors: string[] = [];
+      const { snapshots } = serving(follower, {
+        link: linkTo(serving(leader).snapshots, 2),
+        diskLow: () => ++chunks > 2,
+        onFetchFailed: ({ message }) => errors.push(message),
+      });
+      expect(await fetched(snapshots, base(1, 3))).to.equal(undefined);
+      expect(errors).to.deep.equal(['the data disk is below its reserve']);
+      expect(await generations(follower)).to.deep.equal(['generation-1']);
+      apply(follower.machine, put('a', 'goes on'));
+      await flush(follower.machine);
+      await snapshots.close();
+    }));
 
   it('fails when the leader cannot be reached', async () => {
     expect(await attempt(() => noLink)).to.include('nobody is asked');
@@ -315,7 +336,9 @@ async function oldStream(): Promise<AsyncIterable<Uint8Array>> {
   return from(chunks);
 }
 
-describe('a leader that is asked for a snapshot', () => {
+describe('a leader that is asked for a snapshot', function () {
+  this.timeout(30_000);
+
   const codeOf = (attempt: () => unknown): string => {
     try {
       attempt();

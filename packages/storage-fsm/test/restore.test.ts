@@ -68,7 +68,9 @@ const textOf = (machine: KeyValueMachine, path: string): string | undefined => {
   return record && Buffer.from(record.value).toString();
 };
 
-describe('a backup', () => {
+describe('a backup', function () {
+  this.timeout(30_000);
+
   it('is a file that only its owner reads, and that says what it holds', () =>
     withBackup(async ({ file, parent }) => {
       expect((await stat(file)).mode & 0o777).to.equal(0o600);
@@ -101,7 +103,9 @@ describe('a backup', () => {
     }));
 });
 
-describe('a restore', () => {
+describe('a restore', function () {
+  this.timeout(30_000);
+
   it('puts the records of a backup in the place of all others but those kept, and tells watchers', () =>
     withBackup(async ({ file, node: { machine } }) => {
       const told: unknown[] = [];
@@ -218,6 +222,17 @@ describe('a restore', () => {
       ).to.include({ outcome: 'conflict' });
       expect(await replica.commit(stage('one', 1, ['c', '3']))).to.include({ outcome: 'conflict' });
       expect(await shownState(machine)).to.deep.equal(before);
+    }));
+
+  it('loses nothing to a sweep while it is under way', () =>
+    withBackup(async ({ node: { machine } }) => {
+      const replica = soleReplica(machine);
+      await replica.commit(stage('one', 0, ['a', '1']));
+      const names = ['\u000200000001/a', 'a', 'own'];
+      expect(await replica.commit(restoring({ kind: 'sweep', names }))).to.include({ outcome: 'committed' });
+      expect(textOf(machine, 'own')).to.equal('1');
+      await replica.commit(swap('one', [['a', '1']]));
+      expect(await shownState(machine)).to.deep.equal(['a=1@5']);
     }));
 
   it('ends when another one begins', () =>
@@ -401,7 +416,9 @@ const someStep = fc.oneof(
   { weight: 2, arbitrary: fc.constantFrom('flush' as const, 'reopen' as const, 'sweep' as const) },
 );
 
-describe('records through restores', () => {
+describe('records through restores', function () {
+  this.timeout(30_000);
+
   it('read as the plain model does, and sum up alike on a node that flushes, restarts or sweeps at other times', async () => {
     let swaps = 0;
     let swept = 0;

@@ -7,7 +7,9 @@ import { StateStore } from '../src/state-store.ts';
 import { apply, flush, put } from './snapshot-nodes.ts';
 import { inTemporaryDirectory } from './temporary-directory.ts';
 
-describe('the self-check of the records on disk', () => {
+describe('the self-check of the records on disk', function () {
+  this.timeout(30_000);
+
   it('finds a sound state sound, as of the newest flush, while entries are applied and flushed', () =>
     inTemporaryDirectory(async (parent) => {
       const machine = await KeyValueMachine.open({ directory: join(parent, 'state'), base: 0 });

@@ -39,7 +39,9 @@ async function installOn(disk: MemoryDisk, crashAt: number, coin: () => boolean)
   return { isInstalled, left };
 }
 
-describe('a node whose power fails while a snapshot is put in force', () => {
+describe('a node whose power fails while a snapshot is put in force', function () {
+  this.timeout(30_000);
+
   it('opens with the old log or the new one, at whatever operation that was and whatever was kept of it', async () => {
     const found = { old: 0, new: 0 };
     let crashed = true;
@@ -126,7 +128,9 @@ async function openOn(disk: MemoryDisk): Promise<SegmentLog> {
   return log;
 }
 
-describe('a process that is killed while it takes a snapshot', () => {
+describe('a process that is killed while it takes a snapshot', function () {
+  this.timeout(30_000);
+
   for (const { failpoint, expected } of [
     { failpoint: 'snapshot.before_batch', expected: 'old' },
     { failpoint: 'snapshot.before_batch=exit:2', expected: 'old' },

@@ -98,7 +98,7 @@ export async function shownState(machine: { range: KeyValueMachine['range'] }): 
 /** Snapshots of a node that are described in term 3, with what the leader's core heard of as failed. */
 export function serving({ log, machine }: SnapshotNode, options: Partial<NodeSnapshotsOptions> = {}) {
   const failed: number[] = [];
-  const snapshots = new NodeSnapshots({ log, machine, link: noLink, ...options });
+  const snapshots = new NodeSnapshots({ log, machine, link: noLink, diskLow: () => false, ...options });
   snapshots.serve({ describe: (index) => base(index, 3), failed: (peer) => failed.push(peer) });
   return { snapshots, failed };
 }

@@ -1,10 +1,12 @@
 export { type BatchReply, batchItemsMax, type ItemResult, itemsPerTurn } from './batch.ts';
 export type { WrappedKey, WrapRequest } from './byok-export.ts';
 export type { CacheConfig } from './cache-config.ts';
+export type { Encryption } from './encryption.ts';
 export { type KeyAnswer, TransitEngine, type TransitEngineOptions } from './engine.ts';
 export { DamagedRecord, TransitError, type TransitErrorCode } from './errors.ts';
 export { defaultHash } from './hash-algorithm.ts';
-export type { ConfigureKeyRequest, CreateKeyRequest } from './key.ts';
+export type { CreateKeyRequest } from './key.ts';
+export type { ConfigureKeyRequest } from './key-config.ts';
 export type { ExportRequest, KeyExport } from './key-export.ts';
 export type { ImportKeyRequest, ImportVersionRequest } from './key-import.ts';
 export type { ListRequest } from './key-list.ts';

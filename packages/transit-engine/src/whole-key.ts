@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { noBytes } from './aead.ts';
 import { TransitError } from './errors.ts';
-import { checkAutoRotatePeriod, checkDerivation, checkMinimums, type FreshVersion } from './key.ts';
+import { checkAutoRotatePeriod, checkDerivation, type FreshVersion } from './key.ts';
+import { checkMinimums } from './key-config.ts';
 import type { KeyRecord } from './key-record.ts';
 import { fitsVersion, keyType } from './key-type.ts';
 import { isKeyName } from './paths.ts';

@@ -14,6 +14,7 @@ const peer = (change: Partial<PeerStatus>): PeerStatus => ({
   match: 0,
   next: 1,
   active: true,
+  silentMs: 0,
   fit: true,
   ...change,
 });

@@ -17,6 +17,8 @@ export interface Call {
   readonly query: Query;
   /** The members of the body; of the query for GET and LIST. */
   readonly body: Body;
+  /** The body as it comes, of an operation that takes it so, which then has no members; absent when there is none. */
+  readonly content?: AsyncIterable<Uint8Array>;
   /** Where the caller is: the far end of its connection. */
   readonly address: string;
 }
@@ -55,6 +57,12 @@ export interface GuardedOperation extends Common {
    * more (decision 50).
    */
   readonly adds?: true;
+  /** Its body is no JSON, and may be large. */
+  readonly streamsBody?: true;
+  /** It may take minutes. */
+  readonly isSlow?: true;
+  /** It may end the lead of the node that does it: then it is answered all the same, or done by the next one. Its body is small. */
+  readonly endsLead?: true;
   /** The answer of a node that is not unsealed, where it is not the usual refusal. */
   readonly whenSealed?: Reply;
   run(

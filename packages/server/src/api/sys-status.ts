@@ -18,7 +18,8 @@ const leader: OpenOperation = {
     const body = {
       ha_enabled: true,
       ...(isSelf && { is_self: true, active_time: node.activeSince?.toISOString() }),
-      ...(leading && { leader_address: leading.apiAddress, leader_cluster_address: leading.clusterAddress }),
+      ...(leading && { leader_address: leading.apiAddress }),
+      ...(leading && leading.clusterAddress !== '' && { leader_cluster_address: leading.clusterAddress }),
       raft_committed_index: status.commitIndex,
       raft_applied_index: status.appliedIndex,
     };

@@ -1,10 +1,9 @@
-import { StoreError } from '@transitd/storage-fsm';
 import type { Storage } from '../node/storage.ts';
 import { hexOf } from './agreement.ts';
 import type { Applied } from './applied.ts';
 import type { ClusterHandler } from './cluster-listener.ts';
 import { type EchoReply, echoNews } from './echo-wire.ts';
-import { certify } from './self-care.ts';
+import { type RenewalOptions, renewalHandler, renewPath } from './renewal.ts';
 import type { Standbys } from './standbys.ts';
 
 export interface CallParts {
@@ -12,7 +11,7 @@ export interface CallParts {
   readonly applied: Applied;
   readonly standbys: Standbys;
   readonly isActive: () => boolean;
-  readonly certifying: () => Parameters<typeof certify>[0];
+  readonly renewal: RenewalOptions;
   /** A node says that its records are others than this one's. */
   readonly onDifference: () => void;
 }
@@ -28,7 +27,7 @@ export function clusterCalls({
   applied,
   standbys,
   isActive,
-  certifying,
+  renewal,
   onDifference,
 }: CallParts): Readonly<Record<string, ClusterHandler>> {
   const { driver, machine, snapshots } = storage;
@@ -57,12 +56,7 @@ export function clusterCalls({
       return { status: 200, json: { appliedIndex: applied.index } };
     },
 
-    'POST /cluster/renew': async ({ from, body }) => {
-      const { request } = jsonIn(body) as { request?: unknown };
-      if (typeof request !== 'string') return malformed;
-      if (!isActive()) throw new StoreError('not_leader', 'this node is not the active one');
-      return { status: 200, json: { certificate: await certify(certifying(), { nodeId: from, request }) } };
-    },
+    [`POST ${renewPath}`]: renewalHandler(renewal),
 
     'GET /cluster/snapshot': async ({ from, query }) => {
       const index = Number(query.get('index') ?? Number.NaN);

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Barrier } from '@transitd/barrier';
@@ -7,11 +8,13 @@ import type { ConfState, DriverStatus, LogIndex, NodeId } from '@transitd/raft-c
 import { StoreError } from '@transitd/storage-fsm';
 import type { Config } from '../config.ts';
 import type { Logger } from '../log.ts';
+import type { NodeObserver } from '../node/observer.ts';
 import type { MembershipPorts, Storage } from '../node/storage.ts';
 import { version } from '../version.ts';
 import { admit } from './admission.ts';
 import { Agreement } from './agreement.ts';
 import { Applied } from './applied.ts';
+import { Autopilot } from './autopilot-care.ts';
 import { clusterCalls, confirmWithinMs } from './calls.ts';
 import { Canary } from './canary.ts';
 import { Changes } from './changes.ts';
@@ -23,11 +26,13 @@ import { Heartbeats } from './heartbeats.ts';
 import { type NodeIdentity, readIdentity } from './identity.ts';
 import { JoinDesk } from './join-desk.ts';
 import type { Member } from './membership.ts';
+import { Operator } from './operator.ts';
 import { localAddressFor } from './peer-connection.ts';
 import { WebSocketTransport } from './raft-transport.ts';
 import { rememberRemoval, removalFile } from './removal.ts';
+import { Renewal } from './renewal.ts';
 import { Roster } from './roster.ts';
-import { authorityOf, careForMembers, careForSelf } from './self-care.ts';
+import { authorityOf, careForMembers, careForSelf, listCertificate } from './self-care.ts';
 import { Standbys } from './standbys.ts';
 
 /** What the node around it is and does. */
@@ -44,6 +49,7 @@ export interface ClusterHost {
   readonly isUnsealed: () => boolean;
   /** This node is no member any more. */
   readonly onRemoved: () => void;
+  readonly observer: NodeObserver;
 }
 
 /** The node's own parts, once they are open. */
@@ -84,9 +90,13 @@ export class Cluster {
   #canary: Canary | undefined;
   #joinDesk: JoinDesk | undefined;
   #agreement: Agreement | undefined;
+  #operator: Operator | undefined;
+  #autopilot: Autopilot | undefined;
+  #renewal: Renewal | undefined;
   #checking = false;
   #leading = false;
   #caring = false;
+  #selfCare: Promise<void> | undefined;
   /** Ends what waits for time to pass. */
   readonly #closing = new AbortController();
 
@@ -141,6 +151,15 @@ export class Cluster {
   get changes(): Changes {
     if (this.#changes === undefined) throw new StoreError('not_leader', 'this node does not lead');
     return this.#changes;
+  }
+
+  /** What an operator changes about the members; only on the leader does it succeed. */
+  get operator(): Operator | undefined {
+    return this.#operator;
+  }
+
+  get autopilot(): Autopilot | undefined {
+    return this.#autopilot;
   }
 
   get joinDesk(): JoinDesk | undefined {
@@ -207,8 +226,8 @@ export class Cluster {
   statusChanged({ ready }: DriverStatus): void {
     this.#forwarder?.leaderChanged();
     if (ready && !this.#leading) {
-      const own = this.#own;
-      this.standbys.leads(() => this.roster.members.map(({ id }) => id).filter((id) => id !== own?.nodeId));
+      this.standbys.leads(() => this.roster.members.map(({ id }) => id).filter((id) => id !== this.#own?.nodeId));
+      this.#autopilot?.begins();
       void this.care();
     }
     if (!ready) this.#joinDesk?.clear();
@@ -240,27 +259,54 @@ export class Cluster {
       applied,
       standbys: this.standbys,
       isActive: this.#host.isActive,
-      certifying: () => ({ store: barrier.store, changes: this.changes, clusterId }),
+      renewal: {
+        clusterId,
+        authority: () => {
+          if (!this.#host.isActive()) throw new StoreError('not_leader', 'this node is not the active one');
+          return authorityOf(barrier.store, clusterId);
+        },
+        list: (node, fingerprint) => listCertificate(this.changes, node, fingerprint),
+        now: () => new Date(),
+      },
       onDifference: () => void this.#checkSelf(),
     });
     this.#joinDesk = new JoinDesk({
       wrap: (exchanged) => barrier.wrapForJoin(exchanged),
       cluster: async () => ({ id: clusterId, authority: (await authorityOf(barrier.store, clusterId)).certificate }),
-      admit: (joiner) =>
-        admit(
+      admit: async (joiner) => {
+        await this.#careForSelf(); // a joiner lets in whom its first member list names: this node has to stand there
+        return admit(
           { store: barrier.store, changes: this.changes, clusterId, self: nodeId, peers: () => storage.driver.peers() },
           joiner,
-        ),
+        );
+      },
       nowMs: () => performance.now(),
       randomBytes,
+    });
+    const { changes, standbys, roster } = this;
+    this.#operator = new Operator({ driver: storage.driver, changes, standbys });
+    this.#autopilot = new Autopilot({
+      storage,
+      roster,
+      store: barrier.store,
+      operator: this.#operator,
+      log: this.#host.log,
+    });
+    const leader = () => {
+      const { leader: id, term } = storage.driver.status();
+      return id === 0 || id === nodeId ? undefined : { id, term };
+    };
+    this.#renewal = new Renewal({
+      client: this.#client,
+      identity: () => roster.identity,
+      leader: () => leader()?.id,
+      become: (identity) => this.#become(identity),
+      now: Date.now,
     });
     this.#forwarder = new Forwarder({
       client: this.#client,
       clusterId,
-      leader: () => {
-        const { leader, term } = storage.driver.status();
-        return leader === 0 || leader === nodeId ? undefined : { id: leader, term };
-      },
+      leader,
       reached: (index, withinMs) => applied.reached(index, withinMs),
     });
     const agreement = new Agreement({
@@ -274,6 +320,11 @@ export class Cluster {
     this.#agreement = agreement;
     this.#echoing = new Echoing({
       client: this.#client,
+      onEcho: (to, ms) => {
+        const peer = this.roster.member(to)?.name ?? '';
+        if (ms === undefined) this.#host.observer.echoFailed(peer);
+        else this.#host.observer.echoed(peer, ms);
+      },
       heartbeats: this.heartbeats,
       intervalMs: this.#host.config.cluster_heartbeat_interval,
       target: () => this.#echoTarget(),
@@ -288,18 +339,38 @@ export class Cluster {
     this.#timers.push(setInterval(() => void this.care(), canaryIntervalMs));
   }
 
-  /** What the active node does for the cluster, at once when it becomes active and every few seconds from then on. */
+  /** What the active node does for the cluster, at once when it becomes active and every few seconds from then on; others for themselves. */
   async care(): Promise<void> {
-    if (this.#caring || !this.#host.isActive() || this.#own === undefined) return;
+    if (this.#caring || this.#own === undefined) return;
+    if (!this.#host.isActive()) return this.#renew();
     this.#caring = true;
     try {
-      await careForSelf(this.#careParts(this.#own));
+      await this.#careForSelf();
       await careForMembers(this.changes, (id) => this.standbys.news(id));
+      await this.#autopilot?.care();
       if (this.roster.members.length > 1) await this.#canary?.write(Date.now());
     } catch (error) {
       this.#host.log.warn({ reason: reasonOf(error) }, 'the care for the members was left for the next round');
     } finally {
       this.#caring = false;
+    }
+  }
+
+  /** One at a time: where there is no certificate yet, two would make one each. */
+  #careForSelf(): Promise<void> {
+    if (this.#own === undefined) return Promise.resolve();
+    this.#selfCare ??= careForSelf(this.#careParts(this.#own)).finally(() => {
+      this.#selfCare = undefined;
+    });
+    return this.#selfCare;
+  }
+
+  async #renew(): Promise<void> {
+    if (this.#removed) return;
+    try {
+      if (await this.#renewal?.renewIfDue()) this.#host.log.info('the certificate of this node was renewed');
+    } catch (error) {
+      this.#host.log.warn({ reason: reasonOf(error) }, 'the certificate of this node is not renewed yet');
     }
   }
 
@@ -371,6 +442,7 @@ export class Cluster {
       sealed,
       differs: this.#agreement?.verdict === 'different',
       version,
+      hostname: hostname().slice(0, 255),
     };
   }
 
@@ -388,12 +460,15 @@ export class Cluster {
         nonVoter: config.non_voter,
       }),
       identity: () => this.roster.identity,
-      become: async (identity) => {
-        await this.roster.become(identity);
-        this.#listener?.recheck();
-        await this.#listen();
-      },
+      become: (identity) => this.#become(identity),
     };
+  }
+
+  /** Puts an identity in force: durably, and from the next connection on. */
+  async #become(identity: NodeIdentity): Promise<void> {
+    await this.roster.become(identity);
+    this.#listener?.recheck();
+    await this.#listen();
   }
 
   /** Somebody's records are others: a node whose own sum does not hold any more is damaged, and ends. */

@@ -16,6 +16,7 @@ export const echoNews = z.object({
   /** Its records are others than the active node's at one index. */
   differs: z.boolean().default(false),
   version: z.string().max(64),
+  hostname: z.string().max(255).default(''),
 });
 export type EchoNews = z.output<typeof echoNews>;
 

@@ -11,6 +11,8 @@ export interface EchoingOptions {
   /** Whom to ask; undefined when it is this node itself that leads, or nobody is known. */
   readonly target: () => NodeId | undefined;
   readonly news: () => EchoNews;
+  /** One was answered within that time, or with undefined: not, or not by an active node. */
+  readonly onEcho?: (to: NodeId, ms: number | undefined) => void;
   /** What the active node's records came to. */
   readonly onState: (state: StateDigest) => void;
   /** A member says that this node was removed, as of an entry that it knows to be committed. */
@@ -46,14 +48,18 @@ export class Echoing {
   }
 
   async #echo(): Promise<void> {
-    const { client, heartbeats, intervalMs, target, news, onRemoved, onState } = this.#options;
+    const { client, heartbeats, intervalMs, target, news, onRemoved, onState, onEcho } = this.#options;
     const to = target();
     if (this.#underWay || to === undefined) return;
     this.#underWay = true;
     const sentMs = performance.now();
     try {
-      const answer = await client.post(to, '/cluster/echo', { json: news(), timeoutMs: intervalMs });
+      const answer = await client.post(to, '/cluster/echo', { json: news(), timeoutMs: intervalMs }).catch((error: unknown) => {
+        onEcho?.(to, undefined);
+        throw error;
+      });
       const received = { sentMs, receivedMs: performance.now(), receivedUtcMs: Date.now() };
+      onEcho?.(to, answer.status === 200 ? received.receivedMs - sentMs : undefined);
       if (answer.status === 410) onRemoved(to, removedAt(answer.json));
       if (answer.status === 200) {
         const reply = echoAnswer.parse(answer.json);

@@ -6,6 +6,7 @@ import { announcesBody } from '../http/body.ts';
 import { strictTransportSecurity } from '../http/reply.ts';
 import { indexHeader, indexIn } from '../http/service-index.ts';
 import { ClusterCallError, type ClusterClient } from './cluster-client.ts';
+import { handedOverHeader, LeadHandedOver } from './lead-handed-over.ts';
 
 /** Who leads, as this node knows it. */
 export interface Leader {
@@ -21,8 +22,18 @@ export interface ForwarderOptions {
   readonly reached: (index: LogIndex, withinMs: number) => Promise<boolean>;
 }
 
+export interface ForwardOptions {
+  readonly url: string;
+  readonly body: Buffer | undefined;
+  readonly changes: boolean;
+  readonly endsLead?: boolean;
+  readonly isSlow?: boolean;
+}
+
 /** Until the head of the answer. */
 const deadlineMs = 10_000;
+/** The same for what may take minutes, such as a restore, its body included. */
+const slowDeadlineMs = 30 * 60_000;
 /** How long a forwarded write waits for this node's own copy of it (decision 25). */
 const ownCopyMs = 1000;
 
@@ -68,20 +79,22 @@ export class Forwarder {
    * @param url - path and query as they came
    * @param body - the request's body where it was read already
    * @param changes - whether the request may change anything
+   * @param endsLead - it may be this request by which another node comes to lead: it is not cut then
+   * @param isSlow - it may take minutes
    * @returns the status that was answered
-   * @throws StoreError `not_leader` while nobody leads; `outcome_unknown`
+   * @throws StoreError `not_leader` while nobody leads; `outcome_unknown`; LeadHandedOver
    */
   async forward(
     req: IncomingMessage,
     res: ServerResponse,
-    { url, body, changes }: { readonly url: string; readonly body: Buffer | undefined; readonly changes: boolean },
+    { url, body, changes, endsLead = false, isSlow = false }: ForwardOptions,
   ): Promise<number> {
     const leader = this.#options.leader();
     if (leader === undefined) throw noLeader();
     const abort = new AbortController();
     const gone = (): void => abort.abort();
     res.once('close', gone);
-    this.#underWay.set(abort, leader.term);
+    if (!endsLead) this.#underWay.set(abort, leader.term);
     try {
       if (body === undefined && req.headers.expect !== undefined) res.writeContinue();
       const answer = await this.#options.client.request(leader.id, {
@@ -89,8 +102,12 @@ export class Forwarder {
         headers: this.#headersOf(req, body),
         body: body ?? req,
         signal: abort.signal,
-        timeoutMs: deadlineMs,
+        timeoutMs: isSlow ? slowDeadlineMs : deadlineMs,
       });
+      if (answer.headers[handedOverHeader] !== undefined) {
+        answer.body.destroy();
+        throw new LeadHandedOver(leader.term);
+      }
       const index = indexIn(answer.headers[indexHeader.toLowerCase()], this.#options.clusterId);
       if (index !== undefined) await this.#options.reached(index, ownCopyMs);
       this.#underWay.delete(abort); // the answer is there: another leader changes nothing about it
@@ -104,6 +121,7 @@ export class Forwarder {
         res.destroy();
         return 502;
       }
+      if (error instanceof LeadHandedOver) throw error;
       if (error instanceof ClusterCallError && error.code === 'not_sent') throw noLeader();
       if (changes)
         throw new StoreError('outcome_unknown', 'the active node took the request and did not answer', { cause: error });

@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import type { NodeId } from '@transitd/raft-core';
 import { RequestError } from '../http/error-answer.ts';
 import { type ClusterAuthority, isPair, makeRequest, RequestRefused, signRequest } from './authority.ts';
-import { fingerprintOf, nameIn } from './certificate.ts';
+import { fingerprintOf, nameIn, renewalDue } from './certificate.ts';
 import type { ClusterClient } from './cluster-client.ts';
 import type { ClusterHandler } from './cluster-listener.ts';
 import type { NodeIdentity } from './identity.ts';
@@ -69,4 +69,43 @@ function certificateIn(json: unknown): string {
   if (typeof json === 'object' && json !== null && 'certificate' in json && typeof json.certificate === 'string')
     return json.certificate;
   throw new Error('the certificate was not renewed: the answer has none');
+}
+
+export interface RenewalParts {
+  readonly client: Pick<ClusterClient, 'post'>;
+  readonly identity: () => NodeIdentity | undefined;
+  /** The member that leads; undefined while none is known, and where it is this node, which certifies itself. */
+  readonly leader: () => NodeId | undefined;
+  /** Puts an identity in force, durably. */
+  readonly become: (identity: NodeIdentity) => Promise<void>;
+  /** UTC. */
+  readonly now: () => number;
+}
+
+const answerWithinMs = 10_000;
+/** The leader lists each certificate that it signs: no more of them than one a minute. */
+const againMs = 60_000;
+
+/**
+ * A node that has a new key certified in the second half of its certificate's life. Nothing is lost with an answer: the certificate in
+ * force stays good beside the new one until the new one is shown, and the next request takes its place.
+ */
+export class Renewal {
+  readonly #parts: RenewalParts;
+  #triedMs = Number.NEGATIVE_INFINITY;
+
+  constructor(parts: RenewalParts) {
+    this.#parts = parts;
+  }
+
+  /** True when another certificate is in force now. @throws as {@link renewIdentity} */
+  async renewIfDue(): Promise<boolean> {
+    const { client, identity: present, leader: leading, become, now } = this.#parts;
+    const [identity, leader] = [present(), leading()];
+    if (identity === undefined || leader === undefined) return false;
+    if (!renewalDue(new X509Certificate(identity.certificate), now()) || Math.abs(now() - this.#triedMs) < againMs) return false;
+    this.#triedMs = now();
+    await become(await renewIdentity(client, { identity, leader, timeoutMs: answerWithinMs }));
+    return true;
+  }
 }

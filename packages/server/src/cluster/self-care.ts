@@ -38,17 +38,9 @@ export async function authorityOf(store: Store, clusterId: string): Promise<Clus
   }
 }
 
-/** Certifies a node's key, and lists the certificate before the node has it. @throws RequestRefused, StoreError */
-export async function certify(
-  { store, changes, clusterId }: Pick<SelfCareParts, 'store' | 'changes' | 'clusterId'>,
-  { nodeId, request }: { readonly nodeId: NodeId; readonly request: string },
-): Promise<string> {
-  const authority = await authorityOf(store, clusterId);
-  const certificate = await signRequest(authority, { request, now: new Date(), clusterId, nodeId });
-  const fingerprint = fingerprintOf(new X509Certificate(certificate));
-  await changes.make((_conf, membership) => changed(membership, certificateSigned(membership, nodeId, fingerprint)));
-  return certificate;
-}
+/** Lists a certificate that was signed for a member, before the member has it. @throws StoreError */
+export const listCertificate = (changes: Changes, nodeId: NodeId, fingerprint: string): Promise<void> =>
+  changes.make((_conf, membership) => changed(membership, certificateSigned(membership, nodeId, fingerprint)));
 
 /**
  * What the active node does for itself as a member: it has a certificate of the cluster's authority, and stands in the member list as it is
@@ -57,16 +49,12 @@ export async function certify(
 export async function careForSelf(parts: SelfCareParts): Promise<void> {
   const { store, changes, clusterId, nodeId, self, become } = parts;
   let identity = parts.identity();
-  if (identity === undefined) {
+  if (identity === undefined || renewalDue(new X509Certificate(identity.certificate), Date.now())) {
     const authority = await authorityOf(store, clusterId);
     const { key, request } = await makeRequest(nodeId);
     const certificate = await signRequest(authority, { request, now: new Date(), clusterId, nodeId });
-    identity = { key, certificate, authority: authority.certificate, seeds: [] };
-    await become(identity);
-  } else if (renewalDue(new X509Certificate(identity.certificate), Date.now())) {
-    const { key, request } = await makeRequest(nodeId);
-    const certificate = await certify(parts, { nodeId, request });
-    identity = { ...identity, key, certificate };
+    await listCertificate(changes, nodeId, fingerprintOf(new X509Certificate(certificate)));
+    identity = { seeds: [], ...identity, authority: authority.certificate, key, certificate };
     await become(identity);
   }
   const fingerprint = fingerprintOf(new X509Certificate(identity.certificate));

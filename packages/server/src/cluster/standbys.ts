@@ -7,6 +7,7 @@ export interface StandbyNews {
   readonly serves: boolean;
   readonly sealed: boolean;
   readonly version: string;
+  readonly hostname: string;
   readonly apiAddress: string;
   readonly clusterAddress: string;
   /** Fingerprint of the certificate that it showed. */
@@ -81,6 +82,11 @@ export class Standbys {
     // Whoever was removed meanwhile may still serve for a while: it is among the known ones.
     const ids = new Set([...this.#others(), ...this.#known.keys()]);
     await Promise.all([...ids].map((id) => this.#confirmedBy(id, index)));
+  }
+
+  /** Resolves when a node whose echoes are not answered any more can serve nothing: what was let serve last has run out. */
+  async silenced(id: NodeId): Promise<void> {
+    while (this.#mayServe(id)) await this.#options.pause(this.#servesUntilMs(id) - this.#options.nowMs() + 1);
   }
 
   async #confirmedBy(id: NodeId, index: LogIndex): Promise<void> {

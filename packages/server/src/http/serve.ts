@@ -3,12 +3,14 @@ import { allows, type Principal } from '@transitd/access';
 import { StoreError } from '@transitd/storage-fsm';
 import { type Call, type GuardedOperation, type Operation, type Verb, type Where, whereOf } from '../api/operation.ts';
 import { callerHeader } from '../cluster/forwarder.ts';
+import { handedOverHeader, LeadHandedOver } from '../cluster/lead-handed-over.ts';
 
 import type { Logger } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Standing } from '../node/answering.ts';
 import type { Node } from '../node/node.ts';
 import { announcesBody, readBody } from './body.ts';
+import { contentOf } from './content.ts';
 import { errorReply, isRefusal, permissionDenied, RequestError } from './error-answer.ts';
 import { type Body, parseBody, queryBody } from './json.ts';
 import type { RequestPath } from './path.ts';
@@ -20,6 +22,8 @@ import { unavailable } from './unavailable.ts';
 /** What is read of the body of a caller without a valid token, in bytes: enough to tell malformed JSON. */
 const anonymousBodyBytesMax = 64 * 1024;
 const bodyDeadlineMs = 30_000;
+/** How long a slow operation may leave its caller without a byte. */
+const slowMsMax = 30 * 60_000;
 
 export interface ServeOptions {
   readonly node: Node;
@@ -57,6 +61,7 @@ class Forward {
  */
 export class Pipeline {
   readonly #options: ServeOptions;
+  readonly #kept = new WeakMap<IncomingMessage, Buffer>();
 
   constructor(options: ServeOptions) {
     this.#options = options;
@@ -67,21 +72,33 @@ export class Pipeline {
     const { metrics } = this.#options;
     const begun = performance.now();
     metrics.inFlight.inc();
-    let reply: Reply | undefined;
-    let status = 0;
+    let answer: Reply | number;
     try {
-      const answer = await this.#answer(req, res, routed);
-      if (answer instanceof Forward) status = await this.#forward(req, res, routed, answer.body);
-      else reply = answer;
+      answer = await this.#answerOrForward(req, res, routed);
     } catch (error) {
-      reply = this.failure(error);
+      answer = this.failure(error);
     }
     const ms = performance.now() - begun;
     metrics.inFlight.dec();
     metrics.requestMs.observe(ms);
     metrics.route(routed.operation.name).observe(ms);
-    metrics.responded(reply?.status ?? status);
-    if (reply !== undefined) sendReply(res, reply, { head: false });
+    metrics.responded(typeof answer === 'number' ? answer : answer.status);
+    if (typeof answer !== 'number') sendReply(res, answer, { head: false });
+  }
+
+  /** The answer, or the status with which another node answered. */
+  async #answerOrForward(req: IncomingMessage, res: ServerResponse, routed: Routed, handovers = 0): Promise<Reply | number> {
+    const { node, forwarded } = this.#options;
+    try {
+      const answer = await this.#answer(req, res, routed);
+      return answer instanceof Forward ? await this.#forward(req, res, routed, answer.body) : answer;
+    } catch (error) {
+      if (!(error instanceof LeadHandedOver)) throw error;
+      if (forwarded === true) return handedOver; // the node that took the request asks the next one
+      if (handovers < handoversMax && (await node.answering.isLedAfter(error.term)))
+        return this.#answerOrForward(req, res, routed, handovers + 1);
+      throw new StoreError('not_leader', 'the lead was handed over, and nothing else was done: no active node answers');
+    }
   }
 
   /** The answer to what was thrown. What no table knows is a fault of ours: 500, and logged without anything of the request. */
@@ -115,7 +132,7 @@ export class Pipeline {
       throw unavailable(node);
     }
     const source = await this.#source(req, where);
-    if (source === 'none') return new Forward();
+    if (source === 'none') return new Forward(operation.endsLead && (await this.#keptBytes(req, res)));
     const token = tokenOf(req.headers);
     const { epoch } = service.tokens;
     const found = token === undefined ? undefined : service.tokens.authenticate(token);
@@ -130,9 +147,11 @@ export class Pipeline {
     }
     // A secret must not leave in clear because the header that asked for it wrapped is not known yet.
     if (wantsWrapping(req.headers)) throw new RequestError('invalid_request', 'response wrapping is not supported');
-    const bytes = await this.#bytes(req, res, this.#options.bodyBytesMax);
+    const bytes = await this.#bytesFor(operation, req, res);
+    if (operation.isSlow) res.setTimeout(slowMsMax);
     const run = async (): Promise<Reply> => {
-      const asked = call(bodyOf(bytes, req, routed));
+      const content = operation.streamsBody ? contentOf(req, res) : undefined;
+      const asked = { ...call(bodyOf(bytes, req, routed)), ...(content && { content }) };
       // While the body came in, the token may have been revoked or its policies changed: what was answered meanwhile is in force.
       if (service.tokens.epoch !== epoch || (principal !== undefined && principal.goodUntilMs <= Date.now()))
         principal = await service.tokens.authenticate(token);
@@ -163,6 +182,8 @@ export class Pipeline {
     if (source === 'active' && !isThere)
       throw new RequestError('index_not_reached', 'the active node itself has not reached the index that is asked for');
     if (source === 'reader' && (!isThere || where === 'leader' || asksForActive(req.headers))) source = 'none';
+    // The node that handed the request on may know of the new lead before it is ready.
+    if (source === 'none' && forwarded === true && (await node.answering.begins())) source = 'active';
     if (source === 'none' && (forwarded === true || !node.answering.forwards))
       throw new StoreError('not_leader', 'this node is not the active one');
     return source;
@@ -196,7 +217,13 @@ export class Pipeline {
     { url, verb, operation }: Routed,
     body: Buffer | undefined,
   ): Promise<number> {
-    return this.#options.node.answering.forward(req, res, { url, body, changes: whereOf(operation, verb) === 'leader' });
+    return this.#options.node.answering.forward(req, res, {
+      url,
+      body,
+      changes: whereOf(operation, verb) === 'leader',
+      endsLead: 'endsLead' in operation,
+      isSlow: 'isSlow' in operation,
+    });
   }
 
   /** As the node says that has taken the request; on its own listeners a caller's word counts for nothing. */
@@ -205,10 +232,31 @@ export class Pipeline {
     return (typeof told === 'string' ? told : socket.remoteAddress) ?? '';
   }
 
+  async #bytesFor(operation: GuardedOperation, req: IncomingMessage, res: ServerResponse): Promise<Buffer | undefined> {
+    if (operation.streamsBody) return undefined;
+    return operation.endsLead ? this.#keptBytes(req, res) : this.#bytes(req, res, this.#options.bodyBytesMax);
+  }
+
+  /** The body of a request that may be asked more than once for it. */
+  async #keptBytes(req: IncomingMessage, res: ServerResponse): Promise<Buffer> {
+    const bytes = this.#kept.get(req) ?? (await this.#bytes(req, res, anonymousBodyBytesMax)) ?? nothing;
+    this.#kept.set(req, bytes);
+    return bytes;
+  }
+
   async #bytes(req: IncomingMessage, res: ServerResponse, bytesMax: number): Promise<Buffer | undefined> {
     return announcesBody(req) ? await readBody(req, res, { bytesMax, deadlineMs: bodyDeadlineMs }) : undefined;
   }
 }
+
+/** Nothing was done but that: the node that reads this asks whoever leads next. */
+const handedOver: Reply = {
+  status: 503,
+  body: '{"errors":["the lead was handed over"]}\n',
+  headers: { [handedOverHeader]: '1' },
+};
+/** A lead that goes back and forth more often than that is no lead. */
+const handoversMax = 3;
 
 function bodyOf(bytes: Buffer | undefined, { headers }: IncomingMessage, { verb, path }: Routed): Body {
   if (verb === 'GET' || verb === 'LIST') return queryBody(path.query);

@@ -1,15 +1,20 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { isFresh } from '@transitd/health';
-import type { LogIndex } from '@transitd/raft-core';
+import type { LogIndex, Term } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
 import { Applied } from '../cluster/applied.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import type { Forwarder } from '../cluster/forwarder.ts';
 import type { Config } from '../config.ts';
 import { indexValue } from '../http/service-index.ts';
+import type { NodeObserver } from './observer.ts';
 import type { Storage } from './storage.ts';
 
 /** From where a request may be answered: as the active node, or from a replica that is fresh enough. */
 export type Standing = 'active' | 'reader';
+
+/** How often it is looked at who leads. */
+const lookMs = 10;
 
 /** How long a request waits for the state that its caller has seen elsewhere (decision 25). */
 const reachedWithinMs = 1000;
@@ -19,6 +24,7 @@ export interface AnsweringParts {
   readonly serves: () => boolean;
   readonly storage: () => Storage | undefined;
   readonly cluster: () => Cluster | undefined;
+  readonly observer: NodeObserver;
 }
 
 /** By what state of the cluster a request may be answered here, and what becomes of it where it may not. */
@@ -68,6 +74,26 @@ export class Answering {
     }
   }
 
+  /** A node that has only just begun to lead: whether it serves as the active one within a second. */
+  async begins(): Promise<boolean> {
+    const leads = (): boolean => this.#parts.serves() && this.#parts.storage()?.driver.status().role === 'leader';
+    for (const endMs = performance.now() + reachedWithinMs; leads() && performance.now() < endMs; await pause(lookMs))
+      if (this.active) return true;
+    return false;
+  }
+
+  /** Whether a later term than this one has an active node, or gets it within two election timeouts and a second. */
+  async isLedAfter(before: Term): Promise<boolean> {
+    const endMs = performance.now() + 2 * this.#parts.config.raft.election_timeout + reachedWithinMs;
+    for (; performance.now() < endMs; await pause(lookMs)) {
+      const status = this.#parts.storage()?.driver.status();
+      if (status === undefined) return false;
+      const isElsewhere = status.leader !== 0 && status.leader !== status.nodeId;
+      if (status.term > before && (isElsewhere || this.active)) return true;
+    }
+    return false;
+  }
+
   /** Whether this node has applied everything up to `index`, or does so within a second. */
   async reached(index: LogIndex): Promise<boolean> {
     const storage = this.#parts.storage();
@@ -80,10 +106,19 @@ export class Answering {
   }
 
   /** Hands a request to the active node. @see Forwarder */
-  forward(...[req, res, options]: Parameters<Forwarder['forward']>): Promise<number> {
+  async forward(...[req, res, options]: Parameters<Forwarder['forward']>): Promise<number> {
     const forwarder = this.#parts.cluster()?.forwarder;
     if (forwarder === undefined) throw new StoreError('not_leader', 'this node is not the active one');
-    return forwarder.forward(req, res, options);
+    const { observer } = this.#parts;
+    const begunMs = performance.now();
+    try {
+      const status = await forwarder.forward(req, res, options);
+      observer.forwarded(performance.now() - begunMs);
+      return status;
+    } catch (error) {
+      observer.forwardFailed();
+      throw error;
+    }
   }
 
   /**

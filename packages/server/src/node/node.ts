@@ -1,3 +1,4 @@
+import { rm } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
 import { initialAccess } from '@transitd/access';
 import {
@@ -10,7 +11,7 @@ import {
   type SealStatus,
 } from '@transitd/barrier';
 import type { NodeStatus } from '@transitd/health';
-import type { DriverStatus } from '@transitd/raft-core';
+import { type DriverStatus, type NodeId, votersOf } from '@transitd/raft-core';
 import { type Replica, type ReplicaStatus, StoreError } from '@transitd/storage-fsm';
 import { Cluster } from '../cluster/cluster.ts';
 import { writeIdentity } from '../cluster/identity.ts';
@@ -19,9 +20,11 @@ import { JoinError } from '../cluster/join-error.ts';
 import type { Config } from '../config.ts';
 import { StartError } from '../exit.ts';
 import type { Logger } from '../log.ts';
+import { Snapshots, transfersIn } from '../snapshot/snapshots.ts';
 import { Answering } from './answering.ts';
 import { clusterAt, configuredTarget, Joining, type JoinTarget } from './joining.ts';
 import { initialMounts } from './mounts.ts';
+import { LeadObserver, type NodeObserver, nobody } from './observer.ts';
 import { sealConfig } from './seal-key.ts';
 import type { Service } from './service.ts';
 import { Serving } from './serving.ts';
@@ -43,6 +46,7 @@ export interface NodeOptions {
   readonly config: Config;
   readonly log: Logger;
   readonly onFatal: (error: Error) => void;
+  readonly observer?: NodeObserver;
 }
 
 const upkeepIntervalMs = 10_000;
@@ -57,6 +61,8 @@ export class Node {
   readonly #seal: SealConfig;
   readonly #log: Logger;
   readonly #onFatal: (error: Error) => void;
+  readonly #observer: NodeObserver;
+  readonly #lead: LeadObserver;
   readonly #directory: DataDirectory;
   readonly #serving: Serving;
   /** By what state a request may be answered here. */
@@ -64,6 +70,7 @@ export class Node {
   #storage: Storage | undefined;
   #member: Member | undefined;
   #cluster: Cluster | undefined;
+  #snapshots: Snapshots | undefined;
   #joining: Joining | undefined;
   #removed = false;
   /** An operator sealed it: it does not unseal itself before the next start. */
@@ -77,18 +84,21 @@ export class Node {
   readonly #timers: NodeJS.Timeout[] = [];
   #atUpkeep = false;
 
-  private constructor({ config, log, onFatal }: NodeOptions, seal: SealConfig, directory: DataDirectory) {
+  private constructor({ config, log, onFatal, observer = nobody }: NodeOptions, seal: SealConfig, directory: DataDirectory) {
     this.config = config;
     this.#seal = seal;
     this.#directory = directory;
     this.#log = log;
     this.#onFatal = onFatal;
+    this.#observer = observer;
+    this.#lead = new LeadObserver(observer, () => performance.now());
     this.#serving = new Serving(log, () => this.#servingChanged());
     this.answering = new Answering({
       config,
       serves: () => this.#serving.service !== undefined,
       storage: () => this.#storage,
       cluster: () => this.#cluster,
+      observer,
     });
   }
 
@@ -100,6 +110,7 @@ export class Node {
     const { config } = options;
     const seal = sealConfig(config);
     const directory = await DataDirectory.open(config.data_dir);
+    await rm(transfersIn(directory.path), { recursive: true, force: true });
     const node = new Node(options, seal, directory);
     try {
       if (await directory.holdsNode()) {
@@ -165,6 +176,12 @@ export class Node {
     this.#listener ??= address;
   }
 
+  /** Who leads and who votes, as this node knows it. `leader` is 0 while none is known. */
+  get consensus(): { readonly leader: NodeId; readonly voters: readonly NodeId[] } | undefined {
+    const status = this.#storage?.driver.consensus();
+    return status && { leader: status.leader, voters: votersOf(status.conf) };
+  }
+
   get replicaStatus(): ReplicaStatus | undefined {
     return this.#member?.replica.status();
   }
@@ -177,6 +194,11 @@ export class Node {
   get clusterName(): { readonly id: string; readonly name: string } | undefined {
     const id = this.initialized ? this.#member?.replica.status().clusterId : undefined;
     return id === undefined ? undefined : { id, name: `transitd-${id.slice(0, 8)}` };
+  }
+
+  /** Backups of the state; nothing before this node belongs to a cluster. */
+  get snapshots(): Snapshots | undefined {
+    return this.#snapshots;
   }
 
   /** What health reports. */
@@ -235,7 +257,13 @@ export class Node {
     const joining = this.#joining;
     if (joining !== undefined && this.#member === undefined) {
       return this.#enter('joined to a cluster', async () => {
-        if (joining.addShare(share)) await this.#complete(joining);
+        try {
+          if (joining.addShare(share)) await this.#complete(joining);
+        } catch (error) {
+          // These shares open nothing: they are to be gathered anew, for the seal as it is then.
+          if (error instanceof JoinError && isFinal(error)) this.#forgetJoining();
+          throw error;
+        }
         return this.sealStatus;
       });
     }
@@ -264,6 +292,13 @@ export class Node {
     const driver = this.#storage?.driver;
     if (driver === undefined || driver.status().role !== 'leader' || driver.consensus().conf.voters.length < 2) return;
     await new Promise((resolve) => driver.transfer(undefined, resolve));
+  }
+
+  /** An operator wants another node to be the active one. */
+  async stepDown(): Promise<void> {
+    const begunMs = performance.now();
+    await this.handOver();
+    this.#observer.steppedDown(performance.now() - begunMs);
   }
 
   /** Seals, finishes the writes that were taken, and lets go of the data directory. An initialisation under way ends `stopped`. */
@@ -321,6 +356,11 @@ export class Node {
     return { ...shares, rootToken };
   }
 
+  #forgetJoining(): void {
+    this.#joining?.close();
+    this.#joining = undefined;
+  }
+
   /** The seal's key is there: becomes a member, and unseals with what it was given as soon as the records are here. */
   async #complete(joining: Joining): Promise<void> {
     const { clusterId, nodeId, identity } = await joining.complete();
@@ -338,6 +378,7 @@ export class Node {
     if (this.#forwarded !== undefined) cluster?.serveForwarded(this.#forwarded);
     const storage = await this.#directory.openStorage({
       raft: config.raft,
+      observer: this.#observer,
       onFatal: this.#onFatal,
       onStatus: (status) => this.#statusChanged(status),
       onConfiguration: (conf) => {
@@ -359,12 +400,12 @@ export class Node {
       const barrier = await this.#openBarrier(storage.replica);
       this.#refuseWhenStopping();
       this.#member = { replica: storage.replica, barrier };
+      this.#snapshots = new Snapshots({ storage, barrier, directory: this.#directory.path, log: this.#log });
       this.#noteFitness();
       if (!alone) storage.driver.start();
       await cluster?.start({ storage, barrier });
       if (joining !== undefined) await joining.unseal(barrier).then(() => this.#serving.loaded);
-      this.#joining?.close();
-      this.#joining = undefined;
+      this.#forgetJoining();
     } catch (error) {
       this.#storage = undefined;
       this.#cluster = undefined;
@@ -383,10 +424,12 @@ export class Node {
       isActive: () => this.active,
       isUnsealed: () => this.#serving.service !== undefined,
       onRemoved: () => this.#endMembership(),
+      observer: this.#observer,
     });
   }
 
   #statusChanged(status: DriverStatus): void {
+    this.#lead.statusChanged(status);
     if (status.ready) this.#activeSince = new Date();
     this.#cluster?.statusChanged(status);
   }
@@ -445,6 +488,7 @@ export class Node {
   async #tick(): Promise<void> {
     if (this.#member === undefined) return this.#retryJoin();
     this.#noteFitness();
+    for (const { learner, silentMs } of this.#storage?.driver.peers() ?? []) if (!learner) this.#observer.lastContact(silentMs);
     const { barrier } = this.#member;
     const mayUnseal = !this.#removed && !this.#sealedByHand && this.#seal.type === 'static';
     if (barrier.state.initialized && barrier.state.sealed && mayUnseal) {
@@ -482,9 +526,14 @@ export class Node {
   /** What the active node does from time to time; nothing while it is not active. */
   async upkeep(): Promise<void> {
     if (this.#serving.service === undefined || !this.active || this.#member === undefined) return;
+    await this.#snapshots
+      ?.upkeep()
+      .catch((error: Error) => this.#log.warn({ reason: error.message }, 'what a restore left is cleared later'));
     await keepUp({ service: this.#serving.service, barrier: this.#member.barrier, log: this.#log, isActive: () => this.active });
   }
 }
+
+const isFinal = ({ code }: JoinError): boolean => code === 'seal_changed' || code === 'leader_untrusted';
 
 const removedText = 'this node was removed from its cluster: it can only join again with an empty data directory';
 

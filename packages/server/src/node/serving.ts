@@ -39,6 +39,12 @@ export class Serving {
         this.#loading = this.#load(barrier);
       }
     });
+    // Another state has taken the place of the one that this was read from.
+    barrier.store.watch('core/', (changes) => {
+      if (changes !== 'everything' || this.#service === undefined) return;
+      this.#sealChanges += 1;
+      this.#loading = this.#load(barrier);
+    });
   }
 
   /** Forgets every key and token at once. */
@@ -55,9 +61,11 @@ export class Serving {
     try {
       const service = await loadService(barrier.store);
       if (change !== this.#sealChanges) return closeService(service);
+      const before = this.#service;
       this.#service = service;
+      if (before !== undefined) closeService(before);
       this.#onChange();
-      this.#log.info('unsealed');
+      this.#log.info(before === undefined ? 'unsealed' : 'loaded anew');
     } catch (error) {
       if (change !== this.#sealChanges) return;
       this.#log.error(

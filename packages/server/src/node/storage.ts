@@ -18,6 +18,7 @@ import {
 } from '@transitd/raft-core';
 import {
   type CommitResult,
+  type Consensus,
   createNode,
   type Disk,
   DiskReserve,
@@ -36,6 +37,7 @@ import {
 import type { Config } from '../config.ts';
 import { StartError } from '../exit.ts';
 import { requireOwnerOnly } from '../owner-only.ts';
+import type { NodeObserver } from './observer.ts';
 
 /** The event loop and its clock, as raft-core's driver sees them. */
 export const systemClock: Clock = {
@@ -55,6 +57,8 @@ export interface Storage {
   readonly driver: Driver<CommitResult>;
   readonly machine: KeyValueMachine;
   readonly snapshots: NodeSnapshots;
+  /** Less than the reserve is free on the data disk. */
+  readonly diskLow: () => boolean;
   /**
    * Resolves when this node first leads and has applied everything that was ever acknowledged; a stop rejects it. Only of a
    * cluster's only member can it be waited for.
@@ -77,6 +81,7 @@ interface StorageOptions extends Pick<Config, 'raft'> {
   readonly onFatal: (error: Error) => void;
   readonly onStatus: (status: DriverStatus) => void;
   readonly onConfiguration: (conf: ConfState) => void;
+  readonly observer: NodeObserver;
   /** Absent for a node that nobody can join. */
   readonly membership?: MembershipPorts;
 }
@@ -139,6 +144,21 @@ export class DataDirectory {
   }
 }
 
+/** The same, and each commit is told with the time that it took. */
+function observed(driver: Driver<CommitResult>, observer: NodeObserver): Consensus {
+  return {
+    propose: (data, done) => {
+      const begunMs = performance.now();
+      driver.propose(data, (outcome) => {
+        if (outcome.kind === 'applied') observer.committed(performance.now() - begunMs);
+        done(outcome);
+      });
+    },
+    readIndex: (done) => driver.readIndex(done),
+    status: () => driver.status(),
+  };
+}
+
 const noLink: SnapshotLink = { open: () => Promise.reject(new StoreError('stopped', 'this node has no peers')) };
 
 /** 48 random bits, never 0: an id stands for one disk and is never used again. */
@@ -158,6 +178,7 @@ async function openStorage({
   onFatal,
   onStatus,
   onConfiguration,
+  observer,
   membership,
 }: StorageOptions & { readonly directory: string; readonly disk: Disk }): Promise<Storage> {
   const log = await SegmentLog.open(directory, { onFailure: onFatal, disk });
@@ -170,6 +191,7 @@ async function openStorage({
     log,
     machine,
     disk,
+    diskLow: () => reserve.diskLow(),
     link: membership?.link ?? noLink,
     onFetchFailed: (error) => membership?.onFetchFailed(error),
   });
@@ -207,10 +229,11 @@ async function openStorage({
   };
   let stopped: Promise<void> | undefined;
   return {
-    replica: new LocalReplica({ consensus: driver, machine, diskLow: () => reserve.diskLow() }),
+    replica: new LocalReplica({ consensus: observed(driver, observer), machine, diskLow: () => reserve.diskLow() }),
     driver,
     machine,
     snapshots,
+    diskLow: () => reserve.diskLow(),
     leads,
     stop: () => {
       stopped ??= stop();

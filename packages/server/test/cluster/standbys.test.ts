@@ -6,6 +6,7 @@ const news = (appliedIndex: number, serves = true): StandbyNews => ({
   serves,
   sealed: false,
   version: '1',
+  hostname: 'h',
   apiAddress: 'http://127.0.0.1:1',
   clusterAddress: '127.0.0.1:2',
   certificate: 'ab',
