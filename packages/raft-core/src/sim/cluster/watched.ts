@@ -12,10 +12,11 @@ export class Watched {
   status: Status | undefined;
   /** Its log was cut back in the present event. */
   truncatedNow = false;
-  /** The core has decided for a snapshot that is not in force yet: what follows it is not handed out before. */
-  awaitsInstall = false;
-  /** A snapshot is in force on the disk, and since then nothing was handed out: what was taken in meanwhile comes with the next batch. */
-  holdsBack = false;
+  /**
+   * `awaited`: the core has decided for a snapshot that is not in force yet, and hands out nothing that follows it before. `inForce`:
+   * it is on the disk, and nothing was handed out since: what was taken in meanwhile comes with the next batch.
+   */
+  install: 'none' | 'awaited' | 'inForce' = 'none';
   /** Up to there its committed entries have been compared. */
   commitChecked: LogIndex = 0;
   /** Entries that were durable here before the disk was damaged on purpose: they were stored when they were acknowledged. */
