@@ -42,7 +42,7 @@ export class Follower {
       state.install(meta);
       this.#snapshots.install(meta);
     } else if (meta !== undefined) {
-      state.observe('snapshot overtaken by the log');
+      state.observe(verdict === 'held' ? 'snapshot held by the log' : 'snapshot overtaken by the log');
       state.commitTo(meta.index);
     }
     const ok = verdict !== 'failed';

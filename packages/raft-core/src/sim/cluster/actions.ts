@@ -2,13 +2,14 @@ import type { Cluster } from './cluster.ts';
 import { DiskError } from './cluster.ts';
 import type { Action } from './config.ts';
 import type { Member } from './member.ts';
-import type { Operator } from './operator.ts';
 
 const BURST = 40;
+const RACE_MS = 4_000;
+const LOOK_MS = 20;
 
 /** Carries out one step of a schedule on the cluster as it is now. */
-export function act(cluster: Cluster, operator: Operator, { kind, pick, durationMs }: Action): void {
-  const { members, network, clock, random, coverage } = cluster;
+export function act(cluster: Cluster, { kind, pick, durationMs }: Action): void {
+  const { members, network, clock, random, coverage, operator } = cluster;
   const running = cluster.running;
   const one = running[pick % Math.max(1, running.length)];
   const other = members[(pick >>> 8) % members.length];
@@ -100,7 +101,7 @@ export function act(cluster: Cluster, operator: Operator, { kind, pick, duration
       break;
     case 'bitFlip':
     case 'loseTail':
-      damage(cluster, operator, one, kind === 'loseTail' ? 1 : 1 + (pick % 20), durationMs);
+      damage(cluster, one, kind === 'loseTail' ? 1 : 1 + (pick % 20), durationMs);
       break;
     case 'seal':
       if (one !== undefined) setFitness(cluster, one, 'sealed');
@@ -124,6 +125,9 @@ export function act(cluster: Cluster, operator: Operator, { kind, pick, duration
       break;
     case 'burst':
       cluster.clients.burst(BURST);
+      break;
+    case 'raceSnapshot':
+      raceSnapshot(cluster, one);
       break;
     case 'addLearner':
     case 'promote':
@@ -167,6 +171,59 @@ function electBehind(cluster: Cluster, pick: number): void {
   readAround(cluster, momentMs);
 }
 
+/**
+ * A stream that the log overtakes: one node falls behind the leader's log, though not behind everybody's, and while a state is
+ * streamed to it the others lose that leader, just after it has committed more than they know of. The next leader sends from its
+ * log what the stream brings, and more, and has nobody yet with whom to commit it.
+ */
+function raceSnapshot(cluster: Cluster, behind: Member | undefined): void {
+  const { members, clients, network, clock, leader } = cluster;
+  if (leader === undefined || behind === undefined || behind === leader) return;
+  const others = members.filter((member) => member !== leader && member !== behind);
+  const links = members.flatMap((member) => both(member, behind));
+  cut(cluster, links, RACE_MS);
+  const isBehind = (): boolean => statusOf(leader, 'baseIndex') > statusOf(behind, 'lastIndex');
+  const knowsMore = (): boolean => others.every((other) => statusOf(other, 'commitIndex') < statusOf(leader, 'commitIndex'));
+  for (let atMs = 0; atMs < RACE_MS; atMs += 200) later(cluster, atMs, () => isBehind() || clients.burst(3));
+  when(cluster, isBehind, () => {
+    behind.streaming = { untilMs: clock.now() + 2 * RACE_MS, pieceMs: 1_000 };
+    for (const [from, to] of links) network.mend(from.id, to.id);
+    when(
+      cluster,
+      () => behind.run?.snapshots.isFetching === true,
+      () => {
+        clients.burst(8);
+        when(cluster, knowsMore, () => {
+          const silence = members.map((member): Link => [leader, member]);
+          cut(cluster, silence, RACE_MS);
+          when(
+            cluster,
+            () => cluster.leader !== undefined && cluster.leader !== leader,
+            () => {
+              const next = cluster.leader ?? leader;
+              behind.streaming = { ...behind.streaming, pieceMs: 150 };
+              cut(
+                cluster,
+                others.map((other): Link => [other, next]),
+                900,
+              );
+            },
+          );
+        });
+      },
+    );
+  });
+}
+
+const statusOf = ({ watched: { status } }: Member, field: 'baseIndex' | 'lastIndex' | 'commitIndex'): number =>
+  status?.[field] ?? 0;
+
+/** Does that as soon as the condition holds, if it does within a while. */
+function when(cluster: Cluster, condition: () => boolean, task: () => void, looks = RACE_MS / LOOK_MS): void {
+  if (condition()) task();
+  else if (looks > 0) later(cluster, LOOK_MS, () => when(cluster, condition, task, looks - 1));
+}
+
 /** Clients read wherever somebody believes it leads, while a lease may be ending and another one beginning. */
 function readAround(cluster: Cluster, fromMs: number): void {
   for (let step = 0; step < 30; step++) later(cluster, fromMs + step * 50, () => cluster.clients.readOnLeaders());
@@ -195,8 +252,8 @@ function fillDisk(cluster: Cluster, member: Member, pick: number, durationMs: nu
 }
 
 /** Destroys what the mark says was durable, while the node is down; never so that a quorum would be gone. */
-function damage(cluster: Cluster, operator: Operator, victim: Member | undefined, depth: number, afterMs: number): void {
-  if (victim === undefined || victim.disk.mark <= victim.disk.base.index || !operator.canLose(victim)) return;
+function damage(cluster: Cluster, victim: Member | undefined, depth: number, afterMs: number): void {
+  if (victim === undefined || victim.disk.mark <= victim.disk.base.index || !cluster.operator.canLose(victim)) return;
   const { disk } = victim;
   const index = Math.max(disk.base.index + 1, disk.mark - depth + 1);
   victim.watched.remember();

@@ -3,6 +3,7 @@ import { type DriverLimits, driverLimits } from '../../driver/limits.ts';
 import { LogDamage } from '../../log/log-damage.ts';
 import type { LogWrite, TransportReceiver } from '../../ports.ts';
 import type { ConfState, Message, NodeId, SnapshotMeta } from '../../types.ts';
+import type { WireVersions } from '../../wire/version.ts';
 import { SimClock } from '../sim-clock.ts';
 import { SimRandom } from '../sim-random.ts';
 import { Clients, operationOf } from './clients.ts';
@@ -13,6 +14,7 @@ import type { Host } from './host.ts';
 import { KeyMachine, type MachineImage } from './machine.ts';
 import { Member, type MemberRun } from './member.ts';
 import { SimNetwork } from './network.ts';
+import { Operator } from './operator.ts';
 import { NodeProcess } from './process.ts';
 import { Promises } from './promises.ts';
 import { Safety } from './safety.ts';
@@ -43,6 +45,7 @@ export class Cluster {
   readonly safety: Safety;
   readonly network: SimNetwork;
   readonly clients: Clients;
+  readonly operator = new Operator(this);
   readonly random: SimRandom;
   readonly members: Member[] = [];
   readonly trace: Trace;
@@ -63,7 +66,8 @@ export class Cluster {
     this.random = new SimRandom(seed ^ 0x5eed);
     const promises = new Promises(electionMs, (id) => this.member(id)?.clockRate ?? 1);
     this.safety = new Safety(this.coverage, promises);
-    const network = { clock: this.clock, random: new SimRandom(seed ^ 0x2e7), coverage: this.coverage };
+    const world = { clock: this.clock, random: new SimRandom(seed ^ 0x2e7), coverage: this.coverage };
+    const network = config.skew === 0 ? world : { ...world, versions: (id: NodeId) => this.#versionsOf(id) };
     this.network = new SimNetwork(network, config.network, (message, sentAtMs) => this.#deliver(message, sentAtMs));
     this.clients = new Clients(this, new SimRandom(seed ^ 0xc11e));
     this.#hasTombstones = config.schedule.every(({ kind }) => kind !== 'removeAndReadd');
@@ -120,6 +124,7 @@ export class Cluster {
   start(member: Member): void {
     if (member.run !== undefined || member.fate !== 'healthy') return;
     const { id, disk } = member;
+    this.#upgrade(member);
     const process: NodeProcess = new NodeProcess(this.clock, {
       rate: member.clockRate,
       offsetMs: this.random.below(1_000_000),
@@ -181,6 +186,20 @@ export class Cluster {
     return true;
   }
 
+  /** Each start may be one of a newer program, until all are of the newest. */
+  #upgrade(member: Member): void {
+    const { skew } = this.config;
+    if (skew === 0) return;
+    const newest = 1 + skew;
+    const isUpgraded = this.random.chance(this.isHealed ? 1 : 0.3);
+    if (member.version < newest && isUpgraded) member.version = this.isHealed ? newest : member.version + 1;
+  }
+
+  #versionsOf(id: NodeId): WireVersions {
+    const newest = this.member(id)?.version ?? 1;
+    return { oldest: Math.max(1, newest - 1), newest };
+  }
+
   #create(id: NodeId, conf: ConfState): Member {
     const base: SnapshotMeta = { index: 0, term: 0, conf, confIndex: 0 };
     // Mostly as far apart as is allowed at all: a lease is right only up to there.
@@ -223,7 +242,8 @@ export class Cluster {
     };
     const peers = { transport, snapshots, random };
     const options = {
-      limits: this.#limits,
+      // Nodes forget at different times, so that what one has forgotten another may still have.
+      limits: { ...this.#limits, compactAfterEntries: this.#limits.compactAfterEntries * (1 + (member.id % 3)) },
       fitness: member.fitness,
       removed: this.#hasTombstones && member.removedAt !== undefined,
       observe: (situation: Parameters<Coverage['met']>[0]) => this.coverage.met(situation),
@@ -232,7 +252,7 @@ export class Cluster {
         member.removedAt = atIndex;
       },
       removedAt: (id: NodeId) => (this.#hasTombstones ? machine.image.removed.get(id) : undefined),
-      promotes: () => true,
+      promotes: (learner: NodeId, conf: ConfState) => this.operator.mayPromote(learner, conf),
       checkInvariants: true,
     };
     const host: Host =
@@ -275,6 +295,8 @@ export class Cluster {
 
   #pieceDelayMs(from: NodeId, to: NodeId): number | undefined {
     const breaks = !this.isHealed && this.random.chance(0.05 + this.config.network.drop / 2);
+    const { untilMs = 0, pieceMs = 0 } = this.member(to)?.streaming ?? {};
+    if (this.clock.now() < untilMs) return 1 + this.random.below(pieceMs);
     if (breaks || this.network.isCut(from, to) || this.network.isCut(to, from)) {
       this.coverage.met('snapshot stream broken');
       return undefined;
@@ -285,6 +307,7 @@ export class Cluster {
 
   #install(member: Member, meta: SnapshotMeta, image: MachineImage): void {
     this.trace.note(this.clock.now(), 'install', member.id, meta.index, meta.term);
+    this.safety.installs(member.watched, meta);
     member.disk.install(meta);
     member.image = image;
     member.run?.machine.restore(image);

@@ -43,6 +43,10 @@ export class Member {
   readonly clockRate: number;
   /** Until then every sync takes this much longer. */
   slowness: { untilMs: number; extraMs: number } = { untilMs: 0, extraMs: 0 };
+  /** Until then what is streamed to it comes at this pace, whatever becomes of its other links. */
+  streaming: { untilMs: number; pieceMs: number } = { untilMs: 0, pieceMs: 0 };
+  /** The wire version that it runs; it reads the one before too. */
+  version = 1;
 
   constructor(options: {
     readonly id: NodeId;

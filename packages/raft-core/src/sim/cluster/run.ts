@@ -3,7 +3,6 @@ import { act, setFitness } from './actions.ts';
 import { Cluster, electionMs } from './cluster.ts';
 import type { SimConfig } from './config.ts';
 import type { Situation } from './coverage.ts';
-import { Operator } from './operator.ts';
 import { Trace, type TraceLine } from './trace.ts';
 import { holds, Violation } from './violation.ts';
 
@@ -35,9 +34,8 @@ export function runSimulation(config: SimConfig, listener?: (line: TraceLine) =>
   let failure: RunResult['failure'];
   try {
     cluster = new Cluster(config, trace);
-    const operator = new Operator(cluster);
-    disturb(cluster, operator);
-    recover(cluster, operator);
+    disturb(cluster);
+    recover(cluster);
     verdicts = cluster.clients.check(cluster.operations);
   } catch (error) {
     const { message, stack = '' } = error instanceof Error ? error : new Error(String(error));
@@ -56,7 +54,7 @@ export function runSimulation(config: SimConfig, listener?: (line: TraceLine) =>
 }
 
 /** Phase 1: the schedule, the clients, and safety after every event. */
-function disturb(cluster: Cluster, operator: Operator): void {
+function disturb(cluster: Cluster): void {
   const { config, clock } = cluster;
   let ended = false;
   const next = (position: number): void => {
@@ -64,7 +62,7 @@ function disturb(cluster: Cluster, operator: Operator): void {
     if (action === undefined) return;
     clock.after(Math.max(0, action.atMs - clock.now()), () => {
       if (ended) return;
-      act(cluster, operator, action);
+      act(cluster, action);
       next(position + 1);
     });
   };
@@ -75,8 +73,8 @@ function disturb(cluster: Cluster, operator: Operator): void {
 }
 
 /** Phase 2: every fault ends, and then everything that was asked must come to an end, on every node alike. */
-function recover(cluster: Cluster, operator: Operator): void {
-  const { clock, network, members, clients, trace } = cluster;
+function recover(cluster: Cluster): void {
+  const { clock, network, members, clients, operator, trace } = cluster;
   cluster.isHealed = true;
   network.heal();
   clients.stop();
@@ -84,6 +82,8 @@ function recover(cluster: Cluster, operator: Operator): void {
   for (const member of members) {
     member.slowness = { untilMs: 0, extraMs: 0 };
     setFitness(cluster, member, 'fit');
+    // Who is two versions behind the newest ends the upgrade now; one version is lived with.
+    if (member.version < cluster.config.skew) cluster.crash(member);
     cluster.start(member);
   }
   const untilMs = clock.now() + PROGRESS_MS;
@@ -96,14 +96,9 @@ function recover(cluster: Cluster, operator: Operator): void {
         nextLook = cluster.events + 20;
       }
       const goesOn = clock.now() < untilMs && cluster.events < eventsMax && cluster.step();
-      if (!goesOn && !hasQuorum(cluster)) {
-        isLost = true;
-        return;
-      }
       holds(`once faults end, ${state}`, goesOn, () => situation(cluster));
     }
   };
-  let isLost = false;
   let tidyAtMs = 0;
   let isTidy = false;
   within('the cluster agrees', () => {
@@ -113,10 +108,6 @@ function recover(cluster: Cluster, operator: Operator): void {
     }
     return isTidy && agrees(cluster);
   });
-  if (isLost) {
-    trace.note(clock.now(), 'quorumLost', 0);
-    return;
-  }
   let unread = 0;
   for (const member of membersOf(cluster)) {
     unread += 1;
@@ -128,21 +119,6 @@ function recover(cluster: Cluster, operator: Operator): void {
     read();
   }
   within('every member can be read', () => unread === 0);
-}
-
-/**
- * Whether healthy nodes are a quorum of the newest configuration that one of them holds. Disks that fail one after the other, and changes
- * of members under way meanwhile, can take it away; then no consensus goes on, and only safety is asked for.
- */
-function hasQuorum(cluster: Cluster): boolean {
-  const known = cluster.members.flatMap(({ run, watched: { status } }) =>
-    run === undefined || status === undefined ? [] : [status],
-  );
-  const { conf } = known.toSorted((a, b) => b.confIndex - a.confIndex)[0] ?? {};
-  const isHealthy = (id: number): boolean => cluster.member(id)?.fate === 'healthy';
-  return [conf?.voters ?? [], conf?.votersOutgoing ?? []].every(
-    (half) => half.length === 0 || 2 * half.filter(isHealthy).length > half.length,
-  );
 }
 
 /** Nodes of the leader's configuration, if there is a leader. */

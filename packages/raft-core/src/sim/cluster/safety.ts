@@ -1,6 +1,6 @@
 import type { Status } from '../../core/raft-core.ts';
 import type { LogWrite } from '../../ports.ts';
-import type { ConfState, Entry, LogIndex, Message, NodeId, Term } from '../../types.ts';
+import type { ConfState, Entry, LogIndex, Message, NodeId, SnapshotMeta, Term } from '../../types.ts';
 import type { Coverage } from './coverage.ts';
 import { LogShadow, printOf } from './log-shadow.ts';
 import type { Promises } from './promises.ts';
@@ -60,6 +60,17 @@ export class Safety {
     node.commitChecked = 0;
     node.shadow = new LogShadow(node.disk.base);
     for (const entry of node.disk.entries) node.shadow.push(entry, printOf(entry));
+  }
+
+  /** A snapshot is about to take the place of this node's log (Raft §7: a log that holds its last entry keeps what follows). */
+  installs({ id, disk }: Watched, { index, term }: SnapshotMeta): void {
+    const isHeld = disk.entry(index)?.term === term;
+    holds('a snapshot takes the place of no log that goes on from it', !isHeld, () => ({
+      id,
+      index,
+      term,
+      last: disk.lastIndex,
+    }));
   }
 
   installed(node: Watched): void {

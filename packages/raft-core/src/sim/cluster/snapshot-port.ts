@@ -35,11 +35,15 @@ export class SnapshotPort implements SnapshotTransfer {
   #source: SnapshotSource | undefined;
   #fetched: { readonly meta: SnapshotMeta; readonly image: MachineImage } | undefined;
   isInstalling = false;
+  #fetching = 0;
 
   constructor(options: SnapshotPortOptions) {
     this.#options = options;
   }
 
+  get isFetching(): boolean {
+    return this.#fetching > 0;
+  }
   get source(): SnapshotSource | undefined {
     return this.#source;
   }
@@ -54,10 +58,15 @@ export class SnapshotPort implements SnapshotTransfer {
   ): () => void {
     const { id, world, process, syncMs } = this.#options;
     let given = false;
-    const answer = (received: SnapshotMeta | undefined): void => {
-      if (given) return;
+    this.#fetching += 1;
+    const end = (): boolean => {
+      if (given) return false;
       given = true;
-      done(received);
+      this.#fetching -= 1;
+      return true;
+    };
+    const answer = (received: SnapshotMeta | undefined): void => {
+      if (end()) done(received);
     };
     const broken = (peer: SnapshotPeer | undefined): void => {
       world.after(BREAK_MS, () => {
@@ -92,9 +101,7 @@ export class SnapshotPort implements SnapshotTransfer {
       };
       next(piece, peer);
     }, undefined);
-    return () => {
-      given = true;
-    };
+    return () => void end();
   }
 
   install(meta: SnapshotMeta, done: Done): void {
