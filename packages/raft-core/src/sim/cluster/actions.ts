@@ -1,7 +1,7 @@
 import type { Cluster } from './cluster.ts';
-import { DiskError } from './cluster.ts';
 import type { Action } from './config.ts';
 import type { Member } from './member.ts';
+import { DiskError } from './storage.ts';
 
 const BURST = 40;
 const RACE_MS = 4_000;
@@ -17,7 +17,7 @@ export function act(cluster: Cluster, { kind, pick, durationMs }: Action): void 
   switch (kind) {
     case 'crash': {
       // An install and a write of several entries do not take long, so they would seldom be hit by chance.
-      const vulnerable = running.find(({ run }) => run?.snapshots.isInstalling === true || (run?.log.unsynced ?? 0) > 2);
+      const vulnerable = running.find(({ run, storage }) => run?.snapshots.isInstalling === true || storage.unsynced > 2);
       const victim = vulnerable ?? one;
       if (victim !== undefined) restart(cluster, victim, durationMs);
       break;
@@ -94,7 +94,7 @@ export function act(cluster: Cluster, { kind, pick, durationMs }: Action): void 
       coverage.met('disk hung');
       break;
     case 'syncError':
-      one?.run?.log.failNext('write', new DiskError('EIO'), { landed: random.below(4) });
+      if (one !== undefined) one.storage.failNext(new DiskError('EIO'), random.below(4));
       break;
     case 'diskFull':
       if (one !== undefined) fillDisk(cluster, one, pick, durationMs);
@@ -245,7 +245,7 @@ function restart(cluster: Cluster, member: Member, afterMs: number): void {
 function fillDisk(cluster: Cluster, member: Member, pick: number, durationMs: number): void {
   cluster.coverage.met('disk reserve reached');
   setFitness(cluster, member, 'low');
-  if (pick % 3 === 0) member.run?.log.failNext('write', new DiskError('ENOSPC'), { landed: 0 });
+  if (pick % 3 === 0) member.storage.failNext(new DiskError('ENOSPC'), 0);
   cluster.clock.after(durationMs, () => {
     if (member.fitness === 'low') setFitness(cluster, member, 'fit');
   });
@@ -253,13 +253,15 @@ function fillDisk(cluster: Cluster, member: Member, pick: number, durationMs: nu
 
 /** Destroys what the mark says was durable, while the node is down; never so that a quorum would be gone. */
 function damage(cluster: Cluster, victim: Member | undefined, depth: number, afterMs: number): void {
-  if (victim === undefined || victim.disk.mark <= victim.disk.base.index || !cluster.operator.canLose(victim)) return;
-  const { disk } = victim;
-  const index = Math.max(disk.base.index + 1, disk.mark - depth + 1);
+  if (victim === undefined || !cluster.operator.canLose(victim)) return;
+  const { storage } = victim;
+  const { durable, mark } = storage;
+  if (mark <= durable.base.index) return;
+  const index = Math.max(durable.base.index + 1, mark - depth + 1);
   victim.watched.remember();
   cluster.crash(victim);
   victim.isDamaged = true;
-  disk.rotEntry(Math.min(index, disk.mark));
+  storage.rotEntry(Math.min(index, mark));
   cluster.clock.after(afterMs, () => cluster.start(victim));
 }
 

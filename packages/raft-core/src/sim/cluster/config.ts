@@ -1,6 +1,10 @@
 import { SimRandom } from '../sim-random.ts';
 
-export type Profile = 'core' | 'driver';
+/**
+ * `core`: the core with every effect done at once. `driver`: the real driver. `storage`: the real driver on a storage of the caller's,
+ * which may be a real one on a fake disk.
+ */
+export type Profile = 'core' | 'driver' | 'storage';
 
 /** Chances per message, in [0, 1]; 0 switches the fault off. */
 export interface NetworkFaults {

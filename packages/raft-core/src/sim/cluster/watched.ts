@@ -1,12 +1,12 @@
 import type { Status } from '../../core/raft-core.ts';
 import type { LogIndex, NodeId, Term } from '../../types.ts';
-import type { MemoryDisk } from '../memory-disk.ts';
 import { LogShadow } from './log-shadow.ts';
+import type { DurableLog } from './storage.ts';
 
 /** One node as the checkers know it, over all its runs. */
 export class Watched {
   readonly id: NodeId;
-  readonly disk: MemoryDisk;
+  readonly disk: DurableLog;
   shadow: LogShadow;
   /** After the last event of the present run; undefined before its first. */
   status: Status | undefined;
@@ -22,7 +22,7 @@ export class Watched {
   /** Entries that were durable here before the disk was damaged on purpose: they were stored when they were acknowledged. */
   #lost: { readonly from: LogIndex; readonly terms: readonly Term[] } | undefined;
 
-  constructor(disk: MemoryDisk) {
+  constructor(disk: DurableLog) {
     this.id = disk.nodeId;
     this.disk = disk;
     this.shadow = new LogShadow(disk.base);
