@@ -5,7 +5,7 @@ import { failpoint } from './failpoint.ts';
 import { Overlay } from './overlay.ts';
 import { checkQuery, mergeRows, takePage } from './range.ts';
 import type { StateMeta } from './state-record.ts';
-import { StateStore } from './state-store.ts';
+import { type OpenDatabase, StateStore } from './state-store.ts';
 import { damaged } from './storage-errors.ts';
 import type { Change, CommitResult, RangePage, RangeQuery, StoredRecord } from './store.ts';
 import { applyTransaction, type Transaction, type Write } from './transaction.ts';
@@ -18,6 +18,8 @@ export interface KeyValueMachineOptions {
   readonly base: LogIndex;
   /** Called once, at the first error of the state store, reads included: a node whose state cannot be read must not serve. */
   readonly onFailure?: (error: Error) => void;
+  /** `level` on this machine's disk unless given. */
+  readonly openDatabase?: OpenDatabase;
 }
 
 /**
@@ -39,8 +41,8 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
   }
 
   /** @throws StorageDamaged, StorageInUse or StorageFailed, as {@link StateStore.open} does */
-  static async open({ directory, base, onFailure }: KeyValueMachineOptions): Promise<KeyValueMachine> {
-    const store = await StateStore.open(directory, onFailure);
+  static async open({ directory, base, onFailure, openDatabase }: KeyValueMachineOptions): Promise<KeyValueMachine> {
+    const store = await StateStore.open(directory, onFailure, openDatabase);
     const { appliedIndex } = store.metaAtOpen;
     if (appliedIndex >= base) return new KeyValueMachine(store);
     await store.close();

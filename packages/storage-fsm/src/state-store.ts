@@ -1,4 +1,4 @@
-import { chmod, type FileHandle, mkdir, open, readdir, stat } from 'node:fs/promises';
+import { chmod, mkdir, open, readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type Iterator, Level } from 'level';
 import { StorageDamaged } from './damage.ts';
@@ -20,11 +20,22 @@ import {
 import { damaged, StorageFailed, StorageInUse } from './storage-errors.ts';
 import type { RangeQuery, StoredRecord } from './store.ts';
 
-type Database = Level<Buffer, Buffer>;
-type DatabaseIterator = Iterator<Database, Buffer, Buffer>;
+type Database = Pick<Level<Buffer, Buffer>, 'getSync' | 'batch' | 'iterator' | 'close'>;
+type DatabaseIterator = Iterator<Level<Buffer, Buffer>, Buffer, Buffer>;
 type BatchStep =
   | { readonly type: 'put'; readonly key: Buffer; readonly value: Buffer }
   | { readonly type: 'del'; readonly key: Buffer };
+
+/** An open database, and what LevelDB leaves to its user. */
+export interface StateDatabase {
+  readonly level: Database;
+  /** Makes the names of its files durable. */
+  readonly syncNames: () => Promise<void>;
+  readonly close: () => Promise<void>;
+}
+
+/** Opens the database in a directory, or makes it. @throws StorageDamaged, StorageInUse, StorageFailed */
+export type OpenDatabase = (directory: string) => Promise<StateDatabase>;
 
 /**
  * The records on disk: one `level` database in a directory of its own. Each write is one atomic, synced batch that carries the
@@ -34,13 +45,15 @@ type BatchStep =
 export class StateStore {
   /** What was on disk when this was opened. */
   readonly metaAtOpen: StateMeta;
+  readonly #database: StateDatabase;
   readonly #level: Database;
-  readonly #directory: FileHandle;
+  readonly #directory: string;
   readonly #onFailure: (error: Error) => void;
   #failure: Error | undefined;
 
-  private constructor(level: Database, directory: FileHandle, metaAtOpen: StateMeta, onFailure: (error: Error) => void) {
-    this.#level = level;
+  private constructor(database: StateDatabase, directory: string, metaAtOpen: StateMeta, onFailure: (error: Error) => void) {
+    this.#database = database;
+    this.#level = database.level;
     this.#directory = directory;
     this.metaAtOpen = metaAtOpen;
     this.#onFailure = onFailure;
@@ -53,16 +66,16 @@ export class StateStore {
    * @throws StorageDamaged, StorageInUse
    * @throws StorageFailed when the system refuses: no rights, disk full
    */
-  static async open(directory: string, onFailure: (error: Error) => void = () => undefined): Promise<StateStore> {
-    await makePrivateDirectory(directory);
-    await checkTables(directory);
-    const level = await openLevel(directory);
+  static async open(
+    directory: string,
+    onFailure: (error: Error) => void = () => undefined,
+    openDatabase: OpenDatabase = openLocal,
+  ): Promise<StateStore> {
+    const database = await openDatabase(directory);
     try {
-      const meta = await selfCheck(level, directory);
-      await makeFilesPrivate(directory);
-      return new StateStore(level, await open(directory, 'r'), meta, onFailure);
+      return new StateStore(database, directory, await selfCheck(database.level, directory), onFailure);
     } catch (error) {
-      await level.close();
+      await database.close();
       throw openError(directory, error);
     }
   }
@@ -96,7 +109,7 @@ export class StateStore {
     try {
       failpoint('state.before_flush');
       await this.#level.batch(steps, { sync: true });
-      await this.#directory.sync(); // LevelDB syncs a new write-ahead file but not the directory that names it
+      await this.#database.syncNames(); // LevelDB syncs a new write-ahead file but not the directory that names it
       failpoint('state.after_flush');
     } catch (error) {
       throw this.#fail(error);
@@ -105,9 +118,8 @@ export class StateStore {
 
   /** A read that comes later is refused, but is no failure of the disk. */
   async close(): Promise<void> {
-    this.#failure ??= new StorageFailed(`${this.#level.location} is closed`);
-    await this.#level.close();
-    await this.#directory.close();
+    this.#failure ??= new StorageFailed(`${this.#directory} is closed`);
+    await this.#database.close();
   }
 
   async *#rows(iterator: DatabaseIterator): AsyncGenerator<Row> {
@@ -126,7 +138,7 @@ export class StateStore {
 
   #decode(key: Buffer, bytes: Buffer): StoredRecord {
     const record = decodeRecord(key, bytes);
-    if (record === undefined) throw damaged(this.#level.location, 'has a record with a wrong checksum');
+    if (record === undefined) throw damaged(this.#directory, 'has a record with a wrong checksum');
     return record;
   }
 
@@ -136,8 +148,7 @@ export class StateStore {
 
   #fail(error: unknown): Error {
     if (this.#failure === undefined) {
-      this.#failure =
-        error instanceof StorageDamaged ? error : new StorageFailed(`${this.#level.location} failed`, { cause: error });
+      this.#failure = error instanceof StorageDamaged ? error : new StorageFailed(`${this.#directory} failed`, { cause: error });
       this.#onFailure(this.#failure);
     }
     return this.#failure;
@@ -145,6 +156,25 @@ export class StateStore {
 }
 
 const rowsAtOnce = 1000;
+
+/** LevelDB in a directory that only the user of this node may read. Every block of its tables is checked first. */
+const openLocal: OpenDatabase = async (directory) => {
+  await makePrivateDirectory(directory);
+  await checkTables(directory);
+  const level = await openLevel(directory);
+  try {
+    await makeFilesPrivate(directory);
+    const handle = await open(directory, 'r');
+    const close = async () => {
+      await level.close();
+      await handle.close();
+    };
+    return { level, syncNames: () => handle.sync(), close };
+  } catch (error) {
+    await level.close();
+    throw openError(directory, error);
+  }
+};
 
 /** The directory is synced into its parent, or a power cut could take all of it. */
 async function makePrivateDirectory(directory: string): Promise<void> {
@@ -173,7 +203,7 @@ async function openLevel(directory: string): Promise<Database> {
   // LevelDB would take the other files for leftovers, delete them and begin with nothing.
   const hasData = names.some((name) => /\.(?:log|ldb|sst)$/.test(name));
   if (isNew && hasData) throw damaged(directory, 'has lost its file CURRENT');
-  const level: Database = new Level(directory, {
+  const level = new Level<Buffer, Buffer>(directory, {
     keyEncoding: 'buffer',
     valueEncoding: 'buffer',
     compression: false, // ciphertext does not shrink

@@ -260,8 +260,7 @@ function damage(cluster: Cluster, victim: Member | undefined, depth: number, aft
   const index = Math.max(durable.base.index + 1, mark - depth + 1);
   victim.watched.remember();
   cluster.crash(victim);
-  victim.isDamaged = true;
-  storage.rotEntry(Math.min(index, mark));
+  victim.isDamaged = storage.rotEntry(Math.min(index, mark));
   cluster.clock.after(afterMs, () => cluster.start(victim));
 }
 

@@ -22,6 +22,7 @@ import { Safety } from './safety.ts';
 import { type SnapshotPeer, SnapshotPort } from './snapshot-port.ts';
 import type { OpenStorage, StateImage, StorageMaker } from './storage.ts';
 import type { Trace } from './trace.ts';
+import { holds } from './violation.ts';
 
 export const electionMs = 1_000;
 const CLUSTER_ID = 'simulated';
@@ -203,6 +204,7 @@ export class Cluster {
     if (member.process !== process) return;
     try {
       if (opened instanceof Error) throw opened;
+      holds('a start finds what was destroyed below the mark', !member.isDamaged, () => ({ id: member.id }));
       const { hardState, lastIndex } = member.storage.durable;
       this.safety.started(member.watched);
       const { flushedAtOpen } = opened.machine;

@@ -67,8 +67,9 @@ export class MemoryStorage implements NodeStorage {
     this.durable.rotSlot(slot);
   }
 
-  rotEntry(index: LogIndex): void {
+  rotEntry(index: LogIndex): boolean {
     this.durable.rotEntry(index);
+    return true;
   }
 
   image(): StateImage {

@@ -86,8 +86,8 @@ export interface NodeStorage {
   failNext(error: Error, landed: number): void;
   /** One of the two copies of the hard state turns unreadable; the node is down. */
   rotSlot(slot: 0 | 1): void;
-  /** A durable entry turns unreadable; the node is down. */
-  rotEntry(index: LogIndex): void;
+  /** A durable entry turns unreadable; the node is down. False if it is not there any more. */
+  rotEntry(index: LogIndex): boolean;
   /** The durable state. */
   image(): StateImage;
   /** In one step: the log begins after `meta`, the state is `image`. */
