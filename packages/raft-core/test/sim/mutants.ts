@@ -1,14 +1,4 @@
-import type { Profile } from '../../src/sim/index.ts';
-
-/** One fault in one line: `find` occurs once in the file, and `replace` takes its place. */
-export interface Mutant {
-  readonly name: string;
-  readonly file: string;
-  readonly find: string;
-  readonly replace: string;
-  /** The profile whose code it is in; `core` unless given. */
-  readonly profile?: Profile;
-}
+import type { Mutant } from '../../../../scripts/sim-mutant.ts';
 
 const core = 'src/core/';
 

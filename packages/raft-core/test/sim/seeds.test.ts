@@ -82,12 +82,12 @@ describe('the simulator', () => {
     });
   }
 
-  it('makes a failing run smaller, as long as it fails', () => {
+  it('makes a failing run smaller, as long as it fails', async () => {
     const config = configOf(5, 'core', 3_000);
     const crashes = ({ schedule, nodes }: SimConfig) => nodes >= 2 && schedule.filter(({ kind }) => kind === 'crash').length >= 2;
     const failing: SimConfig = { ...config, nodes: 5, schedule: configOf(9, 'core', 1).schedule };
     const schedule = failing.schedule.concat([1, 2].map((atMs) => ({ atMs, kind: 'crash', pick: 1, durationMs: 1 })));
-    const small = shrink({ ...failing, schedule }, crashes);
+    const small = await shrink({ ...failing, schedule }, crashes);
     expect(small.schedule.map(({ kind }) => kind)).to.deep.equal(['crash', 'crash']);
     expect(small).to.deep.include({ nodes: 2, clients: 1, keys: 1, clockSkew: false });
     expect(small.network).to.deep.include({ drop: 0, duplicate: 0, heavyTail: 0 });

@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import { LogDamage, type LogIndex, type NodeId, type SnapshotMeta } from '@transitd/raft-core';
+import { type Done, LogDamage, type LogIndex, type NodeId, type SnapshotMeta } from '@transitd/raft-core';
 import {
   DiskError,
   type NodeStorage,
@@ -26,6 +26,7 @@ import { SimLog } from './sim-log.ts';
 
 const directory = '/node';
 const slotBytes = 64 * 1024;
+const slotHeaderBytes = 32;
 const piecesMax = 6;
 /** So small that segments are begun, grown, read back and dropped all the time. */
 const sizes = { segmentBytes: 3_000, growBytes: 700, cacheBytes: 1_200 };
@@ -102,6 +103,8 @@ export class SegmentStorage implements NodeStorage {
   }
 
   rotSlot(slot: 0 | 1): void {
+    // A crash may have torn the other one: two faults at once are more than two slots are for.
+    if (storedSlot(this.#disk, slot === 0 ? 1 : 0) === undefined) return;
     this.#change(nodePaths(directory).nodeState, (content) => content.fill(0xa5, slot * slotBytes, slot * slotBytes + 16));
   }
 
@@ -130,10 +133,13 @@ export class SegmentStorage implements NodeStorage {
     };
   }
 
-  install({ meta, image }: { readonly meta: SnapshotMeta; readonly image: StateImage }, done: () => void): void {
+  install({ meta, image }: { readonly meta: SnapshotMeta; readonly image: StateImage }, done: Done): void {
     const running = this.#running;
     if (running === undefined) return;
-    void this.#install(running, meta, image.content as Content).then(() => running.run.enter(done));
+    void this.#install(running, meta, image.content as Content).then(
+      () => running.run.enter(done),
+      (error: Error) => running.run.enter(() => done(error)),
+    );
   }
 
   verdict(error: Error): 'damaged' | 'failed' | 'bug' {
@@ -228,14 +234,17 @@ interface StoredState {
 
 /** What `node.state` says on the disk: the good slot with the higher sequence number. */
 function storedState(disk: MemoryDisk): StoredState | undefined {
-  const file = disk.durableFiles().get(nodePaths(directory).nodeState);
-  const slots = [0, slotBytes].flatMap((position) => {
-    const slot = file?.subarray(position, position + slotBytes) ?? Buffer.alloc(0);
-    if (slot.length < 32) return [];
-    const used = 32 + slot.readUInt32BE(22);
-    if (used > slot.length || crc32(slot.subarray(16, used), crc32(slot.subarray(0, 12))) !== slot.readUInt32BE(12)) return [];
-    const state: StoredState = JSON.parse(slot.toString('utf8', 32, used));
-    return [{ sequence: slot.readUIntBE(16, 6), state }];
-  });
+  const slots = [storedSlot(disk, 0), storedSlot(disk, 1)].filter((slot) => slot !== undefined);
   return slots.sort((a, b) => b.sequence - a.sequence)[0]?.state;
+}
+
+function storedSlot(disk: MemoryDisk, number: 0 | 1): { readonly sequence: number; readonly state: StoredState } | undefined {
+  const file = disk.durableFiles().get(nodePaths(directory).nodeState);
+  const slot = file?.subarray(number * slotBytes, (number + 1) * slotBytes);
+  if (slot === undefined || slot.length < slotHeaderBytes) return undefined;
+  const used = slotHeaderBytes + slot.readUInt32BE(22);
+  if (used > slot.length || crc32(slot.subarray(16, used), crc32(slot.subarray(0, 12))) !== slot.readUInt32BE(12))
+    return undefined;
+  const state: StoredState = JSON.parse(slot.toString('utf8', slotHeaderBytes, used));
+  return { sequence: slot.readUIntBE(16, 6), state };
 }

@@ -1,6 +1,6 @@
 import { Driver } from '../../driver/driver.ts';
 import { type DriverLimits, driverLimits } from '../../driver/limits.ts';
-import type { TransportReceiver } from '../../ports.ts';
+import type { Done, TransportReceiver } from '../../ports.ts';
 import type { ConfState, Message, NodeId, SnapshotMeta } from '../../types.ts';
 import type { WireVersions } from '../../wire/version.ts';
 import { SimClock } from '../sim-clock.ts';
@@ -317,11 +317,15 @@ export class Cluster {
     return 1 + this.random.below(this.isHealed ? 5 : 3 * delayMsMax + (heavyTail > 0 ? 800 : 20));
   }
 
-  #install(member: Member, snapshot: { readonly meta: SnapshotMeta; readonly image: StateImage }, done: () => void): void {
+  #install(member: Member, snapshot: { readonly meta: SnapshotMeta; readonly image: StateImage }, done: Done): void {
     const { index, term } = snapshot.meta;
     this.trace.note(this.clock.now(), 'install', member.id, index, term);
     this.safety.installs(member.watched, snapshot.meta);
-    member.storage.install(snapshot, () => {
+    member.storage.install(snapshot, (error) => {
+      if (error !== undefined) {
+        done(error);
+        return;
+      }
       this.safety.installed(member.watched);
       const machine = member.run?.machine;
       if (machine !== undefined) this.safety.applied(member.id, machine.applied, machine.digest);

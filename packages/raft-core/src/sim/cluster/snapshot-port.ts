@@ -23,7 +23,7 @@ export interface SnapshotPortOptions {
   pieceDelayMs(from: NodeId): number | undefined;
   syncMs(): number;
   /** One atomic step: the log begins after `meta`, the state is `image`. */
-  install(snapshot: { readonly meta: SnapshotMeta; readonly image: StateImage }, done: () => void): void;
+  install(snapshot: { readonly meta: SnapshotMeta; readonly image: StateImage }, done: Done): void;
 }
 
 const BREAK_MS = 500;
@@ -108,10 +108,10 @@ export class SnapshotPort implements SnapshotTransfer {
     if (fetched?.meta.index !== meta.index) throw new Error(`asked to install ${meta.index}, have ${fetched?.meta.index}`);
     this.isInstalling = true;
     this.#options.process.after(this.#options.syncMs(), () => {
-      this.#options.install({ meta, image: fetched.image }, () => {
+      this.#options.install({ meta, image: fetched.image }, (error) => {
         this.isInstalling = false;
         this.#fetched = undefined;
-        done();
+        done(error);
       });
     });
   }

@@ -1,4 +1,4 @@
-import type { LogStore, LogWrite, StateMachine } from '../../ports.ts';
+import type { Done, LogStore, LogWrite, StateMachine } from '../../ports.ts';
 import type { Entry, HardState, LogIndex, NodeId, SnapshotMeta } from '../../types.ts';
 import type { SimRandom } from '../sim-random.ts';
 import type { Command } from './command.ts';
@@ -84,14 +84,14 @@ export interface NodeStorage {
   ): { readonly isLost: boolean; readonly facts: readonly (number | boolean)[] };
   /** The next write fails, and with it the storage; up to `landed` pieces of it are on the disk all the same. */
   failNext(error: Error, landed: number): void;
-  /** One of the two copies of the hard state turns unreadable; the node is down. */
+  /** One of the two copies of the hard state turns unreadable, if the other is readable; the node is down. */
   rotSlot(slot: 0 | 1): void;
   /** A durable entry turns unreadable; the node is down. False if it is not there any more. */
   rotEntry(index: LogIndex): boolean;
   /** The durable state. */
   image(): StateImage;
   /** In one step: the log begins after `meta`, the state is `image`. */
-  install(snapshot: { readonly meta: SnapshotMeta; readonly image: StateImage }, done: () => void): void;
+  install(snapshot: { readonly meta: SnapshotMeta; readonly image: StateImage }, done: Done): void;
   /** What an error of its own, or of a start on what it holds, means. */
   verdict(error: Error): 'damaged' | 'failed' | 'bug';
 }
