@@ -51,18 +51,6 @@ const faults: readonly Omit<Mutant, 'profile'>[] = [
     replace: 'if (view.lastIndex < 0)',
   },
   {
-    name: 'damage in the middle is taken for a torn end',
-    file: 'src/log-recovery.ts',
-    find: "if (scan.tail === 'damaged')",
-    replace: "if (scan.tail === 'damaged' && number < 0)",
-  },
-  {
-    name: 'what a torn end left is not cut',
-    file: 'src/log-recovery.ts',
-    find: "  if (scan.tail === 'torn') await file.truncate(end);\n",
-    replace: '',
-  },
-  {
     name: 'a write joins the group before its turn',
     file: 'src/segment-log.ts',
     find: 'return this.#waiting.splice(0, tooMany === -1 ? this.#waiting.length : tooMany);',
