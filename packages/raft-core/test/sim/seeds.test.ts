@@ -44,17 +44,15 @@ async function play(
 describe('the simulator', () => {
   const coverage = new Coverage();
 
-  describe('plays a run that once failed, or that finds a planted fault', () => {
-    const folder = join(import.meta.dirname, 'regressions');
-    for (const file of readdirSync(folder).filter((name) => name.endsWith('.json'))) {
-      it(`which passes now: ${file.replace('.json', '')}`, () => {
-        const { config }: { config: SimConfig } = JSON.parse(readFileSync(join(folder, file), 'utf8'));
-        const result = runSimulation(config);
-        coverage.add(result.coverage);
-        expect(result.failure?.message).to.equal(undefined);
-      });
-    }
-  });
+  const regressions = join(import.meta.dirname, 'regressions');
+  for (const file of readdirSync(regressions).filter((name) => name.endsWith('.json'))) {
+    it(`passes a run that once failed, or that finds a planted fault: ${file.replace('.json', '')}`, () => {
+      const { config }: { config: SimConfig } = JSON.parse(readFileSync(join(regressions, file), 'utf8'));
+      const result = runSimulation(config);
+      coverage.add(result.coverage);
+      expect(result.failure?.message).to.equal(undefined);
+    }).timeout(60_000);
+  }
 
   it(`finds nothing in ${FIXED} fixed seeds`, async () => {
     const { events, undecided, seeds } = await play(1, FIXED, coverage);
@@ -79,7 +77,7 @@ describe('the simulator', () => {
       }
       const [one, other] = [3, 4].map((seed) => runSimulation(configOf(seed, profile, 3_000)).hash);
       expect(one).not.to.equal(other);
-    });
+    }).timeout(60_000);
   }
 
   it('makes a failing run smaller, as long as it fails', async () => {

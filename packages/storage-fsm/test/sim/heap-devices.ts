@@ -23,8 +23,11 @@ export class HeapDevices {
   /** Within one event: a step that no crash can divide. */
   async atOnce(task: () => Promise<void>): Promise<void> {
     this.#isInstant = true;
-    await task();
-    this.#isInstant = false;
+    try {
+      await task();
+    } finally {
+      this.#isInstant = false;
+    }
   }
 
   /** For `MemoryDisk.before`. */

@@ -1,11 +1,11 @@
 import type { Cluster } from './cluster.ts';
 import type { Action } from './config.ts';
+import { between, both, cut, type Link, later } from './links.ts';
 import type { Member } from './member.ts';
+import { raceSnapshot } from './snapshot-race.ts';
 import { DiskError } from './storage.ts';
 
 const BURST = 40;
-const RACE_MS = 4_000;
-const LOOK_MS = 20;
 
 /** Carries out one step of a schedule on the cluster as it is now. */
 export function act(cluster: Cluster, { kind, pick, durationMs }: Action): void {
@@ -171,69 +171,9 @@ function electBehind(cluster: Cluster, pick: number): void {
   readAround(cluster, momentMs);
 }
 
-/**
- * A stream that the log overtakes: one node falls behind the leader's log, though not behind everybody's, and while a state is
- * streamed to it the others lose that leader, just after it has committed more than they know of. The next leader sends from its
- * log what the stream brings, and more, and has nobody yet with whom to commit it.
- */
-function raceSnapshot(cluster: Cluster, behind: Member | undefined): void {
-  const { members, clients, network, clock, leader } = cluster;
-  if (leader === undefined || behind === undefined || behind === leader) return;
-  const others = members.filter((member) => member !== leader && member !== behind);
-  const links = members.flatMap((member) => both(member, behind));
-  cut(cluster, links, RACE_MS);
-  const isBehind = (): boolean => statusOf(leader, 'baseIndex') > statusOf(behind, 'lastIndex');
-  const knowsMore = (): boolean => others.every((other) => statusOf(other, 'commitIndex') < statusOf(leader, 'commitIndex'));
-  for (let atMs = 0; atMs < RACE_MS; atMs += 200) later(cluster, atMs, () => isBehind() || clients.burst(3));
-  when(cluster, isBehind, () => {
-    behind.streaming = { untilMs: clock.now() + 2 * RACE_MS, pieceMs: 1_000 };
-    for (const [from, to] of links) network.mend(from.id, to.id);
-    when(
-      cluster,
-      () => behind.run?.snapshots.isFetching === true,
-      () => {
-        clients.burst(8);
-        when(cluster, knowsMore, () => {
-          const silence = members.map((member): Link => [leader, member]);
-          cut(cluster, silence, RACE_MS);
-          when(
-            cluster,
-            () => cluster.leader !== undefined && cluster.leader !== leader,
-            () => {
-              const next = cluster.leader ?? leader;
-              behind.streaming = { ...behind.streaming, pieceMs: 150 };
-              cut(
-                cluster,
-                others.map((other): Link => [other, next]),
-                900,
-              );
-            },
-          );
-        });
-      },
-    );
-  });
-}
-
-const statusOf = ({ watched: { status } }: Member, field: 'baseIndex' | 'lastIndex' | 'commitIndex'): number =>
-  status?.[field] ?? 0;
-
-/** Does that as soon as the condition holds, if it does within a while. */
-function when(cluster: Cluster, condition: () => boolean, task: () => void, looks = RACE_MS / LOOK_MS): void {
-  if (condition()) task();
-  else if (looks > 0) later(cluster, LOOK_MS, () => when(cluster, condition, task, looks - 1));
-}
-
 /** Clients read wherever somebody believes it leads, while a lease may be ending and another one beginning. */
 function readAround(cluster: Cluster, fromMs: number): void {
   for (let step = 0; step < 30; step++) later(cluster, fromMs + step * 50, () => cluster.clients.readOnLeaders());
-}
-
-/** The rest of an action, unless all faults have ended by then. */
-function later(cluster: Cluster, delayMs: number, task: () => void): void {
-  cluster.clock.after(delayMs, () => {
-    if (!cluster.isHealed) task();
-  });
 }
 
 function restart(cluster: Cluster, member: Member, afterMs: number): void {
@@ -262,23 +202,4 @@ function damage(cluster: Cluster, victim: Member | undefined, depth: number, aft
   cluster.crash(victim);
   victim.isDamaged = storage.rotEntry(Math.min(index, mark));
   cluster.clock.after(afterMs, () => cluster.start(victim));
-}
-
-type Link = readonly [from: Member, to: Member];
-
-const both = (a: Member, b: Member): Link[] => [
-  [a, b],
-  [b, a],
-];
-
-/** All links between nodes of different sides. */
-const between = (members: readonly Member[], sideOf: (member: Member) => number): Link[] =>
-  members.flatMap((from) => members.filter((to) => sideOf(to) !== sideOf(from)).map((to): Link => [from, to]));
-
-function cut(cluster: Cluster, links: readonly Link[], durationMs: number): void {
-  const { network, clock } = cluster;
-  for (const [from, to] of links) network.cut(from.id, to.id);
-  clock.after(durationMs, () => {
-    for (const [from, to] of links) network.mend(from.id, to.id);
-  });
 }
