@@ -33,7 +33,14 @@ class Trio {
 
   constructor() {
     const base: SnapshotMeta = { index: 0, term: 0, conf: { ...soleVoter(1), voters: ids }, confIndex: 0 };
-    const start = { clusterId: 'bench', incarnation: 1, hardState: { term: 0, vote: 0, commit: 0 }, base, lastIndex: 0 };
+    const start = {
+      clusterId: 'bench',
+      incarnation: 1,
+      hardState: { term: 0, vote: 0, commit: 0 },
+      base,
+      lastIndex: 0,
+      bytes: 0,
+    };
     const core = (nodeId: number): Raft =>
       new Raft({ ...start, nodeId, terms: [], confEntries: [] }, { applied: 0, limits: raftLimits, seed: nodeId });
     this.#cores = new Map(ids.map((id) => [id, core(id)]));

@@ -34,7 +34,7 @@ export class Tokens {
     this.#key = new TokenKey(store);
     this.#cache = new TokenCache({ store, key: this.#key, loadedMax: cachedMax });
     this.#unwatch = store.watch('access/token', (changes) => {
-      if (changes.some(({ path }) => path === tokenKeyPath)) this.clear();
+      if (changes === 'everything' || changes.some(({ path }) => path === tokenKeyPath)) this.clear();
       else this.#cache.drop(changes);
     });
   }

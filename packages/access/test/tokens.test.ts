@@ -7,8 +7,8 @@ import { tokenWrites } from '../src/token-transactions.ts';
 import { gatedStore } from './gated-store.ts';
 import { tokenRecord } from './token-record.ts';
 
-async function withRoot(options: Partial<TokensOptions> = {}) {
-  const store = gatedStore(memoryStore());
+async function withRoot(options: Partial<TokensOptions> = {}, inner = memoryStore()) {
+  const store = gatedStore(inner);
   const { rootToken, writes } = initialAccess({ now: 1000 });
   await store.commit({ conditions: [], writes });
   const key = Buffer.from(writes.find(({ path }) => path === 'access/token-key')?.value ?? []).subarray(1);
@@ -153,6 +153,23 @@ describe('Tokens', () => {
     };
     expect(await tokens.authenticate(rootToken)).to.include({ root: true });
     expect(store.reads).to.equal(reads + 3); // the key twice, the record once
+  });
+
+  it('forgets every token when everything may have changed, during a look-up too', async () => {
+    const { store, tokens, rootToken, add, remove, pathOf } = await withRoot({}, memoryStore({ tellsEverything: true }));
+    await add('gone');
+    await tokens.authenticate(rootToken);
+    await tokens.authenticate('gone');
+    await remove('gone');
+    expect(await tokens.authenticate('gone')).to.equal(undefined);
+    expect(await tokens.authenticate(rootToken)).to.include({ root: true });
+    await add('late');
+    store.afterGet = async (path) => {
+      if (path !== pathOf('late')) return;
+      delete store.afterGet;
+      await remove('late');
+    };
+    expect(await tokens.authenticate('late')).to.equal(undefined);
   });
 
   it('keeps no more tokens than it may: the oldest makes room', async () => {

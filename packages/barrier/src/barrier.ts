@@ -3,6 +3,7 @@ import { type Store, StoreError, type Write } from '@transitd/storage-fsm';
 import { keyBytes } from './box.ts';
 import { readCore, readSeal, type StoredSeal } from './core-records.ts';
 import { BarrierError } from './errors.ts';
+import { type WrappedJoinSecret, wrapJoinSecret } from './join-secret.ts';
 import { closeKeyring, type Installation, newKeyring, openKeyring, wipeKeyring, withNewTerm } from './keyring.ts';
 import { LoadedKeys } from './loaded-keys.ts';
 import { oneAtATime } from './one-at-a-time.ts';
@@ -15,6 +16,8 @@ import { checkSealConfig, countsFor, type InitializeRequest, type SealConfig, ty
 import { conflictTries, SealKeeper } from './seal-keeper.ts';
 import { decodeSeal } from './seal-record.ts';
 import { newSharedKey, ShareCollection } from './shares.ts';
+import { isSnapshotProof, proveSnapshot } from './snapshot-proof.ts';
+import { keptUnsealKey } from './unseal-key.ts';
 import { encryptValue } from './value.ts';
 
 export interface BarrierOptions {
@@ -105,8 +108,9 @@ export class Barrier {
     });
     this.rekey = new Rekey(this.#sealKeeper, this.#exclusive);
     this.#unwatch = options.store.watch('core/', (changes) => {
-      if (changes.some(({ path }) => path === sealPath)) void this.#follow(() => this.#refreshSeal());
-      if (changes.some(({ path }) => path === keyringPath)) void this.#follow(() => this.#reload());
+      const touches = (record: string): boolean => changes === 'everything' || changes.some(({ path }) => path === record);
+      if (touches(sealPath)) void this.#follow(() => this.#refreshSeal());
+      if (touches(keyringPath)) void this.#follow(() => this.#reload());
     });
   }
 
@@ -151,6 +155,7 @@ export class Barrier {
       const rootKey = randomBytes(keyBytes);
       const keyring = newKeyring(this.#installation());
       const sealValue = wrapRootKey(seal, counts, shared, rootKey);
+      const unsealKey = keptUnsealKey(seal, keyring.newest, shared);
       shared.key.fill(0);
       let installed = false;
       try {
@@ -159,6 +164,7 @@ export class Barrier {
           writes: [
             { path: sealPath, value: sealValue },
             { path: keyringPath, value: closeKeyring(rootKey, keyring) },
+            ...unsealKey,
             ...initialWrites.map(({ path, value }) => ({ path, value: value && encryptValue(keyring.newest, path, value) })),
           ],
         });
@@ -297,6 +303,28 @@ export class Barrier {
     const rotated = await this.needsRotation();
     if (rotated) await this.rotate();
     return { rewrapped, rotated };
+  }
+
+  /**
+   * A fresh secret for one join, wrapped by the seal's key; the caller wipes the secret.
+   * @param exchanged - all that the two nodes have said so far, beside the seal's terms; what opens the secret must have seen the same
+   * @throws BarrierError `unseal_key_not_kept`, `seal_mismatch`, `barrier_corrupt`; StoreError
+   */
+  async wrapForJoin(exchanged: Uint8Array): Promise<WrappedJoinSecret> {
+    const { terms, key } = await this.#sealKeeper.sealKey();
+    const wrapped = wrapJoinSecret(key, { terms, exchanged });
+    key.fill(0);
+    return wrapped;
+  }
+
+  /** Shows that a snapshot with these checksums was made under this root key. @throws StoreError `sealed` */
+  proveSnapshot(sums: Uint8Array): Buffer {
+    return proveSnapshot(this.#keys.get().rootKey, sums);
+  }
+
+  /** Whether a snapshot with these checksums was made under this root key, as `proof` says. @throws StoreError `sealed` */
+  isSnapshotProof(sums: Uint8Array, proof: Uint8Array): boolean {
+    return isSnapshotProof(this.#keys.get().rootKey, sums, proof);
   }
 
   #installation(): Installation {

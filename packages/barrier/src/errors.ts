@@ -10,6 +10,8 @@ export type BarrierErrorCode =
   | 'unsealed'
   | 'reserved_path'
   | 'conflict'
+  | 'unseal_key_not_kept'
+  | 'join_secret'
   | 'rekey_in_progress'
   | 'rekey_not_started'
   | 'rekey_nonce'

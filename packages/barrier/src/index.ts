@@ -1,8 +1,17 @@
 export { Barrier, type BarrierOptions, type BarrierState, type InitialShares, type SealStatus } from './barrier.ts';
 export { BarrierError, type BarrierErrorCode } from './errors.ts';
+export {
+  type JoinBinding,
+  openJoinSecret,
+  requireSealType,
+  type SealKeyHolder,
+  type WrappedJoinSecret,
+  wrappedJoinSecretBytes,
+} from './join-secret.ts';
 export type { GivenShare, NewShares, Rekey, RekeyRequest, RekeyStatus, RekeyStep } from './rekey.ts';
 export { defaultRotation, type KeyStatus, type RotationConfig, rotationDue } from './rotation.ts';
 export {
+  checkCounts,
   checkSealConfig,
   countsFor,
   type InitializeRequest,
@@ -11,4 +20,5 @@ export {
   type ShareCounts,
   type StaticKey,
 } from './seal-config.ts';
-export { parseShare } from './shares.ts';
+export type { SealTerms } from './seal-record.ts';
+export { parseShare, ShareCollection } from './shares.ts';

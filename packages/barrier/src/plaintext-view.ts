@@ -1,4 +1,4 @@
-import type { Change, Store } from '@transitd/storage-fsm';
+import type { Changes, Store } from '@transitd/storage-fsm';
 import { BarrierError } from './errors.ts';
 import type { Keyring } from './keyring.ts';
 import { isReserved } from './paths.ts';
@@ -45,7 +45,8 @@ export function plaintextView(store: Store, keys: ViewKeys): Store {
       return { ...page, records };
     },
 
-    async commit({ conditions, writes }) {
+    async commit({ conditions, writes, restore }) {
+      if (restore !== undefined) throw new TypeError('a restore brings ciphertext: it goes to the store below the barrier');
       for (const { path } of [...conditions, ...writes]) refuseReserved(path);
       const { newest } = keys.keyring();
       // Sealing after this line does not change the answer: the write is under way, and its outcome is a fact to be told.
@@ -57,7 +58,7 @@ export function plaintextView(store: Store, keys: ViewKeys): Store {
 
     watch(prefix, listener) {
       return store.watch(prefix, (changes) => {
-        const visible: readonly Change[] = changes.filter(({ path }) => !isReserved(path));
+        const visible: Changes = changes === 'everything' ? changes : changes.filter(({ path }) => !isReserved(path));
         if (visible.length > 0) listener(visible);
       });
     },

@@ -1,6 +1,6 @@
 import { BarrierError } from './errors.ts';
 import { sealPath } from './paths.ts';
-import type { SealConfig, ShareCounts } from './seal-config.ts';
+import type { SealConfig, ShareCounts, StaticKey } from './seal-config.ts';
 import { closeSeal, openSeal, type SealRecord } from './seal-record.ts';
 import { hashShare, type ShareCollection, type SharedKey } from './shares.ts';
 
@@ -29,13 +29,19 @@ export async function unwrapByShares(record: SealRecord, shares: ShareCollection
 
 /** The root key, by the configured key of the record's id; the caller wipes it. @throws BarrierError `seal_mismatch`, `barrier_corrupt` */
 export function unwrapByStaticKey(seal: SealConfig, record: SealRecord): Buffer {
-  const keys = seal.type === 'static' ? [seal.current, seal.previous] : [];
-  const key = keys.find((candidate) => candidate?.id === record.keyId);
-  if (key === undefined) throw new BarrierError('seal_mismatch', `no seal key with the id "${record.keyId}" is configured`);
+  const key = staticKey(seal, record.keyId);
   const rootKey = openSeal(record, key.key);
   if (rootKey === undefined)
     throw new BarrierError('barrier_corrupt', `the seal key "${key.id}" does not open the record ${sealPath}`);
   return rootKey;
+}
+
+/** The configured key of that id, current or previous. @throws BarrierError `seal_mismatch` */
+export function staticKey(seal: SealConfig, id: string): StaticKey {
+  const keys = seal.type === 'static' ? [seal.current, seal.previous] : [];
+  const key = keys.find((candidate) => candidate?.id === id);
+  if (key === undefined) throw new BarrierError('seal_mismatch', `no seal key with the id "${id}" is configured`);
+  return key;
 }
 
 /** @throws BarrierError `seal_mismatch`: moving between types of seal is not supported */

@@ -5,11 +5,12 @@ import { readCore, type StoredSeal } from './core-records.ts';
 import { BarrierError } from './errors.ts';
 import { closeKeyring } from './keyring.ts';
 import type { Keys } from './loaded-keys.ts';
-import { keyringPath, rootKeyPath, sealPath } from './paths.ts';
-import { unwrapByShares, unwrapByStaticKey, wrapRootKey } from './root-key-wrapping.ts';
+import { keyringPath, rootKeyPath, sealPath, unsealKeyPath } from './paths.ts';
+import { staticKey, unwrapByShares, unwrapByStaticKey, wrapRootKey } from './root-key-wrapping.ts';
 import type { SealConfig, ShareCounts } from './seal-config.ts';
-import { closeSeal, type SealRecord } from './seal-record.ts';
+import { closeSeal, type SealRecord, type SealTerms } from './seal-record.ts';
 import type { ShareCollection, SharedKey } from './shares.ts';
+import { keptUnsealKey, openUnsealKey } from './unseal-key.ts';
 import { encryptValue } from './value.ts';
 
 /** The shares that shall follow those of the seal's record at `revision`. */
@@ -33,7 +34,7 @@ export interface SealKeeperOptions {
 /** A commit whose condition failed is made again from a fresh read, this many times at most. */
 export const conflictTries = 5;
 
-/** Everything that changes the seal's record once it exists. All of it throws StoreError `sealed` while sealed. */
+/** Everything that changes the seal's record once it exists, or needs its key. All of it throws StoreError `sealed` while sealed. */
 export class SealKeeper {
   readonly #options: SealKeeperOptions;
 
@@ -75,6 +76,7 @@ export class SealKeeper {
         { path: sealPath, value: wrapRootKey(seal, counts, shared, rootKey) },
         { path: keyringPath, value: closeKeyring(rootKey, keyring) },
         { path: rootKeyPath, value: encryptValue(keyring.newest, rootKeyPath, rootKey) },
+        ...keptUnsealKey(seal, keyring.newest, shared),
       ];
       rootKey.fill(0);
       const conditions = [
@@ -89,6 +91,28 @@ export class SealKeeper {
       if ((await store.get(sealPath))?.revision !== revision) return 'conflict';
     }
     throw new BarrierError('conflict', 'the keyring changes too often; try again');
+  }
+
+  /**
+   * What the seal's record says, with the key that wraps its root key; the caller wipes the key.
+   * @throws BarrierError `unseal_key_not_kept`, `seal_mismatch`, `barrier_corrupt`
+   */
+  async sealKey(): Promise<{ readonly terms: SealTerms; readonly key: Buffer }> {
+    const { keys, reload, seal, store } = this.#options;
+    for (;;) {
+      await reload();
+      const { record, revision } = await this.current();
+      const { wrappedRootKey: _, ...terms } = record;
+      if (record.type === 'static') return { terms, key: Buffer.from(staticKey(seal, record.keyId).key) };
+      const kept = await store.get(unsealKeyPath);
+      const key = kept && openUnsealKey(keys().keyring, record, kept.value);
+      if (key !== undefined) return { terms, key };
+      if ((await this.current()).revision === revision)
+        throw new BarrierError(
+          'unseal_key_not_kept',
+          'nobody can join yet: the seal was made by a release that did not keep the unseal key; a rekey (sys/rotate/root) makes this cluster joinable',
+        );
+    }
   }
 
   /** Wraps the root key by the current static key where the previous one still does. True when it was done. */

@@ -29,14 +29,14 @@ export function closeSeal(terms: SealTerms, wrappingKey: Uint8Array, rootKey: Ui
       threshold,
       shareHashes: terms.shareHashes.map((hash) => hash.toString('hex')),
       keyId,
-      wrappedRootKey: closeBox(wrappingKey, associatedData(terms), rootKey).toString('base64'),
+      wrappedRootKey: closeBox(wrappingKey, encodeTerms(terms), rootKey).toString('base64'),
     }),
   );
 }
 
 /** The root key, which the caller wipes; undefined when this key did not wrap it or the record was changed. */
 export const openSeal = (record: SealRecord, wrappingKey: Uint8Array): Buffer | undefined =>
-  openBox(wrappingKey, associatedData(record), record.wrappedRootKey);
+  openBox(wrappingKey, encodeTerms(record), record.wrappedRootKey);
 
 /** @throws BarrierError `barrier_corrupt` */
 export function decodeSeal(stored: Uint8Array): SealRecord {
@@ -69,7 +69,7 @@ export function decodeSeal(stored: Uint8Array): SealRecord {
 }
 
 /** JSON of one array: no two different terms give the same bytes. */
-const associatedData = ({ type, shares, threshold, keyId, shareHashes }: SealTerms): Buffer =>
+export const encodeTerms = ({ type, shares, threshold, keyId, shareHashes }: SealTerms): Buffer =>
   Buffer.from(
     JSON.stringify([sealPath, format, type, shares, threshold, keyId, shareHashes.map((hash) => hash.toString('hex'))]),
   );

@@ -60,15 +60,20 @@ export class ShareCollection {
     return this.#shares.size;
   }
 
+  /** The different shares given so far: not copies, so `wipe` wipes them. */
+  get given(): readonly Uint8Array[] {
+    return [...this.#shares.values()];
+  }
+
   get complete(): boolean {
     return this.#shares.size >= this.threshold;
   }
 
   /** The key; the caller wipes it. */
   async combine(): Promise<Buffer> {
-    const shares = [...this.#shares.values()];
+    const shares = this.given;
     const [only] = shares;
-    return shares.length === 1 && only !== undefined ? Buffer.from(only) : asBuffer(await combine(shares));
+    return shares.length === 1 && only !== undefined ? Buffer.from(only) : asBuffer(await combine([...shares]));
   }
 
   wipe(): void {

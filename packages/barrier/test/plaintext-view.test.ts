@@ -1,7 +1,15 @@
-import { memoryStore } from '@transitd/storage-fsm';
+import { type Changes, memoryStore } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { faultyStore } from './faulty-store.ts';
 import { codeOf, everything, openBarrier, put, read, text, unsealedBarrier, unsealWith, write } from './fixtures.ts';
+
+const failureOf = (attempt: Promise<unknown>): Promise<unknown> =>
+  attempt.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+
+const pathsOf = (changes: Changes): string[] => (changes === 'everything' ? [changes] : changes.map(({ path }) => path));
 
 describe('the plaintext view', () => {
   it('reads what was written, with the revision of the record below', async () => {
@@ -38,7 +46,7 @@ describe('the plaintext view', () => {
   it("does not reach the barrier's own records", async () => {
     const { barrier } = await unsealedBarrier();
     const seen: string[] = [];
-    barrier.store.watch('', (changes) => seen.push(...changes.map(({ path }) => path)));
+    barrier.store.watch('', (changes) => seen.push(...pathsOf(changes)));
     await barrier.rotate();
     await put(barrier, 'core/other', 'x');
     for (const path of ['core/seal', 'core/keyring', 'core/root-key']) {
@@ -88,11 +96,26 @@ describe('the plaintext view', () => {
     expect(await barrier.store.commit({ conditions: [], writes: [write('a', 'b')] })).to.have.property('outcome', 'committed');
   });
 
+  it('takes no step of a restore, which brings ciphertext', async () => {
+    const { barrier } = await unsealedBarrier();
+    const restore = { kind: 'abandon', attempt: 'x' } as const;
+    expect(await failureOf(barrier.store.commit({ conditions: [], writes: [], restore }))).to.be.instanceOf(TypeError);
+  });
+
+  it('passes on that everything may have changed', async () => {
+    const store = memoryStore({ tellsEverything: true });
+    const { barrier } = await unsealedBarrier({ store });
+    const seen: Changes[] = [];
+    barrier.store.watch('a/', (changes) => seen.push(changes));
+    await store.commit({ conditions: [], writes: [write('core/other', 'x')] });
+    expect(seen).to.deep.equal(['everything']);
+  });
+
   it('can be watched while sealed, so that no cache misses a change', async () => {
     const { barrier, store, shares } = await unsealedBarrier();
     barrier.seal();
     const seen: string[] = [];
-    barrier.store.watch('a/', (changes) => seen.push(...changes.map(({ path }) => path)));
+    barrier.store.watch('a/', (changes) => seen.push(...pathsOf(changes)));
     const other = await openBarrier(store);
     await unsealWith(other, shares.slice(0, 2));
     await put(other, 'a/b', 'x');

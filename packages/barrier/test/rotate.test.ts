@@ -67,6 +67,15 @@ describe('rotate', () => {
     expect(barrier.keyStatus().term).to.equal(2);
   });
 
+  it('by another node is followed too when all that is known is that everything may have changed', async () => {
+    const { barrier, store, shares } = await unsealedBarrier({ store: memoryStore({ tellsEverything: true }) });
+    const other = await openBarrier(store);
+    await unsealWith(other, shares.slice(0, 2));
+    await other.rotate();
+    for (let turn = 0; turn < 1000 && barrier.keyStatus().term !== 2; turn++) await new Promise(setImmediate);
+    expect(barrier.keyStatus().term).to.equal(2);
+  });
+
   it('by another node is noticed by a read even when the watch could not load it', async () => {
     const store = memoryStore();
     const faulty = faultyStore(store);

@@ -1,5 +1,5 @@
 export { type Changed, changeConf } from './confchange/change.ts';
-export { bootstrapBase, flawOf, soleVoter } from './confchange/conf-state.ts';
+export { bootstrapBase, flawOf, soleVoter, votersOf } from './confchange/conf-state.ts';
 export { type RaftLimits, raftLimits } from './core/limits.ts';
 export { Raft, type RaftOptions } from './core/raft.ts';
 export type { ConfRefusal, CoreEvent, CoreRefusal, PeerStatus, RaftCore, Ready, Status } from './core/raft-core.ts';
@@ -21,6 +21,7 @@ export type { ReadDone } from './driver/reads.ts';
 export { InvariantViolation, invariant } from './invariant.ts';
 export { LogDamage } from './log/log-damage.ts';
 export * from './ports.ts';
+export { majority } from './quorum/majority.ts';
 export * from './types.ts';
 export { decodeBatch, encodeBatch } from './wire/batch.ts';
 export { CodecError } from './wire/codec-error.ts';

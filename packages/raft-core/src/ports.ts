@@ -16,6 +16,8 @@ export interface LogStart {
   readonly base: SnapshotMeta;
   /** `base.index` while the log is empty. */
   readonly lastIndex: LogIndex;
+  /** Payload bytes of the entries above `base`, about. */
+  readonly bytes: number;
   /** Terms of the entries above `base`, run-length: `firstIndex` ascending. */
   readonly terms: readonly { readonly term: Term; readonly firstIndex: LogIndex }[];
   /** Every configuration entry above `base`, committed or not. */

@@ -37,6 +37,12 @@ const listenAddress = z.string().transform((text, context) => {
   return { host: match[1] ?? match[2] ?? '', port };
 });
 
+/** What others connect to: a host with a name, and a port of its own. */
+const peerAddress = z
+  .string()
+  .regex(/^(?:\[[0-9a-fA-F:.]+\]|[^:[\]\s/]{1,253}):[1-9]\d{0,4}$/, 'is not an address such as n1.example:8201')
+  .refine((text) => Number(text.slice(text.lastIndexOf(':') + 1)) <= 65_535, 'has no such port');
+
 const tls = z.strictObject({
   cert_file: z.string(),
   key_file: z.string(),
@@ -78,6 +84,16 @@ const schema = z.strictObject({
   node_id: z.string().regex(/^[\w.-]{1,64}$/, 'has characters other than letters, digits, _ . - or is longer than 64'),
   data_dir: z.string().min(1),
   api_addr: z.url({ protocol: /^https?$/ }).optional(),
+  cluster_addr: peerAddress.optional(),
+  cluster_listen: listenAddress.optional(),
+  cluster_heartbeat_interval: durationMs('1s').refine((ms) => ms >= 100 && ms <= 60_000, 'is not between 100ms and 1m'),
+  retry_join: z
+    .array(z.url({ protocol: /^https?$/ }))
+    .max(32)
+    .default([]),
+  retry_join_ca_file: z.string().optional(),
+  performance_standby: z.boolean().default(true),
+  non_voter: z.boolean().default(false),
   listeners: z.array(listener).min(1),
   telemetry: z
     .strictObject({
@@ -91,9 +107,14 @@ const schema = z.strictObject({
   seal: seal.default({ type: 'shamir' }),
   raft: z
     .strictObject({
+      heartbeat: durationMs('150ms').refine((ms) => ms >= 20, 'is less than 20ms'),
+      election_timeout: durationMs('1s').refine((ms) => ms >= 200 && ms <= 60_000, 'is not between 200ms and 1m'),
       snapshot_threshold: z.int().min(100).default(50_000),
       trailing_logs: z.int().min(0).default(10_000),
       disk_reserve: byteSize('512MiB'),
+    })
+    .refine((raft) => raft.election_timeout >= 3 * raft.heartbeat, {
+      message: 'election_timeout must be at least three times heartbeat',
     })
     // Each compaction costs synced writes: one that frees next to nothing would come with every write.
     .refine((raft) => raft.trailing_logs <= raft.snapshot_threshold / 2, {
@@ -132,6 +153,12 @@ const variables: Readonly<Record<string, readonly (string | number)[]>> = {
   TRANSITD_NODE_ID: ['node_id'],
   TRANSITD_DATA_DIR: ['data_dir'],
   TRANSITD_API_ADDR: ['api_addr'],
+  TRANSITD_CLUSTER_ADDR: ['cluster_addr'],
+  TRANSITD_CLUSTER_LISTEN: ['cluster_listen'],
+  TRANSITD_CLUSTER_HEARTBEAT_INTERVAL: ['cluster_heartbeat_interval'],
+  TRANSITD_RETRY_JOIN_CA_FILE: ['retry_join_ca_file'],
+  TRANSITD_PERFORMANCE_STANDBY: ['performance_standby'],
+  TRANSITD_NON_VOTER: ['non_voter'],
   TRANSITD_LISTEN_ADDRESS: ['listeners', 0, 'address'],
   TRANSITD_LISTEN_TLS_CERT_FILE: ['listeners', 0, 'tls', 'cert_file'],
   TRANSITD_LISTEN_TLS_KEY_FILE: ['listeners', 0, 'tls', 'key_file'],
@@ -149,6 +176,8 @@ const variables: Readonly<Record<string, readonly (string | number)[]>> = {
   TRANSITD_SEAL_PREVIOUS_KEY_ID: ['seal', 'previous', 'key_id'],
   TRANSITD_SEAL_PREVIOUS_KEY_FILE: ['seal', 'previous', 'key_file'],
   TRANSITD_SEAL_PREVIOUS_KEY_ENV: ['seal', 'previous', 'key_env'],
+  TRANSITD_RAFT_HEARTBEAT: ['raft', 'heartbeat'],
+  TRANSITD_RAFT_ELECTION_TIMEOUT: ['raft', 'election_timeout'],
   TRANSITD_RAFT_SNAPSHOT_THRESHOLD: ['raft', 'snapshot_threshold'],
   TRANSITD_RAFT_TRAILING_LOGS: ['raft', 'trailing_logs'],
   TRANSITD_RAFT_DISK_RESERVE: ['raft', 'disk_reserve'],
@@ -209,6 +238,8 @@ export function parseConfig(input: unknown, environment: NodeJS.ProcessEnv = {},
     throw new StartError(`configuration: ${where}: ${issue?.message ?? 'is not valid'}`);
   }
   const config = result.data;
+  if (config.cluster_addr === undefined && (config.retry_join.length > 0 || config.cluster_listen !== undefined))
+    throw new StartError('configuration: cluster_addr: is missing, and without it no other node can be reached');
   const inside = sealKeyFiles(config).find((file) => isInside(file, config.data_dir));
   if (inside !== undefined) {
     throw new StartError(

@@ -7,6 +7,9 @@ import {
   Registry,
   Summary,
 } from 'prom-client';
+import { type ClusterFigures, registerClusterFigures } from './metrics-cluster.ts';
+import { quantiles, registerHappenings } from './metrics-happenings.ts';
+import type { NodeObserver } from './node/observer.ts';
 
 /** What the gauges read when they are scraped: state is asked for, never copied beside. */
 export interface MetricSources {
@@ -23,9 +26,9 @@ export interface MetricSources {
       }
     | undefined;
   readonly barrierEncryptions: () => number;
+  /** Undefined on a node that has no peers. */
+  readonly cluster?: () => ClusterFigures | undefined;
 }
-
-const quantiles = { percentiles: [0.5, 0.9, 0.99], maxAgeSeconds: 600, ageBuckets: 2 };
 
 /**
  * Names that operators of such services know (no `_total`, summaries in milliseconds) where they exist; new ones in base units.
@@ -33,6 +36,8 @@ const quantiles = { percentiles: [0.5, 0.9, 0.99], maxAgeSeconds: 600, ageBucket
  */
 export class Metrics {
   readonly registry = new Registry();
+  /** Counts what happens on the node. */
+  readonly observer: NodeObserver;
   readonly requestMs: Summary;
   readonly inFlight: Gauge;
   readonly responses: Counter<'class'>;
@@ -68,6 +73,12 @@ export class Metrics {
     gauge('raft_storage_stats_last_index', 'Newest entry in the log', () => sources.raft()?.lastIndex ?? 0);
     gauge('raft_storage_stats_term', 'Present term', () => sources.raft()?.term ?? 0);
     gauge('disk_low', '1 while free space is below the reserve and writes are refused', () => (sources.raft()?.diskLow ? 1 : 0));
+    gauge('raft_storage_stats_fsm_pending', 'Entries committed and not yet applied', () => {
+      const { commitIndex = 0, appliedIndex = 0 } = sources.raft() ?? {};
+      return commitIndex - appliedIndex;
+    });
+    registerClusterFigures({ prefix, registers, cluster: sources.cluster ?? (() => undefined) });
+    this.observer = registerHappenings({ prefix, registers });
     this.requestMs = new Summary({
       name: `${prefix}_core_handle_request`,
       help: 'Milliseconds a request took',

@@ -13,6 +13,7 @@ import { createFront } from './http/front.ts';
 import { createListener, Listener } from './listener.ts';
 import { createLog, type Logger } from './log.ts';
 import { Metrics } from './metrics.ts';
+import { figuresOf } from './node/figures.ts';
 import { Node } from './node/node.ts';
 import { listenForStop } from './stop-request.ts';
 import { createTelemetry } from './telemetry.ts';
@@ -47,19 +48,22 @@ export async function runServer(config: Config, { dev, reread }: RunOptions = {}
   });
 
   arm(process.env['TRANSITD_FAILPOINTS']);
+  const running: { node?: Node } = {};
+  const metrics = new Metrics(
+    config.telemetry.prefix,
+    figuresOf(() => running.node),
+  );
+  const open = () => Node.open({ config, log, onFatal: stopOnFault(log), observer: metrics.observer });
   // A stop does not wait for the opening, which may be cut off anywhere, as by a crash.
-  const opened = await Promise.race([stop.asked, opening(() => Node.open({ config, log, onFatal: stopOnFault(log) }), log)]);
+  const opened = await Promise.race([stop.asked, opening(open, log)]);
   if (typeof opened === 'number') return opened;
   const node = opened;
-  const metrics = new Metrics(config.telemetry.prefix, {
-    unsealed: () => node.service !== undefined,
-    active: () => node.active,
-    raft: () => node.replicaStatus,
-    barrierEncryptions: () => (node.service === undefined ? 0 : (node.member?.barrier.keyStatus().encryptions ?? 0)),
-  });
+  running.node = node;
   const start = async (): Promise<void> => {
     if (dev !== undefined && !node.initialized) await Promise.race([stop.asked, initializing(node, dev)]);
     const routes = allRoutes(metrics);
+    const bodyBytesMax = Math.max(...config.listeners.map(({ max_request_size }) => max_request_size));
+    node.serveForwarded(createFront({ node, log, metrics, routes, bodyBytesMax, forwarded: true }));
     for (const listenerConfig of config.listeners) {
       if (stop.isAsked) return;
       const front = createFront({ node, log, metrics, routes, bodyBytesMax: listenerConfig.max_request_size });
@@ -85,6 +89,7 @@ export async function runServer(config: Config, { dev, reread }: RunOptions = {}
     await start();
     return await stop.asked;
   } finally {
+    await node.handOver();
     await Promise.all(listeners.map((listener) => listener.drain()));
     await node.stop();
     log.info('stopped');

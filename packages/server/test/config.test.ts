@@ -23,7 +23,13 @@ describe('configuration', () => {
       headers_timeout: 10_000,
       address: { host: '127.0.0.1', port: 8200 },
     });
-    expect(config.raft).to.deep.equal({ snapshot_threshold: 50_000, trailing_logs: 10_000, disk_reserve: 512 * 2 ** 20 });
+    expect(config.raft).to.deep.equal({
+      heartbeat: 150,
+      election_timeout: 1000,
+      snapshot_threshold: 50_000,
+      trailing_logs: 10_000,
+      disk_reserve: 512 * 2 ** 20,
+    });
     expect(config.barrier_rotation).to.deep.equal({ max_operations: 2 ** 31, interval: 0 });
   });
 

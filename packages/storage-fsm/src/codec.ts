@@ -1,5 +1,7 @@
 import { CodecError } from '@transitd/raft-core';
+import { Reader } from './byte-reader.ts';
 import { pathFault } from './path.ts';
+import { decodeRestoreStep, encodeRestoreStep, restoreFormat } from './restore-codec.ts';
 import { StoreError } from './store.ts';
 import type { Condition, Transaction, Write } from './transaction.ts';
 
@@ -14,16 +16,19 @@ const puts = 1;
 
 /**
  * A transaction as the payload of one log entry, integers big-endian: `version u8 | conditions u32 | { path, revision u48 } |
- * writes u32 | { path, kind u8, kind 1: length u32, value }`, where a path is `length u16 | UTF-8`.
+ * writes u32 | { path, kind u8, kind 1: length u32, value }`, where a path is `length u16 | UTF-8`. A step of a restore has a format
+ * of its own, {@link encodeRestoreStep}.
  * @throws StoreError `too_large` above {@link transactionBytesMax}
  * @throws TypeError when a path or a revision breaks its rules or a path is written twice: a mistake of the calling code
  */
-export function encodeTransaction({ conditions, writes }: Transaction): Buffer {
+export function encodeTransaction({ conditions, writes, restore }: Transaction): Buffer {
   checkTransaction({ conditions, writes });
-  const bytes = encodedBytes({ conditions, writes });
-  if (bytes > transactionBytesMax) {
-    throw new StoreError('too_large', `the transaction takes ${bytes} bytes, ${transactionBytesMax} are allowed`);
+  if (restore !== undefined) {
+    if (conditions.length + writes.length > 0) throw new TypeError('a step of a restore has no conditions and writes');
+    return bounded(encodeRestoreStep(restore));
   }
+  const bytes = encodedBytes({ conditions, writes });
+  checkBytes(bytes);
   const out = Buffer.allocUnsafe(bytes);
   let at = out.writeUInt8(formatVersion);
   at = out.writeUInt32BE(conditions.length, at);
@@ -51,6 +56,7 @@ export function decodeTransaction(data: Uint8Array): Transaction {
   if (data.length > transactionBytesMax) throw new CodecError('the transaction is longer than an entry may be');
   const reader = new Reader(data);
   const version = reader.uint(1);
+  if (version === restoreFormat) return { conditions: [], writes: [], restore: decodeRestoreStep(reader) };
   if (version !== formatVersion) throw new CodecError(`transaction format ${version} is not known`);
 
   const conditions: Condition[] = [];
@@ -67,6 +73,16 @@ export function decodeTransaction(data: Uint8Array): Transaction {
   reader.end();
   if (writesTwice(writes)) throw new CodecError('a path is written twice');
   return { conditions, writes };
+}
+
+function bounded(data: Buffer): Buffer {
+  checkBytes(data.length);
+  return data;
+}
+
+function checkBytes(bytes: number): void {
+  if (bytes > transactionBytesMax)
+    throw new StoreError('too_large', `the transaction takes ${bytes} bytes, ${transactionBytesMax} are allowed`);
 }
 
 function checkTransaction({ conditions, writes }: Transaction): void {
@@ -94,54 +110,4 @@ function writePath(out: Buffer, path: string, at: number): number {
   const length = out.write(path, at + 2);
   out.writeUInt16BE(length, at);
   return at + 2 + length;
-}
-
-// A leading U+FEFF is part of the path, so that two byte strings never decode to one path.
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
-/** Reads forward and never past the end. */
-class Reader {
-  readonly #data: Buffer;
-  #at = 0;
-
-  constructor(data: Uint8Array) {
-    this.#data = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
-  }
-
-  /** Unsigned integer of 1 to 6 bytes. */
-  uint(width: number): number {
-    const at = this.#take(width);
-    return this.#data.readUIntBE(at, width);
-  }
-
-  bytes(length: number): Uint8Array {
-    const at = this.#take(length);
-    return this.#data.subarray(at, at + length);
-  }
-
-  path(): string {
-    const path = this.#text(this.bytes(this.uint(2)));
-    const fault = pathFault(path);
-    if (fault !== undefined) throw new CodecError(`a record's path ${fault}`);
-    return path;
-  }
-
-  end(): void {
-    if (this.#at !== this.#data.length) throw new CodecError('bytes are left over behind the transaction');
-  }
-
-  #text(bytes: Uint8Array): string {
-    try {
-      return utf8.decode(bytes);
-    } catch (error) {
-      throw new CodecError("a record's path is not UTF-8", { cause: error });
-    }
-  }
-
-  #take(length: number): number {
-    const at = this.#at;
-    if (length > this.#data.length - at) throw new CodecError('the transaction is cut short');
-    this.#at = at + length;
-    return at;
-  }
 }

@@ -1,4 +1,4 @@
-import { type FileHandle, mkdir, open, readdir, rename, unlink } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readdir, rename, rm, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { lockDirectory } from './directory-lock.ts';
 
@@ -27,6 +27,8 @@ export interface Disk {
   list(directory: string): Promise<readonly string[] | undefined>;
   /** Makes a directory, and those above it, durably. */
   makeDirectory(path: string): Promise<void>;
+  /** Removes a directory with all that is in it; no error if there is none. Not durable before the one above it is synced. */
+  removeDirectory(path: string): Promise<void>;
   /** Makes the names in a directory durable. */
   syncDirectory(path: string): Promise<void>;
   /** Excludes every other process until the returned function is called or this process ends. @throws StorageInUse */
@@ -40,6 +42,7 @@ export const localDisk: Disk = {
   rename: ({ from, to }) => rename(from, to),
   remove: (path) => unlink(path),
   list: (directory) => unlessMissing(readdir(directory)),
+  removeDirectory: (path) => rm(path, { recursive: true, force: true }),
   lock: lockDirectory,
   async makeDirectory(path) {
     const first = await mkdir(path, { recursive: true, mode: 0o700 });

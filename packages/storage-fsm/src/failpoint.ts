@@ -10,6 +10,11 @@ const names = [
   'state.after_apply',
   'state.before_flush',
   'state.after_flush',
+  'snapshot.before_batch',
+  'snapshot.after_load',
+  'snapshot.before_switch',
+  'snapshot.after_switch',
+  'snapshot.before_remove',
 ] as const;
 export type FailpointName = (typeof names)[number];
 

@@ -2,7 +2,7 @@ import type { DriverStatus, ProposalOutcome, ReadOutcome, RefusalReason } from '
 import { encodeTransaction } from './codec.ts';
 import type { KeyValueMachine } from './state-machine.ts';
 import {
-  type Change,
+  type Changes,
   type CommitResult,
   type RangePage,
   type RangeQuery,
@@ -66,7 +66,7 @@ export class LocalReplica implements Replica {
     });
   }
 
-  watch(prefix: string, listener: (changes: readonly Change[]) => void): () => void {
+  watch(prefix: string, listener: (changes: Changes) => void): () => void {
     return this.#parts.machine.watch(prefix, listener);
   }
 

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { dirname, join } from 'node:path';
-import type { Entry } from '@transitd/raft-core';
+import type { Entry, NodeId } from '@transitd/raft-core';
 import type { Disk } from './disk.ts';
 import { LogView } from './log-view.ts';
 import type { NodeState } from './node-state.ts';
@@ -58,9 +58,17 @@ async function completeCreation({ disk, directory, state }: LogPlace): Promise<v
   await disk.makeDirectory(directory);
   for (const above of [dirname(directory), dirname(dirname(directory))]) await disk.syncDirectory(above);
   const { numbers } = await listSegments(disk, directory);
-  if (numbers.length > 0) return;
-  const header = { number: state.firstSegment, nodeId: state.nodeId, chainStart: randomInt(2 ** 32) };
-  await (await createSegment(disk, directory, header)).file.close();
+  if (numbers.length === 0) await createFirstSegment(disk, directory, { number: state.firstSegment, nodeId: state.nodeId });
+}
+
+/** A log without an entry, durable. The directory is there. */
+export async function createFirstSegment(
+  disk: Disk,
+  directory: string,
+  { number, nodeId }: { readonly number: number; readonly nodeId: NodeId },
+): Promise<void> {
+  const { file } = await createSegment(disk, directory, { number, nodeId, chainStart: randomInt(2 ** 32) });
+  await file.close();
 }
 
 /**

@@ -36,6 +36,11 @@ export class LogView {
     return this.#base.index + this.#stored.length;
   }
 
+  /** Of all records in force. */
+  get bytes(): number {
+    return this.#stored.reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
   /** Undefined outside base..last. */
   termAt(index: LogIndex): Term | undefined {
     return index === this.#base.index ? this.#base.term : this.at(index)?.term;

@@ -6,11 +6,16 @@ import type { Change, CommitResult, RangeQuery, Replica, StoredRecord } from './
 import { applyTransaction, type Transaction, type Write } from './transaction.ts';
 import { Watchers } from './watchers.ts';
 
+export interface MemoryStoreOptions {
+  /** Every commit is told as a change of `everything`, as after a snapshot: whoever keeps something must let go of all of it. */
+  readonly tellsEverything?: boolean;
+}
+
 /**
  * A store in memory, one voter and always the leader: what other packages' tests put under themselves. It keeps the rules of
- * the replicated store, its limits included; every commit is one log entry, and nothing outlives the process.
+ * the replicated store, its limits included, but for restores; every commit is one log entry, and nothing outlives the process.
  */
-export function memoryStore(): Replica {
+export function memoryStore({ tellsEverything = false }: MemoryStoreOptions = {}): Replica {
   const records = new Map<string, StoredRecord>();
   const watchers = new Watchers();
   let index: LogIndex = 0;
@@ -21,7 +26,8 @@ export function memoryStore(): Replica {
     valuesWritten += transaction.writes.filter(({ value }) => value !== null).length;
     const effect = applyTransaction(transaction, (path) => records.get(path)?.revision ?? 0);
     if (effect === 'conflict') return { outcome: 'conflict', index };
-    watchers.tell(effect.writes.filter(({ path, value }) => value !== null || records.has(path)).map(write));
+    const changes = effect.writes.filter(({ path, value }) => value !== null || records.has(path)).map(write);
+    watchers.tell(tellsEverything ? 'everything' : changes);
     return { outcome: 'committed', index };
   }
 
@@ -41,6 +47,7 @@ export function memoryStore(): Replica {
       return takePage(query, [...rows(query, records)]);
     },
     async commit(transaction) {
+      if (transaction.restore !== undefined) throw new TypeError('a store in memory restores nothing');
       return apply(decodeTransaction(encodeTransaction(transaction)));
     },
     watch: (prefix, listener) => watchers.add(prefix, listener),

@@ -8,10 +8,26 @@ import { damaged } from './storage-errors.ts';
 export function nodePaths(directory: string) {
   const path = resolve(directory);
   const inGeneration = (name: string) => (generation: number) => join(path, `${generationPrefix}${generation}`, name);
-  return { path, nodeState: join(path, 'node.state'), log: inGeneration('log'), state: inGeneration('state') };
+  return {
+    path,
+    nodeState: join(path, 'node.state'),
+    generation: inGeneration(''),
+    log: inGeneration('log'),
+    state: inGeneration('state'),
+  };
 }
 
 const generationPrefix = 'generation-';
+
+/** Deletes all generations but the one in force: what a snapshot has taken the place of, or left half made. */
+export async function removeOtherGenerations(disk: Disk, directory: string, inForce: number): Promise<void> {
+  const { path } = nodePaths(directory);
+  const names = (await disk.list(path)) ?? [];
+  const others = names.filter((name) => name.startsWith(generationPrefix) && name !== `${generationPrefix}${inForce}`);
+  if (others.length === 0) return;
+  for (const name of others) await disk.removeDirectory(join(path, name));
+  await disk.syncDirectory(path);
+}
 
 /**
  * Whether a node was made in this directory.

@@ -60,6 +60,26 @@ export async function* mergeRows(stored: AsyncIterable<Row>, pending: readonly P
   for (const row of pending.slice(at)) yield* present(row);
 }
 
+/** Rows of several sources, each ascending by path, as one. */
+export async function* mergeAscending(sources: readonly AsyncGenerator<Row>[]): AsyncGenerator<Row> {
+  try {
+    const heads = await Promise.all(sources.map((source) => source.next()));
+    for (;;) {
+      let first: number | undefined;
+      let row: Row | undefined;
+      heads.forEach((head, i) => {
+        if (head.done === true || (row !== undefined && comparePaths(head.value.path, row.path) > 0)) return;
+        [first, row] = [i, head.value];
+      });
+      if (first === undefined || row === undefined) return;
+      yield row;
+      heads[first] = (await sources[first]?.next()) ?? { done: true, value: undefined };
+    }
+  } finally {
+    await Promise.all(sources.map((source) => source.return(undefined)));
+  }
+}
+
 /** Nothing for a deleted record; else a copy, which is the reader's own. */
 function* present({ path, value, revision }: PendingRow): Generator<Row> {
   if (value !== null) yield { path, value: Buffer.from(value), revision };

@@ -1,9 +1,10 @@
 import type { Clock, Done, Entry, LogIndex, LogStart, LogStore, LogWrite, SnapshotMeta, Term } from '@transitd/raft-core';
 import { StorageDamaged } from './damage.ts';
 import { type Disk, localDisk } from './disk.ts';
-import { type RecoveredLog, recoverLog } from './log-recovery.ts';
+import { failpoint } from './failpoint.ts';
+import { createFirstSegment, type RecoveredLog, recoverLog } from './log-recovery.ts';
 import type { LogView } from './log-view.ts';
-import { hasNode, nodePaths } from './node-directory.ts';
+import { hasNode, nodePaths, removeOtherGenerations } from './node-directory.ts';
 import { type HighWaterMark, NodeStateFile } from './node-state.ts';
 import { recordBytes } from './record.ts';
 import { segmentHeaderBytes } from './segment.ts';
@@ -38,6 +39,9 @@ interface Waiting {
 
 /** What an open log is made of. */
 interface Parts {
+  readonly path: string;
+  readonly disk: Disk;
+  readonly sizes: SegmentSizes & { readonly cacheBytes: number };
   readonly view: LogView;
   readonly segments: Segments;
   readonly nodeState: NodeStateFile;
@@ -56,9 +60,7 @@ interface Parts {
  */
 export class SegmentLog implements LogStore {
   readonly start: LogStart;
-  /** Where the state machine that belongs to this log lies. */
-  readonly stateDirectory: string;
-  readonly #parts: Parts;
+  #parts: Parts;
   readonly #stopTimer: () => void;
   /** Newest entry that is durable and not being superseded. */
   #durable: { readonly index: LogIndex; readonly term: Term };
@@ -78,7 +80,6 @@ export class SegmentLog implements LogStore {
     const { view, start, options } = parts;
     this.#parts = parts;
     this.start = start;
-    this.stateDirectory = parts.stateDirectory;
     this.#durable = { index: view.lastIndex, term: view.termAt(view.lastIndex) ?? start.base.term };
     this.#commit = start.hardState.commit;
     this.#noted = this.#commit;
@@ -100,6 +101,17 @@ export class SegmentLog implements LogStore {
       if (error instanceof StorageDamaged || error instanceof StorageInUse) throw error;
       throw failed(error);
     }
+  }
+
+  /** Where the state machine that belongs to this log lies. */
+  get stateDirectory(): string {
+    return this.#parts.stateDirectory;
+  }
+
+  /** The data directory, and the number of the generation in force in it. */
+  get place(): { readonly directory: string; readonly generation: number } {
+    const { path, nodeState } = this.#parts;
+    return { directory: path, generation: nodeState.value.generation };
   }
 
   /**
@@ -150,6 +162,28 @@ export class SegmentLog implements LogStore {
     const refusal = this.#refusal();
     if (refusal === undefined) this.#compacting = this.#compacting.then(() => this.#attempt(() => this.#compactTo(base)));
     after(this.#compacting, () => done(refusal ?? this.#failure));
+  }
+
+  /** Makes the empty log of a generation that a snapshot is brought into, durably; nothing in force changes. */
+  async createGenerationLog(generation: number): Promise<void> {
+    const { path, disk } = this.#parts;
+    const directory = nodePaths(path).log(generation);
+    await disk.makeDirectory(directory);
+    await createFirstSegment(disk, directory, { number: 1, nodeId: this.start.nodeId });
+  }
+
+  /**
+   * Puts another generation in force, whose state is that of `meta` and durable, with nothing else under way on this log: from
+   * then on it holds no entry and begins after `meta`. Term and vote stay. One write of `node.state`; a crash leaves the old
+   * generation in force or the new one. The old one is left on the disk.
+   */
+  install(meta: SnapshotMeta, generation: number): Promise<void> {
+    const refusal = this.#refusal();
+    if (refusal !== undefined) return Promise.reject(refusal);
+    this.#compacting = this.#compacting.then(() => this.#attempt(() => this.#installAt(meta, generation)));
+    return this.#compacting.then(() => {
+      if (this.#failure !== undefined) throw this.#failure;
+    });
   }
 
   /** Finishes what was asked for, raises the mark, and lets go of the directory. */
@@ -229,6 +263,34 @@ export class SegmentLog implements LogStore {
     await segments.dropBefore(firstSegment);
   }
 
+  async #installAt(meta: SnapshotMeta, generation: number): Promise<void> {
+    const { path, disk, sizes, nodeState, segments: old } = this.#parts;
+    const { log, state: stateOf } = nodePaths(path);
+    const { value } = nodeState;
+    if (this.#writing !== undefined) throw new RangeError('a snapshot is put in force while nothing is being written');
+    if (meta.index <= this.#noted || meta.term > value.term)
+      throw new RangeError(
+        `entry ${meta.index} of term ${meta.term} cannot follow a log of term ${value.term} that is committed to ${this.#noted}`,
+      );
+    const end = { index: meta.index, term: meta.term };
+    const begun = { generation, base: meta, firstSegment: 1, mark: { ...end, commit: meta.index } };
+    const logDirectory = log(generation);
+    const found = await recoverLog({ disk, directory: logDirectory, state: { ...value, ...begun } }, sizes.cacheBytes);
+    const segments = new Segments({ disk, directory: logDirectory }, sizes, found);
+    failpoint('snapshot.before_switch');
+    await nodeState.replace((now) => {
+      // from this very turn on: a mark that is raised meanwhile is written behind this, and must be the new log's
+      this.#durable = end;
+      this.#commit = meta.index;
+      this.#noted = meta.index;
+      return { ...now, ...begun };
+    });
+    failpoint('snapshot.after_switch');
+    this.#parts = { ...this.#parts, view: found.view, segments, stateDirectory: stateOf(generation), logDirectory };
+    await Promise.all(this.#reading);
+    await old.close();
+  }
+
   async #close(): Promise<void> {
     this.#stopTimer();
     const { nodeState, segments, unlock } = this.#parts;
@@ -287,8 +349,12 @@ async function openParts(path: string, disk: Disk, options: SegmentLogOptions, u
       const mark = { index: lastIndex, term: found.view.termAt(lastIndex) ?? now.term, commit: now.mark.commit };
       return { ...now, incarnation: now.incarnation + 1, mark };
     })
+    .then(() => removeOtherGenerations(disk, path, generation)) // not before: a slot that goes bad may bring the older one back
     .catch(releasing(() => Promise.all([nodeState.close(), segments.close()])));
   return {
+    path,
+    disk,
+    sizes,
     view: found.view,
     segments,
     nodeState,
@@ -310,6 +376,7 @@ function startOf({ value }: NodeStateFile, { view, confEntries }: RecoveredLog):
     hardState: { term, vote, commit: Math.max(mark.commit, base.index) },
     base,
     lastIndex: view.lastIndex,
+    bytes: view.bytes,
     terms: view.terms(),
     confEntries,
   };

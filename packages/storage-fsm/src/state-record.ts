@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { LogIndex } from '@transitd/raft-core';
 import { digestBytes, emptyDigest } from './digest.ts';
-import { pathFault } from './path.ts';
+import { isName } from './spaces.ts';
 import type { StoredRecord } from './store.ts';
 
 /** What the state on disk says of itself, written in one batch with the records it speaks of; the same on every node. */
@@ -17,7 +17,7 @@ export interface StateMeta {
 /** State before the first entry. */
 export const emptyMeta: StateMeta = { appliedIndex: 0, valuesWritten: 0, digest: emptyDigest };
 
-/** Key of the meta record; no path holds a control character, so none collides and all sort behind. */
+/** Key of the meta record; no record's name begins with it, and all sort behind. */
 export const metaKey = Buffer.from([0]);
 
 const formatVersion = 1;
@@ -74,11 +74,11 @@ const crcOf = (key: Buffer, record: Buffer): number => crc32(record.subarray(crc
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** The path that a key is; undefined when it is none. */
-export function decodePath(key: Buffer): string | undefined {
+/** The name of a record that a key is; undefined when it is none. */
+export function decodeName(key: Buffer): string | undefined {
   try {
-    const path = utf8.decode(key);
-    return pathFault(path) === undefined ? path : undefined;
+    const name = utf8.decode(key);
+    return isName(name) ? name : undefined;
   } catch {
     return undefined;
   }

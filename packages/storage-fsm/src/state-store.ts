@@ -1,15 +1,13 @@
-import { chmod, mkdir, open, readdir, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { type Iterator, Level } from 'level';
+import type { Iterator } from 'level';
 import { StorageDamaged } from './damage.ts';
 import { addToDigest, emptyDigest, recordDigest } from './digest.ts';
 import { failpoint } from './failpoint.ts';
-import { checkTables } from './leveldb-tables.ts';
 import type { Pending } from './overlay.ts';
 import type { Row } from './range.ts';
+import { type BatchStep, type Database, type OpenDatabase, openError, openLocal, type StateDatabase } from './state-level.ts';
 import {
   decodeMeta,
-  decodePath,
+  decodeName,
   decodeRecord,
   emptyMeta,
   encodeMeta,
@@ -17,25 +15,18 @@ import {
   metaKey,
   type StateMeta,
 } from './state-record.ts';
-import { damaged, StorageFailed, StorageInUse } from './storage-errors.ts';
+import { damaged, StorageFailed } from './storage-errors.ts';
 import type { RangeQuery, StoredRecord } from './store.ts';
 
-type Database = Pick<Level<Buffer, Buffer>, 'getSync' | 'batch' | 'iterator' | 'close'>;
-type DatabaseIterator = Iterator<Level<Buffer, Buffer>, Buffer, Buffer>;
-type BatchStep =
-  | { readonly type: 'put'; readonly key: Buffer; readonly value: Buffer }
-  | { readonly type: 'del'; readonly key: Buffer };
+type DatabaseIterator = Iterator<Database, Buffer, Buffer>;
 
-/** An open database, and what LevelDB leaves to its user. */
-export interface StateDatabase {
-  readonly level: Database;
-  /** Makes the names of its files durable. */
-  readonly syncNames: () => Promise<void>;
-  readonly close: () => Promise<void>;
+/** The state as one flush left it, whatever is written later. Holds disk space until it is closed. */
+export interface StateSnapshot {
+  readonly meta: StateMeta;
+  /** All records, ascending by the bytes of their paths; read as they are asked for. */
+  rows(): AsyncGenerator<Row>;
+  close(): Promise<void>;
 }
-
-/** Opens the database in a directory, or makes it. @throws StorageDamaged, StorageInUse, StorageFailed */
-export type OpenDatabase = (directory: string) => Promise<StateDatabase>;
 
 /**
  * The records on disk: one `level` database in a directory of its own. Each write is one atomic, synced batch that carries the
@@ -45,16 +36,15 @@ export type OpenDatabase = (directory: string) => Promise<StateDatabase>;
 export class StateStore {
   /** What was on disk when this was opened. */
   readonly metaAtOpen: StateMeta;
-  readonly #database: StateDatabase;
   readonly #level: Database;
-  readonly #directory: string;
+  readonly #database: StateDatabase;
   readonly #onFailure: (error: Error) => void;
+  readonly #scans = new Set<Promise<void>>();
   #failure: Error | undefined;
 
-  private constructor(database: StateDatabase, directory: string, metaAtOpen: StateMeta, onFailure: (error: Error) => void) {
+  private constructor(database: StateDatabase, metaAtOpen: StateMeta, onFailure: (error: Error) => void) {
     this.#database = database;
     this.#level = database.level;
-    this.#directory = directory;
     this.metaAtOpen = metaAtOpen;
     this.#onFailure = onFailure;
   }
@@ -73,7 +63,7 @@ export class StateStore {
   ): Promise<StateStore> {
     const database = await openDatabase(directory);
     try {
-      return new StateStore(database, directory, await selfCheck(database.level, directory), onFailure);
+      return new StateStore(database, await selfCheck(database.level, directory), onFailure);
     } catch (error) {
       await database.close();
       throw openError(directory, error);
@@ -95,7 +85,48 @@ export class StateStore {
   /** Rows that the query covers, ascending by path, as they are at this call: `level` takes its snapshot now, not at the first row. */
   scan(query: Pick<RangeQuery, 'prefix' | 'after'>): AsyncIterable<Row> {
     this.#assertSound();
-    return this.#rows(this.#level.iterator(bounds(query)));
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#scans.add(promise);
+    return this.#rows(this.#level.iterator(bounds(query)), () => {
+      this.#scans.delete(promise);
+      resolve();
+    });
+  }
+
+  /** The state as it is on disk at this call. Ends with the store, for whoever still reads then. */
+  snapshot(): StateSnapshot {
+    this.#assertSound();
+    const snapshot = this.#level.snapshot();
+    try {
+      const meta = readMeta(this.#level.getSync(metaKey, { snapshot }), this.#level.location);
+      const rows = () => this.#rows(this.#level.iterator({ ...bounds({ prefix: '' }), snapshot, fillCache: false }));
+      return { meta, rows, close: () => snapshot.close() };
+    } catch (error) {
+      void snapshot.close();
+      throw this.#fail(error);
+    }
+  }
+
+  /**
+   * Reads all records and compares their sum with the digest written with them, beside everything else.
+   * @returns the index at which that is so; undefined when it is not: then this store has failed as {@link StorageDamaged}
+   * @throws the first error this store met
+   */
+  async selfCheck(): Promise<StateMeta | undefined> {
+    let snapshot: StateSnapshot | undefined;
+    try {
+      snapshot = this.snapshot();
+      let digest = emptyDigest;
+      for await (const row of snapshot.rows()) digest = addToDigest(digest, recordDigest(row));
+      if (digest === snapshot.meta.digest) return snapshot.meta;
+      this.#fail(wrongSum(this.#level.location, snapshot.meta));
+      return undefined;
+    } catch (error) {
+      if (error instanceof StorageDamaged) return undefined;
+      throw error;
+    } finally {
+      await snapshot?.close();
+    }
   }
 
   /** Writes everything or nothing, synced. One call at a time. Rejects with the first error this store met, for good. */
@@ -116,13 +147,19 @@ export class StateStore {
     }
   }
 
+  /** Closes once the scans that have begun are at their end: for a state whose place another one has taken. */
+  async retire(): Promise<void> {
+    await Promise.all(this.#scans);
+    await this.close();
+  }
+
   /** A read that comes later is refused, but is no failure of the disk. */
   async close(): Promise<void> {
-    this.#failure ??= new StorageFailed(`${this.#directory} is closed`);
+    this.#failure ??= new StorageFailed(`${this.#level.location} is closed`);
     await this.#database.close();
   }
 
-  async *#rows(iterator: DatabaseIterator): AsyncGenerator<Row> {
+  async *#rows(iterator: DatabaseIterator, ended: () => void = () => undefined): AsyncGenerator<Row> {
     try {
       for (;;) {
         const entries = await iterator.nextv(rowsAtOnce);
@@ -132,13 +169,14 @@ export class StateStore {
     } catch (error) {
       throw this.#fail(error);
     } finally {
+      ended();
       await iterator.close();
     }
   }
 
   #decode(key: Buffer, bytes: Buffer): StoredRecord {
     const record = decodeRecord(key, bytes);
-    if (record === undefined) throw damaged(this.#directory, 'has a record with a wrong checksum');
+    if (record === undefined) throw damaged(this.#level.location, 'has a record with a wrong checksum');
     return record;
   }
 
@@ -148,7 +186,8 @@ export class StateStore {
 
   #fail(error: unknown): Error {
     if (this.#failure === undefined) {
-      this.#failure = error instanceof StorageDamaged ? error : new StorageFailed(`${this.#directory} failed`, { cause: error });
+      this.#failure =
+        error instanceof StorageDamaged ? error : new StorageFailed(`${this.#level.location} failed`, { cause: error });
       this.#onFailure(this.#failure);
     }
     return this.#failure;
@@ -157,79 +196,6 @@ export class StateStore {
 
 const rowsAtOnce = 1000;
 
-/** LevelDB in a directory that only the user of this node may read. Every block of its tables is checked first. */
-const openLocal: OpenDatabase = async (directory) => {
-  await makePrivateDirectory(directory);
-  await checkTables(directory);
-  const level = await openLevel(directory);
-  try {
-    await makeFilesPrivate(directory);
-    const handle = await open(directory, 'r');
-    const close = async () => {
-      await level.close();
-      await handle.close();
-    };
-    return { level, syncNames: () => handle.sync(), close };
-  } catch (error) {
-    await level.close();
-    throw openError(directory, error);
-  }
-};
-
-/** The directory is synced into its parent, or a power cut could take all of it. */
-async function makePrivateDirectory(directory: string): Promise<void> {
-  await mkdir(directory, { recursive: true, mode: 0o700 });
-  await chmod(directory, 0o700);
-  const parent = await open(dirname(directory), 'r');
-  try {
-    await parent.sync();
-  } finally {
-    await parent.close();
-  }
-}
-
-/** Files that LevelDB makes later take the process's umask, which is to be 0077; the directory shuts others out in any case. */
-async function makeFilesPrivate(directory: string): Promise<void> {
-  for (const name of await readdir(directory)) {
-    const file = join(directory, name);
-    const { mode } = await stat(file);
-    if ((mode & 0o077) !== 0) await chmod(file, 0o600);
-  }
-}
-
-async function openLevel(directory: string): Promise<Database> {
-  const names = await readdir(directory);
-  const isNew = !names.includes('CURRENT');
-  // LevelDB would take the other files for leftovers, delete them and begin with nothing.
-  const hasData = names.some((name) => /\.(?:log|ldb|sst)$/.test(name));
-  if (isNew && hasData) throw damaged(directory, 'has lost its file CURRENT');
-  const level = new Level<Buffer, Buffer>(directory, {
-    keyEncoding: 'buffer',
-    valueEncoding: 'buffer',
-    compression: false, // ciphertext does not shrink
-    createIfMissing: isNew,
-  });
-  try {
-    await level.open();
-  } catch (error) {
-    throw openError(directory, error);
-  }
-  return level;
-}
-
-/** Causes that lie outside the files: another process has them, or the system refuses. */
-const outside = /No space left|Disk quota|Permission denied|Too many open files|Read-only file system|Cannot allocate memory/;
-
-/** What an error of LevelDB means while a database is opened and checked; any other error as it is. */
-function openError(directory: string, error: unknown): unknown {
-  if (!(error instanceof Error && 'code' in error && String(error.code).startsWith('LEVEL_'))) return error;
-  const cause = error.cause instanceof Error ? error.cause : error;
-  const code = 'code' in cause ? cause.code : undefined;
-  if (code === 'LEVEL_LOCKED') return new StorageInUse(`${directory} is in use by another process`, { cause });
-  if (outside.test(cause.message)) return new StorageFailed(`${directory} cannot be opened: ${cause.message}`, { cause });
-  return damaged(directory, `is no database that can be read (${cause.message})`);
-}
-
 /** Sums up all records and compares with the digest that was written with them. */
 async function selfCheck(level: Database, directory: string): Promise<StateMeta> {
   const meta = readMeta(level.getSync(metaKey), directory);
@@ -237,18 +203,19 @@ async function selfCheck(level: Database, directory: string): Promise<StateMeta>
   const iterator = level.iterator({ ...bounds({ prefix: '' }), fillCache: false });
   for (let entries = await iterator.nextv(rowsAtOnce); entries.length > 0; entries = await iterator.nextv(rowsAtOnce)) {
     for (const [key, bytes] of entries) {
-      const path = decodePath(key);
+      const path = decodeName(key);
       const record = decodeRecord(key, bytes);
       if (path === undefined || record === undefined) throw damaged(directory, 'has a record with a wrong checksum');
       digest = addToDigest(digest, recordDigest({ path, ...record }));
     }
   }
   await iterator.close();
-  if (digest !== meta.digest) {
-    throw damaged(directory, `has records that do not add up to the digest written at index ${meta.appliedIndex}`);
-  }
+  if (digest !== meta.digest) throw wrongSum(directory, meta);
   return meta;
 }
+
+const wrongSum = (directory: string, { appliedIndex }: StateMeta) =>
+  damaged(directory, `has records that do not add up to the digest written at index ${appliedIndex}`);
 
 function readMeta(bytes: Buffer | undefined, directory: string): StateMeta {
   if (bytes === undefined) return emptyMeta; // right for a new database; with any record in it the digest is not the empty one

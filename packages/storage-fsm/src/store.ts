@@ -32,6 +32,12 @@ export interface Change {
 }
 
 /**
+ * What a watcher hears: the records that one entry changed, or `everything` when another state took the place of this one as a
+ * whole (a snapshot, a restore): any record may then have changed, come or gone, and nothing kept from before holds.
+ */
+export type Changes = readonly Change[] | 'everything';
+
+/**
  * Why a store refuses. `outcome_unknown`: the write may still take effect, so it is never proposed again.
  * Everything else certainly changed nothing.
  */
@@ -64,10 +70,10 @@ export interface Store {
    */
   commit(transaction: Transaction): Promise<CommitResult>;
   /**
-   * Calls `listener` for every applied entry that touches `prefix`, within the apply: before any later read can see the new
-   * state and before the commit is answered. Returns the function that ends it.
+   * Calls `listener` for every applied entry that touches `prefix`, and for everything that replaces the state as a whole, within
+   * the apply: before any later read can see the new state and before the commit is answered. Returns the function that ends it.
    */
-  watch(prefix: string, listener: (changes: readonly Change[]) => void): () => void;
+  watch(prefix: string, listener: (changes: Changes) => void): () => void;
 }
 
 /** What this node knows of consensus and of its own store. */

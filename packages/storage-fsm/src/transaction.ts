@@ -1,4 +1,5 @@
 import type { LogIndex } from '@transitd/raft-core';
+import type { RestoreStep } from './restore-step.ts';
 
 /** Holds while the record at `path` is at `revision`, the index of the entry that last wrote it; 0 means absent. */
 export interface Condition {
@@ -16,6 +17,8 @@ export interface Write {
 export interface Transaction {
   readonly conditions: readonly Condition[];
   readonly writes: readonly Write[];
+  /** A step of a restore instead; such a transaction has no conditions and no writes. */
+  readonly restore?: RestoreStep;
 }
 
 /**
@@ -23,7 +26,7 @@ export interface Transaction {
  * The caller stores the writes, their new revision (the entry's index), the digest and the applied index in one batch.
  */
 export function applyTransaction(
-  { conditions, writes }: Transaction,
+  { conditions, writes }: Pick<Transaction, 'conditions' | 'writes'>,
   revisionOf: (path: string) => LogIndex,
 ): { readonly writes: readonly Write[] } | 'conflict' {
   return conditions.every(({ path, revision }) => revisionOf(path) === revision) ? { writes } : 'conflict';

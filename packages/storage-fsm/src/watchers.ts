@@ -1,6 +1,6 @@
-import type { Change } from './store.ts';
+import type { Changes } from './store.ts';
 
-type Listener = (changes: readonly Change[]) => void;
+type Listener = (changes: Changes) => void;
 
 /** Who wants to know of changes below which prefix. */
 export class Watchers {
@@ -13,10 +13,10 @@ export class Watchers {
     return () => void this.#watchers.delete(watcher);
   }
 
-  /** Calls each listener whose prefix has changes, once, with all of them in the order of the writes. */
-  tell(changes: readonly Change[]): void {
+  /** Calls each listener whose prefix has changes, once, with all of them in the order of the writes; each for `everything`. */
+  tell(changes: Changes): void {
     for (const { prefix, listener } of [...this.#watchers]) {
-      const seen = changes.filter(({ path }) => path.startsWith(prefix));
+      const seen = changes === 'everything' ? changes : changes.filter(({ path }) => path.startsWith(prefix));
       if (seen.length > 0) listener(seen);
     }
   }

@@ -73,7 +73,7 @@ describe('transaction codec', () => {
 
   for (const { bytes, reason } of [
     { bytes: '', reason: 'cut short' },
-    { bytes: '02 00000000 00000000', reason: 'format 2' },
+    { bytes: '03 00000000 00000000', reason: 'format 3' },
     { bytes: '01 ffffffff', reason: 'cut short' },
     { bytes: '01 00000000 00000001 000161 02', reason: 'kind 2' },
     { bytes: '01 00000000 00000001 000161 01 ffffffff', reason: 'cut short' },

@@ -118,6 +118,12 @@ export class MemoryDisk implements Disk {
     for (let up = path; up !== ''; up = parent(up)) this.#directories.add(up);
   }
 
+  async removeDirectory(path: string): Promise<void> {
+    const within = (name: string) => name === path || name.startsWith(`${path}/`);
+    for (const name of [...this.#names.keys()].filter(within)) await this.remove(name);
+    for (const name of [...this.#directories].filter(within)) this.#directories.delete(name);
+  }
+
   async syncDirectory(path: string): Promise<void> {
     await this.before('syncDirectory', path);
     for (const { directory, change } of this.#unsyncedNames) if (directory === path) change(this.#durableNames);

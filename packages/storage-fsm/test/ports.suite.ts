@@ -28,7 +28,13 @@ export function logStoreSuite(name: string, maker: LogStoreMaker): void {
     });
 
     it('begins empty, at its base', () => {
-      expect(log.start).to.deep.include({ lastIndex: 0, terms: [], confEntries: [], hardState: { term: 0, vote: 0, commit: 0 } });
+      expect(log.start).to.deep.include({
+        lastIndex: 0,
+        bytes: 0,
+        terms: [],
+        confEntries: [],
+        hardState: { term: 0, vote: 0, commit: 0 },
+      });
       expect(log.start.base).to.deep.equal(genesis);
     });
 
@@ -120,6 +126,8 @@ export function logStoreSuite(name: string, maker: LogStoreMaker): void {
       await reopen();
       expect(log.start).to.deep.include({ lastIndex: 9, terms: [{ term: 3, firstIndex: 7 }], confEntries: [] });
       expect(log.start.base).to.deep.equal(base(6, 3));
+      const payload = stored.slice(6).reduce((sum, { data }) => sum + data.length, 0);
+      expect(log.start.bytes).to.be.within(payload, payload + 3 * 64);
       await write(log, { entries: [entry(10, 3)] });
       expect(shown(await read(log, 7, 10))).to.deep.equal(shown(entries({ first: 7, last: 10 }, 3)));
     });
@@ -128,7 +136,7 @@ export function logStoreSuite(name: string, maker: LogStoreMaker): void {
       await write(log, { ...term(1), entries: entries({ first: 1, last: 4 }, 1) });
       await compact(log, base(4, 1));
       await reopen();
-      expect(log.start).to.deep.include({ lastIndex: 4, terms: [] });
+      expect(log.start).to.deep.include({ lastIndex: 4, bytes: 0, terms: [] });
       await write(log, { entries: [entry(5, 1)] });
       expect(shown(await read(log, 5, 5))).to.deep.equal(shown([entry(5, 1)]));
     });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { pageBytesMax, pageRecordsMax } from '../src/range.ts';
-import type { Change, Replica } from '../src/store.ts';
+import type { Changes, Replica } from '../src/store.ts';
 import type { Transaction } from '../src/transaction.ts';
 
 export interface OpenedReplica {
@@ -127,7 +127,7 @@ export function storeSuite(name: string, open: () => Promise<OpenedReplica>): vo
     }
 
     it('tells a watcher of its prefix, once an entry, within the commit and with the new state in force', async () => {
-      const calls: (readonly Change[])[] = [];
+      const calls: Changes[] = [];
       const seenWithin: Promise<unknown>[] = [];
       store.watch('a/', (changes) => {
         calls.push(changes);

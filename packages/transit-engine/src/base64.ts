@@ -13,6 +13,10 @@ export function decodeBase64(text: string): Buffer {
   throw new TransitError('invalid_request', `illegal base64 data at input byte ${faultOffset(Buffer.from(text))}`);
 }
 
+/** Decodes base64url without padding (RFC 4648 §5, RFC 7515 §2); undefined for anything else. */
+export const decodeBase64Url = (text: string): Buffer | undefined =>
+  text.length % 4 !== 1 && /^[\w-]*$/.test(text) ? Buffer.from(text, 'base64url') : undefined;
+
 /**
  * The bytes of a text without line breaks, or undefined when it has some or is not base64. Node's decoder is fast but lenient:
  * it leaves out what it does not know, which shows in the length; it knows the URL alphabet, and takes the low byte of a

@@ -12,9 +12,13 @@ const knownPrefixes = ['svc', 'vault'];
 const [plus, minus, digit0, digit9] = [0x2b, 0x2d, 0x30, 0x39];
 const versionMax = 2 ** 63;
 
-/** `<prefix>:v<version>:<standard base64>`, the form of ciphertexts and of MACs. */
-export const formatVersioned = (prefix: string, version: number, payload: Buffer): string =>
-  `${prefix}:v${version}:${payload.toString('base64')}`;
+/** `<prefix>:v<version>:<standard base64>`, the form of ciphertexts, of MACs and of signatures, which may have base64url instead. */
+export const formatVersioned = (
+  prefix: string,
+  version: number,
+  payload: Buffer,
+  encoding: 'base64' | 'base64url' = 'base64',
+): string => `${prefix}:v${version}:${payload.toString(encoding)}`;
 
 /** Takes a ciphertext apart; version 0 is read as 1. @throws TransitError `invalid_ciphertext` */
 export function parseCiphertext(text: string, ownPrefix: string): Versioned {

@@ -1,7 +1,9 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import { counterKdf } from './counter-kdf.ts';
 import { hkdfExpand } from './hkdf.ts';
+import type { KeyPairBytes } from './key-pair.ts';
 import type { Kdf } from './key-record.ts';
+import type { KeyType } from './key-type.ts';
 import { nonceBytes } from './nonce-pool.ts';
 
 const nonceKeyBytes = 32;
@@ -9,16 +11,35 @@ const nonceKeyBytes = 32;
 /** Bytes that the counter mode always derives; a shorter key is their beginning. */
 const counterBytes = 32;
 
+/** Of a derived key pair. */
+const seedBytes = 32;
+
 /**
- * The key that belongs to one context: HKDF-SHA256 of the version's material, no salt, the context as info.
+ * What belongs to one context: HKDF-SHA256 of the version's material, no salt, the context as info.
  * @param ready - what {@link KeyCache} keeps of the version: HKDF's pseudo-random key or, for the counter mode, the material
+ * @returns bytes that their user wipes
  */
-export function deriveKey(ready: KeyObject, context: Uint8Array, keyBytes: number, kdf: Kdf = 'hkdf_sha256'): KeyObject {
-  if (kdf === 'hkdf_sha256') return takeKey(hkdfExpand(ready, context, keyBytes));
+function deriveBytes(ready: KeyObject, context: Uint8Array, bytes: number, kdf: Kdf): Buffer {
+  if (kdf === 'hkdf_sha256') return hkdfExpand(ready, context, bytes);
   const output = counterKdf(ready, context, counterBytes);
-  const key = createSecretKey(output.subarray(0, keyBytes));
+  const derived = Buffer.from(output.subarray(0, bytes));
   output.fill(0);
-  return key;
+  return derived;
+}
+
+/** The key that belongs to one context. @param ready - as {@link KeyCache} keeps it */
+export const deriveKey = (ready: KeyObject, context: Uint8Array, keyBytes: number, kdf: Kdf = 'hkdf_sha256'): KeyObject =>
+  takeKey(deriveBytes(ready, context, keyBytes, kdf));
+
+/** The key pair that belongs to one context, whose user wipes it. @param ready - as {@link KeyCache} keeps it */
+export function derivePair({ keyPair }: KeyType, ready: KeyObject, context: Uint8Array, kdf: Kdf): KeyPairBytes {
+  if (keyPair?.fromSeed === undefined) throw new Error('a key pair was to be derived on a type that does not derive');
+  const seed = deriveBytes(ready, context, seedBytes, kdf);
+  try {
+    return keyPair.fromSeed(seed);
+  } finally {
+    seed.fill(0);
+  }
 }
 
 /** The nonce of convergent encryption, version 2: HMAC-SHA256 of the plaintext under the context itself. Only restored keys have it. */

@@ -1,15 +1,13 @@
-import { randomBytes } from 'node:crypto';
-import { type RangePage, type Store, StoreError, type Transaction } from '@transitd/storage-fsm';
-import type { BatchReply } from './batch.ts';
+import type { Store } from '@transitd/storage-fsm';
 import { type CacheConfig, readCacheConfig, writeCacheConfig } from './cache-config.ts';
 import { ChangeQueue } from './change-queue.ts';
-import { encryptionKeyNotFound, TransitError } from './errors.ts';
+import { commitSecrets } from './commit-secrets.ts';
+import { rotateDue } from './due-rotation.ts';
+import { Encryption } from './encryption.ts';
+import { TransitError } from './errors.ts';
 import { withFreshVersion } from './fresh-version.ts';
 import {
-  type ConfigureKeyRequest,
   type CreateKeyRequest,
-  configureKey,
-  createKey,
   creationWarnings,
   deleteKey,
   type KeyChange,
@@ -18,46 +16,23 @@ import {
   settingsOf,
   trimKey,
 } from './key.ts';
-import { KeyCache, type LoadedKey, loadedKey, loadedVersion, VersionGone } from './key-cache.ts';
+import { KeyCache, type LoadedKey } from './key-cache.ts';
+import { type ConfigureKeyRequest, configureKey } from './key-config.ts';
 import { dueMs } from './key-due.ts';
 import { type ListRequest, listKeys } from './key-list.ts';
-import type { KeyRecord } from './key-record.ts';
 import { KeyTransfers } from './key-transfers.ts';
-import { type KeyView, keyView, visibleVersions } from './key-view.ts';
+import { type KeyView, keyView } from './key-view.ts';
+import { KeyedWork } from './keyed-work.ts';
 import { type KeysConfig, readKeysConfig, writeKeysConfig } from './keys-config.ts';
+import { newKey } from './new-key.ts';
 import { NoncePool } from './nonce-pool.ts';
-import { cmacOperation } from './operations/cmac.ts';
-import { checkDatakey, type DatakeyRequest, type DatakeyResult, makeDatakey } from './operations/datakey.ts';
-import { decryption } from './operations/decrypt.ts';
-import { type EncryptItem, encryption } from './operations/encrypt.ts';
-import { hmacOperation } from './operations/hmac.ts';
-import { type Item, type Operation, perform, type Tools, type Work } from './operations/operation.ts';
-import { rewrapping } from './operations/rewrap.ts';
-import { verification } from './operations/verify.ts';
-import { type DuePlace, isKeyName, type Paths, pathsOf } from './paths.ts';
-import {
-  type CmacRequest,
-  type CmacResult,
-  cmacWork,
-  type DecryptRequest,
-  type DecryptResult,
-  decryptWork,
-  type EncryptRequest,
-  type EncryptResult,
-  encryptWork,
-  type HmacRequest,
-  type HmacResult,
-  hmacWork,
-  type RewrapRequest,
-  rewrapWork,
-  upsertSettings,
-  type VerifyRequest,
-  type VerifyResult,
-  verifyWork,
-} from './requests.ts';
-import { keyIdBytes } from './restore.ts';
+import { checkText, contextOf } from './operations/inputs.ts';
+import type { Tools } from './operations/operation.ts';
+import { type DuePlace, type Paths, pathsOf } from './paths.ts';
+import { Signing } from './signing.ts';
 import { sweepVersions } from './sweep.ts';
 import { wipe } from './version-record.ts';
+import { visibleVersions } from './visible-versions.ts';
 import { WrappingKey } from './wrapping-key.ts';
 
 export interface TransitEngineOptions {
@@ -80,8 +55,6 @@ export interface KeyAnswer {
 }
 
 const cacheBytesDefault = 64 * 1024 * 1024;
-/** An operation whose key loses a version on the way starts over with the key as it is then, this often at most. */
-const attemptsMax = 5;
 
 /**
  * One mount's named keys and what is done with them. Every change is one conditional transaction made from the records as they
@@ -92,12 +65,15 @@ export class TransitEngine {
   readonly #paths: Paths;
   readonly #now: () => number;
   readonly #keys: KeyCache;
-  readonly #tools: Tools;
   readonly #changes = new ChangeQueue();
   readonly #cacheBytesMax: number;
   readonly #unwatch: () => void;
+  /** Encryption, decryption, data keys. */
+  readonly encryption: Encryption;
   /** Import, export, backup and restore. */
   readonly transfers: KeyTransfers;
+  /** Signatures and MACs. */
+  readonly signing: Signing;
   #sweepCursor = '';
 
   constructor({ store, mountId, ciphertextPrefix = 'svc', now, cacheBytesMax = cacheBytesDefault }: TransitEngineOptions) {
@@ -108,15 +84,12 @@ export class TransitEngine {
     this.#keys = new KeyCache(store, this.#paths, { entries: 0, bytes: cacheBytesMax });
     // A node that is being sealed cannot read the size; it reads it when it is unsealed.
     this.#unwatch = store.watch(this.#paths.cacheReload, () => void this.open().catch(() => undefined));
-    this.#tools = { keys: this.#keys, nonces: new NoncePool(), prefix: ciphertextPrefix };
-    this.transfers = new KeyTransfers({
-      store,
-      paths: this.#paths,
-      keys: this.#keys,
-      changes: this.#changes,
-      wrappingKey: new WrappingKey(store, this.#paths),
-      now,
-    });
+    const tools: Tools = { keys: this.#keys, nonces: new NoncePool(), prefix: ciphertextPrefix };
+    const work = new KeyedWork(this.#keys, tools);
+    const parts = { store, paths: this.#paths, keys: this.#keys, changes: this.#changes, now };
+    this.encryption = new Encryption({ ...parts, tools, work });
+    this.signing = new Signing(work);
+    this.transfers = new KeyTransfers({ ...parts, wrappingKey: new WrappingKey(store, this.#paths) });
   }
 
   /** Puts the stored cache size in force. To be called before the first request. */
@@ -156,19 +129,19 @@ export class TransitEngine {
     return this.#changes.run(name, async () => {
       const existing = await this.#keys.key(name);
       if (existing !== undefined) return { key: await this.#view(existing), warnings: creationWarnings(existing, request) };
-      const { key, transaction } = this.#newKey(name, settings);
-      const revision = await this.#commit(transaction);
+      const { key, firstVersion, transaction } = await newKey(this.#paths, name, settings, this.#now());
+      const revision = await commitSecrets(this.#store, transaction);
       if (revision === undefined) return undefined;
-      const versions = [{ version: 1, createdMs: key.record.latestCreatedMs }];
-      return { key: keyView({ ...key, revision }, versions), warnings: [] };
+      return { key: keyView({ ...key, revision }, [firstVersion]), warnings: [] };
     });
   }
 
-  /** @throws TransitError `not_found` */
-  async readKey(name: string): Promise<KeyView> {
+  /** @param context - base64; of a derived key pair, it selects the public key that is shown @throws TransitError `not_found` */
+  async readKey(name: string, { context = '' }: { readonly context?: string | undefined } = {}): Promise<KeyView> {
+    checkText('context', context);
     const key = await this.#keys.key(name);
     if (key === undefined) throw new TransitError('not_found', 'no such key');
-    return this.#view(key);
+    return this.#view(key, context);
   }
 
   /** Names in ascending byte order. @throws TransitError `not_found` when there is none to show */
@@ -183,7 +156,7 @@ export class TransitEngine {
       if (key === undefined) {
         throw new TransitError('key_not_found', `error deleting policy ${name}: could not delete key; not found`);
       }
-      return this.#commit(deleteKey(this.#paths, key));
+      return commitSecrets(this.#store, deleteKey(this.#paths, key));
     });
   }
 
@@ -198,81 +171,18 @@ export class TransitEngine {
   }
 
   /**
-   * Rotates the keys whose automatic rotation is due, reading nothing but what is due. Each rotation is one transaction that moves the
-   * key's due time as well, so of several nodes that try, one rotates. Only the active node calls it, again and again.
+   * Rotates the keys whose automatic rotation is due. Each rotation is one transaction that moves the key's due time as well, so of
+   * several nodes that try, one rotates. Only the active node calls it, again and again.
    * @param limit - rotations at most
-   * @returns how many were rotated, and how many could not be; those do not stop the others
+   * @returns how many were rotated, and how many could not be
    */
-  async rotateDue(limit: number): Promise<{ readonly rotated: number; readonly failed: number }> {
-    const nowMs = this.#now();
-    let [rotated, failed] = [0, 0];
-    let after: string | undefined = this.#paths.due;
-    while (after !== undefined) {
-      const page: RangePage = await this.#store.range({ prefix: this.#paths.due, after });
-      for (const { path } of page.records) {
-        const place = this.#paths.parseDue(path);
-        if (place.dueMs > nowMs || rotated === limit) return { rotated, failed };
-        try {
-          if (await this.#rotateAsDue(place)) rotated += 1;
-        } catch (error) {
-          if (!isOfOneKey(error)) throw error;
-          failed += 1;
-        }
-      }
-      after = page.next;
-    }
-    return { rotated, failed };
+  rotateDue(limit: number): Promise<{ readonly rotated: number; readonly failed: number }> {
+    return rotateDue(this.#store, this.#paths, this.#now(), limit, (place) => this.#rotateAsDue(place));
   }
 
   /** @throws TransitError `key_not_found`, `invalid_request` */
   trimKey(name: string, { minAvailableVersion }: { readonly minAvailableVersion?: number | undefined }): Promise<KeyAnswer> {
     return this.#change(name, 'invalid key name', (key) => trimKey(this.#paths, key, minAvailableVersion));
-  }
-
-  /**
-   * Encrypts under an existing key, or makes the key when there is none, the caller may and the mount allows it. A key that is
-   * made stays only if something was encrypted with it.
-   * @throws TransitError
-   */
-  async encrypt(name: string, request: EncryptRequest): Promise<EncryptResult | BatchReply<EncryptResult>> {
-    const pending = encryptWork(request);
-    const work = pending instanceof Promise ? await pending : pending;
-    const key = this.#keys.cached(name) ?? (await this.#keys.key(name));
-    if (key !== undefined) return this.#encryptUnder(key, request, work);
-    if (!request.mayCreate) throw denied();
-    if ((await this.readKeysConfig()).disableUpsert) throw encryptionKeyNotFound();
-    return this.#encryptUnderNewKey(name, request, work);
-  }
-
-  /** @throws TransitError */
-  async decrypt(name: string, request: DecryptRequest): Promise<DecryptResult | BatchReply<DecryptResult>> {
-    return this.#perform(decryption, name, decryptWork(request));
-  }
-
-  /** Encrypts anew, under the latest version if no other is asked for, without showing the plaintext. @throws TransitError */
-  async rewrap(name: string, request: RewrapRequest): Promise<EncryptResult | BatchReply<EncryptResult>> {
-    return this.#perform(rewrapping, name, rewrapWork(request));
-  }
-
-  /** A random key for use elsewhere, encrypted under the named one. @throws TransitError */
-  async datakey(name: string, request: DatakeyRequest): Promise<DatakeyResult> {
-    checkDatakey(request);
-    return this.#underKey(name, (key) => makeDatakey(this.#tools, key, request));
-  }
-
-  /** @throws TransitError */
-  async hmac(name: string, request: HmacRequest): Promise<HmacResult | BatchReply<HmacResult>> {
-    return this.#perform(hmacOperation, name, hmacWork(request));
-  }
-
-  /** @throws TransitError */
-  async cmac(name: string, request: CmacRequest): Promise<CmacResult | BatchReply<CmacResult>> {
-    return this.#perform(cmacOperation, name, cmacWork(request));
-  }
-
-  /** Whether a MAC is the key's over that input; a wrong one is an answer, not a refusal. @throws TransitError */
-  async verify(name: string, request: VerifyRequest): Promise<VerifyResult | BatchReply<VerifyResult>> {
-    return this.#perform(verification, name, verifyWork(request));
   }
 
   readKeysConfig(): Promise<KeysConfig> {
@@ -304,60 +214,16 @@ export class TransitEngine {
     return { removed, finished };
   }
 
-  async #perform<I extends Item, R>(
-    operation: Pick<Operation<I, R>, 'run'>,
-    name: string,
-    pending: Work<I> | Promise<Work<I>>,
-  ): Promise<R | BatchReply<R>> {
-    const work = pending instanceof Promise ? await pending : pending;
-    return this.#underKey(name, (key) => perform(operation, this.#tools, key, work));
-  }
-
-  /** Does something under one state of a key, again from its newest state when a version of it is gone. */
-  async #underKey<R>(name: string, use: (key: LoadedKey) => Promise<R>): Promise<R> {
-    for (let attempt = 1; ; attempt++) {
-      const key = this.#keys.cached(name) ?? (await this.#keys.key(name));
-      if (key === undefined) throw encryptionKeyNotFound();
-      try {
-        const reply = await use(key);
-        this.#keys.assertOpen();
-        return reply;
-      } catch (error) {
-        if (!(error instanceof VersionGone) || attempt === attemptsMax) throw error;
-      }
-    }
-  }
-
-  async #encryptUnder({ name }: LoadedKey, request: EncryptRequest, work: Work<EncryptItem>) {
-    if (!request.mayUpdate) throw denied();
-    return this.#perform(encryption, name, work);
-  }
-
-  #encryptUnderNewKey(name: string, request: EncryptRequest, work: Work<EncryptItem>) {
-    return this.#changes.run(name, async () => {
-      const existing = await this.#keys.key(name);
-      if (existing !== undefined) return this.#encryptUnder(existing, request, work);
-      const { key, transaction } = this.#newKey(name, settingsOf(upsertSettings(request, work)));
-      try {
-        const reply = await perform(encryption, this.#tools, key, work);
-        const nothingDone = 'outcome' in reply && reply.outcome === 'all_failed';
-        return nothingDone || (await this.#commit(transaction)) !== undefined ? reply : undefined;
-      } finally {
-        wipe(transaction.writes);
-      }
-    });
-  }
-
-  #change(name: string, missing: string, change: (key: LoadedKey) => KeyChange): Promise<KeyAnswer> {
+  #change(name: string, missing: string, change: (key: LoadedKey) => KeyChange | Promise<KeyChange>): Promise<KeyAnswer> {
     return this.#changes.run(name, async () => {
       const key = await this.#keys.key(name);
       if (key === undefined) throw new TransitError('key_not_found', missing);
-      const { record, newVersion, transaction, warnings } = change(key);
+      const { record, newVersion, transaction, warnings } = await change(key);
       try {
         // Nothing is read after the commit: a change that is in force is answered, even if the node seals at that moment.
         const versions = await visibleVersions(this.#store, this.#paths, record);
         if (newVersion !== undefined) versions.push(newVersion);
-        const revision = transaction === undefined ? key.revision : await this.#commit(transaction);
+        const revision = transaction === undefined ? key.revision : await commitSecrets(this.#store, transaction);
         if (revision === undefined) return undefined;
         return { key: keyView({ name, record, revision }, versions), warnings };
       } finally {
@@ -366,17 +232,7 @@ export class TransitEngine {
     });
   }
 
-  /** The index of the log entry, or undefined on a conflict. What was to be written is overwritten here, material among it. */
-  async #commit(transaction: Transaction): Promise<number | undefined> {
-    try {
-      const { outcome, index } = await this.#store.commit(transaction);
-      return outcome === 'committed' ? index : undefined;
-    } finally {
-      wipe(transaction.writes);
-    }
-  }
-
-  #rotation(key: StoredKey): KeyChange {
+  #rotation(key: StoredKey): Promise<KeyChange> {
     return withFreshVersion({ record: key.record, nowMs: this.#now() }, (fresh) => rotateKey(this.#paths, key, fresh));
   }
 
@@ -385,32 +241,16 @@ export class TransitEngine {
     return this.#changes.run(place.name, async () => {
       const key = await this.#keys.key(place.name);
       if (key === undefined || dueMs(key.record) !== place.dueMs) return false;
-      const { transaction } = this.#rotation(key);
-      return transaction !== undefined && (await this.#commit(transaction)) !== undefined ? true : undefined;
+      const { transaction } = await this.#rotation(key);
+      return transaction !== undefined && (await commitSecrets(this.#store, transaction)) !== undefined ? true : undefined;
     });
   }
 
-  /** A key that is not stored yet, ready for use, and what stores it. */
-  #newKey(name: string, settings: Omit<KeyRecord, 'id'>): { key: LoadedKey; transaction: Transaction } {
-    if (!isKeyName(name)) throw new TransitError('invalid_request', 'invalid key name');
-    const nowMs = this.#now();
-    const id = randomBytes(keyIdBytes).toString('hex');
-    const key = loadedKey(name, { ...settings, id, latestCreatedMs: nowMs }, 0);
-    return withFreshVersion({ record: key.record, nowMs }, (fresh) => {
-      key.versions.set(key.record.latestVersion, loadedVersion(key, fresh));
-      return { key, transaction: createKey(this.#paths, name, key.record, fresh) };
-    });
-  }
-
-  async #view(key: StoredKey): Promise<KeyView> {
-    return keyView(key, await visibleVersions(this.#store, this.#paths, key.record));
+  async #view(key: LoadedKey, context = ''): Promise<KeyView> {
+    const selecting = context === '' ? undefined : contextOf(key, context);
+    return keyView(key, await visibleVersions(this.#store, this.#paths, key.record, selecting));
   }
 }
 
-/** Whether other keys may still be changed: damage and refusals are one key's, a store that does not write is everyone's. */
-const isOfOneKey = (error: unknown): boolean => !(error instanceof StoreError) || error.code === 'too_large';
-
 /** That it was written is what counts. */
 const reloadMark = Uint8Array.of(1);
-
-const denied = (): TransitError => new TransitError('permission_denied', 'permission denied');

@@ -1,26 +1,37 @@
 import { randomBytes } from 'node:crypto';
 import type { FreshVersion } from './key.ts';
+import type { KeyPairBytes } from './key-pair.ts';
 import type { KeyRecord } from './key-record.ts';
 import { keyType } from './key-type.ts';
 
 const hmacSecretBytes = 32;
 
-/** What becomes of a version: its material is drawn unless it is given. */
+/** What a version is made of; only key pairs have a public half. */
+export interface VersionMaterial {
+  readonly material: Uint8Array;
+  readonly publicKey?: Uint8Array;
+}
+
+/** Whatever becomes of a version: its material is drawn, on the thread pool where that takes long, unless it is given. */
 export interface VersionSource {
   readonly record: Pick<KeyRecord, 'type' | 'keySize'>;
   readonly nowMs: number;
-  readonly material?: Uint8Array;
+  readonly given?: VersionMaterial;
 }
 
 /** Hands what a new version needs to `use`, and wipes it afterwards, given material included. */
-export function withFreshVersion<T>({ record, nowMs, material: given }: VersionSource, use: (fresh: FreshVersion) => T): T {
-  const { materialBytes, materialIsHmacSecret } = keyType(record.type);
-  const material = given ?? randomBytes(record.keySize === 0 ? materialBytes : record.keySize);
-  const hmacSecret = randomBytes(materialIsHmacSecret ? 0 : hmacSecretBytes);
+export async function withFreshVersion<T>({ record, nowMs, given }: VersionSource, use: (fresh: FreshVersion) => T): Promise<T> {
+  const drawn = given ?? (await drawMaterial(record));
+  const hmacSecret = randomBytes(keyType(record.type).materialIsHmacSecret ? 0 : hmacSecretBytes);
   try {
-    return use({ material, hmacSecret, createdMs: nowMs });
+    return use({ ...drawn, hmacSecret, createdMs: nowMs });
   } finally {
-    material.fill(0);
+    drawn.material.fill(0);
     hmacSecret.fill(0);
   }
+}
+
+async function drawMaterial({ type, keySize }: VersionSource['record']): Promise<VersionMaterial | KeyPairBytes> {
+  const { keyPair, materialBytes } = keyType(type);
+  return keyPair === undefined ? { material: randomBytes(keySize === 0 ? materialBytes : keySize) } : keyPair.generate();
 }

@@ -1,14 +1,17 @@
 export { type BatchReply, batchItemsMax, type ItemResult, itemsPerTurn } from './batch.ts';
+export type { WrappedKey, WrapRequest } from './byok-export.ts';
 export type { CacheConfig } from './cache-config.ts';
+export type { Encryption } from './encryption.ts';
 export { type KeyAnswer, TransitEngine, type TransitEngineOptions } from './engine.ts';
 export { DamagedRecord, TransitError, type TransitErrorCode } from './errors.ts';
 export { defaultHash } from './hash-algorithm.ts';
-export type { ConfigureKeyRequest, CreateKeyRequest } from './key.ts';
+export type { CreateKeyRequest } from './key.ts';
+export type { ConfigureKeyRequest } from './key-config.ts';
 export type { ExportRequest, KeyExport } from './key-export.ts';
 export type { ImportKeyRequest, ImportVersionRequest } from './key-import.ts';
 export type { ListRequest } from './key-list.ts';
 export type { KeyTransfers, RestoreRequest } from './key-transfers.ts';
-export type { KeyView, VersionView } from './key-view.ts';
+export type { KeyView, PairView, VersionView } from './key-view.ts';
 export type { KeysConfig } from './keys-config.ts';
 export type { DatakeyRequest, DatakeyResult } from './operations/datakey.ts';
 export { type HashRequest, type HashResult, hashOf } from './operations/hash.ts';
@@ -24,6 +27,6 @@ export type {
   HmacRequest,
   HmacResult,
   RewrapRequest,
-  VerifyRequest,
-  VerifyResult,
 } from './requests.ts';
+export type { SignRequest, SignResult, VerifyRequest, VerifyResult } from './signature-requests.ts';
+export type { Signing } from './signing.ts';

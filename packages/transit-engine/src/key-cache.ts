@@ -1,12 +1,13 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
-import { type Change, type Store, StoreError } from '@transitd/storage-fsm';
+import { type Changes, type Store, StoreError } from '@transitd/storage-fsm';
 import { LRUCache } from 'lru-cache';
 import { type CmacKey, cmacKey } from './cmac.ts';
 import { DamagedRecord } from './errors.ts';
 import { hkdfExtract } from './hkdf.ts';
 import type { StoredKey } from './key.ts';
+import type { KeyPair, KeyPairBytes, KeyPairScheme } from './key-pair.ts';
 import { decodeKeyRecord, type KeyRecord } from './key-record.ts';
-import { fitsType, type KeyType, keyType } from './key-type.ts';
+import { fitsVersion, type KeyType, keyType } from './key-type.ts';
 import { isKeyName, type Paths } from './paths.ts';
 import { type ConvergentVersion, convergenceOf, decodeVersionRecord, type VersionRecord, wipe } from './version-record.ts';
 
@@ -18,8 +19,13 @@ export interface LoadedKey extends StoredKey {
 
 /** A version's handles. */
 export interface LoadedVersion {
-  /** The AEAD key itself or, on a derived key, what each context's key is derived from; on types without an AEAD, the material. */
-  readonly key: KeyObject;
+  /**
+   * The AEAD key itself or, on a derived key, what each context's key is derived from; on types without an AEAD, the material. Absent where
+   * `pair` is there.
+   */
+  readonly key?: KeyObject;
+  /** On key pairs that are not derived. */
+  readonly pair?: KeyPair;
   readonly hmacKey: KeyObject;
   /** On types that make CMACs. */
   readonly cmacKey?: CmacKey;
@@ -39,7 +45,7 @@ export interface CacheLimits {
 }
 
 /** What a key and each of its versions take up, natively and in the heap, in bytes; an estimate. */
-const [perKeyBytes, perVersionBytes] = [2048, 2048];
+const [perKeyBytes, perVersionBytes, perPairBytes] = [2048, 2048, 16_384];
 
 /**
  * Decoded keys by name. An entry is dropped within the apply of any change to the key's record, so it is never older than what
@@ -129,7 +135,12 @@ export class KeyCache {
     return stored && loadedKey(name, decodeKeyRecord(stored.value), stored.revision);
   }
 
-  #drop(changes: readonly Change[]): void {
+  #drop(changes: Changes): void {
+    if (changes === 'everything') {
+      this.#entries.clear();
+      this.#loads.clear();
+      return;
+    }
     for (const { path } of changes) {
       const name = path.slice(this.#paths.keys.length);
       this.#entries.delete(name);
@@ -150,7 +161,8 @@ const entriesWithin = ({ entries, bytes }: CacheLimits): LRUCache<string, Loaded
     // Room is set aside for `max` entries, so it is no more than fit.
     ...(entries > 0 && { max: Math.min(entries, Math.ceil(bytes / perKeyBytes)) }),
     maxSize: bytes,
-    sizeCalculation: ({ versions }) => perKeyBytes + versions.size * perVersionBytes,
+    sizeCalculation: ({ type, versions }) =>
+      perKeyBytes + versions.size * (type.keyPair === undefined ? perVersionBytes : perPairBytes),
   });
 
 /** A key without any version at hand. */
@@ -165,15 +177,28 @@ export const loadedKey = (name: string, record: KeyRecord, revision: number): Lo
 /** @throws DamagedRecord when the material does not fit the key's type */
 export function loadedVersion(
   { record, type }: Pick<LoadedKey, 'record' | 'type'>,
-  version: Pick<VersionRecord, 'material' | 'hmacSecret' | 'convergentVersion'>,
+  version: Omit<VersionRecord, 'keyName' | 'createdMs'>,
 ): LoadedVersion {
-  const { material, hmacSecret } = version;
-  if (!fitsType(type, material.length)) throw new DamagedRecord('a version record does not fit its key');
+  const { material, publicKey, hmacSecret } = version;
+  if (!fitsVersion(type, version)) throw new DamagedRecord('a version record does not fit its key');
+  const convergentVersion = convergenceOf(record, version);
+  if (type.keyPair !== undefined && publicKey !== undefined && !record.derived) {
+    const pair = loadedPair(type.keyPair, { material, publicKey });
+    return { pair, hmacKey: createSecretKey(hmacSecret), convergentVersion };
+  }
   const key = record.derived && record.kdf === 'hkdf_sha256' ? hkdfExtract(material) : createSecretKey(material);
   return {
     key,
     hmacKey: type.materialIsHmacSecret ? key : createSecretKey(hmacSecret),
     ...(type.cmac && { cmacKey: cmacKey(type.cmac, key) }),
-    convergentVersion: convergenceOf(record, version),
+    convergentVersion,
   };
+}
+
+function loadedPair(scheme: KeyPairScheme, bytes: KeyPairBytes): KeyPair {
+  try {
+    return scheme.load(bytes);
+  } catch {
+    throw new DamagedRecord('a version record holds no key pair'); // the parser's own message could quote it
+  }
 }

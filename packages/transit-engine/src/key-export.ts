@@ -1,6 +1,10 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Store } from '@transitd/storage-fsm';
+import { noBytes } from './aead.ts';
 import { TransitError } from './errors.ts';
 import type { StoredKey } from './key.ts';
+import type { KeyPairScheme } from './key-pair.ts';
+import type { KeyRecord } from './key-record.ts';
 import { type KeyType, keyType } from './key-type.ts';
 import { type NumberedVersion, versionsBetween } from './key-versions.ts';
 import type { Paths } from './paths.ts';
@@ -8,56 +12,102 @@ import { wipeSecrets } from './version-record.ts';
 
 /** Which key material of which versions. */
 export interface ExportRequest {
-  /** `encryption-key`, `hmac-key`, `cmac-key`; types that sign have more. */
+  /** `encryption-key`, `signing-key`, `hmac-key`, `cmac-key`, `public-key` or `certificate-chain`. */
   readonly exportType: string;
   /** `latest`, `n` or `vn`; every version that may still be used when absent. */
   readonly version?: string | undefined;
 }
 
-/** Bytes of each version, which whoever shows them wipes afterwards. */
+/** What is exported of each version; whoever shows it wipes it afterwards. */
 export interface KeyExport {
   readonly name: string;
   readonly type: string;
   readonly latestVersion: number;
-  readonly versions: readonly { readonly version: number; readonly material: Uint8Array }[];
+  readonly versions: readonly ExportedVersion[];
 }
 
-/** Takes from a version what is exported. */
-type Part = (version: NumberedVersion) => Uint8Array;
+/** Bytes to be shown in base64, or text in UTF-8. */
+interface Exported {
+  readonly form: 'base64' | 'text';
+  readonly material: Uint8Array;
+}
+
+export interface ExportedVersion extends Exported {
+  readonly version: number;
+}
+
+/** Takes from a version what is exported: new bytes, which are wiped once they were shown. */
+type Part = (version: NumberedVersion) => Exported;
 
 interface ExportKind {
   /** Undefined for types that have no such part. */
   readonly partOf: (type: KeyType) => Part | undefined;
-  readonly unsupported: string;
+  readonly unsupported: (type: KeyType) => string;
   /** Holds nothing secret, so that any key may export it. */
   readonly isPublic: boolean;
 }
 
-const material: Part = (version) => version.material;
-const hmacSecret: Part = (version) => version.hmacSecret;
+const raw = (bytes: Uint8Array): Exported => ({ form: 'base64', material: Uint8Array.from(bytes) });
+const text = (shown: string): Exported => ({ form: 'text', material: Buffer.from(shown) });
+const material: Part = (version) => raw(version.material);
+const hmacSecret: Part = (version) => raw(version.hmacSecret);
+
+/** Empty for a version of which the public half alone is known. */
+const privateHalf = ({ transfer }: KeyPairScheme): Part | undefined =>
+  transfer &&
+  ((version) =>
+    version.material.length === 0 ? text('') : { form: transfer.exportForm, material: transfer.toExport(version.material) });
+
+const publicHalf =
+  (scheme: KeyPairScheme): Part =>
+  ({ publicKey = noBytes }) =>
+    text((scheme.transfer?.exportedPublicText ?? scheme.publicText)(publicKey));
+
+const certificateChain: Part = (version) => {
+  if (version.certificateChain !== undefined) return text(version.certificateChain);
+  throw refusal('selected key version does not have a certificate chain imported');
+};
 
 const kinds: ReadonlyMap<string, ExportKind> = new Map<string, ExportKind>([
   [
     'encryption-key',
-    { partOf: ({ aead }) => aead && material, unsupported: 'encryption not supported for the key', isPublic: false },
+    {
+      partOf: ({ aead, keyPair, supportsEncryption }) =>
+        aead ? material : keyPair && supportsEncryption ? privateHalf(keyPair) : undefined,
+      unsupported: () => 'encryption not supported for the key',
+      isPublic: false,
+    },
   ],
-  ['cmac-key', { partOf: ({ cmac }) => cmac && material, unsupported: 'CMAC not supported for the key', isPublic: false }],
+  ['cmac-key', { partOf: ({ cmac }) => cmac && material, unsupported: () => 'CMAC not supported for the key', isPublic: false }],
   [
     'hmac-key',
     {
       partOf: ({ materialIsHmacSecret }) => (materialIsHmacSecret ? material : hmacSecret),
-      unsupported: 'HMAC not supported for the key',
+      unsupported: () => 'HMAC not supported for the key',
       isPublic: false,
     },
   ],
-  // No type of today has the following.
-  ['signing-key', { partOf: () => undefined, unsupported: 'signing not supported for the key', isPublic: false }],
-  ['public-key', { partOf: () => undefined, unsupported: 'public keys not supported for the key', isPublic: true }],
+  [
+    'signing-key',
+    {
+      partOf: ({ keyPair }) => keyPair && privateHalf(keyPair),
+      unsupported: () => 'signing not supported for the key',
+      isPublic: false,
+    },
+  ],
+  [
+    'public-key',
+    {
+      partOf: ({ keyPair }) => keyPair && publicHalf(keyPair),
+      unsupported: ({ name }) => `unknown key type ${name} for export type public-key`,
+      isPublic: true,
+    },
+  ],
   [
     'certificate-chain',
     {
-      partOf: () => undefined,
-      unsupported: 'certificate chain not supported for keys that do not support signing',
+      partOf: ({ keyPair }) => keyPair && certificateChain,
+      unsupported: () => 'certificate chain not supported for keys that do not support signing',
       isPublic: true,
     },
   ],
@@ -77,15 +127,32 @@ export async function exportKey(
 ): Promise<KeyExport> {
   const kind = kindOf(exportType);
   if (!record.exportable && !kind.isPublic) throw refusal('private key material is not exportable');
-  const part = kind.partOf(keyType(record.type));
-  if (part === undefined) throw refusal(kind.unsupported);
+  const type = keyType(record.type);
+  const part = kind.partOf(type);
+  if (part === undefined) throw refusal(kind.unsupported(type));
+  const versions = await versionsBetween(store, paths, record, versionsAsked(version, record));
+  const shown: ExportedVersion[] = [];
+  try {
+    for (const each of versions) {
+      if (shown.length % exportsPerTurn === exportsPerTurn - 1) await nextTurn();
+      shown.push({ version: each.version, ...part(each) });
+    }
+  } catch (error) {
+    for (const each of shown) each.material.fill(0);
+    throw error;
+  } finally {
+    wipeSecrets(versions);
+  }
+  return { name, type: record.type, latestVersion: record.latestVersion, versions: shown };
+}
+
+/** A few milliseconds' worth. */
+const exportsPerTurn = 20;
+
+/** The versions that a request means. @param version - `latest`, `n` or `vn`; absent for all that may still be used */
+export function versionsAsked(version: string | undefined, record: KeyRecord): { readonly first: number; readonly last: number } {
   const first = version === undefined ? record.minDecryptionVersion : versionAsked(version, record);
-  const last = version === undefined ? record.latestVersion : first;
-  const versions = await versionsBetween(store, paths, record, { first, last });
-  const { type, latestVersion } = record;
-  const shown = versions.map((each) => ({ version: each.version, material: Uint8Array.from(part(each)) }));
-  wipeSecrets(versions);
-  return { name, type, latestVersion, versions: shown };
+  return { first, last: version === undefined ? record.latestVersion : first };
 }
 
 function kindOf(exportType: string): ExportKind {
@@ -94,9 +161,9 @@ function kindOf(exportType: string): ExportKind {
   return kind;
 }
 
-function versionAsked(text: string, { latestVersion, minDecryptionVersion }: StoredKey['record']): number {
-  if (text === 'latest') return latestVersion;
-  const digits = /^v?(\d{1,15})$/.exec(text)?.[1];
+function versionAsked(asked: string, { latestVersion, minDecryptionVersion }: KeyRecord): number {
+  if (asked === 'latest') return latestVersion;
+  const digits = /^v?(\d{1,15})$/.exec(asked)?.[1];
   if (digits === undefined) throw refusal('invalid key version');
   const version = Number(digits);
   if (version < minDecryptionVersion) throw refusal('version for export is below minimum decryption version');

@@ -1,7 +1,10 @@
-import { constants, type KeyObject, privateDecrypt } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
+import { noBytes } from './aead.ts';
 import { decodeBase64 } from './base64.ts';
 import { TransitError } from './errors.ts';
-import { checkAutoRotatePeriod, checkDerivable, newKeySettings } from './key.ts';
+import type { VersionMaterial } from './fresh-version.ts';
+import { checkAutoRotatePeriod, checkDerivation, newKeySettings } from './key.ts';
+import { decryptOaep } from './key-pairs/oaep.ts';
 import type { KeyRecord } from './key-record.ts';
 import { defaultKeyType, fitsType, isKeyType, type KeyType, keyType } from './key-type.ts';
 import { takeWrappingKey, unwrapKey } from './key-wrap.ts';
@@ -44,10 +47,10 @@ const hashFunctions: ReadonlyMap<string, string> = new Map(
 );
 const ephemeralKeyBytes = 32;
 /**
- * Twice the material of any type, and the wrapping's own block: whoever misses by a little is told the size, and nobody keeps the
+ * Twice the material of any type, of which RSA's is the largest, and the wrapping's own block: whoever misses by a little is told the size, and nobody keeps the
  * event loop busy with unwrapping megabytes.
  */
-const wrappedMaterialBytesMax = 1024 + 8;
+const wrappedMaterialBytesMax = 5120 + 8;
 
 /** The settings of an imported key without its size. @throws TransitError `invalid_request` */
 export function importSettings(request: ImportKeyRequest): Omit<KeyRecord, 'id' | 'keySize'> {
@@ -60,7 +63,7 @@ export function importSettings(request: ImportKeyRequest): Omit<KeyRecord, 'id' 
     throw refusal('allow_rotation must be set to true if auto-rotation is enabled');
   }
   const type = importedType(request.type ?? defaultKeyType);
-  if (derived) checkDerivable(type);
+  checkDerivation({ type: type.name, derived, convergent: false });
   checkContext(context);
   return {
     ...newKeySettings,
@@ -76,42 +79,84 @@ export function importSettings(request: ImportKeyRequest): Omit<KeyRecord, 'id' 
 }
 
 /** What the caller of an import should know. */
-export const importWarnings = ({ derived = false, context = '' }: ImportKeyRequest): string[] =>
-  derived && context === '' ? ['the key is derived: context is not needed here, but with every operation'] : [];
+export const importWarnings = ({ derived = false, context = '', ...material }: ImportKeyRequest): string[] => [
+  ...(derived && context === '' ? ['the key is derived: context is not needed here, but with every operation'] : []),
+  ...materialWarnings(material),
+];
+
+export const materialWarnings = ({ ciphertext = '', publicKey = '' }: ImportedMaterial): string[] =>
+  ciphertext !== '' && publicKey !== '' ? ['ciphertext and public_key were both given; public_key was not looked at'] : [];
 
 /** What can be told of the material to be wrong before the wrapping key is at hand. @throws TransitError `invalid_request` */
-export function checkImported({ ciphertext = '', publicKey = '', hashFunction }: ImportedMaterial): void {
+export function checkImported(
+  { keyPair, name }: KeyType,
+  derived: boolean,
+  { ciphertext = '', publicKey = '', hashFunction }: ImportedMaterial,
+): void {
   hashOf(hashFunction);
-  if (ciphertext === '' && publicKey !== '') throw refusal('provided type does not support public_key import');
-  if (ciphertext === '') throw refusal("'ciphertext' must be supplied");
+  if (keyPair !== undefined && keyPair.transfer === undefined) throw refusal(`keys of type ${name} cannot be imported`);
+  if (ciphertext !== '') return;
+  if (publicKey === '') throw refusal("'ciphertext' must be supplied");
+  if (keyPair === undefined) throw refusal('provided type does not support public_key import');
+  if (derived) throw refusal('error importing key: unable to import only public key for derived Ed25519 key');
 }
 
-/** Unwraps the material, which is the caller's to wipe. @throws TransitError `invalid_request` */
-export function unwrapMaterial(wrapping: KeyObject, type: KeyType, { ciphertext = '', hashFunction }: ImportedMaterial): Buffer {
+/** The halves or the material that come in, which are the caller's to wipe. @throws TransitError `invalid_request` */
+export async function importedMaterial(
+  wrapping: () => Promise<KeyObject>,
+  type: KeyType,
+  imported: ImportedMaterial,
+): Promise<VersionMaterial> {
+  const { ciphertext = '', publicKey = '' } = imported;
+  const transfer = type.keyPair?.transfer;
+  if (ciphertext === '' && transfer !== undefined) {
+    return { material: new Uint8Array(0), publicKey: transfer.fromPublicPem(publicKey) };
+  }
+  const material = unwrapMaterial(await wrapping(), imported);
+  if (transfer === undefined) {
+    if (fitsType(type, material.length)) return { material };
+    material.fill(0);
+    throw refusal(`error importing key: invalid key size ${material.length} bytes for key type ${type.name}`);
+  }
+  try {
+    return await transfer.fromPkcs8(material);
+  } finally {
+    material.fill(0);
+  }
+}
+
+/** Which of the versions of a key pair takes what comes in: one whose private half was missing, or a new one. */
+export function completes(
+  { material, publicKey = noBytes }: VersionMaterial,
+  { material: present, publicKey: wanted = noBytes }: VersionMaterial,
+  asked: boolean,
+): boolean {
+  if (material.length === 0) {
+    if (asked) throw refusal('cannot add a public key to a key version that already has a public key set');
+    return false;
+  }
+  const lacksPrivate = present.length === 0;
+  const matches = Buffer.compare(publicKey, wanted) === 0;
+  if (asked && !lacksPrivate) throw refusal('private key imported, key version cannot be updated');
+  if (asked && !matches) throw refusal('cannot import key, key pair does not match');
+  return lacksPrivate && matches;
+}
+
+function unwrapMaterial(wrapping: KeyObject, { ciphertext = '', hashFunction }: ImportedMaterial): Buffer {
   const wrapped = decodeBase64(ciphertext);
   if (wrapped.length <= wrappingKeyBytes) throw refusal('provided ciphertext is too short');
   if (wrapped.length > wrappingKeyBytes + wrappedMaterialBytesMax) throw refusal('provided ciphertext is too long');
   const ephemeral = decryptOaep(wrapping, hashOf(hashFunction), wrapped.subarray(0, wrappingKeyBytes));
+  if (ephemeral === undefined) throw refusal('crypto/rsa: decryption error');
   if (ephemeral.length !== ephemeralKeyBytes) {
     ephemeral.fill(0);
     throw refusal('expected ephemeral AES key to be 256-bit');
   }
-  const material = unwrapKey(takeWrappingKey(ephemeral), wrapped.subarray(wrappingKeyBytes));
-  if (fitsType(type, material.length)) return material;
-  material.fill(0);
-  throw refusal(`error importing key: invalid key size ${material.length} bytes for key type ${type.name}`);
+  return unwrapKey(takeWrappingKey(ephemeral), wrapped.subarray(wrappingKeyBytes));
 }
 
-/** RSA-OAEP without a label (RFC 8017 §7.1.2), with one text for every failure. */
-function decryptOaep(key: KeyObject, oaepHash: string, wrapped: Uint8Array): Buffer {
-  try {
-    return privateDecrypt({ key, oaepHash, padding: constants.RSA_PKCS1_OAEP_PADDING }, wrapped);
-  } catch {
-    throw refusal('crypto/rsa: decryption error');
-  }
-}
-
-function hashOf(hashFunction = 'SHA256'): string {
+/** OpenSSL's name. @throws TransitError `invalid_request` */
+export function hashOf(hashFunction = 'SHA256'): string {
   const hash = hashFunctions.get(hashFunction.toUpperCase());
   if (hash === undefined) throw refusal(`unknown hash function: ${hashFunction}`);
   return hash;

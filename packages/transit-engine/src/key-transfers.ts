@@ -1,26 +1,31 @@
-import { randomBytes } from 'node:crypto';
-import type { Store } from '@transitd/storage-fsm';
+import { type KeyObject, randomBytes } from 'node:crypto';
+import type { Store, Transaction } from '@transitd/storage-fsm';
 import { decodeBackup, encodeBackup } from './backup.ts';
+import { destinationKey, type WrappedKey, type WrapRequest, wrapVersions } from './byok-export.ts';
 import type { ChangeQueue } from './change-queue.ts';
+import { commitSecrets } from './commit-secrets.ts';
 import { TransitError } from './errors.ts';
-import { withFreshVersion } from './fresh-version.ts';
-import { addVersion, createKey, markBackup } from './key.ts';
+import { type VersionMaterial, withFreshVersion } from './fresh-version.ts';
+import { addVersion, createKey, markBackup, replaceVersion } from './key.ts';
 import { type KeyCache, type LoadedKey, VersionGone } from './key-cache.ts';
 import { checkExportType, type ExportRequest, exportKey, type KeyExport } from './key-export.ts';
 import {
   checkImported,
+  completes,
   type ImportKeyRequest,
   type ImportVersionRequest,
+  importedMaterial,
   importSettings,
   importWarnings,
-  unwrapMaterial,
+  materialWarnings,
 } from './key-import.ts';
 import type { KeyRecord } from './key-record.ts';
-import { keyType } from './key-type.ts';
-import { versionsBetween } from './key-versions.ts';
+import { type KeyType, keyType } from './key-type.ts';
+import { storedVersion, versionsBetween } from './key-versions.ts';
 import { isKeyName, type Paths } from './paths.ts';
 import { keyIdBytes, restoreKey } from './restore.ts';
-import { wipe, wipeSecrets } from './version-record.ts';
+import { wipeSecrets } from './version-record.ts';
+import { checkKeyPairs } from './whole-key.ts';
 import type { WrappingKey } from './wrapping-key.ts';
 
 /** What transfers share with the rest of the engine. */
@@ -62,38 +67,84 @@ export class KeyTransfers {
   async importKey(name: string, request: ImportKeyRequest): Promise<readonly string[]> {
     if (!isKeyName(name)) throw new TransitError('invalid_request', 'invalid key name');
     const settings = importSettings(request);
-    checkImported(request);
-    const { paths, keys, changes, wrappingKey } = this.#parts;
+    const type = keyType(settings.type);
+    checkImported(type, settings.derived, request);
+    const { store, paths, keys, changes, now } = this.#parts;
     return changes.run(name, async () => {
       if ((await keys.key(name)) !== undefined) throw new TransitError('invalid_request', keyExists);
-      const { privateKey } = await wrappingKey.get();
-      const material = unwrapMaterial(privateKey, keyType(settings.type), request);
-      const nowMs = this.#parts.now();
+      const given = await importedMaterial(this.#wrapping, type, request);
+      const nowMs = now();
       const id = randomBytes(keyIdBytes).toString('hex');
-      const record = { ...settings, id, keySize: sizeOf(settings.type, material), latestCreatedMs: nowMs };
-      const transaction = withFreshVersion({ record, nowMs, material }, (fresh) => createKey(paths, name, record, fresh));
-      return (await this.#commit(transaction)) ? importWarnings(request) : undefined;
+      const record = { ...settings, id, keySize: sizeOf(type, given.material), latestCreatedMs: nowMs };
+      const transaction = await withFreshVersion({ record, nowMs, given }, (fresh) => createKey(paths, name, record, fresh));
+      return (await commitSecrets(store, transaction)) !== undefined ? importWarnings(request) : undefined;
     });
   }
 
-  /** A new version, of given material, of a key that was imported. @throws TransitError `key_not_found`, `invalid_request` */
-  async importVersion(name: string, request: ImportVersionRequest): Promise<void> {
-    const { paths, keys, changes, wrappingKey } = this.#parts;
-    await changes.run(name, async () => {
+  /**
+   * Material for a key that was imported: a new version, or the private half of one that lacks it.
+   * @returns warnings
+   * @throws TransitError `key_not_found`, `key_version_unavailable`, `invalid_request`
+   */
+  async importVersion(name: string, request: ImportVersionRequest): Promise<readonly string[]> {
+    const { store, keys, changes } = this.#parts;
+    return changes.run(name, async () => {
       const key = await keys.key(name);
       if (key === undefined) {
         const refusal = `no key found with name ${name}; to import a new key, use the import/ endpoint`;
         throw new TransitError('key_not_found', refusal);
       }
       checkTakesVersion(key, request);
-      checkImported(request);
-      const { privateKey } = await wrappingKey.get();
-      const material = unwrapMaterial(privateKey, key.type, request);
-      const record: KeyRecord = { ...key.record, keySize: sizeOf(key.record.type, material) };
-      const { transaction } = withFreshVersion({ record, nowMs: this.#parts.now(), material }, (fresh) =>
-        addVersion(paths, key, record, fresh),
+      checkImported(key.type, key.record.derived, request);
+      const given = await importedMaterial(this.#wrapping, key.type, request);
+      const transaction = await this.#unlessGone(key, () => this.#withMaterial(key, given, request.version));
+      return transaction !== undefined && (await commitSecrets(store, transaction)) !== undefined
+        ? materialWarnings(request)
+        : undefined;
+    });
+  }
+
+  /** Gives the material to the version that lacks it, or makes a new one of it, and wipes it. */
+  async #withMaterial(key: LoadedKey, given: VersionMaterial, asked: number | undefined): Promise<Transaction | undefined> {
+    const { paths, now } = this.#parts;
+    try {
+      const completed = key.type.keyPair && (await this.#completed(key, given, asked));
+      if (completed !== undefined) return completed;
+      const record: KeyRecord = { ...key.record, keySize: sizeOf(key.type, given.material) };
+      return await withFreshVersion(
+        { record, nowMs: now(), given },
+        (fresh) => addVersion(paths, key, record, fresh).transaction,
       );
-      return transaction !== undefined && (await this.#commit(transaction)) ? true : undefined;
+    } finally {
+      given.material.fill(0);
+    }
+  }
+
+  /** What gives a version its private half; undefined when it lacks none, or another one. */
+  async #completed(key: LoadedKey, given: VersionMaterial, asked: number | undefined): Promise<Transaction | undefined> {
+    const { store, paths } = this.#parts;
+    const present = await storedVersion(store, paths, key.record, asked ?? key.record.latestVersion);
+    try {
+      if (!completes(given, present.record, asked !== undefined)) return undefined;
+      return replaceVersion(paths, key, present, { ...present.record, material: given.material });
+    } finally {
+      wipeSecrets([present.record]);
+    }
+  }
+
+  readonly #wrapping = async (): Promise<KeyObject> => (await this.#parts.wrappingKey.get()).privateKey;
+
+  /**
+   * Versions of a key, wrapped as imports take them, under the latest public key of another one.
+   * @throws TransitError `invalid_request`, `key_not_found`
+   */
+  async wrapForTransfer(source: string, request: WrapRequest): Promise<WrappedKey> {
+    const { store, paths, changes, keys } = this.#parts;
+    const destination = await destinationKey(store, paths, await keys.key(request.destination));
+    return changes.run(source, async () => {
+      const key = await keys.key(source);
+      if (key === undefined) throw new TransitError('key_not_found', 'no such source key for export');
+      return this.#unlessGone(key, () => wrapVersions(store, paths, key, destination, request));
     });
   }
 
@@ -129,7 +180,7 @@ export class KeyTransfers {
       if (versions === undefined) return undefined;
       try {
         const { record, transaction } = markBackup(paths, key, now());
-        if (transaction !== undefined && !(await this.#commit(transaction))) return undefined;
+        if (transaction !== undefined && (await commitSecrets(store, transaction)) === undefined) return undefined;
         return encodeBackup(name, record, versions);
       } finally {
         wipeSecrets(versions);
@@ -140,10 +191,11 @@ export class KeyTransfers {
   /** @throws TransitError `invalid_request`, `permission_denied`; then nothing was written */
   async restoreKey({ backup = '', name: asked, force = false, mayRestore = () => true }: RestoreRequest): Promise<void> {
     if (backup === '') throw new TransitError('invalid_request', "'backup' must be supplied");
-    const whole = decodeBackup(backup);
+    const whole = await decodeBackup(backup);
     const name = asked ?? whole.name;
     const { store, paths, changes, keys, now } = this.#parts;
     try {
+      await checkKeyPairs(whole);
       if (!isKeyName(name)) throw new TransitError('invalid_request', 'invalid key name');
       if (!mayRestore(name)) throw new TransitError('permission_denied', 'permission denied');
       await changes.run(name, async () => {
@@ -167,19 +219,14 @@ export class KeyTransfers {
       return undefined;
     }
   }
-
-  async #commit(transaction: Parameters<Store['commit']>[0]): Promise<boolean> {
-    const { outcome } = await this.#parts.store.commit(transaction).finally(() => wipe(transaction.writes));
-    return outcome === 'committed';
-  }
 }
 
 const keyExists = 'the import path cannot be used with an existing key; use import-version to rotate an existing imported key';
 
 /** Bytes as the key's record has them: 0 where the type knows. */
-const sizeOf = (type: string, material: Uint8Array): number => (keyType(type).sizes === undefined ? 0 : material.length);
+const sizeOf = ({ sizes }: KeyType, material: Uint8Array): number => (sizes === undefined ? 0 : material.length);
 
-function checkTakesVersion({ record }: LoadedKey, { version }: ImportVersionRequest): void {
+function checkTakesVersion({ record, type }: LoadedKey, { version }: ImportVersionRequest): void {
   if (!record.imported) {
     throw new TransitError('invalid_request', 'the import_version endpoint can only be used with an imported key');
   }
@@ -187,5 +234,7 @@ function checkTakesVersion({ record }: LoadedKey, { version }: ImportVersionRequ
   if (version < Math.max(record.minAvailableVersion, 1) || version > record.latestVersion) {
     throw new TransitError('key_version_unavailable', 'no such key version');
   }
-  throw new TransitError('invalid_request', 'provided type does not support importing key versions');
+  if (type.keyPair === undefined) {
+    throw new TransitError('invalid_request', 'provided type does not support importing key versions');
+  }
 }

@@ -1,4 +1,5 @@
 import type { RangePage, Store } from '@transitd/storage-fsm';
+import type { StoredVersion } from './key.ts';
 import { VersionGone } from './key-cache.ts';
 import type { KeyRecord } from './key-record.ts';
 import type { Paths } from './paths.ts';
@@ -7,6 +8,18 @@ import { decodeVersionRecord, type VersionRecord, wipe } from './version-record.
 /** A version's record and its number. */
 export interface NumberedVersion extends VersionRecord {
   readonly version: number;
+}
+
+/** One version with its revision, whose secrets whoever asks wipes. @throws VersionGone */
+export async function storedVersion(
+  store: Store,
+  paths: Paths,
+  { id: keyId }: KeyRecord,
+  version: number,
+): Promise<StoredVersion> {
+  const stored = await store.get(paths.version({ keyId, version }));
+  if (stored === undefined) throw new VersionGone(`version ${version} of a key is gone`);
+  return { version, revision: stored.revision, record: decodeVersionRecord(stored.value) };
 }
 
 /**

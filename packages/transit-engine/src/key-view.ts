@@ -1,13 +1,22 @@
-import type { RangePage, Store } from '@transitd/storage-fsm';
 import type { Kdf, KeyRecord } from './key-record.ts';
 import { keyType } from './key-type.ts';
-import type { Paths } from './paths.ts';
-import { decodeVersionRecord, wipe } from './version-record.ts';
+import type { VersionRecord } from './version-record.ts';
 
-/** When a version was made, in Unix milliseconds. */
+/** When a version was made, in Unix milliseconds, and what of it is public. */
 export interface VersionView {
   readonly version: number;
   readonly createdMs: number;
+  /** On key pairs. */
+  readonly pair?: PairView;
+}
+
+export interface PairView {
+  /** `P-256`, `ed25519`, `rsa-2048` … */
+  readonly name: string;
+  /** PEM or, for Ed25519, base64; empty on derived keys, unless a context selects one. */
+  readonly publicKey: string;
+  /** PEM blocks; empty when there are none. */
+  readonly certificateChain: string;
 }
 
 /** What a caller may see of a key; it holds no key material. */
@@ -48,22 +57,16 @@ export function keyView(
   };
 }
 
-/** The versions that {@link KeyView} shows, from their records. */
-export async function visibleVersions(store: Store, paths: Paths, record: KeyRecord): Promise<VersionView[]> {
-  const { id: keyId, minDecryptionVersion, latestVersion } = record;
-  const versions: VersionView[] = [];
-  let after: string | undefined = paths.version({ keyId, version: minDecryptionVersion - 1 });
-  while (after !== undefined) {
-    const page: RangePage = await store.range({ prefix: paths.versionsOf(keyId), after });
-    try {
-      for (const { path, value } of page.records) {
-        const { version } = paths.parseVersion(path);
-        if (version <= latestVersion) versions.push({ version, createdMs: decodeVersionRecord(value).createdMs });
-      }
-    } finally {
-      wipe(page.records);
-    }
-    after = page.next;
-  }
-  return versions;
+/** What is to be seen of one version. @param publicKey - another one than its own, in the form of the kind */
+export function versionView(
+  record: KeyRecord,
+  { version, createdMs, publicKey: own, certificateChain = '' }: Pick<VersionRecord, VisibleField> & { readonly version: number },
+  publicKey = record.derived ? undefined : own,
+): VersionView {
+  const { keyPair } = keyType(record.type);
+  if (keyPair === undefined) return { version, createdMs };
+  const publicText = publicKey === undefined ? '' : keyPair.publicText(publicKey);
+  return { version, createdMs, pair: { name: keyPair.versionName, publicKey: publicText, certificateChain } };
 }
+
+type VisibleField = 'createdMs' | 'publicKey' | 'certificateChain';

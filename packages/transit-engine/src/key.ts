@@ -3,7 +3,7 @@ import { TransitError } from './errors.ts';
 import { dueWrites } from './key-due.ts';
 import { encodeKeyRecord, type KeyRecord } from './key-record.ts';
 import { defaultKeyType, fitsType, type KeyType, keyType } from './key-type.ts';
-import type { VersionView } from './key-view.ts';
+import { type VersionView, versionView } from './key-view.ts';
 import type { Paths } from './paths.ts';
 import { encodeVersionRecord, type VersionRecord } from './version-record.ts';
 
@@ -18,17 +18,6 @@ export interface CreateKeyRequest {
   readonly allowPlaintextBackup?: boolean | undefined;
   /** Bytes, for types without a fixed size; 0 leaves it to the type. */
   readonly keySize?: number | undefined;
-  /** Seconds: 0, or at least an hour. */
-  readonly autoRotatePeriodS?: number | undefined;
-}
-
-/** What to change; what is absent stays. */
-export interface ConfigureKeyRequest {
-  readonly minDecryptionVersion?: number | undefined;
-  readonly minEncryptionVersion?: number | undefined;
-  readonly deletionAllowed?: boolean | undefined;
-  readonly exportable?: boolean | undefined;
-  readonly allowPlaintextBackup?: boolean | undefined;
   /** Seconds: 0, or at least an hour. */
   readonly autoRotatePeriodS?: number | undefined;
 }
@@ -59,7 +48,8 @@ export const autoRotatePeriodMinS = 3600;
 export const versionsPerTrimMax = 1000;
 
 /**
- * The settings of a new key, or the refusal of a request that no key could satisfy.
+ * The settings of a new key, or the refusal of a request that no key could satisfy. Whether its type derives is asked when it is made: an
+ * existing key is the answer all the same.
  * @throws TransitError `invalid_request`
  */
 export function settingsOf(request: CreateKeyRequest): Omit<KeyRecord, 'id'> {
@@ -69,7 +59,6 @@ export function settingsOf(request: CreateKeyRequest): Omit<KeyRecord, 'id'> {
     throw new TransitError('invalid_request', 'convergent encryption requires derivation to be enabled');
   }
   const type = keyType(request.type ?? defaultKeyType);
-  if (derived) checkDerivable(type);
   return {
     ...newKeySettings,
     type: type.name,
@@ -96,10 +85,15 @@ export const newKeySettings = {
   minAvailableVersion: 0,
 } as const satisfies Partial<KeyRecord>;
 
-/** @throws TransitError `invalid_request` */
-export function checkDerivable({ name, supportsDerivation }: KeyType): void {
-  if (supportsDerivation) return;
-  throw new TransitError('invalid_request', `key derivation and convergent encryption not supported for keys of type ${name}`);
+/** @throws TransitError `invalid_request` for a type that does not derive, or does not encrypt under what it derives */
+export function checkDerivation({ type: name, derived, convergent }: Pick<KeyRecord, 'type' | 'derived' | 'convergent'>): void {
+  const { supportsDerivation, supportsEncryption } = keyType(name);
+  if (derived && !supportsDerivation) {
+    throw new TransitError('invalid_request', `key derivation and convergent encryption not supported for keys of type ${name}`);
+  }
+  if (convergent && !supportsEncryption) {
+    throw new TransitError('invalid_request', `convergent encryption not supported for keys of type ${name}`);
+  }
 }
 
 /** Bytes of a version's material as the key's record has them: 0 where the type knows. */
@@ -154,32 +148,37 @@ const convergenceOfNewVersions = ({ convergent, convergentVersion, kdf }: KeyRec
 /** The key with `fresh` as its latest version, and otherwise as `record` has it. */
 export function addVersion(paths: Paths, key: StoredKey, record: KeyRecord, fresh: FreshVersion): KeyChange {
   const next = { ...record, latestVersion: record.latestVersion + 1, latestCreatedMs: fresh.createdMs };
-  const newVersion = { version: next.latestVersion, createdMs: fresh.createdMs };
+  const newVersion = versionView(next, { ...fresh, version: next.latestVersion });
   return { record: next, newVersion, transaction: withNewVersion(paths, key, next, fresh), warnings: [] };
+}
+
+/** A version as it lies in the store. */
+export interface StoredVersion {
+  readonly version: number;
+  readonly revision: number;
+  readonly record: VersionRecord;
+}
+
+/** The same version with other contents; the key's record is written with it, so that nobody keeps the old one. */
+export function replaceVersion(
+  paths: Paths,
+  key: StoredKey,
+  { version, revision }: StoredVersion,
+  record: VersionRecord,
+): Transaction {
+  const path = paths.version({ keyId: key.record.id, version });
+  return {
+    conditions: [unchanged(paths, key), { path, revision }],
+    writes: [
+      { path: paths.key(key.name), value: encodeKeyRecord(key.record) },
+      { path, value: encodeVersionRecord(record) },
+    ],
+  };
 }
 
 /** The record says when and of which version a backup was taken. */
 export function markBackup(paths: Paths, key: StoredKey, timeMs: number): KeyChange {
   return changed(paths, key, { ...key.record, backup: { timeMs, version: key.record.latestVersion } }, []);
-}
-
-/** @throws TransitError `invalid_request`; then nothing of the request is applied */
-export function configureKey(paths: Paths, key: StoredKey, request: ConfigureKeyRequest): KeyChange {
-  const { record } = key;
-  checkVersionBound('decryption', request.minDecryptionVersion, record);
-  checkVersionBound('encryption', request.minEncryptionVersion, record);
-  if (request.autoRotatePeriodS !== undefined) checkAutoRotatePeriod(request.autoRotatePeriodS);
-  const configured = {
-    ...record,
-    minDecryptionVersion: Math.max(request.minDecryptionVersion ?? record.minDecryptionVersion, 1),
-    minEncryptionVersion: request.minEncryptionVersion ?? record.minEncryptionVersion,
-    deletionAllowed: request.deletionAllowed ?? record.deletionAllowed,
-    exportable: record.exportable || (request.exportable ?? false),
-    allowPlaintextBackup: record.allowPlaintextBackup || (request.allowPlaintextBackup ?? false),
-    autoRotatePeriodS: request.autoRotatePeriodS ?? record.autoRotatePeriodS,
-  };
-  checkMinimums(configured);
-  return changed(paths, key, configured, configurationWarnings(record, request));
 }
 
 /**
@@ -235,7 +234,8 @@ function withNewVersion(
   };
 }
 
-function changed(
+/** The key with other settings, or no transaction when they are what they were. */
+export function changed(
   paths: Paths,
   key: StoredKey,
   record: KeyRecord,
@@ -254,43 +254,6 @@ export function checkAutoRotatePeriod(periodS: number): void {
   if (periodS !== 0 && periodS < autoRotatePeriodMinS) {
     throw new TransitError('invalid_request', 'auto rotate period must be 0 to disable or at least an hour');
   }
-}
-
-function checkVersionBound(kind: 'decryption' | 'encryption', version: number | undefined, { latestVersion }: KeyRecord): void {
-  if (version === undefined) return;
-  if (version < 0) throw new TransitError('invalid_request', `min ${kind} version cannot be negative`);
-  if (version > latestVersion) {
-    const refusal = `cannot set min ${kind} version of ${version}, latest key version is ${latestVersion}`;
-    throw new TransitError('invalid_request', refusal);
-  }
-}
-
-type Minimums = Pick<KeyRecord, 'minAvailableVersion' | 'minDecryptionVersion' | 'minEncryptionVersion'>;
-
-/** The rules between the three minimums. @throws TransitError `invalid_request` */
-export function checkMinimums({ minAvailableVersion, minDecryptionVersion, minEncryptionVersion }: Minimums): void {
-  if (minEncryptionVersion > 0 && minEncryptionVersion < minDecryptionVersion) {
-    const refusal =
-      `cannot set min encryption/decryption values; min encryption version of ${minEncryptionVersion} ` +
-      `must be greater than or equal to min decryption version of ${minDecryptionVersion}`;
-    throw new TransitError('invalid_request', refusal);
-  }
-  if (minEncryptionVersion < minAvailableVersion) {
-    throw new TransitError('invalid_request', 'min encryption version should not be less than min available version');
-  }
-  if (minDecryptionVersion < minAvailableVersion) {
-    throw new TransitError('invalid_request', 'min decryption version should not be less then min available version');
-  }
-}
-
-function configurationWarnings(record: KeyRecord, request: ConfigureKeyRequest): string[] {
-  const warnings = [];
-  if (request.minDecryptionVersion === 0) warnings.push('key version numbering starts at 1; min_decryption_version is set to 1');
-  if (record.exportable && request.exportable === false) warnings.push('exportable cannot be turned off; it stays on');
-  if (record.allowPlaintextBackup && request.allowPlaintextBackup === false) {
-    warnings.push('allow_plaintext_backup cannot be turned off; it stays on');
-  }
-  return warnings;
 }
 
 function trimFault(record: KeyRecord, minAvailableVersion: number): string | undefined {

@@ -1,13 +1,24 @@
 import { randomBytes } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { autoRotatePeriodMinS, newKeySettings } from './key.ts';
-import { keyType } from './key-type.ts';
+import { pemOf } from './key-pairs/key-formats.ts';
+import { type KeyType, keyType } from './key-type.ts';
+import { peerKeyPair } from './peer-key-pair.ts';
+import { type Members, parseMembers } from './peer-members.ts';
 import { invalidBackup, type WholeKey } from './whole-key.ts';
 
 /** Key types by the numbers that Vault gives them; those that this program does not have are left out. */
 const typeNumbers: ReadonlyMap<number, string> = new Map([
   [0, 'aes256-gcm96'],
+  [1, 'ecdsa-p256'],
+  [2, 'ed25519'],
+  [3, 'rsa-2048'],
+  [4, 'rsa-4096'],
   [5, 'chacha20-poly1305'],
+  [6, 'ecdsa-p384'],
+  [7, 'ecdsa-p521'],
   [8, 'aes128-gcm96'],
+  [9, 'rsa-3072'],
   [11, 'hmac'],
   [12, 'aes128-cmac'],
   [13, 'aes256-cmac'],
@@ -16,6 +27,8 @@ const typeNumbers: ReadonlyMap<number, string> = new Map([
 const openingBrace = 0x7b;
 const hmacSecretBytes = 32;
 const versionsMax = 1_000_000;
+/** A few milliseconds' worth. */
+const versionsPerTurn = 50;
 
 /** Ours begins with a format number instead. */
 export const looksLikePeerBackup = (backup: Uint8Array): boolean => backup[0] === openingBrace;
@@ -25,8 +38,8 @@ export const looksLikePeerBackup = (backup: Uint8Array): boolean => backup[0] ==
  * all versions from `archive_min_version` on. The bytes are wiped. Nothing but JSON's own form is checked beyond what is needed to read it.
  * @throws TransitError `invalid_request`
  */
-export function readPeerBackup(backup: Buffer): WholeKey {
-  const whole = parse(backup);
+export async function readPeerBackup(backup: Buffer): Promise<WholeKey> {
+  const whole = parseMembers(backup);
   const policy = whole.object('policy');
   const type = keyType(typeName(policy.integer('type')));
   const convergent = policy.flag('convergent_encryption');
@@ -37,9 +50,10 @@ export function readPeerBackup(backup: Buffer): WholeKey {
   const archiveBegins = policy.integer('archive_min_version');
   const versions: WholeKey['versions'][number][] = [];
   for (let version = Math.max(minAvailableVersion, 1); version <= latestVersion; version++) {
+    if (versions.length % versionsPerTurn === versionsPerTurn - 1) await nextTurn();
     const entry = keys.has(String(version)) ? keys.object(String(version)) : archived[version - archiveBegins];
     if (entry === undefined) throw invalidBackup(`version ${version} is missing`);
-    versions.push({ version, ...readVersion(entry, type.materialIsHmacSecret === true) });
+    versions.push({ version, ...readVersion(entry, type) });
   }
   const latest = versions.at(-1);
   if (latest === undefined) throw invalidBackup('it has no version');
@@ -70,16 +84,25 @@ export function readPeerBackup(backup: Buffer): WholeKey {
   };
 }
 
-function readVersion(entry: Members, materialIsHmacSecret: boolean): Omit<WholeKey['versions'][number], 'version'> {
+function readVersion(entry: Members, { name, materialIsHmacSecret }: KeyType): Omit<WholeKey['versions'][number], 'version'> {
   const hmacSecret = entry.bytes('hmac_key');
   const convergentVersion = entry.integer('convergent_version');
   return {
     createdMs: createdMs(entry),
-    material: entry.bytes('key'),
+    ...(peerKeyPair(name, entry) ?? { material: entry.bytes('key') }),
+    ...chainOf(entry),
     // The oldest versions never had one.
-    hmacSecret: materialIsHmacSecret ? Buffer.alloc(0) : hmacSecret.length > 0 ? hmacSecret : randomBytes(hmacSecretBytes),
+    hmacSecret:
+      materialIsHmacSecret === true ? Buffer.alloc(0) : hmacSecret.length > 0 ? hmacSecret : randomBytes(hmacSecretBytes),
     ...(isConvergentVersion(convergentVersion) && { convergentVersion }),
   };
+}
+
+/** Certificates in DER, as PEM. */
+function chainOf(entry: Members): { readonly certificateChain?: string } {
+  const certificates = entry.texts('certificate_chain');
+  if (certificates.length === 0) return {};
+  return { certificateChain: certificates.map((der) => pemOf('CERTIFICATE', Buffer.from(der, 'base64'))).join('') };
 }
 
 /** `time` has fractions of a second; the oldest versions have `creation_time` alone, in seconds. */
@@ -116,76 +139,3 @@ function convergentMode(number: number): -1 | 1 | 2 {
 }
 
 const isConvergentVersion = (number: number): number is 1 | 2 | 3 => number === 1 || number === 2 || number === 3;
-
-/** The members of a JSON object, read by the kind that each must have; null is as good as absent. */
-class Members {
-  readonly #object: Readonly<Record<string, unknown>>;
-
-  constructor(value: unknown) {
-    if (typeof value !== 'object' || value === null || Array.isArray(value))
-      throw invalidBackup('it is not the JSON it should be');
-    this.#object = value as Readonly<Record<string, unknown>>;
-  }
-
-  has(name: string): boolean {
-    return Object.hasOwn(this.#object, name) && (this.#object[name] ?? null) !== null;
-  }
-
-  object(name: string): Members {
-    return new Members(this.#own(name));
-  }
-
-  /** Its entries; null ones stand where nothing is. */
-  array(name: string): (Members | undefined)[] {
-    const value = this.#own(name);
-    if (!Array.isArray(value)) throw invalidBackup(`its member ${name} is no list`);
-    return value.map((entry: unknown) => (entry === null ? undefined : new Members(entry)));
-  }
-
-  text(name: string): string {
-    const value = this.#own(name) ?? '';
-    return typeof value === 'string' ? value : this.#refuse(name);
-  }
-
-  flag(name: string): boolean {
-    const value = this.#own(name) ?? false;
-    return typeof value === 'boolean' ? value : this.#refuse(name);
-  }
-
-  integer(name: string): number {
-    const value = this.number(name);
-    return Number.isSafeInteger(value) ? value : this.#refuse(name);
-  }
-
-  number(name: string): number {
-    const value = this.#own(name) ?? 0;
-    return typeof value === 'number' ? value : this.#refuse(name);
-  }
-
-  /** Bytes from base64, empty when absent. */
-  bytes(name: string): Buffer {
-    const text = this.text(name);
-    const bytes = Buffer.from(text, 'base64');
-    return bytes.toString('base64') === text ? bytes : this.#refuse(name);
-  }
-
-  #own(name: string): unknown {
-    return Object.hasOwn(this.#object, name) ? this.#object[name] : undefined;
-  }
-
-  #refuse(name: string): never {
-    throw invalidBackup(`its member ${name} is of another kind than it should be`);
-  }
-}
-
-function parse(backup: Buffer): Members {
-  let value: unknown;
-  try {
-    value = JSON.parse(backup.toString());
-  } catch {
-    throw invalidBackup('it is not the JSON it should be'); // the parser's own message could quote it
-  } finally {
-    backup.fill(0);
-  }
-  return new Members(value);
-}

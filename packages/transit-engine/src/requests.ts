@@ -9,7 +9,6 @@ import { type EncryptItem, type EncryptResult, encryption, missingPlaintext } fr
 import type { HmacItem, HmacResult } from './operations/hmac.ts';
 import { batchOf, type Operation, type Work } from './operations/operation.ts';
 import { type RewrapItem, rewrapping } from './operations/rewrap.ts';
-import { type Verifiable, type VerifyItem, type VerifyResult, verifiable } from './operations/verify.ts';
 
 /** Members of a request that work on one input, each optional, or `batchInput`: JSON of any form; null is as good as absent. */
 type RequestOf<I> = { readonly [Member in keyof Omit<I, 'reference'>]?: I[Member] | undefined } & {
@@ -32,13 +31,7 @@ export interface CmacRequest extends RequestOf<CmacItem> {
   /** Stands above what the items say; absent when they may say it. */
   readonly macLengthForAll?: number | undefined;
 }
-/** One of `signature`, `hmac` and `cmac`, or a batch of one kind. */
-export type VerifyRequest = { readonly [Kind in Verifiable]?: string | undefined } & {
-  readonly input?: string | undefined;
-  readonly hashAlgorithm?: string | undefined;
-  readonly batchInput?: unknown;
-};
-export type { CmacResult, DecryptResult, EncryptResult, HmacResult, VerifyResult };
+export type { CmacResult, DecryptResult, EncryptResult, HmacResult };
 
 /** Reading a batch takes turns, so it is waited for; a single request is not. */
 type Pending<I> = Work<I> | Promise<Work<I>>;
@@ -93,46 +86,6 @@ export function cmacWork(request: CmacRequest): Pending<CmacItem> {
   });
   return batchOf({ read }, request.batchInput);
 }
-
-/** @throws TransitError `invalid_request` */
-export function verifyWork(request: VerifyRequest): Pending<VerifyItem> {
-  const { hashAlgorithm = defaultHash, input = '' } = request;
-  if (isBatch(request)) return verifyBatch(request.batchInput, hashAlgorithm);
-  const [kind, ...more] = verifiable.filter((each) => isGiven(request[each]));
-  if (kind === undefined) {
-    throw new TransitError('invalid_request', "neither a 'signature' nor an 'hmac' or a 'cmac' was given to verify");
-  }
-  if (more.length > 0) throw new TransitError('invalid_request', "provide one of 'signature', 'hmac' or 'cmac'");
-  return { item: { input, kind, value: request[kind] ?? '', hashAlgorithm, reference: '' } };
-}
-
-/** All items verify one kind of thing, and each of them does. */
-async function verifyBatch(batchInput: unknown, hashAlgorithm: string): Promise<Work<VerifyItem>> {
-  const { items } = await batchOf({ read: readVerifyItem }, batchInput);
-  const kinds = verifiable.filter((kind) => items.some((item) => isGiven(item[kind])));
-  const [kind] = kinds;
-  if (kind === undefined) {
-    throw new TransitError('invalid_request', "no batch_input elements have 'signature', 'hmac' or 'cmac'");
-  }
-  if (kinds.length > 1) {
-    const refusal = "elements of batch_input must all provide either 'signature', 'hmac' or 'cmac'";
-    throw new TransitError('invalid_request', refusal);
-  }
-  if (!items.every((item) => isGiven(item[kind]))) {
-    throw new TransitError('invalid_request', `some elements of batch_input are missing '${kind}'`);
-  }
-  return { items: items.map(({ input, reference, [kind]: value }) => ({ input, kind, value, hashAlgorithm, reference })) };
-}
-
-const readVerifyItem = (members: ItemMembers) => ({
-  input: members.optionalText('input'),
-  signature: members.text('signature'),
-  hmac: members.text('hmac'),
-  cmac: members.text('cmac'),
-  reference: members.text('reference'),
-});
-
-const isGiven = (value: string | undefined): boolean => value !== undefined && value !== '';
 
 /**
  * What a key is asked to be that an encryption makes on its way: derived exactly when a context is given.

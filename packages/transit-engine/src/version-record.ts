@@ -1,13 +1,18 @@
 import { DamagedRecord } from './errors.ts';
 import { type KeyRecord, parseObject } from './key-record.ts';
 
-/** One version of a key. It is written once, in one transaction with its key's record. */
+/** One version of a key. Whatever writes it writes its key's record too. */
 export interface VersionRecord {
   /** The name under which the key was made: where the sweep looks whether the version still belongs to a key. */
   readonly keyName: string;
   /** Unix milliseconds. */
   readonly createdMs: number;
+  /** Empty where a key pair's public half alone is known. */
   readonly material: Uint8Array;
+  /** Of a key pair, in the form of its kind. */
+  readonly publicKey?: Uint8Array;
+  /** PEM of the certificates that were set, the end entity's first. */
+  readonly certificateChain?: string;
   /** The secret of this version's HMAC operations; empty where the material is that secret. */
   readonly hmacSecret: Uint8Array;
   /** On convergent keys, where it differs from what the key's record says. */
@@ -28,12 +33,20 @@ const fixedBytes = 5;
 
 /**
  * `format u8 | header length u32 big-endian | header | material | HMAC secret`. The header is JSON in UTF-8 and names the lengths
- * of the two secrets, which themselves are never text, since a string cannot be wiped.
+ * of the two secrets, which themselves are never text, since a string cannot be wiped; what is public is part of it.
  */
 export function encodeVersionRecord(version: VersionRecord): Uint8Array {
-  const { keyName, createdMs, material, hmacSecret, convergentVersion } = version;
+  const { keyName, createdMs, material, publicKey, certificateChain, hmacSecret, convergentVersion } = version;
   const header = Buffer.from(
-    JSON.stringify({ keyName, createdMs, materialBytes: material.length, hmacSecretBytes: hmacSecret.length, convergentVersion }),
+    JSON.stringify({
+      keyName,
+      createdMs,
+      materialBytes: material.length,
+      hmacSecretBytes: hmacSecret.length,
+      publicKey: publicKey && Buffer.from(publicKey).toString('base64'),
+      certificateChain,
+      convergentVersion,
+    }),
   );
   const record = Buffer.alloc(fixedBytes + header.length + material.length + hmacSecret.length);
   record.writeUInt8(formatVersion, 0);
@@ -55,13 +68,15 @@ export function decodeVersionRecord(bytes: Uint8Array): VersionRecord {
   }
   const materialAt = fixedBytes + record.readUInt32BE(1);
   const header = parseObject(record.subarray(fixedBytes, materialAt));
-  const { keyName, createdMs, materialBytes, hmacSecretBytes, convergentVersion } = header;
+  const { keyName, createdMs, materialBytes, hmacSecretBytes, publicKey, certificateChain, convergentVersion } = header;
   const whole =
     typeof keyName === 'string' &&
     typeof createdMs === 'number' &&
     typeof materialBytes === 'number' &&
     typeof hmacSecretBytes === 'number' &&
     materialAt + materialBytes + hmacSecretBytes === record.length &&
+    (publicKey === undefined || typeof publicKey === 'string') &&
+    (certificateChain === undefined || typeof certificateChain === 'string') &&
     (convergentVersion === undefined || convergentVersion === 1 || convergentVersion === 2 || convergentVersion === 3);
   if (!whole) throw new DamagedRecord('a version record lacks a field');
   const hmacSecretAt = materialAt + materialBytes;
@@ -70,6 +85,8 @@ export function decodeVersionRecord(bytes: Uint8Array): VersionRecord {
     createdMs,
     material: record.subarray(materialAt, hmacSecretAt),
     hmacSecret: record.subarray(hmacSecretAt),
+    ...(publicKey !== undefined && { publicKey: Buffer.from(publicKey, 'base64') }),
+    ...(certificateChain !== undefined && { certificateChain }),
     ...(convergentVersion !== undefined && { convergentVersion }),
   };
 }

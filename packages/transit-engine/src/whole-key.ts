@@ -1,7 +1,10 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { noBytes } from './aead.ts';
 import { TransitError } from './errors.ts';
-import { checkAutoRotatePeriod, checkDerivable, checkMinimums, type FreshVersion } from './key.ts';
+import { checkAutoRotatePeriod, checkDerivation, type FreshVersion } from './key.ts';
+import { checkMinimums } from './key-config.ts';
 import type { KeyRecord } from './key-record.ts';
-import { fitsType, keyType } from './key-type.ts';
+import { fitsVersion, keyType } from './key-type.ts';
 import { isKeyName } from './paths.ts';
 import { convergenceOf } from './version-record.ts';
 
@@ -35,7 +38,7 @@ export function checkWhole({ name, record, versions }: WholeKey): void {
   }
   checkMinimums(record);
   checkAutoRotatePeriod(record.autoRotatePeriodS);
-  if (record.derived) checkDerivable(type);
+  checkDerivation(record);
   if (record.convergent && !record.derived) throw invalidBackup('convergent encryption requires derivation to be enabled');
   const first = Math.max(minAvailableVersion, 1);
   if (versions.length !== latestVersion - first + 1) throw invalidBackup('a version is missing');
@@ -45,12 +48,18 @@ export function checkWhole({ name, record, versions }: WholeKey): void {
   if (keySize !== (type.sizes === undefined ? 0 : latest.material.length))
     throw invalidBackup('its key size is not that of its latest version');
   for (const [index, numbered] of versions.entries()) {
-    const { version, createdMs, material, hmacSecret } = numbered;
+    const { version, createdMs, hmacSecret, certificateChain } = numbered;
     const secretFits = hmacSecret.length === (type.materialIsHmacSecret ? 0 : hmacSecretBytes);
     const convergence = convergenceOf(record, numbered);
     if (version !== first + index) throw invalidBackup('a version is missing');
     if (!isTime(createdMs)) throw invalidBackup(`version ${version} has no time`);
-    if (!fitsType(type, material.length) || !secretFits) throw invalidBackup(`version ${version} does not fit the key's type`);
+    if (!fitsVersion(type, numbered) || !secretFits) throw invalidBackup(`version ${version} does not fit the key's type`);
+    if (certificateChain !== undefined && (type.keyPair === undefined || !isCertificateChain(certificateChain))) {
+      throw invalidBackup(`version ${version} has no certificate chain of the form that chains have`);
+    }
+    if (record.derived && type.keyPair !== undefined && numbered.material.length === 0) {
+      throw invalidBackup(`version ${version} has nothing to derive from`);
+    }
     // Whether the caller gives the nonce is asked of the key, so its versions must agree.
     if (record.convergent && (convergence === 1) !== (convergenceOf(record) === 1)) {
       throw invalidBackup(`version ${version} has its nonces from elsewhere than its key`);
@@ -60,6 +69,30 @@ export function checkWhole({ name, record, versions }: WholeKey): void {
     }
   }
 }
+
+/** Refuses halves that are not those of one key of the type; others get their turn meanwhile. @throws TransitError `invalid_request` */
+export async function checkKeyPairs({ record, versions }: Pick<WholeKey, 'record' | 'versions'>): Promise<void> {
+  const { keyPair } = keyType(record.type);
+  if (keyPair === undefined) return;
+  for (const { version, material, publicKey = noBytes } of versions) {
+    if (version % checksPerTurn === 0) await nextTurn();
+    try {
+      await keyPair.check({ material, publicKey });
+    } catch (error) {
+      if (error instanceof TransitError) throw invalidBackup(`version ${version} is no key pair of its type`);
+      throw error;
+    }
+  }
+}
+
+/** A few milliseconds' worth. */
+const checksPerTurn = 10;
+
+/** More than any chain takes. */
+const certificateChainLengthMax = 65_536;
+const isCertificateChain = (text: string): boolean =>
+  text.length <= certificateChainLengthMax &&
+  /^(?:-----BEGIN CERTIFICATE-----\n[A-Za-z0-9+/=\n]+-----END CERTIFICATE-----\n*)+$/.test(text);
 
 const isTime = (ms: number): boolean => Number.isSafeInteger(ms) && ms >= 0 && ms <= timeMsMax;
 

@@ -141,38 +141,40 @@ describe('a key in use while it changes', () => {
     expect(await encryptOne(engine, 'k', { plaintext: fox })).to.include({ keyVersion: 31 });
   });
 
-  it('is never older than the last change that was answered', async () => {
-    const { engine } = newEngine();
-    await engine.createKey('k', {});
-    const { ciphertext } = await encryptOne(engine, 'k', { plaintext: fox });
-    for (let version = 2; version <= 20; version++) {
-      await engine.rotateKey('k');
-      expect(await encryptOne(engine, 'k', { plaintext: fox })).to.include({ keyVersion: version });
-    }
-    await engine.configureKey('k', { minDecryptionVersion: 20, deletionAllowed: true });
-    expect(await refusalOf(engine.decrypt('k', { ciphertext }))).to.include({ code: 'key_version_unavailable' });
-    await engine.deleteKey('k');
-    expect(await refusalOf(engine.decrypt('k', { ciphertext }))).to.include({ code: 'key_not_found' });
-    expect(engine.cachedRevision('k')).to.equal(undefined);
-  });
+  for (const tellsEverything of [false, true])
+    it(`is never older than the last ${tellsEverything ? 'state' : 'change'} that was answered`, async () => {
+      const { engine } = newEngine({ store: memoryStore({ tellsEverything }) });
+      await engine.createKey('k', {});
+      const { ciphertext } = await encryptOne(engine, 'k', { plaintext: fox });
+      for (let version = 2; version <= 20; version++) {
+        await engine.rotateKey('k');
+        expect(await encryptOne(engine, 'k', { plaintext: fox })).to.include({ keyVersion: version });
+      }
+      await engine.configureKey('k', { minDecryptionVersion: 20, deletionAllowed: true });
+      expect(await refusalOf(engine.encryption.decrypt('k', { ciphertext }))).to.include({ code: 'key_version_unavailable' });
+      await engine.deleteKey('k');
+      expect(await refusalOf(engine.encryption.decrypt('k', { ciphertext }))).to.include({ code: 'key_not_found' });
+      expect(engine.cachedRevision('k')).to.equal(undefined);
+    });
 
-  it('is loaded anew when a change overtakes its load', async () => {
-    const inner = memoryStore();
-    const changer = newEngine({ store: inner }).engine;
-    await changer.createKey('k', {});
-    const { store, waiting, letGo } = heldReads(inner, (path) => path === paths.key('k'));
-    const { engine } = newEngine({ store });
+  for (const tellsEverything of [false, true])
+    it(`is loaded anew when ${tellsEverything ? 'another state' : 'a change'} overtakes its load`, async () => {
+      const inner = memoryStore({ tellsEverything });
+      const changer = newEngine({ store: inner }).engine;
+      await changer.createKey('k', {});
+      const { store, waiting, letGo } = heldReads(inner, (path) => path === paths.key('k'));
+      const { engine } = newEngine({ store });
 
-    const early = encryptOne(engine, 'k', { plaintext: fox });
-    await waiting;
-    await changer.rotateKey('k');
-    const late = encryptOne(engine, 'k', { plaintext: fox });
-    letGo();
-    expect((await early).keyVersion, 'asked before the change').to.be.oneOf([1, 2]);
-    expect(await late, 'asked after the change').to.include({ keyVersion: 2 });
-    expect(await encryptOne(engine, 'k', { plaintext: fox }), 'from the cache').to.include({ keyVersion: 2 });
-    expect(engine.cachedRevision('k')).to.equal((await changer.readKey('k')).revision);
-  });
+      const early = encryptOne(engine, 'k', { plaintext: fox });
+      await waiting;
+      await changer.rotateKey('k');
+      const late = encryptOne(engine, 'k', { plaintext: fox });
+      letGo();
+      expect((await early).keyVersion, 'asked before the change').to.be.oneOf([1, 2]);
+      expect(await late, 'asked after the change').to.include({ keyVersion: 2 });
+      expect(await encryptOne(engine, 'k', { plaintext: fox }), 'from the cache').to.include({ keyVersion: 2 });
+      expect(engine.cachedRevision('k')).to.equal((await changer.readKey('k')).revision);
+    });
 
   it('is taken as it is by then when a version is trimmed away under a request', async () => {
     const inner = memoryStore();
@@ -185,7 +187,7 @@ describe('a key in use while it changes', () => {
     const { id } = await storedKey(inner, 'k');
     const { store, waiting, letGo } = heldReads(inner, (path) => path === paths.key('k'));
     const late = newEngine({ store }).engine;
-    const request = late.decrypt('k', { ciphertext });
+    const request = late.encryption.decrypt('k', { ciphertext });
     await waiting;
     await changer.configureKey('k', { minDecryptionVersion: 2, minEncryptionVersion: 2 });
     await changer.trimKey('k', { minAvailableVersion: 2 });
@@ -201,7 +203,7 @@ describe('a key in use while it changes', () => {
     const { ciphertext } = await encryptOne(changer, 'k', { plaintext: fox });
     await changer.configureKey('k', { deletionAllowed: true });
     const { store, waiting, letGo } = heldReads(inner, (path) => path === paths.key('k'));
-    const request = newEngine({ store }).engine.decrypt('k', { ciphertext });
+    const request = newEngine({ store }).engine.encryption.decrypt('k', { ciphertext });
     await waiting;
     await changer.deleteKey('k');
     await changer.sweep(100);
@@ -217,7 +219,7 @@ describe('a store that fails', () => {
     configureKey: (engine: TransitEngine) => engine.configureKey('k', { exportable: true }),
     trimKey: (engine: TransitEngine) => engine.trimKey('k', { minAvailableVersion: 2 }),
     deleteKey: (engine: TransitEngine) => engine.deleteKey('k'),
-    encrypt: (engine: TransitEngine) => engine.encrypt('new', { ...anything, plaintext: fox }),
+    encrypt: (engine: TransitEngine) => engine.encryption.encrypt('new', { ...anything, plaintext: fox }),
     writeKeysConfig: (engine: TransitEngine) => engine.writeKeysConfig({ disableUpsert: true }),
   };
   for (const [name, change] of Object.entries(changes)) {
@@ -312,10 +314,10 @@ describe('an engine that is closed while an operation waits for the store', () =
     await maker.createKey('k', {});
     const { ciphertext } = await encryptOne(maker, 'k', { plaintext: fox });
     for (const operation of [
-      (engine: TransitEngine) => engine.encrypt('k', { ...anything, plaintext: fox }),
-      (engine: TransitEngine) => engine.decrypt('k', { ciphertext }),
-      (engine: TransitEngine) => engine.rewrap('k', { ciphertext }),
-      (engine: TransitEngine) => engine.decrypt('k', { batchInput: [{ ciphertext }] }),
+      (engine: TransitEngine) => engine.encryption.encrypt('k', { ...anything, plaintext: fox }),
+      (engine: TransitEngine) => engine.encryption.decrypt('k', { ciphertext }),
+      (engine: TransitEngine) => engine.encryption.rewrap('k', { ciphertext }),
+      (engine: TransitEngine) => engine.encryption.decrypt('k', { batchInput: [{ ciphertext }] }),
     ]) {
       const { store, waiting, letGo } = heldReads(inner, (path) => path.startsWith(paths.versions));
       const { engine } = newEngine({ store });

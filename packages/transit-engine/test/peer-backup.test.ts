@@ -93,7 +93,7 @@ describe('a backup of a peer', () => {
     const ciphertext = `vault:v1:${Buffer.concat([nonce, sealed(material(1), nonce)]).toString('base64')}`;
     expect(await decryptOne(engine, 'old', { ciphertext })).to.deep.equal({ plaintext: fox });
     const hmac = createHmac('sha256', Buffer.alloc(32, 102)).update(plaintext).digest('base64');
-    expect(await engine.verify('old', { input: fox, hmac: `vault:v2:${hmac}` })).to.deep.equal({ valid: true });
+    expect(await engine.signing.verify('old', { input: fox, hmac: `vault:v2:${hmac}` })).to.deep.equal({ valid: true });
   });
 
   it('brings back versions that only the archive still has, where that was trimmed', async () => {
@@ -112,12 +112,12 @@ describe('a backup of a peer', () => {
     );
     expect(await engine.readKey('old')).to.include({ type: 'hmac', keySize: 64 });
     const hmac = createHmac('sha256', Buffer.alloc(64, 9)).update(plaintext).digest('base64');
-    expect(await engine.hmac('old', { input: fox })).to.deep.equal({ hmac: `svc:v1:${hmac}`, keyVersion: 1 });
+    expect(await engine.signing.hmac('old', { input: fox })).to.deep.equal({ hmac: `svc:v1:${hmac}`, keyVersion: 1 });
   });
 
   it('gives the oldest versions, which have no HMAC secret, one of their own', async () => {
     const engine = await restored(backupWith({ keys: { '1': entry(1, { hmac_key: null }), '2': entry(2) } }));
-    expect(await engine.hmac('old', { input: fox, keyVersion: 1 })).to.include({ keyVersion: 1 });
+    expect(await engine.signing.hmac('old', { input: fox, keyVersion: 1 })).to.include({ keyVersion: 1 });
   });
 
   it('rotates by itself every hour at most, also where it came with less', async () => {
@@ -137,7 +137,9 @@ describe('a backup of a peer', () => {
   });
 
   for (const [policy, because] of [
-    [{ type: 3 }, 'a type that this program does not have'],
+    [{ type: 14 }, 'a type that this program does not have'],
+    [{ type: 3 }, 'a key pair without its numbers'],
+    [{ type: 2 }, 'a key pair without its public half'],
     [{ type: 8 }, 'material that does not fit the type'],
     [{ keys: {}, latest_version: 5 }, 'a version that is missing'],
     [{ latest_version: 0 }, 'no version'],
@@ -200,8 +202,8 @@ describe('convergent keys of old versions, which come by restore only', () => {
     expect(await rewrapOne(engine, 'old', { ...request, ciphertext })).to.include({ keyVersion: 3 });
     for (const wrong of [undefined, '', Buffer.alloc(11).toString('base64')]) {
       for (const asked of [
-        engine.encrypt('old', { ...request, nonce: wrong, mayCreate: true, mayUpdate: true }),
-        engine.decrypt('old', { ...request, ciphertext, nonce: wrong }),
+        engine.encryption.encrypt('old', { ...request, nonce: wrong, mayCreate: true, mayUpdate: true }),
+        engine.encryption.decrypt('old', { ...request, ciphertext, nonce: wrong }),
       ]) {
         expect((await refusalOf(asked)).message).to.contain('nonce must be 12 bytes long');
       }
@@ -228,7 +230,7 @@ describe('convergent keys of old versions, which come by restore only', () => {
       const engine = await restored(backupWith({ ...derived, convergent_version: version }));
       const asked = { plaintext: fox, context: contextOne, associatedData: fox, mayCreate: true, mayUpdate: true };
       const request = { ...asked, ...(version === 1 && { nonce: nonce.toString('base64') }) };
-      expect((await refusalOf(engine.encrypt('old', request))).message).to.contain('associated_data cannot be used');
+      expect((await refusalOf(engine.encryption.encrypt('old', request))).message).to.contain('associated_data cannot be used');
     }
   });
 

@@ -45,6 +45,7 @@ export class Policies {
   constructor({ store }: { readonly store: Store }) {
     this.#store = store;
     this.#unwatch = store.watch(prefix, (changes) => {
+      if (changes === 'everything') return this.clear();
       for (const { path } of changes) this.#forget(path.slice(prefix.length));
       this.#generation += 1;
     });
@@ -127,7 +128,7 @@ export class Policies {
     return name === 'default' || name === 'root' || (isPolicyName(name) && (await this.#store.get(prefix + name)) !== undefined);
   }
 
-  /** Forgets everything: for the moment of sealing. */
+  /** Forgets everything: for the moment of sealing, or when all that was read may have changed. */
   clear(): void {
     this.#parsed.clear();
     this.#compiled.clear();

@@ -7,8 +7,8 @@ import { gatedStore } from '../gated-store.ts';
 const grants = (path: string): string => `path "${path}" { capabilities = ["read"] }`;
 const reads = { capability: 'read' } as const;
 
-function setup() {
-  const store = gatedStore(memoryStore());
+function setup(inner = memoryStore()) {
+  const store = gatedStore(inner);
   return { store, policies: new Policies({ store }) };
 }
 
@@ -91,6 +91,17 @@ describe('Policies', () => {
     await policies.write('p', grants('b'));
     expect(await policies.compile(['default', 'pp'])).to.equal(other);
     expect(await policies.compile(['p', 'pp'])).not.to.equal(both);
+  });
+
+  it('keeps nothing when everything may have changed', async () => {
+    const { policies } = setup(memoryStore({ tellsEverything: true }));
+    await policies.write('p', grants('a'));
+    const before = await policies.compile(['p']);
+    const { generation } = policies;
+    await policies.write('q', grants('b'));
+    expect(policies.generation).to.be.above(generation);
+    expect(policies.compiled(['p'])).to.equal(undefined);
+    expect(await policies.compile(['p'])).not.to.equal(before);
   });
 
   it('refuses a policy of more than 5,000 path blocks', async () => {

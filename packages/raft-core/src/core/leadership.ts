@@ -224,6 +224,7 @@ export class Leadership {
       match: peer.match,
       next: peer.next,
       active: nowMs - peer.heardMs < this.#node.limits.electionMs,
+      silentMs: Math.max(0, nowMs - peer.heardMs),
       fit: peer.fit,
       ...(peer.offered === undefined ? {} : { pendingSnapshot: peer.offered.index }),
     }));

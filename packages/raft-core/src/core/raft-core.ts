@@ -85,6 +85,8 @@ export interface PeerStatus {
   readonly next: LogIndex;
   /** Heard of within an election timeout. */
   readonly active: boolean;
+  /** How long ago it was heard of, or this leader's term began. */
+  readonly silentMs: number;
   /** Said in its last heartbeat answer that it may lead. */
   readonly fit: boolean;
   /** The snapshot offered to it: the log from there on is kept for it. */

@@ -1,19 +1,31 @@
 import type { PeerStatus } from '../core/raft-core.ts';
+import type { LogStart } from '../ports.ts';
 import type { Entry, LogIndex } from '../types.ts';
 import type { DriverLimits } from './limits.ts';
 
 /** How finely bytes are located in the log. */
 const MARK_BYTES = 2 ** 18;
 
+/** A log as it was opened, and how much of it the state machine had on disk by then. */
+export type StoredLog = Pick<LogStart, 'base' | 'lastIndex' | 'bytes'> & { readonly flushedIndex: LogIndex };
+
 /** Decides how much of the log may be forgotten: what is flushed, beyond what followers are likely to ask for. */
 export class Compaction {
   readonly #limits: DriverLimits;
-  /** Payload bytes applied in this run up to and including an index, every now and then. */
-  #marks: { readonly index: LogIndex; readonly bytes: number }[] = [];
-  #bytes = 0;
+  /** Payload bytes of the log up to and including an index, every now and then; the first one is where the log begins. */
+  #marks: { readonly index: LogIndex; readonly bytes: number }[];
+  #bytes: number;
 
-  constructor(limits: DriverLimits) {
+  constructor(limits: DriverLimits, { base, lastIndex, bytes, flushedIndex }: StoredLog) {
     this.#limits = limits;
+    // Entries that are not flushed are applied in this run, and counted then. Of the others only the sum is known.
+    const flushed = Math.max(0, flushedIndex - base.index);
+    this.#bytes = lastIndex === base.index ? 0 : (bytes * flushed) / (lastIndex - base.index);
+    const steps = Math.min(flushed, Math.floor(this.#bytes / MARK_BYTES));
+    this.#marks = Array.from({ length: steps + 1 }, (_, step) => ({
+      index: base.index + (steps === 0 ? 0 : Math.floor((flushed * step) / steps)),
+      bytes: steps === 0 ? 0 : (this.#bytes * step) / steps,
+    }));
   }
 
   applied({ index, data }: Entry): void {
@@ -31,25 +43,32 @@ export class Compaction {
     readonly flushedIndex: LogIndex;
     readonly peers: () => readonly PeerStatus[];
   }): LogIndex | undefined {
-    const { compactAfterEntries, compactAfterBytes, keepTrailingEntries, keepForPeersEntries } = this.#limits;
+    const { compactAfterEntries, compactAfterBytes, keepTrailingEntries, keepTrailingBytes } = this.#limits;
+    const { keepForPeersEntries, keepForPeersBytes } = this.#limits;
     const firstBytes = this.#marks[0]?.bytes ?? this.#bytes;
     if (flushedIndex - baseIndex <= compactAfterEntries && this.#bytes - firstBytes <= compactAfterBytes) return undefined;
-    const trailing = Math.max(flushedIndex - keepTrailingEntries, this.#fewBytesBehind());
+    const trailing = Math.max(flushedIndex - keepTrailingEntries, this.#behind(keepTrailingBytes));
     const wanted = peers()
       .filter(({ active, pendingSnapshot }) => active || pendingSnapshot !== undefined)
       .map(({ match, pendingSnapshot }) => pendingSnapshot ?? match);
-    const forPeers = Math.max(Math.min(...wanted), flushedIndex - Math.max(keepForPeersEntries, keepTrailingEntries));
+    const forPeers = Math.max(
+      Math.min(...wanted),
+      flushedIndex - Math.max(keepForPeersEntries, keepTrailingEntries),
+      this.#behind(Math.max(keepForPeersBytes, keepTrailingBytes)),
+    );
     const target = Math.min(trailing, forPeers, flushedIndex);
     return target > baseIndex ? target : undefined;
   }
 
-  compacted(index: LogIndex): void {
-    this.#marks = this.#marks.filter((mark) => mark.index >= index);
+  /** The log begins after `index` now: it was compacted, or a snapshot took its place. */
+  begins(index: LogIndex): void {
+    const before = this.#marks.findLast((mark) => mark.index <= index);
+    const kept = this.#marks.filter((mark) => mark.index > index);
+    this.#marks = [{ index, bytes: kept.length === 0 ? this.#bytes : (before?.bytes ?? 0) }, ...kept];
   }
 
-  /** The last index behind which no more than the trailing bytes lie, as far as this run knows. */
-  #fewBytesBehind(): LogIndex {
-    const keptFrom = this.#marks.findLastIndex(({ bytes }) => this.#bytes - bytes > this.#limits.keepTrailingBytes);
-    return this.#marks[keptFrom]?.index ?? 0;
+  /** The last mark behind which more than `bytes` lie. */
+  #behind(bytes: number): LogIndex {
+    return this.#marks.findLast((mark) => this.#bytes - mark.bytes > bytes)?.index ?? 0;
   }
 }

@@ -73,6 +73,7 @@ export class Driver<Result> {
       clock,
       core: this.#core,
       limits: this.#limits,
+      flushedIndex: stateMachine.flushedAtOpen,
       finished: (error, note) => this.#finished(error, note),
       send: (messages) => this.#send(messages),
     });
@@ -326,7 +327,7 @@ export class Driver<Result> {
     this.#snapshots.begin((error, note, snapshot, { seq, entries, afterPersist }) =>
       this.#finished(error, () => {
         note();
-        this.#logWork.forgetWanted();
+        this.#logWork.installed(snapshot.index);
         this.#applier.restored(snapshot.index);
         this.#proposals.overtaken(snapshot.index);
         this.#logWork.hold(seq, afterPersist);

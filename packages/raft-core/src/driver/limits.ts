@@ -16,8 +16,9 @@ export interface DriverLimits extends RaftLimits {
   /** ...down to this many, for followers that are a little behind... */
   readonly keepTrailingEntries: number;
   readonly keepTrailingBytes: number;
-  /** ...or to the slowest peer that is heard of, or is being sent a snapshot, as long as that is no more than this. */
+  /** ...or to the slowest peer that is heard of, or is being sent a snapshot, as long as that is no more than these. */
   readonly keepForPeersEntries: number;
+  readonly keepForPeersBytes: number;
   /** How long a learner must have kept up before it is promoted. */
   readonly promotionStableMs: number;
 }
@@ -34,5 +35,6 @@ export const driverLimits: DriverLimits = {
   keepTrailingEntries: 10_000,
   keepTrailingBytes: 16 * 2 ** 20,
   keepForPeersEntries: 200_000,
+  keepForPeersBytes: 512 * 2 ** 20,
   promotionStableMs: 0,
 };

@@ -13,6 +13,8 @@ export interface LogWorkParts {
   readonly clock: Clock;
   readonly core: RaftCore;
   readonly limits: DriverLimits;
+  /** What the state machine had on disk when the log was opened. */
+  readonly flushedIndex: LogIndex;
   readonly finished: Finished;
   readonly send: (messages: readonly Message[]) => void;
 }
@@ -29,7 +31,7 @@ export class LogWork {
 
   constructor(parts: LogWorkParts) {
     this.#parts = parts;
-    this.#compaction = new Compaction(parts.limits);
+    this.#compaction = new Compaction(parts.limits, { ...parts.log.start, flushedIndex: parts.flushedIndex });
   }
 
   get isBusy(): boolean {
@@ -74,9 +76,10 @@ export class LogWork {
     if (wanted !== undefined) this.#read(wanted);
   }
 
-  /** A snapshot has taken the place of what was still to be read. */
-  forgetWanted(): void {
+  /** A snapshot has taken the place of the log up to `index`, and of what was still to be read. */
+  installed(index: LogIndex): void {
     this.#wanted = undefined;
+    this.#compaction.begins(index);
   }
 
   applied(entry: Entry): void {
@@ -93,7 +96,7 @@ export class LogWork {
     const base = core.snapshotMeta(index);
     // First the core, so that it asks for none of the entries that the disk is about to forget.
     core.compacted(base);
-    this.#compaction.compacted(index);
+    this.#compaction.begins(index);
     log.compact(base, (error) =>
       finished(error, () => {
         this.#compacting = false;

@@ -1,4 +1,8 @@
 export * from './cluster/index.ts';
+export { checkLinearizable, type Verdict } from './history/linearizable.ts';
+export type { KeyKind } from './history/model.ts';
+export type { Answer, Operation, Request } from './history/operation.ts';
+export { withSeenEffects } from './history/seen-effects.ts';
 export { MemoryDisk, type MemoryDiskOptions } from './memory-disk.ts';
 export { type LogOperation, MemoryLog, type MemoryLogOptions } from './memory-log.ts';
 export { type HistoryResult, MemoryState, MemoryStateMachine, type MemoryStateMachineOptions } from './memory-state-machine.ts';

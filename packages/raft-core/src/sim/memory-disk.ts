@@ -73,7 +73,8 @@ export class MemoryDisk {
       if (terms.at(-1)?.term !== term) terms.push({ term, firstIndex: index });
     }
     const confEntries = entries.filter(({ type }) => type === 'conf');
-    return { nodeId, clusterId, incarnation: this.#incarnation, hardState, base, lastIndex, terms, confEntries };
+    const bytes = entries.reduce((sum, { data }) => sum + data.length, 0);
+    return { nodeId, clusterId, incarnation: this.#incarnation, hardState, base, lastIndex, bytes, terms, confEntries };
   }
 
   /** Stores one entry; it supersedes all from its index on. */

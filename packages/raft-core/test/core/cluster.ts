@@ -143,6 +143,7 @@ export class TestNode {
       hardState: this.hardState,
       base: this.base,
       lastIndex: this.base.index + this.entries.length,
+      bytes: 0,
       terms,
       confEntries: this.entries.filter(({ type }) => type === 'conf'),
       ...(start.clusterId === undefined ? {} : { clusterId: start.clusterId }),

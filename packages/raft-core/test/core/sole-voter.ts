@@ -14,6 +14,7 @@ export const freshStart: LogStart = {
   hardState: { term: 0, vote: 0, commit: 0 },
   base: bootstrapBase(1),
   lastIndex: 0,
+  bytes: 0,
   terms: [],
   confEntries: [],
 };

@@ -1,9 +1,12 @@
 import { expect } from 'chai';
+import { bootstrapBase } from '../../src/confchange/conf-state.ts';
 import type { PeerStatus } from '../../src/core/raft-core.ts';
-import { Compaction } from '../../src/driver/compaction.ts';
+import { Compaction, type StoredLog } from '../../src/driver/compaction.ts';
 import { type DriverLimits, driverLimits } from '../../src/driver/limits.ts';
 
-const compaction = (limits: Partial<DriverLimits>) => new Compaction({ ...driverLimits, ...limits });
+const empty: StoredLog = { base: bootstrapBase(1), lastIndex: 0, bytes: 0, flushedIndex: 0 };
+const compaction = (limits: Partial<DriverLimits>, stored: Partial<StoredLog> = {}) =>
+  new Compaction({ ...driverLimits, ...limits }, { ...empty, ...stored });
 const peer = (change: Partial<PeerStatus>): PeerStatus => ({
   id: 2,
   learner: false,
@@ -11,6 +14,7 @@ const peer = (change: Partial<PeerStatus>): PeerStatus => ({
   match: 0,
   next: 1,
   active: true,
+  silentMs: 0,
   fit: true,
   ...change,
 });
@@ -44,12 +48,52 @@ describe('Compaction', () => {
     const subject = compaction({ compactAfterBytes: 10 * 2 ** 20, keepTrailingBytes: 2 * 2 ** 20 });
     const data = new Uint8Array(2 ** 20);
     const none = () => [];
-    for (let index = 1; index <= 11; index++) subject.applied({ index, term: 1, type: 'normal', data });
-    expect(subject.target({ baseIndex: 0, flushedIndex: 11, peers: none })).to.equal(undefined);
-    subject.applied({ index: 12, term: 1, type: 'normal', data });
-    const target = subject.target({ baseIndex: 0, flushedIndex: 12, peers: none });
-    expect(target).to.equal(9);
-    subject.compacted(target ?? 0);
-    expect(subject.target({ baseIndex: 9, flushedIndex: 12, peers: none })).to.equal(undefined);
+    for (let index = 1; index <= 10; index++) subject.applied({ index, term: 1, type: 'normal', data });
+    expect(subject.target({ baseIndex: 0, flushedIndex: 10, peers: none })).to.equal(undefined);
+    subject.applied({ index: 11, term: 1, type: 'normal', data });
+    const target = subject.target({ baseIndex: 0, flushedIndex: 11, peers: none });
+    expect(target).to.equal(8);
+    subject.begins(target ?? 0);
+    expect(subject.target({ baseIndex: 8, flushedIndex: 11, peers: none })).to.equal(undefined);
+  });
+
+  const none = () => [];
+  const mebibyte = new Uint8Array(2 ** 20);
+  const byBytes = { compactAfterBytes: 10 * 2 ** 20, keepTrailingBytes: 2 * 2 ** 20, keepForPeersBytes: 6 * 2 ** 20 };
+
+  it('counts the bytes that the log had when it was opened', () => {
+    const subject = compaction(byBytes, { lastIndex: 1_000, bytes: 20 * 2 ** 20, flushedIndex: 1_000 });
+    const target = subject.target({ baseIndex: 0, flushedIndex: 1_000, peers: none }) ?? 0;
+    expect(target, 'about 18 of 20 MiB').to.be.within(875, 900);
+    subject.begins(target);
+    expect(subject.target({ baseIndex: target, flushedIndex: 1_000, peers: none })).to.equal(undefined);
+  });
+
+  it('counts those of them that were not flushed when they are applied, and not twice', () => {
+    const subject = compaction(byBytes, { lastIndex: 16, bytes: 16 * 2 ** 20, flushedIndex: 8 });
+    expect(subject.target({ baseIndex: 0, flushedIndex: 8, peers: none })).to.equal(undefined);
+    subject.applied({ index: 9, term: 1, type: 'normal', data: mebibyte });
+    subject.applied({ index: 10, term: 1, type: 'normal', data: mebibyte });
+    expect(subject.target({ baseIndex: 0, flushedIndex: 10, peers: none }), '10 MiB').to.equal(undefined);
+    subject.applied({ index: 11, term: 1, type: 'normal', data: mebibyte });
+    expect(subject.target({ baseIndex: 0, flushedIndex: 11, peers: none })).to.equal(8);
+  });
+
+  it('keeps no more bytes than that for anybody', () => {
+    const subject = compaction(byBytes);
+    for (let index = 1; index <= 12; index++) subject.applied({ index, term: 1, type: 'normal', data: mebibyte });
+    const slow = (match: number) => () => [peer({ match })];
+    expect(subject.target({ baseIndex: 0, flushedIndex: 12, peers: slow(7) })).to.equal(7);
+    expect(subject.target({ baseIndex: 0, flushedIndex: 12, peers: slow(1) }), '6 MiB').to.equal(5);
+  });
+
+  it('begins to count anew after a snapshot', () => {
+    const subject = compaction(byBytes);
+    for (let index = 1; index <= 12; index++) subject.applied({ index, term: 1, type: 'normal', data: mebibyte });
+    subject.begins(50);
+    subject.applied({ index: 51, term: 1, type: 'normal', data: mebibyte });
+    expect(subject.target({ baseIndex: 50, flushedIndex: 51, peers: none })).to.equal(undefined);
+    for (let index = 52; index <= 61; index++) subject.applied({ index, term: 1, type: 'normal', data: mebibyte });
+    expect(subject.target({ baseIndex: 50, flushedIndex: 61, peers: none })).to.equal(58);
   });
 });

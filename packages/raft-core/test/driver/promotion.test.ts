@@ -9,6 +9,7 @@ const learner = (match: number, active = true): PeerStatus => ({
   match,
   next: match + 1,
   active,
+  silentMs: 0,
   fit: true,
 });
 const limits = { electionMs: 1_000, promotionStableMs: 0 };

@@ -19,11 +19,7 @@ function operation(
     access: 'token',
     capability,
     sudo,
-    run: async (context, call) => {
-      // What is shown of a token must not rest on a state that another leader has changed.
-      await context.node.member?.replica.fresh();
-      return run(context, call);
-    },
+    run,
   };
 }
 
@@ -252,11 +248,11 @@ const accessors = operation(
 
 /** Making, showing, renewing and ending tokens. */
 export const tokenRoutes: readonly Route[] = [
-  { path: 'auth/token/create', operations: { POST: create(false) } },
-  { path: 'auth/token/create-orphan', operations: { POST: create(true) } },
-  { path: 'auth/token/lookup', operations: { POST: lookup } },
-  { path: 'auth/token/lookup-self', operations: { GET: lookupSelf, POST: lookupSelfByPost } },
-  { path: 'auth/token/lookup-accessor', operations: { POST: lookupAccessor } },
+  { path: 'auth/token/create', operations: { POST: { ...create(false), adds: true } } },
+  { path: 'auth/token/create-orphan', operations: { POST: { ...create(true), adds: true } } },
+  { path: 'auth/token/lookup', operations: { POST: { ...lookup, where: 'replica' } } },
+  { path: 'auth/token/lookup-self', operations: { GET: lookupSelf, POST: { ...lookupSelfByPost, where: 'replica' } } },
+  { path: 'auth/token/lookup-accessor', operations: { POST: { ...lookupAccessor, where: 'replica' } } },
   { path: 'auth/token/renew', operations: { POST: renew } },
   { path: 'auth/token/renew-self', operations: { POST: renewSelf } },
   { path: 'auth/token/renew-accessor', operations: { POST: renewAccessor } },

@@ -1,4 +1,4 @@
-import type { KeyView } from '@transitd/transit-engine';
+import type { KeyView, VersionView } from '@transitd/transit-engine';
 
 /** A key as callers see it, in JSON text. The names are the specification's; `imported` and `imported_key` say the same. */
 export function keyJson(key: KeyView): string {
@@ -27,9 +27,20 @@ export function keyJson(key: KeyView): string {
     supports_derivation: key.supportsDerivation,
     ...(key.backup && { backup_info: occasion(key.backup) }),
     ...(key.restore && { restore_info: occasion(key.restore) }),
-    keys: Object.fromEntries(key.versions.map(({ version, createdMs }) => [version, Math.floor(createdMs / 1000)])),
+    keys: Object.fromEntries(key.versions.map((version) => [version.version, versionJson(version)])),
   });
 }
+
+/** The time alone, in seconds, or beside what is public of a key pair. */
+const versionJson = ({ createdMs, pair }: VersionView) =>
+  pair === undefined
+    ? Math.floor(createdMs / 1000)
+    : {
+        name: pair.name,
+        public_key: pair.publicKey,
+        certificate_chain: pair.certificateChain,
+        creation_time: new Date(createdMs).toISOString(),
+      };
 
 const occasion = ({ timeMs, version }: { readonly timeMs: number; readonly version: number }) => ({
   time: new Date(timeMs).toISOString(),

@@ -2,7 +2,8 @@ import type { Capability, Principal } from '@transitd/access';
 import type { Body } from '../http/json.ts';
 import type { Query } from '../http/path.ts';
 import type { Reply } from '../http/reply.ts';
-import type { Node, Service } from '../node/node.ts';
+import type { Node } from '../node/node.ts';
+import type { Service } from '../node/service.ts';
 
 /** PUT is POST, and GET with a true `list` is LIST, before an operation is looked for. */
 export type Verb = 'GET' | 'POST' | 'DELETE' | 'LIST';
@@ -16,11 +17,23 @@ export interface Call {
   readonly query: Query;
   /** The members of the body; of the query for GET and LIST. */
   readonly body: Body;
+  /** The body as it comes, of an operation that takes it so, which then has no members; absent when there is none. */
+  readonly content?: AsyncIterable<Uint8Array>;
+  /** Where the caller is: the far end of its connection. */
+  readonly address: string;
 }
+
+/**
+ * Which node may answer. `here`: this one, whatever its state. `replica`: any whose state is fresh enough. `leader`: the active one, to
+ * which all others hand the request.
+ */
+export type Where = 'here' | 'replica' | 'leader';
 
 interface Common {
   /** For metrics: a fixed word, never a name from the request. */
   readonly name: string;
+  /** Absent: `here` without a token; with one `replica` for GET and LIST, and `leader` for all else. */
+  readonly where?: Where;
 }
 
 /** Needs no token, and answers whatever state the node is in. */
@@ -39,6 +52,17 @@ export interface GuardedOperation extends Common {
   readonly capability?: Capability;
   /** The right `sudo` is needed beside the capability. */
   readonly sudo?: boolean;
+  /**
+   * What it changes only adds rights or keys. Absent: it may take some away, so it is answered when no node serves the old state any
+   * more (decision 50).
+   */
+  readonly adds?: true;
+  /** Its body is no JSON, and may be large. */
+  readonly streamsBody?: true;
+  /** It may take minutes. */
+  readonly isSlow?: true;
+  /** It may end the lead of the node that does it: then it is answered all the same, or done by the next one. Its body is small. */
+  readonly endsLead?: true;
   /** The answer of a node that is not unsealed, where it is not the usual refusal. */
   readonly whenSealed?: Reply;
   run(
@@ -56,3 +80,7 @@ export interface Route {
   readonly accepts?: (params: Readonly<Record<string, string>>) => boolean;
   readonly operations: Partial<Readonly<Record<Verb, Operation>>>;
 }
+
+/** @see Where */
+export const whereOf = ({ where, access }: Operation, verb: Verb): Where =>
+  where ?? (access === 'open' ? 'here' : verb === 'GET' || verb === 'LIST' ? 'replica' : 'leader');

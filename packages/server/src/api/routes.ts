@@ -2,8 +2,12 @@ import type { Metrics } from '../metrics.ts';
 import { tokenRoutes } from './auth-token.ts';
 import type { Route } from './operation.ts';
 import { capabilityRoutes } from './sys-capabilities.ts';
+import { haRoutes } from './sys-ha.ts';
 import { pluginRoutes } from './sys-plugins.ts';
 import { policyRoutes } from './sys-policy.ts';
+import { raftRoutes } from './sys-raft.ts';
+import { raftJoinRoutes } from './sys-raft-join.ts';
+import { raftSnapshotRoutes } from './sys-raft-snapshot.ts';
 import { rotateRoutes } from './sys-rotate.ts';
 import { sealRoutes } from './sys-seal.ts';
 import { statusRoutes } from './sys-status.ts';
@@ -21,6 +25,10 @@ const mounted = ({ path, accepts, operations }: Route): Route => ({
 /** Every path that this server knows, but for `sys/health`, which answers before all others. */
 export const allRoutes = (metrics: Metrics): readonly Route[] => [
   ...sealRoutes,
+  ...raftJoinRoutes,
+  ...raftRoutes,
+  ...raftSnapshotRoutes,
+  ...haRoutes,
   ...pluginRoutes,
   ...rotateRoutes,
   ...tokenRoutes,

@@ -21,10 +21,8 @@ function operation(name: string, subject: (context: Context, call: Call) => Prom
     name,
     access: 'token',
     capability: 'update',
-    run: async (context, call) => {
-      await context.node.member?.replica.fresh();
-      return capabilitiesReply(await subject(context, call), call);
-    },
+    where: 'replica',
+    run: async (context, call) => capabilitiesReply(await subject(context, call), call),
   };
 }
 

@@ -3,7 +3,7 @@ import { dataReply } from '../http/envelope.ts';
 import { RequestError } from '../http/error-answer.ts';
 import { fields } from '../http/fields.ts';
 import type { JsonValue } from '../http/json.ts';
-import type { Service } from '../node/node.ts';
+import type { Service } from '../node/service.ts';
 import type { GuardedOperation, Route } from './operation.ts';
 
 /** Has engines put in force what they take up only when they are loaded: today the size of their key cache. */

@@ -3,7 +3,7 @@ import { dataReply, noContent, twiceReply } from '../http/envelope.ts';
 import { permissionDenied } from '../http/error-answer.ts';
 import { fields } from '../http/fields.ts';
 import type { Reply } from '../http/reply.ts';
-import type { Service } from '../node/node.ts';
+import type { Service } from '../node/service.ts';
 import type { Call, GuardedOperation, Route } from './operation.ts';
 
 function operation(
@@ -15,7 +15,7 @@ function operation(
     name,
     access: 'token',
     capability,
-    run: async ({ node, service, principal }, call) => {
+    run: async ({ service, principal }, call) => {
       // A name counts without case: other letters need the right on the policy that they come to.
       const { name: asked } = call.params;
       const meant = asked === undefined ? undefined : policyName(asked);
@@ -23,8 +23,6 @@ function operation(
         const path = call.path.slice(0, -asked.length) + meant;
         if (!allows(principal, capability, path, call.body)) throw permissionDenied();
       }
-      // What is shown of a policy must not rest on a state that another leader has changed.
-      await node.member?.replica.fresh();
       return run(service, call);
     },
   };

@@ -13,7 +13,7 @@ import type { GuardedOperation, OpenOperation, Route } from './operation.ts';
 const plainReply = (body: object): Reply => ({ status: 200, body: `${JSON.stringify(body)}\n` });
 
 function sealStatusReply(node: Node, status: SealStatus = node.sealStatus): Reply {
-  const { cluster } = node;
+  const cluster = node.clusterName;
   return plainReply({
     type: status.type,
     initialized: status.initialized,
@@ -28,7 +28,7 @@ function sealStatusReply(node: Node, status: SealStatus = node.sealStatus): Repl
     ...(cluster !== undefined && { cluster_name: cluster.name, cluster_id: cluster.id }),
     recovery_seal: status.recoverySeal,
     storage_type: 'raft',
-    removed_from_cluster: false,
+    removed_from_cluster: node.removed,
   });
 }
 
@@ -105,10 +105,11 @@ const seal: GuardedOperation = {
   access: 'token',
   capability: 'update',
   sudo: true,
+  where: 'here',
   whenSealed: noContent,
-  run: ({ node }, { body }) => {
+  run: async ({ node }, { body }) => {
     const { warnings } = fields({}, body);
-    node.seal();
+    await node.seal();
     return writtenReply(warnings);
   },
 };

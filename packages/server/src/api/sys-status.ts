@@ -12,9 +12,14 @@ const leader: OpenOperation = {
     const status = node.replicaStatus;
     if (status === undefined || node.sealStatus.sealed) throw unavailable(node);
     const isSelf = node.active;
+    const leading = isSelf
+      ? { apiAddress: node.apiAddress, clusterAddress: node.config.cluster_addr ?? '' }
+      : node.cluster?.activeMember;
     const body = {
       ha_enabled: true,
-      ...(isSelf && { is_self: true, active_time: node.activeSince?.toISOString(), leader_address: node.apiAddress }),
+      ...(isSelf && { is_self: true, active_time: node.activeSince?.toISOString() }),
+      ...(leading && { leader_address: leading.apiAddress }),
+      ...(leading && leading.clusterAddress !== '' && { leader_cluster_address: leading.clusterAddress }),
       raft_committed_index: status.commitIndex,
       raft_applied_index: status.appliedIndex,
     };
@@ -40,6 +45,7 @@ export function statusRoutes(metrics: Metrics): readonly Route[] {
   const read: GuardedOperation = {
     name: 'metrics',
     access: 'token',
+    where: 'here',
     capability: 'read',
     run: (_context, { query }) => metricsReply(metrics, query.get('format') ?? ''),
   };

@@ -5,7 +5,7 @@ import { type FieldSchema, type Fields, fields } from '../http/fields.ts';
 import type { Reply } from '../http/reply.ts';
 import { keyJson } from './key-json.ts';
 import type { Call, GuardedOperation, Route } from './operation.ts';
-import { engineOf } from './transit-data.ts';
+import { engineOf } from './transit-operation.ts';
 
 /** An operation on one mount's keys: fields first, so that a mistake in them is told whatever the state of the key. */
 export function operation<S extends FieldSchema>(
@@ -23,9 +23,7 @@ export function operation<S extends FieldSchema>(
     name,
     access: 'token',
     capability,
-    run: async ({ node, service, principal }, call): Promise<Reply> => {
-      // Some of these answer without a commit: they too must not rest on a state that another leader has changed.
-      await node.member?.replica.fresh();
+    run: async ({ service, principal }, call): Promise<Reply> => {
       const { mount: _, ...params } = call.params;
       const { values, warnings } = fields(schema, call.body, params);
       const { data, warnings: more = [] } = await run(engineOf(service, call), values, call, principal);
@@ -67,8 +65,8 @@ const create = operation(
     ),
 );
 
-const read = operation('keys-read', 'read', { name: 'string', context: 'string' }, async (engine, _asked, { params }) => ({
-  data: keyJson(await engine.readKey(params['name'] ?? '')),
+const read = operation('keys-read', 'read', { name: 'string', context: 'string' }, async (engine, { context }, { params }) => ({
+  data: keyJson(await engine.readKey(params['name'] ?? '', { context })),
 }));
 
 const list = operation('keys-list', 'list', { after: 'string', limit: 'int' }, async (engine, { after, limit }) => ({
@@ -145,7 +143,7 @@ export const namesKey = ({ name }: Readonly<Record<string, string>>): boolean =>
 /** Keys and their settings, below a mount. */
 export const transitKeyRoutes: readonly Route[] = [
   { path: 'keys', operations: { LIST: list } },
-  { path: 'keys/:name', accepts: namesKey, operations: { POST: create, GET: read, DELETE: remove } },
+  { path: 'keys/:name', accepts: namesKey, operations: { POST: { ...create, adds: true }, GET: read, DELETE: remove } },
   { path: 'keys/:name/config', accepts: namesKey, operations: { POST: configure } },
   { path: 'keys/:name/rotate', accepts: namesKey, operations: { POST: rotate } },
   { path: 'keys/:name/trim', accepts: namesKey, operations: { POST: trim } },

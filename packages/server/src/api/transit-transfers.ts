@@ -1,5 +1,5 @@
-import { isDenied } from '@transitd/access';
-import type { KeyExport } from '@transitd/transit-engine';
+import { isDenied, type Principal } from '@transitd/access';
+import { isKeyName, type KeyExport } from '@transitd/transit-engine';
 import { permissionDenied } from '../http/error-answer.ts';
 import type { Route } from './operation.ts';
 import { namesKey, operation } from './transit-keys.ts';
@@ -42,15 +42,14 @@ const importVersion = operation(
   'keys-import-version',
   'update',
   { ...material, version: 'int' },
-  async ({ transfers }, asked, { params }) => {
-    await transfers.importVersion(params['name'] ?? '', {
+  async ({ transfers }, asked, { params }) => ({
+    warnings: await transfers.importVersion(params['name'] ?? '', {
       ciphertext: asked.ciphertext,
       hashFunction: asked.hash_function,
       publicKey: asked.public_key,
       version: asked.version,
-    });
-    return {};
-  },
+    }),
+  }),
 );
 
 const wrappingKey = operation('wrapping-key', 'read', {}, async ({ transfers }) => ({
@@ -65,11 +64,7 @@ const exportKey = operation(
     const exported = await transfers.exportKey(params['name'] ?? '', { exportType, version });
     const { mount, key_type: kind, name } = params;
     try {
-      // Decision 29: "latest", "v1" and all of them come to versions, each of which has a path of its own.
-      for (const each of exported.versions) {
-        const spelled = each.version === exported.latestVersion ? [each.version, 'latest'] : [each.version];
-        if (spelled.some((one) => isDenied(principal, `${mount}/export/${kind}/${name}/${one}`))) throw permissionDenied();
-      }
+      checkVersions(principal, `${mount}/export/${kind}/${name}`, exported);
       return { data: exportJson(exported) };
     } finally {
       for (const each of exported.versions) each.material.fill(0);
@@ -77,11 +72,49 @@ const exportKey = operation(
   },
 );
 
+/** Decision 29: "latest", "v1" and all of them come to versions, each of which has a path of its own. */
+function checkVersions(
+  principal: Principal,
+  path: string,
+  { versions, latestVersion }: { readonly versions: readonly { readonly version: number }[]; readonly latestVersion: number },
+): void {
+  for (const { version } of versions) {
+    const spelled = version === latestVersion ? [version, `v${version}`, 'latest'] : [version, `v${version}`];
+    if (spelled.some((one) => isDenied(principal, `${path}/${one}`))) throw permissionDenied();
+  }
+}
+
 /** The one place where key material becomes text: the answer is text. */
 function exportJson({ name, type, versions }: KeyExport): string {
-  const keys = Object.fromEntries(versions.map(({ version, material: bytes }) => [version, toBase64(bytes)]));
+  const keys = Object.fromEntries(
+    versions.map(({ version, form, material: bytes }) => [
+      version,
+      form === 'base64' ? toBase64(bytes) : Buffer.from(bytes).toString(),
+    ]),
+  );
   return JSON.stringify({ name, type, keys });
 }
+
+const byokExport = operation(
+  'byok-export',
+  'read',
+  { destination: 'string', source: 'string', version: 'string', hash: 'string' },
+  async ({ transfers }, { version, hash }, { params }, principal) => {
+    const { mount, destination = '', source = '' } = params;
+    const { name, type, versions, latestVersion } = await transfers.wrapForTransfer(source, {
+      destination,
+      version,
+      hashFunction: hash,
+    });
+    checkVersions(principal, `${mount}/byok-export/${destination}/${source}`, { versions, latestVersion });
+    return {
+      data: JSON.stringify({ name, type, keys: Object.fromEntries(versions.map((each) => [each.version, each.wrapped])) }),
+    };
+  },
+);
+
+const namesBoth = ({ destination, source }: Readonly<Record<string, string>>): boolean =>
+  destination !== undefined && source !== undefined && isKeyName(destination) && isKeyName(source);
 
 const backup = operation('backup', 'read', { name: 'string' }, async ({ transfers }, _asked, { params }) => ({
   data: `{"backup":"${toBase64(await transfers.backupKey(params['name'] ?? ''))}"}`,
@@ -109,10 +142,12 @@ function toBase64(bytes: Uint8Array): string {
 /** Key material on its way in and out, below a mount. */
 export const transitTransferRoutes: readonly Route[] = [
   { path: 'wrapping_key', operations: { GET: wrappingKey } },
-  { path: 'keys/:name/import', accepts: namesKey, operations: { POST: importKey } },
-  { path: 'keys/:name/import_version', accepts: namesKey, operations: { POST: importVersion } },
+  { path: 'keys/:name/import', accepts: namesKey, operations: { POST: { ...importKey, adds: true } } },
+  { path: 'keys/:name/import_version', accepts: namesKey, operations: { POST: { ...importVersion, adds: true } } },
   { path: 'export/:key_type/:name', accepts: namesKey, operations: { GET: exportKey } },
   { path: 'export/:key_type/:name/:version', accepts: namesKey, operations: { GET: exportKey } },
+  { path: 'byok-export/:destination/:source', accepts: namesBoth, operations: { GET: byokExport } },
+  { path: 'byok-export/:destination/:source/:version', accepts: namesBoth, operations: { GET: byokExport } },
   { path: 'backup/:name', accepts: namesKey, operations: { GET: backup } },
   { path: 'restore', operations: { POST: restore } },
   { path: 'restore/:name', accepts: namesKey, operations: { POST: restore } },

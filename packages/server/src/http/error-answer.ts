@@ -2,6 +2,7 @@ import { AccessError, type AccessErrorCode } from '@transitd/access';
 import { BarrierError, type BarrierErrorCode } from '@transitd/barrier';
 import { StoreError, type StoreErrorCode } from '@transitd/storage-fsm';
 import { TransitError, type TransitErrorCode } from '@transitd/transit-engine';
+import { JoinError, type JoinErrorCode } from '../cluster/join-error.ts';
 import { errorsBody } from './envelope.ts';
 import type { Reply } from './reply.ts';
 
@@ -11,6 +12,7 @@ export type RequestErrorCode =
   | 'body_too_large'
   | 'expectation_failed'
   | 'head_too_large'
+  | 'index_not_reached'
   | 'invalid_field'
   | 'invalid_path'
   | 'invalid_request'
@@ -46,8 +48,8 @@ export const noHandler = (path: string): RequestError =>
 export const expectationFailed = (): RequestError =>
   new RequestError('expectation_failed', 'nothing but 100-continue may be expected');
 
-type ErrorCode = AccessErrorCode | BarrierErrorCode | RequestErrorCode | StoreErrorCode | TransitErrorCode;
-export type Refusal = AccessError | BarrierError | RequestError | StoreError | TransitError;
+type ErrorCode = AccessErrorCode | BarrierErrorCode | JoinErrorCode | RequestErrorCode | StoreErrorCode | TransitErrorCode;
+export type Refusal = AccessError | BarrierError | JoinError | RequestError | StoreError | TransitError;
 
 interface Answer {
   readonly status: number;
@@ -70,11 +72,17 @@ export const answers: Readonly<Record<ErrorCode, Answer>> = {
   body_timeout: refused(408),
   body_too_large: refused(413),
   busy: refusedForNow(503),
+  challenge_displaced: refusedForNow(503),
+  challenge_expired: refused(400),
+  challenge_unknown: refused(400),
+  challenge_used: refused(400),
   conflict: refusedForNow(503), // another change was faster, again and again
   deletion_not_allowed: refused(400),
   disk_low: refused(503),
   expectation_failed: refused(417),
+  foreign_cluster: refused(400),
   head_too_large: refused(431),
+  index_not_reached: refusedForNow(412),
   invalid_ciphertext: refused(400),
   invalid_field: refused(400),
   invalid_path: refused(400),
@@ -84,11 +92,22 @@ export const answers: Readonly<Record<ErrorCode, Answer>> = {
   invalid_seal_config: refused(400),
   invalid_share: refused(400),
   invalid_token: refused(400),
+  join_malformed: refused(400),
+  join_proof: refused(403),
+  join_seal: refused(400),
+  join_secret: refused(403),
   key_not_found: refused(400), // an operation on a missing key; reading one is not_found
   key_version_unavailable: refused(400),
+  leader_changed: refusedForNow(503),
+  leader_refused: refused(400),
+  leader_unavailable: refusedForNow(503),
+  leader_untrusted: refused(400),
   malformed_body: refused(400),
+  name_taken: refused(400),
   namespace_not_found: refused(404),
   no_handler: refused(404),
+  node_id_used: refused(400),
+  node_removed: refused(400),
   not_found: { status: 404, outcome: 'refused', silent: true },
   not_initialized: refused(400),
   not_leader: refusedForNow(503),
@@ -101,7 +120,9 @@ export const answers: Readonly<Record<ErrorCode, Answer>> = {
   rekey_nonce: refused(400),
   rekey_not_started: refused(400),
   request_aborted: refused(400),
+  request_refused: refused(400),
   reserved_path: refused(500), // no caller can name a record
+  seal_changed: refused(400),
   seal_mismatch: refused(400),
   sealed: refused(503), // until someone unseals it: no time can be named
   share_encoding: refused(400),
@@ -109,6 +130,7 @@ export const answers: Readonly<Record<ErrorCode, Answer>> = {
   stopped: refusedForNow(503),
   too_large: refused(413),
   too_many_conflicts: refusedForNow(503),
+  unseal_key_not_kept: refused(409),
   unsealed: refused(400),
   unsupported_media_type: refused(415),
   unsupported_operation: refused(405),
@@ -121,6 +143,7 @@ export const isRefusal = (error: unknown): error is Refusal =>
   error instanceof TransitError ||
   error instanceof StoreError ||
   error instanceof BarrierError ||
+  error instanceof JoinError ||
   error instanceof AccessError;
 
 export function errorReply({ code, message }: Refusal): Reply {

@@ -22,7 +22,8 @@ export function createFront(options: FrontOptions): RequestListener {
 
   const answer = (req: IncomingMessage, res: ServerResponse): void => {
     checkHead(req);
-    const path = parsePath(req.url ?? '');
+    const url = req.url ?? '';
+    const path = parsePath(url);
     if (asksHealth(path)) {
       sendReply(res, healthReply(options.node, req, path), { head: req.method === 'HEAD' });
       return;
@@ -31,11 +32,11 @@ export function createFront(options: FrontOptions): RequestListener {
     const verb = verbOf(req, path);
     const direct = verb === undefined ? undefined : dataPlane(options.node, path, verb);
     if (direct !== undefined && verb !== undefined) {
-      void pipeline.serve(req, res, { path, verb, ...direct });
+      void pipeline.serve(req, res, { path, url, verb, ...direct });
       return;
     }
     req.url = canonicalUrl(path);
-    app(Object.assign(req, { routing: { path, verb } }), res);
+    app(Object.assign(req, { routing: { path, url, verb } }), res);
   };
 
   return (req, res) => {
@@ -77,7 +78,7 @@ function verbOf({ method = '', headers }: IncomingMessage, { query }: RequestPat
 const canonicalUrl = ({ segments }: RequestPath): string => `/${segments.map(encodeURIComponent).join('/')}`;
 
 interface RoutedRequest extends IncomingMessage {
-  readonly routing: { readonly path: RequestPath; readonly verb: Verb | undefined };
+  readonly routing: { readonly path: RequestPath; readonly url: string; readonly verb: Verb | undefined };
 }
 
 function createApp({ routes, node }: FrontOptions, pipeline: Pipeline): Express {
@@ -85,8 +86,8 @@ function createApp({ routes, node }: FrontOptions, pipeline: Pipeline): Express 
   app.disable('x-powered-by').disable('etag').enable('case sensitive routing').enable('strict routing');
   // A verb that no operation has comes only to operations that refuse it, and what is read of its body is what a POST's would be.
   const serve = (req: IncomingMessage, res: ServerResponse, operation: Operation, params: Routed['params']): void => {
-    const { path, verb = 'POST' } = (req as RoutedRequest).routing;
-    void pipeline.serve(req, res, { path, verb, operation, params });
+    const { path, url, verb = 'POST' } = (req as RoutedRequest).routing;
+    void pipeline.serve(req, res, { path, url, verb, operation, params });
   };
   for (const { path, accepts, operations } of routes) {
     const mounted = path.startsWith(':mount/');

@@ -1,10 +1,13 @@
 import type { ServerResponse } from 'node:http';
+import { pipeline, type Readable } from 'node:stream';
 import { announcesBody } from './body.ts';
 
 /** An answer as plain data. Without `body` no content and no content type leave; a JSON body ends with a newline. */
 export interface Reply {
   readonly status: number;
   readonly body?: string;
+  /** In the place of `body`, as long as it takes; one that breaks cuts the connection, so that the caller sees that its end is missing. */
+  readonly stream?: Readable;
   /** Spelled as `Content-Type`. */
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -35,13 +38,20 @@ export function sendReply(res: ServerResponse, reply: Reply, { head }: { readonl
     if (bytes === body.length) encoding = 'latin1'; // all ASCII: latin1 writes the same bytes without encoding them
     if (reply.headers?.['Content-Type'] === undefined) headers.push('Content-Type', 'application/json');
     if (!head) headers.push('Content-Length', String(bytes));
-  } else if (status !== 204 && status !== 304 && !head) {
+  } else if (status !== 204 && status !== 304 && !head && reply.stream === undefined) {
     headers.push('Content-Length', '0');
   }
   if (unread) headers.push('Connection', 'close');
   for (const name in reply.headers) headers.push(name, reply.headers[name] ?? '');
-  if (res.destroyed) return;
+  if (res.destroyed) {
+    reply.stream?.destroy();
+    return;
+  }
   res.writeHead(status, headers);
+  if (reply.stream !== undefined) {
+    pipeline(reply.stream, res, () => undefined); // it destroys both
+    return;
+  }
   const content = head ? undefined : body;
   if (unread && !req.destroyed) endAfterDrain(res, content, encoding);
   else if (content === undefined) res.end();

@@ -1,35 +1,58 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { allows, type Principal } from '@transitd/access';
 import { StoreError } from '@transitd/storage-fsm';
-import type { Call, GuardedOperation, Operation, Verb } from '../api/operation.ts';
+import { type Call, type GuardedOperation, type Operation, type Verb, type Where, whereOf } from '../api/operation.ts';
+import { callerHeader } from '../cluster/forwarder.ts';
+import { handedOverHeader, LeadHandedOver } from '../cluster/lead-handed-over.ts';
+
 import type { Logger } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
+import type { Standing } from '../node/answering.ts';
 import type { Node } from '../node/node.ts';
 import { announcesBody, readBody } from './body.ts';
+import { contentOf } from './content.ts';
 import { errorReply, isRefusal, permissionDenied, RequestError } from './error-answer.ts';
 import { type Body, parseBody, queryBody } from './json.ts';
 import type { RequestPath } from './path.ts';
 import { type Reply, sendReply } from './reply.ts';
+import { indexHeader, indexWanted } from './service-index.ts';
 import { tokenOf, wantsWrapping } from './token-header.ts';
 import { unavailable } from './unavailable.ts';
 
 /** What is read of the body of a caller without a valid token, in bytes: enough to tell malformed JSON. */
 const anonymousBodyBytesMax = 64 * 1024;
 const bodyDeadlineMs = 30_000;
+/** How long a slow operation may leave its caller without a byte. */
+const slowMsMax = 30 * 60_000;
 
 export interface ServeOptions {
   readonly node: Node;
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly bodyBytesMax: number;
+  /** These requests come from another node, which took them from their callers: they are handed to nobody else. */
+  readonly forwarded?: true;
 }
 
 /** A request whose operation is known. */
 export interface Routed {
   readonly path: RequestPath;
+  /** As it came. */
+  readonly url: string;
   readonly verb: Verb;
   readonly operation: Operation;
   readonly params: Readonly<Record<string, string>>;
+}
+
+/** What this node may answer a request from. `none`: it has to be handed to the active node. */
+type Source = Standing | 'none' | 'here';
+
+/** The request is for the active node; its body, where it was read already. */
+class Forward {
+  readonly body: Buffer | undefined;
+  constructor(body?: Buffer) {
+    this.body = body;
+  }
 }
 
 /**
@@ -38,6 +61,7 @@ export interface Routed {
  */
 export class Pipeline {
   readonly #options: ServeOptions;
+  readonly #kept = new WeakMap<IncomingMessage, Buffer>();
 
   constructor(options: ServeOptions) {
     this.#options = options;
@@ -48,18 +72,33 @@ export class Pipeline {
     const { metrics } = this.#options;
     const begun = performance.now();
     metrics.inFlight.inc();
-    let reply: Reply;
+    let answer: Reply | number;
     try {
-      reply = await this.#reply(req, res, routed);
+      answer = await this.#answerOrForward(req, res, routed);
     } catch (error) {
-      reply = this.failure(error);
+      answer = this.failure(error);
     }
     const ms = performance.now() - begun;
     metrics.inFlight.dec();
     metrics.requestMs.observe(ms);
     metrics.route(routed.operation.name).observe(ms);
-    metrics.responded(reply.status);
-    sendReply(res, reply, { head: false });
+    metrics.responded(typeof answer === 'number' ? answer : answer.status);
+    if (typeof answer !== 'number') sendReply(res, answer, { head: false });
+  }
+
+  /** The answer, or the status with which another node answered. */
+  async #answerOrForward(req: IncomingMessage, res: ServerResponse, routed: Routed, handovers = 0): Promise<Reply | number> {
+    const { node, forwarded } = this.#options;
+    try {
+      const answer = await this.#answer(req, res, routed);
+      return answer instanceof Forward ? await this.#forward(req, res, routed, answer.body) : answer;
+    } catch (error) {
+      if (!(error instanceof LeadHandedOver)) throw error;
+      if (forwarded === true) return handedOver; // the node that took the request asks the next one
+      if (handovers < handoversMax && (await node.answering.isLedAfter(error.term)))
+        return this.#answerOrForward(req, res, routed, handovers + 1);
+      throw new StoreError('not_leader', 'the lead was handed over, and nothing else was done: no active node answers');
+    }
   }
 
   /** The answer to what was thrown. What no table knows is a fault of ours: 500, and logged without anything of the request. */
@@ -75,11 +114,16 @@ export class Pipeline {
     return { status: 500, body: '{"errors":["internal error"]}\n' };
   }
 
-  async #reply(req: IncomingMessage, res: ServerResponse, { path, verb, operation, params }: Routed): Promise<Reply> {
+  async #answer(req: IncomingMessage, res: ServerResponse, routed: Routed): Promise<Reply | Forward> {
+    const { path, verb, operation, params } = routed;
     const { node } = this.#options;
-    const call = (body: Body): Call => ({ verb, path: path.path, params, query: path.query, body });
+    const address = this.#addressOf(req);
+    const call = (body: Body): Call => ({ verb, path: path.path, params, query: path.query, body, address });
+    const where = whereOf(operation, verb);
     if (operation.access === 'open') {
-      return operation.run(node, call(await this.#body(req, res, verb, path, anonymousBodyBytesMax)));
+      if (where !== 'here' && (await this.#source(req, where)) === 'none') return new Forward();
+      const bytes = await this.#bytes(req, res, anonymousBodyBytesMax);
+      return operation.run(node, call(bodyOf(bytes, req, routed)));
     }
     const { service } = node;
     if (service === undefined) {
@@ -87,39 +131,145 @@ export class Pipeline {
       if (operation.whenSealed !== undefined && node.sealStatus.sealed) return operation.whenSealed;
       throw unavailable(node);
     }
+    const source = await this.#source(req, where);
+    if (source === 'none') return new Forward(operation.endsLead && (await this.#keptBytes(req, res)));
     const token = tokenOf(req.headers);
     const { epoch } = service.tokens;
     const found = token === undefined ? undefined : service.tokens.authenticate(token);
     let principal = found instanceof Promise ? await found : found;
     if (token === undefined || principal === undefined) {
+      // A token that this node does not know yet may have been made a moment ago.
+      if (token !== undefined && source === 'reader') return new Forward();
       // Malformed JSON is told before the missing token, as clients know it; a longer body stays unread and ends the connection.
-      await this.#body(req, res, verb, path, anonymousBodyBytesMax).catch(ignoreTooLarge);
+      const bytes = await this.#bytes(req, res, anonymousBodyBytesMax).catch(ignoreTooLarge);
+      bodyOf(bytes, req, routed);
       throw permissionDenied();
     }
     // A secret must not leave in clear because the header that asked for it wrapped is not known yet.
     if (wantsWrapping(req.headers)) throw new RequestError('invalid_request', 'response wrapping is not supported');
-    const asked = call(await this.#body(req, res, verb, path, this.#options.bodyBytesMax));
-    // While the body came in, the token may have been revoked or its policies changed: what was answered meanwhile is in force.
-    if (service.tokens.epoch !== epoch || principal.goodUntilMs <= Date.now())
-      principal = await service.tokens.authenticate(token);
-    if (principal === undefined) throw permissionDenied();
-    // A use counts even when the policies refuse it.
-    if (principal.record.usesLeft !== 0) principal = await service.registry.spend(principal);
-    if (principal === undefined) throw permissionDenied();
-    if (!mayRun(principal, operation, asked)) throw permissionDenied();
-    // Between the look at the state and this line a body was read: the node may be sealed by now.
-    if (node.service !== service) throw new StoreError('sealed', 'transitd is sealed');
-    return operation.run({ node, service, principal, token }, asked);
+    const bytes = await this.#bytesFor(operation, req, res);
+    if (operation.isSlow) res.setTimeout(slowMsMax);
+    const run = async (): Promise<Reply> => {
+      const content = operation.streamsBody ? contentOf(req, res) : undefined;
+      const asked = { ...call(bodyOf(bytes, req, routed)), ...(content && { content }) };
+      // While the body came in, the token may have been revoked or its policies changed: what was answered meanwhile is in force.
+      if (service.tokens.epoch !== epoch || (principal !== undefined && principal.goodUntilMs <= Date.now()))
+        principal = await service.tokens.authenticate(token);
+      if (principal === undefined) throw permissionDenied();
+      // A use counts even when the policies refuse it.
+      if (principal.record.usesLeft !== 0) principal = await service.registry.spend(principal);
+      if (principal === undefined) throw permissionDenied();
+      if (!mayRun(principal, operation, asked)) throw permissionDenied();
+      // Between the look at the state and this line a body was read: the node may be sealed by now.
+      if (node.service !== service) throw new StoreError('sealed', 'transitd is sealed');
+      return operation.run({ node, service, principal, token }, asked);
+    };
+    if (source === 'reader') return this.#asReader(run, bytes);
+    const reply = await run();
+    return where === 'leader' ? this.#settled(reply, operation) : reply;
   }
 
-  async #body(req: IncomingMessage, res: ServerResponse, verb: Verb, { query }: RequestPath, bytesMax: number): Promise<Body> {
-    const bytes = announcesBody(req) ? await readBody(req, res, { bytesMax, deadlineMs: bodyDeadlineMs }) : undefined;
-    if (verb === 'GET' || verb === 'LIST') return queryBody(query);
-    return bytes === undefined ? emptyBody : parseBody(bytes, req.headers['content-type']);
+  /** From what this request may be answered; waits for the state that its caller has seen elsewhere. @throws RequestError, StoreError */
+  async #source(req: IncomingMessage, where: Where): Promise<Source> {
+    const { node, forwarded } = this.#options;
+    if (where === 'here') return 'here';
+    const { clusterId } = node.answering;
+    const index = clusterId === undefined ? undefined : indexWanted(req.headers, clusterId);
+    const isThere = index === undefined || (await node.answering.reached(index));
+    let source: Source = node.answering.standing ?? 'none';
+    // The active node without a lease (it has just begun, or was paused) asks the others whether it still leads.
+    if (source === 'none' && node.active && (await node.answering.leads())) source = 'active';
+    if (source === 'active' && !isThere)
+      throw new RequestError('index_not_reached', 'the active node itself has not reached the index that is asked for');
+    if (source === 'reader' && (!isThere || where === 'leader' || asksForActive(req.headers))) source = 'none';
+    // The node that handed the request on may know of the new lead before it is ready.
+    if (source === 'none' && forwarded === true && (await node.answering.begins())) source = 'active';
+    if (source === 'none' && (forwarded === true || !node.answering.forwards))
+      throw new StoreError('not_leader', 'this node is not the active one');
+    return source;
+  }
+
+  /**
+   * A replica answers what succeeds, as long as it is fresh enough when the answer is ready. What it would refuse is asked of the
+   * active node, which may know more: a key that was made, a right that was given a moment ago.
+   */
+  async #asReader(run: () => Promise<Reply>, body: Buffer | undefined): Promise<Reply | Forward> {
+    try {
+      const reply = await run();
+      if (reply.status < 400 && this.#options.node.answering.standing !== undefined) return reply;
+    } catch (error) {
+      // A node that has begun to lead meanwhile may have proposed something: that is never done again elsewhere.
+      if (!isRefusal(error) || error.code === 'outcome_unknown') throw error;
+    }
+    return new Forward(body ?? nothing);
+  }
+
+  /** A change is answered when no node serves what was before it, and tells the index that holds it. */
+  async #settled(reply: Reply, { adds }: GuardedOperation): Promise<Reply> {
+    const { node } = this.#options;
+    const index = await node.answering.settled({ adds: adds === true || reply.status >= 400 });
+    return index === undefined ? reply : { ...reply, headers: { ...reply.headers, [indexHeader]: index } };
+  }
+
+  #forward(
+    req: IncomingMessage,
+    res: ServerResponse,
+    { url, verb, operation }: Routed,
+    body: Buffer | undefined,
+  ): Promise<number> {
+    return this.#options.node.answering.forward(req, res, {
+      url,
+      body,
+      changes: whereOf(operation, verb) === 'leader',
+      endsLead: 'endsLead' in operation,
+      isSlow: 'isSlow' in operation,
+    });
+  }
+
+  /** As the node says that has taken the request; on its own listeners a caller's word counts for nothing. */
+  #addressOf({ headers, socket }: IncomingMessage): string {
+    const told = this.#options.forwarded === true ? headers[callerHeader] : undefined;
+    return (typeof told === 'string' ? told : socket.remoteAddress) ?? '';
+  }
+
+  async #bytesFor(operation: GuardedOperation, req: IncomingMessage, res: ServerResponse): Promise<Buffer | undefined> {
+    if (operation.streamsBody) return undefined;
+    return operation.endsLead ? this.#keptBytes(req, res) : this.#bytes(req, res, this.#options.bodyBytesMax);
+  }
+
+  /** The body of a request that may be asked more than once for it. */
+  async #keptBytes(req: IncomingMessage, res: ServerResponse): Promise<Buffer> {
+    const bytes = this.#kept.get(req) ?? (await this.#bytes(req, res, anonymousBodyBytesMax)) ?? nothing;
+    this.#kept.set(req, bytes);
+    return bytes;
+  }
+
+  async #bytes(req: IncomingMessage, res: ServerResponse, bytesMax: number): Promise<Buffer | undefined> {
+    return announcesBody(req) ? await readBody(req, res, { bytesMax, deadlineMs: bodyDeadlineMs }) : undefined;
   }
 }
 
-function ignoreTooLarge(error: unknown): void {
+/** Nothing was done but that: the node that reads this asks whoever leads next. */
+const handedOver: Reply = {
+  status: 503,
+  body: '{"errors":["the lead was handed over"]}\n',
+  headers: { [handedOverHeader]: '1' },
+};
+/** A lead that goes back and forth more often than that is no lead. */
+const handoversMax = 3;
+
+function bodyOf(bytes: Buffer | undefined, { headers }: IncomingMessage, { verb, path }: Routed): Body {
+  if (verb === 'GET' || verb === 'LIST') return queryBody(path.query);
+  return bytes === undefined ? emptyBody : parseBody(bytes, headers['content-type']);
+}
+
+/** The caller insists on the active node's answer. */
+const asksForActive = (headers: IncomingMessage['headers']): boolean =>
+  (headers['x-service-forward'] || headers['x-vault-forward']) === 'active-node';
+
+const nothing = Buffer.alloc(0);
+
+function ignoreTooLarge(error: unknown): undefined {
   if (!(error instanceof RequestError) || error.code !== 'body_too_large') throw error;
 }
 

@@ -1,4 +1,6 @@
-import { initialAccess, Policies, TokenRegistry, Tokens } from '@transitd/access';
+import { rm } from 'node:fs/promises';
+import type { RequestListener } from 'node:http';
+import { initialAccess } from '@transitd/access';
 import {
   Barrier,
   BarrierError,
@@ -9,14 +11,24 @@ import {
   type SealStatus,
 } from '@transitd/barrier';
 import type { NodeStatus } from '@transitd/health';
-import { type Replica, type ReplicaStatus, type Store, StoreError } from '@transitd/storage-fsm';
-import { TransitEngine } from '@transitd/transit-engine';
+import { type DriverStatus, type NodeId, votersOf } from '@transitd/raft-core';
+import { type Replica, type ReplicaStatus, StoreError } from '@transitd/storage-fsm';
+import { Cluster } from '../cluster/cluster.ts';
+import { writeIdentity } from '../cluster/identity.ts';
+import type { JoinDesk } from '../cluster/join-desk.ts';
+import { JoinError } from '../cluster/join-error.ts';
 import type { Config } from '../config.ts';
 import { StartError } from '../exit.ts';
 import type { Logger } from '../log.ts';
-import { version } from '../version.ts';
-import { initialMounts, type Mount, readMounts } from './mounts.ts';
+import { Snapshots, transfersIn } from '../snapshot/snapshots.ts';
+import { Answering } from './answering.ts';
+import { clusterAt, configuredTarget, Joining, type JoinTarget } from './joining.ts';
+import { initialMounts } from './mounts.ts';
+import { LeadObserver, type NodeObserver, nobody } from './observer.ts';
 import { sealConfig } from './seal-key.ts';
+import type { Service } from './service.ts';
+import { Serving } from './serving.ts';
+import { nodeStatus, sealBefore } from './status.ts';
 import { DataDirectory, type Storage } from './storage.ts';
 import { keepUp } from './upkeep.ts';
 
@@ -24,18 +36,6 @@ import { keepUp } from './upkeep.ts';
 export interface Member {
   readonly replica: Replica;
   readonly barrier: Barrier;
-}
-
-/** What serves while the node is unsealed. */
-export interface Service {
-  readonly tokens: Tokens;
-  readonly policies: Policies;
-  readonly registry: TokenRegistry;
-  /** Engines by the path of their mount. */
-  readonly engines: ReadonlyMap<string, TransitEngine>;
-  readonly mounts: readonly Mount[];
-  /** When it began to serve, on the monotonic clock. */
-  readonly sinceMs: number;
 }
 
 export interface Initialized extends InitialShares {
@@ -46,41 +46,60 @@ export interface NodeOptions {
   readonly config: Config;
   readonly log: Logger;
   readonly onFatal: (error: Error) => void;
+  readonly observer?: NodeObserver;
 }
 
-/** A single node has nobody to echo; without leading it says soon that it is cut off. */
-const heartbeatIntervalMs = 1000;
 const upkeepIntervalMs = 10_000;
+const tickMs = 1000;
+
 /**
- * One node of a cluster: uninitialised, sealed or serving. Everything above it asks here what the node can do now; nothing above
- * it keeps a copy of the answer.
+ * One node of a cluster: uninitialised, joining, sealed, standing by or active. Everything above it asks here what the node can do
+ * now; nothing above it keeps a copy of the answer.
  */
 export class Node {
   readonly config: Config;
   readonly #seal: SealConfig;
   readonly #log: Logger;
   readonly #onFatal: (error: Error) => void;
+  readonly #observer: NodeObserver;
+  readonly #lead: LeadObserver;
   readonly #directory: DataDirectory;
+  readonly #serving: Serving;
+  /** By what state a request may be answered here. */
+  readonly answering: Answering;
   #storage: Storage | undefined;
   #member: Member | undefined;
-  #service: Service | undefined;
+  #cluster: Cluster | undefined;
+  #snapshots: Snapshots | undefined;
+  #joining: Joining | undefined;
+  #removed = false;
+  /** An operator sealed it: it does not unseal itself before the next start. */
+  #sealedByHand = false;
   #activeSince: Date | undefined;
-  /** The load of the service that an unseal began; settles without error. */
-  #loading: Promise<void> = Promise.resolve();
-  /** Counts the changes between sealed and unsealed, so that a load that one of them overtook ends without effect. */
-  #sealChanges = 0;
-  #initializing: Promise<Initialized> | undefined;
+  /** Founding or joining a cluster: one at a time. */
+  #entering: Promise<unknown> | undefined;
   #stopping: Promise<void> | undefined;
   #listener: string | undefined;
-  #upkeep: NodeJS.Timeout | undefined;
+  #forwarded: RequestListener | undefined;
+  readonly #timers: NodeJS.Timeout[] = [];
   #atUpkeep = false;
 
-  private constructor({ config, log, onFatal }: NodeOptions, seal: SealConfig, directory: DataDirectory) {
+  private constructor({ config, log, onFatal, observer = nobody }: NodeOptions, seal: SealConfig, directory: DataDirectory) {
     this.config = config;
     this.#seal = seal;
     this.#directory = directory;
     this.#log = log;
     this.#onFatal = onFatal;
+    this.#observer = observer;
+    this.#lead = new LeadObserver(observer, () => performance.now());
+    this.#serving = new Serving(log, () => this.#servingChanged());
+    this.answering = new Answering({
+      config,
+      serves: () => this.#serving.service !== undefined,
+      storage: () => this.#storage,
+      cluster: () => this.#cluster,
+      observer,
+    });
   }
 
   /**
@@ -91,12 +110,15 @@ export class Node {
     const { config } = options;
     const seal = sealConfig(config);
     const directory = await DataDirectory.open(config.data_dir);
+    await rm(transfersIn(directory.path), { recursive: true, force: true });
     const node = new Node(options, seal, directory);
     try {
       if (await directory.holdsNode()) {
-        await node.#join();
-        await node.#autoUnseal();
+        await node.#start();
+        if (!node.#removed) await node.#autoUnseal();
       }
+      node.#timers.push(setInterval(() => void node.#tick(), tickMs));
+      node.#timers.push(setInterval(() => void node.#keepUp(), upkeepIntervalMs));
       return node;
     } catch (error) {
       await node.stop().catch(() => undefined); // the first error tells more
@@ -109,18 +131,28 @@ export class Node {
     return this.#member;
   }
 
+  /** What it does together with others; nothing on a node that nobody can join. */
+  get cluster(): Cluster | undefined {
+    return this.#cluster;
+  }
+
+  /** It belongs to a cluster that has its keys, or is about to join one. */
   get initialized(): boolean {
-    return this.#member?.barrier.state.initialized ?? false;
+    return (this.#member?.barrier.state.initialized ?? false) || this.#joining?.sealStatus !== undefined;
+  }
+
+  get removed(): boolean {
+    return this.#removed;
   }
 
   /** Nothing while the node is not initialised or sealed, or while what serves is still being loaded. */
   get service(): Service | undefined {
-    return this.#service;
+    return this.#serving.service;
   }
 
   /** Leads, has applied an entry of its term, and serves. */
   get active(): boolean {
-    return this.#service !== undefined && (this.#member?.replica.status().ready ?? false);
+    return this.answering.active;
   }
 
   /** When this node became the active one. */
@@ -133,9 +165,21 @@ export class Node {
     return this.config.api_addr ?? this.#listener ?? '';
   }
 
+  /** Who takes in the requests that other nodes hand on. */
+  serveForwarded(front: RequestListener): void {
+    this.#forwarded = front;
+    this.#cluster?.serveForwarded(front);
+  }
+
   /** A listener has begun to answer at this address. */
   listens(address: string): void {
     this.#listener ??= address;
+  }
+
+  /** Who leads and who votes, as this node knows it. `leader` is 0 while none is known. */
+  get consensus(): { readonly leader: NodeId; readonly voters: readonly NodeId[] } | undefined {
+    const status = this.#storage?.driver.consensus();
+    return status && { leader: status.leader, voters: votersOf(status.conf) };
   }
 
   get replicaStatus(): ReplicaStatus | undefined {
@@ -143,35 +187,32 @@ export class Node {
   }
 
   get sealStatus(): SealStatus {
-    const type = this.config.seal.type;
-    return (
-      this.#member?.barrier.sealStatus ?? {
-        type,
-        initialized: false,
-        sealed: true,
-        t: 0,
-        n: 0,
-        progress: 0,
-        nonce: '',
-        recoverySeal: type === 'static',
-      }
-    );
+    return this.#member?.barrier.sealStatus ?? this.#joining?.sealStatus ?? sealBefore(this.config.seal.type);
   }
 
   /** Present as soon as the node belongs to a cluster that is initialised, sealed or not. */
-  get cluster(): { readonly id: string; readonly name: string } | undefined {
+  get clusterName(): { readonly id: string; readonly name: string } | undefined {
     const id = this.initialized ? this.#member?.replica.status().clusterId : undefined;
     return id === undefined ? undefined : { id, name: `transitd-${id.slice(0, 8)}` };
   }
 
-  /** What health reports, from the state as it is now. */
+  /** Backups of the state; nothing before this node belongs to a cluster. */
+  get snapshots(): Snapshots | undefined {
+    return this.#snapshots;
+  }
+
+  /** What health reports. */
   get status(): NodeStatus {
-    const common = { version, ...(this.cluster === undefined ? {} : { cluster: this.cluster }) };
-    if (!this.initialized) return { state: 'uninitialized', ...common };
-    if (this.#service === undefined) return { state: 'sealed', ...common };
-    if (this.active) return { state: 'active', ...common, lastWal: this.replicaStatus?.commitIndex ?? 0 };
-    const sinceMs = this.#service.sinceMs;
-    return { state: 'standby', ...common, echoes: { intervalMs: heartbeatIntervalMs, sinceMs, durationMs: 0, clockSkewMs: 0 } };
+    return nodeStatus({
+      config: this.config,
+      clusterName: this.clusterName,
+      removed: this.#removed,
+      initialized: this.initialized,
+      service: this.service,
+      commitIndex: this.replicaStatus?.commitIndex ?? 0,
+      cluster: this.#cluster,
+      answering: this.answering,
+    });
   }
 
   /**
@@ -180,31 +221,84 @@ export class Node {
    * @throws BarrierError `already_initialized`, `invalid_seal_config`; StoreError
    */
   async initialize(request: InitializeRequest, rootTokenId?: string): Promise<Initialized> {
-    // Two at once would both found a cluster in one directory.
-    if (this.#initializing !== undefined) throw new StoreError('busy', 'this node is being initialized');
-    this.#initializing = this.#initialize(request, rootTokenId);
-    try {
-      return await this.#initializing;
-    } finally {
-      this.#initializing = undefined;
+    return this.#enter('initialized', () => this.#initialize(request, rootTokenId));
+  }
+
+  /**
+   * Joins the cluster of the first of these addresses that lets it in.
+   * @returns whether it is a member now; a Shamir seal's shares come first, and the join is done with the last of them
+   * @throws JoinError, StoreError
+   */
+  async join(request: JoinTarget): Promise<{ readonly joined: boolean }> {
+    if (this.#removed) throw new JoinError('node_removed', removedText);
+    if (this.#member !== undefined) {
+      if ((await clusterAt(request)) === this.answering.clusterId) return { joined: true };
+      throw new JoinError('foreign_cluster', 'this node belongs to another cluster already');
     }
+    return this.#enter('joined to a cluster', async () => {
+      this.#joining?.close();
+      const joining = await Joining.prepare({ seal: this.#seal, config: this.config, apiAddress: this.apiAddress, ...request });
+      this.#joining = joining;
+      if (!joining.ready) return { joined: false };
+      await this.#complete(joining);
+      return { joined: true };
+    });
   }
 
   /** Forgets the shares given so far. @throws BarrierError `unsealed` */
   resetUnseal(): SealStatus {
+    this.#joining?.reset();
     return this.#member?.barrier.resetUnseal() ?? this.sealStatus;
   }
 
-  /** Takes a share; resolves when, with the last one, the node serves. @throws BarrierError, StoreError */
+  /** Takes a share; resolves when, with the last one, the node serves. @throws BarrierError, JoinError, StoreError */
   async unseal(share: Uint8Array): Promise<SealStatus> {
+    if (this.#removed) throw new StoreError('sealed', removedText);
+    const joining = this.#joining;
+    if (joining !== undefined && this.#member === undefined) {
+      return this.#enter('joined to a cluster', async () => {
+        try {
+          if (joining.addShare(share)) await this.#complete(joining);
+        } catch (error) {
+          // These shares open nothing: they are to be gathered anew, for the seal as it is then.
+          if (error instanceof JoinError && isFinal(error)) this.#forgetJoining();
+          throw error;
+        }
+        return this.sealStatus;
+      });
+    }
+    this.#sealedByHand = false;
     const status = await this.#requireMember().barrier.unseal(share);
-    await this.#loading;
+    await this.#serving.loaded;
     return { ...status, ...this.sealStatus };
   }
 
-  /** Drops every key at once. */
-  seal(): void {
+  /** Drops every key; the active node hands the lead over first. */
+  async seal(): Promise<void> {
+    this.#sealedByHand = true;
+    await this.handOver();
     this.#member?.barrier.seal();
+  }
+
+  /** Where other nodes ask to be let in. @throws StoreError `not_leader` unless this node is the active one */
+  get joinDesk(): JoinDesk {
+    const desk = this.active ? this.#cluster?.joinDesk : undefined;
+    if (desk === undefined) throw new StoreError('not_leader', 'this node is not the active one, or has no cluster_addr');
+    return desk;
+  }
+
+  /** Gives the lead to another voter, if there is one; resolves when that is done or has failed, an election timeout later at most. */
+  async handOver(): Promise<void> {
+    const driver = this.#storage?.driver;
+    if (driver === undefined || driver.status().role !== 'leader' || driver.consensus().conf.voters.length < 2) return;
+    await new Promise((resolve) => driver.transfer(undefined, resolve));
+  }
+
+  /** An operator wants another node to be the active one. */
+  async stepDown(): Promise<void> {
+    const begunMs = performance.now();
+    await this.handOver();
+    this.#observer.steppedDown(performance.now() - begunMs);
   }
 
   /** Seals, finishes the writes that were taken, and lets go of the data directory. An initialisation under way ends `stopped`. */
@@ -214,11 +308,13 @@ export class Node {
   }
 
   async #stop(): Promise<void> {
-    clearInterval(this.#upkeep);
-    this.#endService();
+    for (const timer of this.#timers) clearInterval(timer);
+    this.#joining?.close();
+    this.#serving.end();
     this.#member?.barrier.close();
     await this.#storage?.stop();
-    await this.#initializing?.catch(() => undefined);
+    await this.#cluster?.close();
+    await this.#entering?.catch(() => undefined);
     await this.#directory.close();
   }
 
@@ -231,12 +327,24 @@ export class Node {
     return this.#member;
   }
 
-  async #initialize(request: InitializeRequest, rootTokenId: string | undefined): Promise<Initialized> {
+  /** Two at once would both make a node in one directory. */
+  async #enter<T>(what: string, task: () => Promise<T>): Promise<T> {
+    if (this.#entering !== undefined) throw new StoreError('busy', `this node is being ${what}`);
     this.#refuseWhenStopping();
+    const entering = task();
+    this.#entering = entering;
+    try {
+      return await entering;
+    } finally {
+      this.#entering = undefined;
+    }
+  }
+
+  async #initialize(request: InitializeRequest, rootTokenId: string | undefined): Promise<Initialized> {
     if (this.#member === undefined) {
       countsFor(this.#seal.type, request); // a refused request leaves no cluster behind
       if (!(await this.#directory.holdsNode())) await this.#directory.foundCluster();
-      await this.#join();
+      await this.#start();
     }
     const { barrier } = this.#requireMember();
     const { rootToken, writes } = initialAccess({
@@ -244,25 +352,86 @@ export class Node {
       ...(rootTokenId === undefined ? {} : { rootToken: rootTokenId }),
     });
     const shares = await barrier.initialize(request, [initialMounts(this.config.ciphertext_prefix), ...writes]);
-    await this.#loading;
+    await this.#serving.loaded;
     return { ...shares, rootToken };
   }
 
-  async #join(): Promise<void> {
-    const storage = await this.#directory.openStorage({ raft: this.config.raft, onFatal: this.#onFatal });
+  #forgetJoining(): void {
+    this.#joining?.close();
+    this.#joining = undefined;
+  }
+
+  /** The seal's key is there: becomes a member, and unseals with what it was given as soon as the records are here. */
+  async #complete(joining: Joining): Promise<void> {
+    const { clusterId, nodeId, identity } = await joining.complete();
+    await writeIdentity(this.#directory.path, identity);
+    await this.#directory.joinCluster({ clusterId, nodeId });
+    await this.#start(joining);
+    this.#log.info({ cluster: clusterId }, 'joined');
+  }
+
+  /** Opens log and records, and begins to take part. */
+  async #start(joining?: Joining): Promise<void> {
+    const { config } = this;
+    const cluster = config.cluster_addr === undefined ? undefined : await this.#openCluster();
+    this.#cluster = cluster;
+    if (this.#forwarded !== undefined) cluster?.serveForwarded(this.#forwarded);
+    const storage = await this.#directory.openStorage({
+      raft: config.raft,
+      observer: this.#observer,
+      onFatal: this.#onFatal,
+      onStatus: (status) => this.#statusChanged(status),
+      onConfiguration: (conf) => {
+        cluster?.configurationChanged(conf);
+        this.#noteFitness();
+      },
+      ...(cluster && { membership: cluster.ports }),
+    });
     try {
       this.#refuseWhenStopping();
       this.#storage = storage;
-      await storage.leads;
+      this.#removed = cluster?.removed ?? false;
+      // What a single node acknowledged may still lie in its log only; among several, a node may not wait for a leader.
+      const alone = isAlone(storage);
+      if (alone) {
+        storage.driver.start();
+        await storage.leads;
+      }
       const barrier = await this.#openBarrier(storage.replica);
       this.#refuseWhenStopping();
       this.#member = { replica: storage.replica, barrier };
+      this.#snapshots = new Snapshots({ storage, barrier, directory: this.#directory.path, log: this.#log });
+      this.#noteFitness();
+      if (!alone) storage.driver.start();
+      await cluster?.start({ storage, barrier });
+      if (joining !== undefined) await joining.unseal(barrier).then(() => this.#serving.loaded);
+      this.#forgetJoining();
     } catch (error) {
       this.#storage = undefined;
+      this.#cluster = undefined;
       await storage.stop().catch(() => undefined); // the first error tells more
+      await cluster?.close();
       throw error;
     }
-    this.#upkeep = setInterval(() => void this.#keepUp(), upkeepIntervalMs);
+  }
+
+  #openCluster(): Promise<Cluster> {
+    return Cluster.open({
+      config: this.config,
+      log: this.#log,
+      directory: this.#directory.path,
+      apiAddress: () => this.apiAddress,
+      isActive: () => this.active,
+      isUnsealed: () => this.#serving.service !== undefined,
+      onRemoved: () => this.#endMembership(),
+      observer: this.#observer,
+    });
+  }
+
+  #statusChanged(status: DriverStatus): void {
+    this.#lead.statusChanged(status);
+    if (status.ready) this.#activeSince = new Date();
+    this.#cluster?.statusChanged(status);
   }
 
   async #openBarrier(replica: Replica): Promise<Barrier> {
@@ -277,15 +446,7 @@ export class Node {
         intervalMs: this.config.barrier_rotation.interval,
       },
     });
-    barrier.onStateChange(({ sealed, reason }) => {
-      this.#sealChanges += 1;
-      if (sealed) {
-        if (this.#service !== undefined) this.#log.warn({ reason }, 'sealed');
-        this.#endService();
-      } else {
-        this.#loading = this.#load(barrier);
-      }
-    });
+    this.#serving.follow(barrier);
     return barrier;
   }
 
@@ -295,41 +456,63 @@ export class Node {
     const isStatic = this.#seal.type === 'static' || barrier.sealStatus.type === 'static';
     if (!barrier.state.initialized || !isStatic) return;
     await barrier.autoUnseal();
-    await this.#loading;
+    await this.#serving.loaded;
   }
 
-  async #load(barrier: Barrier): Promise<void> {
-    const change = this.#sealChanges;
-    try {
-      const mounts = await readMounts(barrier.store);
-      const engines = await openEngines(barrier.store, mounts);
-      if (change !== this.#sealChanges) {
-        for (const engine of engines.values()) engine.close();
-        return;
-      }
-      const { store } = barrier;
-      const policies = new Policies({ store });
-      const tokens = new Tokens({ store, policies, now: Date.now });
-      const registry = new TokenRegistry({ store, tokens, policies, now: Date.now });
-      this.#service = { tokens, policies, registry, engines, mounts, sinceMs: performance.now() };
-      this.#activeSince = new Date();
-      this.#log.info('unsealed');
-    } catch (error) {
-      if (change !== this.#sealChanges) return;
-      this.#log.error(
-        { reason: error instanceof Error ? error.message : String(error) },
-        'what serves could not be loaded; the node seals itself',
+  /** Something serves from now on, or nothing does any more. */
+  #servingChanged(): void {
+    if (this.#serving.service !== undefined) this.#activeSince = new Date();
+    this.#noteFitness();
+    this.#cluster?.sealChanged();
+  }
+
+  /**
+   * A sealed node may not lead but to hand over. Exempt is one that does not know the cluster's keys yet, or is alone: it has to lead
+   * to apply what its log holds.
+   */
+  #noteFitness(): void {
+    if (this.#storage === undefined || this.#member === undefined) return;
+    const fit = this.#serving.service !== undefined || !this.#member.barrier.state.initialized || isAlone(this.#storage);
+    const low = this.#member.replica.status().diskLow;
+    this.#storage.driver.setFitness(fit ? (low ? 'low' : 'fit') : 'sealed');
+  }
+
+  /** This node is no member any more: it serves nothing, and holds no key. */
+  #endMembership(): void {
+    this.#removed = true;
+    this.#log.error(removedText);
+    this.#member?.barrier.seal('this node was removed from its cluster');
+  }
+
+  /** Now and then: what did not succeed at once is tried again. */
+  async #tick(): Promise<void> {
+    if (this.#member === undefined) return this.#retryJoin();
+    this.#noteFitness();
+    for (const { learner, silentMs } of this.#storage?.driver.peers() ?? []) if (!learner) this.#observer.lastContact(silentMs);
+    const { barrier } = this.#member;
+    const mayUnseal = !this.#removed && !this.#sealedByHand && this.#seal.type === 'static';
+    if (barrier.state.initialized && barrier.state.sealed && mayUnseal) {
+      await this.#autoUnseal().catch((error: Error) =>
+        this.#log.warn({ reason: error.message }, 'the node could not unseal itself'),
       );
-      barrier.seal();
     }
   }
 
-  #endService(): void {
-    const service = this.#service;
-    this.#service = undefined;
-    service?.tokens.close();
-    service?.policies.close();
-    for (const engine of service?.engines.values() ?? []) engine.close();
+  async #retryJoin(): Promise<void> {
+    if (
+      this.#entering !== undefined ||
+      this.#joining !== undefined ||
+      this.#stopping !== undefined ||
+      this.#listener === undefined
+    )
+      return;
+    try {
+      const target = await configuredTarget(this.config);
+      if (target !== undefined) await this.join(target);
+    } catch (error) {
+      this.#joining = undefined;
+      this.#log.info({ reason: error instanceof Error ? error.message : String(error) }, 'not joined yet');
+    }
   }
 
   async #keepUp(): Promise<void> {
@@ -342,18 +525,21 @@ export class Node {
 
   /** What the active node does from time to time; nothing while it is not active. */
   async upkeep(): Promise<void> {
-    if (this.#service === undefined || !this.active || this.#member === undefined) return;
-    await keepUp({ service: this.#service, barrier: this.#member.barrier, log: this.#log, isActive: () => this.active });
+    if (this.#serving.service === undefined || !this.active || this.#member === undefined) return;
+    await this.#snapshots
+      ?.upkeep()
+      .catch((error: Error) => this.#log.warn({ reason: error.message }, 'what a restore left is cleared later'));
+    await keepUp({ service: this.#serving.service, barrier: this.#member.barrier, log: this.#log, isActive: () => this.active });
   }
 }
 
-/** One engine for each mount, by its path. */
-async function openEngines(store: Store, mounts: readonly Mount[]): Promise<ReadonlyMap<string, TransitEngine>> {
-  const engines = new Map<string, TransitEngine>();
-  for (const { path, id, ciphertextPrefix } of mounts) {
-    const engine = new TransitEngine({ store, mountId: id, ciphertextPrefix, now: Date.now });
-    engines.set(path, engine);
-    await engine.open();
-  }
-  return engines;
+const isFinal = ({ code }: JoinError): boolean => code === 'seal_changed' || code === 'leader_untrusted';
+
+const removedText = 'this node was removed from its cluster: it can only join again with an empty data directory';
+
+/** This node is all that its cluster has. */
+function isAlone({ driver }: Storage): boolean {
+  const { conf } = driver.consensus();
+  const others = [...conf.voters, ...conf.votersOutgoing, ...conf.learners].filter((id) => id !== driver.status().nodeId);
+  return others.length === 0 && conf.voters.length === 1;
 }

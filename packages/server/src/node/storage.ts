@@ -2,9 +2,23 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { bootstrapBase, type Clock, Driver } from '@transitd/raft-core';
+import {
+  bootstrapBase,
+  type Clock,
+  type ConfState,
+  Driver,
+  type DriverOptions,
+  type DriverStatus,
+  type LogIndex,
+  type NodeId,
+  type PeerPorts,
+  type Random,
+  type SnapshotMeta,
+  type SnapshotTransfer,
+} from '@transitd/raft-core';
 import {
   type CommitResult,
+  type Consensus,
   createNode,
   type Disk,
   DiskReserve,
@@ -13,14 +27,17 @@ import {
   LocalReplica,
   type LockedDirectory,
   lockNodeDirectory,
+  NodeSnapshots,
   type Replica,
   SegmentLog,
+  type SnapshotLink,
   StorageInUse,
   StoreError,
 } from '@transitd/storage-fsm';
 import type { Config } from '../config.ts';
 import { StartError } from '../exit.ts';
 import { requireOwnerOnly } from '../owner-only.ts';
+import type { NodeObserver } from './observer.ts';
 
 /** The event loop and its clock, as raft-core's driver sees them. */
 export const systemClock: Clock = {
@@ -32,18 +49,41 @@ export const systemClock: Clock = {
   },
 };
 
+const systemRandom: Random = { uint32: () => randomBytes(4).readUInt32BE() };
+
 /** Consensus and the records of one node. */
 export interface Storage {
   readonly replica: Replica;
-  /** Resolves when this node, its cluster's only voter, leads and has applied everything that was ever acknowledged; a stop rejects it. */
+  readonly driver: Driver<CommitResult>;
+  readonly machine: KeyValueMachine;
+  readonly snapshots: NodeSnapshots;
+  /** Less than the reserve is free on the data disk. */
+  readonly diskLow: () => boolean;
+  /**
+   * Resolves when this node first leads and has applied everything that was ever acknowledged; a stop rejects it. Only of a
+   * cluster's only member can it be waited for.
+   */
   readonly leads: Promise<void>;
   /** Finishes the writes that were taken, flushes and closes. @throws StorageFailed */
   stop(): Promise<void>;
 }
 
+/** What makes a node one of several: the ways to its peers, and who hears of what consensus decides about its membership. */
+export interface MembershipPorts extends Pick<DriverOptions, 'onRemoved' | 'removedAt' | 'promotes' | 'removed'> {
+  readonly link: SnapshotLink;
+  /** Why a snapshot did not arrive. */
+  onFetchFailed(error: Error): void;
+  peers(parts: { readonly nodeId: NodeId; readonly snapshots: SnapshotTransfer; readonly random: Random }): PeerPorts;
+}
+
 interface StorageOptions extends Pick<Config, 'raft'> {
   /** Called once when the disk failed or a rule was broken: the process must end. */
   readonly onFatal: (error: Error) => void;
+  readonly onStatus: (status: DriverStatus) => void;
+  readonly onConfiguration: (conf: ConfState) => void;
+  readonly observer: NodeObserver;
+  /** Absent for a node that nobody can join. */
+  readonly membership?: MembershipPorts;
 }
 
 /** The data directory, this process's alone from `open` to `close`, whether it holds a node or not. */
@@ -78,9 +118,17 @@ export class DataDirectory {
 
   /** Makes the first node of a new cluster: its only voter. */
   async foundCluster(): Promise<void> {
-    // 48 random bits, never 0: an id stands for one disk and is never used again.
-    const nodeId = randomBytes(6).readUIntBE(0, 6) || 1;
+    const nodeId = newNodeId();
     await createNode(this.#path, { clusterId: randomUUID(), nodeId, base: bootstrapBase(nodeId) }, this.#locked.disk);
+  }
+
+  /** Makes a node that was admitted to a cluster: its log and its configuration come from there. */
+  async joinCluster({ clusterId, nodeId }: { readonly clusterId: string; readonly nodeId: NodeId }): Promise<void> {
+    await createNode(this.#path, { clusterId, nodeId, base: emptyBase }, this.#locked.disk);
+  }
+
+  get path(): string {
+    return this.#path;
   }
 
   /**
@@ -96,11 +144,42 @@ export class DataDirectory {
   }
 }
 
+/** The same, and each commit is told with the time that it took. */
+function observed(driver: Driver<CommitResult>, observer: NodeObserver): Consensus {
+  return {
+    propose: (data, done) => {
+      const begunMs = performance.now();
+      driver.propose(data, (outcome) => {
+        if (outcome.kind === 'applied') observer.committed(performance.now() - begunMs);
+        done(outcome);
+      });
+    },
+    readIndex: (done) => driver.readIndex(done),
+    status: () => driver.status(),
+  };
+}
+
+const noLink: SnapshotLink = { open: () => Promise.reject(new StoreError('stopped', 'this node has no peers')) };
+
+/** 48 random bits, never 0: an id stands for one disk and is never used again. */
+export const newNodeId = (): NodeId => randomBytes(6).readUIntBE(0, 6) || 1;
+
+const emptyBase: SnapshotMeta = {
+  index: 0,
+  term: 0,
+  conf: { voters: [], votersOutgoing: [], learners: [], learnersNext: [], autoLeave: false, context: new Uint8Array() },
+  confIndex: 0,
+};
+
 async function openStorage({
   directory,
   disk,
   raft,
   onFatal,
+  onStatus,
+  onConfiguration,
+  observer,
+  membership,
 }: StorageOptions & { readonly directory: string; readonly disk: Disk }): Promise<Storage> {
   const log = await SegmentLog.open(directory, { onFailure: onFatal, disk });
   const machine = await KeyValueMachine.open({ directory: log.stateDirectory, base: log.start.base.index, onFailure: onFatal });
@@ -108,27 +187,53 @@ async function openStorage({
   const reserve = await DiskReserve.start(directory, { reserveBytes: raft.disk_reserve });
   const { promise: leads, resolve: nowLeads, reject: neverLeads } = Promise.withResolvers<void>();
   leads.catch(() => undefined); // who waits for it hears of it; nobody has to wait
+  const snapshots = new NodeSnapshots({
+    log,
+    machine,
+    disk,
+    diskLow: () => reserve.diskLow(),
+    link: membership?.link ?? noLink,
+    onFetchFailed: (error) => membership?.onFetchFailed(error),
+  });
+  const peers = membership?.peers({ nodeId: log.start.nodeId, snapshots, random: systemRandom });
   const driver = new Driver<CommitResult>(
-    { log, stateMachine: machine, clock: systemClock },
+    { log, stateMachine: machine, clock: systemClock, ...(peers && { peers }) },
     {
+      ...(membership && {
+        removed: membership.removed ?? false,
+        onRemoved: (atIndex: LogIndex) => membership.onRemoved?.(atIndex),
+        removedAt: (id: NodeId) => membership.removedAt?.(id),
+        promotes: (id: NodeId, conf: ConfState) => membership.promotes?.(id, conf) ?? false,
+      }),
       onFatal,
-      onStatus: ({ ready }) => ready && nowLeads(),
+      onConfiguration,
+      onStatus: (status) => {
+        if (status.ready) nowLeads();
+        onStatus(status);
+      },
       limits: {
+        heartbeatMs: raft.heartbeat,
+        electionMs: raft.election_timeout,
+        leaseMs: 0.8 * raft.election_timeout,
         compactAfterEntries: raft.snapshot_threshold,
         keepTrailingEntries: raft.trailing_logs,
       },
     },
   );
-  driver.start();
   const stop = async (): Promise<void> => {
     neverLeads(new StoreError('stopped', 'this node is stopping'));
     await new Promise<void>((resolve, reject) => driver.stop((error) => (error ? reject(error) : resolve())));
+    await snapshots.close();
     await machine.close();
     await reserve.stop();
   };
   let stopped: Promise<void> | undefined;
   return {
-    replica: new LocalReplica({ consensus: driver, machine, diskLow: () => reserve.diskLow() }),
+    replica: new LocalReplica({ consensus: observed(driver, observer), machine, diskLow: () => reserve.diskLow() }),
+    driver,
+    machine,
+    snapshots,
+    diskLow: () => reserve.diskLow(),
     leads,
     stop: () => {
       stopped ??= stop();

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Barrier } from '@transitd/barrier';
 import type { Logger } from '../log.ts';
-import type { Service } from './node.ts';
+import type { Service } from './service.ts';
 
 /** Records that one piece of clearing deletes or looks at, about. */
 const sweepLimit = 500;

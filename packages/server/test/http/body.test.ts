@@ -148,8 +148,8 @@ describe('readBody', () => {
     socket.write('0\r\n\r\n');
     await until(() => outcome !== undefined);
     expect((outcome as Buffer).length).to.equal(bytes);
-    // A Buffer for each piece would be 120 MB and more.
-    expect(held).to.be.below(50_000_000);
+    // A Buffer for each piece would be 120 MB and more; what else the process holds meanwhile comes on top.
+    expect(held).to.be.below(80_000_000);
   });
 
   it('gives up a body that does not arrive in time with 408', async () => {

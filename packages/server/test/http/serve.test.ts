@@ -11,7 +11,8 @@ import { noContent } from '../../src/http/envelope.ts';
 import { parsePath } from '../../src/http/path.ts';
 import { Pipeline } from '../../src/http/serve.ts';
 import { Metrics } from '../../src/metrics.ts';
-import type { Node, Service } from '../../src/node/node.ts';
+import type { Node } from '../../src/node/node.ts';
+import type { Service } from '../../src/node/service.ts';
 
 const done: Pick<GuardedOperation, 'access' | 'name' | 'run'> = { access: 'token', name: 'test', run: () => noContent };
 
@@ -31,7 +32,7 @@ async function setup(operation: Partial<GuardedOperation> = { capability: 'updat
     barrierEncryptions: () => 0,
   });
   const pipeline = new Pipeline({
-    node: { service, initialized: true } as unknown as Node,
+    node: { service, initialized: true, answering: { standing: 'active', settled: async () => undefined } } as unknown as Node,
     log: pino({ level: 'silent' }),
     metrics,
     bodyBytesMax: 1_000_000,
@@ -41,6 +42,7 @@ async function setup(operation: Partial<GuardedOperation> = { capability: 'updat
     const verb = asked ?? (req.method === 'GET' ? 'GET' : 'POST');
     void pipeline.serve(req, res, {
       path,
+      url: req.url ?? '',
       verb,
       operation: { ...done, ...operation },
       params: { mount: path.segments[0] ?? '' },

@@ -1,6 +1,6 @@
 import { MemoryLevel } from 'memory-level';
+import type { StateDatabase } from '../../src/state-level.ts';
 import { decodeMeta, metaKey } from '../../src/state-record.ts';
-import type { StateDatabase } from '../../src/state-store.ts';
 import type { HeapDevices } from './heap-devices.ts';
 
 type Content = ReadonlyMap<string, { readonly key: Buffer; readonly value: Buffer }>;
@@ -31,6 +31,7 @@ export class DurableRecords {
     await level.open();
     await level.batch([...this.#content.values()].map(({ key, value }) => ({ type: 'put' as const, key, value })));
     const database = {
+      location: 'memory',
       getSync: (key: Buffer) => level.getSync(key),
       iterator: (options: object) => level.iterator(options),
       batch: async (steps: Step[]) => {

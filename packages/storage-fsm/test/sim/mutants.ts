@@ -79,14 +79,14 @@ const faults: readonly Omit<Mutant, 'profile'>[] = [
   {
     name: 'a condition looks at the disk, not at what is applied',
     file: 'src/state-machine.ts',
-    find: 'applyTransaction(transaction, (path) => this.#find(path)?.revision ?? 0);',
-    replace: 'applyTransaction(transaction, (path) => this.#store.getSync(path)?.revision ?? 0);',
+    find: 'applyTransaction(transaction, (path) => this.#find(nameOf(this.#spaces, path))?.revision ?? 0);',
+    replace: 'applyTransaction(transaction, (path) => this.#store.getSync(nameOf(this.#spaces, path))?.revision ?? 0);',
   },
   {
     name: 'a range misses what is not flushed yet',
     file: 'src/state-machine.ts',
-    find: 'return takePage(query, mergeRows(stored, pending));',
-    replace: 'return takePage(query, mergeRows(stored, pending.slice(0, 0)));',
+    find: 'return mergeRows(stored, pending);',
+    replace: 'return mergeRows(stored, pending.slice(0, 0));',
   },
 ];
 

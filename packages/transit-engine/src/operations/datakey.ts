@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { decodeBase64 } from '../base64.ts';
 import { TransitError } from '../errors.ts';
 import type { LoadedKey } from '../key-cache.ts';
 import { type EncryptResult, encryptBytes, versionForEncryption } from './encrypt.ts';
-import { aeadOf, associatedDataOf, contextOf, nonceOf, paddingFault } from './inputs.ts';
+import { associatedDataOf, checkEncrypts, checkText, contextOf, defaultPadding, nonceOf, paddingFault } from './inputs.ts';
 import type { Tools } from './operation.ts';
 
 /** A new key for use elsewhere. Texts are base64; what is absent has its default. */
@@ -36,7 +35,7 @@ export function checkDatakey({ kind, bits = defaultBits }: DatakeyRequest): void
 /** @throws TransitError */
 export async function makeDatakey(tools: Tools, key: LoadedKey, request: DatakeyRequest): Promise<DatakeyResult> {
   const { kind, bits = defaultBits, context = '', associatedData = '', keyVersion = 0, nonce = '', paddingScheme = '' } = request;
-  aeadOf(key, 'encryption');
+  checkEncrypts(key, 'encryption');
   const fault = paddingFault(key.type, paddingScheme);
   if (fault !== undefined) throw refusal(`padding_scheme argument invalid: ${fault}`);
   checkText('context', context);
@@ -44,8 +43,9 @@ export async function makeDatakey(tools: Tools, key: LoadedKey, request: Datakey
   const sealing = {
     version: versionForEncryption(key, keyVersion),
     context: contextOf(key, context),
-    associatedData: associatedDataOf(associatedData, 0),
+    associatedData: associatedDataOf(key, associatedData, 0),
     nonce: nonceOf(key, nonce),
+    padding: paddingScheme === '' ? defaultPadding : paddingScheme,
   };
   const plaintext = randomBytes(bits / 8);
   try {
@@ -53,15 +53,6 @@ export async function makeDatakey(tools: Tools, key: LoadedKey, request: Datakey
     return kind === 'plaintext' ? { ...result, plaintext: plaintext.toString('base64') } : result;
   } finally {
     plaintext.fill(0);
-  }
-}
-
-function checkText(name: string, text: string): void {
-  if (text === '') return;
-  try {
-    decodeBase64(text);
-  } catch (error) {
-    throw new TransitError('invalid_request', `failed to base64-decode ${name}`, { cause: error });
   }
 }
 

@@ -3,7 +3,8 @@ import { decodePayload, parseCiphertext } from '../ciphertext.ts';
 import { deriveKey } from '../derivation.ts';
 import { TransitError } from '../errors.ts';
 import type { LoadedKey } from '../key-cache.ts';
-import { aeadOf, associatedDataOf, contextOf, nonceOf, refusePadding } from './inputs.ts';
+import type { KeyPair } from '../key-pair.ts';
+import { associatedDataOf, checkEncrypts, contextOf, nonceOf, paddingOf } from './inputs.ts';
 import { type Item, type Operation, type Tools, versionOf } from './operation.ts';
 
 /** `ciphertext` is a `svc:v1:…` string, the other texts are base64; empty when absent. */
@@ -32,12 +33,12 @@ export const decryption: Operation<DecryptItem, DecryptResult> = {
     reference: members.text('reference'),
   }),
   run: async (tools, key, item, index) => {
-    aeadOf(key, 'decryption');
+    checkEncrypts(key, 'decryption');
     const context = contextOf(key, item.context);
     const nonce = nonceOf(key, item.nonce);
-    refusePadding(key, { name: 'padding_scheme', scheme: item.paddingScheme }, index);
-    const associatedData = associatedDataOf(item.associatedData, index);
-    const plaintext = await decryptText(tools, key, { ciphertext: item.ciphertext, associatedData, context, nonce });
+    const padding = paddingOf(key, { name: 'padding_scheme', scheme: item.paddingScheme }, index);
+    const associatedData = associatedDataOf(key, item.associatedData, index);
+    const plaintext = await decryptText(tools, key, { ciphertext: item.ciphertext, associatedData, context, nonce, padding });
     return { plaintext: plaintext.toString('base64') };
   },
 };
@@ -49,19 +50,28 @@ export interface Opening {
   readonly context: Uint8Array;
   /** From the caller, where it is not part of the ciphertext; else empty. */
   readonly nonce: Uint8Array;
+  /** `oaep` or `pkcs1v15`; counts for RSA only. */
+  readonly padding: string;
 }
 
 /** @throws TransitError `invalid_ciphertext`, `key_version_unavailable`, or `invalid_request` when there is no ciphertext at all */
 export async function decryptText(tools: Tools, key: LoadedKey, opening: Opening): Promise<Buffer> {
   const { record, type } = key;
-  const aead = aeadOf(key, 'decryption');
   if (opening.ciphertext === '') throw new TransitError('invalid_request', missingCiphertext);
   const { version, payload: encoded } = parseCiphertext(opening.ciphertext, tools.prefix);
   checkVersion(key, version);
   const payload = opening.nonce.length > 0 ? Buffer.concat([opening.nonce, decodePayload(encoded)]) : decodePayload(encoded);
   const loaded = key.versions.get(version) ?? (await versionOf(tools, key, version));
+  if (loaded.pair !== undefined) return decryptWithPair(loaded.pair, payload, opening.padding);
+  if (type.aead === undefined || loaded.key === undefined) throw new Error('a version was loaded as one that does not decrypt');
   const openingKey = record.derived ? deriveKey(loaded.key, opening.context, type.materialBytes, record.kdf) : loaded.key;
-  return open(aead, openingKey, { payload, associatedData: opening.associatedData });
+  return open(type.aead, openingKey, { payload, associatedData: opening.associatedData });
+}
+
+function decryptWithPair({ decrypt }: KeyPair, payload: Uint8Array, padding: string): Buffer {
+  if (decrypt !== undefined) return decrypt(payload, padding);
+  const refusal = 'cannot decrypt ciphertext, key version does not have a private counterpart';
+  throw new TransitError('key_version_unavailable', refusal);
 }
 
 function checkVersion({ record }: LoadedKey, version: number): void {

@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto';
 import { seal } from '../aead.ts';
 import { decodeBase64 } from '../base64.ts';
 import { formatVersioned } from '../ciphertext.ts';
@@ -5,7 +6,7 @@ import { contextNonce, deriveConvergent, deriveKey } from '../derivation.ts';
 import { TransitError } from '../errors.ts';
 import type { LoadedKey, LoadedVersion } from '../key-cache.ts';
 import { nonceBytes } from '../nonce-pool.ts';
-import { aeadOf, associatedDataOf, contextOf, nonceOf, refusePadding } from './inputs.ts';
+import { associatedDataOf, checkEncrypts, contextOf, nonceOf, paddingOf } from './inputs.ts';
 import { type Item, type Operation, type Tools, versionOf } from './operation.ts';
 
 /** Texts are base64, and empty when absent. */
@@ -37,14 +38,14 @@ export const encryption: Operation<EncryptItem, EncryptResult> = {
     reference: members.text('reference'),
   }),
   run: async (tools, key, item, index) => {
-    aeadOf(key, 'encryption');
+    checkEncrypts(key, 'encryption');
     const context = contextOf(key, item.context);
     const nonce = nonceOf(key, item.nonce);
-    refusePadding(key, { name: 'padding_scheme', scheme: item.paddingScheme }, index);
+    const padding = paddingOf(key, { name: 'padding_scheme', scheme: item.paddingScheme }, index);
     const version = versionForEncryption(key, item.keyVersion);
     const plaintext = decodeBase64(item.plaintext);
-    const associatedData = associatedDataOf(item.associatedData, index);
-    return encryptBytes(tools, key, { version, plaintext, associatedData, context, nonce });
+    const associatedData = associatedDataOf(key, item.associatedData, index);
+    return encryptBytes(tools, key, { version, plaintext, associatedData, context, nonce, padding });
   },
 };
 
@@ -56,13 +57,19 @@ export interface Sealing {
   readonly context: Uint8Array;
   /** From the caller, where the key takes it from there; else empty. */
   readonly nonce: Uint8Array;
+  /** `oaep` or `pkcs1v15`; counts for RSA only. */
+  readonly padding: string;
 }
 
-/** Encrypts under one version: with the key or its context's, with a random nonce or, on a convergent key, its inputs'. */
+/** Encrypts under one version: with the public key of a pair, or with the key or its context's, with a random nonce or, on a convergent key, its inputs'. */
 export async function encryptBytes(tools: Tools, key: LoadedKey, sealing: Sealing): Promise<EncryptResult> {
-  const aead = aeadOf(key, 'encryption');
-  const { version, plaintext, associatedData } = sealing;
+  const { version, plaintext, associatedData, padding } = sealing;
   const loaded = key.versions.get(version) ?? (await versionOf(tools, key, version));
+  if (loaded.pair?.encrypt !== undefined) {
+    return { ciphertext: formatVersioned(tools.prefix, version, loaded.pair.encrypt(plaintext, padding)), keyVersion: version };
+  }
+  const { aead } = key.type;
+  if (aead === undefined) throw new Error('a version was loaded as one that does not encrypt');
   const { key: sealingKey, nonce = tools.nonces.take() } = sealerOf(key, loaded, sealing);
   const payload = seal(aead, sealingKey, { plaintext, associatedData, nonce });
   const kept = sealing.nonce.length > 0 ? payload.subarray(nonceBytes) : payload; // its caller keeps the nonce, not the ciphertext
@@ -74,7 +81,8 @@ function sealerOf(
   { record, type }: LoadedKey,
   { key, convergentVersion }: LoadedVersion,
   { context, associatedData, plaintext, nonce }: Sealing,
-): { readonly key: LoadedVersion['key']; readonly nonce?: Uint8Array } {
+): { readonly key: KeyObject; readonly nonce?: Uint8Array } {
+  if (key === undefined) throw new Error('a version was loaded as a key pair whose type has none');
   if (!record.derived) return { key };
   if (!record.convergent) return { key: deriveKey(key, context, type.materialBytes, record.kdf) };
   if (convergentVersion === 3) return deriveConvergent(key, { context, associatedData, plaintext }, type.materialBytes);

@@ -2,11 +2,12 @@ import { noBytes } from '../aead.ts';
 import { decodeBase64 } from '../base64.ts';
 import { TransitError } from '../errors.ts';
 import type { LoadedKey } from '../key-cache.ts';
-import type { Aead } from '../key-type.ts';
+import type { KeyType } from '../key-type.ts';
 import { nonceBytes } from '../nonce-pool.ts';
 import { convergenceOf } from '../version-record.ts';
 
-const paddingSchemes: readonly string[] = ['oaep', 'pkcs1v15'];
+export const defaultPadding = 'oaep';
+const paddingSchemes: readonly string[] = [defaultPadding, 'pkcs1v15'];
 
 /** What selects the key of one item: empty on keys that are not derived, where a context is read and then not used. */
 export function contextOf({ record }: LoadedKey, context: string): Uint8Array {
@@ -19,7 +20,23 @@ export function contextOf({ record }: LoadedKey, context: string): Uint8Array {
   );
 }
 
-/** What is hashed or authenticated. */
+/** The same for signatures, where another text says that it is no base64. */
+export function signingContextOf(key: LoadedKey, context: string): Uint8Array {
+  checkText('context', context);
+  return contextOf(key, context);
+}
+
+/** @throws TransitError `invalid_request`, naming the member whose base64 it is */
+export function checkText(name: string, text: string): void {
+  if (text === '') return;
+  try {
+    decodeBase64(text);
+  } catch (error) {
+    throw new TransitError('invalid_request', `failed to base64-decode ${name}`, { cause: error });
+  }
+}
+
+/** What is hashed, authenticated or signed. */
 export function bytesOf(input: string): Buffer {
   try {
     return decodeBase64(input);
@@ -29,8 +46,13 @@ export function bytesOf(input: string): Buffer {
   }
 }
 
-export function associatedDataOf(associatedData: string, index: number): Uint8Array {
+/** What an AEAD binds; other ciphers can bind nothing. */
+export function associatedDataOf({ type }: LoadedKey, associatedData: string, index: number): Uint8Array {
   if (associatedData === '') return noBytes;
+  if (type.aead === undefined) {
+    const refusal = `'[${index}].associated_data' provided for non-AEAD cipher suite ${type.name}`;
+    throw new TransitError('invalid_request', refusal);
+  }
   try {
     return decodeBase64(associatedData);
   } catch (error) {
@@ -42,8 +64,8 @@ export function associatedDataOf(associatedData: string, index: number): Uint8Ar
 }
 
 /** @throws TransitError `invalid_request` for a type that cannot */
-export function aeadOf({ type }: LoadedKey, purpose: 'encryption' | 'decryption'): Aead {
-  if (type.aead !== undefined) return type.aead;
+export function checkEncrypts({ type }: LoadedKey, purpose: 'encryption' | 'decryption'): void {
+  if (purpose === 'encryption' ? type.supportsEncryption : type.supportsDecryption) return;
   throw new TransitError('invalid_request', `message ${purpose} not supported for key type ${type.name}`);
 }
 
@@ -64,16 +86,16 @@ export function nonceOf({ record }: LoadedKey, nonce: string): Uint8Array {
   throw new TransitError('invalid_request', refusal);
 }
 
-/** Padding belongs to RSA; `name` is the member that carries it. */
-export function refusePadding({ type }: LoadedKey, { name, scheme }: { name: string; scheme: string }, index: number): void {
+/** Padding belongs to RSA; `name` is the member that carries it. @returns the scheme to use @throws TransitError `invalid_request` */
+export function paddingOf({ type }: LoadedKey, { name, scheme }: { name: string; scheme: string }, index: number): string {
   const fault = paddingFault(type, scheme);
   if (fault !== undefined) throw new TransitError('invalid_request', `'[${index}].${name}' invalid: ${fault}`);
+  return scheme === '' ? defaultPadding : scheme;
 }
 
 /** What is wrong with a padding scheme, if something is. */
-export function paddingFault({ name }: { readonly name: string }, scheme: string): string | undefined {
+export function paddingFault({ name, aead }: Pick<KeyType, 'name' | 'aead'>, scheme: string): string | undefined {
   if (scheme === '') return undefined;
-  return paddingSchemes.includes(scheme)
-    ? `unsupported key type ${name} for padding scheme`
-    : `unknown padding scheme: ${scheme}`;
+  if (!paddingSchemes.includes(scheme)) return `unknown padding scheme: ${scheme}`;
+  return aead === undefined ? undefined : `unsupported key type ${name} for padding scheme`;
 }

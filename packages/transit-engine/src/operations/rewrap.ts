@@ -1,7 +1,7 @@
 import { noBytes } from '../aead.ts';
 import { decryptText } from './decrypt.ts';
 import { type EncryptResult, encryptBytes, versionForEncryption } from './encrypt.ts';
-import { aeadOf, contextOf, nonceOf, refusePadding } from './inputs.ts';
+import { checkEncrypts, contextOf, nonceOf, paddingOf } from './inputs.ts';
 import type { Item, Operation } from './operation.ts';
 
 /** `ciphertext` is a `svc:v1:…` string, the other texts are base64; empty when absent. */
@@ -27,15 +27,16 @@ export const rewrapping: Operation<RewrapItem, EncryptResult> = {
     reference: members.text('reference'),
   }),
   run: async (tools, key, item, index) => {
-    aeadOf(key, 'decryption');
+    checkEncrypts(key, 'decryption');
     const context = contextOf(key, item.context);
     const nonce = nonceOf(key, item.nonce);
-    refusePadding(key, { name: 'decrypt_padding_scheme', scheme: item.decryptPaddingScheme }, index);
-    refusePadding(key, { name: 'encrypt_padding_scheme', scheme: item.encryptPaddingScheme }, index);
-    const plaintext = await decryptText(tools, key, { ciphertext: item.ciphertext, associatedData: noBytes, context, nonce });
+    const openPadding = paddingOf(key, { name: 'decrypt_padding_scheme', scheme: item.decryptPaddingScheme }, index);
+    const sealPadding = paddingOf(key, { name: 'encrypt_padding_scheme', scheme: item.encryptPaddingScheme }, index);
+    const bound = { associatedData: noBytes, context, nonce };
+    const plaintext = await decryptText(tools, key, { ...bound, ciphertext: item.ciphertext, padding: openPadding });
     try {
       const version = versionForEncryption(key, item.keyVersion);
-      return await encryptBytes(tools, key, { version, plaintext, associatedData: noBytes, context, nonce });
+      return await encryptBytes(tools, key, { ...bound, version, plaintext, padding: sealPadding });
     } finally {
       plaintext.fill(0);
     }

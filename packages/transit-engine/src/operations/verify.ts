@@ -1,12 +1,16 @@
 import { timingSafeEqual } from 'node:crypto';
+import { decodeBase64, decodeBase64Url } from '../base64.ts';
+import { parseVersioned } from '../ciphertext.ts';
 import { TransitError } from '../errors.ts';
 import { hmacAlgorithm } from '../hash-algorithm.ts';
 import type { LoadedKey } from '../key-cache.ts';
+import type { SigningOptions } from '../key-pair.ts';
 import { checkMakesCmacs, cmacUnder } from './cmac.ts';
 import { hmacOf } from './hmac.ts';
-import { bytesOf } from './inputs.ts';
+import { bytesOf, signingContextOf } from './inputs.ts';
 import { parseMac } from './mac-version.ts';
 import { type Item, type Operation, type Tools, versionOf } from './operation.ts';
+import { pairOf } from './pair-version.ts';
 
 /** What a request may verify; one kind for all its items. */
 export const verifiable = ['signature', 'hmac', 'cmac'] as const;
@@ -19,8 +23,11 @@ export interface VerifyItem extends Item {
   readonly kind: Verifiable;
   /** `svc:v1:…` */
   readonly value: string;
-  /** Of the request, for all its items alike. */
+  /** base64; empty when absent. Of signatures only. */
+  readonly context: string;
+  /** Of the request, for all its items alike; as are the next, which signatures have. */
   readonly hashAlgorithm: string;
+  readonly options?: SigningOptions;
 }
 
 export interface VerifyResult {
@@ -40,9 +47,15 @@ export const verification: Pick<Operation<VerifyItem, VerifyResult>, 'run'> = {
 const checks: Readonly<
   Record<Verifiable, (tools: Tools, key: LoadedKey, item: VerifyItem & { readonly input: string }) => Promise<boolean>>
 > = {
-  async signature(_tools, { type }) {
-    // No type of today signs.
-    throw new TransitError('invalid_request', `key type ${type.name} does not support verification`);
+  async signature(tools, key, { input, value, context, options }) {
+    if (!key.type.supportsSigning) {
+      throw new TransitError('invalid_request', `key type ${key.type.name} does not support verification`);
+    }
+    if (options === undefined) throw new Error('a signature is to be verified of which nothing is known');
+    const { version, signature } = parseSignature(key, value, tools.prefix, options);
+    const message = bytesOf(input);
+    const { pair } = await pairOf(tools, key, version, signingContextOf(key, context));
+    return pair.verify(message, signature, options);
   },
 
   async hmac(tools, key, { input, value, hashAlgorithm }) {
@@ -62,6 +75,29 @@ const checks: Readonly<
     return mac.length >= cmacBytesMin && sameBytes(mac, whole.subarray(0, mac.length));
   },
 };
+
+/** Takes a signature to verify apart. @throws TransitError `invalid_ciphertext`, `key_version_unavailable` */
+function parseSignature({ record }: LoadedKey, text: string, prefix: string, { marshaling }: SigningOptions) {
+  const parsed = parseVersioned(text, prefix);
+  if (typeof parsed === 'string') throw new TransitError('invalid_ciphertext', `invalid signature: ${parsed}`);
+  const { version, payload } = parsed;
+  if (version > record.latestVersion) throw new TransitError('invalid_ciphertext', 'invalid signature: version is too new');
+  if (version < record.minDecryptionVersion) {
+    throw new TransitError('key_version_unavailable', 'ciphertext or signature version is disallowed by policy (too old)');
+  }
+  const signature = marshaling === 'jws' ? decodeBase64Url(payload) : decodedOrNot(payload);
+  if (signature === undefined) throw new TransitError('invalid_ciphertext', 'invalid base64 signature value');
+  return { version, signature };
+}
+
+function decodedOrNot(payload: string): Buffer | undefined {
+  try {
+    return decodeBase64(payload);
+  } catch (error) {
+    if (error instanceof TransitError) return undefined;
+    throw error;
+  }
+}
 
 /** The length is no secret, the content is compared in constant time. */
 const sameBytes = (given: Uint8Array, expected: Uint8Array): boolean =>

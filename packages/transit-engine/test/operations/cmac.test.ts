@@ -5,7 +5,7 @@ import { keyType } from '../../src/key-type.ts';
 import { fox, newEngine, refusalOf, secret, storedVersion } from '../fixtures.ts';
 
 async function cmacOne(engine: TransitEngine, name: string, request: CmacRequest): Promise<string> {
-  const reply = await engine.cmac(name, request);
+  const reply = await engine.signing.cmac(name, request);
   if ('results' in reply) throw new Error('the request was no batch');
   return reply.cmac;
 }
@@ -38,7 +38,7 @@ describe('cmac', () => {
     expect(await cmacOne(engine, 'k', { input: fox, macLength: 8 })).to.equal(shortened(whole, 8));
     expect(await cmacOne(engine, 'k', { input: fox, macLength: 8, macLengthForAll: 1 })).to.equal(shortened(whole, 1));
     const lengths = async (request: CmacRequest): Promise<readonly number[]> => {
-      const reply = await engine.cmac('k', { ...request, batchInput: [{ input: fox }, { input: fox, mac_length: 5 }] });
+      const reply = await engine.signing.cmac('k', { ...request, batchInput: [{ input: fox }, { input: fox, mac_length: 5 }] });
       if (!('results' in reply)) throw new Error('the request was a batch');
       return reply.results.map((result) => ('cmac' in result ? Buffer.from(result.cmac.slice(7), 'base64').length : -1));
     };
@@ -52,11 +52,13 @@ describe('cmac', () => {
     await engine.createKey('k', { type: 'aes256-cmac' });
     const whole = await cmacOne(engine, 'k', { input: fox });
     for (let bytes = 0; bytes <= 16; bytes++) {
-      expect(await engine.verify('k', { input: fox, cmac: shortened(whole, bytes) })).to.deep.equal({ valid: bytes >= 4 });
+      expect(await engine.signing.verify('k', { input: fox, cmac: shortened(whole, bytes) })).to.deep.equal({
+        valid: bytes >= 4,
+      });
     }
     const longer = `svc:v1:${Buffer.concat([Buffer.from(whole.slice(7), 'base64'), Buffer.alloc(1)]).toString('base64')}`;
-    expect(await engine.verify('k', { input: fox, cmac: longer })).to.deep.equal({ valid: false });
-    expect(await engine.verify('k', { input: '', cmac: whole })).to.deep.equal({ valid: false });
+    expect(await engine.signing.verify('k', { input: fox, cmac: longer })).to.deep.equal({ valid: false });
+    expect(await engine.signing.verify('k', { input: '', cmac: whole })).to.deep.equal({ valid: false });
   });
 
   for (const [request, message] of [
@@ -69,7 +71,7 @@ describe('cmac', () => {
     it(`refuses ${JSON.stringify(request)}: ${message}`, async () => {
       const { engine } = newEngine();
       await engine.createKey('k', { type: 'aes128-cmac' });
-      expect((await refusalOf(engine.cmac('k', request))).message).to.equal(message);
+      expect((await refusalOf(engine.signing.cmac('k', request))).message).to.equal(message);
     });
   }
 
@@ -77,15 +79,17 @@ describe('cmac', () => {
     const { engine } = newEngine();
     for (const type of ['aes256-gcm96', 'hmac']) {
       await engine.createKey(type, { type });
-      expect((await refusalOf(engine.cmac(type, { input: fox }))).message).to.equal(`key type ${type} does not support CMAC`);
+      expect((await refusalOf(engine.signing.cmac(type, { input: fox }))).message).to.equal(
+        `key type ${type} does not support CMAC`,
+      );
     }
     for (const type of ['hmac', 'aes128-cmac']) {
       await engine.createKey(type, { type });
       const message = `message encryption not supported for key type ${type}`;
-      const encrypting = engine.encrypt(type, { plaintext: fox, mayCreate: true, mayUpdate: true });
+      const encrypting = engine.encryption.encrypt(type, { plaintext: fox, mayCreate: true, mayUpdate: true });
       expect((await refusalOf(encrypting)).message).to.equal(message);
-      expect((await refusalOf(engine.datakey(type, { kind: 'wrapped' }))).message).to.equal(message);
-      expect((await refusalOf(engine.decrypt(type, { ciphertext: 'svc:v1:AAAA' }))).message).to.equal(
+      expect((await refusalOf(engine.encryption.datakey(type, { kind: 'wrapped' }))).message).to.equal(message);
+      expect((await refusalOf(engine.encryption.decrypt(type, { ciphertext: 'svc:v1:AAAA' }))).message).to.equal(
         `message decryption not supported for key type ${type}`,
       );
     }

@@ -20,13 +20,13 @@ interface Group {
 const hex = (text: string): Buffer => Buffer.from(text, 'hex');
 
 async function hmacOne(engine: TransitEngine, name: string, request: HmacRequest): Promise<HmacResult> {
-  const reply = await engine.hmac(name, request);
+  const reply = await engine.signing.hmac(name, request);
   if ('results' in reply) throw new Error('the request was no batch');
   return reply;
 }
 
 async function isValid(engine: TransitEngine, name: string, request: VerifyRequest): Promise<boolean> {
-  const reply: VerifyResult | BatchReply<VerifyResult> = await engine.verify(name, request);
+  const reply: VerifyResult | BatchReply<VerifyResult> = await engine.signing.verify(name, request);
   if ('results' in reply) throw new Error('the request was no batch');
   return reply.valid;
 }
@@ -113,7 +113,7 @@ describe('hmac', () => {
       await engine.rotateKey('k');
       await engine.rotateKey('k');
       await engine.configureKey('k', { minEncryptionVersion: 2 });
-      expect((await refusalOf(engine.hmac('k', request))).message).to.equal(message);
+      expect((await refusalOf(engine.signing.hmac('k', request))).message).to.equal(message);
     });
   }
 
@@ -164,7 +164,7 @@ describe('verify of an HMAC', () => {
       await engine.rotateKey('k');
       await engine.rotateKey('k');
       await engine.configureKey('k', { minDecryptionVersion: 2 });
-      expect((await refusalOf(engine.verify('k', { input: fox, hmac }))).message).to.equal(message);
+      expect((await refusalOf(engine.signing.verify('k', { input: fox, hmac }))).message).to.equal(message);
     });
   }
 
@@ -186,7 +186,7 @@ describe('verify of an HMAC', () => {
     it(`refuses ${JSON.stringify(request)}: ${message}`, async () => {
       const { engine } = newEngine();
       await engine.createKey('k', {});
-      expect((await refusalOf(engine.verify('k', request))).message).to.equal(message);
+      expect((await refusalOf(engine.signing.verify('k', request))).message).to.equal(message);
     });
   }
 });
@@ -195,7 +195,7 @@ describe('batches of HMACs', () => {
   it('answer each item, with its version, its reference, or its error', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', {});
-    const reply = await engine.hmac('k', {
+    const reply = await engine.signing.hmac('k', {
       batchInput: [{ input: fox, reference: 'a' }, { input: '!!' }, {}, { input: '', key_version: 9 }],
     });
     if (!('results' in reply)) throw new Error('the request was a batch');
@@ -207,7 +207,7 @@ describe('batches of HMACs', () => {
       { error: 'missing input for HMAC', reference: '' },
     ]);
     expect(reply.results[3], 'the version is that of the request').to.include({ keyVersion: 1 });
-    const checked = await engine.verify('k', {
+    const checked = await engine.signing.verify('k', {
       batchInput: [
         { input: fox, hmac, reference: 'r' },
         { input: base64('x'), hmac },

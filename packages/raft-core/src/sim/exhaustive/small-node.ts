@@ -20,7 +20,7 @@ export class SmallNode {
   constructor(id: NodeId, voters: readonly NodeId[]) {
     this.id = id;
     const base = { index: 0, term: 0, conf: { ...soleVoter(id), voters }, confIndex: 0 };
-    const log = { hardState: this.hardState, base, lastIndex: 0, terms: [], confEntries: [] };
+    const log = { hardState: this.hardState, base, lastIndex: 0, bytes: 0, terms: [], confEntries: [] };
     const options = { applied: 0, limits: raftLimits, seed: id };
     this.#core = new Raft({ nodeId: id, clusterId: 'c', incarnation: 1, ...log }, options);
     this.#core.tick(0);

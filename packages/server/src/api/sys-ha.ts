@@ -1,0 +1,63 @@
+import { hostname } from 'node:os';
+import { dataReply, writtenReply } from '../http/envelope.ts';
+import { fields } from '../http/fields.ts';
+import type { Node } from '../node/node.ts';
+import { version } from '../version.ts';
+import type { GuardedOperation, Route } from './operation.ts';
+
+/** The active node gives its lead to another; done when that has happened, or cannot. */
+const stepDown: GuardedOperation = {
+  name: 'step-down',
+  access: 'token',
+  capability: 'update',
+  sudo: true,
+  adds: true,
+  endsLead: true,
+  run: async ({ node }, { body }) => {
+    const { warnings } = fields({}, body);
+    await node.stepDown();
+    return writtenReply(warnings);
+  },
+};
+
+/** The nodes as the active one has heard of them. */
+const haStatus: GuardedOperation = {
+  name: 'ha-status',
+  access: 'token',
+  capability: 'read',
+  where: 'leader',
+  adds: true,
+  run: ({ node }) => dataReply(JSON.stringify({ nodes: [own(node), ...others(node, Date.now())] })),
+};
+
+const own = ({ config, apiAddress }: Node) => ({
+  hostname: hostname(),
+  api_address: apiAddress,
+  cluster_address: config.cluster_addr ?? '',
+  active_node: true,
+  last_echo: null,
+  version,
+  upgrade_version: version,
+});
+
+/** Also those that were not heard of since this node leads: what they said last to others is not known here. */
+function others({ cluster, replicaStatus }: Node, now: number) {
+  const members = cluster?.roster.members.filter(({ id }) => id !== replicaStatus?.nodeId) ?? [];
+  return members.map(({ id, apiAddress, clusterAddress }) => {
+    const news = cluster?.standbys.news(id);
+    return {
+      hostname: news?.hostname ?? '',
+      api_address: news?.apiAddress ?? apiAddress,
+      cluster_address: news?.clusterAddress ?? clusterAddress,
+      active_node: false,
+      last_echo: news === undefined ? null : new Date(now - news.agoMs).toISOString(),
+      version: news?.version ?? '',
+      upgrade_version: news?.version ?? '',
+    };
+  });
+}
+
+export const haRoutes: readonly Route[] = [
+  { path: 'sys/step-down', operations: { POST: stepDown } },
+  { path: 'sys/ha-status', operations: { GET: haStatus } },
+];

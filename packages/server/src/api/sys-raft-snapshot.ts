@@ -1,0 +1,53 @@
+import { dataReply } from '../http/envelope.ts';
+import { RequestError } from '../http/error-answer.ts';
+import type { Node } from '../node/node.ts';
+import type { Snapshots } from '../snapshot/snapshots.ts';
+import type { GuardedOperation, Route } from './operation.ts';
+
+function requireSnapshots({ snapshots }: Node): Snapshots {
+  if (snapshots === undefined) throw new Error('a node serves without a state');
+  return snapshots;
+}
+
+/** The state of the cluster as a file; the active node makes it, so that it holds everything acknowledged before. */
+const take: GuardedOperation = {
+  name: 'raft-snapshot',
+  access: 'token',
+  capability: 'read',
+  where: 'leader',
+  adds: true,
+  isSlow: true,
+  run: async ({ node }) => ({
+    status: 200,
+    headers: { 'Content-Type': 'application/gzip' },
+    stream: await requireSnapshots(node).take(),
+  }),
+};
+
+const revived =
+  'what was deleted, revoked or changed since the snapshot is as it was then: tokens that were revoked are valid again, and so are old policies and key versions';
+const sealedNow =
+  'the snapshot was made under another root key: every node is sealed until it is given the keys of that snapshot';
+
+const restore = (name: string, { proved }: { readonly proved: boolean }): GuardedOperation => ({
+  name,
+  access: 'token',
+  capability: 'update',
+  ...(!proved && { sudo: true }),
+  streamsBody: true,
+  isSlow: true,
+  run: async ({ node }, { content }) => {
+    if (content === undefined) throw new RequestError('invalid_request', 'the body has to be a snapshot');
+    const { sealed } = await requireSnapshots(node).restore(content, { proved });
+    return dataReply('null', sealed ? [revived, sealedNow] : [revived]);
+  },
+});
+
+/** Backups of a whole cluster, and putting them back. */
+export const raftSnapshotRoutes: readonly Route[] = [
+  {
+    path: 'sys/storage/raft/snapshot',
+    operations: { GET: take, POST: restore('raft-snapshot-restore', { proved: true }) },
+  },
+  { path: 'sys/storage/raft/snapshot-force', operations: { POST: restore('raft-snapshot-force', { proved: false }) } },
+];

@@ -1,0 +1,182 @@
+import type { ServerState } from '../cluster/autopilot.ts';
+import type { Autopilot } from '../cluster/autopilot-care.ts';
+import type { AutopilotSettings } from '../cluster/autopilot-settings.ts';
+import type { Cluster } from '../cluster/cluster.ts';
+import type { Operator } from '../cluster/operator.ts';
+import { dataReply, writtenReply } from '../http/envelope.ts';
+import { RequestError } from '../http/error-answer.ts';
+import { fields } from '../http/fields.ts';
+import type { Node } from '../node/node.ts';
+import { version } from '../version.ts';
+import { durationText, secondsText } from './duration-text.ts';
+import type { GuardedOperation, Route } from './operation.ts';
+
+/** Who belongs to the cluster, as this node knows it: told by every node, also without a leader. */
+const configuration: GuardedOperation = {
+  name: 'raft-configuration',
+  access: 'token',
+  capability: 'read',
+  where: 'here',
+  run: ({ node }) => {
+    const { cluster } = node;
+    const seen = node.consensus;
+    const members = cluster?.roster.members ?? [];
+    const listed = members.length > 0 ? members : [aloneIn(node)];
+    const servers = listed.map(({ id, name, clusterAddress, nonVoter }) => ({
+      node_id: name,
+      id: String(id),
+      address: clusterAddress,
+      leader: seen?.leader === id,
+      protocol_version: '3',
+      voter: seen?.voters.includes(id) ?? false,
+      non_voter: nonVoter,
+    }));
+    return dataReply(JSON.stringify({ config: { index: 0, servers } }));
+  },
+};
+
+/** A node that nobody can join, or has not been active since somebody could. */
+const aloneIn = ({ config, replicaStatus }: Node) => ({
+  id: replicaStatus?.nodeId ?? 0,
+  name: config.node_id,
+  clusterAddress: config.cluster_addr ?? '',
+  nonVoter: false,
+});
+
+/** A change of one member, by the server that the body names. */
+const memberChange = (
+  name: string,
+  change: (operator: Operator, serverId: string) => Promise<void>,
+  rest: Pick<GuardedOperation, 'adds' | 'endsLead'>,
+): GuardedOperation => ({
+  name,
+  access: 'token',
+  capability: 'update',
+  ...rest,
+  run: async ({ node }, { body }) => {
+    const { values, warnings } = fields({ server_id: 'string', dr_operation_token: 'string' }, body);
+    await change(requireCluster(node).operator, values.server_id ?? '');
+    return writtenReply(warnings);
+  },
+});
+
+function requireCluster({ cluster }: Node): {
+  readonly operator: Operator;
+  readonly autopilot: Autopilot;
+  readonly cluster: Cluster;
+} {
+  const { operator, autopilot } = cluster ?? {};
+  if (cluster === undefined || operator === undefined || autopilot === undefined)
+    throw new RequestError('invalid_request', 'this node has no cluster_addr in its configuration: it has no other members');
+  return { operator, autopilot, cluster };
+}
+
+const removePeer = memberChange('raft-remove-peer', (operator, serverId) => operator.remove(serverId), { endsLead: true });
+const promote = memberChange('raft-promote', (operator, serverId) => operator.promote(serverId), { adds: true });
+const demote = memberChange('raft-demote', (operator, serverId) => operator.demote(serverId), { adds: true, endsLead: true });
+
+/** How the active node finds the members. */
+const autopilotState: GuardedOperation = {
+  name: 'raft-autopilot-state',
+  access: 'token',
+  capability: 'read',
+  where: 'leader',
+  adds: true,
+  run: async ({ node }) => {
+    const { autopilot, cluster } = requireCluster(node);
+    const { healthy, failureTolerance, servers } = await autopilot.look();
+    const names = (only: (server: ServerState) => boolean) => servers.filter(only).map(({ member }) => member.name);
+    const shown = servers.map((server) => {
+      const { member, part, alive, silentMs, lastTerm, lastIndex } = server;
+      const state = {
+        id: member.name,
+        name: member.name,
+        address: member.clusterAddress,
+        node_status: alive ? 'alive' : 'failed',
+        last_contact: secondsText(silentMs),
+        last_term: lastTerm,
+        last_index: lastIndex,
+        healthy: server.healthy,
+        stable_since: autopilot.stableSince(member.id)?.toISOString(),
+        status: part,
+        version: part === 'leader' ? version : (cluster.standbys.news(member.id)?.version ?? ''),
+        node_type: part === 'non-voter' ? 'non-voter' : 'voter',
+      };
+      return [member.name, state] as const;
+    });
+    const data = {
+      healthy,
+      failure_tolerance: failureTolerance,
+      leader: names(({ part }) => part === 'leader')[0] ?? '',
+      voters: names(({ part }) => part !== 'non-voter'),
+      non_voters: names(({ part }) => part === 'non-voter'),
+      servers: Object.fromEntries(shown),
+    };
+    return dataReply(JSON.stringify(data));
+  },
+};
+
+const readSettings: GuardedOperation = {
+  name: 'raft-autopilot-configuration-read',
+  access: 'token',
+  capability: 'read',
+  run: async ({ node }) => {
+    const settings = await requireCluster(node).autopilot.settings();
+    return dataReply(
+      JSON.stringify({
+        cleanup_dead_servers: settings.cleanupDeadServers,
+        dead_server_last_contact_threshold: durationText(settings.deadServerLastContactThreshold),
+        last_contact_threshold: durationText(settings.lastContactThreshold),
+        max_trailing_logs: settings.maxTrailingLogs,
+        min_quorum: settings.minQuorum,
+        server_stabilization_time: durationText(settings.serverStabilizationTime),
+      }),
+    );
+  },
+};
+
+const writeSettings: GuardedOperation = {
+  name: 'raft-autopilot-configuration-write',
+  access: 'token',
+  capability: 'update',
+  run: async ({ node }, { body }) => {
+    const { values, warnings } = fields(
+      {
+        cleanup_dead_servers: 'bool',
+        dead_server_last_contact_threshold: 'duration',
+        last_contact_threshold: 'duration',
+        max_trailing_logs: 'int',
+        min_quorum: 'int',
+        server_stabilization_time: 'duration',
+        disable_upgrade_migration: 'bool',
+        dr_operation_token: 'string',
+      },
+      body,
+    );
+    const asked: { readonly [Name in keyof AutopilotSettings]: AutopilotSettings[Name] | undefined } = {
+      cleanupDeadServers: values.cleanup_dead_servers,
+      deadServerLastContactThreshold: values.dead_server_last_contact_threshold,
+      lastContactThreshold: values.last_contact_threshold,
+      maxTrailingLogs: values.max_trailing_logs,
+      minQuorum: values.min_quorum,
+      serverStabilizationTime: values.server_stabilization_time,
+    };
+    const told = Object.entries(asked).filter(([, value]) => value !== undefined);
+    await requireCluster(node).autopilot.change(Object.fromEntries(told));
+    const ineffective =
+      values.server_stabilization_time === undefined
+        ? []
+        : ['server_stabilization_time is kept, but a new server votes as soon as it has caught up'];
+    return writtenReply([...warnings, ...ineffective]);
+  },
+};
+
+/** The members of the cluster: who they are, how they are, and changes of them. */
+export const raftRoutes: readonly Route[] = [
+  { path: 'sys/storage/raft/configuration', operations: { GET: configuration } },
+  { path: 'sys/storage/raft/remove-peer', operations: { POST: removePeer } },
+  { path: 'sys/storage/raft/promote', operations: { POST: promote } },
+  { path: 'sys/storage/raft/demote', operations: { POST: demote } },
+  { path: 'sys/storage/raft/autopilot/state', operations: { GET: autopilotState } },
+  { path: 'sys/storage/raft/autopilot/configuration', operations: { GET: readSettings, POST: writeSettings } },
+];

@@ -1,0 +1,114 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { isDenied, type Principal } from '@transitd/access';
+import { type BatchReply, type ItemResult, itemsPerTurn, type TransitEngine } from '@transitd/transit-engine';
+import { dataReply, envelope } from '../http/envelope.ts';
+import { permissionDenied } from '../http/error-answer.ts';
+import { type FieldSchema, type Fields, fields } from '../http/fields.ts';
+import type { Body } from '../http/json.ts';
+import type { Reply } from '../http/reply.ts';
+import type { Service } from '../node/service.ts';
+import type { Call, GuardedOperation } from './operation.ts';
+
+/** The engine of the mount that the path begins with. */
+export function engineOf({ engines }: Service, { params }: Call): TransitEngine {
+  const engine = engines.get(params['mount'] ?? '');
+  if (engine === undefined) throw new Error('a route was taken whose mount does not exist');
+  return engine;
+}
+
+/**
+ * A status that a caller may choose for a batch of which a part failed (decision 38): one that carries a body.
+ * Undefined when it is not one.
+ */
+function partialFailureStatus(asked: number | undefined): number | undefined {
+  if (asked === undefined || asked === 0) return 400;
+  return asked >= 200 && asked <= 599 && asked !== 204 && asked !== 205 && asked !== 304 ? asked : undefined;
+}
+
+const badOverride = 'invalid HTTP response code override from partial_failure_response_code, reverting to 400';
+
+const isFailure = <R>(result: ItemResult<R>): result is Extract<ItemResult<R>, { readonly error: string }> => 'error' in result;
+
+async function batchReply<R extends object>(
+  { render, failedItem = '' }: Pick<DataOperation<FieldSchema, R>, 'render' | 'failedItem'>,
+  { results, outcome }: BatchReply<R>,
+  asked: number | undefined,
+  warnings: readonly string[],
+): Promise<Reply> {
+  const items: string[] = [];
+  for (const result of results) {
+    if (items.length % itemsPerTurn === itemsPerTurn - 1) await nextTurn();
+    const members = isFailure(result) ? `${failedItem}"error":${JSON.stringify(result.error)}` : render(result, true);
+    items.push(`{${members},"reference":${JSON.stringify(result.reference)}}`);
+  }
+  const override = partialFailureStatus(asked);
+  const all = override === undefined ? [...warnings, badOverride] : warnings;
+  const status = outcome === 'all_ok' ? 200 : outcome === 'all_failed' ? 400 : (override ?? 400);
+  return { status, body: envelope(`{"batch_results":[${items.join()}]}`, all) };
+}
+
+/** What distinguishes one operation on data from the others. */
+interface DataOperation<S extends FieldSchema, R extends object> {
+  readonly name: string;
+  /** Its path behind the word: what `:mount/<word>` is followed by, the last of it optional where `required` says so. */
+  readonly path: { readonly params: readonly string[]; readonly required: number };
+  readonly schema: S;
+  /** Absent where the key's existence decides which right is needed. */
+  readonly capability?: 'update';
+  /**
+   * What stands behind the word in the paths that name in so many words what will really be used (decision 29), where it may come
+   * from the body or be a default.
+   */
+  spelledOut?(asked: Fields<S>['values']): readonly string[];
+  /** The path's parameters as fields, where what they are depends on what they hold. */
+  pathFields?(params: Readonly<Record<string, string>>): Readonly<Record<string, string>>;
+  ask(engine: TransitEngine, asked: Fields<S>['values'], caller: Caller): Promise<R | BatchReply<R>>;
+  /** Members of one result, as JSON text; some are called otherwise within a batch. */
+  render(result: R, inBatch: boolean): string;
+  /** Members that stand beside the error of a failed item. */
+  readonly failedItem?: string;
+  /** What the caller should know. */
+  warnings?(result: R): readonly string[];
+}
+
+interface Caller {
+  /** Empty where the path names no key. */
+  readonly keyName: string;
+  readonly body: Body;
+  readonly principal: Principal;
+  readonly path: string;
+}
+
+/** An operation and the shape of its path. */
+export interface DataRoute {
+  readonly operation: GuardedOperation;
+  readonly params: readonly string[];
+  readonly required: number;
+}
+
+const common = { name: 'string', partial_failure_response_code: 'int' } as const satisfies FieldSchema;
+
+/** The members of the body and of the path become fields, deny rules are asked, the engine answers, and its answer becomes text. */
+export function operation<S extends FieldSchema, R extends object>(data: DataOperation<S, R>): DataRoute {
+  const { name, capability } = data;
+  const schema: FieldSchema = { ...common, ...data.schema };
+  const run = async (
+    { service, principal }: { readonly service: Service; readonly principal: Principal },
+    call: Call,
+  ): Promise<Reply> => {
+    const { body, path, params } = call;
+    const { mount = '', ...pathParams } = params;
+    const { values, warnings } = fields(schema, body, data.pathFields?.(pathParams) ?? pathParams);
+    for (const form of data.spelledOut?.(values as Fields<S>['values']) ?? []) {
+      if (isDenied(principal, `${mount}/${name}/${form}`)) throw permissionDenied();
+    }
+    const caller = { keyName: params['name'] ?? '', body, principal, path };
+    const reply = await data.ask(engineOf(service, call), values as Fields<S>['values'], caller);
+    if ('outcome' in reply) {
+      return batchReply(data, reply, (values as Fields<typeof common>['values']).partial_failure_response_code, warnings);
+    }
+    const more = data.warnings?.(reply) ?? [];
+    return dataReply(`{${data.render(reply, false)}}`, more.length === 0 ? warnings : [...warnings, ...more]);
+  };
+  return { operation: { name, access: 'token', where: 'replica', ...(capability && { capability }), run }, ...data.path };
+}

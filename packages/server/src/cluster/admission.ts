@@ -1,0 +1,63 @@
+import { X509Certificate } from 'node:crypto';
+import type { NodeId, PeerStatus } from '@transitd/raft-core';
+import type { Store } from '@transitd/storage-fsm';
+import { RequestRefused, signRequest } from './authority.ts';
+import { fingerprintOf } from './certificate.ts';
+import type { Changes } from './changes.ts';
+import { JoinError } from './join-error.ts';
+import type { Admission, Joiner } from './join-messages.ts';
+import { type Member, type Membership, memberRemoved } from './membership.ts';
+import { authorityOf } from './self-care.ts';
+
+export interface AdmissionParts {
+  /** The records in clear. */
+  readonly store: Store;
+  readonly changes: Changes;
+  readonly clusterId: string;
+  readonly self: NodeId;
+  /** What the leader knows of its peers. */
+  readonly peers: () => readonly PeerStatus[];
+}
+
+/**
+ * Makes a node that has shown that it holds the seal's key a member: a learner first, a voter as soon as it has caught up.
+ * @throws JoinError `request_refused`, `name_taken`, `node_id_used`, `node_removed`; StoreError
+ */
+export async function admit({ store, changes, clusterId, self, peers }: AdmissionParts, joiner: Joiner): Promise<Admission> {
+  const { id, name, apiAddress, clusterAddress, nonVoter, request } = joiner;
+  const certificate = await signRequest(await authorityOf(store, clusterId), {
+    request,
+    now: new Date(),
+    clusterId,
+    nodeId: id,
+  }).catch((error: unknown) => {
+    throw error instanceof RequestRefused ? new JoinError('request_refused', error.message) : error;
+  });
+  const fingerprint = fingerprintOf(new X509Certificate(certificate));
+  const member: Member = { id, name, apiAddress, clusterAddress, certificate: fingerprint, nonVoter };
+  let members: readonly Member[] = [];
+  await changes.make((_conf, before) => {
+    // A node that lost its disk comes back under a new id, and the answer to an earlier attempt may have been lost: who has the seal's
+    // key may take the place of a namesake that is not heard of, and of no other.
+    const namesake = before.members.find((one) => one.name === name);
+    if (namesake !== undefined && (namesake.id === self || peers().some(({ id, active }) => id === namesake.id && active)))
+      throw new JoinError('name_taken', `a member of the name ${name} is there and answers`);
+    if (namesake?.id === id) {
+      members = before.members.map((one) => (one.id === id ? member : one));
+      return { membership: { ...before, members } };
+    }
+    refuseUsedId(before, joiner);
+    const kept = namesake === undefined ? before : memberRemoved(before, namesake.id);
+    members = [...kept.members, member];
+    return {
+      members: [...(namesake === undefined ? [] : [{ id: namesake.id, to: 'none' as const }]), { id, to: 'learner' as const }],
+      membership: { ...kept, members },
+    };
+  });
+  return { certificate, members };
+}
+
+function refuseUsedId({ members, removed }: Membership, { id }: Joiner): void {
+  if (removed.some((one) => one.id === id)) throw new JoinError('node_removed', 'this node was removed from the cluster');
+  if (members.some((one) => one.id === id)) throw new JoinError('node_id_used', 'this node id belongs to a member');
+}

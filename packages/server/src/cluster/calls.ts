@@ -1,0 +1,76 @@
+import type { Storage } from '../node/storage.ts';
+import { hexOf } from './agreement.ts';
+import type { Applied } from './applied.ts';
+import type { ClusterHandler } from './cluster-listener.ts';
+import { type EchoReply, echoNews } from './echo-wire.ts';
+import { type RenewalOptions, renewalHandler, renewPath } from './renewal.ts';
+import type { Standbys } from './standbys.ts';
+
+export interface CallParts {
+  readonly storage: Storage;
+  readonly applied: Applied;
+  readonly standbys: Standbys;
+  readonly isActive: () => boolean;
+  readonly renewal: RenewalOptions;
+  /** A node says that its records are others than this one's. */
+  readonly onDifference: () => void;
+}
+
+/** How long a node that is asked to confirm an entry waits for it. */
+export const confirmWithinMs = 1000;
+
+const malformed = { status: 400, json: {} } as const;
+
+/** What this node answers to others on the cluster port, by method and path. */
+export function clusterCalls({
+  storage,
+  applied,
+  standbys,
+  isActive,
+  renewal,
+  onDifference,
+}: CallParts): Readonly<Record<string, ClusterHandler>> {
+  const { driver, machine, snapshots } = storage;
+  return {
+    /** Under a lease only: a leader that was deposed must not keep a standby serving. */
+    'POST /cluster/echo': async ({ from, certificate, body }) => {
+      const news = echoNews.safeParse(jsonIn(body));
+      if (!news.success) return malformed;
+      if (!isActive() || !driver.leaseRead()) return { status: 503, json: { active: false } };
+      if (news.data.differs) onDifference();
+      standbys.heard(from, { ...news.data, certificate });
+      const { appliedIndex, digest } = machine.applied;
+      const answer: EchoReply = {
+        state: { index: appliedIndex, digest: hexOf(digest) },
+        commitIndex: driver.status().commitIndex,
+        utcMs: Date.now(),
+        replication: { performance: 'disabled', disasterRecovery: 'disabled' },
+      };
+      return { status: 200, json: answer };
+    },
+
+    'POST /cluster/confirm': async ({ body }) => {
+      const { index } = jsonIn(body) as { index?: unknown };
+      if (typeof index !== 'number') return malformed;
+      await applied.reached(index, confirmWithinMs);
+      return { status: 200, json: { appliedIndex: applied.index } };
+    },
+
+    [`POST ${renewPath}`]: renewalHandler(renewal),
+
+    'GET /cluster/snapshot': async ({ from, query }) => {
+      const index = Number(query.get('index') ?? Number.NaN);
+      return Number.isSafeInteger(index) && index >= 0 ? { stream: snapshots.stream(from, index) } : malformed;
+    },
+  };
+}
+
+/** An object, an empty one for what is none. */
+function jsonIn(body: Buffer): object {
+  try {
+    const json: unknown = JSON.parse(body.toString('utf8'));
+    return typeof json === 'object' && json !== null ? json : {};
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,35 @@
+import { z } from 'zod';
+import { parseHostAndPort } from './membership.ts';
+
+/** What a node says of itself with each echo. */
+export const echoNews = z.object({
+  name: z.string().max(64),
+  apiAddress: z.url({ protocol: /^https?$/ }).max(256),
+  clusterAddress: z
+    .string()
+    .max(256)
+    .refine((text) => parseHostAndPort(text) !== undefined),
+  appliedIndex: z.int().min(0),
+  /** It answers requests from its own replica while echoes are answered. */
+  serves: z.boolean(),
+  sealed: z.boolean(),
+  /** Its records are others than the active node's at one index. */
+  differs: z.boolean().default(false),
+  version: z.string().max(64),
+  hostname: z.string().max(255).default(''),
+});
+export type EchoNews = z.output<typeof echoNews>;
+
+const mode = z.enum(['disabled', 'primary', 'secondary', 'bootstrapping', 'unknown']);
+
+/** What the active node answers, while it holds a lease: everything acknowledged by then lies at or below `commitIndex`. */
+export const echoAnswer = z.object({
+  commitIndex: z.int().min(0),
+  utcMs: z.number(),
+  /** What the active node's records came to, after the entry at `index`. */
+  state: z.object({ index: z.int().min(0), digest: z.string().regex(/^[0-9a-f]{64}$/) }).optional(),
+  replication: z.object({ performance: mode, disasterRecovery: mode }),
+});
+
+/** A newer node may say more: what is not known is left out. */
+export type EchoReply = z.output<typeof echoAnswer>;

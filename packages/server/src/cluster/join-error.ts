@@ -1,0 +1,30 @@
+export type JoinErrorCode =
+  // The leader's answers.
+  | 'join_malformed'
+  | 'challenge_unknown'
+  | 'challenge_used'
+  | 'challenge_expired'
+  | 'challenge_displaced'
+  | 'join_proof'
+  | 'request_refused'
+  | 'name_taken'
+  | 'node_id_used'
+  | 'node_removed'
+  | 'leader_changed'
+  // The joiner's own.
+  | 'leader_unavailable'
+  | 'leader_refused'
+  | 'leader_untrusted'
+  | 'foreign_cluster'
+  | 'join_seal'
+  | 'seal_changed';
+
+/** A join that ends without a member. The message reaches whoever asked for it: it holds no key, no secret and no proof. */
+export class JoinError extends Error {
+  override readonly name = 'JoinError';
+  readonly code: JoinErrorCode;
+  constructor(code: JoinErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}

@@ -1,0 +1,104 @@
+import { X509Certificate } from 'node:crypto';
+import type { NodeId } from '@transitd/raft-core';
+import type { Store } from '@transitd/storage-fsm';
+import {
+  authorityPath,
+  authorityRecord,
+  type ClusterAuthority,
+  makeAuthority,
+  makeRequest,
+  readAuthority,
+  signRequest,
+} from './authority.ts';
+import { fingerprintOf, renewalDue } from './certificate.ts';
+import type { Changes } from './changes.ts';
+import type { NodeIdentity } from './identity.ts';
+import { certificateShown, certificateSigned, type Member, type Membership } from './membership.ts';
+
+export interface SelfCareParts {
+  /** The records in clear. */
+  readonly store: Store;
+  readonly changes: Changes;
+  readonly clusterId: string;
+  readonly nodeId: NodeId;
+  /** By what this node is to be found. */
+  readonly self: () => Pick<Member, 'name' | 'apiAddress' | 'clusterAddress' | 'nonVoter'>;
+  readonly identity: () => NodeIdentity | undefined;
+  /** Puts an identity in force, durably. */
+  readonly become: (identity: NodeIdentity) => Promise<void>;
+}
+
+/** The cluster's authority; the first call on the active node of a cluster without one makes it. @throws StoreError */
+export async function authorityOf(store: Store, clusterId: string): Promise<ClusterAuthority> {
+  for (;;) {
+    const present = await readAuthority(store);
+    if (present !== undefined) return present;
+    const made = authorityRecord(await makeAuthority(clusterId, new Date()));
+    await store.commit({ conditions: [{ path: authorityPath, revision: 0 }], writes: [made] });
+  }
+}
+
+/** Lists a certificate that was signed for a member, before the member has it. @throws StoreError */
+export const listCertificate = (changes: Changes, nodeId: NodeId, fingerprint: string): Promise<void> =>
+  changes.make((_conf, membership) => changed(membership, certificateSigned(membership, nodeId, fingerprint)));
+
+/**
+ * What the active node does for itself as a member: it has a certificate of the cluster's authority, and stands in the member list as it is
+ * to be found now. @throws StoreError
+ */
+export async function careForSelf(parts: SelfCareParts): Promise<void> {
+  const { store, changes, clusterId, nodeId, self, become } = parts;
+  let identity = parts.identity();
+  if (identity === undefined || renewalDue(new X509Certificate(identity.certificate), Date.now())) {
+    const authority = await authorityOf(store, clusterId);
+    const { key, request } = await makeRequest(nodeId);
+    const certificate = await signRequest(authority, { request, now: new Date(), clusterId, nodeId });
+    await listCertificate(changes, nodeId, fingerprintOf(new X509Certificate(certificate)));
+    identity = { seeds: [], ...identity, authority: authority.certificate, key, certificate };
+    await become(identity);
+  }
+  const fingerprint = fingerprintOf(new X509Certificate(identity.certificate));
+  await changes.make((_conf, membership) => {
+    const present = membership.members.find(({ id }) => id === nodeId);
+    const { nonVoter, ...found } = self();
+    const wanted =
+      present === undefined ? { id: nodeId, certificate: fingerprint, nonVoter, ...found } : { ...present, ...found };
+    return changed(membership, certificateShown(withMember(membership, wanted), nodeId, fingerprint));
+  });
+}
+
+/** What members say of themselves, as far as the list does not say so yet. */
+export interface MemberNews {
+  readonly apiAddress: string;
+  readonly clusterAddress: string;
+  /** Fingerprint of what the member showed. */
+  readonly certificate: string;
+}
+
+/** Keeps the list to what the members themselves say: where they are, and which certificate they use by now. @throws StoreError */
+export function careForMembers(changes: Changes, newsOf: (id: NodeId) => MemberNews | undefined): Promise<void> {
+  return changes.make((_conf, before) => {
+    let membership = before;
+    for (const member of before.members) {
+      const news = newsOf(member.id);
+      if (news === undefined) continue;
+      const { apiAddress, clusterAddress, certificate } = news;
+      membership = withMember(membership, { ...member, apiAddress, clusterAddress });
+      membership = certificateShown(membership, member.id, certificate);
+    }
+    return changed(before, membership);
+  });
+}
+
+/** The list with this member in it, in the place of the one of its id; the same list while there is nothing to change. */
+export function withMember(membership: Membership, member: Member): Membership {
+  const others = membership.members.filter(({ id }) => id !== member.id);
+  const present = membership.members.find(({ id }) => id === member.id);
+  const same = present !== undefined && JSON.stringify(sorted(present)) === JSON.stringify(sorted(member));
+  return same ? membership : { ...membership, members: [...others, member] };
+}
+
+const sorted = (member: Member): object => Object.fromEntries(Object.entries(member).sort());
+
+const changed = (before: Membership, after: Membership): { membership: Membership } | undefined =>
+  before === after ? undefined : { membership: after };

@@ -1,0 +1,155 @@
+import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import type { Barrier, SealConfig, SealStatus } from '@transitd/barrier';
+import type { NodeId } from '@transitd/raft-core';
+import { makeRequest } from '../cluster/authority.ts';
+import type { NodeIdentity } from '../cluster/identity.ts';
+import { JoinClient } from '../cluster/join-client.ts';
+import { JoinError } from '../cluster/join-error.ts';
+import { askByHttp, sendByHttp } from '../cluster/join-http.ts';
+import { PendingJoin } from '../cluster/join-pending.ts';
+import type { Config } from '../config.ts';
+import { newNodeId } from './storage.ts';
+
+/** Where a node asks to be let in. */
+export interface JoinTarget {
+  /** API addresses of members. */
+  readonly leaders: readonly string[];
+  /** PEM: what https addresses are checked against instead of the system's authorities. */
+  readonly ca?: string;
+  readonly nonVoter?: boolean;
+}
+
+/** What the node is, once it was let in. */
+export interface JoinedNode {
+  readonly clusterId: string;
+  readonly nodeId: NodeId;
+  readonly identity: NodeIdentity;
+}
+
+/** Where the configuration says that a node asks; undefined when it names nobody. @throws JoinError */
+export async function configuredTarget({ retry_join, retry_join_ca_file }: Config): Promise<JoinTarget | undefined> {
+  if (retry_join.length === 0) return undefined;
+  if (retry_join_ca_file === undefined) return { leaders: retry_join };
+  try {
+    return { leaders: retry_join, ca: await readFile(retry_join_ca_file, 'utf8') };
+  } catch (error) {
+    throw new JoinError('leader_unavailable', `retry_join_ca_file cannot be read: ${(error as NodeJS.ErrnoException).code}`);
+  }
+}
+
+/** Which cluster the first of these addresses that answers belongs to; undefined for none. @throws JoinError `leader_unavailable` */
+export async function clusterAt({ leaders, ca }: JoinTarget): Promise<string | undefined> {
+  const ask = askByHttp({ ...(ca !== undefined && { ca }) });
+  let failure: unknown = new JoinError('join_malformed', 'a join needs the address of a member');
+  for (const leader of leaders) {
+    try {
+      const status = await ask(leader, '/v1/sys/seal-status');
+      return typeof status === 'object' && status !== null && 'cluster_id' in status ? String(status.cluster_id) : undefined;
+    } catch (error) {
+      failure = error;
+    }
+  }
+  throw failure;
+}
+
+/** A node on its way into a cluster. With a static seal it can join at once; with Shamir's its shares come first. */
+export class Joining {
+  readonly #client: JoinClient;
+  readonly #nodeId: NodeId;
+  readonly #seal: SealConfig;
+  readonly #pending: PendingJoin | undefined;
+  readonly #abort: AbortController;
+
+  private constructor(parts: {
+    client: JoinClient;
+    nodeId: NodeId;
+    seal: SealConfig;
+    pending: PendingJoin | undefined;
+    abort: AbortController;
+  }) {
+    this.#client = parts.client;
+    this.#nodeId = parts.nodeId;
+    this.#seal = parts.seal;
+    this.#pending = parts.pending;
+    this.#abort = parts.abort;
+  }
+
+  /** Finds a leader that answers, when there are shares to be gathered. @throws JoinError */
+  static async prepare({
+    config,
+    seal,
+    apiAddress,
+    leaders,
+    ca,
+    nonVoter = config.non_voter,
+  }: JoinTarget & { readonly config: Config; readonly seal: SealConfig; readonly apiAddress: string }): Promise<Joining> {
+    if (config.cluster_addr === undefined)
+      throw new JoinError('join_malformed', 'this node has no cluster_addr in its configuration: its peers could not reach it');
+    const nodeId = newNodeId();
+    const abort = new AbortController();
+    const { key, request } = await makeRequest(nodeId);
+    const joiner = { id: nodeId, name: config.node_id, apiAddress, clusterAddress: config.cluster_addr, nonVoter, request };
+    const send = sendByHttp({ signal: abort.signal, ...(ca !== undefined && { ca }) });
+    const client = new JoinClient({ joiner, key, leaders, send, randomBytes });
+    const pending = seal.type === 'shamir' ? new PendingJoin((await client.prepare()).terms) : undefined;
+    return new Joining({ client, nodeId, seal, pending, abort });
+  }
+
+  /** Nothing more has to be given. */
+  get ready(): boolean {
+    return this.#pending === undefined;
+  }
+
+  /** Present while shares are gathered: the cluster is initialised, and this node knows so. */
+  get sealStatus(): SealStatus | undefined {
+    return this.#pending && { ...this.#pending.sealStatus, initialized: true };
+  }
+
+  /** Takes a share of the cluster's seal; true when there are enough. @throws BarrierError `invalid_share` */
+  addShare(share: Uint8Array): boolean {
+    if (this.#pending === undefined) return true;
+    return this.#pending.addShare(share);
+  }
+
+  reset(): void {
+    this.#pending?.reset();
+  }
+
+  /** @throws JoinError; the shares given stay, for another attempt */
+  async complete(): Promise<JoinedNode> {
+    const joined =
+      this.#seal.type === 'shamir' && this.#pending !== undefined
+        ? await this.#client.complete(this.#pending.shares, this.#pending.terms)
+        : await this.#client.complete(this.#seal as Extract<SealConfig, { type: 'static' }>);
+    const { clusterId, key, certificate, authority, seeds } = joined;
+    return { clusterId, nodeId: this.#nodeId, identity: { key, certificate, authority, seeds } };
+  }
+
+  /** Gives the barrier of the new member the shares that were given here, as soon as its records have arrived. @throws BarrierError, StoreError */
+  async unseal(barrier: Barrier): Promise<void> {
+    const shares = this.#pending?.shares.given ?? [];
+    if (shares.length === 0 || !(barrier.state.initialized || (await toldInitialized(barrier)))) return;
+    for (const share of shares) await barrier.unseal(share);
+  }
+
+  close(): void {
+    this.#abort.abort();
+    this.reset();
+  }
+}
+
+/** How long a node that has just joined waits for the records that its shares unseal; after that they are to be given again. */
+const recordsWithinMs = 10_000;
+
+function toldInitialized(barrier: Barrier): Promise<boolean> {
+  return new Promise((resolve) => {
+    const end = (initialized: boolean): void => {
+      clearTimeout(deadline);
+      unlisten();
+      resolve(initialized);
+    };
+    const unlisten = barrier.onStateChange(({ initialized }) => initialized && end(true));
+    const deadline = setTimeout(end, recordsWithinMs, false);
+  });
+}

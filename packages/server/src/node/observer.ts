@@ -1,0 +1,57 @@
+import type { DriverStatus } from '@transitd/raft-core';
+
+/** Hears what happens on a node, so that figures can be made of it. Times in milliseconds; `peer` is a node's name. */
+export interface NodeObserver {
+  /** A transaction of this node was committed and applied, so long after it was proposed. */
+  committed(ms: number): void;
+  roleChanged(role: 'leader' | 'follower' | 'candidate'): void;
+  /** It was the active node for so long. */
+  leadershipLost(ms: number): void;
+  /** An operator asked for it; it took so long. */
+  steppedDown(ms: number): void;
+  /** It leads, and a voter was heard of so long ago. */
+  lastContact(ms: number): void;
+  echoed(peer: string, ms: number): void;
+  echoFailed(peer: string): void;
+  forwarded(ms: number): void;
+  forwardFailed(): void;
+}
+
+const ignore = (): void => undefined;
+export const nobody: NodeObserver = {
+  committed: ignore,
+  roleChanged: ignore,
+  leadershipLost: ignore,
+  steppedDown: ignore,
+  lastContact: ignore,
+  echoed: ignore,
+  echoFailed: ignore,
+  forwarded: ignore,
+  forwardFailed: ignore,
+};
+
+const roles = { leader: 'leader', follower: 'follower', precandidate: 'candidate', candidate: 'candidate' } as const;
+
+/** Tells of roles and of leads that end, from the states that consensus announces. */
+export class LeadObserver {
+  readonly #observer: NodeObserver;
+  readonly #nowMs: () => number;
+  #role: string | undefined;
+  #leadsSinceMs: number | undefined;
+
+  constructor(observer: NodeObserver, nowMs: () => number) {
+    this.#observer = observer;
+    this.#nowMs = nowMs;
+  }
+
+  statusChanged({ role, ready }: Pick<DriverStatus, 'role' | 'ready'>): void {
+    const told = role === 'faulty' ? undefined : roles[role];
+    if (told !== undefined && told !== this.#role) this.#observer.roleChanged(told);
+    this.#role = told;
+    if (ready) this.#leadsSinceMs ??= this.#nowMs();
+    else if (this.#leadsSinceMs !== undefined) {
+      this.#observer.leadershipLost(this.#nowMs() - this.#leadsSinceMs);
+      this.#leadsSinceMs = undefined;
+    }
+  }
+}

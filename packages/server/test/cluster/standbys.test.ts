@@ -1,0 +1,117 @@
+import { expect } from 'chai';
+import { type StandbyNews, Standbys } from '../../src/cluster/standbys.ts';
+
+const news = (appliedIndex: number, serves = true): StandbyNews => ({
+  appliedIndex,
+  serves,
+  sealed: false,
+  version: '1',
+  hostname: 'h',
+  apiAddress: 'http://127.0.0.1:1',
+  clusterAddress: '127.0.0.1:2',
+  certificate: 'ab',
+});
+
+/** A clock that moves only when somebody waits, so that nothing here takes time. */
+function setup(answer: (id: number, index: number, nowMs: number) => number | undefined) {
+  const clock = { nowMs: 100_000 };
+  const asked: [id: number, index: number][] = [];
+  const standbys = new Standbys({
+    servesForMs: 2000,
+    nowMs: () => clock.nowMs,
+    pause: async (ms) => {
+      await new Promise((resolve) => setImmediate(resolve));
+      clock.nowMs += Math.max(ms, 0);
+    },
+    ask: async (id, index) => {
+      asked.push([id, index]);
+      const applied = answer(id, index, clock.nowMs);
+      if (applied === undefined) throw new Error('no answer');
+      return applied;
+    },
+  });
+  return { standbys, clock, asked };
+}
+
+describe('who may still serve an older state', () => {
+  it('is nobody on a node without others', async () => {
+    const { standbys, asked } = setup(() => undefined);
+    standbys.leads(() => []);
+    await standbys.confirmed(5);
+    expect(asked).to.deep.equal([]);
+  });
+
+  it('is everybody at the beginning of a term, until it has confirmed', async () => {
+    const { standbys, clock, asked } = setup((_id, index) => index);
+    standbys.leads(() => [2, 3]);
+    await standbys.confirmed(5);
+    expect(asked).to.deep.equal([
+      [2, 5],
+      [3, 5],
+    ]);
+    expect(clock.nowMs).to.be.lessThan(102_000 + 4400);
+  });
+
+  it('is not asked again for what it has applied already', async () => {
+    const { standbys, asked } = setup((_id, index) => index);
+    standbys.leads(() => [2]);
+    standbys.heard(2, news(9));
+    await standbys.confirmed(9);
+    expect(asked).to.deep.equal([]);
+    await standbys.confirmed(10);
+    expect(asked).to.deep.equal([[2, 10]]);
+  });
+
+  it('is a silent node until its time has run out, a tenth later for the difference of clocks', async () => {
+    const { standbys, clock } = setup(() => undefined);
+    standbys.leads(() => [2]);
+    clock.nowMs += 10_000;
+    standbys.heard(2, news(1));
+    const began = clock.nowMs;
+    await standbys.confirmed(5);
+    expect(clock.nowMs - began).to.be.at.least(2200);
+  });
+
+  it('is a node that was removed, as long as its last echo lets it serve', async () => {
+    const { standbys, clock, asked } = setup((_id, index) => index);
+    const others = [2];
+    standbys.leads(() => others);
+    clock.nowMs += 10_000;
+    standbys.heard(2, news(1));
+    others.pop();
+    await standbys.confirmed(5);
+    expect(asked).to.deep.equal([[2, 5]]);
+  });
+
+  it('is not a node that serves nothing, once the term is old enough', async () => {
+    const { standbys, clock, asked } = setup(() => undefined);
+    standbys.leads(() => [2]);
+    clock.nowMs += 2300;
+    standbys.heard(2, news(1, false));
+    await standbys.confirmed(5);
+    expect(asked).to.deep.equal([]);
+  });
+
+  it('is asked once for all writes that wait, and once more for those that came meanwhile', async () => {
+    let release = (): void => undefined;
+    const first = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const asked: number[] = [];
+    const standbys = new Standbys({
+      servesForMs: 2000,
+      nowMs: () => 0,
+      pause: () => new Promise(() => undefined),
+      ask: async (_id, index) => {
+        asked.push(index);
+        if (asked.length === 1) await first;
+        return index;
+      },
+    });
+    standbys.leads(() => [2]);
+    const waiting = [5, 6, 7].map((index) => standbys.confirmed(index));
+    release();
+    await Promise.all(waiting);
+    expect(asked).to.deep.equal([5, 7]);
+  });
+});

@@ -1,0 +1,90 @@
+import { expect } from 'chai';
+import { Metrics } from '../src/metrics.ts';
+import type { ClusterFigures } from '../src/metrics-cluster.ts';
+import { LeadObserver, nobody } from '../src/node/observer.ts';
+
+const sources = { unsealed: () => true, active: () => true, raft: () => undefined, barrierEncryptions: () => 0 };
+const lines = async (metrics: Metrics, pattern: RegExp): Promise<string[]> =>
+  (await metrics.prometheus()).split('\n').filter((line) => !line.startsWith('#') && pattern.test(line));
+
+describe('the figures of a cluster', () => {
+  it('of the active node alone are there while this node is it, and gone afterwards', async () => {
+    const lead = {
+      healthy: false,
+      failureTolerance: 1,
+      nodes: [
+        { name: 'n1', healthy: true },
+        { name: 'n2', healthy: false },
+      ],
+      followers: [{ name: 'n2', appliedIndexDelta: 7, lastHeartbeatMs: 900 }],
+    };
+    let figures: ClusterFigures | undefined = { members: 2, lead };
+    const metrics = new Metrics('t', { ...sources, cluster: () => figures });
+    const pattern = /autopilot|follower_|raft_peers/;
+    expect(await lines(metrics, pattern)).to.have.members([
+      't_raft_peers 2',
+      't_autopilot_healthy 0',
+      't_autopilot_failure_tolerance 1',
+      't_autopilot_node_healthy{node_id="n1"} 1',
+      't_autopilot_node_healthy{node_id="n2"} 0',
+      't_raft_storage_follower_applied_index_delta{peer_id="n2"} 7',
+      't_raft_storage_follower_last_heartbeat_ms{peer_id="n2"} 900',
+    ]);
+    figures = { members: 2 };
+    expect(await lines(metrics, pattern)).to.deep.equal(['t_raft_peers 2']);
+    figures = undefined;
+    expect(await lines(metrics, pattern)).to.deep.equal([]);
+  });
+
+  it('are counted and summed up as things happen', async () => {
+    const metrics = new Metrics('t', sources);
+    const { observer } = metrics;
+    observer.committed(3);
+    observer.committed(5);
+    observer.roleChanged('leader');
+    observer.leadershipLost(1000);
+    observer.steppedDown(20);
+    observer.lastContact(40);
+    observer.echoed('n2', 2);
+    observer.echoFailed('n2');
+    observer.forwarded(9);
+    observer.forwardFailed();
+    expect(await lines(metrics, /raft_apply|_sum|state_leader|_errors/)).to.include.members([
+      't_raft_apply 2',
+      't_raft_commitTime_sum 8',
+      't_raft_state_leader 1',
+      't_core_leadership_lost_sum 1000',
+      't_core_step_down_sum 20',
+      't_raft_leader_lastContact_sum 40',
+      't_ha_rpc_client_echo_sum{peer_id="n2"} 2',
+      't_ha_rpc_client_echo_errors{peer_id="n2"} 1',
+      't_ha_rpc_client_forward_sum 9',
+      't_ha_rpc_client_forward_errors 1',
+    ]);
+  });
+
+  it('tell each change of the role once, and how long a lead lasted', () => {
+    const told: unknown[] = [];
+    const observer = {
+      ...nobody,
+      roleChanged: (role: string) => void told.push(role),
+      leadershipLost: (ms: number) => void told.push(ms),
+    };
+    const clock = { nowMs: 0 };
+    const lead = new LeadObserver(observer, () => clock.nowMs);
+    for (const [atMs, role, ready] of [
+      [0, 'follower', false],
+      [10, 'precandidate', false],
+      [20, 'candidate', false],
+      [30, 'leader', false],
+      [40, 'leader', true],
+      [50, 'leader', true],
+      [90, 'follower', false],
+      [95, 'faulty', false],
+    ] as const) {
+      clock.nowMs = atMs;
+      lead.statusChanged({ role, ready });
+    }
+    expect(told).to.deep.equal(['follower', 'candidate', 'leader', 'follower', 50]);
+  });
+});

@@ -1,0 +1,193 @@
+import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto';
+import { promisify } from 'node:util';
+import { derTag, encodeOid, parseDerSequence } from '../der.ts';
+import { TransitError } from '../errors.ts';
+import { isDigestLength, signatureHash } from '../hash-algorithm.ts';
+import type { KeyPair, KeyPairBytes, KeyPairScheme, SigningOptions } from '../key-pair.ts';
+import {
+  type Curve,
+  type CurveName,
+  curves,
+  ecPublicKey,
+  encodePair,
+  parseEcPrivateKey,
+  pointOf,
+  wholePoint,
+} from './ec-forms.ts';
+import {
+  encodeSpki,
+  notImported,
+  notPkcs8,
+  notPublicKey,
+  parsePkcs8,
+  parseSpki,
+  publicDerOf,
+  publicPemOf,
+} from './key-formats.ts';
+import { signNatively, verifyNatively } from './native-signature.ts';
+
+const generate = promisify(generateKeyPair);
+
+/**
+ * ECDSA (FIPS 186-5 §6) on one curve. Both halves are in one form, whatever form they came in: PKCS#8 with the named curve and the
+ * public point, SubjectPublicKeyInfo with the point uncompressed.
+ */
+export function ecdsa(curveName: CurveName, keyType: string): KeyPairScheme {
+  const curve = curves[curveName];
+  const algorithm = Buffer.concat([ecPublicKey, encodeOid(curve.oid)]);
+  const spkiOf = (point: Uint8Array): Buffer => encodeSpki(algorithm, point);
+
+  /** From the private number; the point is computed. @throws TransitError `invalid_request` for a number out of range */
+  const fromNumber = (number: Uint8Array, givenPoint?: Uint8Array): KeyPairBytes => {
+    const point = pointOf(curve, number);
+    if (givenPoint !== undefined && !point.equals(givenPoint)) throw notImported('key pair does not match');
+    return encodePair(curve, point, number);
+  };
+
+  const fromPkcs8 = (der: Uint8Array): KeyPairBytes => {
+    const pkcs8 = parsePkcs8(der);
+    if (pkcs8 === undefined) throw notPkcs8();
+    if (!algorithm.equals(pkcs8.algorithm)) throw notImported(wrongAlgorithm(pkcs8.algorithm, keyType, curveName));
+    const ec = parseEcPrivateKey(pkcs8.privateKey, curve);
+    if (ec === undefined) throw notPkcs8();
+    try {
+      return fromNumber(ec.number, ec.point);
+    } finally {
+      ec.number.fill(0);
+    }
+  };
+
+  const fromPublicDer = (der: Uint8Array): Buffer => {
+    const spki = parseSpki(der);
+    if (spki === undefined) throw notPublicKey();
+    if (!algorithm.equals(spki.algorithm)) throw notImported(wrongAlgorithm(spki.algorithm, keyType, curveName));
+    return spkiOf(wholePoint(curve, spki.publicKey) ?? notOnCurve());
+  };
+
+  const spkiBytes = spkiOf(new Uint8Array(1 + 2 * curve.coordinateBytes)).length;
+  const pkcs8Bytes = fromNumber(oneAs(curve)).material.length;
+  return {
+    versionName: curveName,
+    fits: (materialBytes) => materialBytes === pkcs8Bytes,
+    async generate() {
+      const { privateKey, publicKey } = await generate('ec', { namedCurve: curve.openssl });
+      return {
+        material: privateKey.export({ type: 'pkcs8', format: 'der' }),
+        publicKey: publicKey.export({ type: 'spki', format: 'der' }),
+      };
+    },
+    load: (bytes) => load(curve, bytes, spkiBytes),
+    async check({ material, publicKey }) {
+      const given = Buffer.from(publicKey.buffer, publicKey.byteOffset, publicKey.length);
+      if (material.length === 0) {
+        if (!given.equals(fromPublicDer(publicKey))) throw notPublicKey();
+        return;
+      }
+      const pair = fromPkcs8(material);
+      const same = Buffer.compare(pair.material, material) === 0 && given.equals(pair.publicKey);
+      pair.material.fill(0);
+      if (!same) throw notImported('key pair does not match');
+    },
+    publicText: publicPemOf,
+    transfer: {
+      exportForm: 'text',
+      fromPkcs8: async (der) => fromPkcs8(der),
+      fromPublicPem: (pem) => fromPublicDer(publicDerOf(pem)),
+      toPkcs8: (material) => Buffer.from(material),
+      // The other services' exports of this kind have no final newline.
+      toExport(material) {
+        const pem = Buffer.from(privateHandle(material).export({ type: 'sec1', format: 'pem' }));
+        return pem.subarray(0, pem.length - 1);
+      },
+      exportedPublicText: (publicKey) => publicPemOf(publicKey).trimEnd(),
+    },
+  };
+}
+
+function load(curve: Curve, { material, publicKey: spki }: KeyPairBytes, spkiBytes: number): KeyPair {
+  const publicKey = createPublicKey({ key: Buffer.from(spki), format: 'der', type: 'spki' });
+  const privateKey = material.length === 0 ? undefined : privateHandle(material);
+  const point = Uint8Array.from(spki.subarray(spkiBytes - 1 - 2 * curve.coordinateBytes));
+  return {
+    ...(privateKey && { sign: (input, options) => sign(curve, privateKey, input, options) }),
+    verify: (input, signature, options) => verify(curve, { publicKey, point }, input, signature, options),
+  };
+}
+
+async function sign(curve: Curve, key: KeyObject, input: Uint8Array, options: SigningOptions): Promise<Buffer> {
+  const { hash, dsaEncoding, format } = readOptions(input, options);
+  if (!options.prehashed) return signNatively(hash, input, { key, dsaEncoding });
+  const der = key.export({ type: 'sec1', format: 'der' });
+  const number = parseEcPrivateKey(der, curve)?.number;
+  der.fill(0);
+  if (number === undefined) throw new Error('a key that was loaded is not in the form of its kind');
+  try {
+    return Buffer.from(curve.overDigests.sign(input, number, { prehash: false, lowS: false, extraEntropy: true, format }));
+  } finally {
+    number.fill(0);
+  }
+}
+
+async function verify(
+  curve: Curve,
+  { publicKey: key, point }: { readonly publicKey: KeyObject; readonly point: Uint8Array },
+  input: Uint8Array,
+  signature: Uint8Array,
+  options: SigningOptions,
+): Promise<boolean> {
+  const { hash, dsaEncoding, format } = readOptions(input, options);
+  if (format === 'der') checkForm(signature);
+  if (!options.prehashed) return verifyNatively(hash, input, { key, dsaEncoding }, signature);
+  try {
+    return curve.overDigests.verify(signature, input, point, { prehash: false, lowS: false, format });
+  } catch {
+    return false; // a form that no signature has
+  }
+}
+
+/**
+ * A digest is as long as one of the hashes makes it, whichever of them the request names but for SHA-1: ECDSA takes its leftmost bits, so that longer
+ * inputs with one beginning would share a signature, and an empty one has signatures that need no key.
+ * @throws TransitError `invalid_request`
+ */
+function readOptions(input: Uint8Array, { hash: name, prehashed, signatureContext, marshaling }: SigningOptions) {
+  if (signatureContext.length > 0) {
+    throw new TransitError('invalid_request', 'signature_context is for ed25519 keys');
+  }
+  if (prehashed && !isDigestLength(name, input.length)) {
+    throw new TransitError('invalid_request', 'prehashed input is not as long as a digest');
+  }
+  const hash = signatureHash(name)?.openssl ?? null;
+  if (hash === null && !prehashed) throw new TransitError('invalid_request', 'hash_algorithm=none requires prehashed=true');
+  return marshaling === 'jws'
+    ? ({ hash, dsaEncoding: 'ieee-p1363', format: 'compact' } as const)
+    : ({ hash, dsaEncoding: 'der', format: 'der' } as const);
+}
+
+/** More than two numbers of the largest curve take. */
+const derSignatureBytesMax = 256;
+
+/** Tells a caller's mistake from a signature that is only wrong; what passes is still judged as DER by who verifies. @throws TransitError */
+function checkForm(signature: Uint8Array): void {
+  if (signature.length > derSignatureBytesMax) throw new TransitError('invalid_ciphertext', 'supplied signature is invalid');
+  const [whole, ...more] = parseDerSequence(signature) ?? [];
+  const numbers = whole?.tag === derTag.sequence ? parseDerSequence(whole.content) : undefined;
+  const isPair = numbers?.length === 2 && numbers.every(({ tag }) => tag === derTag.integer);
+  if (!isPair) throw new TransitError('invalid_ciphertext', 'supplied signature is invalid');
+  if (more.length > 0) throw new TransitError('invalid_ciphertext', 'supplied signature contains extra data');
+}
+
+const oneAs = ({ coordinateBytes }: Curve): Uint8Array =>
+  Uint8Array.from({ length: coordinateBytes }, (_, at) => Number(at === coordinateBytes - 1));
+
+function wrongAlgorithm(algorithm: Uint8Array, keyType: string, curveName: string): string {
+  const isEc = Buffer.compare(algorithm.subarray(0, ecPublicKey.length), ecPublicKey) === 0;
+  return isEc ? `invalid curve: expected ${curveName}` : `invalid key type: expected ${keyType}`;
+}
+
+const privateHandle = (material: Uint8Array): KeyObject =>
+  createPrivateKey({ key: Buffer.from(material.buffer, material.byteOffset, material.length), format: 'der', type: 'pkcs8' });
+
+function notOnCurve(): never {
+  throw notImported('error parsing public key: it is no point of its curve');
+}

@@ -1,0 +1,153 @@
+import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto';
+import { promisify } from 'node:util';
+import { ed25519 as curve } from '@noble/curves/ed25519.js';
+import { derTag, encodeDer, encodeOid, parseDer } from '../der.ts';
+import { TransitError } from '../errors.ts';
+import type { KeyPair, KeyPairBytes, KeyPairScheme, SigningOptions } from '../key-pair.ts';
+import { ed25519ph } from './ed25519ph.ts';
+import {
+  encodePkcs8,
+  encodeSpki,
+  notImported,
+  notPkcs8,
+  notPublicKey,
+  parsePkcs8,
+  parseSpki,
+  publicDerOf,
+} from './key-formats.ts';
+import { signNatively, verifyNatively } from './native-signature.ts';
+
+const halfBytes = 32;
+const digestBytes = 64;
+const contextBytesMax = 255;
+const algorithm = encodeOid('1.3.101.112');
+/** SubjectPublicKeyInfo without the key, which is its end. */
+const spkiPrefixBytes = encodeSpki(algorithm, new Uint8Array(halfBytes)).length - halfBytes;
+const generate = promisify(generateKeyPair);
+
+/**
+ * Ed25519 (RFC 8032 §5.1). The private half is seed ‖ public key, 64 bytes, from which derived keys are derived; the public half is raw.
+ * Ed25519ctx and pure signatures are node:crypto's; Ed25519ph, which it does not have, is @noble/curves'.
+ */
+export const ed25519: KeyPairScheme = {
+  versionName: 'ed25519',
+  fits: (materialBytes) => materialBytes === 2 * halfBytes,
+  async generate() {
+    const { privateKey } = await generate('ed25519', {});
+    const der = privateKey.export({ type: 'pkcs8', format: 'der' });
+    try {
+      return fromSeed(der.subarray(-halfBytes));
+    } finally {
+      der.fill(0);
+    }
+  },
+  fromSeed,
+  load,
+  async check({ material, publicKey }) {
+    if (material.length === 0) return checkPoint(publicKey);
+    const pair = fromSeed(material.subarray(0, halfBytes));
+    const same = pair.material.equals(material) && pair.publicKey.equals(publicKey);
+    pair.material.fill(0);
+    if (!same) throw notImported('key pair does not match');
+  },
+  publicText: (publicKey) => Buffer.from(publicKey).toString('base64'),
+  transfer: {
+    exportForm: 'base64',
+    async fromPkcs8(der) {
+      const pkcs8 = parsePkcs8(der);
+      if (pkcs8 === undefined) throw notPkcs8();
+      if (!algorithm.equals(pkcs8.algorithm)) throw notImported('invalid key type: expected ed25519');
+      const seed = parseDer(pkcs8.privateKey);
+      if (seed?.tag !== derTag.octetString || seed.content.length !== halfBytes) throw notPkcs8();
+      return fromSeed(seed.content);
+    },
+    fromPublicPem(pem) {
+      const spki = parseSpki(publicDerOf(pem));
+      if (spki === undefined || !algorithm.equals(spki.algorithm)) throw notPublicKey();
+      checkPoint(spki.publicKey);
+      return spki.publicKey;
+    },
+    toPkcs8: (material) => pkcs8Of(material.subarray(0, halfBytes)),
+    toExport: (material) => Buffer.from(material),
+  },
+};
+
+function fromSeed(seed: Uint8Array): KeyPairBytes & { readonly material: Buffer; readonly publicKey: Buffer } {
+  const publicKey = rawPublic(createPublicKey(privateHandle(seed)));
+  const material = Buffer.allocUnsafeSlow(2 * halfBytes);
+  material.set(seed);
+  material.set(publicKey, halfBytes);
+  return { material, publicKey };
+}
+
+function load({ material, publicKey: raw }: KeyPairBytes): KeyPair {
+  const publicKey = createPublicKey({ key: encodeSpki(algorithm, raw), format: 'der', type: 'spki' });
+  const privateKey = material.length === 0 ? undefined : privateHandle(material.subarray(0, halfBytes));
+  return {
+    ...(privateKey && { sign: (input, options) => sign(privateKey, input, options) }),
+    verify: async (input, signature, options) => {
+      if (signature.length !== 2 * halfBytes) return variantOf(input, options) === 'never';
+      const context = options.signatureContext;
+      return variantOf(input, options) === 'ph'
+        ? ed25519ph.verify(signature, input, raw, { context, zip215: false })
+        : verifyNatively(null, input, { key: publicKey, ...contextOf(options) }, signature);
+    },
+  };
+}
+
+async function sign(privateKey: KeyObject, input: Uint8Array, options: SigningOptions): Promise<Buffer> {
+  if (variantOf(input, options) !== 'ph') return signNatively(null, input, { key: privateKey, ...contextOf(options) });
+  const der = privateKey.export({ type: 'pkcs8', format: 'der' });
+  try {
+    return Buffer.from(ed25519ph.sign(input, der.subarray(-halfBytes), { context: options.signatureContext }));
+  } finally {
+    der.fill(0);
+  }
+}
+
+/** Which of the three schemes (RFC 8032 §5.1) the options ask for. @throws TransitError `invalid_request` */
+function variantOf(input: Uint8Array, { hash, prehashed, signatureContext }: SigningOptions): 'pure or ctx' | 'ph' | 'never' {
+  if (signatureContext.length > contextBytesMax) {
+    throw new TransitError('invalid_request', `signature_context must not be longer than ${contextBytesMax} bytes`);
+  }
+  if (prehashed !== (hash === 'sha2-512')) {
+    const refusal = 'ed25519 takes prehashed input with hash_algorithm sha2-512 (Ed25519ph), and neither of the two alone';
+    throw new TransitError('invalid_request', refusal);
+  }
+  if (!prehashed) return 'pure or ctx';
+  if (input.length === digestBytes) return 'ph';
+  throw new TransitError('invalid_request', `prehashed input for sha2-512 must be ${digestBytes} bytes`);
+}
+
+/** With a context it is Ed25519ctx, without one Ed25519: node:crypto takes an empty one as none. */
+const contextOf = ({ signatureContext }: SigningOptions) => (signatureContext.length > 0 ? { context: signatureContext } : {});
+
+function privateHandle(seed: Uint8Array): KeyObject {
+  const der = pkcs8Of(seed);
+  try {
+    return createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
+  } finally {
+    der.fill(0);
+  }
+}
+
+function pkcs8Of(seed: Uint8Array): Buffer {
+  const privateKey = encodeDer(derTag.octetString, seed);
+  const der = encodePkcs8({ algorithm, privateKey });
+  privateKey.fill(0);
+  return der;
+}
+
+const rawPublic = (publicKey: KeyObject): Buffer =>
+  Buffer.from(publicKey.export({ type: 'spki', format: 'der' }).subarray(spkiPrefixBytes));
+
+/** node:crypto takes any 32 bytes. Under a point of small order everybody can sign. @throws TransitError `invalid_request` */
+function checkPoint(publicKey: Uint8Array): void {
+  let point: ReturnType<typeof curve.Point.fromBytes>;
+  try {
+    point = curve.Point.fromBytes(publicKey);
+  } catch {
+    throw notPublicKey();
+  }
+  if (point.isSmallOrder()) throw notPublicKey();
+}

@@ -1,0 +1,75 @@
+import { decodeBase64 } from '../base64.ts';
+import { derInteger, derTag, encodeDer, parseDer, parseDerSequence } from '../der.ts';
+import { TransitError } from '../errors.ts';
+
+/** A private key of any algorithm, taken apart (RFC 5958 §2); every field is a view of what was read. */
+export interface Pkcs8 {
+  /** The AlgorithmIdentifier's content: object identifier and parameters, in DER. */
+  readonly algorithm: Uint8Array;
+  /** What the algorithm makes of the octets. */
+  readonly privateKey: Uint8Array;
+}
+
+const zero = encodeDer(derTag.integer, Uint8Array.of(0));
+
+/** @returns undefined for anything but one PKCS#8 structure, version 0 or 1 */
+export function parsePkcs8(der: Uint8Array): Pkcs8 | undefined {
+  const whole = parseDer(der);
+  if (whole?.tag !== derTag.sequence) return undefined;
+  const [version, algorithm, privateKey] = parseDerSequence(whole.content) ?? [];
+  const number = version && derInteger(version);
+  if (number === undefined || number.length > 1 || (number[0] ?? 0) > 1) return undefined;
+  if (algorithm?.tag !== derTag.sequence || privateKey?.tag !== derTag.octetString) return undefined;
+  return { algorithm: algorithm.content, privateKey: privateKey.content };
+}
+
+/** @returns bytes that their user wipes */
+export function encodePkcs8({ algorithm, privateKey }: Pkcs8): Buffer {
+  const octets = encodeDer(derTag.octetString, privateKey);
+  const der = encodeDer(derTag.sequence, zero, encodeDer(derTag.sequence, algorithm), octets);
+  octets.fill(0);
+  return der;
+}
+
+/** A SubjectPublicKeyInfo (RFC 5280 §4.1). */
+export const encodeSpki = (algorithm: Uint8Array, publicKey: Uint8Array): Buffer =>
+  encodeDer(derTag.sequence, encodeDer(derTag.sequence, algorithm), encodeDer(derTag.bitString, Uint8Array.of(0), publicKey));
+
+/** A public key of any algorithm, taken apart; `algorithm` as {@link Pkcs8} has it. Undefined for anything else. */
+export function parseSpki(der: Uint8Array): { readonly algorithm: Uint8Array; readonly publicKey: Uint8Array } | undefined {
+  const whole = parseDer(der);
+  const [algorithm, bits, ...more] = (whole?.tag === derTag.sequence && parseDerSequence(whole.content)) || [];
+  if (algorithm?.tag !== derTag.sequence || bits?.tag !== derTag.bitString || more.length > 0) return undefined;
+  return bits.content[0] === 0 ? { algorithm: algorithm.content, publicKey: bits.content.subarray(1) } : undefined;
+}
+
+const publicPem = /^\s*-----BEGIN PUBLIC KEY-----\r?\n([A-Za-z0-9+/=\r\n]*)-----END PUBLIC KEY-----\s*$/;
+/** More than a key of any type takes. */
+const publicPemLengthMax = 8192;
+
+/** The DER in a PEM of a public key and nothing else (RFC 7468 §13). @throws TransitError `invalid_request` */
+export function publicDerOf(pem: string): Buffer {
+  const encoded = pem.length <= publicPemLengthMax ? publicPem.exec(pem)?.[1] : undefined;
+  if (encoded === undefined) throw notImported('error parsing public key: not in PEM format');
+  try {
+    return decodeBase64(encoded);
+  } catch {
+    throw notImported('error parsing public key: not in PEM format');
+  }
+}
+
+/** PEM with a final newline (RFC 7468 §2). */
+export function pemOf(label: string, der: Uint8Array): string {
+  const encoded = Buffer.from(der.buffer, der.byteOffset, der.length).toString('base64');
+  const lines = encoded.match(/.{1,64}/g) ?? [];
+  return `-----BEGIN ${label}-----\n${lines.join('\n')}\n-----END ${label}-----\n`;
+}
+
+export const publicPemOf = (der: Uint8Array): string => pemOf('PUBLIC KEY', der);
+
+/** The refusal of key material that comes in; it never quotes it. */
+export const notImported = (reason: string): TransitError =>
+  new TransitError('invalid_request', `error importing key: ${reason}`);
+
+export const notPkcs8 = (): TransitError => notImported('error parsing asymmetric key: it is not PKCS#8 in DER');
+export const notPublicKey = (): TransitError => notImported('error parsing public key: it is not a key of this kind');

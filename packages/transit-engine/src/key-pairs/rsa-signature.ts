@@ -1,0 +1,125 @@
+import { constants, type KeyObject, privateEncrypt, publicDecrypt, timingSafeEqual } from 'node:crypto';
+import { derTag, encodeDer, encodeOid } from '../der.ts';
+import { TransitError } from '../errors.ts';
+import { type Hash, noHash, signatureHash } from '../hash-algorithm.ts';
+import type { SigningOptions } from '../key-pair.ts';
+import { signNatively, verifyNatively } from './native-signature.ts';
+import { encodePss, verifyPss } from './pss.ts';
+
+const { RSA_PKCS1_PADDING, RSA_PKCS1_PSS_PADDING, RSA_NO_PADDING, RSA_PSS_SALTLEN_AUTO } = constants;
+
+/** Signs with RSASSA-PSS or RSASSA-PKCS1-v1_5 (RFC 8017 §8). @param key - of that many bits @throws TransitError `invalid_request` */
+export async function signRsa(key: KeyObject, bits: number, input: Uint8Array, options: SigningOptions): Promise<Buffer> {
+  const scheme = readOptions(bits, input, options);
+  if (scheme.padding === 'pkcs1v15') {
+    return options.prehashed
+      ? privateEncrypt({ key, padding: RSA_PKCS1_PADDING }, scheme.digestInfo)
+      : signNatively(scheme.hash.openssl, input, { key, padding: RSA_PKCS1_PADDING });
+  }
+  const { hash, saltLength } = scheme;
+  if (!options.prehashed)
+    return signNatively(hash.openssl, input, { key, padding: RSA_PKCS1_PSS_PADDING, saltLength: native(saltLength) });
+  const encoded = encodePss(input, bits - 1, hash, saltLength === 'auto' ? saltBytesMax(bits, hash) : saltLength);
+  if (encoded === undefined) throw saltRefused(options.saltLength);
+  return privateEncrypt({ key, padding: RSA_NO_PADDING }, encoded);
+}
+
+/** @throws TransitError `invalid_request` for options that no signature can have */
+export async function verifyRsa(
+  key: KeyObject,
+  bits: number,
+  input: Uint8Array,
+  signature: Uint8Array,
+  options: SigningOptions,
+): Promise<boolean> {
+  const scheme = readOptions(bits, input, options);
+  if (signature.length !== bits / 8) return false;
+  if (scheme.padding === 'pkcs1v15') {
+    if (!options.prehashed) return verifyNatively(scheme.hash.openssl, input, { key, padding: RSA_PKCS1_PADDING }, signature);
+    const signed = recover(key, RSA_PKCS1_PADDING, signature);
+    return signed?.length === scheme.digestInfo.length && timingSafeEqual(signed, scheme.digestInfo);
+  }
+  const { hash, saltLength } = scheme;
+  if (!options.prehashed) {
+    return verifyNatively(
+      hash.openssl,
+      input,
+      { key, padding: RSA_PKCS1_PSS_PADDING, saltLength: native(saltLength) },
+      signature,
+    );
+  }
+  const encoded = recover(key, RSA_NO_PADDING, signature);
+  return encoded !== undefined && verifyPss(input, encoded, bits - 1, hash, saltLength === 'auto' ? undefined : saltLength);
+}
+
+type Scheme =
+  | { readonly padding: 'pss'; readonly hash: Hash; readonly saltLength: number | 'auto' }
+  | {
+      readonly padding: 'pkcs1v15';
+      readonly hash: Hash;
+      /** What is padded when the input is the digest; with `none` the input itself. */
+      readonly digestInfo: Uint8Array;
+    };
+
+/** @throws TransitError `invalid_request` */
+function readOptions(bits: number, input: Uint8Array, options: SigningOptions): Scheme {
+  const { signatureAlgorithm: padding, prehashed } = options;
+  if (options.signatureContext.length > 0) throw refusal('signature_context is for ed25519 keys');
+  if (padding !== 'pss' && padding !== 'pkcs1v15') throw refusal(`unsupported rsa signature algorithm ${padding}`);
+  const hash = signatureHash(options.hash);
+  if (hash === undefined) {
+    if (padding !== 'pkcs1v15' || !prehashed || options.hash !== noHash)
+      throw refusal('hash_algorithm=none requires prehashed=true');
+    if (input.length > bits / 8 - paddingBytesMin) throw refusal('input is too long for the size of the key');
+    return { padding, hash: noneAs(input), digestInfo: input };
+  }
+  if (prehashed && input.length !== hash.digestBytes) throw refusal('crypto/rsa: input must be hashed with given hash');
+  if (padding === 'pkcs1v15') return { padding, hash, digestInfo: prehashed ? digestInfo(options.hash, input) : input };
+  const saltLength = options.saltLength === 'hash' ? hash.digestBytes : options.saltLength;
+  if (saltLength !== 'auto' && saltLength > saltBytesMax(bits, hash)) throw saltRefused(options.saltLength);
+  return { padding, hash, saltLength };
+}
+
+/** RFC 8017 §9.2: at least eight bytes of padding and three more around it. */
+const paddingBytesMin = 11;
+const noneAs = ({ length }: Uint8Array): Hash => ({ openssl: noHash, digestBytes: length });
+
+/** The longest salt that the encoding has room for. */
+const saltBytesMax = (bits: number, { digestBytes }: Hash): number => Math.ceil((bits - 1) / 8) - digestBytes - 2;
+
+/** For signing the longest, for verifying any. */
+const native = (saltLength: number | 'auto'): number => (saltLength === 'auto' ? RSA_PSS_SALTLEN_AUTO : saltLength);
+
+/** What a signature was made from; undefined when its padding is wrong. */
+function recover(key: KeyObject, padding: number, signature: Uint8Array): Buffer | undefined {
+  try {
+    return publicDecrypt({ key, padding }, signature);
+  } catch {
+    return undefined;
+  }
+}
+
+const nothing = encodeDer(0x05);
+/** RFC 8017 §9.2 note 1; NIST CSOR for SHA-3. */
+const oids: Readonly<Record<string, string>> = {
+  sha1: '1.3.14.3.2.26',
+  'sha2-256': '2.16.840.1.101.3.4.2.1',
+  'sha2-384': '2.16.840.1.101.3.4.2.2',
+  'sha2-512': '2.16.840.1.101.3.4.2.3',
+  'sha2-224': '2.16.840.1.101.3.4.2.4',
+  'sha3-224': '2.16.840.1.101.3.4.2.7',
+  'sha3-256': '2.16.840.1.101.3.4.2.8',
+  'sha3-384': '2.16.840.1.101.3.4.2.9',
+  'sha3-512': '2.16.840.1.101.3.4.2.10',
+};
+
+/** The digest with the name of its hash, as RSASSA-PKCS1-v1_5 pads it. */
+const digestInfo = (hash: string, digest: Uint8Array): Buffer =>
+  encodeDer(
+    derTag.sequence,
+    encodeDer(derTag.sequence, encodeOid(oids[hash] ?? ''), nothing),
+    encodeDer(derTag.octetString, digest),
+  );
+
+const refusal = (message: string): TransitError => new TransitError('invalid_request', message);
+const saltRefused = (asked: number | string): TransitError => refusal(`requested salt length ${asked} is invalid`);

@@ -1,0 +1,198 @@
+import { constants, createPrivateKey, createPublicKey, type KeyObject, privateDecrypt, publicEncrypt } from 'node:crypto';
+import { derInteger, derTag, encodeDer, encodeDerInteger, encodeOid, parseDer, parseDerSequence } from '../der.ts';
+import { TransitError } from '../errors.ts';
+import type { KeyPair, KeyPairBytes, KeyPairScheme } from '../key-pair.ts';
+import {
+  encodePkcs8,
+  encodeSpki,
+  notImported,
+  notPkcs8,
+  notPublicKey,
+  parsePkcs8,
+  parseSpki,
+  publicDerOf,
+  publicPemOf,
+} from './key-formats.ts';
+import { isPair } from './native-signature.ts';
+import { decryptOaep } from './oaep.ts';
+import { generateRsa } from './rsa-generation.ts';
+import { signRsa, verifyRsa } from './rsa-signature.ts';
+
+const none = encodeDer(0x05);
+const rsaEncryption = Buffer.concat([encodeOid('1.2.840.113549.1.1.1'), none]);
+/** A key that says of itself that it is for PSS; here it is one like the others. */
+const rsassaPss = encodeOid('1.2.840.113549.1.1.10');
+/** Larger exponents make public operations slow, and no service of this kind takes them. */
+const exponentMax = 2 ** 31;
+/** More than any PKCS#8 of 4,096 bits takes. */
+const pkcs8BytesMax = 4096;
+
+/** RSA (RFC 8017) of one size. Both halves are in DER: PKCS#8 and SubjectPublicKeyInfo with rsaEncryption, two primes. */
+export function rsa(bits: 2048 | 3072 | 4096): KeyPairScheme {
+  const name = `rsa-${bits}`;
+
+  const fromPkcs8 = async (der: Uint8Array): Promise<KeyPairBytes> => {
+    const pkcs8 = parsePkcs8(der);
+    if (pkcs8 === undefined) throw notPkcs8();
+    const [oid] = parseDerSequence(pkcs8.algorithm) ?? [];
+    const isRsa = rsaEncryption.equals(pkcs8.algorithm) || (oid && rsassaPss.equals(encodeDer(oid.tag, oid.content)));
+    if (isRsa !== true) throw notImported(`invalid key type: expected ${name}`);
+    const { modulus, exponent } = checkPrivateParts(pkcs8.privateKey, bits);
+    const publicKey = spkiOf(modulus, exponent);
+    const material = encodePkcs8({ algorithm: rsaEncryption, privateKey: pkcs8.privateKey });
+    if (await belongTogether(material, publicKey)) return { material, publicKey };
+    material.fill(0);
+    throw notImported('the parts of the key do not belong together');
+  };
+
+  const fromPublicDer = (der: Uint8Array): Buffer => {
+    const spki = parseSpki(der);
+    if (spki === undefined) throw notPublicKey();
+    if (!rsaEncryption.equals(spki.algorithm)) throw notImported(`invalid key type: expected ${name}`);
+    const key = parseDer(spki.publicKey);
+    const [modulus, exponent, ...more] = (key?.tag === derTag.sequence && parseDerSequence(key.content)) || [];
+    if (modulus === undefined || exponent === undefined || more.length > 0) throw notPublicKey();
+    const parts = { modulus: derInteger(modulus), exponent: derInteger(exponent) };
+    if (parts.modulus === undefined || parts.exponent === undefined) throw notPublicKey();
+    checkPublicParts(parts.modulus, parts.exponent, bits);
+    return spkiOf(parts.modulus, parts.exponent);
+  };
+
+  return {
+    versionName: name,
+    fits: (materialBytes) => materialBytes > bits / 8 && materialBytes <= pkcs8BytesMax,
+    generate: () => generateRsa(bits),
+    load: (bytes) => load(bits, bytes),
+    async check({ material, publicKey }) {
+      const given = Buffer.from(publicKey.buffer, publicKey.byteOffset, publicKey.length);
+      if (material.length === 0) {
+        if (!given.equals(fromPublicDer(publicKey))) throw notPublicKey();
+        return;
+      }
+      const pair = await fromPkcs8(material);
+      const same = Buffer.compare(pair.material, material) === 0 && given.equals(pair.publicKey);
+      pair.material.fill(0);
+      if (!same) throw notImported('key pair does not match');
+    },
+    publicText: publicPemOf,
+    transfer: {
+      exportForm: 'text',
+      fromPkcs8,
+      fromPublicPem: (pem) => fromPublicDer(publicDerOf(pem)),
+      toPkcs8: (material) => Buffer.from(material),
+      toExport: (material) => Buffer.from(privateHandle(material).export({ type: 'pkcs1', format: 'pem' })),
+    },
+  };
+}
+
+/**
+ * A pair from its numbers, big-endian, as other services write them; whether they belong together is not asked.
+ * @param secrets - d, p, q, dP, dQ, qInv (RFC 8017 appendix A.1.2); absent where the public half alone is known
+ */
+export function encodeRsa(numbers: {
+  readonly modulus: Uint8Array;
+  readonly exponent: Uint8Array;
+  readonly secrets?: readonly Uint8Array[];
+}): KeyPairBytes {
+  const { modulus, exponent, secrets } = numbers;
+  const publicKey = spkiOf(modulus, exponent);
+  if (secrets === undefined) return { material: new Uint8Array(0), publicKey };
+  const parts = [Uint8Array.of(0), modulus, exponent, ...secrets].map(encodeDerInteger);
+  const privateKey = encodeDer(derTag.sequence, ...parts);
+  const material = encodePkcs8({ algorithm: rsaEncryption, privateKey });
+  for (const part of [...parts, privateKey]) part.fill(0);
+  return { material, publicKey };
+}
+
+function load(bits: number, { material, publicKey: spki }: KeyPairBytes): KeyPair {
+  const publicKey = publicHandle(spki);
+  const privateKey = material.length === 0 ? undefined : privateHandle(material);
+  return {
+    ...(privateKey && {
+      sign: (input, options) => signRsa(privateKey, bits, input, options),
+      decrypt: (ciphertext, padding) => decrypt(privateKey, bits, ciphertext, padding),
+    }),
+    verify: (input, signature, options) => verifyRsa(publicKey, bits, input, signature, options),
+    encrypt: (plaintext, padding) => encrypt(publicKey, bits, plaintext, padding),
+  };
+}
+
+const oaep = { padding: constants.RSA_PKCS1_OAEP_PADDING, oaepHash: 'sha256' };
+const pkcs1v15 = { padding: constants.RSA_PKCS1_PADDING };
+/** What the padding takes up at least: RFC 8017 §7.1.1 with SHA-256, and §7.2.1. */
+const [oaepBytes, pkcs1v15Bytes] = [66, 11];
+
+function encrypt(key: KeyObject, bits: number, plaintext: Uint8Array, padding: string): Buffer {
+  if (plaintext.length > bits / 8 - (padding === 'pkcs1v15' ? pkcs1v15Bytes : oaepBytes)) {
+    const refusal = 'failed to RSA encrypt the plaintext: crypto/rsa: message too long for RSA key size';
+    throw new TransitError('invalid_request', refusal);
+  }
+  return publicEncrypt({ key, ...(padding === 'pkcs1v15' ? pkcs1v15 : oaep) }, plaintext);
+}
+
+/**
+ * One text for all failures of OAEP. A wrong PKCS#1 v1.5 padding is no failure: OpenSSL answers it with bytes that depend on key and
+ * ciphertext (implicit rejection), since an error beside a success would tell the plaintexts of others.
+ */
+function decrypt(key: KeyObject, bits: number, ciphertext: Uint8Array, padding: string): Buffer {
+  const isOfSize = ciphertext.length === bits / 8;
+  const plaintext = !isOfSize
+    ? undefined
+    : padding === 'pkcs1v15'
+      ? decryptPkcs1v15(key, ciphertext)
+      : decryptOaep(key, oaep.oaepHash, ciphertext);
+  if (plaintext !== undefined) return plaintext;
+  throw new TransitError('invalid_ciphertext', 'failed to RSA decrypt the ciphertext: crypto/rsa: decryption error');
+}
+
+/** Undefined only for what is no number below the modulus, as everybody can see. */
+function decryptPkcs1v15(key: KeyObject, ciphertext: Uint8Array): Buffer | undefined {
+  try {
+    return privateDecrypt({ key, ...pkcs1v15 }, ciphertext);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * An RSAPrivateKey (RFC 8017 appendix A.1.2) of two primes, no part of which is larger than it must be: larger ones would make each
+ * signature slow. @throws TransitError `invalid_request`
+ */
+function checkPrivateParts(der: Uint8Array, bits: number): { readonly modulus: Uint8Array; readonly exponent: Uint8Array } {
+  const whole = parseDer(der);
+  const elements = (whole?.tag === derTag.sequence && parseDerSequence(whole.content)) || [];
+  const [version, modulus, exponent, ...secrets] = elements.map((element) => derInteger(element));
+  const [d, p, q, dP, dQ, qInverse] = secrets.map((part) => part?.length ?? Number.POSITIVE_INFINITY);
+  const whether = version?.length === 0 && modulus !== undefined && exponent !== undefined && secrets.length === 6;
+  if (!whether || d === undefined || p === undefined || q === undefined || dP === undefined) throw notPkcs8();
+  checkPublicParts(modulus, exponent, bits);
+  const fits = d <= bits / 8 && p + q <= bits / 8 + 1 && dP <= p && (dQ ?? 0) <= q && (qInverse ?? 0) <= p;
+  if (!fits || p === 0 || q === 0) throw notImported('the parts of the key do not belong together');
+  return { modulus, exponent };
+}
+
+/** @throws TransitError `invalid_request` */
+function checkPublicParts(modulus: Uint8Array, exponent: Uint8Array, bits: number): void {
+  const isOfSize = modulus.length === bits / 8 && (modulus[0] ?? 0) >= 0x80;
+  if (!isOfSize) throw notImported(`invalid key size: expected ${bits / 8} bytes, got ${modulus.length} bytes`);
+  const e = exponent.length > 4 ? Number.POSITIVE_INFINITY : Number.parseInt(`0${Buffer.from(exponent).toString('hex')}`, 16);
+  if (e < 3 || e >= exponentMax || e % 2 === 0) throw notImported('the public exponent is not one that keys have');
+  if (((modulus.at(-1) ?? 0) & 1) === 0) throw notImported('the modulus is even');
+}
+
+/** One signature shows it, made on the thread pool. */
+async function belongTogether(material: Uint8Array, publicKey: Uint8Array): Promise<boolean> {
+  try {
+    return await isPair('sha256', { key: privateHandle(material) }, { key: publicHandle(publicKey) });
+  } catch {
+    return false;
+  }
+}
+
+const spkiOf = (modulus: Uint8Array, exponent: Uint8Array): Buffer =>
+  encodeSpki(rsaEncryption, encodeDer(derTag.sequence, encodeDerInteger(modulus), encodeDerInteger(exponent)));
+
+const privateHandle = (material: Uint8Array): KeyObject =>
+  createPrivateKey({ key: Buffer.from(material.buffer, material.byteOffset, material.length), format: 'der', type: 'pkcs8' });
+
+const publicHandle = (spki: Uint8Array): KeyObject => createPublicKey({ key: Buffer.from(spki), format: 'der', type: 'spki' });

@@ -1,0 +1,115 @@
+import { invalidBackup } from './whole-key.ts';
+
+/** Longer than any 64-bit number: only the numbers of key pairs are. */
+const [longDigitsMin, longDigitsMax] = [20, 1300];
+const longNumber = new RegExp(`[:[,]\\d{${longDigitsMin}}`);
+const longNumbers = new RegExp(`([:[,])(\\d{${longDigitsMin},${longDigitsMax}})(?=[,\\]}])`, 'g');
+/** About 700 versions of the largest key pairs. Reading more in one go would keep other requests waiting. */
+const withLongNumbersBytesMax = 8 * 1024 * 1024;
+
+/**
+ * Parses the JSON of a backup, whose bytes are wiped. Numbers longer than JSON's become text; should a string hold something like one, the
+ * whole is no JSON any more, which is a refusal.
+ * @throws TransitError `invalid_request`
+ */
+export function parseMembers(backup: Buffer): Members {
+  const text = backup.toString();
+  backup.fill(0);
+  const hasLongNumbers = longNumber.test(text);
+  if (hasLongNumbers && text.length > withLongNumbersBytesMax) {
+    throw invalidBackup('a backup of key pairs can have 8 MiB; import the versions one by one');
+  }
+  try {
+    return new Members(JSON.parse(hasLongNumbers ? text.replace(longNumbers, '$1"$2"') : text));
+  } catch {
+    throw invalidBackup('it is not the JSON it should be'); // the parser's own message could quote it
+  }
+}
+
+/** The members of a JSON object, read by the kind that each must have; null is as good as absent. */
+export class Members {
+  readonly #object: Readonly<Record<string, unknown>>;
+
+  constructor(value: unknown) {
+    if (typeof value !== 'object' || value === null || Array.isArray(value))
+      throw invalidBackup('it is not the JSON it should be');
+    this.#object = value as Readonly<Record<string, unknown>>;
+  }
+
+  has(name: string): boolean {
+    return Object.hasOwn(this.#object, name) && (this.#object[name] ?? null) !== null;
+  }
+
+  object(name: string): Members {
+    return new Members(this.#own(name));
+  }
+
+  /** Its entries; null ones stand where nothing is. */
+  array(name: string): (Members | undefined)[] {
+    const value = this.#own(name);
+    if (!Array.isArray(value)) throw invalidBackup(`its member ${name} is no list`);
+    return value.map((entry: unknown) => (entry === null ? undefined : new Members(entry)));
+  }
+
+  text(name: string): string {
+    const value = this.#own(name) ?? '';
+    return typeof value === 'string' ? value : this.#refuse(name);
+  }
+
+  flag(name: string): boolean {
+    const value = this.#own(name) ?? false;
+    return typeof value === 'boolean' ? value : this.#refuse(name);
+  }
+
+  integer(name: string): number {
+    const value = this.number(name);
+    return Number.isSafeInteger(value) ? value : this.#refuse(name);
+  }
+
+  number(name: string): number {
+    const value = this.#own(name) ?? 0;
+    return typeof value === 'number' ? value : this.#refuse(name);
+  }
+
+  /** A number of any size, big-endian without leading zeros; undefined when absent. */
+  magnitude(name: string): Buffer | undefined {
+    return this.has(name) ? (magnitudeOf(this.#own(name)) ?? this.#refuse(name)) : undefined;
+  }
+
+  /** The same of a list of numbers. */
+  magnitudes(name: string): Buffer[] {
+    const value = this.#own(name);
+    if (!Array.isArray(value)) return this.#refuse(name);
+    return value.map((entry: unknown) => magnitudeOf(entry) ?? this.#refuse(name));
+  }
+
+  /** Texts of a list, none when absent. */
+  texts(name: string): string[] {
+    const value = this.#own(name) ?? [];
+    const isTexts = Array.isArray(value) && value.every((entry) => typeof entry === 'string');
+    return isTexts ? value : this.#refuse(name);
+  }
+
+  /** Bytes from base64, empty when absent. */
+  bytes(name: string): Buffer {
+    const text = this.text(name);
+    const bytes = Buffer.from(text, 'base64');
+    return bytes.toString('base64') === text ? bytes : this.#refuse(name);
+  }
+
+  #own(name: string): unknown {
+    return Object.hasOwn(this.#object, name) ? this.#object[name] : undefined;
+  }
+
+  #refuse(name: string): never {
+    throw invalidBackup(`its member ${name} is of another kind than it should be`);
+  }
+}
+
+function magnitudeOf(value: unknown): Buffer | undefined {
+  const isNumber =
+    typeof value === 'number' ? Number.isSafeInteger(value) && value >= 0 : typeof value === 'string' && /^\d+$/.test(value);
+  if (!isNumber) return undefined;
+  const digits = BigInt(value as number | string).toString(16);
+  return Buffer.from(digits.length % 2 === 0 ? digits : `0${digits}`, 'hex');
+}

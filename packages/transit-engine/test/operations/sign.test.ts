@@ -1,0 +1,276 @@
+import { createHash, createPublicKey, verify } from 'node:crypto';
+import { expect } from 'chai';
+import type { SignRequest, TransitEngine, VerifyRequest } from '../../src/index.ts';
+import { base64, contextOne, fox, newEngine, refusalOf } from '../fixtures.ts';
+
+const digest = (hash: string, text = fox): string => createHash(hash).update(Buffer.from(text, 'base64')).digest('base64');
+
+async function signOne(engine: TransitEngine, name: string, request: SignRequest) {
+  const reply = await engine.signing.sign(name, request);
+  if ('results' in reply) throw new Error('the request was no batch');
+  return reply;
+}
+
+const verifies = async (engine: TransitEngine, name: string, request: VerifyRequest): Promise<boolean> => {
+  const reply = await engine.signing.verify(name, request);
+  if ('results' in reply) throw new Error('the request was no batch');
+  return reply.valid;
+};
+
+const signingTypes = ['ed25519', 'ecdsa-p256', 'ecdsa-p384', 'ecdsa-p521', 'rsa-2048', 'rsa-3072', 'rsa-4096'];
+const hashes = ['sha1', 'sha2-224', 'sha2-256', 'sha2-384', 'sha2-512', 'sha3-224', 'sha3-256', 'sha3-384', 'sha3-512'];
+const openssl = (hash: string): string => hash.replace('sha2-', 'sha');
+
+describe('signatures', () => {
+  let engine: TransitEngine;
+  before(async () => {
+    ({ engine } = newEngine());
+    for (const type of signingTypes) await engine.createKey(type, { type });
+    await engine.createKey('derived', { type: 'ed25519', derived: true });
+    await engine.createKey('aes', { type: 'aes256-gcm96' });
+  });
+  after(() => engine.close());
+
+  for (const type of signingTypes) {
+    for (const marshalingAlgorithm of ['asn1', 'jws']) {
+      it(`of ${type} as ${marshalingAlgorithm} verify, and over another message they do not`, async () => {
+        const { signature, keyVersion } = await signOne(engine, type, { input: fox, marshalingAlgorithm });
+        expect(keyVersion).to.equal(1);
+        expect(signature).to.match(marshalingAlgorithm === 'jws' ? /^svc:v1:[\w-]+$/ : /^svc:v1:[A-Za-z0-9+/]+=*$/);
+        expect(await verifies(engine, type, { input: fox, signature, marshalingAlgorithm })).to.equal(true);
+        expect(await verifies(engine, type, { input: base64('another'), signature, marshalingAlgorithm })).to.equal(false);
+      });
+    }
+
+    it(`of ${type} over more than a megabyte are those over the whole of it`, async () => {
+      const input = Buffer.alloc(1024 * 1024 + 1, 7);
+      const { signature } = await signOne(engine, type, { input: input.toString('base64') });
+      expect(await verifies(engine, type, { input: input.toString('base64'), signature })).to.equal(true);
+      input[input.length - 1] = 8;
+      expect(await verifies(engine, type, { input: input.toString('base64'), signature })).to.equal(false);
+    });
+  }
+
+  for (const type of ['ecdsa-p256', 'ecdsa-p384', 'ecdsa-p521']) {
+    for (const hashAlgorithm of hashes) {
+      it(`of ${type} with ${hashAlgorithm} are the same kind over a message and over its digest`, async () => {
+        const input = digest(openssl(hashAlgorithm));
+        for (const marshalingAlgorithm of ['asn1', 'jws']) {
+          const options = { hashAlgorithm, marshalingAlgorithm };
+          const overMessage = await signOne(engine, type, { ...options, input: fox });
+          const overDigest = await signOne(engine, type, { ...options, input, prehashed: true });
+          expect(await verifies(engine, type, { ...options, ...overMessage, input, prehashed: true })).to.equal(true);
+          expect(await verifies(engine, type, { ...options, ...overDigest, input: fox })).to.equal(true);
+          const other = hashAlgorithm === 'sha3-256' ? 'sha2-256' : 'sha3-256';
+          expect(await verifies(engine, type, { ...options, ...overMessage, input: fox, hashAlgorithm: other })).to.equal(false);
+        }
+      });
+    }
+  }
+
+  for (const type of ['rsa-2048', 'rsa-3072', 'rsa-4096']) {
+    for (const signatureAlgorithm of ['pss', 'pkcs1v15']) {
+      for (const hashAlgorithm of hashes) {
+        it(`of ${type} with ${signatureAlgorithm} and ${hashAlgorithm} are the same kind over a message and over its digest`, async () => {
+          const options = { hashAlgorithm, signatureAlgorithm };
+          const input = digest(openssl(hashAlgorithm));
+          const overMessage = await signOne(engine, type, { ...options, input: fox });
+          const overDigest = await signOne(engine, type, { ...options, input, prehashed: true });
+          expect(await verifies(engine, type, { ...options, ...overMessage, input, prehashed: true })).to.equal(true);
+          expect(await verifies(engine, type, { ...options, ...overDigest, input: fox })).to.equal(true);
+          expect(await verifies(engine, type, { ...options, ...overDigest, input: base64('another') })).to.equal(false);
+          const other = hashAlgorithm === 'sha3-256' ? 'sha2-256' : 'sha3-256';
+          expect(await verifies(engine, type, { ...options, ...overMessage, input: fox, hashAlgorithm: other })).to.equal(false);
+        });
+      }
+    }
+
+    it(`of ${type} without a hash sign the input as it is`, async () => {
+      const none = { hashAlgorithm: 'none', prehashed: true, signatureAlgorithm: 'pkcs1v15' };
+      const { signature } = await signOne(engine, type, { ...none, input: fox });
+      expect(await verifies(engine, type, { ...none, input: fox, signature })).to.equal(true);
+      expect(await verifies(engine, type, { ...none, input: base64('another'), signature })).to.equal(false);
+      const tooLong = Buffer.alloc(Number(type.slice(4)) / 8 - 10).toString('base64');
+      expect((await refusalOf(signOne(engine, type, { ...none, input: tooLong }))).message).to.contain('too long');
+    });
+  }
+
+  for (const { saltLength, verifiedWith, valid } of [
+    { saltLength: 'hash', verifiedWith: '32', valid: true },
+    { saltLength: 'HASH', verifiedWith: '-1', valid: true },
+    { saltLength: '20', verifiedWith: 'auto', valid: true },
+    { saltLength: '20', verifiedWith: '0', valid: true },
+    { saltLength: '20', verifiedWith: 'hash', valid: false },
+    { saltLength: '1', verifiedWith: '1', valid: true },
+    { saltLength: '222', verifiedWith: '222', valid: true },
+    { saltLength: 'auto', verifiedWith: '222', valid: true },
+    { saltLength: 'auto', verifiedWith: 'hash', valid: false },
+  ]) {
+    for (const prehashed of [false, true]) {
+      const over = prehashed ? 'a digest' : 'a message';
+      it(`of PSS over ${over} with salt ${saltLength} ${valid ? 'verify' : 'do not verify'} with salt ${verifiedWith}`, async () => {
+        const input = prehashed ? digest('sha256') : fox;
+        const { signature } = await signOne(engine, 'rsa-2048', { input, prehashed, saltLength });
+        expect(await verifies(engine, 'rsa-2048', { input, prehashed, signature, saltLength: verifiedWith })).to.equal(valid);
+        expect(await verifies(engine, 'rsa-2048', { input: fox, signature, saltLength: verifiedWith })).to.equal(valid);
+      });
+    }
+  }
+
+  it('of Ed25519 with a context, over a digest and plain are three kinds, none of which is another', async () => {
+    const signatureContext = base64('context');
+    const kinds = [
+      { input: digest('sha512') },
+      { input: digest('sha512'), signatureContext },
+      { input: digest('sha512'), hashAlgorithm: 'sha2-512', prehashed: true },
+      { input: digest('sha512'), hashAlgorithm: 'sha2-512', prehashed: true, signatureContext },
+    ];
+    for (const [index, kind] of kinds.entries()) {
+      const { signature } = await signOne(engine, 'ed25519', kind);
+      for (const [other, asked] of kinds.entries()) {
+        expect(await verifies(engine, 'ed25519', { ...asked, signature }), `${index} as ${other}`).to.equal(index === other);
+      }
+    }
+  });
+
+  it('of a derived key belong to its context, whose public key the answer shows', async () => {
+    const { signature, publicKey = '' } = await signOne(engine, 'derived', { input: fox, context: contextOne });
+    expect(await verifies(engine, 'derived', { input: fox, context: contextOne, signature })).to.equal(true);
+    expect(await verifies(engine, 'derived', { input: fox, context: base64('two'), signature })).to.equal(false);
+    const [version] = (await engine.readKey('derived', { context: contextOne })).versions;
+    expect(version?.pair?.publicKey).to.equal(publicKey);
+    const x = Buffer.from(publicKey, 'base64').toString('base64url');
+    const handle = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
+    expect(verify(null, Buffer.from(fox, 'base64'), handle, Buffer.from(signature.slice(7), 'base64'))).to.equal(true);
+  });
+
+  it('of one batch are under one version, with the public key of each context', async () => {
+    const reply = await engine.signing.sign('derived', {
+      batchInput: [
+        { input: fox, context: contextOne, reference: 'a' },
+        { input: fox },
+        { context: contextOne },
+        { input: '%', context: contextOne },
+      ],
+    });
+    if (!('results' in reply)) throw new Error('a batch was expected');
+    const [first, ...others] = reply.results;
+    expect(reply.outcome).to.equal('some_failed');
+    expect(first).to.include({ reference: 'a', keyVersion: 1 }).and.have.property('publicKey');
+    expect(others.map((each) => ('error' in each ? each.error.slice(0, 36) : ''))).to.deep.equal([
+      "missing 'context' for key derivation",
+      'missing input',
+      'unable to decode input as base64: il',
+    ]);
+  });
+
+  for (const [name, request, message] of [
+    ['rsa-2048', { hashAlgorithm: 'md5' }, 'invalid hash algorithm "md5"'],
+    ['ed25519', { hashAlgorithm: 'SHA2-256' }, 'invalid hash algorithm "SHA2-256"'],
+    ['rsa-2048', { marshalingAlgorithm: 'xml' }, 'invalid marshaling type "xml"'],
+    ['rsa-2048', { saltLength: 'x' }, "salt length neither 'auto', 'hash', nor an int: x"],
+    ['rsa-2048', { saltLength: '-2' }, 'salt length is invalid: -2'],
+    ['rsa-2048', { saltLength: '223' }, 'requested salt length 223 is invalid'],
+    ['rsa-2048', { signatureAlgorithm: 'x931' }, 'unsupported rsa signature algorithm x931'],
+    ['ed25519', { hashAlgorithm: 'none' }, 'hash_algorithm=none requires both prehashed=true and signature_algorithm=pkcs1v15'],
+    [
+      'rsa-2048',
+      { hashAlgorithm: 'none', prehashed: true },
+      'hash_algorithm=none requires both prehashed=true and signature_algorithm=pkcs1v15',
+    ],
+    ['rsa-2048', { prehashed: true }, 'crypto/rsa: input must be hashed with given hash'],
+    ['rsa-2048', { prehashed: true, signatureAlgorithm: 'pkcs1v15' }, 'crypto/rsa: input must be hashed with given hash'],
+    ['ecdsa-p256', { prehashed: true }, 'prehashed input is not as long as a digest'],
+    ['ecdsa-p256', { prehashed: true, input: digest('sha1') }, 'prehashed input is not as long as a digest'],
+    ['ecdsa-p256', { prehashed: true, input: fox, hashAlgorithm: 'sha1' }, 'prehashed input is not as long as a digest'],
+    ['ecdsa-p256', { prehashed: true, input: '' }, 'prehashed input is not as long as a digest'],
+    ['ecdsa-p256', { signatureContext: 'AAAA' }, 'signature_context is for ed25519 keys'],
+    ['rsa-2048', { signatureContext: 'AAAA' }, 'signature_context is for ed25519 keys'],
+    ['ed25519', { signatureContext: '%' }, 'failed to base64-decode signature_context'],
+    [
+      'ed25519',
+      { signatureContext: Buffer.alloc(256).toString('base64') },
+      'signature_context must not be longer than 255 bytes',
+    ],
+    [
+      'ed25519',
+      { hashAlgorithm: 'sha2-512' },
+      'ed25519 takes prehashed input with hash_algorithm sha2-512 (Ed25519ph), and neither of the two alone',
+    ],
+    [
+      'ed25519',
+      { prehashed: true },
+      'ed25519 takes prehashed input with hash_algorithm sha2-512 (Ed25519ph), and neither of the two alone',
+    ],
+    ['ed25519', { prehashed: true, hashAlgorithm: 'sha2-512' }, 'prehashed input for sha2-512 must be 64 bytes'],
+    ['ed25519', { input: '%' }, 'unable to decode input as base64: illegal base64 data at input byte 0'],
+    ['derived', { context: '%' }, 'failed to base64-decode context'],
+    ['aes', {}, 'key type aes256-gcm96 does not support signing'],
+    ['ed25519', { keyVersion: -1 }, 'requested version for signing is negative'],
+    ['ed25519', { keyVersion: 2 }, 'requested version for signing is higher than the latest key version'],
+    ['missing', {}, 'signing key not found'],
+  ] as const satisfies readonly (readonly [string, SignRequest, string])[]) {
+    it(`of ${name} are refused for ${JSON.stringify(request).slice(0, 70)}: ${message.slice(0, 60)}`, async () => {
+      expect((await refusalOf(engine.signing.sign(name, { input: fox, ...request }))).message).to.equal(message);
+    });
+  }
+
+  for (const [name, signature, message] of [
+    ['ed25519', 'AAAA', 'invalid signature: no prefix'],
+    ['ed25519', 'svc:v1', 'invalid signature: wrong number of fields'],
+    ['ed25519', 'svc:vx:AAAA', 'invalid signature: version number could not be decoded'],
+    ['ed25519', 'svc:v2:AAAA', 'invalid signature: version is too new'],
+    ['ed25519', 'svc:v0:AAAA', 'ciphertext or signature version is disallowed by policy (too old)'],
+    ['ed25519', 'svc:v1:A', 'invalid base64 signature value'],
+    ['ecdsa-p256', 'svc:v1:AAAA', 'supplied signature is invalid'],
+    ['ecdsa-p256', `svc:v1:MAYCAQECAQEF${'A'.repeat(404)}`, 'supplied signature is invalid'],
+    ['ecdsa-p256', 'svc:v1:MAYCAQECAQEA', 'supplied signature is invalid'],
+    ['ecdsa-p256', 'svc:v1:MAYCAQECAQEFAA==', 'supplied signature contains extra data'],
+    ['aes', 'svc:v1:AAAA', 'key type aes256-gcm96 does not support verification'],
+    ['missing', 'svc:v1:AAAA', 'signature verification key not found'],
+  ] as const) {
+    it(`of ${name} are refused as ${signature.slice(0, 30)}: ${message}`, async () => {
+      expect((await refusalOf(engine.signing.verify(name, { input: fox, signature }))).message).to.equal(message);
+    });
+  }
+
+  for (const name of signingTypes) {
+    for (const prehashed of [false, true]) {
+      it(`of ${name} are wrong, and no refusal, at any other length${prehashed ? ', over a digest too' : ''}`, async () => {
+        const input = digest(name === 'ed25519' ? 'sha512' : 'sha256');
+        const asked = {
+          input,
+          prehashed,
+          marshalingAlgorithm: 'jws',
+          ...(name === 'ed25519' && prehashed && { hashAlgorithm: 'sha2-512' }),
+        };
+        const { signature } = await signOne(engine, name, asked);
+        const bytes = Buffer.from(signature.slice(7), 'base64url');
+        for (const other of [
+          bytes.subarray(1),
+          bytes.subarray(0, -1),
+          Buffer.concat([bytes, Buffer.alloc(1)]),
+          Buffer.alloc(0),
+        ]) {
+          const changed = `svc:v1:${other.toString('base64url')}`;
+          expect(await verifies(engine, name, { ...asked, signature: changed }), `${other.length}`).to.equal(false);
+        }
+      });
+    }
+  }
+
+  it('of older versions verify until the minimum rises, and new ones are under the version that is asked for', async () => {
+    await engine.createKey('rotated', { type: 'ecdsa-p256' });
+    await engine.rotateKey('rotated');
+    const old = await signOne(engine, 'rotated', { input: fox, keyVersion: 1 });
+    const latest = await signOne(engine, 'rotated', { input: fox });
+    expect([old.keyVersion, latest.keyVersion]).to.deep.equal([1, 2]);
+    expect(await verifies(engine, 'rotated', { input: fox, signature: old.signature })).to.equal(true);
+    expect(await verifies(engine, 'rotated', { input: fox, signature: old.signature.replace('v1', 'v2') })).to.equal(false);
+    await engine.configureKey('rotated', { minDecryptionVersion: 2, minEncryptionVersion: 2 });
+    expect((await refusalOf(engine.signing.verify('rotated', { input: fox, ...old }))).message).to.contain('too old');
+    expect((await refusalOf(engine.signing.sign('rotated', { input: fox, keyVersion: 1 }))).message).to.contain(
+      'less than the minimum',
+    );
+  });
+});

@@ -1,0 +1,88 @@
+// `npm run chaos:kills [-- --kills 20] [--clients 12]`: kills the active node of three real processes under concurrent writes, again and
+// again, and says how long it took until another node acknowledged a write. Everything acknowledged is looked for at the end.
+import { parseArgs } from 'node:util';
+import { percentile } from '../bench/raft/percentile.ts';
+import { LiveCluster } from '../test/cluster/live-cluster.ts';
+import type { LiveNode } from '../test/cluster/live-node.ts';
+import { losses } from '../test/cluster/survivors.ts';
+import { Workload } from '../test/cluster/workload.ts';
+
+const { values } = parseArgs({
+  options: { kills: { type: 'string', default: '20' }, clients: { type: 'string', default: '12' } },
+});
+const kills = Number(values.kills);
+const clients = Number(values.clients);
+const medianMaxMs = 1_500;
+const longestMaxMs = 4_000;
+const whole = (ms: number): string => `${Math.round(ms)} ms`;
+
+const cluster = await LiveCluster.formed();
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => void cluster.end().then(() => process.exit(130)));
+}
+try {
+  process.exitCode = await run();
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 1;
+} finally {
+  await cluster.end();
+}
+
+async function run(): Promise<number> {
+  const workload = await Workload.start(cluster, { clients });
+  const tookMs: number[] = [];
+  const killsOf = new Map(cluster.nodes.map((node) => [node, 0]));
+  for (let kill = 1; kill <= kills; kill++) {
+    const leader = await rarelyKilledLeader(killsOf);
+    await workload.nextWrite([leader]);
+    const gone = leader.kill();
+    const killedMs = performance.now();
+    const { doneMs, node } = await workload.nextWrite(cluster.others(leader));
+    tookMs.push(doneMs - killedMs);
+    console.log(`kill ${kill}: ${leader.name}, first write through ${node.name} after ${whole(doneMs - killedMs)}`);
+    killsOf.set(leader, (killsOf.get(leader) ?? 0) + 1);
+    await gone;
+    await leader.start();
+  }
+  await cluster.settled();
+  await workload.stop();
+  const found = await losses(cluster, workload);
+  for (const loss of found) console.log(`LOST: ${loss}`);
+  return report({ tookMs, found, workload, killsOf });
+}
+
+/** The active node, handed on a few times if need be, so that every node is killed in its turn. */
+async function rarelyKilledLeader(killsOf: ReadonlyMap<LiveNode, number>): Promise<LiveNode> {
+  const fewest = Math.min(...killsOf.values());
+  let leader = await cluster.settled();
+  for (let tries = 0; tries < 4 && killsOf.get(leader) !== fewest; tries++) {
+    await cluster.ask(leader, 'PUT', 'sys/step-down');
+    leader = await cluster.settled();
+  }
+  return leader;
+}
+
+interface Run {
+  readonly tookMs: readonly number[];
+  readonly found: readonly string[];
+  readonly workload: Workload;
+  readonly killsOf: ReadonlyMap<LiveNode, number>;
+}
+
+/** Prints what happened; the exit code. */
+function report({ tookMs, found, workload, killsOf }: Run): number {
+  const { acknowledged, history } = workload;
+  const median = percentile(tookMs, 50);
+  const longest = Math.max(...tookMs);
+  console.log(`\nWhat clients were told in between:\n${workload.troublesText}\n`);
+  console.log(`${acknowledged} writes acknowledged, ${history.size} calls in ${history.keys.length} histories`);
+  console.log(`killed: ${[...killsOf].map(([{ name }, count]) => `${name} ${count}`).join(', ')}`);
+  console.log(
+    `failover: p50 ${whole(median)} (limit ${whole(medianMaxMs)}), max ${whole(longest)} (limit ${whole(longestMaxMs)})`,
+  );
+  console.log(
+    found.length === 0 ? 'nothing acknowledged is lost, every history is linearizable' : `${found.length} faults, see above`,
+  );
+  return found.length === 0 && median <= medianMaxMs && longest <= longestMaxMs ? 0 : 1;
+}

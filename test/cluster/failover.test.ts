@@ -1,0 +1,172 @@
+// The active node goes, in every way it can go; what it had acknowledged stays.
+import { expect } from 'chai';
+import type { LiveCluster } from './live-cluster.ts';
+import type { LiveNode } from './live-node.ts';
+import { attempt, type Outcome } from './outcome.ts';
+import { scenarioMs, withCluster } from './scenario.ts';
+import { losses } from './survivors.ts';
+import { until } from './until.ts';
+import { Workload } from './workload.ts';
+
+let serial = 0;
+/** Creates one more key through this node. */
+const write = (cluster: LiveCluster, node: LiveNode): Promise<Outcome> => {
+  serial += 1;
+  return attempt(cluster.ask(node, 'POST', `transit/keys/write-${serial}`, {}, { withinMs: 30_000 }));
+};
+const told = (outcome: Outcome): string => JSON.stringify(outcome);
+
+/** Runs a load through all nodes around a change of leader, and judges it. */
+async function underLoad(cluster: LiveCluster, change: (leader: LiveNode) => Promise<void>): Promise<void> {
+  const workload = await Workload.start(cluster);
+  const leader = await cluster.settled();
+  await workload.nextWrite([leader]);
+  await change(leader);
+  await workload.nextWrite(cluster.others(leader));
+  await workload.stop();
+  expect(await losses(cluster, workload)).to.deep.equal([]);
+}
+
+describe('another node becomes active', function () {
+  this.timeout(scenarioMs);
+
+  for (const by of ['the active node', 'a standby'] as const) {
+    it(`when a step-down is asked for through ${by}`, () =>
+      withCluster({}, (cluster) =>
+        underLoad(cluster, async (leader) => {
+          const through = by === 'a standby' ? cluster.others(leader)[0] : leader;
+          const answer = await cluster.ask(through ?? leader, 'PUT', 'sys/step-down');
+          expect(answer.status, answer.text).to.equal(204);
+          await cluster.leader(cluster.others(leader));
+          await leader.reaches(473);
+        }),
+      ));
+  }
+
+  it('when it is killed, and it comes back as a standby', () =>
+    withCluster({}, (cluster) =>
+      underLoad(cluster, async (leader) => {
+        await leader.kill();
+        await cluster.leader(cluster.others(leader));
+        await leader.start();
+        await leader.reaches(473);
+      }),
+    ));
+
+  it('when it is asked to stop: it hands over first and ends with exit code 0', () =>
+    withCluster({}, (cluster) =>
+      underLoad(cluster, async (leader) => {
+        expect(await leader.stop()).to.deep.equal({ code: 0, signal: null });
+        await cluster.leader(cluster.others(leader));
+        await leader.start();
+        await leader.reaches(473);
+      }),
+    ));
+
+  it('when it is sealed: it hands over first, answers 503, and goes on voting', () =>
+    withCluster({ seal: 'shamir' }, async (cluster) => {
+      await underLoad(cluster, async (leader) => {
+        const answer = await cluster.ask(leader, 'PUT', 'sys/seal');
+        expect(answer.status, answer.text).to.equal(204);
+        expect((await leader.health())?.code).to.equal(503);
+        const next = await cluster.leader(cluster.others(leader));
+        // Sealed, it is half of the quorum that the last unsealed one needs.
+        await next.kill();
+        const last = await cluster.leader(cluster.others(leader, next));
+        expect((await write(cluster, last)).kind).to.equal('done');
+        await next.start();
+        for (const node of [leader, next]) await cluster.unseal(node);
+        await cluster.settled();
+      });
+    }));
+
+  it('when it is frozen: what hangs in it is answered 503 by the standby, and it comes back as a standby', () =>
+    withCluster({}, async (cluster) => {
+      const workload = await Workload.start(cluster, { clients: 4 });
+      const leader = await cluster.settled();
+      const [through = leader] = cluster.others(leader);
+      leader.pause();
+      const hanging = write(cluster, through);
+      const asked = write(cluster, leader); // taken by the kernel, read when the process goes on
+      await cluster.leader(cluster.others(leader));
+      const outcome = await hanging;
+      if (outcome.kind === 'refused') expect(outcome.status, told(outcome)).to.equal(503);
+      if (outcome.kind === 'unknown') expect(outcome.text, 'an answer, not a time-out of the caller').to.match(/^50[34] /);
+      await workload.nextWrite(cluster.others(leader));
+      leader.resume();
+      expect((await leader.reaches(200, 429, 473, 474)).code, 'at once after it goes on').not.to.equal(200);
+      await leader.reaches(473);
+      await asked;
+      await workload.stop();
+      expect(await losses(cluster, workload)).to.deep.equal([]);
+    }));
+
+  it('when it is cut off: it accepts nothing more, and what it had accepted is kept', () =>
+    withCluster({}, async (cluster) => {
+      const workload = await Workload.start(cluster, { clients: 6 });
+      const leader = await cluster.settled();
+      const others = cluster.others(leader);
+      await workload.nextWrite([leader]);
+      cluster.isolate(leader);
+      const hanging = write(cluster, leader);
+      const next = await cluster.leader(others);
+      await until('the other side takes writes', async () => (await write(cluster, next)).kind === 'done');
+      // Whatever the old leader is asked for from here on, it must not take.
+      for (let i = 0; i < 20; i++) expect((await write(cluster, leader)).kind).to.equal('refused');
+      expect((await hanging).kind, 'the write that hung when it was cut off').not.to.equal('done');
+      expect((await leader.reaches(474)).body['standby']).to.equal(true);
+      cluster.heal();
+      await leader.reaches(473);
+      await workload.stop();
+      expect(await losses(cluster, workload)).to.deep.equal([]);
+    }));
+});
+
+describe('without a quorum', function () {
+  this.timeout(scenarioMs);
+
+  /** Nothing is served: reads, cryptography and writes are 503, each with the hint to come back. */
+  async function servesNothing(cluster: LiveCluster, node: LiveNode): Promise<void> {
+    for (const [method, path, body] of [
+      ['GET', 'transit/keys/old', undefined],
+      ['POST', 'transit/encrypt/old', { plaintext: 'AAAA' }],
+      ['POST', 'transit/random/8', {}],
+      ['POST', 'transit/keys/old/rotate', {}],
+      ['POST', 'transit/keys/new', {}],
+      ['GET', 'auth/token/lookup-self', undefined],
+    ] as const) {
+      const answer = await cluster.ask(node, method, path, body, { withinMs: 30_000 });
+      expect(answer.status, `${method} ${path}: ${answer.text}`).to.equal(503);
+      expect(answer.headers.get('retry-after'), `${method} ${path}: ${answer.text}`).to.match(/^\d+$/);
+    }
+  }
+
+  it('a standby whose two peers are killed goes from 473 to 474, stays there and serves nothing', () =>
+    withCluster({}, async (cluster) => {
+      const leader = await cluster.settled();
+      const [dies = leader, stays = leader] = cluster.others(leader);
+      expect((await cluster.ask(leader, 'POST', 'transit/keys/old', {})).status).to.equal(200);
+      await Promise.all([leader.kill(), dies.kill()]);
+      await stays.reaches(474);
+      await servesNothing(cluster, stays);
+      for (let i = 0; i < 50; i++) expect((await stays.health())?.code).to.equal(474);
+      await Promise.all([leader.start(), dies.start()]);
+      await cluster.settled();
+      expect((await cluster.ask(stays, 'GET', 'transit/keys/old')).status).to.equal(200);
+    }));
+
+  it('a leader whose followers are killed steps down; its hanging write is 503, and it accepts none after that', () =>
+    withCluster({}, async (cluster) => {
+      const leader = await cluster.settled();
+      expect((await cluster.ask(leader, 'POST', 'transit/keys/old', {})).status).to.equal(200);
+      await Promise.all(cluster.others(leader).map((node) => node.kill()));
+      const hanging = await write(cluster, leader);
+      expect(hanging.kind, told(hanging)).not.to.equal('done');
+      if (hanging.kind === 'unknown') expect(hanging.text).to.match(/^50[34] .*outcome unknown/i);
+      if (hanging.kind === 'refused') expect(hanging.status, told(hanging)).to.equal(503);
+      await leader.reaches(474);
+      await servesNothing(cluster, leader);
+      await Promise.all(cluster.others(leader).map((node) => node.start()));
+      await cluster.settled();
+    }));
+});

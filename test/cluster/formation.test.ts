@@ -1,0 +1,106 @@
+// From empty disks to a cluster that serves, and back from a stop of all of it.
+import { expect } from 'chai';
+import { expectHealthBody } from './health-body.ts';
+import type { LiveNode } from './live-node.ts';
+import { scenarioMs, withCluster, withNodes } from './scenario.ts';
+import { losses } from './survivors.ts';
+import { Workload } from './workload.ts';
+
+const codes = (nodes: readonly LiveNode[]) => Promise.all(nodes.map(async (node) => (await node.health())?.code));
+
+describe('a cluster comes to be', function () {
+  this.timeout(scenarioMs);
+
+  for (const seal of ['static', 'shamir'] as const) {
+    it(`with a ${seal} seal: 501 everywhere, 200 after init, 473 after join`, () =>
+      withNodes({ seal }, async (cluster) => {
+        const [a, b, c] = [cluster.node(1), cluster.node(2), cluster.node(3)];
+        expect(await codes(cluster.nodes)).to.deep.equal([501, 501, 501]);
+        await cluster.initialize(a);
+        expect(await codes([b, c])).to.deep.equal([501, 501]);
+        await cluster.join(b, a);
+        await cluster.join(c, b); // any member passes a join on to the active node
+        expect(await cluster.settled()).to.equal(a);
+        expect(await cluster.voters(a)).to.have.members(['n1', 'n2', 'n3']);
+        const ids = await Promise.all(cluster.nodes.map(async (node) => (await node.health())?.body['cluster_id']));
+        expect(new Set(ids).size, 'cluster ids').to.equal(1);
+      }));
+  }
+
+  it('with a shamir seal: a node that has asked to join waits sealed or empty for its own shares, and serves nothing', () =>
+    withNodes({ seal: 'shamir', size: 2 }, async (cluster) => {
+      const [a, b] = [cluster.node(1), cluster.node(2)];
+      await cluster.initialize(a);
+      const asked = await cluster.joinAnswer(b, a);
+      expect(asked.status, asked.text).to.equal(200);
+      expect(await codes([b]), 'not before its shares').to.satisfy(([code]: number[]) => code === 503 || code === 501);
+      expect((await cluster.ask(b, 'GET', 'transit/keys/any')).status).to.equal(503);
+      await cluster.unseal(b);
+      await b.reaches(473);
+    }));
+
+  it('by itself where retry_join names a node that is founded later', () =>
+    withNodes({ retryJoin: true }, async (cluster) => {
+      expect(await codes(cluster.nodes)).to.deep.equal([501, 501, 501]);
+      await cluster.initialize(cluster.node(1));
+      expect(await cluster.settled()).to.equal(cluster.node(1));
+    }));
+
+  it('does not take a node in whose seal is another one', () =>
+    withNodes({ size: 2, strangersSeal: true }, async (cluster) => {
+      const [a, b] = [cluster.node(1), cluster.node(2)];
+      await cluster.initialize(a);
+      const answer = await cluster.joinAnswer(b, a);
+      expect(answer.status, answer.text).to.be.within(400, 503);
+      expect(answer.text).to.match(/"errors":\["[^"]+/);
+      expect(await codes([a, b])).to.deep.equal([200, 501]);
+      expect(await cluster.voters(a)).to.deep.equal(['n1']);
+    }));
+
+  it('refuses a second init and a second join, and changes nothing', () =>
+    withCluster({}, async (cluster) => {
+      const [a, b] = [cluster.node(1), cluster.node(2)];
+      const init = await b.ask('PUT', 'sys/init', { body: { recovery_shares: 1, recovery_threshold: 1 } });
+      expect(init.status, init.text).to.equal(400);
+      const again = await cluster.joinAnswer(b, a);
+      expect(again.status, again.text).to.be.oneOf([200, 400]);
+      expect(await cluster.settled()).to.equal(a);
+      expect(await cluster.voters(a)).to.have.members(['n1', 'n2', 'n3']);
+    }));
+});
+
+describe('a cluster comes back from a stop of all its nodes', function () {
+  this.timeout(scenarioMs);
+
+  it('with every acknowledged write, by itself, when its seal is static', () =>
+    withCluster({}, async (cluster) => {
+      const workload = await Workload.start(cluster, { clients: 4 });
+      await workload.nextWrite(cluster.nodes);
+      await Promise.all(cluster.nodes.map((node) => node.kill()));
+      await Promise.all(cluster.nodes.map((node) => node.start()));
+      await cluster.settled();
+      await workload.nextWrite(cluster.nodes);
+      await workload.stop();
+      expect(await losses(cluster, workload)).to.deep.equal([]);
+    }));
+
+  it('sealed with shamir: sealed nodes keep the quorum, and the first that is unsealed becomes active', () =>
+    withCluster({ seal: 'shamir' }, async (cluster) => {
+      const key = await cluster.ask(cluster.node(1), 'POST', 'transit/keys/kept', {});
+      expect(key.status, key.text).to.equal(200);
+      await Promise.all(cluster.nodes.map((node) => node.stop()));
+      await Promise.all(cluster.nodes.map((node) => node.start()));
+      for (const node of cluster.nodes) {
+        expectHealthBody(await node.reaches(503));
+        expect((await cluster.ask(node, 'GET', 'transit/keys/kept')).status).to.equal(503);
+      }
+      const second = cluster.node(2);
+      await cluster.unseal(second);
+      await second.reaches(200);
+      expect((await cluster.ask(second, 'GET', 'transit/keys/kept')).status).to.equal(200);
+      expect((await cluster.ask(second, 'POST', 'transit/keys/kept/rotate', {})).status).to.equal(200);
+      expect(await codes([cluster.node(1), cluster.node(3)])).to.deep.equal([503, 503]);
+      for (const node of cluster.others(second)) await cluster.unseal(node);
+      expect(await cluster.settled()).to.equal(second);
+    }));
+});

@@ -1,0 +1,233 @@
+// A cluster of real processes on loopback, with a proxy before each cluster port. Its timing is the product's own.
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Answer } from '../process/live-server.ts';
+import { freePort } from './free-port.ts';
+import { type LinkMode, LinkProxy } from './link-proxy.ts';
+import { type AskOptions, LiveNode } from './live-node.ts';
+import { until } from './until.ts';
+
+export interface ClusterOptions {
+  readonly size?: number;
+  readonly seal?: 'static' | 'shamir';
+  /** All but the first look for it by themselves. */
+  readonly retryJoin?: boolean;
+  /** The last node has a seal key of its own. */
+  readonly strangersSeal?: boolean;
+  /** Added to each node's configuration. */
+  readonly config?: Readonly<Record<string, unknown>>;
+}
+
+const shares = { secret_shares: 3, secret_threshold: 2 };
+
+export class LiveCluster {
+  readonly #folder: string;
+  readonly #seal: 'static' | 'shamir';
+  readonly #nodes: LiveNode[] = [];
+  #rootToken = '';
+  #shares: readonly string[] = [];
+
+  private constructor(folder: string, seal: 'static' | 'shamir') {
+    this.#folder = folder;
+    this.#seal = seal;
+  }
+
+  /** Processes that know nothing of each other yet. */
+  static async start(options: ClusterOptions = {}): Promise<LiveCluster> {
+    const { size = 3, seal = 'static' } = options;
+    const cluster = new LiveCluster(mkdtempSync(join(tmpdir(), 'transitd-cluster-')), seal);
+    try {
+      for (const name of ['seal.key', 'other-seal.key'])
+        writeFileSync(join(cluster.#folder, name), `${randomBytes(32).toString('base64')}\n`, { mode: 0o600 });
+      for (let index = 1; index <= size; index++) await cluster.#add(index, size, options);
+      await Promise.all(cluster.nodes.map((node) => node.start()));
+    } catch (error) {
+      await cluster.end();
+      throw error;
+    }
+    return cluster;
+  }
+
+  /** All of its nodes are voters; the first is active, the others serve as standbys. */
+  static async formed(options: ClusterOptions = {}): Promise<LiveCluster> {
+    const cluster = await LiveCluster.start(options);
+    try {
+      const [first, ...others] = cluster.nodes;
+      if (first === undefined) throw new Error('a cluster has a node');
+      await cluster.initialize(first);
+      for (const node of others) await cluster.join(node, first);
+      await cluster.settled();
+    } catch (error) {
+      const told = new Error(`the cluster was not formed: ${String(error)}\n${cluster.tails()}`, { cause: error });
+      await cluster.end();
+      throw told;
+    }
+    return cluster;
+  }
+
+  get nodes(): readonly LiveNode[] {
+    return this.#nodes;
+  }
+
+  get rootToken(): string {
+    return this.#rootToken;
+  }
+
+  /** By its number, from 1. */
+  node(number: number): LiveNode {
+    const node = this.#nodes[number - 1];
+    if (node === undefined) throw new Error(`there is no node ${number}`);
+    return node;
+  }
+
+  others(...nodes: readonly LiveNode[]): readonly LiveNode[] {
+    return this.#nodes.filter((node) => !nodes.includes(node));
+  }
+
+  /** With the root token. */
+  ask(node: LiveNode, method: string, path: string, body?: unknown, options: AskOptions = {}): Promise<Answer> {
+    return node.ask(method, path, { token: this.#rootToken, ...(body !== undefined && { body }), ...options });
+  }
+
+  /** Founds the cluster on this node and unseals it. */
+  async initialize(node: LiveNode): Promise<void> {
+    const request = this.#seal === 'static' ? { recovery_shares: 1, recovery_threshold: 1 } : shares;
+    const answer = await node.ask('PUT', 'sys/init', { body: request, withinMs: 60_000 });
+    if (answer.status !== 200) throw new Error(`init of ${node.name}: ${answer.status} ${answer.text}`);
+    this.#rootToken = answer.string('root_token');
+    const given: unknown = answer.at('keys_base64');
+    this.#shares = Array.isArray(given) ? given.map(String) : [];
+    if (this.#seal === 'shamir') await this.unseal(node);
+    await node.reaches(200);
+  }
+
+  joinAnswer(node: LiveNode, via: LiveNode): Promise<Answer> {
+    const body = { leader_api_addr: via.apiAddress, retry: false };
+    return node.ask('POST', 'sys/storage/raft/join', { body, withinMs: 60_000 });
+  }
+
+  /** Makes an uninitialised node a member and unseals it; waits until it serves. */
+  async join(node: LiveNode, via: LiveNode): Promise<void> {
+    const answer = await this.joinAnswer(node, via);
+    if (answer.status !== 200) throw new Error(`join of ${node.name}: ${answer.status} ${answer.text}`);
+    if (this.#seal === 'shamir') await this.unseal(node);
+    await node.reaches(473);
+  }
+
+  /** Gives this node as many shares as it takes. */
+  async unseal(node: LiveNode): Promise<void> {
+    for (const key of this.#shares.slice(0, shares.secret_threshold)) {
+      const answer = await node.ask('PUT', 'sys/unseal', { body: { key }, withinMs: 60_000 });
+      if (answer.status !== 200) throw new Error(`unseal of ${node.name}: ${answer.status} ${answer.text}`);
+    }
+  }
+
+  /** The one node that answers 200 to health, as soon as there is one among these. */
+  leader(among: readonly LiveNode[] = this.#nodes): Promise<LiveNode> {
+    return until(
+      `one of ${among.map(({ name }) => name).join(', ')} is active`,
+      async () => {
+        const seen = await Promise.all(among.map((node) => node.health()));
+        const active = among.filter((_, index) => seen[index]?.code === 200);
+        return active.length === 1 && active[0];
+      },
+      { explain: () => this.tails() },
+    );
+  }
+
+  /** The active node, once these are voters and serve, all others of them as standbys. */
+  async settled(nodes: readonly LiveNode[] = this.#nodes): Promise<LiveNode> {
+    let last: readonly unknown[] = [];
+    return until(
+      `${nodes.map(({ name }) => name).join(', ')} are one active node and standbys that serve`,
+      async () => {
+        const seen = await Promise.all(nodes.map((node) => node.health()));
+        last = seen.map((health) => health?.code);
+        const active = nodes.filter((_, index) => last[index] === 200);
+        const leader = active[0];
+        const standbys = last.filter((code) => code === 473);
+        if (active.length !== 1 || leader === undefined || standbys.length !== nodes.length - 1) return false;
+        if (nodes.length === 1) return leader;
+        const voters = await this.voters(leader);
+        last = [...last, voters];
+        return nodes.every(({ name }) => voters.includes(name)) && leader;
+      },
+      { explain: () => `last: ${JSON.stringify(last)}\n${this.tails()}` },
+    );
+  }
+
+  /** Names of the voters, as this node knows them. */
+  async voters(node: LiveNode): Promise<readonly string[]> {
+    const answer = await this.ask(node, 'GET', 'sys/storage/raft/configuration');
+    const servers: unknown = answer.at('data.config.servers');
+    if (!Array.isArray(servers)) return [];
+    return servers.filter(({ voter }) => voter === true).map(({ node_id }) => String(node_id));
+  }
+
+  /** What happens to the connections that `from` opens to `to`. */
+  link(from: LiveNode, to: LiveNode, mode: LinkMode): void {
+    to.proxy.setMode(from.host, mode);
+  }
+
+  /** Bytes that `from` sends to `to` are lost, on connections of either; what `to` sends arrives. */
+  loseOneWay(from: LiveNode, to: LiveNode): void {
+    this.link(from, to, 'swallow-requests');
+    this.link(to, from, 'swallow-answers');
+  }
+
+  /** Between this node and all others, both ways. */
+  isolate(node: LiveNode, mode: LinkMode = 'blackhole'): void {
+    for (const other of this.others(node)) {
+      this.link(node, other, mode);
+      this.link(other, node, mode);
+    }
+  }
+
+  heal(): void {
+    for (const from of this.#nodes) for (const to of this.others(from)) this.link(from, to, 'open');
+  }
+
+  /** Ends every process and removes every folder. */
+  async end(): Promise<void> {
+    await Promise.all(this.#nodes.map((node) => node.end()));
+    await Promise.all(this.#nodes.map(({ proxy }) => proxy.close()));
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  tails(): string {
+    return this.#nodes.map((node) => node.tail()).join('\n');
+  }
+
+  async #add(index: number, size: number, { retryJoin, strangersSeal, config: more }: ClusterOptions): Promise<void> {
+    const name = `n${index}`;
+    const host = hostOf(index);
+    const api = `${host}:${await freePort(host)}`;
+    const cluster = { host, port: await freePort(host) };
+    const sources = Array.from({ length: size }, (_, other) => hostOf(other + 1)).filter((source) => source !== host);
+    const proxy = await LinkProxy.listen(cluster, sources);
+    const dataDir = join(this.#folder, name);
+    const configFile = join(this.#folder, `${name}.json`);
+    const peers = {
+      cluster_addr: `${proxy.address.host}:${proxy.address.port}`,
+      cluster_listen: `${cluster.host}:${cluster.port}`,
+      ...(retryJoin === true && index > 1 && { retry_join: [this.node(1).apiAddress] }),
+    };
+    const keyFile = join(this.#folder, strangersSeal === true && index === size ? 'other-seal.key' : 'seal.key');
+    const config = {
+      node_id: name,
+      data_dir: dataDir,
+      api_addr: `http://${api}`,
+      ...(size > 1 && peers),
+      listeners: [{ address: api, tls_disable: true }],
+      seal: this.#seal === 'static' ? { type: 'static', key_id: 'test', key_file: keyFile } : { type: 'shamir' },
+      ...more,
+    };
+    mkdirSync(dataDir, { mode: 0o700 });
+    writeFileSync(configFile, JSON.stringify(config, undefined, 2));
+    this.#nodes.push(new LiveNode({ name, host, apiAddress: `http://${api}`, dataDir, configFile, proxy }));
+  }
+}
+
+const hostOf = (index: number): string => `127.0.0.${10 + index}`;

@@ -1,0 +1,171 @@
+// One node of a cluster under test: it dies, freezes, comes back and is replaced, under one name and one address.
+import { rmSync } from 'node:fs';
+import { Answer, LiveServer } from '../process/live-server.ts';
+import type { LinkProxy } from './link-proxy.ts';
+import { until } from './until.ts';
+
+export interface HealthSeen {
+  readonly code: number;
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly headers: Headers;
+}
+
+export interface AskOptions {
+  readonly body?: unknown;
+  readonly token?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** When the caller loses patience; the request then ends as if the network had failed. */
+  readonly withinMs?: number;
+}
+
+export interface LiveNodeOptions {
+  readonly name: string;
+  /** Its loopback address: where it listens, and from where it calls the others. */
+  readonly host: string;
+  readonly apiAddress: string;
+  readonly dataDir: string;
+  readonly configFile: string;
+  /** What stands before its cluster port. */
+  readonly proxy: LinkProxy;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+const callMs = 15_000;
+const healthMs = 2_000;
+
+export class LiveNode {
+  readonly name: string;
+  readonly host: string;
+  readonly apiAddress: string;
+  readonly dataDir: string;
+  readonly proxy: LinkProxy;
+  readonly #configFile: string;
+  readonly #env: Readonly<Record<string, string>>;
+  #server: LiveServer | undefined;
+  #paused = false;
+  #log = '';
+
+  constructor({ name, host, apiAddress, dataDir, configFile, proxy, env = {} }: LiveNodeOptions) {
+    this.name = name;
+    this.host = host;
+    this.apiAddress = apiAddress;
+    this.dataDir = dataDir;
+    this.proxy = proxy;
+    this.#configFile = configFile;
+    this.#env = env;
+  }
+
+  /** Its process is there, frozen or not. */
+  get alive(): boolean {
+    const child = this.#server?.child;
+    return child !== undefined && child.exitCode === null && child.signalCode === null;
+  }
+
+  /** Its process is there and not frozen. */
+  get running(): boolean {
+    return this.alive && !this.#paused;
+  }
+
+  /** What all its processes have logged. */
+  get log(): string {
+    return `${this.#log}${this.#server?.stderr ?? ''}`;
+  }
+
+  /** The process as it is now. @throws when there is none */
+  get server(): LiveServer {
+    if (this.#server === undefined) throw new Error(`${this.name} was never started`);
+    return this.#server;
+  }
+
+  /** A process on its data, not awaited. */
+  launch(): LiveServer {
+    if (this.alive) throw new Error(`${this.name} runs already`);
+    this.#log = this.log;
+    this.#paused = false;
+    const command = ['server', '--config', this.#configFile];
+    this.#server = new LiveServer({ dataDir: this.dataDir, command, env: this.#env });
+    return this.#server;
+  }
+
+  /** Starts it and waits until it listens. */
+  async start(): Promise<this> {
+    await this.launch().ready();
+    return this;
+  }
+
+  kill(): Promise<unknown> {
+    return this.server.stop('SIGKILL');
+  }
+
+  /** Asks it to stop, and gives what it ended with. */
+  stop(): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
+    return this.server.stop('SIGTERM');
+  }
+
+  pause(): void {
+    this.server.child.kill('SIGSTOP');
+    this.#paused = true;
+  }
+
+  resume(): void {
+    this.server.child.kill('SIGCONT');
+    this.#paused = false;
+  }
+
+  async restart(): Promise<this> {
+    if (this.alive) await this.stop();
+    return this.start();
+  }
+
+  /** The same name and address with a new empty disk. */
+  async replace(): Promise<this> {
+    if (this.alive) await this.kill();
+    rmSync(this.dataDir, { recursive: true, force: true });
+    return this.start();
+  }
+
+  /** Ends its process for good, frozen or not. */
+  async end(): Promise<void> {
+    if (this.alive) await this.kill();
+  }
+
+  /** @param path - below `/v1/`. @throws when no whole answer comes */
+  async ask(method: string, path: string, { body, token, headers = {}, withinMs = callMs }: AskOptions = {}): Promise<Answer> {
+    const response = await fetch(`${this.apiAddress}/v1/${path}`, {
+      method,
+      headers: { ...headers, ...(token !== undefined && { 'X-Service-Token': token }) },
+      signal: AbortSignal.timeout(withinMs),
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    return new Answer(response.status, response.headers, await response.text());
+  }
+
+  /** Undefined when it does not answer. @param query - with its question mark */
+  async health(query = ''): Promise<HealthSeen | undefined> {
+    if (!this.running) return undefined;
+    try {
+      const { status, headers, text } = await this.ask('GET', `sys/health${query}`, { withinMs: healthMs });
+      return { code: status, body: JSON.parse(text), headers };
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Waits until health answers one of these codes. */
+  async reaches(...codes: readonly number[]): Promise<HealthSeen> {
+    let last: HealthSeen | undefined;
+    return until(
+      `${this.name} answers ${codes.join(' or ')} to health`,
+      async () => {
+        last = await this.health();
+        return last !== undefined && codes.includes(last.code) && last;
+      },
+      { explain: () => `last: ${JSON.stringify(last)}\n${this.tail()}` },
+    );
+  }
+
+  /** The last lines of its log. */
+  tail(lines = 15): string {
+    return `${this.name}:\n${this.log.trimEnd().split('\n').slice(-lines).join('\n')}`;
+  }
+}

@@ -1,0 +1,167 @@
+// Nodes leave, come back, are replaced, and are brought up to date.
+import { expect } from 'chai';
+import { damageLog, generationsIn } from './disk-damage.ts';
+import { expectHealthBody } from './health-body.ts';
+import type { LiveCluster } from './live-cluster.ts';
+import type { LiveNode } from './live-node.ts';
+import { scenarioMs, withCluster } from './scenario.ts';
+import { caughtUp, losses } from './survivors.ts';
+import { Workload } from './workload.ts';
+
+async function remove(cluster: LiveCluster, node: LiveNode, through: LiveNode): Promise<void> {
+  const answer = await cluster.ask(through, 'POST', 'sys/storage/raft/remove-peer', { server_id: node.name });
+  expect(answer.status, answer.text).to.equal(204);
+}
+
+/** 530, sealed, and nothing on it brings it back. */
+async function isOut(cluster: LiveCluster, node: LiveNode, member: LiveNode): Promise<void> {
+  expectHealthBody(await node.reaches(530));
+  for (const [method, path] of [
+    ['GET', 'transit/keys/any'],
+    ['POST', 'transit/encrypt/any'],
+    ['POST', 'transit/keys/any'],
+    ['GET', 'auth/token/lookup-self'],
+  ] as const) {
+    const answer = await cluster.ask(node, method, path, method === 'POST' ? { plaintext: 'AAAA' } : undefined);
+    expect(answer.status, `${method} ${path}: ${answer.text}`).to.equal(503);
+  }
+  const join = await cluster.joinAnswer(node, member);
+  expect(join.status, join.text).to.be.within(400, 499);
+  expect(join.text, 'the reason').to.match(/"errors":\["[^"]*remove/i);
+  const status = await node.ask('GET', 'sys/seal-status');
+  expect(status.at('sealed'), status.text).to.equal(true);
+  expect(status.at('removed_from_cluster'), status.text).to.equal(true);
+  expect((await node.health())?.code).to.equal(530);
+}
+
+describe('a node that is removed', function () {
+  this.timeout(scenarioMs);
+
+  for (const through of ['the active node', 'another standby', 'itself'] as const) {
+    it(`while it runs, through ${through}: 530, sealed, and it stays out with its old data`, () =>
+      withCluster({}, async (cluster) => {
+        const leader = await cluster.settled();
+        const [gone = leader, stays = leader] = cluster.others(leader);
+        await remove(cluster, gone, through === 'itself' ? gone : through === 'another standby' ? stays : leader);
+        await isOut(cluster, gone, leader);
+        expect(await cluster.settled([leader, stays])).to.equal(leader);
+        expect(await cluster.voters(leader)).to.have.members([leader.name, stays.name]);
+        expect((await cluster.ask(stays, 'POST', 'transit/keys/after', {})).status).to.equal(200);
+        await gone.restart();
+        await isOut(cluster, gone, leader);
+        // It knows by itself, not because somebody tells it again.
+        await gone.stop();
+        cluster.isolate(gone, 'cut');
+        await gone.start();
+        await isOut(cluster, gone, leader);
+        await stays.kill(); // 530 has no vote: one of two is no quorum
+        await leader.reaches(474);
+      }));
+  }
+
+  it('while it is down: a peer tells it when it comes back', () =>
+    withCluster({}, async (cluster) => {
+      const leader = await cluster.settled();
+      const [gone = leader, stays = leader] = cluster.others(leader);
+      await gone.kill();
+      await remove(cluster, gone, leader);
+      await cluster.settled([leader, stays]);
+      await gone.start();
+      await isOut(cluster, gone, leader);
+      expect(await cluster.settled([leader, stays])).to.equal(leader);
+    }));
+
+  it('is the active one itself: another becomes active, and the old one is 530', () =>
+    withCluster({}, async (cluster) => {
+      const leader = await cluster.settled();
+      const others = cluster.others(leader);
+      await remove(cluster, leader, others[0] ?? leader);
+      const next = await cluster.leader(others);
+      await isOut(cluster, leader, next);
+      await cluster.settled(others);
+    }));
+
+  it('is not believed to be removed by a node that merely cannot hear it', () =>
+    withCluster({}, async (cluster) => {
+      const leader = await cluster.settled();
+      const [away = leader] = cluster.others(leader);
+      await away.kill();
+      cluster.isolate(away, 'cut');
+      await away.start();
+      await away.reaches(474);
+      cluster.heal();
+      await cluster.settled();
+    }));
+});
+
+describe('a node that is replaced', function () {
+  this.timeout(scenarioMs);
+
+  it('by one with an empty disk: it joins under its name once the old one is removed, and has everything', () =>
+    withCluster({}, async (cluster) => {
+      const workload = await Workload.start(cluster, { clients: 4 });
+      const leader = await cluster.settled();
+      const [lost = leader, stays = leader] = cluster.others(leader);
+      await workload.nextWrite([lost]);
+      await lost.replace();
+      expectHealthBody(await lost.reaches(501));
+      await remove(cluster, lost, leader);
+      await cluster.join(lost, stays);
+      await cluster.settled();
+      expect(await cluster.voters(leader)).to.have.members(['n1', 'n2', 'n3']);
+      await workload.nextWrite([lost]);
+      await workload.stop();
+      expect(await losses(cluster, workload)).to.deep.equal([]);
+    }));
+
+  it('because its log is damaged: it says so in one sentence, ends with exit code 74, and is replaced', () =>
+    withCluster({}, async (cluster) => {
+      const workload = await Workload.start(cluster, { clients: 4 });
+      const leader = await cluster.settled();
+      const [hurt = leader] = cluster.others(leader);
+      for (let i = 0; i < 50; i++) await workload.nextWrite([leader]);
+      await hurt.stop();
+      damageLog(hurt.dataDir);
+      expect(await hurt.launch().exited).to.deep.equal({ code: 74, signal: null });
+      const line = hurt.server.stderr.split('\n').find((text) => text.includes('"level":60')) ?? '{}';
+      expect(JSON.parse(line).reason, hurt.server.stderr).to.match(/^[^\n]+\.$/);
+      await remove(cluster, hurt, leader);
+      await hurt.replace();
+      await cluster.join(hurt, leader);
+      await cluster.settled();
+      await workload.stop();
+      expect(await losses(cluster, workload)).to.deep.equal([]);
+    }));
+});
+
+describe('a node that was away for long', function () {
+  this.timeout(scenarioMs);
+
+  it('gets a snapshot when the log that it misses is gone, and has everything that was acknowledged', () =>
+    withCluster({ config: { raft: { snapshot_threshold: 200, trailing_logs: 50 } } }, async (cluster) => {
+      const leader = await cluster.settled();
+      const [away = leader, stays = leader] = cluster.others(leader);
+      await away.kill();
+      expect(generationsIn(away.dataDir)).to.deep.equal(['generation-1']);
+      const names = Array.from({ length: 1000 }, (_, i) => `key-${i}`);
+      const clients = Array.from({ length: 20 }, async () => {
+        for (let name = names.shift(); name !== undefined; name = names.shift()) {
+          const answer = await cluster.ask(leader, 'POST', `transit/keys/${name}`, {});
+          expect(answer.status, answer.text).to.equal(200);
+        }
+      });
+      await Promise.all(clients);
+      await away.start();
+      await away.reaches(473);
+      await caughtUp(cluster, away);
+      expect(generationsIn(away.dataDir), 'a new copy was installed').not.to.include('generation-1');
+      for (let i = 0; i < 1000; i += 7)
+        expect((await cluster.ask(away, 'GET', `transit/keys/key-${i}`)).status, `key-${i}`).to.equal(200);
+      // It votes and leads as any other.
+      await leader.kill();
+      const next = await cluster.leader([away, stays]);
+      expect((await cluster.ask(next, 'POST', 'transit/keys/later', {})).status).to.equal(200);
+      await leader.start();
+      await cluster.settled();
+    }));
+});

@@ -1,0 +1,28 @@
+import type { Answer } from '../process/live-server.ts';
+
+/** What a caller knows after a call: it was done, it never happened and never will, or neither is certain. */
+export type Outcome =
+  | { readonly kind: 'done'; readonly answer: Answer }
+  | { readonly kind: 'refused'; readonly status: number; readonly text: string }
+  | { readonly kind: 'unknown'; readonly text: string };
+
+const saysUnknown = /outcome unknown/i;
+
+/** 504 and an answer that says so leave the outcome open, and so does a fault of the server's own. */
+export function outcomeOf(answer: Answer): Outcome {
+  const { status, text } = answer;
+  if (status === 200 || status === 204) return { kind: 'done', answer };
+  if (status === 500 || status === 504 || saysUnknown.test(text)) return { kind: 'unknown', text: `${status} ${text}` };
+  return { kind: 'refused', status, text };
+}
+
+/** Only a connection that was never made is certain to have carried nothing. */
+export function outcomeOfError(error: unknown): Outcome {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  const code = typeof cause === 'object' && cause !== null && 'code' in cause ? String(cause.code) : '';
+  return code === 'ECONNREFUSED'
+    ? { kind: 'refused', status: 0, text: code }
+    : { kind: 'unknown', text: code === '' ? String(error) : code };
+}
+
+export const attempt = (ask: Promise<Answer>): Promise<Outcome> => ask.then(outcomeOf, outcomeOfError);

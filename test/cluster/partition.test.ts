@@ -1,0 +1,148 @@
+// Links that fail alone, one way, or late. Whoever cannot reach the active node says so and serves nothing.
+import { expect } from 'chai';
+import type { LinkMode } from './link-proxy.ts';
+import type { LiveCluster } from './live-cluster.ts';
+import type { LiveNode } from './live-node.ts';
+import { attempt } from './outcome.ts';
+import { scenarioMs, withCluster } from './scenario.ts';
+import { losses } from './survivors.ts';
+import { Workload } from './workload.ts';
+
+/** The version with which this node encrypts at present; undefined when it does not. */
+async function versionAt(cluster: LiveCluster, node: LiveNode): Promise<number | undefined> {
+  const outcome = await attempt(cluster.ask(node, 'POST', 'transit/encrypt/rotating', { plaintext: 'AAAA' }));
+  if (outcome.kind === 'done') return Number(outcome.answer.at('data.key_version'));
+  if (outcome.kind === 'refused') expect(outcome.status, outcome.text).to.equal(503);
+  return undefined;
+}
+
+/** Rotates through the active node; the new version. */
+async function rotate(cluster: LiveCluster, leader: LiveNode): Promise<number> {
+  const answer = await cluster.ask(leader, 'POST', 'transit/keys/rotating/rotate', {});
+  expect(answer.status, answer.text).to.equal(200);
+  return Number(answer.at('data.latest_version'));
+}
+
+async function withRotatingKey(
+  task: (cluster: LiveCluster, leader: LiveNode, standby: LiveNode) => Promise<void>,
+): Promise<void> {
+  await withCluster({}, async (cluster) => {
+    const leader = await cluster.settled();
+    const [standby = leader] = cluster.others(leader);
+    expect((await cluster.ask(leader, 'POST', 'transit/keys/rotating', {})).status).to.equal(200);
+    expect(await rotate(cluster, leader)).to.equal(2);
+    await task(cluster, leader, standby);
+  });
+}
+
+describe('a standby that is cut off', function () {
+  this.timeout(scenarioMs);
+
+  for (const mode of ['cut', 'blackhole', 'hold'] as const satisfies readonly LinkMode[]) {
+    it(`serves nothing from before an acknowledged change, is 474, and heals (${mode})`, () =>
+      withRotatingKey(async (cluster, leader, standby) => {
+        expect(await versionAt(cluster, standby)).to.equal(2);
+        cluster.isolate(standby, mode);
+        const newest = await rotate(cluster, leader);
+        expect(await versionAt(cluster, standby), 'after the rotation was answered').to.be.oneOf([undefined, newest]);
+        await standby.reaches(474);
+        expect(await versionAt(cluster, standby)).to.equal(undefined);
+        const last = await rotate(cluster, leader);
+        cluster.heal();
+        // What was on its way all the time may arrive now; it must not vouch for anything.
+        for (;;) {
+          const [code, version] = [(await standby.health())?.code, await versionAt(cluster, standby)];
+          expect(version).to.be.oneOf([undefined, last]);
+          if (code === 473 && version !== undefined) break;
+        }
+        expect(await cluster.settled(), 'it did not disturb the active node').to.equal(leader);
+      }));
+  }
+
+  it('answers the same in health and in what it serves, whenever it is asked', () =>
+    withRotatingKey(async (cluster, leader, standby) => {
+      cluster.isolate(standby);
+      for (let code: number | undefined = 473; code !== 474; code = (await standby.health())?.code) {
+        expect(code).to.be.oneOf([473, 429]);
+        await versionAt(cluster, standby);
+      }
+      // Nothing can have come since: 474 holds, and so does the refusal.
+      expect(await versionAt(cluster, standby)).to.equal(undefined);
+      expect(await cluster.leader(cluster.others(standby))).to.equal(leader);
+    }));
+});
+
+describe('a link that loses what goes one way', function () {
+  this.timeout(scenarioMs);
+
+  it('from the active node to one standby: that one is 474 and does not disturb the others', () =>
+    withRotatingKey(async (cluster, leader, standby) => {
+      cluster.loseOneWay(leader, standby);
+      await standby.reaches(474);
+      await rotate(cluster, leader);
+      expect((await leader.health())?.code).to.equal(200);
+      cluster.heal();
+      expect(await cluster.settled()).to.equal(leader);
+    }));
+
+  it('from one standby to the active node: that one is 474 and does not disturb the others', () =>
+    withRotatingKey(async (cluster, leader, standby) => {
+      cluster.loseOneWay(standby, leader);
+      await standby.reaches(474);
+      await rotate(cluster, leader);
+      expect((await leader.health())?.code).to.equal(200);
+      cluster.heal();
+      expect(await cluster.settled()).to.equal(leader);
+    }));
+
+  for (const { way, lose } of [
+    {
+      way: 'from the active node to all others',
+      lose: (cluster: LiveCluster, a: LiveNode, b: LiveNode) => cluster.loseOneWay(a, b),
+    },
+    {
+      way: 'from all others to the active node',
+      lose: (cluster: LiveCluster, a: LiveNode, b: LiveNode) => cluster.loseOneWay(b, a),
+    },
+  ]) {
+    it(`${way}: another one becomes active, and nothing acknowledged is lost`, () =>
+      withCluster({}, async (cluster) => {
+        const workload = await Workload.start(cluster, { clients: 4 });
+        const leader = await cluster.settled();
+        await workload.nextWrite([leader]);
+        const others = cluster.others(leader);
+        for (const other of others) lose(cluster, leader, other);
+        await cluster.leader(others);
+        await workload.nextWrite(others);
+        await leader.reaches(474);
+        cluster.heal();
+        await workload.nextWrite([leader]);
+        await workload.stop();
+        expect(await losses(cluster, workload)).to.deep.equal([]);
+      }));
+  }
+
+  it('between two standbys: nobody notices', () =>
+    withRotatingKey(async (cluster, leader, standby) => {
+      const [other = standby] = cluster.others(leader, standby);
+      cluster.link(standby, other, 'blackhole');
+      cluster.link(other, standby, 'blackhole');
+      const newest = await rotate(cluster, leader);
+      for (const node of [standby, other]) expect(await versionAt(cluster, node)).to.equal(newest);
+      expect(await cluster.settled()).to.equal(leader);
+    }));
+});
+
+describe('a slow link', function () {
+  this.timeout(scenarioMs);
+
+  it('is told by health, and the standby behind it serves what was acknowledged', () =>
+    withRotatingKey(async (cluster, leader, standby) => {
+      cluster.isolate(standby, { delayMs: 150 });
+      const newest = await rotate(cluster, leader);
+      expect(await versionAt(cluster, standby)).to.equal(newest);
+      let health = await standby.reaches(473);
+      while (Number(health.body['echo_duration_ms']) < 300) health = await standby.reaches(473);
+      expect(await cluster.settled()).to.equal(leader);
+    }));
+});

@@ -1,0 +1,69 @@
+// After the storm: is everything that was acknowledged there, on every node?
+import type { LiveCluster } from './live-cluster.ts';
+import type { LiveNode } from './live-node.ts';
+import { until } from './until.ts';
+import type { Workload } from './workload.ts';
+
+/** Until this node has applied what the active one had committed when it was asked. */
+export async function caughtUp(cluster: LiveCluster, node: LiveNode): Promise<void> {
+  const committed = await (await cluster.leader()).ask('GET', 'sys/leader');
+  const target = Number(committed.at('raft_committed_index'));
+  await until(
+    `${node.name} has applied ${target}`,
+    async () => {
+      const answer = await node.ask('GET', 'sys/leader').catch(() => undefined);
+      return answer?.status === 200 && Number(answer.at('raft_applied_index')) >= target;
+    },
+    { explain: () => node.tail() },
+  );
+}
+
+/** What was acknowledged and is not there, or what nobody can explain; empty when all is well. */
+export async function losses(cluster: LiveCluster, workload: Workload): Promise<string[]> {
+  const found = [...workload.stale];
+  const { history } = workload;
+  const leader = await cluster.settled();
+  // Reads of the end belong to the histories: a write that is lost by now contradicts them.
+  for (const key of history.keys) await readInto(cluster, leader, workload, key);
+  for (const [key, verdict] of history.verdicts()) found.push(`${key} is ${verdict}:\n${history.text(key)}`);
+  for (const node of cluster.nodes) {
+    await caughtUp(cluster, node);
+    const say = (text: string): unknown => found.push(`${node.name}: ${text}`);
+    for (const key of workload.created) {
+      const { status, text } = await cluster.ask(node, 'GET', `transit/keys/${key}`);
+      if (status !== 200) say(`${key} was acknowledged: ${status} ${text}`);
+    }
+    for (const key of history.keys) await compare(cluster, { leader, node, key, say });
+    for (const { key, ciphertext, plaintext } of workload.encrypted) {
+      const answer = await cluster.ask(node, 'POST', `transit/decrypt/${key}`, { ciphertext });
+      if (answer.status !== 200 || answer.at('data.plaintext') !== plaintext) say(`${ciphertext} of ${key}: ${answer.text}`);
+    }
+  }
+  return found;
+}
+
+const isSetting = (key: string): boolean => key.startsWith('setting');
+
+async function readInto(cluster: LiveCluster, leader: LiveNode, { history }: Workload, key: string): Promise<void> {
+  const kind = isSetting(key) ? 'setting' : 'counter';
+  const call = history.begin(key, kind, { kind: 'read' }, `${leader.name}, at the end`);
+  const { status, text } = await cluster.ask(leader, 'GET', `transit/keys/${key}`);
+  if (status !== 200 && status !== 404) throw new Error(`${key} cannot be read at the end: ${status} ${text}`);
+  const value = status === 404 ? 0 : JSON.parse(text).data[kind === 'setting' ? 'auto_rotate_period' : 'latest_version'];
+  history.returned(call, Number(value));
+}
+
+interface Comparison {
+  readonly leader: LiveNode;
+  readonly node: LiveNode;
+  readonly key: string;
+  readonly say: (text: string) => void;
+}
+
+/** The key as it is on this node and on the active one. */
+async function compare(cluster: LiveCluster, { leader, node, key, say }: Comparison): Promise<void> {
+  const [here, there] = await Promise.all([node, leader].map((asked) => cluster.ask(asked, 'GET', `transit/keys/${key}`)));
+  const view = (text = ''): string => JSON.stringify(JSON.parse(text).data ?? null);
+  if (here?.status !== there?.status || view(here?.text) !== view(there?.text))
+    say(`${key} is ${here?.text}, on the active node ${there?.text}`);
+}
