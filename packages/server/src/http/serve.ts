@@ -150,8 +150,9 @@ export class Pipeline {
     const bytes = await this.#bytesFor(operation, req, res);
     if (operation.isSlow) res.setTimeout(slowMsMax);
     const run = async (): Promise<Reply> => {
-      const content = operation.streamsBody ? contentOf(req, res) : undefined;
-      const asked = { ...call(bodyOf(bytes, req, routed)), ...(content && { content }) };
+      const asked = operation.streamsBody
+        ? { ...call(emptyBody), content: contentOf(req, res) }
+        : call(bodyOf(bytes, req, routed));
       // While the body came in, the token may have been revoked or its policies changed: what was answered meanwhile is in force.
       if (service.tokens.epoch !== epoch || (principal !== undefined && principal.goodUntilMs <= Date.now()))
         principal = await service.tokens.authenticate(token);
