@@ -31,12 +31,16 @@ export function clusterCalls({
   onDifference,
 }: CallParts): Readonly<Record<string, ClusterHandler>> {
   const { driver, machine, snapshots } = storage;
+  const leads = (): Promise<boolean> => storage.replica.fresh().then(isActive, () => false);
   return {
-    /** Under a lease only: a leader that was deposed must not keep a standby serving. */
+    /**
+     * Under a lease, or after a quorum has confirmed the lead: a leader that was deposed must not keep a standby serving. One that failed to
+     * hand over has no lease in that term any more.
+     */
     'POST /cluster/echo': async ({ from, certificate, body }) => {
       const news = echoNews.safeParse(jsonIn(body));
       if (!news.success) return malformed;
-      if (!isActive() || !driver.leaseRead()) return { status: 503, json: { active: false } };
+      if (!isActive() || !(driver.leaseRead() || (await leads()))) return { status: 503, json: { active: false } };
       if (news.data.differs) onDifference();
       standbys.heard(from, { ...news.data, certificate });
       const { appliedIndex, digest } = machine.applied;

@@ -140,6 +140,7 @@ export class Pipeline {
     if (token === undefined || principal === undefined) {
       // A token that this node does not know yet may have been made a moment ago.
       if (token !== undefined && source === 'reader') return new Forward();
+      if (operation.streamsBody) throw permissionDenied();
       // Malformed JSON is told before the missing token, as clients know it; a longer body stays unread and ends the connection.
       const bytes = await this.#bytes(req, res, anonymousBodyBytesMax).catch(ignoreTooLarge);
       bodyOf(bytes, req, routed);
