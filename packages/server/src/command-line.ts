@@ -3,6 +3,7 @@ import { readConfigFile } from './config.ts';
 import { type DevOptions, prepareDev } from './dev.ts';
 import { exitCode, StartError } from './exit.ts';
 import { checkHealth } from './healthcheck.ts';
+import { testPolicy } from './policy-test.ts';
 import { runServer } from './run-server.ts';
 import { version } from './version.ts';
 
@@ -57,6 +58,19 @@ export async function runCommandLine(argv: readonly string[]): Promise<number> {
     .option('--address <url>', 'address of the node', process.env['TRANSITD_ADDR'] ?? 'http://127.0.0.1:8200')
     .action(async ({ address }: { address: string }) => {
       code = await checkHealth(address);
+    });
+
+  program
+    .command('policy')
+    .description('work on policies, without a server')
+    .command('test')
+    .description('exit 0 when the policy in a file allows the request, 2 when it does not, 1 when there is a mistake in either')
+    .argument('<file>', 'the policy, HCL or JSON')
+    .argument('<path>', 'path of the request, below /v1/')
+    .argument('<capability>', 'create, read, update, patch, delete, list or sudo')
+    .argument('[parameters...]', 'members of the body, name=value each')
+    .action((file: string, path: string, capability: string, parameters: string[]) => {
+      code = testPolicy({ file, path, capability, parameters });
     });
 
   program

@@ -1,6 +1,7 @@
 import { readFileSync, realpathSync } from 'node:fs';
 import { isIP } from 'node:net';
-import { basename, dirname, join, relative, resolve, sep } from 'node:path';
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { isCidr } from '@transitd/access';
 import { parse as parseYaml } from 'yaml';
 import { z } from 'zod';
 import { StartError } from './exit.ts';
@@ -77,8 +78,15 @@ const seal = z.discriminatedUnion('type', [
     .refine(oneSource, needsOneSource),
 ]);
 
+const pkcs11Library = z.strictObject({
+  name: z.string().regex(/^[\w-]{1,64}$/, 'has characters other than letters, digits, _ and - or is longer than 64'),
+  path: z.string().refine(isAbsolute, 'is not an absolute path'),
+});
+
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 const log = z.strictObject({ level: z.enum(logLevels).default('info'), format: z.enum(['json', 'pretty']).default('json') });
+
+const tokenTtl = durationMs('768h').refine((ms) => ms >= 1000 && ms <= 3650 * 86_400_000, 'is not between 1s and 3650d');
 
 const schema = z.strictObject({
   node_id: z.string().regex(/^[\w.-]{1,64}$/, 'has characters other than letters, digits, _ . - or is longer than 64'),
@@ -127,10 +135,20 @@ const schema = z.strictObject({
       interval: durationMs('0').refine((ms) => ms === 0 || ms >= 24 * 3_600_000, 'is neither 0 nor at least 24h'),
     })
     .prefault({}),
+  pkcs11_libraries: z
+    .array(pkcs11Library)
+    .default([])
+    .refine((libraries) => new Set(libraries.map(({ name }) => name)).size === libraries.length, 'has one name twice'),
   ciphertext_prefix: z
     .string()
     .regex(/^[a-z][a-z0-9]{0,31}$/)
     .default('svc'),
+  trusted_proxies: z.array(z.string().refine(isCidr, 'is not a block of addresses such as 10.0.0.0/8')).max(64).default([]),
+  jwks_files: z.record(z.string().regex(/^[\w.-]{1,64}$/), z.string().min(1)).default({}),
+  tokens: z
+    .strictObject({ default_ttl: tokenTtl, max_ttl: tokenTtl })
+    .refine((tokens) => tokens.default_ttl <= tokens.max_ttl, { message: 'default_ttl must be at most max_ttl' })
+    .prefault({}),
   log: log.prefault({}),
 });
 
@@ -184,6 +202,8 @@ const variables: Readonly<Record<string, readonly (string | number)[]>> = {
   TRANSITD_BARRIER_ROTATION_MAX_OPERATIONS: ['barrier_rotation', 'max_operations'],
   TRANSITD_BARRIER_ROTATION_INTERVAL: ['barrier_rotation', 'interval'],
   TRANSITD_CIPHERTEXT_PREFIX: ['ciphertext_prefix'],
+  TRANSITD_TOKENS_DEFAULT_TTL: ['tokens', 'default_ttl'],
+  TRANSITD_TOKENS_MAX_TTL: ['tokens', 'max_ttl'],
   TRANSITD_LOG_LEVEL: ['log', 'level'],
   TRANSITD_LOG_FORMAT: ['log', 'format'],
 };

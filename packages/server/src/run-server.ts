@@ -66,7 +66,14 @@ export async function runServer(config: Config, { dev, reread }: RunOptions = {}
     node.serveForwarded(createFront({ node, log, metrics, routes, bodyBytesMax, forwarded: true }));
     for (const listenerConfig of config.listeners) {
       if (stop.isAsked) return;
-      const front = createFront({ node, log, metrics, routes, bodyBytesMax: listenerConfig.max_request_size });
+      const front = createFront({
+        node,
+        log,
+        metrics,
+        routes,
+        bodyBytesMax: listenerConfig.max_request_size,
+        trustedProxies: config.trusted_proxies,
+      });
       const listener = new Listener(front, (counted) => createListener(listenerConfig, counted));
       listeners.push(listener);
       const address = await listener.listen(listenerConfig.address);

@@ -107,6 +107,9 @@ describe('configuration', () => {
       says: /inside data_dir/,
     },
     { what: 'a prefix that would break ciphertexts', input: { ...least, ciphertext_prefix: 'a:b' }, says: /ciphertext_prefix/ },
+    { what: 'a token TTL above the longest', input: { ...least, tokens: { default_ttl: '2h', max_ttl: '1h' } }, says: /tokens/ },
+    { what: 'a token TTL of nothing', input: { ...least, tokens: { default_ttl: 0 } }, says: /tokens.default_ttl/ },
+    { what: 'a proxy that is no address', input: { ...least, trusted_proxies: ['proxy.example'] }, says: /trusted_proxies/ },
     { what: 'a list instead of a document', input: [], says: /document/ },
   ]) {
     it(`refuses ${what}, in one sentence that names the key`, () => {

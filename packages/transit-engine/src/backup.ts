@@ -39,11 +39,11 @@ export function encodeBackup(name: string, record: KeyRecord, versions: readonly
  * @returns versions whose secrets the caller wipes
  * @throws TransitError `invalid_request`
  */
-export function decodeBackup(text: string): WholeKey {
+export async function decodeBackup(text: string): Promise<WholeKey> {
   const backup = decodeBase64(text);
   let key: WholeKey | undefined;
   try {
-    key = looksLikePeerBackup(backup) ? readPeerBackup(backup) : decodeOwn(backup);
+    key = looksLikePeerBackup(backup) ? await readPeerBackup(backup) : decodeOwn(backup);
     checkWhole(key);
     return key;
   } catch (error) {

@@ -1,17 +1,13 @@
-import { randomBytes } from 'node:crypto';
-import type { Store, Transaction } from '@transitd/storage-fsm';
-import type { BatchReply } from './batch.ts';
+import type { Store } from '@transitd/storage-fsm';
 import { type CacheConfig, readCacheConfig, writeCacheConfig } from './cache-config.ts';
 import { ChangeQueue } from './change-queue.ts';
+import { commitSecrets } from './commit-secrets.ts';
 import { rotateDue } from './due-rotation.ts';
-import { encryptionKeyNotFound, TransitError } from './errors.ts';
+import { Encryption } from './encryption.ts';
+import { TransitError } from './errors.ts';
 import { withFreshVersion } from './fresh-version.ts';
 import {
-  type ConfigureKeyRequest,
   type CreateKeyRequest,
-  checkDerivation,
-  configureKey,
-  createKey,
   creationWarnings,
   deleteKey,
   type KeyChange,
@@ -19,35 +15,24 @@ import {
   type StoredKey,
   settingsOf,
   trimKey,
+  typeWarnings,
 } from './key.ts';
-import { KeyCache, type LoadedKey, loadedKey, loadedVersion } from './key-cache.ts';
+import { KeyCache, type LoadedKey } from './key-cache.ts';
+import { KeyCertificates } from './key-certificates.ts';
+import { type ConfigureKeyRequest, configureKey } from './key-config.ts';
 import { dueMs } from './key-due.ts';
 import { type ListRequest, listKeys } from './key-list.ts';
-import type { KeyRecord } from './key-record.ts';
 import { KeyTransfers } from './key-transfers.ts';
-import { type KeyView, keyView, versionView } from './key-view.ts';
+import { type KeyView, keyView } from './key-view.ts';
 import { KeyedWork } from './keyed-work.ts';
 import { type KeysConfig, readKeysConfig, writeKeysConfig } from './keys-config.ts';
+import { boundVersion } from './managed/bound-version.ts';
+import { type ManagedKeyReference, type ManagedKeys, noManagedKeys } from './managed/provider.ts';
+import { newKey } from './new-key.ts';
 import { NoncePool } from './nonce-pool.ts';
-import { checkDatakey, type DatakeyRequest, type DatakeyResult, makeDatakey } from './operations/datakey.ts';
-import { decryption } from './operations/decrypt.ts';
-import { type EncryptItem, encryption } from './operations/encrypt.ts';
 import { checkText, contextOf } from './operations/inputs.ts';
-import { perform, type Tools, type Work } from './operations/operation.ts';
-import { rewrapping } from './operations/rewrap.ts';
-import { type DuePlace, isKeyName, type Paths, pathsOf } from './paths.ts';
-import {
-  type DecryptRequest,
-  type DecryptResult,
-  decryptWork,
-  type EncryptRequest,
-  type EncryptResult,
-  encryptWork,
-  type RewrapRequest,
-  rewrapWork,
-  upsertSettings,
-} from './requests.ts';
-import { keyIdBytes } from './restore.ts';
+import type { Tools } from './operations/operation.ts';
+import { type DuePlace, type Paths, pathsOf } from './paths.ts';
 import { Signing } from './signing.ts';
 import { sweepVersions } from './sweep.ts';
 import { wipe } from './version-record.ts';
@@ -65,6 +50,8 @@ export interface TransitEngineOptions {
   readonly now: () => number;
   /** Bytes that decoded keys take at most, about; 64 MiB when absent. */
   readonly cacheBytesMax?: number;
+  /** Keys of other systems that this mount may use; none when absent. */
+  readonly managedKeys?: ManagedKeys;
 }
 
 /** A key after a change that succeeded, and what its caller should know. */
@@ -84,18 +71,21 @@ export class TransitEngine {
   readonly #paths: Paths;
   readonly #now: () => number;
   readonly #keys: KeyCache;
-  readonly #tools: Tools;
-  readonly #work: KeyedWork;
   readonly #changes = new ChangeQueue();
   readonly #cacheBytesMax: number;
+  readonly #managedKeys: ManagedKeys;
   readonly #unwatch: () => void;
+  /** Encryption, decryption, data keys. */
+  readonly encryption: Encryption;
   /** Import, export, backup and restore. */
   readonly transfers: KeyTransfers;
   /** Signatures and MACs. */
   readonly signing: Signing;
+  readonly certificates: KeyCertificates;
   #sweepCursor = '';
 
-  constructor({ store, mountId, ciphertextPrefix = 'svc', now, cacheBytesMax = cacheBytesDefault }: TransitEngineOptions) {
+  constructor(options: TransitEngineOptions) {
+    const { store, mountId, ciphertextPrefix = 'svc', now, cacheBytesMax = cacheBytesDefault } = options;
     this.#store = store;
     this.#paths = pathsOf(mountId);
     this.#now = now;
@@ -103,17 +93,19 @@ export class TransitEngine {
     this.#keys = new KeyCache(store, this.#paths, { entries: 0, bytes: cacheBytesMax });
     // A node that is being sealed cannot read the size; it reads it when it is unsealed.
     this.#unwatch = store.watch(this.#paths.cacheReload, () => void this.open().catch(() => undefined));
-    this.#tools = { keys: this.#keys, nonces: new NoncePool(), prefix: ciphertextPrefix };
-    this.#work = new KeyedWork(this.#keys, this.#tools);
-    this.signing = new Signing(this.#work);
-    this.transfers = new KeyTransfers({
-      store,
-      paths: this.#paths,
+    this.#managedKeys = options.managedKeys ?? noManagedKeys;
+    const tools: Tools = {
       keys: this.#keys,
-      changes: this.#changes,
-      wrappingKey: new WrappingKey(store, this.#paths),
-      now,
-    });
+      nonces: new NoncePool(),
+      prefix: ciphertextPrefix,
+      managedKeys: this.#managedKeys,
+    };
+    const work = new KeyedWork(this.#keys, tools);
+    const parts = { store, paths: this.#paths, keys: this.#keys, changes: this.#changes, now };
+    this.encryption = new Encryption({ ...parts, tools, work });
+    this.signing = new Signing(work);
+    this.transfers = new KeyTransfers({ ...parts, wrappingKey: new WrappingKey(store, this.#paths) });
+    this.certificates = new KeyCertificates(parts);
   }
 
   /** Puts the stored cache size in force. To be called before the first request. */
@@ -153,10 +145,12 @@ export class TransitEngine {
     return this.#changes.run(name, async () => {
       const existing = await this.#keys.key(name);
       if (existing !== undefined) return { key: await this.#view(existing), warnings: creationWarnings(existing, request) };
-      const { key, firstVersion, transaction } = await this.#newKey(name, settings);
-      const revision = await this.#commit(transaction);
+      const { key, firstVersion, transaction } = await newKey(this.#paths, name, settings, this.#now(), () =>
+        boundVersion(this.#managedKeys, settings, request),
+      );
+      const revision = await commitSecrets(this.#store, transaction);
       if (revision === undefined) return undefined;
-      return { key: keyView({ ...key, revision }, [firstVersion]), warnings: [] };
+      return { key: keyView({ ...key, revision }, [firstVersion]), warnings: typeWarnings(key.record) };
     });
   }
 
@@ -180,7 +174,7 @@ export class TransitEngine {
       if (key === undefined) {
         throw new TransitError('key_not_found', `error deleting policy ${name}: could not delete key; not found`);
       }
-      return this.#commit(deleteKey(this.#paths, key));
+      return commitSecrets(this.#store, deleteKey(this.#paths, key));
     });
   }
 
@@ -189,9 +183,9 @@ export class TransitEngine {
     return this.#change(name, `no existing key named ${name} could be found`, (key) => configureKey(this.#paths, key, request));
   }
 
-  /** @throws TransitError `key_not_found` */
-  rotateKey(name: string): Promise<KeyAnswer> {
-    return this.#change(name, 'key not found', (key) => this.#rotation(key));
+  /** @param reference - what the new version of a managed key stands for @throws TransitError `key_not_found`, `invalid_request` */
+  rotateKey(name: string, reference: ManagedKeyReference = {}): Promise<KeyAnswer> {
+    return this.#change(name, 'key not found', (key) => this.#rotation(key, reference));
   }
 
   /**
@@ -207,37 +201,6 @@ export class TransitEngine {
   /** @throws TransitError `key_not_found`, `invalid_request` */
   trimKey(name: string, { minAvailableVersion }: { readonly minAvailableVersion?: number | undefined }): Promise<KeyAnswer> {
     return this.#change(name, 'invalid key name', (key) => trimKey(this.#paths, key, minAvailableVersion));
-  }
-
-  /**
-   * Encrypts under an existing key, or makes the key when there is none, the caller may and the mount allows it. A key that is
-   * made stays only if something was encrypted with it.
-   * @throws TransitError
-   */
-  async encrypt(name: string, request: EncryptRequest): Promise<EncryptResult | BatchReply<EncryptResult>> {
-    const pending = encryptWork(request);
-    const work = pending instanceof Promise ? await pending : pending;
-    const key = this.#keys.cached(name) ?? (await this.#keys.key(name));
-    if (key !== undefined) return this.#encryptUnder(key, request, work);
-    if (!request.mayCreate) throw denied();
-    if ((await this.readKeysConfig()).disableUpsert) throw encryptionKeyNotFound();
-    return this.#encryptUnderNewKey(name, request, work);
-  }
-
-  /** @throws TransitError */
-  async decrypt(name: string, request: DecryptRequest): Promise<DecryptResult | BatchReply<DecryptResult>> {
-    return this.#work.perform(decryption, name, decryptWork(request), encryptionKeyNotFound);
-  }
-
-  /** Encrypts anew, under the latest version if no other is asked for, without showing the plaintext. @throws TransitError */
-  async rewrap(name: string, request: RewrapRequest): Promise<EncryptResult | BatchReply<EncryptResult>> {
-    return this.#work.perform(rewrapping, name, rewrapWork(request), encryptionKeyNotFound);
-  }
-
-  /** A random key for use elsewhere, encrypted under the named one. @throws TransitError */
-  async datakey(name: string, request: DatakeyRequest): Promise<DatakeyResult> {
-    checkDatakey(request);
-    return this.#work.underKey(name, (key) => makeDatakey(this.#tools, key, request), encryptionKeyNotFound);
   }
 
   readKeysConfig(): Promise<KeysConfig> {
@@ -269,26 +232,6 @@ export class TransitEngine {
     return { removed, finished };
   }
 
-  async #encryptUnder({ name }: LoadedKey, request: EncryptRequest, work: Work<EncryptItem>) {
-    if (!request.mayUpdate) throw denied();
-    return this.#work.perform(encryption, name, work, encryptionKeyNotFound);
-  }
-
-  #encryptUnderNewKey(name: string, request: EncryptRequest, work: Work<EncryptItem>) {
-    return this.#changes.run(name, async () => {
-      const existing = await this.#keys.key(name);
-      if (existing !== undefined) return this.#encryptUnder(existing, request, work);
-      const { key, transaction } = await this.#newKey(name, settingsOf(upsertSettings(request, work)));
-      try {
-        const reply = await perform(encryption, this.#tools, key, work);
-        const nothingDone = 'outcome' in reply && reply.outcome === 'all_failed';
-        return nothingDone || (await this.#commit(transaction)) !== undefined ? reply : undefined;
-      } finally {
-        wipe(transaction.writes);
-      }
-    });
-  }
-
   #change(name: string, missing: string, change: (key: LoadedKey) => KeyChange | Promise<KeyChange>): Promise<KeyAnswer> {
     return this.#changes.run(name, async () => {
       const key = await this.#keys.key(name);
@@ -298,7 +241,7 @@ export class TransitEngine {
         // Nothing is read after the commit: a change that is in force is answered, even if the node seals at that moment.
         const versions = await visibleVersions(this.#store, this.#paths, record);
         if (newVersion !== undefined) versions.push(newVersion);
-        const revision = transaction === undefined ? key.revision : await this.#commit(transaction);
+        const revision = transaction === undefined ? key.revision : await commitSecrets(this.#store, transaction);
         if (revision === undefined) return undefined;
         return { key: keyView({ name, record, revision }, versions), warnings };
       } finally {
@@ -307,18 +250,9 @@ export class TransitEngine {
     });
   }
 
-  /** The index of the log entry, or undefined on a conflict. What was to be written is overwritten here, material among it. */
-  async #commit(transaction: Transaction): Promise<number | undefined> {
-    try {
-      const { outcome, index } = await this.#store.commit(transaction);
-      return outcome === 'committed' ? index : undefined;
-    } finally {
-      wipe(transaction.writes);
-    }
-  }
-
-  #rotation(key: StoredKey): Promise<KeyChange> {
-    return withFreshVersion({ record: key.record, nowMs: this.#now() }, (fresh) => rotateKey(this.#paths, key, fresh));
+  async #rotation(key: StoredKey, reference: ManagedKeyReference = {}): Promise<KeyChange> {
+    const given = await boundVersion(this.#managedKeys, key.record, reference);
+    return withFreshVersion({ record: key.record, nowMs: this.#now(), given }, (fresh) => rotateKey(this.#paths, key, fresh));
   }
 
   /** Whether the key was rotated; it is not when it is gone or its due time has moved since. */
@@ -327,22 +261,7 @@ export class TransitEngine {
       const key = await this.#keys.key(place.name);
       if (key === undefined || dueMs(key.record) !== place.dueMs) return false;
       const { transaction } = await this.#rotation(key);
-      return transaction !== undefined && (await this.#commit(transaction)) !== undefined ? true : undefined;
-    });
-  }
-
-  /** A key that is not stored yet, ready for use, and what stores it. */
-  async #newKey(name: string, settings: Omit<KeyRecord, 'id'>) {
-    if (!isKeyName(name)) throw new TransitError('invalid_request', 'invalid key name');
-    checkDerivation(settings);
-    const nowMs = this.#now();
-    const id = randomBytes(keyIdBytes).toString('hex');
-    const key = loadedKey(name, { ...settings, id, latestCreatedMs: nowMs }, 0);
-    return withFreshVersion({ record: key.record, nowMs }, (fresh) => {
-      const version = key.record.latestVersion;
-      key.versions.set(version, loadedVersion(key, fresh));
-      const firstVersion = versionView(key.record, { ...fresh, version });
-      return { key, firstVersion, transaction: createKey(this.#paths, name, key.record, fresh) };
+      return transaction !== undefined && (await commitSecrets(this.#store, transaction)) !== undefined ? true : undefined;
     });
   }
 
@@ -354,5 +273,3 @@ export class TransitEngine {
 
 /** That it was written is what counts. */
 const reloadMark = Uint8Array.of(1);
-
-const denied = (): TransitError => new TransitError('permission_denied', 'permission denied');

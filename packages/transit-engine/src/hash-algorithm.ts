@@ -32,5 +32,11 @@ export const hmacAlgorithm = (name: string): string | undefined => signatureHash
 /** A hash for signatures, where SHA-1 is offered for what was signed long ago; undefined for any other name, `none` included. */
 export const signatureHash = (name: string): Hash | undefined => (name === 'sha1' ? sha1 : hashes.get(name));
 
-/** The lengths that digests have, in bytes. */
-export const digestLengths: ReadonlySet<number> = new Set([sha1, ...hashes.values()].map(({ digestBytes }) => digestBytes));
+/**
+ * Whether that many bytes can be a digest where the named hash need not be the one that made it. SHA-1 has to be named: whoever may not use it
+ * could sign its digests under another name.
+ */
+export const isDigestLength = (name: string, bytes: number): boolean =>
+  name === 'sha1' ? bytes === sha1.digestBytes : digestLengths.has(bytes);
+
+const digestLengths: ReadonlySet<number> = new Set([...hashes.values()].map(({ digestBytes }) => digestBytes));

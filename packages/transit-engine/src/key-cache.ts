@@ -8,6 +8,8 @@ import type { StoredKey } from './key.ts';
 import type { KeyPair, KeyPairBytes, KeyPairScheme } from './key-pair.ts';
 import { decodeKeyRecord, type KeyRecord } from './key-record.ts';
 import { fitsVersion, type KeyType, keyType } from './key-type.ts';
+import { managedIdText } from './managed/managed-id.ts';
+import type { BoundManagedKey } from './managed/provider.ts';
 import { isKeyName, type Paths } from './paths.ts';
 import { type ConvergentVersion, convergenceOf, decodeVersionRecord, type VersionRecord, wipe } from './version-record.ts';
 
@@ -21,11 +23,13 @@ export interface LoadedKey extends StoredKey {
 export interface LoadedVersion {
   /**
    * The AEAD key itself or, on a derived key, what each context's key is derived from; on types without an AEAD, the material. Absent where
-   * `pair` is there.
+   * `pair` or `managed` is there.
    */
   readonly key?: KeyObject;
   /** On key pairs that are not derived. */
   readonly pair?: KeyPair;
+  /** On managed keys, which have no other key. */
+  readonly managed?: BoundManagedKey;
   readonly hmacKey: KeyObject;
   /** On types that make CMACs. */
   readonly cmacKey?: CmacKey;
@@ -185,6 +189,10 @@ export function loadedVersion(
   if (type.keyPair !== undefined && publicKey !== undefined && !record.derived) {
     const pair = loadedPair(type.keyPair, { material, publicKey });
     return { pair, hmacKey: createSecretKey(hmacSecret), convergentVersion };
+  }
+  if (type.managed) {
+    const managed = { id: managedIdText(material), ...(publicKey && { publicKey: Uint8Array.from(publicKey) }) };
+    return { managed, hmacKey: createSecretKey(hmacSecret), convergentVersion };
   }
   const key = record.derived && record.kdf === 'hkdf_sha256' ? hkdfExtract(material) : createSecretKey(material);
   return {

@@ -3,10 +3,11 @@ import type { Store, Transaction } from '@transitd/storage-fsm';
 import { decodeBackup, encodeBackup } from './backup.ts';
 import { destinationKey, type WrappedKey, type WrapRequest, wrapVersions } from './byok-export.ts';
 import type { ChangeQueue } from './change-queue.ts';
+import { commitSecrets } from './commit-secrets.ts';
 import { TransitError } from './errors.ts';
 import { type VersionMaterial, withFreshVersion } from './fresh-version.ts';
 import { addVersion, createKey, markBackup, replaceVersion } from './key.ts';
-import { type KeyCache, type LoadedKey, VersionGone } from './key-cache.ts';
+import type { KeyCache, LoadedKey } from './key-cache.ts';
 import { checkExportType, type ExportRequest, exportKey, type KeyExport } from './key-export.ts';
 import {
   checkImported,
@@ -20,10 +21,10 @@ import {
 } from './key-import.ts';
 import type { KeyRecord } from './key-record.ts';
 import { type KeyType, keyType } from './key-type.ts';
-import { storedVersion, versionsBetween } from './key-versions.ts';
+import { storedVersion, unlessGone, versionsBetween } from './key-versions.ts';
 import { isKeyName, type Paths } from './paths.ts';
 import { keyIdBytes, restoreKey } from './restore.ts';
-import { wipe, wipeSecrets } from './version-record.ts';
+import { wipeSecrets } from './version-record.ts';
 import { checkKeyPairs } from './whole-key.ts';
 import type { WrappingKey } from './wrapping-key.ts';
 
@@ -68,7 +69,7 @@ export class KeyTransfers {
     const settings = importSettings(request);
     const type = keyType(settings.type);
     checkImported(type, settings.derived, request);
-    const { paths, keys, changes, now } = this.#parts;
+    const { store, paths, keys, changes, now } = this.#parts;
     return changes.run(name, async () => {
       if ((await keys.key(name)) !== undefined) throw new TransitError('invalid_request', keyExists);
       const given = await importedMaterial(this.#wrapping, type, request);
@@ -76,7 +77,7 @@ export class KeyTransfers {
       const id = randomBytes(keyIdBytes).toString('hex');
       const record = { ...settings, id, keySize: sizeOf(type, given.material), latestCreatedMs: nowMs };
       const transaction = await withFreshVersion({ record, nowMs, given }, (fresh) => createKey(paths, name, record, fresh));
-      return (await this.#commit(transaction)) ? importWarnings(request) : undefined;
+      return (await commitSecrets(store, transaction)) !== undefined ? importWarnings(request) : undefined;
     });
   }
 
@@ -86,7 +87,7 @@ export class KeyTransfers {
    * @throws TransitError `key_not_found`, `key_version_unavailable`, `invalid_request`
    */
   async importVersion(name: string, request: ImportVersionRequest): Promise<readonly string[]> {
-    const { keys, changes } = this.#parts;
+    const { store, paths, keys, changes } = this.#parts;
     return changes.run(name, async () => {
       const key = await keys.key(name);
       if (key === undefined) {
@@ -96,26 +97,39 @@ export class KeyTransfers {
       checkTakesVersion(key, request);
       checkImported(key.type, key.record.derived, request);
       const given = await importedMaterial(this.#wrapping, key.type, request);
-      const transaction = await this.#unlessGone(key, () => this.#withMaterial(key, given, request.version));
-      return transaction !== undefined && (await this.#commit(transaction)) ? materialWarnings(request) : undefined;
+      const transaction = await unlessGone(store, paths, key, () => this.#withMaterial(key, given, request.version));
+      return transaction !== undefined && (await commitSecrets(store, transaction)) !== undefined
+        ? materialWarnings(request)
+        : undefined;
     });
   }
 
   /** Gives the material to the version that lacks it, or makes a new one of it, and wipes it. */
   async #withMaterial(key: LoadedKey, given: VersionMaterial, asked: number | undefined): Promise<Transaction | undefined> {
-    const { store, paths, now } = this.#parts;
-    if (key.type.keyPair !== undefined) {
-      const present = await storedVersion(store, paths, key.record, asked ?? key.record.latestVersion);
-      try {
-        if (completes(given, present.record, asked !== undefined)) {
-          return replaceVersion(paths, key, present, { ...present.record, material: given.material });
-        }
-      } finally {
-        wipeSecrets([present.record]);
-      }
+    const { paths, now } = this.#parts;
+    try {
+      const completed = key.type.keyPair && (await this.#completed(key, given, asked));
+      if (completed !== undefined) return completed;
+      const record: KeyRecord = { ...key.record, keySize: sizeOf(key.type, given.material) };
+      return await withFreshVersion(
+        { record, nowMs: now(), given },
+        (fresh) => addVersion(paths, key, record, fresh).transaction,
+      );
+    } finally {
+      given.material.fill(0);
     }
-    const record: KeyRecord = { ...key.record, keySize: sizeOf(key.type, given.material) };
-    return withFreshVersion({ record, nowMs: now(), given }, (fresh) => addVersion(paths, key, record, fresh).transaction);
+  }
+
+  /** What gives a version its private half; undefined when it lacks none, or another one. */
+  async #completed(key: LoadedKey, given: VersionMaterial, asked: number | undefined): Promise<Transaction | undefined> {
+    const { store, paths } = this.#parts;
+    const present = await storedVersion(store, paths, key.record, asked ?? key.record.latestVersion);
+    try {
+      if (!completes(given, present.record, asked !== undefined)) return undefined;
+      return replaceVersion(paths, key, present, { ...present.record, material: given.material });
+    } finally {
+      wipeSecrets([present.record]);
+    }
   }
 
   readonly #wrapping = async (): Promise<KeyObject> => (await this.#parts.wrappingKey.get()).privateKey;
@@ -130,7 +144,7 @@ export class KeyTransfers {
     return changes.run(source, async () => {
       const key = await keys.key(source);
       if (key === undefined) throw new TransitError('key_not_found', 'no such source key for export');
-      return this.#unlessGone(key, () => wrapVersions(store, paths, key, destination, request));
+      return unlessGone(store, paths, key, () => wrapVersions(store, paths, key, destination, request));
     });
   }
 
@@ -142,7 +156,7 @@ export class KeyTransfers {
     return changes.run(name, async () => {
       const key = await keys.key(name);
       if (key === undefined) throw new TransitError('not_found', 'no such key');
-      return this.#unlessGone(key, () => exportKey(store, paths, key, request));
+      return unlessGone(store, paths, key, () => exportKey(store, paths, key, request));
     });
   }
 
@@ -162,11 +176,11 @@ export class KeyTransfers {
       }
       const first = Math.max(key.record.minAvailableVersion, 1);
       const last = key.record.latestVersion;
-      const versions = await this.#unlessGone(key, () => versionsBetween(store, paths, key.record, { first, last }));
+      const versions = await unlessGone(store, paths, key, () => versionsBetween(store, paths, key.record, { first, last }));
       if (versions === undefined) return undefined;
       try {
         const { record, transaction } = markBackup(paths, key, now());
-        if (transaction !== undefined && !(await this.#commit(transaction))) return undefined;
+        if (transaction !== undefined && (await commitSecrets(store, transaction)) === undefined) return undefined;
         return encodeBackup(name, record, versions);
       } finally {
         wipeSecrets(versions);
@@ -177,7 +191,7 @@ export class KeyTransfers {
   /** @throws TransitError `invalid_request`, `permission_denied`; then nothing was written */
   async restoreKey({ backup = '', name: asked, force = false, mayRestore = () => true }: RestoreRequest): Promise<void> {
     if (backup === '') throw new TransitError('invalid_request', "'backup' must be supplied");
-    const whole = decodeBackup(backup);
+    const whole = await decodeBackup(backup);
     const name = asked ?? whole.name;
     const { store, paths, changes, keys, now } = this.#parts;
     try {
@@ -192,23 +206,6 @@ export class KeyTransfers {
     } finally {
       wipeSecrets(whole.versions);
     }
-  }
-
-  /** Undefined, which starts over, when another node took a version away on the way. @throws VersionGone when the key is as it was */
-  async #unlessGone<T>({ name, revision }: LoadedKey, read: () => Promise<T>): Promise<T | undefined> {
-    try {
-      return await read();
-    } catch (error) {
-      if (!(error instanceof VersionGone)) throw error;
-      const { store, paths } = this.#parts;
-      if ((await store.get(paths.key(name)))?.revision === revision) throw error;
-      return undefined;
-    }
-  }
-
-  async #commit(transaction: Parameters<Store['commit']>[0]): Promise<boolean> {
-    const { outcome } = await this.#parts.store.commit(transaction).finally(() => wipe(transaction.writes));
-    return outcome === 'committed';
   }
 }
 

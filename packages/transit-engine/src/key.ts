@@ -2,15 +2,14 @@ import type { Condition, Transaction, Write } from '@transitd/storage-fsm';
 import { TransitError } from './errors.ts';
 import { dueWrites } from './key-due.ts';
 import { encodeKeyRecord, type KeyRecord } from './key-record.ts';
-import { defaultKeyType, fitsType, type KeyType, keyType } from './key-type.ts';
+import { fitsType, type KeyType, keyType, type TypeRequest, typeAsked } from './key-type.ts';
 import { type VersionView, versionView } from './key-view.ts';
+import type { ManagedKeyReference } from './managed/provider.ts';
 import type { Paths } from './paths.ts';
 import { encodeVersionRecord, type VersionRecord } from './version-record.ts';
 
 /** What a new key is asked to be. */
-export interface CreateKeyRequest {
-  /** A name of the key types' table; aes256-gcm96 when absent. */
-  readonly type?: string | undefined;
+export interface CreateKeyRequest extends TypeRequest, ManagedKeyReference {
   readonly derived?: boolean | undefined;
   /** Equal plaintexts under equal contexts give equal ciphertexts; needs `derived`. */
   readonly convergentEncryption?: boolean | undefined;
@@ -18,17 +17,6 @@ export interface CreateKeyRequest {
   readonly allowPlaintextBackup?: boolean | undefined;
   /** Bytes, for types without a fixed size; 0 leaves it to the type. */
   readonly keySize?: number | undefined;
-  /** Seconds: 0, or at least an hour. */
-  readonly autoRotatePeriodS?: number | undefined;
-}
-
-/** What to change; what is absent stays. */
-export interface ConfigureKeyRequest {
-  readonly minDecryptionVersion?: number | undefined;
-  readonly minEncryptionVersion?: number | undefined;
-  readonly deletionAllowed?: boolean | undefined;
-  readonly exportable?: boolean | undefined;
-  readonly allowPlaintextBackup?: boolean | undefined;
   /** Seconds: 0, or at least an hour. */
   readonly autoRotatePeriodS?: number | undefined;
 }
@@ -69,7 +57,8 @@ export function settingsOf(request: CreateKeyRequest): Omit<KeyRecord, 'id'> {
   if (convergentEncryption && !derived) {
     throw new TransitError('invalid_request', 'convergent encryption requires derivation to be enabled');
   }
-  const type = keyType(request.type ?? defaultKeyType);
+  const type = typeAsked(request);
+  checkRotatesByItself(type, autoRotatePeriodS);
   return {
     ...newKeySettings,
     type: type.name,
@@ -107,6 +96,13 @@ export function checkDerivation({ type: name, derived, convergent }: Pick<KeyRec
   }
 }
 
+/** The next version of a managed key is one that somebody names. @throws TransitError `invalid_request` */
+export function checkRotatesByItself({ managed }: KeyType, autoRotatePeriodS: number): void {
+  if (managed && autoRotatePeriodS !== 0) {
+    throw new TransitError('invalid_request', 'auto_rotate_period cannot be used with managed keys: their rotation names a key');
+  }
+}
+
 /** Bytes of a version's material as the key's record has them: 0 where the type knows. */
 function checkedKeySize(type: KeyType, asked: number): number {
   if (type.sizes === undefined) {
@@ -123,17 +119,23 @@ export function createKey(paths: Paths, name: string, record: KeyRecord, fresh: 
   return withNewVersion(paths, { name, revision: 0 }, record, fresh);
 }
 
+/** What whoever makes a key of a type should know. */
+export const typeWarnings = ({ type: name }: Pick<KeyRecord, 'type'>): string[] => {
+  const { experimental, shown } = keyType(name);
+  return experimental ? [`keys of type ${shown?.type ?? name} are experimental and not for use in production`] : [];
+};
+
 /** What an existing key says to a creation that asked for something else. */
 export function creationWarnings({ name, record }: StoredKey, request: CreateKeyRequest): string[] {
   const same =
-    agrees(request.type, record.type) &&
+    (request.type === undefined || typeAsked(request).name === record.type) &&
     agrees(request.derived, record.derived) &&
     agrees(request.convergentEncryption, record.convergent) &&
     agrees(request.exportable, record.exportable) &&
     agrees(request.allowPlaintextBackup, record.allowPlaintextBackup) &&
     (agrees(request.keySize, record.keySize) || request.keySize === 0) &&
     agrees(request.autoRotatePeriodS, record.autoRotatePeriodS);
-  return same ? [] : [`key ${name} already existed; its settings were not changed`];
+  return [...typeWarnings(record), ...(same ? [] : [`key ${name} already existed; its settings were not changed`])];
 }
 
 const agrees = <T>(asked: T | undefined, present: T): boolean => asked === undefined || asked === present;
@@ -192,25 +194,6 @@ export function markBackup(paths: Paths, key: StoredKey, timeMs: number): KeyCha
   return changed(paths, key, { ...key.record, backup: { timeMs, version: key.record.latestVersion } }, []);
 }
 
-/** @throws TransitError `invalid_request`; then nothing of the request is applied */
-export function configureKey(paths: Paths, key: StoredKey, request: ConfigureKeyRequest): KeyChange {
-  const { record } = key;
-  checkVersionBound('decryption', request.minDecryptionVersion, record);
-  checkVersionBound('encryption', request.minEncryptionVersion, record);
-  if (request.autoRotatePeriodS !== undefined) checkAutoRotatePeriod(request.autoRotatePeriodS);
-  const configured = {
-    ...record,
-    minDecryptionVersion: Math.max(request.minDecryptionVersion ?? record.minDecryptionVersion, 1),
-    minEncryptionVersion: request.minEncryptionVersion ?? record.minEncryptionVersion,
-    deletionAllowed: request.deletionAllowed ?? record.deletionAllowed,
-    exportable: record.exportable || (request.exportable ?? false),
-    allowPlaintextBackup: record.allowPlaintextBackup || (request.allowPlaintextBackup ?? false),
-    autoRotatePeriodS: request.autoRotatePeriodS ?? record.autoRotatePeriodS,
-  };
-  checkMinimums(configured);
-  return changed(paths, key, configured, configurationWarnings(record, request));
-}
-
 /**
  * Raises the lowest version that exists; those below are gone for good.
  * @throws TransitError `invalid_request`
@@ -264,7 +247,8 @@ function withNewVersion(
   };
 }
 
-function changed(
+/** The key with other settings, or no transaction when they are what they were. */
+export function changed(
   paths: Paths,
   key: StoredKey,
   record: KeyRecord,
@@ -283,43 +267,6 @@ export function checkAutoRotatePeriod(periodS: number): void {
   if (periodS !== 0 && periodS < autoRotatePeriodMinS) {
     throw new TransitError('invalid_request', 'auto rotate period must be 0 to disable or at least an hour');
   }
-}
-
-function checkVersionBound(kind: 'decryption' | 'encryption', version: number | undefined, { latestVersion }: KeyRecord): void {
-  if (version === undefined) return;
-  if (version < 0) throw new TransitError('invalid_request', `min ${kind} version cannot be negative`);
-  if (version > latestVersion) {
-    const refusal = `cannot set min ${kind} version of ${version}, latest key version is ${latestVersion}`;
-    throw new TransitError('invalid_request', refusal);
-  }
-}
-
-type Minimums = Pick<KeyRecord, 'minAvailableVersion' | 'minDecryptionVersion' | 'minEncryptionVersion'>;
-
-/** The rules between the three minimums. @throws TransitError `invalid_request` */
-export function checkMinimums({ minAvailableVersion, minDecryptionVersion, minEncryptionVersion }: Minimums): void {
-  if (minEncryptionVersion > 0 && minEncryptionVersion < minDecryptionVersion) {
-    const refusal =
-      `cannot set min encryption/decryption values; min encryption version of ${minEncryptionVersion} ` +
-      `must be greater than or equal to min decryption version of ${minDecryptionVersion}`;
-    throw new TransitError('invalid_request', refusal);
-  }
-  if (minEncryptionVersion < minAvailableVersion) {
-    throw new TransitError('invalid_request', 'min encryption version should not be less than min available version');
-  }
-  if (minDecryptionVersion < minAvailableVersion) {
-    throw new TransitError('invalid_request', 'min decryption version should not be less then min available version');
-  }
-}
-
-function configurationWarnings(record: KeyRecord, request: ConfigureKeyRequest): string[] {
-  const warnings = [];
-  if (request.minDecryptionVersion === 0) warnings.push('key version numbering starts at 1; min_decryption_version is set to 1');
-  if (record.exportable && request.exportable === false) warnings.push('exportable cannot be turned off; it stays on');
-  if (record.allowPlaintextBackup && request.allowPlaintextBackup === false) {
-    warnings.push('allow_plaintext_backup cannot be turned off; it stays on');
-  }
-  return warnings;
 }
 
 function trimFault(record: KeyRecord, minAvailableVersion: number): string | undefined {

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { autoRotatePeriodMinS, newKeySettings } from './key.ts';
 import { pemOf } from './key-pairs/key-formats.ts';
 import { type KeyType, keyType } from './key-type.ts';
@@ -26,6 +27,8 @@ const typeNumbers: ReadonlyMap<number, string> = new Map([
 const openingBrace = 0x7b;
 const hmacSecretBytes = 32;
 const versionsMax = 1_000_000;
+/** A few milliseconds' worth. */
+const versionsPerTurn = 50;
 
 /** Ours begins with a format number instead. */
 export const looksLikePeerBackup = (backup: Uint8Array): boolean => backup[0] === openingBrace;
@@ -35,7 +38,7 @@ export const looksLikePeerBackup = (backup: Uint8Array): boolean => backup[0] ==
  * all versions from `archive_min_version` on. The bytes are wiped. Nothing but JSON's own form is checked beyond what is needed to read it.
  * @throws TransitError `invalid_request`
  */
-export function readPeerBackup(backup: Buffer): WholeKey {
+export async function readPeerBackup(backup: Buffer): Promise<WholeKey> {
   const whole = parseMembers(backup);
   const policy = whole.object('policy');
   const type = keyType(typeName(policy.integer('type')));
@@ -47,6 +50,7 @@ export function readPeerBackup(backup: Buffer): WholeKey {
   const archiveBegins = policy.integer('archive_min_version');
   const versions: WholeKey['versions'][number][] = [];
   for (let version = Math.max(minAvailableVersion, 1); version <= latestVersion; version++) {
+    if (versions.length % versionsPerTurn === versionsPerTurn - 1) await nextTurn();
     const entry = keys.has(String(version)) ? keys.object(String(version)) : archived[version - archiveBegins];
     if (entry === undefined) throw invalidBackup(`version ${version} is missing`);
     versions.push({ version, ...readVersion(entry, type) });

@@ -1,5 +1,5 @@
 import type { VersionMaterial } from './fresh-version.ts';
-import { type CurveName, encodeEcdsa } from './key-pairs/ecdsa.ts';
+import { type CurveName, encodeEcdsa } from './key-pairs/ec-forms.ts';
 import { encodeRsa } from './key-pairs/rsa.ts';
 import type { Members } from './peer-members.ts';
 import { invalidBackup } from './whole-key.ts';

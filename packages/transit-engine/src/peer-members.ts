@@ -2,7 +2,10 @@ import { invalidBackup } from './whole-key.ts';
 
 /** Longer than any 64-bit number: only the numbers of key pairs are. */
 const [longDigitsMin, longDigitsMax] = [20, 1300];
+const longNumber = new RegExp(`[:[,]\\d{${longDigitsMin}}`);
 const longNumbers = new RegExp(`([:[,])(\\d{${longDigitsMin},${longDigitsMax}})(?=[,\\]}])`, 'g');
+/** About 700 versions of the largest key pairs. Reading more in one go would keep other requests waiting. */
+const withLongNumbersBytesMax = 8 * 1024 * 1024;
 
 /**
  * Parses the JSON of a backup, whose bytes are wiped. Numbers longer than JSON's become text; should a string hold something like one, the
@@ -10,15 +13,17 @@ const longNumbers = new RegExp(`([:[,])(\\d{${longDigitsMin},${longDigitsMax}})(
  * @throws TransitError `invalid_request`
  */
 export function parseMembers(backup: Buffer): Members {
-  let value: unknown;
+  const text = backup.toString();
+  backup.fill(0);
+  const hasLongNumbers = longNumber.test(text);
+  if (hasLongNumbers && text.length > withLongNumbersBytesMax) {
+    throw invalidBackup('a backup of key pairs can have 8 MiB; import the versions one by one');
+  }
   try {
-    value = JSON.parse(backup.toString().replace(longNumbers, '$1"$2"'));
+    return new Members(JSON.parse(hasLongNumbers ? text.replace(longNumbers, '$1"$2"') : text));
   } catch {
     throw invalidBackup('it is not the JSON it should be'); // the parser's own message could quote it
-  } finally {
-    backup.fill(0);
   }
-  return new Members(value);
 }
 
 /** The members of a JSON object, read by the kind that each must have; null is as good as absent. */

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { decodeBase64 } from '../src/base64.ts';
+import { decodeBase64, decodeBase64Url } from '../src/base64.ts';
 import { TransitError } from '../src/errors.ts';
 
 function refusal(text: string): string {
@@ -85,4 +85,20 @@ describe('decodeBase64', () => {
       }),
     );
   });
+});
+
+describe('base64url without padding', () => {
+  it('of any bytes is read as it was written', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => {
+        expect(decodeBase64Url(Buffer.from(bytes).toString('base64url'))).to.deep.equal(Buffer.from(bytes));
+      }),
+    );
+  });
+
+  for (const text of ['A', 'AAAAA', 'AA==', 'AA=', 'A+', 'A/', 'AA\n', 'A A', 'Aé', 'AA.']) {
+    it(`is not ${JSON.stringify(text)}`, () => {
+      expect(decodeBase64Url(text)).to.equal(undefined);
+    });
+  }
 });

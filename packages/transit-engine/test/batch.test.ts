@@ -38,7 +38,7 @@ describe('a batch', () => {
     await engine.createKey('k', {});
     await engine.rotateKey('k');
     const made = items(
-      await engine.encrypt('k', {
+      await engine.encryption.encrypt('k', {
         ...anything,
         batchInput: [
           { plaintext: fox, reference: 'first' },
@@ -54,7 +54,7 @@ describe('a batch', () => {
       ciphertext: 'ciphertext' in result && result.ciphertext,
       reference: 'r',
     }));
-    expect(await engine.decrypt('k', { batchInput })).to.deep.equal({
+    expect(await engine.encryption.decrypt('k', { batchInput })).to.deep.equal({
       outcome: 'all_ok',
       results: [fox, dog, ''].map((plaintext) => ({ plaintext, reference: 'r' })),
     });
@@ -64,7 +64,7 @@ describe('a batch', () => {
     const { engine } = newEngine();
     await engine.createKey('k', {});
     const reply = items(
-      await engine.encrypt('k', { ...anything, batchInput: [{ plaintext: fox }], plaintext: '!!', context: '!!' }),
+      await engine.encryption.encrypt('k', { ...anything, batchInput: [{ plaintext: fox }], plaintext: '!!', context: '!!' }),
     );
     expect(reply.outcome).to.equal('all_ok');
   });
@@ -73,7 +73,7 @@ describe('a batch', () => {
     const { engine } = newEngine();
     await engine.createKey('k', {});
     const reply = items(
-      await engine.encrypt('k', {
+      await engine.encryption.encrypt('k', {
         ...anything,
         batchInput: [
           { plaintext: fox },
@@ -107,8 +107,8 @@ describe('a batch', () => {
       { error: 'invalid ciphertext: version is too new', reference: '' },
       { error: 'missing ciphertext to decrypt', reference: '' },
     ];
-    expect(await engine.decrypt('k', { batchInput })).to.deep.equal({ outcome: 'all_failed', results });
-    expect(await engine.rewrap('k', { batchInput })).to.deep.equal({ outcome: 'all_failed', results });
+    expect(await engine.encryption.decrypt('k', { batchInput })).to.deep.equal({ outcome: 'all_failed', results });
+    expect(await engine.encryption.rewrap('k', { batchInput })).to.deep.equal({ outcome: 'all_failed', results });
   });
 
   it('of rewrap treats an item without a ciphertext as that item alone', async () => {
@@ -116,7 +116,9 @@ describe('a batch', () => {
     await engine.createKey('k', {});
     const { ciphertext } = await encryptOne(engine, 'k', { plaintext: fox });
     await engine.rotateKey('k');
-    const reply = items(await engine.rewrap('k', { batchInput: [{ ciphertext }, {}, { ciphertext: null, reference: 'n' }] }));
+    const reply = items(
+      await engine.encryption.rewrap('k', { batchInput: [{ ciphertext }, {}, { ciphertext: null, reference: 'n' }] }),
+    );
     expect(reply.outcome).to.equal('some_failed');
     expect(reply.results[0]).to.include({ keyVersion: 2, reference: '' });
     expect(reply.results.slice(1)).to.deep.equal([
@@ -128,9 +130,13 @@ describe('a batch', () => {
   it('needs a context in each item of a derived key', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', { derived: true });
-    const reply = items(await engine.encrypt('k', { ...anything, batchInput: [{ plaintext: fox }, { plaintext: dog }] }));
+    const reply = items(
+      await engine.encryption.encrypt('k', { ...anything, batchInput: [{ plaintext: fox }, { plaintext: dog }] }),
+    );
     expect(reply.outcome).to.equal('all_failed');
-    const good = items(await engine.encrypt('k', { ...anything, batchInput: [{ plaintext: fox, context: contextOne }] }));
+    const good = items(
+      await engine.encryption.encrypt('k', { ...anything, batchInput: [{ plaintext: fox, context: contextOne }] }),
+    );
     expect(good.outcome).to.equal('all_ok');
   });
 
@@ -138,7 +144,7 @@ describe('a batch', () => {
     const { engine } = newEngine();
     await engine.createKey('k', {});
     expect(await encryptOne(engine, 'k', { plaintext: fox, batchInput: null })).to.include({ keyVersion: 1 });
-    expect((await refusalOf(engine.encrypt('k', { ...anything, batchInput: null }))).message).to.equal(
+    expect((await refusalOf(engine.encryption.encrypt('k', { ...anything, batchInput: null }))).message).to.equal(
       'missing plaintext to encrypt',
     );
   });
@@ -164,16 +170,16 @@ describe('a batch', () => {
     const { engine } = newEngine();
     await engine.createKey('k', { derived: true });
     const turns = countTurns();
-    await engine.encrypt('k', { ...anything, batchInput: heavyItems });
+    await engine.encryption.encrypt('k', { ...anything, batchInput: heavyItems });
     expect(turns()).to.be.at.least(3);
   });
 
   it('ends without an answer when the engine is closed meanwhile', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', { derived: true });
-    await engine.encrypt('k', { ...anything, batchInput: heavyItems.slice(0, 1) });
+    await engine.encryption.encrypt('k', { ...anything, batchInput: heavyItems.slice(0, 1) });
     setImmediate(() => engine.close());
-    const [result] = await Promise.allSettled([engine.encrypt('k', { ...anything, batchInput: heavyItems })]);
+    const [result] = await Promise.allSettled([engine.encryption.encrypt('k', { ...anything, batchInput: heavyItems })]);
     const reason: unknown = result?.status === 'rejected' && result.reason;
     expect(reason).to.be.instanceOf(StoreError).with.property('code', 'sealed');
   });
@@ -190,9 +196,9 @@ describe('a batch', () => {
     };
     await newEngine({ store: inner }).engine.createKey('k', {});
     const { engine } = newEngine({ store });
-    await engine.encrypt('k', { ...anything, batchInput: Array.from({ length: 50 }, () => ({ plaintext: fox })) });
+    await engine.encryption.encrypt('k', { ...anything, batchInput: Array.from({ length: 50 }, () => ({ plaintext: fox })) });
     expect(reads).to.have.lengthOf(2);
-    await engine.encrypt('k', { ...anything, batchInput: [{ plaintext: fox }] });
+    await engine.encryption.encrypt('k', { ...anything, batchInput: [{ plaintext: fox }] });
     expect(reads, 'a hit asks the store for nothing').to.have.lengthOf(2);
   });
 });
@@ -263,7 +269,7 @@ describe('a batch is refused as a whole', () => {
     it(`${operation} of ${JSON.stringify(batchInput)}: ${message}`, async () => {
       const { engine } = newEngine();
       await engine.createKey('k', {});
-      expect(await refusalOf(engine[operation]('k', { ...anything, batchInput }))).to.deep.equal({
+      expect(await refusalOf(engine.encryption[operation]('k', { ...anything, batchInput }))).to.deep.equal({
         code: 'invalid_request',
         message,
       });
@@ -274,7 +280,7 @@ describe('a batch is refused as a whole', () => {
     const { engine } = newEngine();
     await engine.createKey('k', {});
     const batchInput = Array.from({ length: batchItemsMax + 1 }, () => ({ plaintext: '' }));
-    expect((await refusalOf(engine.encrypt('k', { ...anything, batchInput }))).message).to.equal(
+    expect((await refusalOf(engine.encryption.encrypt('k', { ...anything, batchInput }))).message).to.equal(
       'batch input holds more than 100000 items',
     );
   });
@@ -286,7 +292,7 @@ describe('a batch is refused as a whole', () => {
       fc.asyncProperty(fc.jsonValue(), fc.constantFrom('encrypt', 'decrypt', 'rewrap'), async (batchInput, operation) => {
         fc.pre(batchInput !== null);
         try {
-          await engine[operation]('k', { ...anything, batchInput });
+          await engine.encryption[operation]('k', { ...anything, batchInput });
         } catch (error) {
           expect(error).to.have.property('code', 'invalid_request');
         }

@@ -72,7 +72,9 @@ describe('keys that move in from elsewhere', () => {
           if (recordedCase.op === 'encrypt') {
             const { plaintext, ciphertext, context, associated_data: associatedData } = recordedCase;
             const own = ciphertext.replace('vault:', `${prefix}:`);
-            expect(await engine.decrypt('k', { ciphertext: own, context, associatedData })).to.deep.equal({ plaintext });
+            expect(await engine.encryption.decrypt('k', { ciphertext: own, context, associatedData })).to.deep.equal({
+              plaintext,
+            });
           } else if (recordedCase.op === 'sign') {
             const { input, signature, context, prehashed } = recordedCase;
             const verified = await engine.signing.verify('k', {

@@ -202,8 +202,8 @@ describe('convergent keys of old versions, which come by restore only', () => {
     expect(await rewrapOne(engine, 'old', { ...request, ciphertext })).to.include({ keyVersion: 3 });
     for (const wrong of [undefined, '', Buffer.alloc(11).toString('base64')]) {
       for (const asked of [
-        engine.encrypt('old', { ...request, nonce: wrong, mayCreate: true, mayUpdate: true }),
-        engine.decrypt('old', { ...request, ciphertext, nonce: wrong }),
+        engine.encryption.encrypt('old', { ...request, nonce: wrong, mayCreate: true, mayUpdate: true }),
+        engine.encryption.decrypt('old', { ...request, ciphertext, nonce: wrong }),
       ]) {
         expect((await refusalOf(asked)).message).to.contain('nonce must be 12 bytes long');
       }
@@ -230,7 +230,7 @@ describe('convergent keys of old versions, which come by restore only', () => {
       const engine = await restored(backupWith({ ...derived, convergent_version: version }));
       const asked = { plaintext: fox, context: contextOne, associatedData: fox, mayCreate: true, mayUpdate: true };
       const request = { ...asked, ...(version === 1 && { nonce: nonce.toString('base64') }) };
-      expect((await refusalOf(engine.encrypt('old', request))).message).to.contain('associated_data cannot be used');
+      expect((await refusalOf(engine.encryption.encrypt('old', request))).message).to.contain('associated_data cannot be used');
     }
   });
 

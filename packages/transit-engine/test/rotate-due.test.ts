@@ -32,6 +32,18 @@ describe('automatic rotation', () => {
     expect(await decryptOne(engine, 'hourly', { ciphertext })).to.deep.equal({ plaintext: fox });
   });
 
+  it('makes new key pairs, under which is signed from then on', async () => {
+    const { engine, clock } = newEngine();
+    for (const type of ['ed25519', 'ecdsa-p256', 'rsa-2048']) await engine.createKey(type, { type, autoRotatePeriodS: 3600 });
+    clock.nowMs += hourMs;
+    expect(await engine.rotateDue(10)).to.deep.equal({ rotated: 3, failed: 0 });
+    for (const type of ['ed25519', 'ecdsa-p256', 'rsa-2048']) {
+      expect(await engine.signing.sign(type, { input: fox })).to.include({ keyVersion: 2 });
+      const shown = (await engine.readKey(type)).versions.map(({ pair }) => pair?.publicKey);
+      expect(new Set(shown).size).to.equal(2);
+    }
+  });
+
   it('happens once when several nodes try at the same time', async () => {
     const store = memoryStore();
     const nodes = [newEngine({ store }), newEngine({ store }), newEngine({ store })];

@@ -42,16 +42,16 @@ describe('encrypting with an unknown key', () => {
 
   it('in a batch makes one key, also when some items fail', async () => {
     const { engine } = newEngine();
-    const reply = await engine.encrypt('k', { ...anything, batchInput: [{ plaintext: '!!' }, { plaintext: fox }] });
+    const reply = await engine.encryption.encrypt('k', { ...anything, batchInput: [{ plaintext: '!!' }, { plaintext: fox }] });
     expect(reply).to.have.property('outcome', 'some_failed');
     expect(await engine.readKey('k')).to.include({ derived: false, latestVersion: 1 });
-    await engine.encrypt('d', { ...anything, batchInput: [{ plaintext: fox, context: contextOne }] });
+    await engine.encryption.encrypt('d', { ...anything, batchInput: [{ plaintext: fox, context: contextOne }] });
     expect(await engine.readKey('d')).to.include({ derived: true });
   });
 
   it('leaves no key behind when every item failed', async () => {
     const { engine, store } = newEngine();
-    const reply = await engine.encrypt('k', { ...anything, batchInput: [{ plaintext: '!!' }, { plaintext: '??' }] });
+    const reply = await engine.encryption.encrypt('k', { ...anything, batchInput: [{ plaintext: '!!' }, { plaintext: '??' }] });
     expect(reply).to.have.property('outcome', 'all_failed');
     expect(await everything(store)).to.deep.equal({});
   });
@@ -84,7 +84,7 @@ describe('encrypting with an unknown key', () => {
   ] as const) {
     it(`leaves no key behind when refused: ${JSON.stringify(request).slice(0, 70)}`, async () => {
       const { engine, store } = newEngine();
-      expect((await refusalOf(engine.encrypt('k', { ...anything, ...request }))).message).to.equal(message);
+      expect((await refusalOf(engine.encryption.encrypt('k', { ...anything, ...request }))).message).to.equal(message);
       expect(await everything(store)).to.deep.equal({});
       expect(await engine.keyExists('k')).to.equal(false);
     });
@@ -92,7 +92,9 @@ describe('encrypting with an unknown key', () => {
 
   it('does not work for a name that no key can have', async () => {
     const { engine } = newEngine();
-    expect(await refusalOf(engine.encrypt('a/b', { ...anything, plaintext: fox }))).to.include({ code: 'invalid_request' });
+    expect(await refusalOf(engine.encryption.encrypt('a/b', { ...anything, plaintext: fox }))).to.include({
+      code: 'invalid_request',
+    });
   });
 });
 
@@ -107,10 +109,10 @@ describe('the capabilities of a caller who encrypts', () => {
   ]) {
     const outcome = async (engine: TransitEngine, word: string) => {
       try {
-        await engine.encrypt('k', { ...may, plaintext: fox });
+        await engine.encryption.encrypt('k', { ...may, plaintext: fox });
         return word;
       } catch {
-        return refusalOf(engine.encrypt('k', { ...may, plaintext: fox }));
+        return refusalOf(engine.encryption.encrypt('k', { ...may, plaintext: fox }));
       }
     };
 
@@ -128,7 +130,7 @@ describe('the capabilities of a caller who encrypts', () => {
 
   it('count for the key that is there by then, when another request makes it first', async () => {
     const { engine } = newEngine();
-    const requests = [createOnly, createOnly].map((may) => engine.encrypt('k', { ...may, plaintext: fox }));
+    const requests = [createOnly, createOnly].map((may) => engine.encryption.encrypt('k', { ...may, plaintext: fox }));
     const [first, second] = await Promise.allSettled(requests);
     expect(first?.status).to.equal('fulfilled');
     expect(second?.status === 'rejected' && second.reason).to.include(denied);

@@ -1,8 +1,9 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { memoryStore, type Store, StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { decodeVersionRecord } from '../src/version-record.ts';
 import { contextOne, decryptOne, encryptOne, fox, newEngine, paths, storedKey, storedVersion } from './fixtures.ts';
-import { storeWithWrappingKey } from './wrapped.ts';
+import { storeWithWrappingKey, wrapped } from './wrapped.ts';
 
 type Commit = Store['commit'];
 
@@ -57,6 +58,24 @@ describe('a version record that was written', () => {
     expectWiped(written, 3);
     expect((await storedVersion(inner, 'k', 2)).material.some((byte) => byte !== 0)).to.equal(true);
     expect(await decryptOne(newEngine({ store: inner }).engine, 'on-the-way', { ciphertext })).to.deep.equal({ plaintext: fox });
+  });
+
+  it('is wiped when it holds a key pair, also one whose private half came later', async () => {
+    const wrapping = await storeWithWrappingKey();
+    const { store, inner, read, written } = rememberingStore();
+    const record = await wrapping.get(paths.wrappingKey);
+    await inner.commit({ conditions: [], writes: [{ path: paths.wrappingKey, value: record?.value ?? null }] });
+    const { engine } = newEngine({ store });
+    await engine.createKey('ed25519', { type: 'ed25519' });
+    await engine.createKey('rsa', { type: 'rsa-2048' });
+    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const publicPem = publicKey.export({ type: 'spki', format: 'pem' }).toString();
+    await engine.transfers.importKey('later', { type: 'ecdsa-p256', publicKey: publicPem });
+    const pkcs8 = privateKey.export({ type: 'pkcs8', format: 'der' });
+    await engine.transfers.importVersion('later', { ciphertext: wrapped(await engine.transfers.wrappingKey(), pkcs8) });
+    expectWiped(written, 4);
+    expectSecretsWiped(read, 1);
+    expect(Buffer.from((await storedVersion(inner, 'later', 1)).material).equals(pkcs8)).to.equal(true);
   });
 
   for (const [because, commit] of [

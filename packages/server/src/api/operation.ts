@@ -21,6 +21,8 @@ export interface Call {
   readonly content?: AsyncIterable<Uint8Array> | undefined;
   /** Where the caller is: the far end of its connection. */
   readonly address: string;
+  /** Seconds for which the answer will be wrapped; absent for not at all. */
+  readonly wrapTtlS?: number;
 }
 
 /**
@@ -39,7 +41,10 @@ interface Common {
 /** Needs no token, and answers whatever state the node is in. */
 export interface OpenOperation extends Common {
   readonly access: 'open';
-  run(node: Node, call: Call): Reply | Promise<Reply>;
+  /** What it answers is a secret that may be wrapped. */
+  readonly wraps?: true;
+  /** @param token - what the caller shows as one; nobody has looked at it */
+  run(node: Node, call: Call, token: string | undefined): Reply | Promise<Reply>;
 }
 
 /** Needs an unsealed node and a token that may do this here. */
@@ -50,6 +55,8 @@ export interface GuardedOperation extends Common {
    * operation, by whether what it names exists.
    */
   readonly capability?: Capability;
+  /** A good token is enough, whatever its policies say of the path. */
+  readonly anyRights?: true;
   /** The right `sudo` is needed beside the capability. */
   readonly sudo?: boolean;
   /**

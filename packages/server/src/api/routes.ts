@@ -1,16 +1,29 @@
 import type { Metrics } from '../metrics.ts';
+import { approleRoutes } from './auth-approle.ts';
+import { jwtRoutes } from './auth-jwt.ts';
+import { authRoleRoutes } from './auth-roles.ts';
 import { tokenRoutes } from './auth-token.ts';
+import { tokenRoleRoutes } from './auth-token-roles.ts';
+import { userpassRoutes } from './auth-userpass.ts';
 import type { Route } from './operation.ts';
+import { authRoutes } from './sys-auth.ts';
 import { capabilityRoutes } from './sys-capabilities.ts';
 import { haRoutes } from './sys-ha.ts';
+import { hostRoutes } from './sys-host-info.ts';
+import { internalRoutes } from './sys-internal.ts';
+import { managedKeyRoutes } from './sys-managed-keys.ts';
 import { pluginRoutes } from './sys-plugins.ts';
 import { policyRoutes } from './sys-policy.ts';
+import { quotaRoutes } from './sys-quotas.ts';
 import { raftRoutes } from './sys-raft.ts';
 import { raftJoinRoutes } from './sys-raft-join.ts';
 import { raftSnapshotRoutes } from './sys-raft-snapshot.ts';
 import { rotateRoutes } from './sys-rotate.ts';
 import { sealRoutes } from './sys-seal.ts';
 import { statusRoutes } from './sys-status.ts';
+import { toolRoutes } from './sys-tools.ts';
+import { wrappingRoutes } from './sys-wrapping.ts';
+import { transitCertificateRoutes } from './transit-certificates.ts';
 import { transitDataRoutes } from './transit-data.ts';
 import { transitKeyRoutes } from './transit-keys.ts';
 import { transitTransferRoutes } from './transit-transfers.ts';
@@ -30,10 +43,22 @@ export const allRoutes = (metrics: Metrics): readonly Route[] => [
   ...raftSnapshotRoutes,
   ...haRoutes,
   ...pluginRoutes,
+  ...managedKeyRoutes,
   ...rotateRoutes,
   ...tokenRoutes,
+  ...tokenRoleRoutes,
+  ...wrappingRoutes,
+  ...quotaRoutes,
+  ...toolRoutes,
+  ...internalRoutes,
+  ...hostRoutes,
+  ...authRoutes,
+  ...userpassRoutes,
+  ...approleRoutes,
+  ...jwtRoutes,
+  ...authRoleRoutes,
   ...policyRoutes,
   ...capabilityRoutes,
   ...statusRoutes(metrics),
-  ...[...transitKeyRoutes, ...transitTransferRoutes, ...transitDataRoutes].map(mounted),
+  ...[...transitKeyRoutes, ...transitCertificateRoutes, ...transitTransferRoutes, ...transitDataRoutes].map(mounted),
 ];

@@ -25,7 +25,7 @@ const encrypt = operation({
     batch_input: 'any',
   },
   ask: (engine, asked, { keyName, body, principal, path }) =>
-    engine.encrypt(keyName, {
+    engine.encryption.encrypt(keyName, {
       plaintext: body['plaintext'] === null ? '' : asked.plaintext, // null is an empty plaintext here, not a missing one
       context: asked.context,
       associatedData: asked.associated_data,
@@ -54,7 +54,7 @@ const decrypt = operation({
   },
   capability: 'update',
   ask: (engine, asked, { keyName }) =>
-    engine.decrypt(keyName, {
+    engine.encryption.decrypt(keyName, {
       ciphertext: asked.ciphertext,
       context: asked.context,
       associatedData: asked.associated_data,
@@ -80,7 +80,7 @@ const rewrap = operation({
   },
   capability: 'update',
   ask: (engine, asked, { keyName }) =>
-    engine.rewrap(keyName, {
+    engine.encryption.rewrap(keyName, {
       ciphertext: asked.ciphertext,
       context: asked.context,
       keyVersion: asked.key_version,
@@ -106,7 +106,7 @@ const datakey = operation({
   },
   capability: 'update',
   ask: (engine, asked, { keyName }) =>
-    engine.datakey(keyName, {
+    engine.encryption.datakey(keyName, {
       kind: asked.type ?? '',
       bits: asked.bits,
       context: asked.context,

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { WrapInfo } from '@transitd/access';
 import type { Reply } from './reply.ts';
 
 const beforeId = '{"request_id":"';
@@ -27,11 +28,25 @@ export const dataReply = (data: string, warnings?: readonly string[]): Reply => 
 
 const beforeAuth = '","lease_id":"","renewable":false,"lease_duration":0,"data":null,"wrap_info":null,"warnings":';
 
-/** 200 with what a token was given, as JSON text, in the place for it. */
-export const authReply = (auth: string, warnings: readonly string[]): Reply => ({
+/** 200 with what a token was given, as JSON text, in the place for it. @param issued - the token, where this shows it for the first time */
+export const authReply = (auth: string, warnings: readonly string[], issued?: Reply['issued']): Reply => ({
+  ...(issued && { issued }),
   status: 200,
   body: `${beforeId}${randomUUID()}${beforeAuth}${warnings.length === 0 ? 'null' : JSON.stringify(warnings)},"auth":${auth}}\n`,
 });
+
+/** What is said of an answer that was wrapped, instead of it. */
+export function wrapReply(status: number, { token, accessor, path, createdMs, ttlS, wrappedAccessor }: WrapInfo): Reply {
+  const info = {
+    token,
+    accessor,
+    ttl: ttlS,
+    creation_time: new Date(createdMs).toISOString(),
+    creation_path: path,
+    ...(wrappedAccessor !== '' && { wrapped_accessor: wrappedAccessor }),
+  };
+  return { status, body: envelope('null').replace('"wrap_info":null', () => `"wrap_info":${JSON.stringify(info)}`) };
+}
 
 /** The members of `data` once more at the top level, where older clients look for them. */
 export function twiceReply(data: object): Reply {

@@ -1,7 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { allows, type Principal } from '@transitd/access';
+import { type Allowance, allows, type Principal, RateLimited, withinCidrs } from '@transitd/access';
 import { StoreError } from '@transitd/storage-fsm';
-import { type Call, type GuardedOperation, type Operation, type Verb, type Where, whereOf } from '../api/operation.ts';
+import {
+  type Call,
+  type GuardedOperation,
+  type OpenOperation,
+  type Operation,
+  type Verb,
+  type Where,
+  whereOf,
+} from '../api/operation.ts';
 import { callerHeader } from '../cluster/forwarder.ts';
 import { handedOverHeader, LeadHandedOver } from '../cluster/lead-handed-over.ts';
 
@@ -9,14 +17,17 @@ import type { Logger } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Standing } from '../node/answering.ts';
 import type { Node } from '../node/node.ts';
+import type { Service } from '../node/service.ts';
 import { announcesBody, readBody } from './body.ts';
+import { callerAddress } from './caller-address.ts';
 import { contentOf } from './content.ts';
+import { wrapReply } from './envelope.ts';
 import { errorReply, isRefusal, permissionDenied, RequestError } from './error-answer.ts';
 import { type Body, parseBody, queryBody } from './json.ts';
 import type { RequestPath } from './path.ts';
 import { type Reply, sendReply } from './reply.ts';
 import { indexHeader, indexWanted } from './service-index.ts';
-import { tokenOf, wantsWrapping } from './token-header.ts';
+import { tokenOf, wrapTtlOf } from './token-header.ts';
 import { unavailable } from './unavailable.ts';
 
 /** What is read of the body of a caller without a valid token, in bytes: enough to tell malformed JSON. */
@@ -30,6 +41,8 @@ export interface ServeOptions {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly bodyBytesMax: number;
+  /** Whose `X-Forwarded-For` is believed: blocks of addresses. */
+  readonly trustedProxies?: readonly string[];
   /** These requests come from another node, which took them from their callers: they are handed to nobody else. */
   readonly forwarded?: true;
 }
@@ -43,6 +56,9 @@ export interface Routed {
   readonly operation: Operation;
   readonly params: Readonly<Record<string, string>>;
 }
+
+/** A request with its kind of operation, and where it comes from. */
+type Asked<Kind extends Operation> = Routed & { readonly operation: Kind; readonly address: string };
 
 /** What this node may answer a request from. `none`: it has to be handed to the active node. */
 type Source = Standing | 'none' | 'here';
@@ -103,6 +119,7 @@ export class Pipeline {
 
   /** The answer to what was thrown. What no table knows is a fault of ours: 500, and logged without anything of the request. */
   failure(error: unknown): Reply {
+    if (error instanceof RateLimited) return this.#tooOften(error);
     if (isRefusal(error)) return errorReply(error);
     this.#options.log.error(
       {
@@ -114,29 +131,70 @@ export class Pipeline {
     return { status: 500, body: '{"errors":["internal error"]}\n' };
   }
 
+  #tooOften(error: RateLimited): Reply {
+    const reply = errorReply(error);
+    const shows = this.#options.node.service?.quotas.config.responseHeaders === true;
+    return shows ? { ...reply, headers: { ...reply.headers, ...allowanceHeaders({ ...error, remaining: 0 }) } } : reply;
+  }
+
   async #answer(req: IncomingMessage, res: ServerResponse, routed: Routed): Promise<Reply | Forward> {
-    const { path, verb, operation, params } = routed;
-    const { node } = this.#options;
+    const { service } = this.#options.node;
     const address = this.#addressOf(req);
-    const call = (body: Body): Call => ({ verb, path: path.path, params, query: path.query, body, address });
+    // Before anything else is done for the request: a caller that asks too often is no work.
+    const allowance = service?.quotas.admit(routed.path.path, address);
+    const { operation } = routed;
+    const answering =
+      operation.access === 'open'
+        ? this.#answerOpen(req, res, { ...routed, operation, address })
+        : this.#answerGuarded(req, res, { ...routed, operation, address });
+    if (allowance === undefined || service?.quotas.config.responseHeaders !== true) return answering;
+    const answer = await answering.catch((error: unknown) => {
+      if (error instanceof LeadHandedOver) throw error;
+      return this.failure(error);
+    });
+    return answer instanceof Forward ? answer : { ...answer, headers: { ...answer.headers, ...allowanceHeaders(allowance) } };
+  }
+
+  async #answerOpen(req: IncomingMessage, res: ServerResponse, asked: Asked<OpenOperation>): Promise<Reply | Forward> {
+    const { path, verb, params, operation, address } = asked;
+    const { node } = this.#options;
+    const wrapTtlS = wrapTtlOf(req.headers);
+    // What is only read here is no secret.
+    if (wrapTtlS > 0 && operation.wraps !== true && verb === 'POST')
+      throw new RequestError('invalid_request', 'this answer cannot be wrapped');
+    const { service } = node;
+    if (operation.wraps === true && service === undefined) throw unavailable(node);
     const where = whereOf(operation, verb);
-    if (operation.access === 'open') {
-      if (where !== 'here' && (await this.#source(req, where)) === 'none') return new Forward();
-      const bytes = await this.#bytes(req, res, anonymousBodyBytesMax);
-      return operation.run(node, call(bodyOf(bytes, req, routed)));
-    }
+    if (where !== 'here' && (await this.#source(req, where)) === 'none') return new Forward();
+    if (operation.wraps === true) service?.wrapping.checkTtl(wrapTtlS);
+    const bytes = await this.#bytes(req, res, anonymousBodyBytesMax);
+    const call = { verb, path: path.path, params, query: path.query, body: bodyOf(bytes, req, asked), address };
+    const reply = await operation.run(node, call, tokenOf(req.headers));
+    return service === undefined || wrapTtlS === 0 || operation.wraps !== true
+      ? reply
+      : wrapped(service, reply, { path: path.path, wrapTtlS });
+  }
+
+  async #answerGuarded(req: IncomingMessage, res: ServerResponse, routed: Asked<GuardedOperation>): Promise<Reply | Forward> {
+    const { path, verb, operation, params, address } = routed;
+    const { node } = this.#options;
     const { service } = node;
     if (service === undefined) {
       // An unsealed node that is still loading what serves is not sealed: it must not say that it were.
       if (operation.whenSealed !== undefined && node.sealStatus.sealed) return operation.whenSealed;
       throw unavailable(node);
     }
+    const wrapTtlS = wrapTtlOf(req.headers);
+    if (wrapTtlS > 0 && operation.isSlow) throw new RequestError('invalid_request', 'this answer cannot be wrapped');
+    const where = wrapTtlS > 0 ? 'leader' : whereOf(operation, verb); // what waits, wrapped, waits in the log
     const source = await this.#source(req, where);
     if (source === 'none') return new Forward(operation.endsLead && (await this.#keptBytes(req, res)));
     const token = tokenOf(req.headers);
     const { epoch } = service.tokens;
     const found = token === undefined ? undefined : service.tokens.authenticate(token);
     let principal = found instanceof Promise ? await found : found;
+    // Away from where it is bound to, a token is as good as none.
+    if (principal !== undefined && !withinCidrs(principal.record.boundCidrs, address)) principal = undefined;
     if (token === undefined || principal === undefined) {
       // A token that this node does not know yet may have been made a moment ago.
       if (token !== undefined && source === 'reader') return new Forward();
@@ -146,14 +204,21 @@ export class Pipeline {
       bodyOf(bytes, req, routed);
       throw permissionDenied();
     }
-    // A secret must not leave in clear because the header that asked for it wrapped is not known yet.
-    if (wantsWrapping(req.headers)) throw new RequestError('invalid_request', 'response wrapping is not supported');
+    service.wrapping.checkTtl(wrapTtlS);
     const bytes = await this.#bytesFor(operation, req, res);
     if (operation.isSlow) res.setTimeout(slowMsMax);
     const run = async (): Promise<Reply> => {
-      const asked = operation.streamsBody
-        ? { ...call(emptyBody), content: contentOf(req, res) }
-        : call(bodyOf(bytes, req, routed));
+      const content = operation.streamsBody ? contentOf(req, res) : undefined;
+      const asked = {
+        verb,
+        path: path.path,
+        params,
+        query: path.query,
+        body: bodyOf(bytes, req, routed),
+        address,
+        ...(wrapTtlS > 0 && { wrapTtlS }),
+        ...(content && { content }),
+      };
       // While the body came in, the token may have been revoked or its policies changed: what was answered meanwhile is in force.
       if (service.tokens.epoch !== epoch || (principal !== undefined && principal.goodUntilMs <= Date.now()))
         principal = await service.tokens.authenticate(token);
@@ -164,7 +229,8 @@ export class Pipeline {
       if (!mayRun(principal, operation, asked)) throw permissionDenied();
       // Between the look at the state and this line a body was read: the node may be sealed by now.
       if (node.service !== service) throw new StoreError('sealed', 'transitd is sealed');
-      return operation.run({ node, service, principal, token }, asked);
+      const reply = await operation.run({ node, service, principal, token }, asked);
+      return wrapTtlS === 0 ? reply : wrapped(service, reply, { path: path.path, wrapTtlS });
     };
     if (source === 'reader') return this.#asReader(run, bytes);
     const reply = await run();
@@ -229,9 +295,10 @@ export class Pipeline {
   }
 
   /** As the node says that has taken the request; on its own listeners a caller's word counts for nothing. */
-  #addressOf({ headers, socket }: IncomingMessage): string {
-    const told = this.#options.forwarded === true ? headers[callerHeader] : undefined;
-    return (typeof told === 'string' ? told : socket.remoteAddress) ?? '';
+  #addressOf(req: IncomingMessage): string {
+    const { forwarded, trustedProxies = [] } = this.#options;
+    const told = forwarded === true ? req.headers[callerHeader] : undefined;
+    return typeof told === 'string' ? told : callerAddress(req, trustedProxies);
   }
 
   async #bytesFor(operation: GuardedOperation, req: IncomingMessage, res: ServerResponse): Promise<Buffer | undefined> {
@@ -271,6 +338,34 @@ const asksForActive = (headers: IncomingMessage['headers']): boolean =>
 
 const nothing = Buffer.alloc(0);
 
+/**
+ * The answer, or where it waits. One that cannot be wrapped is not given at all, and the token that it would have shown, and which nobody
+ * has seen, is revoked.
+ */
+async function wrapped(
+  { wrapping, registry }: Service,
+  reply: Reply,
+  { path, wrapTtlS }: { readonly path: string; readonly wrapTtlS: number },
+): Promise<Reply> {
+  const { status, body, issued } = reply;
+  if (body === undefined || reply.headers?.['Content-Type'] !== undefined) return reply;
+  try {
+    return wrapReply(
+      status,
+      await wrapping.wrap({ status, body, path, ttlS: wrapTtlS, wrappedAccessor: issued?.accessor ?? '' }),
+    );
+  } catch (error) {
+    if (issued !== undefined) await registry.revoke({ token: issued.token }).catch(() => false); // it goes with its time
+    throw error;
+  }
+}
+
+const allowanceHeaders = ({ limit, remaining, resetS }: Allowance): Readonly<Record<string, string>> => ({
+  'X-Ratelimit-Limit': String(limit),
+  'X-Ratelimit-Remaining': String(remaining),
+  'X-Ratelimit-Reset': String(resetS),
+});
+
 function ignoreTooLarge(error: unknown): undefined {
   if (!(error instanceof RequestError) || error.code !== 'body_too_large') throw error;
 }
@@ -278,8 +373,14 @@ function ignoreTooLarge(error: unknown): undefined {
 const emptyBody: Body = Object.freeze(Object.create(null));
 const verbCapability = { GET: 'read', LIST: 'list', DELETE: 'delete', POST: 'update' } as const;
 
-function mayRun(principal: Principal, { capability, sudo }: GuardedOperation, { verb, path, body }: Call): boolean {
+function mayRun(
+  principal: Principal,
+  { capability, sudo, anyRights }: GuardedOperation,
+  { verb, path, body, wrapTtlS = 0 }: Call,
+): boolean {
+  if (anyRights === true) return true;
   if (sudo === true && !allows(principal, 'sudo', verb === 'LIST' ? `${path}/` : path)) return false;
-  if (capability !== undefined) return allows(principal, capability, path, body);
-  return allows(principal, verbCapability[verb], path, body) || (verb === 'POST' && allows(principal, 'create', path, body));
+  if (capability !== undefined) return allows(principal, capability, path, body, wrapTtlS);
+  const mayCreate = (): boolean => verb === 'POST' && allows(principal, 'create', path, body, wrapTtlS);
+  return allows(principal, verbCapability[verb], path, body, wrapTtlS) || mayCreate();
 }

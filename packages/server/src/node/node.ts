@@ -92,7 +92,7 @@ export class Node {
     this.#onFatal = onFatal;
     this.#observer = observer;
     this.#lead = new LeadObserver(observer, () => performance.now());
-    this.#serving = new Serving(log, () => this.#servingChanged());
+    this.#serving = new Serving({ config, log }, () => this.#servingChanged());
     this.answering = new Answering({
       config,
       serves: () => this.#serving.service !== undefined,
@@ -257,7 +257,13 @@ export class Node {
     const joining = this.#joining;
     if (joining !== undefined && this.#member === undefined) {
       return this.#enter('joined to a cluster', async () => {
-        if (joining.addShare(share)) await this.#complete(joining);
+        try {
+          if (joining.addShare(share)) await this.#complete(joining);
+        } catch (error) {
+          // These shares open nothing: they are to be gathered anew, for the seal as it is then.
+          if (error instanceof JoinError && isFinal(error)) this.#forgetJoining();
+          throw error;
+        }
         return this.sealStatus;
       });
     }
@@ -350,6 +356,11 @@ export class Node {
     return { ...shares, rootToken };
   }
 
+  #forgetJoining(): void {
+    this.#joining?.close();
+    this.#joining = undefined;
+  }
+
   /** The seal's key is there: becomes a member, and unseals with what it was given as soon as the records are here. */
   async #complete(joining: Joining): Promise<void> {
     const { clusterId, nodeId, identity } = await joining.complete();
@@ -394,8 +405,7 @@ export class Node {
       if (!alone) storage.driver.start();
       await cluster?.start({ storage, barrier });
       if (joining !== undefined) await joining.unseal(barrier).then(() => this.#serving.loaded);
-      this.#joining?.close();
-      this.#joining = undefined;
+      this.#forgetJoining();
     } catch (error) {
       this.#storage = undefined;
       this.#cluster = undefined;
@@ -522,6 +532,8 @@ export class Node {
     await keepUp({ service: this.#serving.service, barrier: this.#member.barrier, log: this.#log, isActive: () => this.active });
   }
 }
+
+const isFinal = ({ code }: JoinError): boolean => code === 'seal_changed' || code === 'leader_untrusted';
 
 const removedText = 'this node was removed from its cluster: it can only join again with an empty data directory';
 

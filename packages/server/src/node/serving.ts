@@ -1,9 +1,11 @@
 import type { Barrier } from '@transitd/barrier';
+import type { Config } from '../config.ts';
 import type { Logger } from '../log.ts';
 import { closeService, loadService, type Service } from './service.ts';
 
 /** What serves, from the moment that its node is unsealed until it seals. */
 export class Serving {
+  readonly #config: Config;
   readonly #log: Logger;
   readonly #onChange: () => void;
   #service: Service | undefined;
@@ -13,7 +15,8 @@ export class Serving {
   #sealChanges = 0;
 
   /** @param onChange - called when something serves from now on, and when nothing does any more */
-  constructor(log: Logger, onChange: () => void) {
+  constructor({ config, log }: { readonly config: Config; readonly log: Logger }, onChange: () => void) {
+    this.#config = config;
     this.#log = log;
     this.#onChange = onChange;
   }
@@ -59,7 +62,7 @@ export class Serving {
   async #load(barrier: Barrier): Promise<void> {
     const change = this.#sealChanges;
     try {
-      const service = await loadService(barrier.store);
+      const service = await loadService(barrier.store, this.#config);
       if (change !== this.#sealChanges) return closeService(service);
       const before = this.#service;
       this.#service = service;

@@ -33,6 +33,7 @@ export async function keepUp({ service, barrier, log, isActive }: UpkeepParts): 
     if (removed > 0) log.info({ removed }, 'tokens were deleted that were good no more');
     if (unreadable > 0) log.warn({ unreadable }, 'tokens that are good no more are of a format that this version does not know');
   });
+  await attempt(() => service.logins.sweep(sweepLimit));
   await attempt(async () => {
     const { rotated, rewrapped } = await barrier.upkeep();
     if (rotated) log.info("the barrier's key was rotated");

@@ -1,4 +1,5 @@
-import { initialAccess, Policies, type Principal, TokenRegistry, Tokens } from '@transitd/access';
+import { generateKeyPairSync } from 'node:crypto';
+import { initialAccess, openAccess, type Principal } from '@transitd/access';
 import { memoryStore } from '@transitd/storage-fsm';
 import { TransitEngine } from '@transitd/transit-engine';
 import { expect } from 'chai';
@@ -8,11 +9,12 @@ import { transitTransferRoutes } from '../../src/api/transit-transfers.ts';
 import type { Body } from '../../src/http/json.ts';
 import { parsePath } from '../../src/http/path.ts';
 import type { Reply } from '../../src/http/reply.ts';
+import { managedKeysOf } from '../../src/node/managed-keys.ts';
 import type { Service } from '../../src/node/service.ts';
 
 const fox = Buffer.from('the quick brown fox').toString('base64');
 
-/** A service with a key `k` that encrypts and one `c` that makes CMACs, and callers with rights of their own. */
+/** A service with a key `k` that encrypts, `c` that makes CMACs, `s` and the derived `d` that sign, and callers with rights of their own. */
 async function setup() {
   const store = memoryStore();
   const { rootToken, writes } = initialAccess({ now: 0 });
@@ -21,10 +23,17 @@ async function setup() {
   await engine.createKey('k', { exportable: true });
   await engine.rotateKey('k');
   await engine.createKey('c', { type: 'aes128-cmac' });
-  const policies = new Policies({ store });
-  const tokens = new Tokens({ store, policies, now: Date.now });
-  const registry = new TokenRegistry({ store, tokens, policies, now: Date.now });
-  const service: Service = { tokens, policies, registry, engines: new Map([['mnt', engine]]), mounts: [], sinceMs: 0 };
+  await engine.createKey('s', { type: 'ecdsa-p256' });
+  await engine.createKey('d', { type: 'ed25519', derived: true });
+  const access = openAccess({ store, now: Date.now });
+  const { tokens, policies } = access;
+  const service: Service = {
+    ...access,
+    engines: new Map([['mnt', engine]]),
+    mounts: [],
+    managedKeys: managedKeysOf(store, []),
+    sinceMs: 0,
+  };
   const root = await tokens.authenticate(rootToken);
   if (root === undefined) throw new Error('the root token is not good');
 
@@ -48,6 +57,8 @@ describe('the data plane', () => {
   for (const [target, name, params] of [
     ['encrypt/k', 'encrypt', { name: 'k' }],
     ['verify/k/sha2-512', 'verify', { name: 'k', urlalgorithm: 'sha2-512' }],
+    ['sign/k', 'sign', { name: 'k' }],
+    ['sign/k/sha2-512', 'sign', { name: 'k', urlalgorithm: 'sha2-512' }],
     ['hmac/k', 'hmac', { name: 'k' }],
     ['hmac/k/sha2-512', 'hmac', { name: 'k', urlalgorithm: 'sha2-512' }],
     ['cmac/k/8', 'cmac', { name: 'k', url_mac_length: '8' }],
@@ -113,6 +124,11 @@ describe('operations on data', () => {
     expect(hmac).to.match(/^svc:v2:/);
     expect(beside).to.deep.equal({ key_version: 2 });
     expect(dataOf(await post('verify/k', { input: fox, hmac: String(hmac) }))).to.deep.equal({ valid: true });
+    const { signature, ...signed } = dataOf(await post('sign/s', { input: fox }));
+    expect(signature).to.match(/^svc:v1:/);
+    expect(signed).to.deep.equal({ key_version: 1 });
+    expect(dataOf(await post('verify/s', { input: fox, signature: String(signature) }))).to.deep.equal({ valid: true });
+    expect(dataOf(await post('sign/d', { input: fox, context: fox }))).to.have.all.keys('signature', 'key_version', 'public_key');
     expect(dataOf(await post('cmac/c/4', { input: fox, mac_length: 8 }))).to.have.all.keys('cmac', 'key_version');
     expect(dataOf(await post('datakey/wrapped/k'))).to.have.all.keys('ciphertext', 'key_version');
     expect(dataOf(await post('datakey/plaintext/k'))).to.have.all.keys('ciphertext', 'key_version', 'plaintext');
@@ -141,6 +157,15 @@ describe('operations on data', () => {
     }
   });
 
+  it('name the public key of a derived one otherwise within a batch, and give a failed item version 0', async () => {
+    const { post } = await setup();
+    const reply = await post('sign/d', { batch_input: [{ input: fox, context: fox, reference: 'a' }, { input: fox }] });
+    const [signed, failed] = dataOf(reply)['batch_results'] as readonly object[];
+    expect(reply.status).to.equal(400);
+    expect(signed).to.have.all.keys('signature', 'key_version', 'publickey', 'reference');
+    expect(failed).to.include({ key_version: 0, reference: '' }).and.have.all.keys('key_version', 'error', 'reference');
+  });
+
   it('of a large batch give others their turn while the answer is written', async () => {
     const { post } = await setup();
     const batch_input = Array.from({ length: 20_000 }, (_, index) => ({ input: fox, reference: String(index) }));
@@ -162,6 +187,12 @@ describe('a value that is denied by its path form', () => {
     ['hmac/k/sha2-256', 'hmac/k', { input: fox }],
     ['hmac/+/sha2-256', 'hmac/k', { input: fox }],
     ['verify/k/sha1', 'verify/k', { input: fox, hmac: 'svc:v1:AAAA', hash_algorithm: 'sha1' }],
+    ['verify/s/sha1', 'verify/s', { input: fox, signature: 'svc:v1:AAAA', algorithm: 'sha1' }],
+    ['sign/s/sha1', 'sign/s', { input: fox, hash_algorithm: 'sha1' }],
+    ['sign/s/sha1', 'sign/s', { input: fox, algorithm: 'sha1' }],
+    ['sign/s/sha1', 'sign/s', { input: fox, hash_algorithm: '', algorithm: 'sha1' }],
+    ['sign/+/sha2-256', 'sign/s', { input: fox }],
+    ['sign/s/sha1', 'sign/s', { batch_input: [{ input: fox }], hash_algorithm: 'sha1' }],
     ['hash/sha2-224', 'hash', { input: fox, algorithm: 'sha2-224' }],
     ['cmac/c/8', 'cmac/c', { input: fox, mac_length: '0x8' }],
     ['cmac/c/8', 'cmac/c/0x8', { input: fox }],
@@ -199,6 +230,34 @@ describe('a value that is denied by its path form', () => {
       const call = { verb: 'GET', path, query, params, body: {}, address: '' } as const;
       const exporting = async () => operation.run({ node, service, principal, token: '' }, call);
       expect(await refusal(exporting())).to.equal('permission_denied');
+    });
+  }
+
+  for (const [denied, version] of [
+    ['2', undefined],
+    ['latest', '2'],
+    ['1', 'v1'],
+  ] as const) {
+    it(`is denied in a key wrapped for another service, ${version ?? 'all versions'} as ${denied}`, async () => {
+      const { service, callerWith } = await setup();
+      const engine = service.engines.get('mnt');
+      const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+      const publicPem = publicKey.export({ type: 'spki', format: 'pem' }).toString();
+      await engine?.transfers.importKey('there', { type: 'rsa-2048', publicKey: publicPem });
+      const operation = transitTransferRoutes.find(({ path }) => path === 'byok-export/:destination/:source/:version')?.operations
+        .GET;
+      if (operation?.access !== 'token') throw new Error('byok-export is no guarded operation');
+      const { path, query } = parsePath('/v1/mnt/byok-export/there/k');
+      const params = { mount: 'mnt', destination: 'there', source: 'k', ...(version !== undefined && { version }) };
+      const node = { member: undefined } as never;
+      const wrapping = async (policy: string) =>
+        operation.run(
+          { node, service, principal: await callerWith(policy), token: '' },
+          { verb: 'GET', path, query, params, body: {}, address: '' },
+        );
+      const deny = `path "mnt/byok-export/there/k/${denied}" { capabilities = ["deny"] }`;
+      expect(await refusal(wrapping(granted + deny))).to.equal('permission_denied');
+      expect(dataOf(await wrapping(granted))).to.have.all.keys('name', 'type', 'keys');
     });
   }
 

@@ -179,7 +179,7 @@ describe('the front', () => {
 
   for (const { name, line, headers } of [
     { name: 'health', line: 'GET /v1/sys/health', headers: [] },
-    { name: 'the refusal to wrap', line: 'POST /v1/transit/encrypt/k1', headers: ['X-Service-Wrap-TTL: 60'] },
+    { name: 'the refusal to wrap', line: 'POST /v1/transit/encrypt/k1', headers: ['X-Service-Wrap-TTL: soon'] },
     { name: 'an unknown namespace', line: 'POST /v1/transit/encrypt/k1', headers: ['X-Service-Namespace: a'] },
   ])
     it(`ends the connection behind a body that ${name} leaves unread`, async () => {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { initialAccess, Policies, TokenRegistry, type TokenRequest, Tokens } from '@transitd/access';
+import { initialAccess, openAccess, type TokenRequest } from '@transitd/access';
 import { memoryStore } from '@transitd/storage-fsm';
 import { TransitEngine } from '@transitd/transit-engine';
 import { expect } from 'chai';
@@ -11,6 +11,7 @@ import { noContent } from '../../src/http/envelope.ts';
 import { parsePath } from '../../src/http/path.ts';
 import { Pipeline } from '../../src/http/serve.ts';
 import { Metrics } from '../../src/metrics.ts';
+import { managedKeysOf } from '../../src/node/managed-keys.ts';
 import type { Node } from '../../src/node/node.ts';
 import type { Service } from '../../src/node/service.ts';
 
@@ -20,11 +21,16 @@ async function setup(operation: Partial<GuardedOperation> = { capability: 'updat
   const store = memoryStore();
   const { rootToken, writes } = initialAccess({ now: Date.now() });
   await store.commit({ conditions: [], writes });
-  const policies = new Policies({ store });
-  const tokens = new Tokens({ store, policies, now: Date.now });
-  const registry = new TokenRegistry({ store, tokens, policies, now: Date.now });
+  const access = openAccess({ store, now: Date.now });
+  const { tokens, policies, registry } = access;
   const engine = new TransitEngine({ store, mountId: 'm', now: Date.now });
-  const service: Service = { tokens, policies, registry, engines: new Map([['transit', engine]]), mounts: [], sinceMs: 0 };
+  const service: Service = {
+    ...access,
+    engines: new Map([['transit', engine]]),
+    mounts: [],
+    managedKeys: managedKeysOf(store, []),
+    sinceMs: 0,
+  };
   const metrics = new Metrics('t', {
     unsealed: () => true,
     active: () => true,

@@ -1,21 +1,20 @@
-import { createECDH, createPrivateKey, createPublicKey, ECDH, generateKeyPair, type KeyObject } from 'node:crypto';
+import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
-import { p256, p384, p521 } from '@noble/curves/nist.js';
-import {
-  type DerElement,
-  derInteger,
-  derTag,
-  encodeDer,
-  encodeOid,
-  parseDer,
-  parseDerSequence,
-  withoutLeadingZeros,
-} from '../der.ts';
+import { derTag, encodeOid, parseDerSequence } from '../der.ts';
 import { TransitError } from '../errors.ts';
-import { digestLengths, signatureHash } from '../hash-algorithm.ts';
+import { isDigestLength, signatureHash } from '../hash-algorithm.ts';
 import type { KeyPair, KeyPairBytes, KeyPairScheme, SigningOptions } from '../key-pair.ts';
 import {
-  encodePkcs8,
+  type Curve,
+  type CurveName,
+  curves,
+  ecPublicKey,
+  encodePair,
+  parseEcPrivateKey,
+  pointOf,
+  wholePoint,
+} from './ec-forms.ts';
+import {
   encodeSpki,
   notImported,
   notPkcs8,
@@ -27,30 +26,6 @@ import {
 } from './key-formats.ts';
 import { signNatively, verifyNatively } from './native-signature.ts';
 
-export type CurveName = 'P-256' | 'P-384' | 'P-521';
-
-/** A curve of NIST SP 800-186 by the names that it has in different places. */
-interface Curve {
-  readonly name: CurveName;
-  readonly openssl: string;
-  readonly oid: string;
-  /** Of a coordinate, and of the private number. */
-  readonly coordinateBytes: number;
-  /** Signs digests that callers made, which node:crypto does not take for this algorithm. */
-  readonly overDigests: typeof p256;
-}
-
-const curves: Readonly<Record<CurveName, Curve>> = {
-  'P-256': { name: 'P-256', openssl: 'prime256v1', oid: '1.2.840.10045.3.1.7', coordinateBytes: 32, overDigests: p256 },
-  'P-384': { name: 'P-384', openssl: 'secp384r1', oid: '1.3.132.0.34', coordinateBytes: 48, overDigests: p384 },
-  'P-521': { name: 'P-521', openssl: 'secp521r1', oid: '1.3.132.0.35', coordinateBytes: 66, overDigests: p521 },
-};
-
-const ecPublicKey = encodeOid('1.2.840.10045.2.1');
-const uncompressed = 0x04;
-/** SEC 1 §2.3.3: the two short forms, and the whole one. */
-const pointForms: readonly number[] = [0x02, 0x03, uncompressed];
-const one = encodeDer(derTag.integer, Uint8Array.of(1));
 const generate = promisify(generateKeyPair);
 
 /**
@@ -114,61 +89,25 @@ export function ecdsa(curveName: CurveName, keyType: string): KeyPairScheme {
       if (!same) throw notImported('key pair does not match');
     },
     publicText: publicPemOf,
-    transfer: {
-      exportForm: 'text',
-      fromPkcs8: async (der) => fromPkcs8(der),
-      fromPublicPem: (pem) => fromPublicDer(publicDerOf(pem)),
-      toPkcs8: (material) => Buffer.from(material),
-      // The other services' exports of this kind have no final newline.
-      toExport(material) {
+    certified: {
+      privateKey: privateHandle,
+      publicKey: (spki) => createPublicKey({ key: Buffer.from(spki), format: 'der', type: 'spki' }),
+    },
+    // The other services' exports of this kind have no final newline.
+    exported: {
+      form: 'text',
+      of(material) {
         const pem = Buffer.from(privateHandle(material).export({ type: 'sec1', format: 'pem' }));
         return pem.subarray(0, pem.length - 1);
       },
-      exportedPublicText: (publicKey) => publicPemOf(publicKey).trimEnd(),
+      publicText: (publicKey) => publicPemOf(publicKey).trimEnd(),
+    },
+    transfer: {
+      fromPkcs8: async (der) => fromPkcs8(der),
+      fromPublicPem: (pem) => fromPublicDer(publicDerOf(pem)),
+      toPkcs8: (material) => Buffer.from(material),
     },
   };
-}
-
-function encodePair({ oid }: Curve, point: Uint8Array, number: Uint8Array | undefined): KeyPairBytes {
-  const algorithm = Buffer.concat([ecPublicKey, encodeOid(oid)]);
-  const publicKey = encodeSpki(algorithm, point);
-  if (number === undefined) return { material: new Uint8Array(0), publicKey };
-  const privateKey = encodeDer(
-    derTag.sequence,
-    one,
-    encodeDer(derTag.octetString, number),
-    encodeDer(derTag.explicit + 1, encodeDer(derTag.bitString, Uint8Array.of(0), point)),
-  );
-  const material = encodePkcs8({ algorithm, privateKey });
-  privateKey.fill(0);
-  return { material, publicKey };
-}
-
-/**
- * A pair from its numbers, big-endian, as other services write them; whether they belong together is not asked. Undefined for one that is longer
- * than its curve's are.
- */
-export function encodeEcdsa(
-  name: CurveName,
-  { x, y, number }: { readonly x: Uint8Array; readonly y: Uint8Array; readonly number: Uint8Array | undefined },
-): KeyPairBytes | undefined {
-  const curve = curves[name];
-  const [paddedX, paddedY] = [padded(x, curve), padded(y, curve)];
-  const paddedNumber = number && padded(number, curve);
-  if (paddedX === undefined || paddedY === undefined || (number !== undefined && paddedNumber === undefined)) return undefined;
-  const pair = encodePair(curve, Buffer.concat([Uint8Array.of(uncompressed), paddedX, paddedY]), paddedNumber);
-  paddedNumber?.fill(0);
-  number?.fill(0);
-  return pair;
-}
-
-/** At the curve's length; undefined for what is longer. */
-function padded(magnitude: Uint8Array, { coordinateBytes }: Curve): Buffer | undefined {
-  const digits = withoutLeadingZeros(magnitude);
-  if (digits.length > coordinateBytes) return undefined;
-  const bytes = Buffer.alloc(coordinateBytes);
-  bytes.set(digits, coordinateBytes - digits.length);
-  return bytes;
 }
 
 function load(curve: Curve, { material, publicKey: spki }: KeyPairBytes, spkiBytes: number): KeyPair {
@@ -182,7 +121,7 @@ function load(curve: Curve, { material, publicKey: spki }: KeyPairBytes, spkiByt
 }
 
 async function sign(curve: Curve, key: KeyObject, input: Uint8Array, options: SigningOptions): Promise<Buffer> {
-  const { hash, dsaEncoding, format } = readOptions(input, options);
+  const { hash, dsaEncoding, format } = ecdsaOptions(input, options);
   if (!options.prehashed) return signNatively(hash, input, { key, dsaEncoding });
   const der = key.export({ type: 'sec1', format: 'der' });
   const number = parseEcPrivateKey(der, curve)?.number;
@@ -202,7 +141,7 @@ async function verify(
   signature: Uint8Array,
   options: SigningOptions,
 ): Promise<boolean> {
-  const { hash, dsaEncoding, format } = readOptions(input, options);
+  const { hash, dsaEncoding, format } = ecdsaOptions(input, options);
   if (format === 'der') checkForm(signature);
   if (!options.prehashed) return verifyNatively(hash, input, { key, dsaEncoding }, signature);
   try {
@@ -213,15 +152,15 @@ async function verify(
 }
 
 /**
- * A digest is as long as one of the hashes makes it, whichever of them the request names: ECDSA takes its leftmost bits, so that longer
+ * A digest is as long as one of the hashes makes it, whichever of them the request names but for SHA-1: ECDSA takes its leftmost bits, so that longer
  * inputs with one beginning would share a signature, and an empty one has signatures that need no key.
  * @throws TransitError `invalid_request`
  */
-function readOptions(input: Uint8Array, { hash: name, prehashed, signatureContext, marshaling }: SigningOptions) {
+export function ecdsaOptions(input: Uint8Array, { hash: name, prehashed, signatureContext, marshaling }: SigningOptions) {
   if (signatureContext.length > 0) {
     throw new TransitError('invalid_request', 'signature_context is for ed25519 keys');
   }
-  if (prehashed && !digestLengths.has(input.length)) {
+  if (prehashed && !isDigestLength(name, input.length)) {
     throw new TransitError('invalid_request', 'prehashed input is not as long as a digest');
   }
   const hash = signatureHash(name)?.openssl ?? null;
@@ -231,42 +170,17 @@ function readOptions(input: Uint8Array, { hash: name, prehashed, signatureContex
     : ({ hash, dsaEncoding: 'der', format: 'der' } as const);
 }
 
+/** More than two numbers of the largest curve take. */
+const derSignatureBytesMax = 256;
+
 /** Tells a caller's mistake from a signature that is only wrong; what passes is still judged as DER by who verifies. @throws TransitError */
 function checkForm(signature: Uint8Array): void {
+  if (signature.length > derSignatureBytesMax) throw new TransitError('invalid_ciphertext', 'supplied signature is invalid');
   const [whole, ...more] = parseDerSequence(signature) ?? [];
   const numbers = whole?.tag === derTag.sequence ? parseDerSequence(whole.content) : undefined;
   const isPair = numbers?.length === 2 && numbers.every(({ tag }) => tag === derTag.integer);
   if (!isPair) throw new TransitError('invalid_ciphertext', 'supplied signature is invalid');
   if (more.length > 0) throw new TransitError('invalid_ciphertext', 'supplied signature contains extra data');
-}
-
-/** An ECPrivateKey (RFC 5915 §3): the number at the curve's length, whose user wipes it, and the point if it is there. */
-function parseEcPrivateKey(der: Uint8Array, curve: Curve) {
-  const sequence = parseDer(der);
-  const [version, number, ...rest] = (sequence?.tag === derTag.sequence && parseDerSequence(sequence.content)) || [];
-  if (version === undefined || derInteger(version)?.[0] !== 1) return undefined;
-  if (number?.tag !== derTag.octetString) return undefined;
-  const whole = padded(number.content, curve);
-  if (whole === undefined) return undefined;
-  const point = rest.find(({ tag }) => tag === derTag.explicit + 1);
-  return { number: whole, ...(point && { point: bitsOf(point) }) };
-}
-
-/** The content of a BIT STRING of whole bytes; empty for anything else, which no point is. */
-function bitsOf({ content }: DerElement): Uint8Array {
-  const bits = parseDer(content);
-  return bits?.tag === derTag.bitString && bits.content[0] === 0 ? bits.content.subarray(1) : new Uint8Array(0);
-}
-
-/** @throws TransitError `invalid_request` for zero, and for the curve's order and above */
-function pointOf(curve: Curve, number: Uint8Array): Buffer {
-  const pair = createECDH(curve.openssl);
-  try {
-    pair.setPrivateKey(number);
-  } catch {
-    throw notImported('the private key is out of the range of its curve');
-  }
-  return pair.getPublicKey();
 }
 
 const oneAs = ({ coordinateBytes }: Curve): Uint8Array =>
@@ -279,19 +193,6 @@ function wrongAlgorithm(algorithm: Uint8Array, keyType: string, curveName: strin
 
 const privateHandle = (material: Uint8Array): KeyObject =>
   createPrivateKey({ key: Buffer.from(material.buffer, material.byteOffset, material.length), format: 'der', type: 'pkcs8' });
-
-/** The point uncompressed, from its short form too; undefined for what is none of the curve, its neutral element included. */
-function wholePoint({ openssl, coordinateBytes }: Curve, point: Uint8Array): Buffer | undefined {
-  const form = point[0] ?? 0;
-  const pointBytes = 1 + (form === uncompressed ? 2 : 1) * coordinateBytes;
-  if (!pointForms.includes(form) || point.length !== pointBytes) return undefined;
-  try {
-    const whole = ECDH.convertKey(point, openssl, undefined, undefined, 'uncompressed');
-    return typeof whole === 'string' ? undefined : whole;
-  } catch {
-    return undefined;
-  }
-}
 
 function notOnCurve(): never {
   throw notImported('error parsing public key: it is no point of its curve');

@@ -181,6 +181,8 @@ describe('signatures', () => {
     ['rsa-2048', { prehashed: true }, 'crypto/rsa: input must be hashed with given hash'],
     ['rsa-2048', { prehashed: true, signatureAlgorithm: 'pkcs1v15' }, 'crypto/rsa: input must be hashed with given hash'],
     ['ecdsa-p256', { prehashed: true }, 'prehashed input is not as long as a digest'],
+    ['ecdsa-p256', { prehashed: true, input: digest('sha1') }, 'prehashed input is not as long as a digest'],
+    ['ecdsa-p256', { prehashed: true, input: fox, hashAlgorithm: 'sha1' }, 'prehashed input is not as long as a digest'],
     ['ecdsa-p256', { prehashed: true, input: '' }, 'prehashed input is not as long as a digest'],
     ['ecdsa-p256', { signatureContext: 'AAAA' }, 'signature_context is for ed25519 keys'],
     ['rsa-2048', { signatureContext: 'AAAA' }, 'signature_context is for ed25519 keys'],
@@ -221,12 +223,13 @@ describe('signatures', () => {
     ['ed25519', 'svc:v0:AAAA', 'ciphertext or signature version is disallowed by policy (too old)'],
     ['ed25519', 'svc:v1:A', 'invalid base64 signature value'],
     ['ecdsa-p256', 'svc:v1:AAAA', 'supplied signature is invalid'],
+    ['ecdsa-p256', `svc:v1:MAYCAQECAQEF${'A'.repeat(404)}`, 'supplied signature is invalid'],
     ['ecdsa-p256', 'svc:v1:MAYCAQECAQEA', 'supplied signature is invalid'],
     ['ecdsa-p256', 'svc:v1:MAYCAQECAQEFAA==', 'supplied signature contains extra data'],
     ['aes', 'svc:v1:AAAA', 'key type aes256-gcm96 does not support verification'],
     ['missing', 'svc:v1:AAAA', 'signature verification key not found'],
   ] as const) {
-    it(`of ${name} are refused as ${signature}: ${message}`, async () => {
+    it(`of ${name} are refused as ${signature.slice(0, 30)}: ${message}`, async () => {
       expect((await refusalOf(engine.signing.verify(name, { input: fox, signature }))).message).to.equal(message);
     });
   }

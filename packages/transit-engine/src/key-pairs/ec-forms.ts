@@ -1,0 +1,125 @@
+import { createECDH, ECDH } from 'node:crypto';
+import { p256, p384, p521 } from '@noble/curves/nist.js';
+import {
+  type DerElement,
+  derInteger,
+  derTag,
+  encodeDer,
+  encodeOid,
+  parseDer,
+  parseDerSequence,
+  withoutLeadingZeros,
+} from '../der.ts';
+import type { KeyPairBytes } from '../key-pair.ts';
+import { encodePkcs8, encodeSpki, notImported } from './key-formats.ts';
+
+export type CurveName = 'P-256' | 'P-384' | 'P-521';
+
+/** A curve of NIST SP 800-186 by the names that it has in different places. */
+export interface Curve {
+  readonly name: CurveName;
+  readonly openssl: string;
+  readonly oid: string;
+  /** Of a coordinate, and of the private number. */
+  readonly coordinateBytes: number;
+  /** Signs digests that callers made, which node:crypto does not take for this algorithm. */
+  readonly overDigests: typeof p256;
+}
+
+export const curves: Readonly<Record<CurveName, Curve>> = {
+  'P-256': { name: 'P-256', openssl: 'prime256v1', oid: '1.2.840.10045.3.1.7', coordinateBytes: 32, overDigests: p256 },
+  'P-384': { name: 'P-384', openssl: 'secp384r1', oid: '1.3.132.0.34', coordinateBytes: 48, overDigests: p384 },
+  'P-521': { name: 'P-521', openssl: 'secp521r1', oid: '1.3.132.0.35', coordinateBytes: 66, overDigests: p521 },
+};
+
+/** The algorithm, which the curve's identifier follows. */
+export const ecPublicKey = encodeOid('1.2.840.10045.2.1');
+const uncompressed = 0x04;
+/** SEC 1 §2.3.3: the two short forms, and the whole one. */
+const pointForms: readonly number[] = [0x02, 0x03, uncompressed];
+const one = encodeDer(derTag.integer, Uint8Array.of(1));
+
+/** PKCS#8 with the named curve and the point, and SubjectPublicKeyInfo. @param number - absent where the public half alone is known */
+export function encodePair({ oid }: Curve, point: Uint8Array, number: Uint8Array | undefined): KeyPairBytes {
+  const algorithm = Buffer.concat([ecPublicKey, encodeOid(oid)]);
+  const publicKey = encodeSpki(algorithm, point);
+  if (number === undefined) return { material: new Uint8Array(0), publicKey };
+  const privateKey = encodeDer(
+    derTag.sequence,
+    one,
+    encodeDer(derTag.octetString, number),
+    encodeDer(derTag.explicit + 1, encodeDer(derTag.bitString, Uint8Array.of(0), point)),
+  );
+  const material = encodePkcs8({ algorithm, privateKey });
+  privateKey.fill(0);
+  return { material, publicKey };
+}
+
+/**
+ * A pair from its numbers, big-endian, as other services write them; whether they belong together is not asked. Undefined for one that is longer
+ * than its curve's are.
+ */
+export function encodeEcdsa(
+  name: CurveName,
+  { x, y, number }: { readonly x: Uint8Array; readonly y: Uint8Array; readonly number: Uint8Array | undefined },
+): KeyPairBytes | undefined {
+  const curve = curves[name];
+  const [paddedX, paddedY] = [padded(x, curve), padded(y, curve)];
+  const paddedNumber = number && padded(number, curve);
+  if (paddedX === undefined || paddedY === undefined || (number !== undefined && paddedNumber === undefined)) return undefined;
+  const pair = encodePair(curve, Buffer.concat([Uint8Array.of(uncompressed), paddedX, paddedY]), paddedNumber);
+  paddedNumber?.fill(0);
+  number?.fill(0);
+  return pair;
+}
+
+/** At the curve's length; undefined for what is longer. */
+function padded(magnitude: Uint8Array, { coordinateBytes }: Curve): Buffer | undefined {
+  const digits = withoutLeadingZeros(magnitude);
+  if (digits.length > coordinateBytes) return undefined;
+  const bytes = Buffer.alloc(coordinateBytes);
+  bytes.set(digits, coordinateBytes - digits.length);
+  return bytes;
+}
+
+/** An ECPrivateKey (RFC 5915 §3): the number at the curve's length, whose user wipes it, and the point if it is there. */
+export function parseEcPrivateKey(der: Uint8Array, curve: Curve) {
+  const sequence = parseDer(der);
+  const [version, number, ...rest] = (sequence?.tag === derTag.sequence && parseDerSequence(sequence.content)) || [];
+  if (version === undefined || derInteger(version)?.[0] !== 1) return undefined;
+  if (number?.tag !== derTag.octetString) return undefined;
+  const whole = padded(number.content, curve);
+  if (whole === undefined) return undefined;
+  const point = rest.find(({ tag }) => tag === derTag.explicit + 1);
+  return { number: whole, ...(point && { point: bitsOf(point) }) };
+}
+
+/** The content of a BIT STRING of whole bytes; empty for anything else, which no point is. */
+function bitsOf({ content }: DerElement): Uint8Array {
+  const bits = parseDer(content);
+  return bits?.tag === derTag.bitString && bits.content[0] === 0 ? bits.content.subarray(1) : new Uint8Array(0);
+}
+
+/** @throws TransitError `invalid_request` for zero, and for the curve's order and above */
+export function pointOf(curve: Curve, number: Uint8Array): Buffer {
+  const pair = createECDH(curve.openssl);
+  try {
+    pair.setPrivateKey(number);
+  } catch {
+    throw notImported('the private key is out of the range of its curve');
+  }
+  return pair.getPublicKey();
+}
+
+/** The point uncompressed, from its short form too; undefined for what is none of the curve, its neutral element included. */
+export function wholePoint({ openssl, coordinateBytes }: Curve, point: Uint8Array): Buffer | undefined {
+  const form = point[0] ?? 0;
+  const pointBytes = 1 + (form === uncompressed ? 2 : 1) * coordinateBytes;
+  if (!pointForms.includes(form) || point.length !== pointBytes) return undefined;
+  try {
+    const whole = ECDH.convertKey(point, openssl, undefined, undefined, 'uncompressed');
+    return typeof whole === 'string' ? undefined : whole;
+  } catch {
+    return undefined;
+  }
+}
