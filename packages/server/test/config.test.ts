@@ -43,6 +43,21 @@ describe('configuration', () => {
     },
     { what: 'no listener', input: { ...least, listeners: [] }, says: /listeners/ },
     {
+      what: 'a PKCS#11 library that every folder could provide',
+      input: { ...least, pkcs11_libraries: [{ name: 'hsm', path: 'libsofthsm2.so' }] },
+      says: /pkcs11_libraries\.0\.path: is not an absolute path/,
+    },
+    {
+      what: 'two PKCS#11 libraries of one name',
+      input: { ...least, pkcs11_libraries: ['/a.so', '/b.so'].map((path) => ({ name: 'hsm', path })) },
+      says: /pkcs11_libraries: has one name twice/,
+    },
+    {
+      what: 'a PKCS#11 library whose name is none',
+      input: { ...least, pkcs11_libraries: [{ name: 'a/b', path: '/a.so' }] },
+      says: /pkcs11_libraries\.0\.name/,
+    },
+    {
       what: 'a listener that says nothing of TLS',
       input: { ...least, listeners: [{ address: '127.0.0.1:8200' }] },
       says: /needs tls/,

@@ -44,11 +44,18 @@ export async function served({ trustedProxies = [] }: { readonly trustedProxies?
   await access.quotas.open();
   const engine = new TransitEngine({ store, mountId: 'm', now: Date.now });
   const mounts = [{ path: 'transit', type: 'transit', id: 'm', ciphertextPrefix: 'svc' }] as const;
-  const service: Service = { ...access, engines: new Map([['transit', engine]]), mounts, sinceMs: 0 };
+  const service: Service = {
+    ...access,
+    managedKeys: managedKeysOf(store, []),
+    engines: new Map([['transit', engine]]),
+    mounts,
+    sinceMs: 0,
+  };
   const node = {
     service,
     initialized: true,
-    cluster: { id: '00000000', name: 'test' },
+    clusterName: { id: '00000000', name: 'test' },
+    answering: { standing: 'active', settled: async () => undefined },
     config: { data_dir: '.' },
     sealStatus: { type: 'shamir', initialized: true, sealed: false, t: 1, n: 1, progress: 0, nonce: '', recoverySeal: false },
   } as unknown as Node;
