@@ -1,6 +1,8 @@
+import { StoreError } from '@transitd/storage-fsm';
 import type { Storage } from '../node/storage.ts';
 import { hexOf } from './agreement.ts';
 import type { Applied } from './applied.ts';
+import type { ClusterAuthority } from './authority.ts';
 import type { ClusterHandler } from './cluster-listener.ts';
 import { type EchoReply, echoNews } from './echo-wire.ts';
 import { type RenewalOptions, renewalHandler, renewPath } from './renewal.ts';
@@ -12,12 +14,15 @@ export interface CallParts {
   readonly standbys: Standbys;
   readonly isActive: () => boolean;
   readonly renewal: RenewalOptions;
+  readonly keepAuthority: (authority: ClusterAuthority) => Promise<void>;
   /** A node says that its records are others than this one's. */
   readonly onDifference: () => void;
 }
 
 /** How long a node that is asked to confirm an entry waits for it. */
 export const confirmWithinMs = 1000;
+
+export const authorityCall = '/cluster/authority';
 
 const malformed = { status: 400, json: {} } as const;
 
@@ -28,6 +33,7 @@ export function clusterCalls({
   standbys,
   isActive,
   renewal,
+  keepAuthority,
   onDifference,
 }: CallParts): Readonly<Record<string, ClusterHandler>> {
   const { driver, machine, snapshots } = storage;
@@ -61,6 +67,15 @@ export function clusterCalls({
     },
 
     [`POST ${renewPath}`]: renewalHandler(renewal),
+
+    /** From the node that took a restore under another root key: it alone still knows it. */
+    [`POST ${authorityCall}`]: async ({ body }) => {
+      const { key, certificate } = jsonIn(body) as { key?: unknown; certificate?: unknown };
+      if (typeof key !== 'string' || typeof certificate !== 'string') return malformed;
+      if (!isActive()) throw new StoreError('not_leader', 'this node is not the active one');
+      await keepAuthority({ key, certificate });
+      return { status: 200, json: {} };
+    },
 
     'GET /cluster/snapshot': async ({ from, query }) => {
       const index = Number(query.get('index') ?? Number.NaN);

@@ -14,8 +14,9 @@ import { version } from '../version.ts';
 import { admit } from './admission.ts';
 import { Agreement } from './agreement.ts';
 import { Applied } from './applied.ts';
+import type { ClusterAuthority } from './authority.ts';
 import { Autopilot } from './autopilot-care.ts';
-import { clusterCalls, confirmWithinMs } from './calls.ts';
+import { authorityCall, clusterCalls, confirmWithinMs } from './calls.ts';
 import { Canary } from './canary.ts';
 import { Changes } from './changes.ts';
 import { ClusterClient } from './cluster-client.ts';
@@ -32,7 +33,7 @@ import { WebSocketTransport } from './raft-transport.ts';
 import { rememberRemoval, removalFile } from './removal.ts';
 import { Renewal } from './renewal.ts';
 import { Roster } from './roster.ts';
-import { authorityOf, careForMembers, careForSelf, listCertificate } from './self-care.ts';
+import { authorityOf, careForMembers, careForSelf, keepAuthority, listCertificate } from './self-care.ts';
 import { Standbys } from './standbys.ts';
 
 /** What the node around it is and does. */
@@ -268,6 +269,7 @@ export class Cluster {
         list: (node, fingerprint) => listCertificate(this.changes, node, fingerprint),
         now: () => new Date(),
       },
+      keepAuthority: (authority) => this.#keepAuthority(authority),
       onDifference: () => void this.#checkSelf(),
     });
     this.#joinDesk = new JoinDesk({
@@ -363,6 +365,19 @@ export class Cluster {
       this.#selfCare = undefined;
     });
     return this.#selfCare;
+  }
+
+  async #keepAuthority(authority: ClusterAuthority): Promise<void> {
+    if (this.#own !== undefined) await keepAuthority(this.#own.barrier.store, this.roster.requireIdentity().authority, authority);
+  }
+
+  /** The active node shall write the authority again, this one or another. @throws ClusterCallError, StoreError */
+  async restoreAuthority(authority: ClusterAuthority): Promise<void> {
+    if (this.#host.isActive()) return this.#keepAuthority(authority);
+    const { activeMember } = this;
+    if (activeMember === undefined) throw new StoreError('not_leader', 'no active node is known');
+    const { status } = await this.#client.post(activeMember.id, authorityCall, { json: authority, timeoutMs: confirmWithinMs });
+    if (status !== 200) throw new StoreError('not_leader', `the active node did not take the authority: status ${status}`);
   }
 
   async #renew(): Promise<void> {
