@@ -218,7 +218,7 @@ export class Cluster {
   /** The configuration in force has changed. */
   configurationChanged(conf: ConfState): void {
     this.roster.configured(conf);
-    this.#transport?.members(this.roster.members);
+    this.#transport?.members(this.#peers);
     this.#client.recheck();
     this.#listener?.recheck();
   }
@@ -334,7 +334,7 @@ export class Cluster {
       onRemoved: () => this.#removedByNotice(),
       onState: (state) => agreement.told(state),
     });
-    this.#transport?.members(this.roster.members);
+    this.#transport?.members(this.#peers);
     if (this.roster.identity !== undefined) await this.#listen();
     if (this.#removed) return;
     this.#echoing.start();
@@ -407,6 +407,11 @@ export class Cluster {
     const { cluster_listen, cluster_addr = '', listeners } = this.#host.config;
     const port = Number(cluster_addr.slice(cluster_addr.lastIndexOf(':') + 1));
     return cluster_listen ?? { host: listeners[0]?.address.host ?? '127.0.0.1', port };
+  }
+
+  /** Not who had this node's address before it: a node that follows the log from its beginning meets its own past. */
+  get #peers(): readonly Member[] {
+    return this.roster.members.filter(({ clusterAddress }) => clusterAddress !== this.#host.config.cluster_addr);
   }
 
   get #localAddress(): string | undefined {
