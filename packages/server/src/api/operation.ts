@@ -18,7 +18,7 @@ export interface Call {
   /** The members of the body; of the query for GET and LIST. */
   readonly body: Body;
   /** The body as it comes, of an operation that takes it so, which then has no members; absent when there is none. */
-  readonly content?: AsyncIterable<Uint8Array>;
+  readonly content?: AsyncIterable<Uint8Array> | undefined;
   /** Where the caller is: the far end of its connection. */
   readonly address: string;
   /** Seconds for which the answer will be wrapped; absent for not at all. */

@@ -185,6 +185,7 @@ export class Pipeline {
       throw unavailable(node);
     }
     const wrapTtlS = wrapTtlOf(req.headers);
+    if (wrapTtlS > 0 && operation.isSlow) throw new RequestError('invalid_request', 'this answer cannot be wrapped');
     const where = wrapTtlS > 0 ? 'leader' : whereOf(operation, verb); // what waits, wrapped, waits in the log
     const source = await this.#source(req, where);
     if (source === 'none') return new Forward(operation.endsLead && (await this.#keptBytes(req, res)));
@@ -197,6 +198,7 @@ export class Pipeline {
     if (token === undefined || principal === undefined) {
       // A token that this node does not know yet may have been made a moment ago.
       if (token !== undefined && source === 'reader') return new Forward();
+      if (operation.streamsBody) throw permissionDenied();
       // Malformed JSON is told before the missing token, as clients know it; a longer body stays unread and ends the connection.
       const bytes = await this.#bytes(req, res, anonymousBodyBytesMax).catch(ignoreTooLarge);
       bodyOf(bytes, req, routed);

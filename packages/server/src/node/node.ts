@@ -400,7 +400,13 @@ export class Node {
       const barrier = await this.#openBarrier(storage.replica);
       this.#refuseWhenStopping();
       this.#member = { replica: storage.replica, barrier };
-      this.#snapshots = new Snapshots({ storage, barrier, directory: this.#directory.path, log: this.#log });
+      this.#snapshots = new Snapshots({
+        storage,
+        barrier,
+        directory: this.#directory.path,
+        log: this.#log,
+        restoreAuthority: async (authority) => cluster?.restoreAuthority(authority),
+      });
       this.#noteFitness();
       if (!alone) storage.driver.start();
       await cluster?.start({ storage, barrier });
@@ -489,6 +495,7 @@ export class Node {
     if (this.#member === undefined) return this.#retryJoin();
     this.#noteFitness();
     for (const { learner, silentMs } of this.#storage?.driver.peers() ?? []) if (!learner) this.#observer.lastContact(silentMs);
+    if (this.service !== undefined) await this.#snapshots?.finish().catch(() => undefined); // the next tick tries again
     const { barrier } = this.#member;
     const mayUnseal = !this.#removed && !this.#sealedByHand && this.#seal.type === 'static';
     if (barrier.state.initialized && barrier.state.sealed && mayUnseal) {

@@ -114,4 +114,19 @@ describe('who may still serve an older state', () => {
     await Promise.all(waiting);
     expect(asked).to.deep.equal([5, 7]);
   });
+
+  it('is nobody of those removed once their time to serve has run out, also who was never heard of in this term', async () => {
+    const { standbys, clock } = setup(() => undefined);
+    standbys.leads(() => [2]);
+    await standbys.silenced(9);
+    expect(clock.nowMs, 'since the beginning of the term').to.be.greaterThan(102_000 + 200);
+    clock.nowMs += 5000;
+    const heardMs = clock.nowMs;
+    standbys.heard(2, news(1));
+    await standbys.silenced(2);
+    expect(clock.nowMs - heardMs).to.be.greaterThan(2200);
+    const silentMs = clock.nowMs;
+    await standbys.silenced(2);
+    expect(clock.nowMs).to.equal(silentMs);
+  });
 });
