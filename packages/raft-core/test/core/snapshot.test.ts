@@ -86,7 +86,7 @@ describe('§9 snapshots', () => {
     cluster.settle();
     expect(three.core.snapshotReceived(late)).to.equal(false);
     expect(three.core.status(), 'but it shows what is committed').to.include({ commitIndex: 5, baseIndex: 0, lastIndex: 5 });
-    expect(three.situations.has('snapshot overtaken by the log')).to.equal(true);
+    expect(three.situations.has('snapshot held by the log')).to.equal(true);
   });
 
   it('an offer of what is committed, or held, is answered at once and nothing is fetched', () => {
