@@ -3,7 +3,6 @@ import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { initialAccess, openAccess, type TokenRequest } from '@transitd/access';
 import { memoryStore } from '@transitd/storage-fsm';
-import { TransitEngine } from '@transitd/transit-engine';
 import { expect } from 'chai';
 import pino from 'pino';
 import type { GuardedOperation, Verb } from '../../src/api/operation.ts';
@@ -11,9 +10,9 @@ import { noContent } from '../../src/http/envelope.ts';
 import { parsePath } from '../../src/http/path.ts';
 import { Pipeline } from '../../src/http/serve.ts';
 import { Metrics } from '../../src/metrics.ts';
-import { managedKeysOf } from '../../src/node/managed-keys.ts';
 import type { Node } from '../../src/node/node.ts';
 import type { Service } from '../../src/node/service.ts';
+import { mounted } from '../node/mounted.ts';
 
 const done: Pick<GuardedOperation, 'access' | 'name' | 'run'> = { access: 'token', name: 'test', run: () => noContent };
 
@@ -23,12 +22,9 @@ async function setup(operation: Partial<GuardedOperation> = { capability: 'updat
   await store.commit({ conditions: [], writes });
   const access = openAccess({ store, now: Date.now });
   const { tokens, policies, registry } = access;
-  const engine = new TransitEngine({ store, mountId: 'm', now: Date.now });
   const service: Service = {
     ...access,
-    engines: new Map([['transit', engine]]),
-    mounts: [],
-    managedKeys: managedKeysOf(store, []),
+    ...(await mounted(store, 'transit')),
     sinceMs: 0,
   };
   const metrics = new Metrics('t', {

@@ -62,7 +62,7 @@ describe('a node', () => {
   it('clears tokens away that are good no more, piece by piece, also when the rest of its upkeep fails', async () => {
     const node = await open();
     const { rootToken } = await node.initialize(one);
-    const { tokens, registry, engines } = node.service ?? {};
+    const { tokens, registry, mounts } = node.service ?? {};
     const principal = await tokens?.authenticate(rootToken);
     if (node.member === undefined || registry === undefined || principal === undefined) throw new Error('not serving');
     const sweeps: number[] = [];
@@ -74,7 +74,7 @@ describe('a node', () => {
     const done: string[] = [];
     const no = () => Promise.reject(new Error('no'));
     node.member.barrier.upkeep = no;
-    for (const engine of engines?.values() ?? []) {
+    for (const engine of mounts?.engines.values() ?? []) {
       engine.rotateDue = no;
       engine.sweep = (limit) => {
         done.push(`sweep of ${limit}`);
