@@ -1,6 +1,7 @@
 import { memoryStore, type Store, StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { RequestError } from '../../src/http/error-answer.ts';
+import { managedKeysOf } from '../../src/node/managed-keys.ts';
 import { sweepRemovedMounts } from '../../src/node/mount-sweep.ts';
 import type { MountedEngines } from '../../src/node/mounted-engines.ts';
 import { allRemoved, newMount, readMounts, recordsOf, writtenMounts } from '../../src/node/mounts.ts';
@@ -95,11 +96,13 @@ describe('mounted engines', () => {
       isBehind = true;
       return commit(transaction);
     };
-    for (const way of ['not known', 'known']) {
+    for (const way of ['not known', 'known', 'cleared away']) {
+      if (way === 'cleared away') await sweepRemovedMounts(store, 10);
       const error = await errorOf(engine?.createKey('k', {}) ?? Promise.resolve());
       expect(error, way).to.be.instanceOf(RequestError).with.property('code', 'no_handler');
     }
     expect(isBehind).to.equal(true);
+    expect((await store.range({ prefix: allRemoved })).records).to.deep.equal([]);
     expect((await store.range({ prefix: recordsOf(id) })).records).to.deep.equal([]);
   });
 
@@ -135,23 +138,30 @@ describe('mounted engines', () => {
     const store = memoryStore();
     await mounted(store, 'a');
     const failures: unknown[] = [];
-    const mounts = await follow(store, (error) => failures.push(error));
+    const mounts = await follow(store, { onFailure: (error) => failures.push(error) });
     await store.commit({ conditions: [], writes: [{ path: 'core/mounts', value: Buffer.from('{"format":3,"mounts":[]}') }] });
     await mounts.changing;
     expect(failures.map(String)).to.deep.equal(['Error: the record core/mounts has an unknown format']);
     expect(pathsOf(mounts)).to.deep.equal([]);
   });
 
-  it('have what changed while they were opened', async () => {
+  it('have what changed while they were opened, each mount once', async () => {
     const store = memoryStore();
     const { mounts } = await mounted(store, 'a');
     const held = holdable(store);
     held.held = Promise.withResolvers();
-    const opening = follow(held);
+    let opened = 0;
+    const opening = follow(held, {
+      managedKeysFor: () => {
+        opened += 1;
+        return managedKeysOf(store, []).forMount(() => []);
+      },
+    });
     await mounts.remount({ from: 'a', to: 'b' });
     await mounts.enable(transit('c'));
     held.held.resolve();
     expect(pathsOf(await opening)).to.deep.equal(['b', 'c']);
+    expect(opened, 'one engine for each mount').to.equal(2);
   });
 
   it('read the record of the first format', async () => {
@@ -165,18 +175,13 @@ describe('mounted engines', () => {
 
   it('let a mount use the managed keys that it is allowed at the time', async () => {
     const store = memoryStore();
-    const { MountedEngines } = await import('../../src/node/mounted-engines.ts');
-    const { managedKeysOf } = await import('../../src/node/managed-keys.ts');
-    await store.commit({ conditions: [], writes: [writtenMounts({ mounts: [newMount('a', 'svc')], moves: [] })] });
+    await mounted(store, 'a');
     const asked: (() => readonly string[])[] = [];
-    const mounts = await MountedEngines.open({
-      store,
-      ciphertextPrefix: 'svc',
+    const mounts = await follow(store, {
       managedKeysFor: (allowed) => {
         asked.push(allowed);
         return managedKeysOf(store, []).forMount(allowed);
       },
-      onFailure: () => undefined,
     });
     expect(asked[0]?.()).to.deep.equal([]);
     await mounts.tune('a', { allowedManagedKeys: ['hsm'] });

@@ -1,6 +1,6 @@
 import type { Store } from '@transitd/storage-fsm';
 import { managedKeysOf } from '../../src/node/managed-keys.ts';
-import { MountedEngines } from '../../src/node/mounted-engines.ts';
+import { MountedEngines, type MountedEnginesOptions } from '../../src/node/mounted-engines.ts';
 import { newMount, writtenMounts } from '../../src/node/mounts.ts';
 
 /** What serves over a store in which engines are mounted at these paths. */
@@ -12,14 +12,13 @@ export async function mounted(store: Store, ...paths: readonly string[]) {
 }
 
 /** One node's view of the mounts in a store. */
-export const follow = (store: Store, onFailure: (error: unknown) => void = raise): Promise<MountedEngines> =>
+export const follow = (store: Store, options: Partial<MountedEnginesOptions> = {}): Promise<MountedEngines> =>
   MountedEngines.open({
     store,
     ciphertextPrefix: 'svc',
-    managedKeysFor: (allowed) => managedKeysOf(store, []).forMount(allowed),
-    onFailure,
+    managedKeysFor: () => managedKeysOf(store, []).forMount(() => []),
+    onFailure: (error) => {
+      throw error;
+    },
+    ...options,
   });
-
-function raise(error: unknown): never {
-  throw error;
-}
