@@ -7,6 +7,9 @@ import { z } from 'zod';
 import { StartError } from './exit.ts';
 import { parseByteSize, parseDurationMs } from './units.ts';
 
+/** The first part of a mount's ciphertext strings. */
+export const ciphertextPrefixPattern = /^[a-z][a-z0-9]{0,31}$/;
+
 const durationMs = (fallback: string) =>
   z
     .union([z.string(), z.number()])
@@ -139,10 +142,7 @@ const schema = z.strictObject({
     .array(pkcs11Library)
     .default([])
     .refine((libraries) => new Set(libraries.map(({ name }) => name)).size === libraries.length, 'has one name twice'),
-  ciphertext_prefix: z
-    .string()
-    .regex(/^[a-z][a-z0-9]{0,31}$/)
-    .default('svc'),
+  ciphertext_prefix: z.string().regex(ciphertextPrefixPattern).default('svc'),
   trusted_proxies: z.array(z.string().refine(isCidr, 'is not a block of addresses such as 10.0.0.0/8')).max(64).default([]),
   jwks_files: z.record(z.string().regex(/^[\w.-]{1,64}$/), z.string().min(1)).default({}),
   tokens: z

@@ -12,6 +12,7 @@ import { haRoutes } from './sys-ha.ts';
 import { hostRoutes } from './sys-host-info.ts';
 import { internalRoutes } from './sys-internal.ts';
 import { managedKeyRoutes } from './sys-managed-keys.ts';
+import { mountRoutes } from './sys-mounts.ts';
 import { pluginRoutes } from './sys-plugins.ts';
 import { policyRoutes } from './sys-policy.ts';
 import { quotaRoutes } from './sys-quotas.ts';
@@ -42,6 +43,7 @@ export const allRoutes = (metrics: Metrics): readonly Route[] => [
   ...raftRoutes,
   ...raftSnapshotRoutes,
   ...haRoutes,
+  ...mountRoutes,
   ...pluginRoutes,
   ...managedKeyRoutes,
   ...rotateRoutes,

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isDenied, type Principal } from '@transitd/access';
 import { type BatchReply, type ItemResult, itemsPerTurn, type TransitEngine } from '@transitd/transit-engine';
 import { dataReply, envelope } from '../http/envelope.ts';
-import { permissionDenied } from '../http/error-answer.ts';
+import { noHandler, permissionDenied } from '../http/error-answer.ts';
 import { type FieldSchema, type Fields, fields } from '../http/fields.ts';
 import type { Body } from '../http/json.ts';
 import type { Reply } from '../http/reply.ts';
@@ -10,9 +10,9 @@ import type { Service } from '../node/service.ts';
 import type { Call, GuardedOperation } from './operation.ts';
 
 /** The engine of the mount that the path begins with. */
-export function engineOf({ engines }: Service, { params }: Call): TransitEngine {
-  const engine = engines.get(params['mount'] ?? '');
-  if (engine === undefined) throw new Error('a route was taken whose mount does not exist');
+export function engineOf({ mounts }: Service, { params, path }: Call): TransitEngine {
+  const engine = mounts.engines.get(params['mount'] ?? '');
+  if (engine === undefined) throw noHandler(path); // it was removed since the route was taken
   return engine;
 }
 

@@ -219,6 +219,8 @@ export class Pipeline {
         ...(wrapTtlS > 0 && { wrapTtlS }),
         ...(content && { content }),
       };
+      // Where a mount was removed or has moved while the body came in, what was answered meanwhile is in force.
+      if (service.mounts.changing !== undefined) await service.mounts.changing;
       // While the body came in, the token may have been revoked or its policies changed: what was answered meanwhile is in force.
       if (service.tokens.epoch !== epoch || (principal !== undefined && principal.goodUntilMs <= Date.now()))
         principal = await service.tokens.authenticate(token);

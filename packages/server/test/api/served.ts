@@ -3,14 +3,13 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { closeAccess, initialAccess, openAccess } from '@transitd/access';
 import { memoryStore } from '@transitd/storage-fsm';
-import { TransitEngine } from '@transitd/transit-engine';
 import pino from 'pino';
 import { allRoutes } from '../../src/api/routes.ts';
 import { createFront } from '../../src/http/front.ts';
 import { Metrics } from '../../src/metrics.ts';
-import { managedKeysOf } from '../../src/node/managed-keys.ts';
 import type { Node } from '../../src/node/node.ts';
 import type { Service } from '../../src/node/service.ts';
+import { mounted } from '../node/mounted.ts';
 
 /** An answer, its body read as JSON; `{}` without one. */
 export interface Answer {
@@ -42,13 +41,9 @@ export async function served({ trustedProxies = [] }: { readonly trustedProxies?
   const passwordWork = { cost: 16, blockSize: 8, parallelization: 1 };
   const access = openAccess({ store, now: Date.now, passwordWork });
   await access.quotas.open();
-  const engine = new TransitEngine({ store, mountId: 'm', now: Date.now });
-  const mounts = [{ path: 'transit', type: 'transit', id: 'm', ciphertextPrefix: 'svc' }] as const;
   const service: Service = {
     ...access,
-    managedKeys: managedKeysOf(store, []),
-    engines: new Map([['transit', engine]]),
-    mounts,
+    ...(await mounted(store, 'transit')),
     sinceMs: 0,
   };
   const node = {
@@ -79,6 +74,7 @@ export async function served({ trustedProxies = [] }: { readonly trustedProxies?
   const close = (): void => {
     server.close();
     server.closeAllConnections();
+    service.mounts.close();
     closeAccess(access);
   };
   return { ask, rootToken, store, service, close };
