@@ -1,10 +1,7 @@
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
-import { readConfigFile } from './config.ts';
-import { type DevOptions, prepareDev } from './dev.ts';
+import type { DevOptions } from './dev.ts';
 import { exitCode, StartError } from './exit.ts';
 import { checkHealth } from './healthcheck.ts';
-import { testPolicy } from './policy-test.ts';
-import { runServer } from './run-server.ts';
 import { version } from './version.ts';
 
 function tokenId(text: string): string {
@@ -23,6 +20,12 @@ async function server(options: ServerOptions): Promise<number> {
   if (config !== undefined && (dev === true || Object.keys(devOptions).length > 0)) {
     throw new StartError('give either --config FILE or --dev with its options, not both');
   }
+  // Loaded by who runs it only: a container engine's probe comes every few seconds, and needs none of it.
+  const [{ readConfigFile }, { prepareDev }, { runServer }] = await Promise.all([
+    import('./config.ts'),
+    import('./dev.ts'),
+    import('./run-server.ts'),
+  ]);
   if (config !== undefined) return runServer(readConfigFile(config), { reread: () => readConfigFile(config) });
   if (dev === true) {
     const prepared = prepareDev(devOptions);
@@ -69,7 +72,8 @@ export async function runCommandLine(argv: readonly string[]): Promise<number> {
     .argument('<path>', 'path of the request, below /v1/')
     .argument('<capability>', 'create, read, update, patch, delete, list or sudo')
     .argument('[parameters...]', 'members of the body, name=value each')
-    .action((file: string, path: string, capability: string, parameters: string[]) => {
+    .action(async (file: string, path: string, capability: string, parameters: string[]) => {
+      const { testPolicy } = await import('./policy-test.ts');
       code = testPolicy({ file, path, capability, parameters });
     });
 
