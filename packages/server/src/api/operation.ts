@@ -70,6 +70,8 @@ export interface GuardedOperation extends Common {
   readonly isSlow?: true;
   /** It may end the lead of the node that does it: then it is answered all the same, or done by the next one. Its body is small. */
   readonly endsLead?: true;
+  /** It may write although any replica may begin it: a replica then hands it on. */
+  readonly mayWrite?: true;
   /** The answer of a node that is not unsealed, where it is not the usual refusal. */
   readonly whenSealed?: Reply;
   run(

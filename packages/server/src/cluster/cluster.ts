@@ -227,7 +227,7 @@ export class Cluster {
   statusChanged({ ready }: DriverStatus): void {
     this.#forwarder?.leaderChanged();
     if (ready && !this.#leading) {
-      this.standbys.leads(() => this.roster.members.map(({ id }) => id).filter((id) => id !== this.#own?.nodeId));
+      this.standbys.leads(() => this.roster.known.filter((id) => id !== this.#own?.nodeId));
       this.#autopilot?.begins();
       void this.care();
     }

@@ -33,6 +33,8 @@ import { unavailable } from './unavailable.ts';
 /** What is read of the body of a caller without a valid token, in bytes: enough to tell malformed JSON. */
 const anonymousBodyBytesMax = 64 * 1024;
 const bodyDeadlineMs = 30_000;
+/** Requests of callers unknown here that are handed on at a time. */
+const strangersMax = 32;
 /** How long a slow operation may leave its caller without a byte. */
 const slowMsMax = 30 * 60_000;
 
@@ -66,8 +68,11 @@ type Source = Standing | 'none' | 'here';
 /** The request is for the active node; its body, where it was read already. */
 class Forward {
   readonly body: Buffer | undefined;
-  constructor(body?: Buffer) {
+  /** Nobody here knows the caller. */
+  readonly ofStranger: boolean;
+  constructor(body?: Buffer, { ofStranger = false } = {}) {
     this.body = body;
+    this.ofStranger = ofStranger;
   }
 }
 
@@ -78,6 +83,7 @@ class Forward {
 export class Pipeline {
   readonly #options: ServeOptions;
   readonly #kept = new WeakMap<IncomingMessage, Buffer>();
+  #strangers = 0;
 
   constructor(options: ServeOptions) {
     this.#options = options;
@@ -107,7 +113,8 @@ export class Pipeline {
     const { node, forwarded } = this.#options;
     try {
       const answer = await this.#answer(req, res, routed);
-      return answer instanceof Forward ? await this.#forward(req, res, routed, answer.body) : answer;
+      if (!(answer instanceof Forward)) return answer;
+      return await (answer.ofStranger ? this.#forwardStranger(req, res, routed) : this.#forward(req, res, routed, answer.body));
     } catch (error) {
       if (!(error instanceof LeadHandedOver)) throw error;
       if (forwarded === true) return handedOver; // the node that took the request asks the next one
@@ -187,23 +194,24 @@ export class Pipeline {
     const wrapTtlS = wrapTtlOf(req.headers);
     if (wrapTtlS > 0 && operation.isSlow) throw new RequestError('invalid_request', 'this answer cannot be wrapped');
     const where = wrapTtlS > 0 ? 'leader' : whereOf(operation, verb); // what waits, wrapped, waits in the log
-    const source = await this.#source(req, where);
-    if (source === 'none') return new Forward(operation.endsLead && (await this.#keptBytes(req, res)));
     const token = tokenOf(req.headers);
     const { epoch } = service.tokens;
     const found = token === undefined ? undefined : service.tokens.authenticate(token);
     let principal = found instanceof Promise ? await found : found;
     // Away from where it is bound to, a token is as good as none.
     if (principal !== undefined && !withinCidrs(principal.record.boundCidrs, address)) principal = undefined;
+    // Nobody waits, and no place at the active node is taken, for a request without a token.
+    const source = token === undefined ? 'here' : await this.#source(req, where, { waits: principal !== undefined });
     if (token === undefined || principal === undefined) {
       // A token that this node does not know yet may have been made a moment ago.
-      if (token !== undefined && source === 'reader') return new Forward();
+      if (source === 'reader' || source === 'none') return new Forward(undefined, { ofStranger: true });
       if (operation.streamsBody) throw permissionDenied();
       // Malformed JSON is told before the missing token, as clients know it; a longer body stays unread and ends the connection.
       const bytes = await this.#bytes(req, res, anonymousBodyBytesMax).catch(ignoreTooLarge);
       bodyOf(bytes, req, routed);
       throw permissionDenied();
     }
+    if (source === 'none') return new Forward(operation.endsLead && (await this.#keptBytes(req, res)));
     service.wrapping.checkTtl(wrapTtlS);
     const bytes = await this.#bytesFor(operation, req, res);
     if (operation.isSlow) res.setTimeout(slowMsMax);
@@ -234,22 +242,37 @@ export class Pipeline {
       const reply = await operation.run({ node, service, principal, token }, asked);
       return wrapTtlS === 0 ? reply : wrapped(service, reply, { path: path.path, wrapTtlS });
     };
+    // The body may have taken long: what was revoked elsewhere meanwhile is in force here too.
+    if (!(await this.#isStill(source))) {
+      if (this.#options.forwarded === true) throw new StoreError('not_leader', 'this node is not the active one any more');
+      return new Forward(operation.streamsBody ? undefined : (bytes ?? nothing));
+    }
     if (source === 'reader') return this.#asReader(run, bytes);
     const reply = await run();
-    return where === 'leader' ? this.#settled(reply, operation) : reply;
+    const adds = operation.adds === true || where !== 'leader';
+    const tells = where === 'leader' || (operation.mayWrite === true && this.#options.forwarded === true);
+    return tells ? this.#settled(reply, { adds }) : reply;
+  }
+
+  /** Whether this node may still answer from what it could when it began to read. */
+  async #isStill(source: Source): Promise<boolean> {
+    const { answering } = this.#options.node;
+    if (source === 'here') return true;
+    if (source === 'reader') return answering.standing !== undefined;
+    return answering.standing === 'active' || (answering.active && (await answering.leads()));
   }
 
   /** From what this request may be answered; waits for the state that its caller has seen elsewhere. @throws RequestError, StoreError */
-  async #source(req: IncomingMessage, where: Where): Promise<Source> {
+  async #source(req: IncomingMessage, where: Where, { waits = true } = {}): Promise<Source> {
     const { node, forwarded } = this.#options;
     if (where === 'here') return 'here';
     const { clusterId } = node.answering;
     const index = clusterId === undefined ? undefined : indexWanted(req.headers, clusterId);
-    const isThere = index === undefined || (await node.answering.reached(index));
+    const isThere = index === undefined || (waits && (await node.answering.reached(index)));
     let source: Source = node.answering.standing ?? 'none';
     // The active node without a lease (it has just begun, or was paused) asks the others whether it still leads.
     if (source === 'none' && node.active && (await node.answering.leads())) source = 'active';
-    if (source === 'active' && !isThere)
+    if (source === 'active' && !isThere && waits)
       throw new RequestError('index_not_reached', 'the active node itself has not reached the index that is asked for');
     if (source === 'reader' && (!isThere || where === 'leader' || asksForActive(req.headers))) source = 'none';
     // The node that handed the request on may know of the new lead before it is ready.
@@ -275,9 +298,9 @@ export class Pipeline {
   }
 
   /** A change is answered when no node serves what was before it, and tells the index that holds it. */
-  async #settled(reply: Reply, { adds }: GuardedOperation): Promise<Reply> {
+  async #settled(reply: Reply, { adds }: { readonly adds: boolean }): Promise<Reply> {
     const { node } = this.#options;
-    const index = await node.answering.settled({ adds: adds === true || reply.status >= 400 });
+    const index = await node.answering.settled({ adds: adds || reply.status >= 400 });
     return index === undefined ? reply : { ...reply, headers: { ...reply.headers, [indexHeader]: index } };
   }
 
@@ -289,11 +312,23 @@ export class Pipeline {
   ): Promise<number> {
     return this.#options.node.answering.forward(req, res, {
       url,
+      caller: this.#addressOf(req),
       body,
-      changes: whereOf(operation, verb) === 'leader',
+      changes: whereOf(operation, verb) === 'leader' || 'mayWrite' in operation,
       endsLead: 'endsLead' in operation,
       isSlow: 'isSlow' in operation,
     });
+  }
+
+  /** Callers that only the active node may know take few of the places there, however many they are. */
+  async #forwardStranger(req: IncomingMessage, res: ServerResponse, routed: Routed): Promise<number> {
+    if (this.#strangers >= strangersMax) throw new StoreError('busy', 'too many requests of unknown callers are being handed on');
+    this.#strangers += 1;
+    try {
+      return await this.#forward(req, res, routed, undefined);
+    } finally {
+      this.#strangers -= 1;
+    }
   }
 
   /** As the node says that has taken the request; on its own listeners a caller's word counts for nothing. */

@@ -72,6 +72,17 @@ describe('who may still serve an older state', () => {
     expect(clock.nowMs - began).to.be.at.least(2200);
   });
 
+  it('is not waited for any longer because it goes on echoing without applying', async () => {
+    const { standbys, clock } = setup((id) => {
+      standbys.heard(id, news(1));
+      return undefined;
+    });
+    standbys.leads(() => [2]);
+    const began = clock.nowMs;
+    await standbys.confirmed(5);
+    expect(clock.nowMs - began).to.be.within(2200, 2400);
+  });
+
   it('is a node that was removed, as long as its last echo lets it serve', async () => {
     const { standbys, clock, asked } = setup((_id, index) => index);
     const others = [2];
