@@ -18,9 +18,9 @@ export async function sweepRemovedMounts(
   for (const { value } of records) value.fill(0);
   const paths = records.map(({ path }) => path);
   if (next === undefined) paths.push(mark.path);
-  await store.commit({
+  const { outcome } = await store.commit({
     conditions: [{ path: mark.path, revision: mark.revision }],
     writes: paths.map((path) => ({ path, value: null })),
   });
-  return { removed: records.length, finished: false };
+  return { removed: outcome === 'committed' ? records.length : 0, finished: false };
 }

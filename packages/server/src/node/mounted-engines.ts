@@ -1,4 +1,4 @@
-import type { Changes, Store } from '@transitd/storage-fsm';
+import { type Changes, type Store, StoreError } from '@transitd/storage-fsm';
 import { type ManagedKeys, TransitEngine, TransitError } from '@transitd/transit-engine';
 import { noHandler } from '../http/error-answer.ts';
 import { disabled, enabled, type MountRequest, type MountTuning, moved, tuned } from './mount-changes.ts';
@@ -89,8 +89,12 @@ export class MountedEngines {
     return this.#changing;
   }
 
-  /** The mount that a request's path lies below, and how many of its segments are the mount's. */
+  /**
+   * The mount that a request's path lies below, and how many of its segments are the mount's.
+   * @throws StoreError `sealed` when it is closed: that is not to look as if nothing were mounted
+   */
   under(segments: readonly string[]): { readonly path: string; readonly depth: number } | undefined {
+    if (this.#closed) throw new StoreError('sealed', 'transitd is sealed');
     let path = '';
     for (let depth = 1; depth <= this.#depthMax && depth <= segments.length; depth++) {
       const segment = segments[depth - 1] ?? '';

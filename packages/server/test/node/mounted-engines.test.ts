@@ -143,6 +143,7 @@ describe('mounted engines', () => {
     await mounts.changing;
     expect(failures.map(String)).to.deep.equal(['Error: the record core/mounts has an unknown format']);
     expect(pathsOf(mounts)).to.deep.equal([]);
+    expect(() => mounts.under(['a']), 'no path looks unknown').to.throw(StoreError, 'sealed');
   });
 
   it('have what changed while they were opened, each mount once', async () => {
