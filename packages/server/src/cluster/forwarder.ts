@@ -20,6 +20,8 @@ export interface ForwarderOptions {
   /** Another node than this one; undefined while none is known. */
   readonly leader: () => Leader | undefined;
   readonly reached: (index: LogIndex, withinMs: number) => Promise<boolean>;
+  /** The name of this node. */
+  readonly self: string;
 }
 
 export interface ForwardOptions {
@@ -28,6 +30,8 @@ export interface ForwardOptions {
   readonly changes: boolean;
   readonly endsLead?: boolean;
   readonly isSlow?: boolean;
+  /** Address of the caller. */
+  readonly caller: string;
 }
 
 /** Until the head of the answer. */
@@ -55,6 +59,8 @@ const notForwarded = new Set([
 
 /** Says from where the caller came; believed on the cluster port alone. */
 export const callerHeader = 'x-transitd-caller';
+/** Says by which node, for the audit entries of the node that decides; believed there alone too. */
+export const forwardedByHeader = 'x-transitd-forwarded-by';
 
 /**
  * Hands whole requests to the active node. None is ever sent twice: what has failed when its first byte may have been processed is
@@ -81,13 +87,14 @@ export class Forwarder {
    * @param changes - whether the request may change anything
    * @param endsLead - it may be this request by which another node comes to lead: it is not cut then
    * @param isSlow - it may take minutes
+   * @param caller - its address, as this node believes it
    * @returns the status that was answered
    * @throws StoreError `not_leader` while nobody leads; `outcome_unknown`; LeadHandedOver
    */
   async forward(
     req: IncomingMessage,
     res: ServerResponse,
-    { url, body, changes, endsLead = false, isSlow = false }: ForwardOptions,
+    { url, body, changes, endsLead = false, isSlow = false, caller }: ForwardOptions,
   ): Promise<number> {
     const leader = this.#options.leader();
     if (leader === undefined) throw noLeader();
@@ -99,7 +106,7 @@ export class Forwarder {
       if (body === undefined && req.headers.expect !== undefined) res.writeContinue();
       const answer = await this.#options.client.request(leader.id, {
         ...targetOf(req.method ?? 'GET', url),
-        headers: this.#headersOf(req, body),
+        headers: this.#headersOf(req, body, caller),
         body: body ?? req,
         signal: abort.signal,
         timeoutMs: isSlow ? slowDeadlineMs : deadlineMs,
@@ -132,14 +139,15 @@ export class Forwarder {
     }
   }
 
-  #headersOf({ headers, socket }: IncomingMessage, body: Buffer | undefined): Record<string, string | string[]> {
+  #headersOf({ headers }: IncomingMessage, body: Buffer | undefined, caller: string): Record<string, string | string[]> {
     const forwarded: Record<string, string | string[]> = {};
     for (const [name, value] of Object.entries(headers)) {
       if (value !== undefined && !notForwarded.has(name) && !name.startsWith('x-transitd-')) forwarded[name] = value;
     }
     if (body !== undefined) forwarded['content-length'] = String(body.length);
     else if (headers['transfer-encoding'] !== undefined) forwarded['transfer-encoding'] = 'chunked';
-    forwarded[callerHeader] = socket.remoteAddress ?? '';
+    forwarded[callerHeader] = caller;
+    forwarded[forwardedByHeader] = this.#options.self;
     return forwarded;
   }
 }

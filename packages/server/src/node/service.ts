@@ -1,6 +1,7 @@
 import { type Access, closeAccess, openAccess, type TokenLimits } from '@transitd/access';
 import type { Store } from '@transitd/storage-fsm';
 import { TransitEngine } from '@transitd/transit-engine';
+import { AuditKey } from '../audit/audit-key.ts';
 import type { Config } from '../config.ts';
 import { keySources } from '../key-sources.ts';
 import { managedKeysOf, type TokenManagedKeys } from './managed-keys.ts';
@@ -12,6 +13,8 @@ export interface Service extends Access {
   readonly engines: ReadonlyMap<string, TransitEngine>;
   readonly mounts: readonly Mount[];
   readonly managedKeys: TokenManagedKeys;
+  /** Under which audit entries show texts. */
+  readonly auditKey: AuditKey;
   /** When it began to serve, on the monotonic clock. */
   readonly sinceMs: number;
 }
@@ -30,13 +33,14 @@ export async function loadService(store: Store, config: Config): Promise<Service
   }
   const access = openAccess({ store, now: Date.now, limits: tokenLimits(config), sources: keySources(config.jwks_files) });
   await access.quotas.open();
-  return { ...access, engines, mounts, managedKeys: managed, sinceMs: performance.now() };
+  return { ...access, engines, mounts, managedKeys: managed, auditKey: new AuditKey(store), sinceMs: performance.now() };
 }
 
 /** Forgets every key and token that it holds. */
 export function closeService(service: Service): void {
   closeAccess(service);
   service.managedKeys.close();
+  service.auditKey.forget();
   for (const engine of service.engines.values()) engine.close();
 }
 

@@ -6,6 +6,7 @@ import { memoryStore } from '@transitd/storage-fsm';
 import { TransitEngine } from '@transitd/transit-engine';
 import pino from 'pino';
 import { allRoutes } from '../../src/api/routes.ts';
+import { AuditKey } from '../../src/audit/audit-key.ts';
 import { createFront } from '../../src/http/front.ts';
 import { Metrics } from '../../src/metrics.ts';
 import { managedKeysOf } from '../../src/node/managed-keys.ts';
@@ -47,6 +48,7 @@ export async function served({ trustedProxies = [] }: { readonly trustedProxies?
   const service: Service = {
     ...access,
     managedKeys: managedKeysOf(store, []),
+    auditKey: new AuditKey(store),
     engines: new Map([['transit', engine]]),
     mounts,
     sinceMs: 0,

@@ -6,6 +6,7 @@ import { expect } from 'chai';
 import { dataPlane } from '../../src/api/data-plane.ts';
 import { transitDataRoutes } from '../../src/api/transit-data.ts';
 import { transitTransferRoutes } from '../../src/api/transit-transfers.ts';
+import { AuditKey } from '../../src/audit/audit-key.ts';
 import type { Body } from '../../src/http/json.ts';
 import { parsePath } from '../../src/http/path.ts';
 import type { Reply } from '../../src/http/reply.ts';
@@ -32,6 +33,7 @@ async function setup() {
     engines: new Map([['mnt', engine]]),
     mounts: [],
     managedKeys: managedKeysOf(store, []),
+    auditKey: new AuditKey(store),
     sinceMs: 0,
   };
   const root = await tokens.authenticate(rootToken);

@@ -7,6 +7,7 @@ import { TransitEngine } from '@transitd/transit-engine';
 import { expect } from 'chai';
 import pino from 'pino';
 import type { GuardedOperation, Verb } from '../../src/api/operation.ts';
+import { AuditKey } from '../../src/audit/audit-key.ts';
 import { noContent } from '../../src/http/envelope.ts';
 import { parsePath } from '../../src/http/path.ts';
 import { Pipeline } from '../../src/http/serve.ts';
@@ -29,6 +30,7 @@ async function setup(operation: Partial<GuardedOperation> = { capability: 'updat
     engines: new Map([['transit', engine]]),
     mounts: [],
     managedKeys: managedKeysOf(store, []),
+    auditKey: new AuditKey(store),
     sinceMs: 0,
   };
   const metrics = new Metrics('t', {
