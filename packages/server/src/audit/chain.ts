@@ -4,14 +4,11 @@ import { createHash, randomBytes } from 'node:crypto';
 export interface Link {
   /** Of one writing process and sink, random. */
   readonly run: string;
-  /** Of the last line of this run; 0 before the first. */
+  /** Of the line itself, or of the last one of its run; 0 before the first. */
   readonly seq: number;
   /** SHA-256 in hex of the line before, without its end; null where there is none. */
   readonly prev: string | null;
 }
-
-/** What a line says of its place. */
-export type Place = Link;
 
 /** SHA-256 in hex of a line, without the newline at its end. */
 export const lineHash = (line: Uint8Array | string): string => createHash('sha256').update(line).digest('hex');
@@ -32,7 +29,7 @@ export function continued(link: Link | undefined, tail: string | undefined): Lin
 }
 
 /** The place that a line names; undefined for what is no line of ours. */
-export function placeIn(line: Buffer): Place | undefined {
+export function placeIn(line: Buffer): Link | undefined {
   try {
     const entry: unknown = JSON.parse(line.toString('utf8'));
     const { run, seq, prev } = Object(Reflect.get(Object(entry), 'chain')) as Record<string, unknown>;
@@ -45,7 +42,7 @@ export function placeIn(line: Buffer): Place | undefined {
 
 /** What a check has seen so far of one chain, over one file or several. */
 export interface Checked {
-  readonly last?: Place;
+  readonly last?: Link;
   readonly hash?: string;
   /** The line before is no entry; the one behind it has to begin a run and to name it. */
   readonly torn?: true;
@@ -67,7 +64,7 @@ export function checkLine(
   const after: Checked = { last: place, hash };
   const isFirst = before.hash === undefined;
   const { last } = before;
-  if (isFirst || (beginsFile && place.prev === null && place.seq === 1))
+  if (isFirst || (beginsFile && place.prev === null && place.seq === 1 && place.run !== last?.run))
     return isFirst && place.prev === null && place.seq === 1 ? { after } : { after, beginsAnew: true };
   if (place.prev !== before.hash) return { after, broken: 'it does not name the line before it' };
   if (place.seq === 1) return { after };
