@@ -2,7 +2,7 @@ import type { Principal } from '@transitd/access';
 import type { Verb } from '../api/operation.ts';
 import type { Reply } from '../http/reply.ts';
 import type { HashText } from './audit-key.ts';
-import { hashedData, withoutTokens } from './hashed-data.ts';
+import { hashedData, withoutTextsOf, withoutTokens } from './hashed-data.ts';
 
 /** A request as its entries show it, before anything is hashed. */
 export interface AskedRequest {
@@ -79,13 +79,19 @@ function shownPrincipal(token: string, { record }: Principal, hash: HashText): o
 export const requestEntry = ({ auth, request, ...rest }: ShownRequest, time: string): string =>
   JSON.stringify({ time, type: 'request', auth, request, ...rest });
 
+export interface Answered extends Pick<AskedRequest, 'data' | 'mount'> {
+  readonly reply: Reply;
+  /** RFC 3339. */
+  readonly time: string;
+}
+
 /** The text of an entry that is written before the answer leaves. */
 export function responseEntry(
   { auth, request, ...rest }: ShownRequest,
-  { reply, mount, time }: { readonly reply: Reply; readonly mount: AuditedMount; readonly time: string },
+  { reply, data, mount, time }: Answered,
   hash: HashText,
 ): string {
-  const { error, ...response } = shownReply(reply, hash);
+  const { error, ...response } = shownReply(reply, data, hash);
   const shown = { status: reply.status, mount_point: mount.point, mount_type: mount.type, ...response };
   return JSON.stringify({
     time,
@@ -105,11 +111,11 @@ interface ShownReply {
   readonly wrap_info?: object;
 }
 
-function shownReply({ body, headers }: Reply, hash: HashText): ShownReply {
+function shownReply({ body, headers }: Reply, asked: object | undefined, hash: HashText): ShownReply {
   if (body === undefined || headers?.['Content-Type'] !== undefined) return {};
   const answer: unknown = JSON.parse(body);
   const { errors, data, auth, wrap_info: wrapInfo } = Object(answer) as Readonly<Record<string, unknown>>;
-  if (Array.isArray(errors)) return { error: withoutTokens(errors.join('; '), hash) };
+  if (Array.isArray(errors)) return { error: withoutTokens(withoutTextsOf(asked, errors.join('; '), hash), hash) };
   const isEnveloped = Object.hasOwn(Object(answer), 'wrap_info');
   const shown = isEnveloped ? data : answer;
   return {

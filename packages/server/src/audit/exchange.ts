@@ -85,7 +85,7 @@ export class Exchange {
     const time = new Date().toISOString();
     const answer = reply.body === undefined ? reply : { ...reply, body: withRequestId(reply.body, this.#id) };
     await this.#write('response', failure, ({ hash, request }) =>
-      responseEntry(request, { reply: answer, mount: this.#mount, time }, hash),
+      responseEntry(request, { reply: answer, data: this.#data, mount: this.#mount, time }, hash),
     );
     return answer;
   }

@@ -22,3 +22,30 @@ export function hashedData(value: unknown, hash: HashText, field = ''): unknown 
 const tokens = /(?<![\w.-])(?:[sbr]|hv[sbr])\.[\w-]{20,}/g;
 
 export const withoutTokens = (text: string, hash: HashText): string => text.replace(tokens, hash);
+
+/** Shorter texts are no secrets, and would be found in any message. */
+const textCharsMin = 4;
+/** By so many characters a text is known where a message shows only its beginning. */
+const headChars = 16;
+
+/** A message that repeats texts of the request, whole or by their beginning, shows their hashes instead. */
+export function withoutTextsOf(data: unknown, message: string, hash: HashText): string {
+  let shown = message;
+  for (const text of textsIn(data)) {
+    if (text.length < textCharsMin) continue;
+    const head = text.slice(0, headChars);
+    for (let at = shown.indexOf(head); at >= 0; ) {
+      let end = head.length;
+      while (end < text.length && shown[at + end] === text[end]) end += 1;
+      const stands = hash(text);
+      shown = shown.slice(0, at) + stands + shown.slice(at + end);
+      at = shown.indexOf(head, at + stands.length);
+    }
+  }
+  return shown;
+}
+
+function* textsIn(value: unknown): Generator<string> {
+  if (typeof value === 'string') yield value;
+  else if (typeof value === 'object' && value !== null) for (const member of Object.values(value)) yield* textsIn(member);
+}
