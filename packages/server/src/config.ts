@@ -91,7 +91,7 @@ const auditSink = z.discriminatedUnion('type', [
     path: z.string().refine(isAbsolute, 'is not an absolute path'),
     mode: z
       .string()
-      .regex(/^0?[0-6][0-6][0-4]$/, 'is no mode such as "0600"')
+      .regex(/^0?6[0-6][0-4]$/, 'is no mode such as "0600"')
       .default('0600')
       .transform((text) => Number.parseInt(text, 8)),
     sync: z.boolean().default(false),

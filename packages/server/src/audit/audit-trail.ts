@@ -26,10 +26,13 @@ export class AuditTrail {
   readonly devices: readonly SinkConfig[];
   readonly #sinks: readonly Sink[];
   readonly #observer: AuditObserver;
+  readonly #log: Logger;
+  #toldUnmade = false;
 
   private constructor({ sinks, log, observer }: AuditTrailOptions) {
     this.devices = sinks;
     this.#observer = observer;
+    this.#log = log;
     this.#sinks = sinks.map((config) => sinkOf(config, log));
   }
 
@@ -59,7 +62,7 @@ export class AuditTrail {
     await Promise.any(
       this.#sinks.map(async (sink) => {
         try {
-          await sink.write(entryFor(sink.name));
+          await sink.write(this.#made(() => entryFor(sink.name)));
           this.#observer.logged(type, sink.name, performance.now() - begunMs);
         } catch (error) {
           this.#observer.failed(type, sink.name);
@@ -67,6 +70,24 @@ export class AuditTrail {
         }
       }),
     );
+  }
+
+  /** An entry has no text to be written: no key yet, or a fault of ours. Told once until one has. */
+  unmade(error: unknown): void {
+    if (this.#toldUnmade) return;
+    this.#toldUnmade = true;
+    this.#log.error({ reason: error instanceof Error ? error.message : String(error) }, 'audit: an entry could not be made');
+  }
+
+  #made(make: () => string): string {
+    try {
+      const text = make();
+      this.#toldUnmade = false;
+      return text;
+    } catch (error) {
+      this.unmade(error);
+      throw error;
+    }
   }
 
   /** Files that were given another name are let go, and new ones begun. */

@@ -113,7 +113,7 @@ interface ShownReply {
 
 function shownReply({ body, headers }: Reply, asked: object | undefined, hash: HashText): ShownReply {
   if (body === undefined || headers?.['Content-Type'] !== undefined) return {};
-  const answer: unknown = JSON.parse(body);
+  const answer = readJson(body);
   const { errors, data, auth, wrap_info: wrapInfo } = Object(answer) as Readonly<Record<string, unknown>>;
   if (Array.isArray(errors)) return { error: withoutTokens(withoutTextsOf(asked, errors.join('; '), hash), hash) };
   const isEnveloped = Object.hasOwn(Object(answer), 'wrap_info');
@@ -123,6 +123,15 @@ function shownReply({ body, headers }: Reply, asked: object | undefined, hash: H
     ...(isEnveloped && isObject(auth) && { auth: shownAuth(auth, hash) }),
     ...(isEnveloped && isObject(wrapInfo) && { wrap_info: shownWrapInfo(wrapInfo, hash) }),
   };
+}
+
+/** Nothing of an answer that is no JSON is shown. An error would repeat a part of it. */
+function readJson(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
 }
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null;

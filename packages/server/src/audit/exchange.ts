@@ -96,6 +96,7 @@ export class Exchange {
     try {
       await this.#show();
     } catch (error) {
+      this.#parts.trail.unmade(error);
       throw auditFailed(failure, error);
     }
     await this.#write('request', failure, ({ request }) => requestEntry(request, time));

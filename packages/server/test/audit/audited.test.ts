@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { ensureAuditKey } from '../../src/audit/audit-key.ts';
 import type { AuditTrail, EntryType } from '../../src/audit/audit-trail.ts';
 import { type Ask, type Served, served } from '../api/served.ts';
 
@@ -7,6 +8,7 @@ class Trail {
   readonly devices = ['main', 'second'].map((name) => ({ type: 'stdout' as const, name }));
   readonly names = ['main', 'second'];
   readonly lines: string[] = [];
+  unmadeCount = 0;
   failing: EntryType | 'all' | undefined;
   /** Called before an entry of this kind is taken. */
   before: (type: EntryType) => void = () => undefined;
@@ -16,6 +18,10 @@ class Trail {
     if (this.failing === 'all' || this.failing === type) throw new AggregateError([], 'all sinks fail');
     this.lines.push(entryFor('main'));
     entryFor('second');
+  }
+
+  unmade(): void {
+    this.unmadeCount += 1;
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: entries of any shape are looked into
@@ -184,6 +190,15 @@ describe('the audit of requests', () => {
     expect(answer.body.errors).to.deep.equal(['audit: no sink takes the entry of this request: nothing was done']);
     expect((await ask('GET sys/seal-status', { token: null })).status).to.equal(200);
     trail.failing = undefined;
+    expect((await ask('GET transit/keys/k')).status).to.equal(404);
+  });
+
+  it('does nothing while the cluster has no audit key, and tells that entries cannot be made', async () => {
+    await start();
+    await server.store.commit({ conditions: [], writes: [{ path: 'core/audit-key', value: null }] });
+    expect((await ask('POST transit/keys/k')).status).to.equal(503);
+    expect([trail.lines.length, trail.unmadeCount]).to.deep.equal([0, 1]);
+    await ensureAuditKey(server.store);
     expect((await ask('GET transit/keys/k')).status).to.equal(404);
   });
 
