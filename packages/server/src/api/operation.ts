@@ -41,6 +41,8 @@ interface Common {
 /** Needs no token, and answers whatever state the node is in. */
 export interface OpenOperation extends Common {
   readonly access: 'open';
+  /** Leaves no audit entries: what probes ask, and what is asked before there are tokens. */
+  readonly unaudited?: true;
   /** What it answers is a secret that may be wrapped. */
   readonly wraps?: true;
   /** @param token - what the caller shows as one; nobody has looked at it */

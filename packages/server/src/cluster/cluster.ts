@@ -310,6 +310,7 @@ export class Cluster {
       clusterId,
       leader,
       reached: (index, withinMs) => applied.reached(index, withinMs),
+      self: this.#host.config.node_id,
     });
     const agreement = new Agreement({
       appliedIndex: () => applied.index,

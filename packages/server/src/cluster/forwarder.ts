@@ -20,15 +20,18 @@ export interface ForwarderOptions {
   /** Another node than this one; undefined while none is known. */
   readonly leader: () => Leader | undefined;
   readonly reached: (index: LogIndex, withinMs: number) => Promise<boolean>;
+  /** The name of this node. */
+  readonly self: string;
 }
 
 export interface ForwardOptions {
   readonly url: string;
-  readonly caller: string;
   readonly body: Buffer | undefined;
   readonly changes: boolean;
   readonly endsLead?: boolean;
   readonly isSlow?: boolean;
+  /** Address of the caller. */
+  readonly caller: string;
 }
 
 /** Until the head of the answer. */
@@ -56,6 +59,8 @@ const notForwarded = new Set([
 
 /** Says from where the caller came; believed on the cluster port alone. */
 export const callerHeader = 'x-transitd-caller';
+/** Says by which node, for the audit entries of the node that decides; believed there alone too. */
+export const forwardedByHeader = 'x-transitd-forwarded-by';
 
 /**
  * Hands whole requests to the active node. None is ever sent twice: what has failed when its first byte may have been processed is
@@ -83,6 +88,7 @@ export class Forwarder {
    * @param changes - whether the request may change anything
    * @param endsLead - it may be this request by which another node comes to lead: it is not cut then
    * @param isSlow - it may take minutes
+   * @param caller - its address, as this node believes it
    * @returns the status that was answered
    * @throws StoreError `not_leader` while nobody leads; `outcome_unknown`; LeadHandedOver
    */
@@ -101,7 +107,7 @@ export class Forwarder {
       if (body === undefined && req.headers.expect !== undefined) res.writeContinue();
       const answer = await this.#options.client.request(leader.id, {
         ...targetOf(req.method ?? 'GET', url),
-        headers: headersOf(req, body, caller),
+        headers: headersOf(req, body, { caller, self: this.#options.self }),
         body: body ?? req,
         signal: abort.signal,
         timeoutMs: isSlow ? slowDeadlineMs : deadlineMs,
@@ -140,7 +146,11 @@ export class Forwarder {
   }
 }
 
-function headersOf({ headers }: IncomingMessage, body: Buffer | undefined, caller: string): Record<string, string | string[]> {
+function headersOf(
+  { headers }: IncomingMessage,
+  body: Buffer | undefined,
+  { caller, self }: { readonly caller: string; readonly self: string },
+): Record<string, string | string[]> {
   const forwarded: Record<string, string | string[]> = {};
   for (const [name, value] of Object.entries(headers)) {
     if (value !== undefined && !notForwarded.has(name) && !name.startsWith('x-transitd-')) forwarded[name] = value;
@@ -148,6 +158,7 @@ function headersOf({ headers }: IncomingMessage, body: Buffer | undefined, calle
   if (body !== undefined) forwarded['content-length'] = String(body.length);
   else if (headers['transfer-encoding'] !== undefined) forwarded['transfer-encoding'] = 'chunked';
   forwarded[callerHeader] = caller;
+  forwarded[forwardedByHeader] = self;
   return forwarded;
 }
 

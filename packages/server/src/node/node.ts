@@ -13,6 +13,7 @@ import {
 import type { NodeStatus } from '@transitd/health';
 import { type DriverStatus, type NodeId, votersOf } from '@transitd/raft-core';
 import { type Replica, type ReplicaStatus, StoreError } from '@transitd/storage-fsm';
+import { initialAuditKey } from '../audit/audit-key.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { writeIdentity } from '../cluster/identity.ts';
 import type { JoinDesk } from '../cluster/join-desk.ts';
@@ -351,7 +352,11 @@ export class Node {
       now: Date.now(),
       ...(rootTokenId === undefined ? {} : { rootToken: rootTokenId }),
     });
-    const shares = await barrier.initialize(request, [initialMounts(this.config.ciphertext_prefix), ...writes]);
+    const shares = await barrier.initialize(request, [
+      initialMounts(this.config.ciphertext_prefix),
+      initialAuditKey(),
+      ...writes,
+    ]);
     await this.#serving.loaded;
     return { ...shares, rootToken };
   }

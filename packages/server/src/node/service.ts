@@ -1,5 +1,6 @@
 import { type Access, closeAccess, openAccess, type TokenLimits } from '@transitd/access';
 import type { Store } from '@transitd/storage-fsm';
+import { AuditKey } from '../audit/audit-key.ts';
 import type { Config } from '../config.ts';
 import { keySources } from '../key-sources.ts';
 import { managedKeysOf, type TokenManagedKeys } from './managed-keys.ts';
@@ -9,6 +10,8 @@ import { MountedEngines } from './mounted-engines.ts';
 export interface Service extends Access {
   readonly mounts: MountedEngines;
   readonly managedKeys: TokenManagedKeys;
+  /** Under which audit entries show texts. */
+  readonly auditKey: AuditKey;
   /** When it began to serve, on the monotonic clock. */
   readonly sinceMs: number;
 }
@@ -34,7 +37,7 @@ export async function loadService(store: Store, config: Config, onFailure: (erro
     closeAccess(access);
     throw error;
   }
-  return { ...access, mounts, managedKeys: managed, sinceMs: performance.now() };
+  return { ...access, mounts, managedKeys: managed, auditKey: new AuditKey(store), sinceMs: performance.now() };
 }
 
 /** Forgets every key and token that it holds. */
@@ -42,6 +45,7 @@ export function closeService(service: Service): void {
   closeAccess(service);
   service.mounts.close();
   service.managedKeys.close();
+  service.auditKey.forget();
 }
 
 const tokenLimits = ({ tokens }: Config): TokenLimits => ({

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Barrier } from '@transitd/barrier';
+import { ensureAuditKey } from '../audit/audit-key.ts';
 import type { Logger } from '../log.ts';
 import { sweepRemovedMounts } from './mount-sweep.ts';
 import type { Service } from './service.ts';
@@ -40,6 +41,7 @@ export async function keepUp({ service, barrier, log, isActive }: UpkeepParts): 
     if (rotated) log.info("the barrier's key was rotated");
     if (rewrapped) log.info('the root key was wrapped anew by the present seal key');
   });
+  await attempt(() => ensureAuditKey(barrier.store));
   await attempt(async () => {
     const removed = await sweepMounts(barrier, isActive);
     if (removed > 0) log.info({ removed }, 'records of removed mounts were deleted');

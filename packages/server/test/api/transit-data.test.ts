@@ -5,6 +5,7 @@ import { expect } from 'chai';
 import { dataPlane } from '../../src/api/data-plane.ts';
 import { transitDataRoutes } from '../../src/api/transit-data.ts';
 import { transitTransferRoutes } from '../../src/api/transit-transfers.ts';
+import { AuditKey } from '../../src/audit/audit-key.ts';
 import type { Body } from '../../src/http/json.ts';
 import { parsePath } from '../../src/http/path.ts';
 import type { Reply } from '../../src/http/reply.ts';
@@ -28,7 +29,7 @@ async function setup() {
   await engine.createKey('d', { type: 'ed25519', derived: true });
   const access = openAccess({ store, now: Date.now });
   const { tokens, policies } = access;
-  const service: Service = { ...access, mounts, managedKeys, sinceMs: 0 };
+  const service: Service = { ...access, mounts, managedKeys, auditKey: new AuditKey(store), sinceMs: 0 };
   const root = await tokens.authenticate(rootToken);
   if (root === undefined) throw new Error('the root token is not good');
 

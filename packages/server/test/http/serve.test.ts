@@ -6,6 +6,7 @@ import { memoryStore } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import pino from 'pino';
 import type { GuardedOperation, Verb } from '../../src/api/operation.ts';
+import { AuditKey } from '../../src/audit/audit-key.ts';
 import { noContent } from '../../src/http/envelope.ts';
 import { parsePath } from '../../src/http/path.ts';
 import { Pipeline } from '../../src/http/serve.ts';
@@ -25,6 +26,7 @@ async function setup(operation: Partial<GuardedOperation> = { capability: 'updat
   const service: Service = {
     ...access,
     ...(await mounted(store, 'transit')),
+    auditKey: new AuditKey(store),
     sinceMs: 0,
   };
   const metrics = new Metrics('t', {
