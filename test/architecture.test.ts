@@ -14,7 +14,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   barrier: ['storage-fsm'],
   'transit-engine': ['storage-fsm'],
   access: ['storage-fsm'],
-  server: ['raft-core', 'health', 'storage-fsm', 'barrier', 'transit-engine', 'access'],
+  pkcs11: [],
+  server: ['raft-core', 'health', 'storage-fsm', 'barrier', 'transit-engine', 'access', 'pkcs11'],
 };
 
 const sourcesOf = (folder: string): string[] =>
@@ -81,6 +82,11 @@ describe('architecture', () => {
   it('keeps the pure packages free of Node', () => {
     const pure = new Set(['raft-core', 'health']);
     const wrong = imports.filter(({ from, specifier }) => pure.has(from) && !specifier.startsWith('.'));
+    expect(wrong.map(where)).to.deep.equal([]);
+  });
+
+  it('keeps PKCS#11 libraries in one package', () => {
+    const wrong = imports.filter(({ from, specifier }) => from !== 'pkcs11' && specifier === 'pkcs11js');
     expect(wrong.map(where)).to.deep.equal([]);
   });
 

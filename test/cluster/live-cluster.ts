@@ -75,6 +75,11 @@ export class LiveCluster {
     return this.#rootToken;
   }
 
+  /** As many as it takes. */
+  get shares(): readonly string[] {
+    return this.#shares.slice(0, shares.secret_threshold);
+  }
+
   /** By its number, from 1. */
   node(number: number): LiveNode {
     const node = this.#nodes[number - 1];

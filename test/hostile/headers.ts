@@ -102,11 +102,14 @@ const others: readonly HostileCase[] = [
     target: '/v1/sys/health',
     says: /unavailable in namespaces/,
   }),
-  get([['X-Vault-Wrap-TTL', '60']], 400, 'a secret never leaves in clear when it was asked for wrapped', {
+  get([['X-Vault-Wrap-TTL', '60']], 200, 'a secret never leaves in clear when it was asked for wrapped', {
     token: 'root',
-    says: /wrapping/,
+    says: /"data":null,"wrap_info":\{"token":"s\./,
   }),
-  get([['X-Service-Wrap-TTL', '1m']], 400, 'under either name', { token: 'root', says: /wrapping/ }),
+  get([['X-Service-Wrap-TTL', '1m']], 200, 'under either name', { token: 'root', says: /"ttl":60,/ }),
+  get([['X-Service-Wrap-TTL', '0.1s']], 400, 'less than a second is not none', { token: 'root', says: /wrapping/ }),
+  get([['X-Service-Wrap-TTL', '60, 0']], 400, 'two times are none', { token: 'root', says: /wrapping/ }),
+  get([['X-Service-Wrap-TTL', '1000d']], 400, 'longer than any token lives', { token: 'root', says: /waits at most/ }),
   get([['X-Vault-Wrap-TTL', 'soon']], 400, 'a time that is none', { token: 'root', says: /wrapping/ }),
   get([['X-Vault-Wrap-TTL', '-1']], 400, 'a time before now', { token: 'root', says: /wrapping/ }),
   get([['X-Vault-Wrap-TTL', '0s']], 200, 'no time is no wish', { token: 'root' }),

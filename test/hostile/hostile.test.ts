@@ -1,6 +1,7 @@
 // What no well-meaning client sends: each request has one right answer, none is a fault of ours, and the node serves on.
 import { expect } from 'chai';
 import { type LiveServer, Workbench } from '../process/live-server.ts';
+import { access } from './access.ts';
 import { base64Strings } from './base64.ts';
 import { bodies } from './bodies.ts';
 import type { HostileCase, Made } from './case.ts';
@@ -110,6 +111,7 @@ describe('hostile input', () => {
     'base64 strings': base64Strings,
     shapes,
     headers,
+    access,
   };
 
   for (const [name, cases] of Object.entries(tables)) {

@@ -1,15 +1,20 @@
 /**
  * `not_initialized`: there is no token key yet. `record_unreadable`: a record was written by a newer version. `bad_token`: the token
- * that a request is about does not exist. `too_many_conflicts`: nothing was done, others were faster again and again.
+ * that a request is about does not exist. `busy_logins`: nothing was looked at. `locked_out`: a login that may not be, whatever it
+ * shows. `keys_unavailable`: what signs tokens cannot be fetched. `too_many_conflicts`: nothing was done, others were faster again and again.
  */
 export type AccessErrorCode =
   | 'bad_token'
+  | 'busy_logins'
   | 'invalid_policy'
   | 'invalid_request'
   | 'invalid_token'
+  | 'keys_unavailable'
+  | 'locked_out'
   | 'not_found'
   | 'not_initialized'
   | 'policy_too_large'
+  | 'rate_limited'
   | 'record_unreadable'
   | 'too_many_conflicts';
 
@@ -20,6 +25,18 @@ export class AccessError extends Error {
   constructor(code: AccessErrorCode, message: string, options?: ErrorOptions) {
     super(message, options);
     this.code = code;
+  }
+}
+
+/** A caller asks too often. */
+export class RateLimited extends AccessError {
+  readonly limit: number;
+  /** Seconds after which it may ask again. */
+  readonly resetS: number;
+  constructor(message: string, { limit, resetS }: { readonly limit: number; readonly resetS: number }) {
+    super('rate_limited', message);
+    this.limit = limit;
+    this.resetS = resetS;
   }
 }
 

@@ -31,6 +31,7 @@ export function initialAccess({
     throw new AccessError('invalid_token', 'a root token has 1 to 1024 characters and no control characters');
   const key = randomBytes(tokenKeyBytes);
   const record: TokenRecord = {
+    type: 'service',
     accessor: newAccessor(),
     policies: ['root'],
     displayName: 'root',
@@ -47,6 +48,11 @@ export function initialAccess({
     generation: 0,
     usesLeft: 0,
     renewedMs: 0,
+    maxTtlS: 0,
+    role: '',
+    boundCidrs: [],
+    mount: '',
+    source: '',
   };
   const writes = [
     { path: tokenKeyPath, value: encodeTokenKey(key) },

@@ -1,6 +1,7 @@
-import { type Acl, capabilitiesOn, denies, permits } from './policy/acl.ts';
+import { type Acl, capabilitiesOn, denies, namesIn, permits } from './policy/acl.ts';
 import type { Capability } from './policy/capability.ts';
 import type { Parameters } from './policy/parameters.ts';
+import type { PathRule } from './policy/policy.ts';
 import type { TokenRecord } from './token-record.ts';
 
 /** Who a request comes from, as its token says, and what its policies come to. */
@@ -19,9 +20,15 @@ export interface Principal {
  * The one question about rights.
  * @param path - below `/v1/`, without a slash at its end, for a list too
  * @param parameters - the request's members; without them the parameters of the rule are not looked at
+ * @param wrapTtlS - seconds for which the answer is to be wrapped; without it the rule's bounds of that are not looked at
  */
-export const allows = ({ root, acl }: Principal, capability: Capability, path: string, parameters?: Parameters): boolean =>
-  root || permits(acl, { capability, path, parameters });
+export const allows = (
+  { root, acl }: Principal,
+  capability: Capability,
+  path: string,
+  parameters?: Parameters,
+  wrapTtlS?: number,
+): boolean => root || permits(acl, { capability, path, parameters, wrapTtlS });
 
 /** Whether a policy denies the path in so many words: for what a request comes to, beyond the path it names (decision 29). */
 export const isDenied = ({ root, acl }: Principal, path: string): boolean => !root && denies(acl, path);
@@ -29,3 +36,16 @@ export const isDenied = ({ root, acl }: Principal, path: string): boolean => !ro
 /** What the principal may do on a path, sorted; `root` or `deny` alone where that is all there is to say. */
 export const capabilitiesOf = ({ root, acl }: Principal, path: string): readonly string[] =>
   root ? ['root'] : capabilitiesOn(acl, path);
+
+/** A path that the policies name, or a pattern, and what may be done there. */
+export interface NamedRule {
+  readonly path: string;
+  readonly capabilities: readonly string[];
+}
+
+/** All that the principal's policies say; a pattern that is a prefix and nothing else stands without its `*`. */
+export function rulesOf({ acl }: Principal): { readonly exact: readonly NamedRule[]; readonly glob: readonly NamedRule[] } {
+  const { exact, patterns } = acl.rules();
+  const named = ({ path, rule }: PathRule): NamedRule => ({ path, capabilities: namesIn(rule) });
+  return { exact: exact.map(named), glob: patterns.map(named) };
+}

@@ -1,8 +1,9 @@
-import type { Change, Store } from '@transitd/storage-fsm';
+import type { Change, Condition, Store } from '@transitd/storage-fsm';
+import { authMountPath, decodeAuthMount, parseMountReference } from './auth/auth-mount.ts';
 import type { Principal } from './principal.ts';
-import { accessorIdOf, type TokenKey } from './token-key.ts';
+import { accessorIdOf, type StoredKey } from './token-key.ts';
 import { tokenPath, tokenPrefix } from './token-paths.ts';
-import { decodeTokenRecord } from './token-record.ts';
+import { decodeTokenRecord, type TokenRecord } from './token-record.ts';
 import type { Lineage } from './token-transactions.ts';
 
 /** A token in memory. What it stands for is kept with it, as long as the policies are those of `generation`. */
@@ -15,8 +16,15 @@ export interface LoadedToken extends Lineage {
   granted: { readonly principal: Principal; readonly generation: number } | undefined;
 }
 
+/** What is looked for: a token by its id, with its record where the token itself carries it. */
+export interface Sought {
+  readonly id: string;
+  readonly record?: TokenRecord;
+}
+
 /** A load under way; `changed` once something that it may have read is not so any more. */
 interface Look {
+  /** Ids of tokens, paths of login methods. */
   readonly ids: Set<string>;
   changed: boolean;
 }
@@ -42,18 +50,19 @@ export function goodUntilMs(token: LoadedToken): number {
 /** Tokens by their id, each with those above it; a change is seen within the apply that makes it. */
 export class TokenCache {
   readonly #store: Store;
-  readonly #key: TokenKey;
-  readonly #loadedMax: number;
+  readonly #key: StoredKey;
+  readonly #bytesMax: number;
   readonly #tokens = new Map<string, LoadedToken>();
+  #bytes = 0;
   /** By SHA-256 of the token, so that no token stays in memory and look-ups do not compare it. */
   readonly #byShown = new Map<string, LoadedToken>();
   readonly #looks = new Set<Look>();
   #changes = 0;
 
-  constructor({ store, key, loadedMax }: { readonly store: Store; readonly key: TokenKey; readonly loadedMax: number }) {
+  constructor({ store, key, bytesMax }: { readonly store: Store; readonly key: StoredKey; readonly bytesMax: number }) {
     this.#store = store;
     this.#key = key;
-    this.#loadedMax = loadedMax;
+    this.#bytesMax = bytesMax;
   }
 
   /** Grows with every change of a token that was in memory or being read. */
@@ -74,10 +83,11 @@ export class TokenCache {
   }
 
   /**
-   * The token whose id `idOf` makes from the key, with all those above it; undefined when one of them is not there.
+   * The token that `seek` names, with all those above it; undefined when one of them is not there.
+   * @param seek - gets the key under which tokens are hashed; it may be asked again
    * @throws AccessError `not_initialized`, `record_unreadable`; StoreError
    */
-  async load(idOf: (key: Uint8Array) => string): Promise<LoadedToken | undefined> {
+  async load(seek: (key: Uint8Array) => Sought): Promise<LoadedToken | undefined> {
     const look: Look = { ids: new Set(), changed: false };
     this.#looks.add(look);
     try {
@@ -86,7 +96,7 @@ export class TokenCache {
         look.ids.clear();
         const key = this.#key.known ?? (await this.#key.read());
         if (look.changed) continue;
-        const token = await this.#read(idOf(key), key, look);
+        const token = await this.#read(seek(key), key, look);
         // What was read may be what was just taken away, or out of memory.
         if (!look.changed && (token === undefined || isWhole(token))) return token;
       }
@@ -105,6 +115,14 @@ export class TokenCache {
     }
   }
 
+  /** Takes notice of changes below `access/auth/`: the tokens that a method made are looked at again. */
+  dropOfMounts(changes: readonly Change[]): void {
+    const paths = new Set(changes.map(({ path }) => path));
+    for (const look of this.#looks) if ([...look.ids].some((id) => paths.has(id))) this.#changed(look);
+    for (const token of [...this.#tokens.values()])
+      if (token.mount !== undefined && paths.has(token.mount.path)) this.#forget(token);
+  }
+
   /** Forgets every token. */
   clear(): void {
     for (const look of this.#looks) this.#changed(look);
@@ -112,27 +130,44 @@ export class TokenCache {
     this.#changes += 1;
   }
 
-  async #read(id: string, key: Uint8Array, look: Look): Promise<LoadedToken | undefined> {
+  /** No token stands for anybody until its policies are looked at again: what they came to is let go. */
+  releaseGrants(): void {
+    for (const token of this.#tokens.values()) token.granted = undefined;
+  }
+
+  async #read({ id, record: carried }: Sought, key: Uint8Array, look: Look): Promise<LoadedToken | undefined> {
     look.ids.add(id);
     const known = this.#tokens.get(id);
     if (known !== undefined && isWhole(known)) return known;
-    const stored = await this.#store.get(tokenPath(id));
-    if (stored === undefined || look.changed) return undefined;
-    const record = decodeTokenRecord(stored.value);
-    const parent = record.parent === '' ? undefined : await this.#read(record.parent, key, look);
+    const stored = carried === undefined ? await this.#store.get(tokenPath(id)) : undefined;
+    const record = carried ?? (stored && decodeTokenRecord(stored.value));
+    if (record === undefined || look.changed) return undefined;
+    const parent = record.parent === '' ? undefined : await this.#read({ id: record.parent }, key, look);
     // Another token may have the id of the parent by now: what the first one made went with it.
     if (look.changed || (record.parent !== '' && parent?.accessorId !== record.parentAccessorId)) return undefined;
+    const mount = record.mount === '' ? undefined : await this.#mount(record.mount, look);
+    if (look.changed || (record.mount !== '' && mount === undefined)) return undefined;
     const accessorId = accessorIdOf(key, record.accessor);
     return this.#keep({
       id,
       record,
-      revision: stored.revision,
+      revision: stored?.revision ?? 0,
       accessorId,
       parent,
+      mount,
       dropped: false,
       shown: undefined,
       granted: undefined,
     });
+  }
+
+  /** What holds while the login method is still there that a token names. */
+  async #mount(reference: string, look: Look): Promise<Condition | undefined> {
+    const { path, id } = parseMountReference(reference);
+    const at = authMountPath(path);
+    look.ids.add(at);
+    const stored = await this.#store.get(at);
+    return stored !== undefined && decodeAuthMount(stored.value).id === id ? { path: at, revision: stored.revision } : undefined;
   }
 
   #keep(token: LoadedToken): LoadedToken {
@@ -143,19 +178,23 @@ export class TokenCache {
     const above = new Set<LoadedToken>();
     for (let each = token.parent; each !== undefined; each = each.parent) {
       above.add(each);
+      if (this.#tokens.get(each.id) !== each) continue;
       this.#tokens.delete(each.id);
       this.#tokens.set(each.id, each);
     }
-    const oldest = this.#tokens.size >= this.#loadedMax ? this.#tokens.values().next() : undefined;
-    if (oldest?.done === false && !above.has(oldest.value)) this.#forget(oldest.value);
+    for (const oldest of this.#tokens.values()) {
+      if (this.#bytes + bytesOf(token) <= this.#bytesMax || above.has(oldest)) break;
+      this.#forget(oldest);
+    }
     this.#tokens.set(token.id, token);
+    this.#bytes += bytesOf(token);
     return token;
   }
 
   #forget(token: LoadedToken): void {
     token.dropped = true;
     this.#changes += 1;
-    this.#tokens.delete(token.id);
+    if (this.#tokens.delete(token.id)) this.#bytes -= bytesOf(token);
     if (token.shown !== undefined) this.#byShown.delete(token.shown);
   }
 
@@ -163,6 +202,13 @@ export class TokenCache {
     look.changed = true;
     this.#changes += 1;
   }
+}
+
+/** About what a token takes in memory: its texts, and its place in two maps. */
+function bytesOf({ record }: LoadedToken): number {
+  const { policies, boundCidrs, displayName, path, meta, source } = record;
+  const texts = [...policies, ...boundCidrs, displayName, path, source, ...Object.keys(meta), ...Object.values(meta)];
+  return texts.reduce((sum, { length }) => sum + 32 + 2 * length, 1024);
 }
 
 /** Whether neither it nor anything above it was dropped. */

@@ -1,8 +1,16 @@
 import { invalidRequest } from './errors.ts';
 import type { TokenRecord } from './token-record.ts';
 
-/** How long a token lives that asks for nothing, and the longest without being periodic: 32 days, in seconds. */
-export const ttlMaxS = 768 * 3600;
+/** What the configuration sets for tokens, in seconds. */
+export interface TokenLimits {
+  /** How long a token lives that asks for nothing. */
+  readonly defaultTtlS: number;
+  /** The longest without being periodic. */
+  readonly maxTtlS: number;
+}
+
+/** 32 days each. */
+export const usualLimits: TokenLimits = { defaultTtlS: 768 * 3600, maxTtlS: 768 * 3600 };
 
 export interface Lifetime {
   readonly ttlS: number;
@@ -19,12 +27,12 @@ export interface AskedLifetime {
 }
 
 /** What becomes of the times that a new token asks for. */
-export function lifetimeOf(asked: AskedLifetime): Lifetime {
+export function lifetimeOf(asked: AskedLifetime, { defaultTtlS, maxTtlS }: TokenLimits): Lifetime {
   const warnings: string[] = [];
-  const explicitMaxTtlS = cut(asked.explicitMaxTtlS, ttlMaxS, 'the explicit max TTL', warnings);
-  const periodS = cut(asked.periodS, ttlMaxS, 'the period', warnings);
-  const wanted = periodS > 0 ? periodS : asked.ttlS > 0 ? asked.ttlS : ttlMaxS;
-  const longest = explicitMaxTtlS > 0 ? explicitMaxTtlS : ttlMaxS;
+  const explicitMaxTtlS = cut(asked.explicitMaxTtlS, maxTtlS, 'the explicit max TTL', warnings);
+  const periodS = cut(asked.periodS, maxTtlS, 'the period', warnings);
+  const wanted = periodS > 0 ? periodS : asked.ttlS > 0 ? asked.ttlS : Math.min(defaultTtlS, maxTtlS);
+  const longest = explicitMaxTtlS > 0 ? explicitMaxTtlS : maxTtlS;
   // Who asked for nothing has nothing cut.
   const ttlS = cut(wanted, longest, 'the TTL', asked.ttlS > 0 || periodS > 0 ? warnings : []);
   return { ttlS, explicitMaxTtlS, periodS, warnings };
@@ -36,12 +44,13 @@ export function lifetimeOf(asked: AskedLifetime): Lifetime {
  */
 export function renewed(
   record: TokenRecord,
-  { incrementS, now }: { readonly incrementS: number; readonly now: number },
+  { incrementS, now, maxTtlS }: { readonly incrementS: number; readonly now: number; readonly maxTtlS: number },
 ): { readonly record: TokenRecord; readonly ttlS: number; readonly warnings: readonly string[] } {
   if (!record.renewable) throw invalidRequest('lease is not renewable');
   const { periodS, explicitMaxTtlS } = record;
   const wantedS = periodS > 0 ? periodS : incrementS > 0 ? incrementS : record.ttlS;
-  const longestS = explicitMaxTtlS > 0 ? explicitMaxTtlS : periodS > 0 ? Number.POSITIVE_INFINITY : ttlMaxS;
+  const lifeS = record.maxTtlS > 0 ? Math.min(record.maxTtlS, maxTtlS) : maxTtlS;
+  const longestS = explicitMaxTtlS > 0 ? explicitMaxTtlS : periodS > 0 ? Number.POSITIVE_INFINITY : lifeS;
   const warnings: string[] = [];
   const leftS = Math.max(0, Math.floor((record.createdMs + longestS * 1000 - now) / 1000));
   const ttlS = cut(wantedS, leftS, 'the TTL', warnings);

@@ -1,11 +1,15 @@
 /** Where the records of tokens lie. Every id in a path is a keyed hash of the token or accessor. */
 export const tokenKeyPath = 'access/token-key';
+export const batchKeyPath = 'access/batch-key';
 export const tokenPrefix = 'access/token/';
 export const accessorPrefix = 'access/accessor/';
 export const childPrefix = 'access/child/';
 export const duePrefix = 'access/due/';
 
 export const tokenPath = (id: string): string => tokenPrefix + id;
+
+/** The answer that a wrapping token fetches. */
+export const wrappedPath = (id: string): string => `access/wrapped/${id}`;
 
 /** Leads from an accessor to its token. */
 export const accessorPath = (accessorId: string): string => accessorPrefix + accessorId;

@@ -1,8 +1,12 @@
 import { recordUnreadable } from './errors.ts';
 
+/** A service token has a record; a batch token carries it, encrypted, and has none. */
+export type TokenType = 'service' | 'batch';
+
 /** What is stored of a token. Times are milliseconds since the epoch, durations seconds. */
 export interface TokenRecord {
-  /** Names the token without being it; a secret too, but no credential. */
+  readonly type: TokenType;
+  /** Names the token without being it; a secret too, but no credential. Empty for a batch token. */
   readonly accessor: string;
   /** Sorted, without doubles. */
   readonly policies: readonly string[];
@@ -17,6 +21,8 @@ export interface TokenRecord {
   readonly expiresMs: number;
   /** 0 when none was asked for. */
   readonly explicitMaxTtlS: number;
+  /** Of the login that made it, for renewals; 0 where nothing but the node's own longest life holds. */
+  readonly maxTtlS: number;
   /** What a renewal gives back, for ever; 0 when it is not periodic. */
   readonly periodS: number;
   readonly renewable: boolean;
@@ -30,6 +36,14 @@ export interface TokenRecord {
   readonly usesLeft: number;
   /** 0 while it was not renewed. */
   readonly renewedMs: number;
+  /** Name of the token role by which it was made; empty for none. */
+  readonly role: string;
+  /** Where its holder must be; empty for anywhere. */
+  readonly boundCidrs: readonly string[];
+  /** The login method that made it, and with which it goes: `<path>:<id>`; empty for none. */
+  readonly mount: string;
+  /** Path of the user or role that it was made for, without which it cannot be renewed; empty for none. */
+  readonly source: string;
 }
 
 const format = 1;
@@ -37,7 +51,18 @@ const format = 1;
 /** JSON with a format number. */
 export const encodeTokenRecord = (record: TokenRecord): Buffer => Buffer.from(JSON.stringify({ format, ...record }));
 
+/** What a record says that was written before its member was known. */
+const later: Pick<TokenRecord, 'type' | 'maxTtlS' | 'role' | 'boundCidrs' | 'mount' | 'source'> = {
+  type: 'service',
+  maxTtlS: 0,
+  role: '',
+  boundCidrs: [],
+  mount: '',
+  source: '',
+};
+
 const scalars = {
+  type: 'string',
   accessor: 'string',
   displayName: 'string',
   path: 'string',
@@ -52,16 +77,21 @@ const scalars = {
   generation: 'number',
   usesLeft: 'number',
   renewedMs: 'number',
+  maxTtlS: 'number',
+  role: 'string',
+  mount: 'string',
+  source: 'string',
 } as const satisfies Partial<Record<keyof TokenRecord, string>>;
 
 /** @throws AccessError `record_unreadable` */
 export function decodeTokenRecord(stored: Uint8Array): TokenRecord {
-  const { format: version, ...record } = parseObject(stored);
+  const { format: version, ...members } = parseObject(stored);
+  const record: Record<string, unknown> = { ...later, ...members };
   const whole =
     version === format &&
+    (record['type'] === 'service' || record['type'] === 'batch') &&
     Object.entries(scalars).every(([name, type]) => typeof record[name] === type) &&
-    Array.isArray(record['policies']) &&
-    isTexts(record['policies']) &&
+    [record['policies'], record['boundCidrs']].every((texts) => Array.isArray(texts) && isTexts(texts)) &&
     isObject(record['meta']) &&
     isTexts(Object.values(record['meta']));
   if (!whole) throw recordUnreadable();

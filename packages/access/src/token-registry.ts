@@ -1,17 +1,27 @@
 import type { Store, Transaction } from '@transitd/storage-fsm';
+import { type LoginGrant, loginRecord } from './auth/login-grant.ts';
 import { AccessError, invalidRequest } from './errors.ts';
 import type { Policies } from './policy/policies.ts';
 import type { Principal } from './principal.ts';
 import { isTokenShaped, newAccessor, newToken } from './token.ts';
 import type { LoadedToken } from './token-cache.ts';
 import { accessorIdOf, tokenIdOf } from './token-key.ts';
-import { renewed, used } from './token-lifetime.ts';
+import { renewed, type TokenLimits, used, usualLimits } from './token-lifetime.ts';
 import { accessorPath, accessorPrefix, childrenOf, parseChildPath, tokenPath } from './token-paths.ts';
 import { decodeAccessorRecord, decodeTokenRecord, type TokenRecord } from './token-record.ts';
 import { type Creator, newTokenRecord, type TokenRequest } from './token-request.ts';
+import { type StoredRole, TokenRoles } from './token-roles.ts';
 import { type Swept, sweepOrphaned, sweepOverdue } from './token-sweep.ts';
-import { createTransaction, deleteTransaction, rewriteTransaction, spendTransaction, together } from './token-transactions.ts';
+import {
+  createTransaction,
+  deleteTransaction,
+  issueTransaction,
+  rewriteTransaction,
+  spendTransaction,
+  together,
+} from './token-transactions.ts';
 import type { Tokens } from './tokens.ts';
+import { Turns } from './turns.ts';
 
 export interface TokenRegistryOptions {
   readonly store: Store;
@@ -19,6 +29,7 @@ export interface TokenRegistryOptions {
   readonly policies: Policies;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
+  readonly limits?: TokenLimits;
 }
 
 /** By what a request names a token: itself, its id as a principal has it, or its accessor. */
@@ -42,16 +53,20 @@ const childrenPerTransaction = 200;
  * every token below when it resolves; what it leaves lying is for the sweep.
  */
 export class TokenRegistry {
+  readonly roles: TokenRoles;
+  readonly limits: TokenLimits;
   readonly #store: Store;
   readonly #tokens: Tokens;
   readonly #policies: Policies;
   readonly #now: () => number;
   #dueCursor = '';
   #orphanCursor = '';
-  /** The last of the changes that wait for each other, by the token's id. */
-  readonly #turns = new Map<string, Promise<unknown>>();
+  /** By the token's id. */
+  readonly #turns = new Turns();
 
-  constructor({ store, tokens, policies, now }: TokenRegistryOptions) {
+  constructor({ store, tokens, policies, now, limits = usualLimits }: TokenRegistryOptions) {
+    this.roles = new TokenRoles({ store });
+    this.limits = limits;
     this.#store = store;
     this.#tokens = tokens;
     this.#policies = policies;
@@ -60,27 +75,62 @@ export class TokenRegistry {
 
   /**
    * Makes a token. It is shown this once.
+   * @param role - name of the role by which it is made
    * @throws AccessError `invalid_request`, `bad_token` when the creator's own token has gone, `too_many_conflicts`; StoreError
    */
   async create(
     request: TokenRequest,
-    { principal, ...where }: { readonly principal: Principal } & Pick<Creator, 'privileged' | 'path' | 'makesOrphans'>,
+    {
+      principal,
+      role: roleName,
+      ...where
+    }: { readonly principal: Principal; readonly role?: string } & Pick<Creator, 'privileged' | 'path' | 'makesOrphans'>,
   ): Promise<Granted & { readonly token: string }> {
+    if (principal.record.type === 'batch') throw invalidRequest('batch tokens cannot create more tokens');
     // Even when this very request was its last use, and the token is not to be found any more.
     if (principal.record.usesLeft !== 0) throw invalidRequest('restricted use token cannot generate child tokens');
     const token = request.id === undefined || request.id === '' ? newToken() : request.id;
     return this.#attempt(async () => {
       const creator = await this.#tokens.findById(principal.id);
       if (creator === undefined) throw new AccessError('bad_token', 'bad token');
-      const made = { now: this.#now(), accessor: newAccessor() };
-      const { record, warnings } = newTokenRecord(request, { ...creator, ...where }, made);
+      const role = await this.#role(roleName);
+      const making = { now: this.#now(), accessor: newAccessor(), limits: this.limits, role: role?.role };
+      const { record, warnings: some } = newTokenRecord(request, { ...creator, ...where }, making);
+      const warnings = [...some, ...(await this.#missing(record.policies))];
+      if (record.type === 'batch') {
+        const sealed = await this.#tokens.sealBatch(record);
+        // Nothing is written of it that could be conditional on its creator.
+        const stillGood = (await this.#tokens.findById(principal.id)) !== undefined;
+        return stillGood ? { token: sealed, record, ttlS: record.ttlS, warnings } : undefined;
+      }
       const key = await this.#tokens.key();
       const [id, accessorId] = [tokenIdOf(key, token), accessorIdOf(key, record.accessor)];
       if (request.id === token && (await this.#store.get(tokenPath(id))) !== undefined)
         throw invalidRequest('cannot create a token with a duplicate ID');
-      const granted = { token, record, ttlS: record.ttlS, warnings: [...warnings, ...(await this.#missing(record.policies))] };
-      return (await this.#commit(createTransaction({ id, record, accessorId }, creator))) ? granted : undefined;
+      const granted = { token, record, ttlS: record.ttlS, warnings };
+      const created = createTransaction({ id, record, accessorId }, creator);
+      const conditions = role === undefined ? created.conditions : [...created.conditions, role.condition];
+      return (await this.#commit({ ...created, conditions })) ? granted : undefined;
     });
+  }
+
+  /**
+   * Makes the token of a login, with everything that the login writes beside it. It is shown this once.
+   * @returns nothing when something that the login rests on has changed meanwhile
+   * @throws AccessError `invalid_request`; StoreError
+   */
+  async issue(login: LoginGrant): Promise<(Granted & { readonly token: string }) | undefined> {
+    const { record, warnings: some } = loginRecord(login, { now: this.#now(), accessor: newAccessor(), limits: this.limits });
+    const granted = { record, ttlS: record.ttlS, warnings: [...some, ...(await this.#missing(record.policies))] };
+    const { conditions, writes } = login;
+    if (record.type === 'batch') {
+      const token = await this.#tokens.sealBatch(record);
+      return (await this.#commit({ conditions, writes })) ? { ...granted, token } : undefined;
+    }
+    const token = newToken();
+    const key = await this.#tokens.key();
+    const made = { id: tokenIdOf(key, token), record, accessorId: accessorIdOf(key, record.accessor) };
+    return (await this.#commit(issueTransaction(made, { conditions, writes }))) ? { ...granted, token } : undefined;
   }
 
   /** A good token; undefined for any other. @throws StoreError */
@@ -105,7 +155,12 @@ export class TokenRegistry {
   async renew(name: TokenName, incrementS: number): Promise<Granted | undefined> {
     const granted = await this.#change(name, async (found) => {
       if (found === undefined) return 'none';
-      const granted = renewed(found.record, { incrementS, now: this.#now() });
+      refuseBatch(found, 'renewed');
+      const { source } = found.record;
+      // Whose user or role has gone lives on to its time, and no longer.
+      if (source !== '' && (await this.#store.get(source)) === undefined)
+        throw invalidRequest('lease is not renewable: what it was given for is gone');
+      const granted = renewed(found.record, { incrementS, now: this.#now(), maxTtlS: this.limits.maxTtlS });
       return (await this.#commit(rewriteTransaction(found, granted.record))) ? granted : undefined;
     });
     return granted === 'none' ? undefined : granted;
@@ -132,6 +187,7 @@ export class TokenRegistry {
   revoke(name: TokenName): Promise<boolean> {
     return this.#change(name, async (found) => {
       if (found === undefined) return false;
+      refuseBatch(found, 'revoked');
       return (await this.#commit(deleteTransaction(found))) ? true : undefined;
     });
   }
@@ -143,6 +199,7 @@ export class TokenRegistry {
   async revokeAlone(name: TokenName): Promise<boolean> {
     const found = await this.find(name);
     if (found === undefined) return false;
+    refuseBatch(found, 'revoked');
     await this.#attempt(async () => ((await this.#freeChildren(found.accessorId)) ? true : undefined));
     return this.revoke({ id: found.id });
   }
@@ -193,6 +250,13 @@ export class TokenRegistry {
     }
   }
 
+  async #role(name: string | undefined): Promise<StoredRole | undefined> {
+    if (name === undefined) return undefined;
+    const role = await this.roles.find(name);
+    if (role === undefined) throw invalidRequest('unknown role');
+    return role;
+  }
+
   async #idOf(accessor: string): Promise<string | undefined> {
     if (!isTokenShaped(accessor)) return undefined;
     const stored = await this.#store.get(accessorPath(accessorIdOf(await this.#tokens.key(), accessor)));
@@ -209,19 +273,8 @@ export class TokenRegistry {
   async #change<T>(name: TokenName, step: (found: LoadedToken | undefined) => Promise<T | undefined>): Promise<T> {
     const first = await this.find(name);
     if (first === undefined) return this.#attempt(() => step(undefined));
-    return this.#inTurn(first.id, () => this.#attempt(async () => step(await this.#tokens.findById(first.id))));
-  }
-
-  /** Changes of one token one after the other: many at once would conflict, and whoever keeps using it could hold off its end. */
-  async #inTurn<T>(id: string, change: () => Promise<T>): Promise<T> {
-    const before = this.#turns.get(id) ?? Promise.resolve();
-    const mine = before.then(change, change);
-    this.#turns.set(id, mine);
-    try {
-      return await mine;
-    } finally {
-      if (this.#turns.get(id) === mine) this.#turns.delete(id);
-    }
+    if (first.record.type === 'batch') return this.#attempt(() => step(first));
+    return this.#turns.take(first.id, () => this.#attempt(async () => step(await this.#tokens.findById(first.id))));
   }
 
   async #commit(transaction: Transaction): Promise<boolean> {
@@ -236,4 +289,9 @@ export class TokenRegistry {
     }
     throw new AccessError('too_many_conflicts', 'the token changed too often in the meantime; nothing was done');
   }
+}
+
+/** A batch token goes by itself, or with its parent: there is no record of it to change. */
+function refuseBatch({ record }: LoadedToken, what: string): void {
+  if (record.type === 'batch') throw invalidRequest(`batch tokens cannot be ${what}`);
 }

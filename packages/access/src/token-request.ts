@@ -1,8 +1,9 @@
 import { invalidRequest } from './errors.ts';
-import { policyName } from './policy/policies.ts';
 import { isTokenShaped } from './token.ts';
-import { lifetimeOf } from './token-lifetime.ts';
-import { encodeTokenRecord, type TokenRecord } from './token-record.ts';
+import { type AskedLifetime, lifetimeOf, type TokenLimits } from './token-lifetime.ts';
+import { policiesOf } from './token-policies.ts';
+import { encodeTokenRecord, type TokenRecord, type TokenType } from './token-record.ts';
+import type { TokenRole } from './token-role.ts';
 
 /** What is asked of a new token. Absent is as good as empty, 0 or false, but for `renewable`. */
 export interface TokenRequest {
@@ -37,8 +38,17 @@ export interface Creator {
   readonly makesOrphans: boolean;
 }
 
+/** What makes a record beside the request: the time, a fresh accessor, the configuration and, where it is made by one, the role. */
+export interface Making {
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  readonly accessor: string;
+  readonly limits: TokenLimits;
+  readonly role: TokenRole | undefined;
+}
+
 /** Bounds that keep one token's record small and its look-up quick. */
-const [policiesMax, recordBytesMax, generationsMax] = [256, 8 * 1024, 100];
+const [recordBytesMax, generationsMax] = [8 * 1024, 100];
 
 /**
  * The record of a new token, from what is asked, who asks and the time.
@@ -47,39 +57,44 @@ const [policiesMax, recordBytesMax, generationsMax] = [256, 8 * 1024, 100];
 export function newTokenRecord(
   request: TokenRequest,
   creator: Creator,
-  { now, accessor }: { readonly now: number; readonly accessor: string },
+  { now, accessor, limits, role }: Making,
 ): { readonly record: TokenRecord; readonly warnings: readonly string[] } {
   refuseUnsupported(request);
   refuseUnprivileged(request, creator);
-  const policies = policiesOf(request, creator);
+  const type = typeOf(request, role);
+  if (type === 'batch') refuseForBatch(request);
+  const policies = policiesOf(request, creator, role);
   const root = policies.includes('root');
-  const orphan = creator.makesOrphans || request.noParent === true;
-  const asked = {
-    ttlS: request.ttlS ?? 0,
-    explicitMaxTtlS: request.explicitMaxTtlS ?? 0,
-    periodS: request.periodS ?? 0,
-  };
+  if (root && type === 'batch') throw invalidRequest('batch tokens cannot be root tokens');
+  const orphan = creator.makesOrphans || request.noParent === true || role?.orphan === true;
+  const asked = askedLifetime(request, role);
   const endless = root && Object.values(asked).every((seconds) => seconds === 0);
   if (endless && creator.record.expiresMs !== 0)
     throw invalidRequest('expiring root tokens cannot create non-expiring root tokens');
-  const { warnings, ...lifetime } = endless ? { ...asked, warnings: [] } : lifetimeOf(asked);
+  const { warnings, ...lifetime } = endless ? { ...asked, warnings: [] } : lifetimeOf(asked, limits);
   const generation = orphan ? 0 : creator.record.generation + 1;
   if (generation > generationsMax) throw invalidRequest(`a token has at most ${generationsMax} tokens above it`);
   const record: TokenRecord = {
-    accessor,
+    type,
+    accessor: type === 'batch' ? '' : accessor,
     policies,
     displayName: displayNameOf(request.displayName ?? ''),
     meta: request.meta ?? {},
-    path: creator.path,
+    path: role === undefined || role.pathSuffix === '' ? creator.path : `${creator.path}/${role.pathSuffix}`,
     createdMs: now,
     ...lifetime,
     expiresMs: endless ? 0 : now + lifetime.ttlS * 1000,
-    renewable: !endless && (request.renewable ?? true),
+    renewable: !endless && type === 'service' && (role?.renewable ?? true) && (request.renewable ?? true),
     parent: orphan ? '' : creator.id,
     parentAccessorId: orphan ? '' : creator.accessorId,
     generation,
-    usesLeft: request.numUses ?? 0,
+    usesLeft: fewest(request.numUses ?? 0, role?.numUses ?? 0),
     renewedMs: 0,
+    maxTtlS: 0,
+    role: role?.name ?? '',
+    boundCidrs: role === undefined || role.boundCidrs.length === 0 ? creator.record.boundCidrs : role.boundCidrs,
+    mount: '',
+    source: '',
   };
   if (encodeTokenRecord(record).length > recordBytesMax)
     throw invalidRequest(`policies, meta and display_name of a token come to at most ${recordBytesMax} bytes`);
@@ -88,10 +103,49 @@ export function newTokenRecord(
 
 function refuseUnsupported({ numUses = 0, type = '', entityAlias = '' }: TokenRequest): void {
   if (numUses < 0) throw invalidRequest('number of uses cannot be negative');
-  if (type === 'batch') throw invalidRequest('batch tokens are not supported');
-  if (type !== '' && type !== 'service') throw invalidRequest('invalid token type, expected "service"');
+  if (type !== '' && type !== 'service' && type !== 'batch')
+    throw invalidRequest('invalid token type, expected "service" or "batch"');
   if (entityAlias !== '') throw invalidRequest('entity_alias is not supported');
 }
+
+/** A role may settle the type, or say which one it is unless the request names another. */
+function typeOf({ type = '' }: TokenRequest, role: TokenRole | undefined): TokenType {
+  const asked = type === 'batch' || type === 'service' ? type : undefined;
+  switch (role?.type) {
+    case 'batch':
+    case 'service':
+      if (asked !== undefined && asked !== role.type) throw invalidRequest(`the role makes tokens of the type ${role.type} only`);
+      return role.type;
+    case 'default-batch':
+      return asked ?? 'batch';
+    default:
+      return asked ?? 'service';
+  }
+}
+
+/** A batch token is never written, so nothing of it can be counted, renewed or chosen. */
+function refuseForBatch({ id = '', explicitMaxTtlS = 0, periodS = 0, numUses = 0 }: TokenRequest): void {
+  const set = Object.entries({
+    id: id !== '',
+    explicit_max_ttl: explicitMaxTtlS !== 0,
+    period: periodS !== 0,
+    num_uses: numUses !== 0,
+  });
+  const first = set.find(([, isSet]) => isSet);
+  if (first !== undefined) throw invalidRequest(`batch tokens cannot have "${first[0]}" set`);
+}
+
+/** The role's period goes before the request's; of two explicit maxima the smaller holds. */
+function askedLifetime({ ttlS = 0, explicitMaxTtlS = 0, periodS = 0 }: TokenRequest, role: TokenRole | undefined): AskedLifetime {
+  return {
+    ttlS,
+    explicitMaxTtlS: fewest(explicitMaxTtlS, role?.explicitMaxTtlS ?? 0),
+    periodS: role !== undefined && role.periodS > 0 ? role.periodS : periodS,
+  };
+}
+
+/** The smaller of two bounds, of which 0 is none. */
+const fewest = (one: number, other: number): number => (one === 0 || other === 0 ? one + other : Math.min(one, other));
 
 function refuseUnprivileged({ id = '', noParent, periodS = 0 }: TokenRequest, { privileged, makesOrphans }: Creator): void {
   const need = 'root or sudo privileges required to';
@@ -104,27 +158,6 @@ function refuseUnprivileged({ id = '', noParent, periodS = 0 }: TokenRequest, { 
   }
   if (noParent === true && !makesOrphans && !privileged) throw invalidRequest(`${need} create orphan token`);
   if (periodS !== 0 && !privileged) throw invalidRequest(`${need} create periodic token`);
-}
-
-function policiesOf({ policies = [], noDefaultPolicy = false }: TokenRequest, { record: parent, privileged }: Creator): string[] {
-  const held = parent.policies;
-  const named = [
-    ...new Set(
-      policies
-        .map((name) => name.trim())
-        .filter((name) => name !== '')
-        .map(policyName),
-    ),
-  ];
-  if (named.length > policiesMax) throw invalidRequest(`a token has at most ${policiesMax} policies`);
-  if (named.length === 0) return noDefaultPolicy ? held.filter((name) => name !== 'default') : [...held];
-  if (named.includes('root')) {
-    if (!held.includes('root')) throw invalidRequest('root tokens may not be created without parent token being root');
-    return ['root'];
-  }
-  if (!privileged && !named.every((name) => held.includes(name))) throw invalidRequest('child policies must be subset of parent');
-  const adds = !noDefaultPolicy && (privileged || held.includes('default'));
-  return [...new Set(adds ? [...named, 'default'] : named)].sort();
 }
 
 /** `token`, then the name given, with dashes for whatever is no letter, digit or dash. */

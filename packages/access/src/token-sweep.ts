@@ -1,4 +1,5 @@
 import type { Store } from '@transitd/storage-fsm';
+import { authMountPath, decodeAuthMount, parseMountReference } from './auth/auth-mount.ts';
 import { AccessError } from './errors.ts';
 import { accessorIdOf } from './token-key.ts';
 import { accessorPath, childPrefix, childrenOf, duePrefix, parseChildPath, parseDuePath, tokenPath } from './token-paths.ts';
@@ -49,7 +50,7 @@ export async function sweepOrphaned(store: Store, { key, cursor, limit }: Piece)
     const { parentAccessorId } = parseChildPath(first.path);
     // Behind every child of this parent, and before those of the next one.
     const behind = `${childrenOf(parentAccessorId)}~`;
-    if ((await store.get(accessorPath(parentAccessorId))) !== undefined) {
+    if (await isThere(store, parentAccessorId)) {
       at = behind;
       continue;
     }
@@ -64,6 +65,14 @@ export async function sweepOrphaned(store: Store, { key, cursor, limit }: Piece)
     if (deleted.removed === 0) at = children.records.at(-1)?.path ?? at;
   }
   return { cursor: at, removed, unreadable };
+}
+
+/** Whether the parent is, or the login method that stands in a parent's place (no accessor's hash has a colon). */
+async function isThere(store: Store, parent: string): Promise<boolean> {
+  if (!parent.includes(':')) return (await store.get(accessorPath(parent))) !== undefined;
+  const { path, id } = parseMountReference(parent);
+  const stored = await store.get(authMountPath(path));
+  return stored !== undefined && decodeAuthMount(stored.value).id === id;
 }
 
 /** Deletes those that are there and can be read, all or none. */

@@ -1,5 +1,6 @@
 import type { Condition, Transaction, Write } from '@transitd/storage-fsm';
-import { accessorPath, childPath, duePath, tokenPath } from './token-paths.ts';
+import { wrappingPolicy } from './policy/policies.ts';
+import { accessorPath, childPath, duePath, tokenPath, wrappedPath } from './token-paths.ts';
 import { encodeAccessorRecord, encodeTokenRecord, placeMark, type TokenRecord } from './token-record.ts';
 
 /** A token as the store has it. */
@@ -17,6 +18,8 @@ export interface StoredToken {
 export interface Lineage extends StoredToken {
   /** Undefined for an orphan. */
   readonly parent: Lineage | undefined;
+  /** Holds while the login method is there that made it; undefined for a token that no login made. */
+  readonly mount: Condition | undefined;
 }
 
 type NewToken = Omit<StoredToken, 'revision'>;
@@ -34,6 +37,12 @@ export function tokenWrites({ id, record, accessorId }: NewToken): Write[] {
 export const createTransaction = (token: NewToken, creator: Lineage): Transaction => ({
   conditions: [{ path: tokenPath(token.id), revision: 0 }, ...unchangedUpwards(creator)],
   writes: tokenWrites(token),
+});
+
+/** Makes a token by a login, provided that its id is free and all that the login rests on is still so. */
+export const issueTransaction = (token: NewToken, { conditions, writes }: Transaction): Transaction => ({
+  conditions: [{ path: tokenPath(token.id), revision: 0 }, ...conditions],
+  writes: [...tokenWrites(token), ...writes],
 });
 
 /** Counts a use of a token, provided that neither it nor anything above it has changed: one that is revoked is not used. */
@@ -58,11 +67,16 @@ export function rewriteTransaction(token: StoredToken, record: TokenRecord): Tra
 /** Deletes a token. Its children are refused from then on, since what is above them is gone. */
 export const deleteTransaction = (token: StoredToken): Transaction => ({
   conditions: [unchanged(token)],
-  writes: [tokenPath(token.id), accessorPath(token.accessorId), ...places(token.id, token.record)].map((path) => ({
-    path,
-    value: null,
-  })),
+  writes: [
+    tokenPath(token.id),
+    accessorPath(token.accessorId),
+    ...(isWrapping(token.record) ? [wrappedPath(token.id)] : []),
+    ...places(token.id, token.record),
+  ].map((path) => ({ path, value: null })),
 });
+
+/** Whether the token is one that fetches a wrapped answer: no other has this policy. */
+export const isWrapping = ({ policies }: TokenRecord): boolean => policies.length === 1 && policies[0] === wrappingPolicy;
 
 /** Several as one: all or none. */
 export const together = (transactions: readonly Transaction[]): Transaction => ({
@@ -74,12 +88,14 @@ const unchanged = ({ id, revision }: Pick<StoredToken, 'id' | 'revision'>): Cond
 
 function unchangedUpwards(token: Lineage): Condition[] {
   const conditions: Condition[] = [];
-  for (let each: Lineage | undefined = token; each !== undefined; each = each.parent) conditions.push(unchanged(each));
+  for (let each: Lineage | undefined = token; each !== undefined; each = each.parent)
+    conditions.push(unchanged(each), ...(each.mount === undefined ? [] : [each.mount]));
   return conditions;
 }
 
-/** Where a token is found by its parent and by its time. */
-const places = (id: string, { parentAccessorId, expiresMs }: TokenRecord): string[] => [
+/** Where a token is found by its parent, or the login method in a parent's place, and by its time. */
+const places = (id: string, { parentAccessorId, mount, expiresMs }: TokenRecord): string[] => [
   ...(parentAccessorId === '' ? [] : [childPath(parentAccessorId, id)]),
+  ...(mount === '' ? [] : [childPath(mount, id)]),
   ...(expiresMs === 0 ? [] : [duePath(expiresMs, id)]),
 ];

@@ -1,11 +1,14 @@
-import { hash } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import type { Store } from '@transitd/storage-fsm';
+import { authMountPrefix } from './auth/auth-mount.ts';
+import { batchTokenCharsMax, isBatchToken, openBatchToken, sealBatchToken } from './batch-token.ts';
 import type { Policies } from './policy/policies.ts';
 import type { Principal } from './principal.ts';
 import { isTokenShaped, tokenLengthMax } from './token.ts';
-import { goodUntilMs, isGood, type LoadedToken, TokenCache } from './token-cache.ts';
-import { TokenKey, tokenIdOf } from './token-key.ts';
-import { tokenKeyPath } from './token-paths.ts';
+import { goodUntilMs, isGood, type LoadedToken, type Sought, TokenCache } from './token-cache.ts';
+import { encodeTokenKey, StoredKey, tokenIdOf, tokenKeyBytes } from './token-key.ts';
+import { batchKeyPath, tokenKeyPath } from './token-paths.ts';
+import type { TokenRecord } from './token-record.ts';
 
 export interface TokensOptions {
   /** The records in clear. */
@@ -13,30 +16,46 @@ export interface TokensOptions {
   readonly policies: Policies;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** Tokens kept in memory; the one that has been there longest makes room. */
-  readonly cachedMax?: number;
+  /** About what tokens may take in memory, in bytes; the one that has been there longest makes room. */
+  readonly cachedBytesMax?: number;
 }
+
+/** Weight of policies that tokens may still hold after the policies let go of them; then all of them look again. */
+const letGoMax = 32 * 1024 * 1024;
 
 /**
  * Who a token stands for. Known tokens are answered from memory by one SHA-256 and one look-up; unknown ones are not kept, so
  * guessing fills no memory. What the store's watch reports as changed is forgotten within the apply.
  */
 export class Tokens {
+  readonly #store: Store;
   readonly #policies: Policies;
   readonly #now: () => number;
-  readonly #key: TokenKey;
+  readonly #key: StoredKey;
+  readonly #batchKey: StoredKey;
+  /** What the policies had let go of when every token last looked again. */
+  #letGo = 0;
   readonly #cache: TokenCache;
   readonly #unwatch: () => void;
 
-  constructor({ store, policies, now, cachedMax = 65_536 }: TokensOptions) {
+  constructor({ store, policies, now, cachedBytesMax = 64 * 1024 * 1024 }: TokensOptions) {
+    this.#store = store;
     this.#policies = policies;
     this.#now = now;
-    this.#key = new TokenKey(store);
-    this.#cache = new TokenCache({ store, key: this.#key, loadedMax: cachedMax });
-    this.#unwatch = store.watch('access/token', (changes) => {
-      if (changes === 'everything' || changes.some(({ path }) => path === tokenKeyPath)) this.clear();
-      else this.#cache.drop(changes);
-    });
+    this.#key = new StoredKey(store, tokenKeyPath);
+    this.#batchKey = new StoredKey(store, batchKeyPath);
+    this.#cache = new TokenCache({ store, key: this.#key, bytesMax: cachedBytesMax });
+    const unwatches = [
+      store.watch('access/token', (changes) => {
+        if (changes === 'everything' || changes.some(({ path }) => path === tokenKeyPath)) this.clear();
+        else this.#cache.drop(changes);
+      }),
+      store.watch(authMountPrefix, (changes) => changes !== 'everything' && this.#cache.dropOfMounts(changes)),
+      store.watch(batchKeyPath, () => this.clear()),
+    ];
+    this.#unwatch = () => {
+      for (const unwatch of unwatches) unwatch();
+    };
   }
 
   /** Under which tokens and accessors are hashed. @throws AccessError `not_initialized`, `record_unreadable`; StoreError */
@@ -55,26 +74,44 @@ export class Tokens {
    * @throws AccessError `not_initialized`, `record_unreadable`; StoreError
    */
   authenticate(token: string): Principal | undefined | Promise<Principal | undefined> {
-    if (token.length > tokenLengthMax) return undefined;
+    if (token.length > (isBatchToken(token) ? batchTokenCharsMax : tokenLengthMax)) return undefined;
     const hashed = hash('sha256', token, 'base64');
     const shown = this.#cache.shown(hashed);
     if (shown?.granted?.generation === this.#policies.generation && isGood(shown, this.#now())) return shown.granted.principal;
-    return isTokenShaped(token) ? this.#authenticate(token, hashed) : undefined;
+    return isBatchToken(token) || isTokenShaped(token) ? this.#authenticate(token, hashed) : undefined;
   }
 
   /** A good token by what its holder shows; undefined for any other. */
   async find(token: string): Promise<LoadedToken | undefined> {
-    return isTokenShaped(token) ? this.#good((key) => tokenIdOf(key, token)) : undefined;
+    if (!isBatchToken(token)) return isTokenShaped(token) ? this.#good((key) => ({ id: tokenIdOf(key, token) })) : undefined;
+    const key = token.length > batchTokenCharsMax ? undefined : await this.#batchKey.find();
+    const record = key && openBatchToken(key, token);
+    return record && this.#good((tokenKey) => ({ id: tokenIdOf(tokenKey, token), record }));
   }
 
   /** A good token by its id; undefined for any other. */
   findById(id: string): Promise<LoadedToken | undefined> {
-    return this.#good(() => id);
+    return this.#good(() => ({ id }));
+  }
+
+  /**
+   * A batch token with this record. The first one makes the key under which they are encrypted.
+   * @throws AccessError `invalid_request` when the record is too large for one; StoreError
+   */
+  async sealBatch(record: TokenRecord): Promise<string> {
+    for (;;) {
+      const key = await this.#batchKey.find();
+      if (key !== undefined) return sealBatchToken(key, record);
+      const value = encodeTokenKey(randomBytes(tokenKeyBytes));
+      const conditions = [{ path: batchKeyPath, revision: 0 }];
+      await this.#store.commit({ conditions, writes: [{ path: batchKeyPath, value }] }).finally(() => value.fill(0));
+    }
   }
 
   /** Who a token in memory stands for; undefined when it is good no more. */
   async principalOf(found: LoadedToken): Promise<Principal | undefined> {
-    for (let token: LoadedToken | undefined = found; token !== undefined; token = await this.findById(token.id)) {
+    this.#releaseGrants();
+    for (let token: LoadedToken | undefined = found; token !== undefined; token = await this.#again(token)) {
       const { generation } = this.#policies;
       const { record } = token;
       const root = record.policies.includes('root');
@@ -96,6 +133,7 @@ export class Tokens {
   /** Forgets every token and wipes the key: for the moment of sealing. */
   clear(): void {
     this.#key.forget();
+    this.#batchKey.forget();
     this.#cache.clear();
   }
 
@@ -112,8 +150,20 @@ export class Tokens {
     return this.principalOf(found);
   }
 
-  async #good(idOf: (key: Uint8Array) => string): Promise<LoadedToken | undefined> {
-    const token = await this.#cache.load(idOf);
+  /** The same token as it is now: a batch token's record is in itself. */
+  #again({ id, record }: LoadedToken): Promise<LoadedToken | undefined> {
+    return this.#good(() => (record.type === 'batch' ? { id, record } : { id }));
+  }
+
+  /** Tokens keep what their policies come to; what the policies themselves have dropped must not live on in them without bound. */
+  #releaseGrants(): void {
+    if (this.#policies.letGo - this.#letGo <= letGoMax) return;
+    this.#letGo = this.#policies.letGo;
+    this.#cache.releaseGrants();
+  }
+
+  async #good(seek: (key: Uint8Array) => Sought): Promise<LoadedToken | undefined> {
+    const token = await this.#cache.load(seek);
     return token !== undefined && isGood(token, this.#now()) ? token : undefined;
   }
 }

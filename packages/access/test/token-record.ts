@@ -2,6 +2,7 @@ import type { TokenRecord } from '../src/index.ts';
 
 /** A token's record, with what a test says of it. */
 export const tokenRecord = (given: Partial<TokenRecord> = {}): TokenRecord => ({
+  type: 'service',
   accessor: 'a',
   policies: ['p'],
   displayName: 'd',
@@ -18,5 +19,10 @@ export const tokenRecord = (given: Partial<TokenRecord> = {}): TokenRecord => ({
   generation: 0,
   usesLeft: 0,
   renewedMs: 0,
+  maxTtlS: 0,
+  role: '',
+  boundCidrs: [],
+  mount: '',
+  source: '',
   ...given,
 });

@@ -1,64 +1,6 @@
-import { memoryStore, type StoredRecord } from '@transitd/storage-fsm';
 import { expect } from 'chai';
-import {
-  AccessError,
-  allows,
-  initialAccess,
-  Policies,
-  type Principal,
-  TokenRegistry,
-  type TokenRequest,
-  Tokens,
-  ttlOf,
-} from '../src/index.ts';
-import { gatedStore } from './gated-store.ts';
-
-const hour = 3600;
-const longest = 768 * hour;
-
-async function setup() {
-  const store = gatedStore(memoryStore());
-  const clock = { now: 1_000_000 };
-  const { rootToken, writes } = initialAccess({ now: clock.now });
-  await store.commit({ conditions: [], writes });
-  const policies = new Policies({ store });
-  const tokens = new Tokens({ store, policies, now: () => clock.now });
-  const registry = new TokenRegistry({ store, tokens, policies, now: () => clock.now });
-  const who = async (token: string): Promise<Principal> => {
-    const principal = await tokens.authenticate(token);
-    if (principal === undefined) throw new Error('no such token');
-    return principal;
-  };
-  const create = async (
-    request: TokenRequest = {},
-    {
-      by = rootToken,
-      privileged = by === rootToken,
-      makesOrphans = false,
-    }: { by?: string; privileged?: boolean; makesOrphans?: boolean } = {},
-  ) => registry.create(request, { principal: await who(by), privileged, makesOrphans, path: 'auth/token/create' });
-  const good = async (token: string): Promise<boolean> => (await tokens.authenticate(token)) !== undefined;
-  const records = async (prefix: string): Promise<readonly (StoredRecord & { path: string })[]> => {
-    const all = [];
-    for (let after: string | undefined = ''; after !== undefined; ) {
-      const page: Awaited<ReturnType<typeof store.range>> = await store.range({ prefix, ...(after !== '' && { after }) });
-      all.push(...page.records);
-      after = page.next;
-    }
-    return all;
-  };
-  return { store, clock, rootToken, policies, tokens, registry, create, good, records };
-}
-
-async function refusal(attempt: Promise<unknown>): Promise<string> {
-  try {
-    await attempt;
-  } catch (error) {
-    if (error instanceof AccessError) return `${error.code}: ${error.message}`;
-    throw error;
-  }
-  return 'none';
-}
+import { allows, ttlOf } from '../src/index.ts';
+import { hour, longest, refusal, setup } from './fixtures.ts';
 
 describe('a new token', () => {
   it('has what was asked for, and is stored without being told', async () => {
@@ -149,7 +91,12 @@ describe('a new token', () => {
 
   for (const [request, text] of [
     [{ numUses: -1 }, 'number of uses cannot be negative'],
-    [{ type: 'batch' }, 'batch tokens are not supported'],
+    [{ type: 'batch' }, 'batch tokens cannot be root tokens'],
+    [{ type: 'batch', policies: ['a'], periodS: 60 }, 'batch tokens cannot have "period" set'],
+    [{ type: 'batch', policies: ['a'], explicitMaxTtlS: 60 }, 'batch tokens cannot have "explicit_max_ttl" set'],
+    [{ type: 'batch', policies: ['a'], numUses: 1 }, 'batch tokens cannot have "num_uses" set'],
+    [{ type: 'batch', policies: ['a'], id: 'mine' }, 'batch tokens cannot have "id" set'],
+    [{ policies: ['response-wrapping'] }, 'the policy response-wrapping cannot be given to a token'],
     [{ type: 'other' }, 'invalid token type'],
     [{ entityAlias: 'x' }, 'entity_alias is not supported'],
     [{ policies: ['a/b'] }, 'a policy name has'],

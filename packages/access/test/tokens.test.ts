@@ -173,7 +173,7 @@ describe('Tokens', () => {
   });
 
   it('keeps no more tokens than it may: the oldest makes room', async () => {
-    const { tokens, add } = await withRoot({ cachedMax: 2 });
+    const { tokens, add } = await withRoot({ cachedBytesMax: 3000 });
     for (const token of ['a', 'b', 'c']) {
       await add(token);
       await tokens.authenticate(token);
@@ -183,11 +183,28 @@ describe('Tokens', () => {
   });
 
   it('knows a token below more tokens than it keeps', async () => {
-    const { tokens, add } = await withRoot({ cachedMax: 2 });
+    const { tokens, add } = await withRoot({ cachedBytesMax: 3000 });
     await add('t0');
     for (let n = 1; n < 6; n += 1) await add(`t${n}`, { parent: `t${n - 1}` });
     for (const token of ['t0', 't5', 't1', 't5', 't3'])
       expect(await tokens.authenticate(token), token).to.include({ root: false });
+  });
+
+  it('does not hold on to what policies have dropped, without bound', async () => {
+    const { tokens, policies, add } = await withRoot();
+    await policies.write('other', 'path "x" { capabilities = ["read"] }');
+    await add('idle', { policies: ['other'] });
+    await add('busy', { policies: ['big'] });
+    await tokens.authenticate('idle');
+    const idle = await tokens.find('idle');
+    const text = `# ${'x'.repeat(1_000_000)}\npath "x" { capabilities = ["read"] }`; // about 2 MiB in memory
+    let times = 0;
+    for (; times < 100 && idle?.granted !== undefined; times += 1) {
+      await policies.write('big', text);
+      await tokens.authenticate('busy');
+    }
+    expect(times).to.be.within(10, 20);
+    expect(await tokens.authenticate('idle')).to.include({ root: false });
   });
 
   it('says that there is no token key, and that a record is of a later format', async () => {

@@ -1,9 +1,8 @@
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
-import { readConfigFile } from './config.ts';
-import { type DevOptions, prepareDev } from './dev.ts';
+import { verifyAudit } from './audit/verify.ts';
+import type { DevOptions } from './dev.ts';
 import { exitCode, StartError } from './exit.ts';
 import { checkHealth } from './healthcheck.ts';
-import { runServer } from './run-server.ts';
 import { version } from './version.ts';
 
 function tokenId(text: string): string {
@@ -22,6 +21,12 @@ async function server(options: ServerOptions): Promise<number> {
   if (config !== undefined && (dev === true || Object.keys(devOptions).length > 0)) {
     throw new StartError('give either --config FILE or --dev with its options, not both');
   }
+  // Loaded by who runs it only: a container engine's probe comes every few seconds, and needs none of it.
+  const [{ readConfigFile }, { prepareDev }, { runServer }] = await Promise.all([
+    import('./config.ts'),
+    import('./dev.ts'),
+    import('./run-server.ts'),
+  ]);
   if (config !== undefined) return runServer(readConfigFile(config), { reread: () => readConfigFile(config) });
   if (dev === true) {
     const prepared = prepareDev(devOptions);
@@ -57,6 +62,30 @@ export async function runCommandLine(argv: readonly string[]): Promise<number> {
     .option('--address <url>', 'address of the node', process.env['TRANSITD_ADDR'] ?? 'http://127.0.0.1:8200')
     .action(async ({ address }: { address: string }) => {
       code = await checkHealth(address);
+    });
+
+  program
+    .command('policy')
+    .description('work on policies, without a server')
+    .command('test')
+    .description('exit 0 when the policy in a file allows the request, 2 when it does not, 1 when there is a mistake in either')
+    .argument('<file>', 'the policy, HCL or JSON')
+    .argument('<path>', 'path of the request, below /v1/')
+    .argument('<capability>', 'create, read, update, patch, delete, list or sudo')
+    .argument('[parameters...]', 'members of the body, name=value each')
+    .action(async (file: string, path: string, capability: string, parameters: string[]) => {
+      const { testPolicy } = await import('./policy-test.ts');
+      code = testPolicy({ file, path, capability, parameters });
+    });
+
+  program
+    .command('audit')
+    .description('work on audit files, without a server')
+    .command('verify')
+    .description('exit 0 when the chain of entries is whole, 2 when it is broken, 1 when a file cannot be read')
+    .argument('<files...>', 'files of one sink, the oldest first')
+    .action(async (files: string[]) => {
+      code = await verifyAudit(files, (line) => console.log(line));
     });
 
   program

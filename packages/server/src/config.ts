@@ -1,10 +1,14 @@
 import { readFileSync, realpathSync } from 'node:fs';
 import { isIP } from 'node:net';
-import { basename, dirname, join, relative, resolve, sep } from 'node:path';
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { isCidr } from '@transitd/access';
 import { parse as parseYaml } from 'yaml';
 import { z } from 'zod';
 import { StartError } from './exit.ts';
 import { parseByteSize, parseDurationMs } from './units.ts';
+
+/** The first part of a mount's ciphertext strings. */
+export const ciphertextPrefixPattern = /^[a-z][a-z0-9]{0,31}$/;
 
 const durationMs = (fallback: string) =>
   z
@@ -77,8 +81,33 @@ const seal = z.discriminatedUnion('type', [
     .refine(oneSource, needsOneSource),
 ]);
 
+const pkcs11Library = z.strictObject({
+  name: z.string().regex(/^[\w-]{1,64}$/, 'has characters other than letters, digits, _ and - or is longer than 64'),
+  path: z.string().refine(isAbsolute, 'is not an absolute path'),
+});
+
+const sinkName = z.string().regex(/^[\w-]{1,64}$/, 'has characters other than letters, digits, _ and - or is longer than 64');
+const auditSink = z.discriminatedUnion('type', [
+  z.strictObject({
+    type: z.literal('file'),
+    name: sinkName,
+    path: z.string().refine(isAbsolute, 'is not an absolute path'),
+    mode: z
+      .string()
+      .regex(/^0?6[0-6][0-4]$/, 'is no mode such as "0600"')
+      .default('0600')
+      .transform((text) => Number.parseInt(text, 8)),
+    sync: z.boolean().default(false),
+  }),
+  z.strictObject({ type: z.literal('stdout'), name: sinkName }),
+]);
+/** A chain of entries has one writer. */
+const whereTo = (sink: z.output<typeof auditSink>): string => (sink.type === 'file' ? resolve(sink.path) : sink.type);
+
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 const log = z.strictObject({ level: z.enum(logLevels).default('info'), format: z.enum(['json', 'pretty']).default('json') });
+
+const tokenTtl = durationMs('768h').refine((ms) => ms >= 1000 && ms <= 3650 * 86_400_000, 'is not between 1s and 3650d');
 
 const schema = z.strictObject({
   node_id: z.string().regex(/^[\w.-]{1,64}$/, 'has characters other than letters, digits, _ . - or is longer than 64'),
@@ -127,10 +156,23 @@ const schema = z.strictObject({
       interval: durationMs('0').refine((ms) => ms === 0 || ms >= 24 * 3_600_000, 'is neither 0 nor at least 24h'),
     })
     .prefault({}),
-  ciphertext_prefix: z
-    .string()
-    .regex(/^[a-z][a-z0-9]{0,31}$/)
-    .default('svc'),
+  pkcs11_libraries: z
+    .array(pkcs11Library)
+    .default([])
+    .refine((libraries) => new Set(libraries.map(({ name }) => name)).size === libraries.length, 'has one name twice'),
+  audit: z
+    .array(auditSink)
+    .max(8)
+    .default([])
+    .refine((sinks) => new Set(sinks.map(({ name }) => name)).size === sinks.length, 'has one name twice')
+    .refine((sinks) => new Set(sinks.map(whereTo)).size === sinks.length, 'has one file twice, or two of the standard output'),
+  ciphertext_prefix: z.string().regex(ciphertextPrefixPattern).default('svc'),
+  trusted_proxies: z.array(z.string().refine(isCidr, 'is not a block of addresses such as 10.0.0.0/8')).max(64).default([]),
+  jwks_files: z.record(z.string().regex(/^[\w.-]{1,64}$/), z.string().min(1)).default({}),
+  tokens: z
+    .strictObject({ default_ttl: tokenTtl, max_ttl: tokenTtl })
+    .refine((tokens) => tokens.default_ttl <= tokens.max_ttl, { message: 'default_ttl must be at most max_ttl' })
+    .prefault({}),
   log: log.prefault({}),
 });
 
@@ -184,6 +226,8 @@ const variables: Readonly<Record<string, readonly (string | number)[]>> = {
   TRANSITD_BARRIER_ROTATION_MAX_OPERATIONS: ['barrier_rotation', 'max_operations'],
   TRANSITD_BARRIER_ROTATION_INTERVAL: ['barrier_rotation', 'interval'],
   TRANSITD_CIPHERTEXT_PREFIX: ['ciphertext_prefix'],
+  TRANSITD_TOKENS_DEFAULT_TTL: ['tokens', 'default_ttl'],
+  TRANSITD_TOKENS_MAX_TTL: ['tokens', 'max_ttl'],
   TRANSITD_LOG_LEVEL: ['log', 'level'],
   TRANSITD_LOG_FORMAT: ['log', 'format'],
 };

@@ -4,6 +4,8 @@ export const exitCode = {
   ok: 0,
   /** Bad configuration, or the start failed. */
   start: 1,
+  /** `policy test`: the policy does not allow it; `audit verify`: the chain is broken. */
+  denied: 2,
   /** A broken invariant: a bug in this program. */
   invariant: 70,
   /** The disk failed, or what it holds is damaged: nothing is acknowledged any more (fail-stop). */

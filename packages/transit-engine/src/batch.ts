@@ -99,7 +99,8 @@ export async function runBatch<I extends { readonly reference: string }, R>(
     try {
       results.push({ ...(await operation(item, index)), reference: item.reference });
     } catch (error) {
-      if (!(error instanceof TransitError)) throw error;
+      // What does not answer one item does not answer the next: each would wait for it once more.
+      if (!(error instanceof TransitError) || error.code === 'managed_key_unavailable') throw error;
       failures += 1;
       results.push({ error: error.message, reference: item.reference });
     }

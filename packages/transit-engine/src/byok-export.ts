@@ -55,8 +55,8 @@ export async function wrapVersions(
   const oaepHash = hashOf(hashFunction);
   if (!record.exportable) throw refusal('key is not exportable');
   const type = keyType(record.type);
-  if (type.keyPair !== undefined && type.keyPair.transfer === undefined)
-    throw refusal(`keys of type ${type.name} cannot be wrapped`);
+  if (type.managed || (type.keyPair !== undefined && type.keyPair.transfer === undefined))
+    throw refusal(`keys of type ${type.shown?.type ?? type.name} cannot be wrapped`);
   const versions = await versionsBetween(store, paths, record, versionsAsked(version, record));
   try {
     const wrapped: WrappedKey['versions'][number][] = [];

@@ -15,8 +15,10 @@ import {
   type StoredKey,
   settingsOf,
   trimKey,
+  typeWarnings,
 } from './key.ts';
 import { KeyCache, type LoadedKey } from './key-cache.ts';
+import { KeyCertificates } from './key-certificates.ts';
 import { type ConfigureKeyRequest, configureKey } from './key-config.ts';
 import { dueMs } from './key-due.ts';
 import { type ListRequest, listKeys } from './key-list.ts';
@@ -24,6 +26,8 @@ import { KeyTransfers } from './key-transfers.ts';
 import { type KeyView, keyView } from './key-view.ts';
 import { KeyedWork } from './keyed-work.ts';
 import { type KeysConfig, readKeysConfig, writeKeysConfig } from './keys-config.ts';
+import { boundVersion } from './managed/bound-version.ts';
+import { type ManagedKeyReference, type ManagedKeys, noManagedKeys } from './managed/provider.ts';
 import { newKey } from './new-key.ts';
 import { NoncePool } from './nonce-pool.ts';
 import { checkText, contextOf } from './operations/inputs.ts';
@@ -46,6 +50,8 @@ export interface TransitEngineOptions {
   readonly now: () => number;
   /** Bytes that decoded keys take at most, about; 64 MiB when absent. */
   readonly cacheBytesMax?: number;
+  /** Keys of other systems that this mount may use; none when absent. */
+  readonly managedKeys?: ManagedKeys;
 }
 
 /** A key after a change that succeeded, and what its caller should know. */
@@ -67,6 +73,8 @@ export class TransitEngine {
   readonly #keys: KeyCache;
   readonly #changes = new ChangeQueue();
   readonly #cacheBytesMax: number;
+  readonly #managedKeys: ManagedKeys;
+  readonly #tools: Tools & { prefix: string };
   readonly #unwatch: () => void;
   /** Encryption, decryption, data keys. */
   readonly encryption: Encryption;
@@ -74,9 +82,11 @@ export class TransitEngine {
   readonly transfers: KeyTransfers;
   /** Signatures and MACs. */
   readonly signing: Signing;
+  readonly certificates: KeyCertificates;
   #sweepCursor = '';
 
-  constructor({ store, mountId, ciphertextPrefix = 'svc', now, cacheBytesMax = cacheBytesDefault }: TransitEngineOptions) {
+  constructor(options: TransitEngineOptions) {
+    const { store, mountId, ciphertextPrefix = 'svc', now, cacheBytesMax = cacheBytesDefault } = options;
     this.#store = store;
     this.#paths = pathsOf(mountId);
     this.#now = now;
@@ -84,12 +94,25 @@ export class TransitEngine {
     this.#keys = new KeyCache(store, this.#paths, { entries: 0, bytes: cacheBytesMax });
     // A node that is being sealed cannot read the size; it reads it when it is unsealed.
     this.#unwatch = store.watch(this.#paths.cacheReload, () => void this.open().catch(() => undefined));
-    const tools: Tools = { keys: this.#keys, nonces: new NoncePool(), prefix: ciphertextPrefix };
+    this.#managedKeys = options.managedKeys ?? noManagedKeys;
+    this.#tools = {
+      keys: this.#keys,
+      nonces: new NoncePool(),
+      prefix: ciphertextPrefix,
+      managedKeys: this.#managedKeys,
+    };
+    const tools: Tools = this.#tools;
     const work = new KeyedWork(this.#keys, tools);
     const parts = { store, paths: this.#paths, keys: this.#keys, changes: this.#changes, now };
     this.encryption = new Encryption({ ...parts, tools, work });
     this.signing = new Signing(work);
     this.transfers = new KeyTransfers({ ...parts, wrappingKey: new WrappingKey(store, this.#paths) });
+    this.certificates = new KeyCertificates(parts);
+  }
+
+  /** First part of every ciphertext string from now on. */
+  set ciphertextPrefix(prefix: string) {
+    this.#tools.prefix = prefix;
   }
 
   /** Puts the stored cache size in force. To be called before the first request. */
@@ -105,12 +128,12 @@ export class TransitEngine {
   }
 
   /**
-   * Ends the watch and forgets every key. Operations on data that are under way end with StoreError `sealed`. Nothing is to be
-   * asked of the engine afterwards.
+   * Ends the watch and forgets every key. Nothing is to be asked of the engine afterwards.
+   * @param refusal - how operations on data end that are under way; StoreError `sealed` when absent
    */
-  close(): void {
+  close(refusal?: () => Error): void {
     this.#unwatch();
-    this.#keys.close();
+    this.#keys.close(refusal);
   }
 
   /** Whether there is a key of that name, which decides between the capabilities create and update. */
@@ -129,10 +152,12 @@ export class TransitEngine {
     return this.#changes.run(name, async () => {
       const existing = await this.#keys.key(name);
       if (existing !== undefined) return { key: await this.#view(existing), warnings: creationWarnings(existing, request) };
-      const { key, firstVersion, transaction } = await newKey(this.#paths, name, settings, this.#now());
+      const { key, firstVersion, transaction } = await newKey(this.#paths, name, settings, this.#now(), () =>
+        boundVersion(this.#managedKeys, settings, request),
+      );
       const revision = await commitSecrets(this.#store, transaction);
       if (revision === undefined) return undefined;
-      return { key: keyView({ ...key, revision }, [firstVersion]), warnings: [] };
+      return { key: keyView({ ...key, revision }, [firstVersion]), warnings: typeWarnings(key.record) };
     });
   }
 
@@ -165,9 +190,9 @@ export class TransitEngine {
     return this.#change(name, `no existing key named ${name} could be found`, (key) => configureKey(this.#paths, key, request));
   }
 
-  /** @throws TransitError `key_not_found` */
-  rotateKey(name: string): Promise<KeyAnswer> {
-    return this.#change(name, 'key not found', (key) => this.#rotation(key));
+  /** @param reference - what the new version of a managed key stands for @throws TransitError `key_not_found`, `invalid_request` */
+  rotateKey(name: string, reference: ManagedKeyReference = {}): Promise<KeyAnswer> {
+    return this.#change(name, 'key not found', (key) => this.#rotation(key, reference));
   }
 
   /**
@@ -232,8 +257,9 @@ export class TransitEngine {
     });
   }
 
-  #rotation(key: StoredKey): Promise<KeyChange> {
-    return withFreshVersion({ record: key.record, nowMs: this.#now() }, (fresh) => rotateKey(this.#paths, key, fresh));
+  async #rotation(key: StoredKey, reference: ManagedKeyReference = {}): Promise<KeyChange> {
+    const given = await boundVersion(this.#managedKeys, key.record, reference);
+    return withFreshVersion({ record: key.record, nowMs: this.#now(), given }, (fresh) => rotateKey(this.#paths, key, fresh));
   }
 
   /** Whether the key was rotated; it is not when it is gone or its due time has moved since. */

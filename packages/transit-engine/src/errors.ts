@@ -7,6 +7,7 @@
  * - `invalid_ciphertext`: not a ciphertext of this key: form, version number, length or authentication tag
  * - `deletion_not_allowed`: the key's configuration forbids it
  * - `permission_denied`: the caller may not create, or not update, at this name
+ * - `managed_key_unavailable`: the system that holds a managed key does not answer, or not as it should
  * - `too_many_conflicts`: the key changed again and again under this change, which therefore did nothing
  */
 export type TransitErrorCode =
@@ -16,6 +17,7 @@ export type TransitErrorCode =
   | 'key_version_unavailable'
   | 'invalid_ciphertext'
   | 'deletion_not_allowed'
+  | 'managed_key_unavailable'
   | 'permission_denied'
   | 'too_many_conflicts';
 

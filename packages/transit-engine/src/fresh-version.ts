@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { TransitError } from './errors.ts';
 import type { FreshVersion } from './key.ts';
 import type { KeyPairBytes } from './key-pair.ts';
 import type { KeyRecord } from './key-record.ts';
@@ -16,7 +17,7 @@ export interface VersionMaterial {
 export interface VersionSource {
   readonly record: Pick<KeyRecord, 'type' | 'keySize'>;
   readonly nowMs: number;
-  readonly given?: VersionMaterial;
+  readonly given?: VersionMaterial | undefined;
 }
 
 /** Hands what a new version needs to `use`, and wipes it afterwards, given material included. */
@@ -32,6 +33,7 @@ export async function withFreshVersion<T>({ record, nowMs, given }: VersionSourc
 }
 
 async function drawMaterial({ type, keySize }: VersionSource['record']): Promise<VersionMaterial | KeyPairBytes> {
-  const { keyPair, materialBytes } = keyType(type);
+  const { keyPair, materialBytes, managed } = keyType(type);
+  if (managed) throw new TransitError('invalid_request', 'one of managed_key_name or managed_key_id is required');
   return keyPair === undefined ? { material: randomBytes(keySize === 0 ? materialBytes : keySize) } : keyPair.generate();
 }

@@ -6,6 +6,7 @@ export { type KeyAnswer, TransitEngine, type TransitEngineOptions } from './engi
 export { DamagedRecord, TransitError, type TransitErrorCode } from './errors.ts';
 export { defaultHash } from './hash-algorithm.ts';
 export type { CreateKeyRequest } from './key.ts';
+export type { CertificateChainRequest, CertificateSigningRequest, KeyCertificates } from './key-certificates.ts';
 export type { ConfigureKeyRequest } from './key-config.ts';
 export type { ExportRequest, KeyExport } from './key-export.ts';
 export type { ImportKeyRequest, ImportVersionRequest } from './key-import.ts';
@@ -13,6 +14,25 @@ export type { ListRequest } from './key-list.ts';
 export type { KeyTransfers, RestoreRequest } from './key-transfers.ts';
 export type { KeyView, PairView, VersionView } from './key-view.ts';
 export type { KeysConfig } from './keys-config.ts';
+export {
+  type ManagedKeyRecord,
+  type Pkcs11Curve,
+  type Pkcs11Mechanism,
+  pkcs11Mechanisms,
+} from './managed/managed-key-record.ts';
+export { ManagedKeyRegistry } from './managed/managed-key-registry.ts';
+export { isManagedKeyName, type ManagedKeyRequest } from './managed/managed-key-request.ts';
+export { managedPair, managedScheme } from './managed/managed-pair.ts';
+export type {
+  BoundManagedKey,
+  ManagedAlgorithm,
+  ManagedCipherInput,
+  ManagedKey,
+  ManagedKeyReference,
+  ManagedKeys,
+  ManagedSigningInput,
+  ManagedUsage,
+} from './managed/provider.ts';
 export type { DatakeyRequest, DatakeyResult } from './operations/datakey.ts';
 export { type HashRequest, type HashResult, hashOf } from './operations/hash.ts';
 export { type RandomRequest, type RandomResult, random, randomSources } from './operations/random.ts';

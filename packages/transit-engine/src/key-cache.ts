@@ -8,6 +8,8 @@ import type { StoredKey } from './key.ts';
 import type { KeyPair, KeyPairBytes, KeyPairScheme } from './key-pair.ts';
 import { decodeKeyRecord, type KeyRecord } from './key-record.ts';
 import { fitsVersion, type KeyType, keyType } from './key-type.ts';
+import { managedIdText } from './managed/managed-id.ts';
+import type { BoundManagedKey } from './managed/provider.ts';
 import { isKeyName, type Paths } from './paths.ts';
 import { type ConvergentVersion, convergenceOf, decodeVersionRecord, type VersionRecord, wipe } from './version-record.ts';
 
@@ -21,11 +23,13 @@ export interface LoadedKey extends StoredKey {
 export interface LoadedVersion {
   /**
    * The AEAD key itself or, on a derived key, what each context's key is derived from; on types without an AEAD, the material. Absent where
-   * `pair` is there.
+   * `pair` or `managed` is there.
    */
   readonly key?: KeyObject;
   /** On key pairs that are not derived. */
   readonly pair?: KeyPair;
+  /** On managed keys, which have no other key. */
+  readonly managed?: BoundManagedKey;
   readonly hmacKey: KeyObject;
   /** On types that make CMACs. */
   readonly cmacKey?: CmacKey;
@@ -44,6 +48,8 @@ export interface CacheLimits {
   readonly bytes: number;
 }
 
+const sealed = (): Error => new StoreError('sealed', 'transitd is sealed');
+
 /** What a key and each of its versions take up, natively and in the heap, in bytes; an estimate. */
 const [perKeyBytes, perVersionBytes, perPairBytes] = [2048, 2048, 16_384];
 
@@ -59,7 +65,8 @@ export class KeyCache {
   /** Loads under way. One that a change overtakes is taken out: it may answer who waits for it already, and nobody else. */
   readonly #loads = new Map<string, Promise<LoadedKey | undefined>>();
   readonly #unwatch: () => void;
-  #closed = false;
+  /** What is said to whoever comes after {@link close}. */
+  #refusal: (() => Error) | undefined;
 
   constructor(store: Store, paths: Paths, limits: CacheLimits) {
     this.#store = store;
@@ -100,21 +107,21 @@ export class KeyCache {
     this.#entries = entriesWithin(limits);
   }
 
-  /** @throws StoreError `sealed` after {@link close}: whoever holds a key still is not to answer what was done with it */
+  /** @throws the refusal given to {@link close} after it: whoever holds a key still is not to answer what was done with it */
   assertOpen(): void {
-    if (this.#closed) throw new StoreError('sealed', 'transitd is sealed');
+    if (this.#refusal !== undefined) throw this.#refusal();
   }
 
   /** Forgets every key; from now on nothing is kept. */
-  close(): void {
-    this.#closed = true;
+  close(refusal = sealed): void {
+    this.#refusal = refusal;
     this.#unwatch();
     this.#loads.clear();
     this.#entries.clear();
   }
 
   #load(name: string): Promise<LoadedKey | undefined> {
-    if (this.#closed) return this.#read(name);
+    if (this.#refusal !== undefined) return this.#read(name);
     const underWay = this.#loads.get(name);
     if (underWay !== undefined) return underWay;
     const load = this.#read(name).then((key) => {
@@ -185,6 +192,10 @@ export function loadedVersion(
   if (type.keyPair !== undefined && publicKey !== undefined && !record.derived) {
     const pair = loadedPair(type.keyPair, { material, publicKey });
     return { pair, hmacKey: createSecretKey(hmacSecret), convergentVersion };
+  }
+  if (type.managed) {
+    const managed = { id: managedIdText(material), ...(publicKey && { publicKey: Uint8Array.from(publicKey) }) };
+    return { managed, hmacKey: createSecretKey(hmacSecret), convergentVersion };
   }
   const key = record.derived && record.kdf === 'hkdf_sha256' ? hkdfExtract(material) : createSecretKey(material);
   return {

@@ -1,6 +1,7 @@
 import { TransitError } from './errors.ts';
-import { changed, checkAutoRotatePeriod, type KeyChange, type StoredKey } from './key.ts';
+import { changed, checkAutoRotatePeriod, checkRotatesByItself, type KeyChange, type StoredKey } from './key.ts';
 import type { KeyRecord } from './key-record.ts';
+import { keyType } from './key-type.ts';
 import type { Paths } from './paths.ts';
 
 /** What to change; what is absent stays. */
@@ -20,6 +21,7 @@ export function configureKey(paths: Paths, key: StoredKey, request: ConfigureKey
   checkVersionBound('decryption', request.minDecryptionVersion, record);
   checkVersionBound('encryption', request.minEncryptionVersion, record);
   if (request.autoRotatePeriodS !== undefined) checkAutoRotatePeriod(request.autoRotatePeriodS);
+  checkRotatesByItself(keyType(record.type), request.autoRotatePeriodS ?? 0);
   const configured = {
     ...record,
     minDecryptionVersion: Math.max(request.minDecryptionVersion ?? record.minDecryptionVersion, 1),

@@ -4,6 +4,7 @@ import { noBytes } from './aead.ts';
 import { TransitError } from './errors.ts';
 import type { StoredKey } from './key.ts';
 import type { KeyPairScheme } from './key-pair.ts';
+import { publicPemOf } from './key-pairs/key-formats.ts';
 import type { KeyRecord } from './key-record.ts';
 import { type KeyType, keyType } from './key-type.ts';
 import { type NumberedVersion, versionsBetween } from './key-versions.ts';
@@ -53,15 +54,18 @@ const material: Part = (version) => raw(version.material);
 const hmacSecret: Part = (version) => raw(version.hmacSecret);
 
 /** Empty for a version of which the public half alone is known. */
-const privateHalf = ({ transfer }: KeyPairScheme): Part | undefined =>
-  transfer &&
-  ((version) =>
-    version.material.length === 0 ? text('') : { form: transfer.exportForm, material: transfer.toExport(version.material) });
+const privateHalf =
+  ({ exported }: KeyPairScheme): Part =>
+  (version) =>
+    version.material.length === 0 ? text('') : { form: exported.form, material: exported.of(version.material) };
 
 const publicHalf =
   (scheme: KeyPairScheme): Part =>
   ({ publicKey = noBytes }) =>
-    text((scheme.transfer?.exportedPublicText ?? scheme.publicText)(publicKey));
+    text((scheme.exported.publicText ?? scheme.publicText)(publicKey));
+
+/** Empty where the system holds a key without one. */
+const managedPublicHalf: Part = ({ publicKey }) => text(publicKey === undefined ? '' : publicPemOf(publicKey));
 
 const certificateChain: Part = (version) => {
   if (version.certificateChain !== undefined) return text(version.certificateChain);
@@ -98,7 +102,7 @@ const kinds: ReadonlyMap<string, ExportKind> = new Map<string, ExportKind>([
   [
     'public-key',
     {
-      partOf: ({ keyPair }) => keyPair && publicHalf(keyPair),
+      partOf: ({ keyPair, managed }) => (managed ? managedPublicHalf : keyPair && publicHalf(keyPair)),
       unsupported: ({ name }) => `unknown key type ${name} for export type public-key`,
       isPublic: true,
     },
@@ -143,7 +147,7 @@ export async function exportKey(
   } finally {
     wipeSecrets(versions);
   }
-  return { name, type: record.type, latestVersion: record.latestVersion, versions: shown };
+  return { name, type: type.shown?.type ?? type.name, latestVersion: record.latestVersion, versions: shown };
 }
 
 /** A few milliseconds' worth. */

@@ -89,12 +89,12 @@ export const materialWarnings = ({ ciphertext = '', publicKey = '' }: ImportedMa
 
 /** What can be told of the material to be wrong before the wrapping key is at hand. @throws TransitError `invalid_request` */
 export function checkImported(
-  { keyPair, name }: KeyType,
+  { keyPair, managed, name, shown }: KeyType,
   derived: boolean,
   { ciphertext = '', publicKey = '', hashFunction }: ImportedMaterial,
 ): void {
   hashOf(hashFunction);
-  if (keyPair !== undefined && keyPair.transfer === undefined) throw refusal(`keys of type ${name} cannot be imported`);
+  if (managed || (keyPair !== undefined && keyPair.transfer === undefined)) throw notImportable(shown?.type ?? name);
   if (ciphertext !== '') return;
   if (publicKey === '') throw refusal("'ciphertext' must be supplied");
   if (keyPair === undefined) throw refusal('provided type does not support public_key import');
@@ -164,9 +164,17 @@ export function hashOf(hashFunction = 'SHA256'): string {
 
 function importedType(name: string): KeyType {
   const lower = name.toLowerCase();
-  if (!isKeyType(lower)) throw refusal(`unknown key type: ${name}`);
-  return keyType(lower);
+  if (neverImported.has(lower)) throw notImportable(lower);
+  if (isKeyType(lower)) {
+    const type = keyType(lower);
+    if (type.keyPair === undefined || type.keyPair.transfer !== undefined) return type;
+  }
+  throw refusal(`unknown key type: ${name}`);
 }
+
+/** Types, as callers call them, whose keys never come in from outside. */
+const neverImported: ReadonlySet<string> = new Set(['ml-dsa', 'hybrid', 'managed_key']);
+const notImportable = (type: string): TransitError => refusal(`keys of type ${type} cannot be imported`);
 
 function checkContext(context: string): void {
   try {

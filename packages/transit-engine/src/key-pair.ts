@@ -1,3 +1,5 @@
+import type { KeyObject } from 'node:crypto';
+
 /** The bytes of one version of an asymmetric key, as its record holds them. */
 export interface KeyPairBytes {
   /** The private half, in the form of its kind; empty when only the public half is known. */
@@ -48,8 +50,14 @@ export interface KeyPairScheme {
   load(bytes: KeyPairBytes): KeyPair;
   /** Whether two halves from outside are those of one key of this kind, in the form that it keeps. @throws TransitError `invalid_request` if not */
   check(bytes: KeyPairBytes): Promise<void>;
-  /** The public half as callers see it. */
+  /** The public half as callers see it; on a pair of two schemes, that of the post-quantum one. */
   publicText(publicKey: Uint8Array): string;
+  /** On a pair of two schemes, the other public half as callers see it. */
+  secondPublicText?(publicKey: Uint8Array): string;
+  /** What exports show. */
+  readonly exported: KeyPairExport;
+  /** Native handles; on kinds for which there are certificates. */
+  readonly certified?: CertifiedPair;
   /** How pairs of this kind come in and go out; absent where they do not. */
   readonly transfer?: KeyPairTransfer;
 }
@@ -62,10 +70,18 @@ export interface KeyPairTransfer {
   fromPublicPem(pem: string): Uint8Array;
   /** PKCS#8 in DER, for another service's import; the caller wipes it. */
   toPkcs8(material: Uint8Array): Buffer;
-  /** What an export shows of the private half; the caller wipes it. */
-  toExport(material: Uint8Array): Buffer;
-  /** Whether that is text already or is shown in base64. */
-  readonly exportForm: 'text' | 'base64';
-  /** What an export shows of the public half, where that is not `publicText`. */
-  readonly exportedPublicText?: (publicKey: Uint8Array) => string;
+}
+
+export interface KeyPairExport {
+  /** Whether what is shown of the private half is text already or is shown in base64. */
+  readonly form: 'text' | 'base64';
+  /** Of the private half; the caller wipes it. */
+  of(material: Uint8Array): Buffer;
+  /** Of the public half, where that is not {@link KeyPairScheme.publicText}. */
+  publicText?(publicKey: Uint8Array): string;
+}
+
+export interface CertifiedPair {
+  privateKey(material: Uint8Array): KeyObject;
+  publicKey(publicKey: Uint8Array): KeyObject;
 }

@@ -7,7 +7,7 @@ import { commitSecrets } from './commit-secrets.ts';
 import { TransitError } from './errors.ts';
 import { type VersionMaterial, withFreshVersion } from './fresh-version.ts';
 import { addVersion, createKey, markBackup, replaceVersion } from './key.ts';
-import { type KeyCache, type LoadedKey, VersionGone } from './key-cache.ts';
+import type { KeyCache, LoadedKey } from './key-cache.ts';
 import { checkExportType, type ExportRequest, exportKey, type KeyExport } from './key-export.ts';
 import {
   checkImported,
@@ -21,7 +21,7 @@ import {
 } from './key-import.ts';
 import type { KeyRecord } from './key-record.ts';
 import { type KeyType, keyType } from './key-type.ts';
-import { storedVersion, versionsBetween } from './key-versions.ts';
+import { storedVersion, unlessGone, versionsBetween } from './key-versions.ts';
 import { isKeyName, type Paths } from './paths.ts';
 import { keyIdBytes, restoreKey } from './restore.ts';
 import { wipeSecrets } from './version-record.ts';
@@ -87,7 +87,7 @@ export class KeyTransfers {
    * @throws TransitError `key_not_found`, `key_version_unavailable`, `invalid_request`
    */
   async importVersion(name: string, request: ImportVersionRequest): Promise<readonly string[]> {
-    const { store, keys, changes } = this.#parts;
+    const { store, paths, keys, changes } = this.#parts;
     return changes.run(name, async () => {
       const key = await keys.key(name);
       if (key === undefined) {
@@ -97,7 +97,7 @@ export class KeyTransfers {
       checkTakesVersion(key, request);
       checkImported(key.type, key.record.derived, request);
       const given = await importedMaterial(this.#wrapping, key.type, request);
-      const transaction = await this.#unlessGone(key, () => this.#withMaterial(key, given, request.version));
+      const transaction = await unlessGone(store, paths, key, () => this.#withMaterial(key, given, request.version));
       return transaction !== undefined && (await commitSecrets(store, transaction)) !== undefined
         ? materialWarnings(request)
         : undefined;
@@ -144,7 +144,7 @@ export class KeyTransfers {
     return changes.run(source, async () => {
       const key = await keys.key(source);
       if (key === undefined) throw new TransitError('key_not_found', 'no such source key for export');
-      return this.#unlessGone(key, () => wrapVersions(store, paths, key, destination, request));
+      return unlessGone(store, paths, key, () => wrapVersions(store, paths, key, destination, request));
     });
   }
 
@@ -156,7 +156,7 @@ export class KeyTransfers {
     return changes.run(name, async () => {
       const key = await keys.key(name);
       if (key === undefined) throw new TransitError('not_found', 'no such key');
-      return this.#unlessGone(key, () => exportKey(store, paths, key, request));
+      return unlessGone(store, paths, key, () => exportKey(store, paths, key, request));
     });
   }
 
@@ -176,7 +176,7 @@ export class KeyTransfers {
       }
       const first = Math.max(key.record.minAvailableVersion, 1);
       const last = key.record.latestVersion;
-      const versions = await this.#unlessGone(key, () => versionsBetween(store, paths, key.record, { first, last }));
+      const versions = await unlessGone(store, paths, key, () => versionsBetween(store, paths, key.record, { first, last }));
       if (versions === undefined) return undefined;
       try {
         const { record, transaction } = markBackup(paths, key, now());
@@ -205,18 +205,6 @@ export class KeyTransfers {
       });
     } finally {
       wipeSecrets(whole.versions);
-    }
-  }
-
-  /** Undefined, which starts over, when another node took a version away on the way. @throws VersionGone when the key is as it was */
-  async #unlessGone<T>({ name, revision }: LoadedKey, read: () => Promise<T>): Promise<T | undefined> {
-    try {
-      return await read();
-    } catch (error) {
-      if (!(error instanceof VersionGone)) throw error;
-      const { store, paths } = this.#parts;
-      if ((await store.get(paths.key(name)))?.revision === revision) throw error;
-      return undefined;
     }
   }
 }

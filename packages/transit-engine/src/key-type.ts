@@ -3,7 +3,10 @@ import { TransitError } from './errors.ts';
 import type { KeyPairScheme } from './key-pair.ts';
 import { ecdsa } from './key-pairs/ecdsa.ts';
 import { ed25519 } from './key-pairs/ed25519.ts';
+import { hybridPairs } from './key-pairs/hybrid.ts';
+import { mlDsaPairs } from './key-pairs/ml-dsa.ts';
 import { rsa } from './key-pairs/rsa.ts';
+import { parameterSets } from './pq/ml-dsa.ts';
 
 /** An AEAD of node:crypto with a 96-bit nonce and a 128-bit tag (RFC 5116, RFC 8439). */
 export interface Aead {
@@ -20,7 +23,12 @@ export interface BlockCipher {
 
 /** What a key of one type is and can do. Whatever differs between types is read from here. */
 export interface KeyType {
+  /** What records call it. */
   readonly name: string;
+  /** What callers call it, where several of these types are one to them and differ in parameters. */
+  readonly shown?: { readonly type: string; readonly parameters: TypeParameters };
+  /** Not for production: whoever makes such a key is told. */
+  readonly experimental?: true;
   readonly supportsEncryption: boolean;
   readonly supportsDecryption: boolean;
   readonly supportsSigning: boolean;
@@ -35,8 +43,18 @@ export interface KeyType {
   readonly cmac?: BlockCipher;
   /** A version is a pair of keys: it signs with it, and RSA encrypts. */
   readonly keyPair?: KeyPairScheme;
+  /** Another system holds the key: a version is the id of it, and its public half where it has one. */
+  readonly managed?: true;
   /** The material is the secret of HMAC operations; every other type has one beside it. */
   readonly materialIsHmacSecret?: true;
+}
+
+/** What a caller gives beside the type's name. */
+export interface TypeParameters {
+  readonly parameterSet: string;
+  /** This and the next on hybrid keys only. */
+  readonly hybridKeyTypePqc?: string;
+  readonly hybridKeyTypeEc?: string;
 }
 
 const macOnly = {
@@ -56,7 +74,38 @@ const symmetric = {
 const signing = { ...macOnly, supportsSigning: true, materialBytes: 0 } as const;
 const signingAndEncryption = { ...signing, supportsEncryption: true, supportsDecryption: true } as const;
 
+/** A UUID, 16 bytes. */
+const managedIdBytes = 16;
+
 const gcmFailure = 'cipher: message authentication failed';
+
+const mlDsaTypes: readonly KeyType[] = parameterSets.map((set) => ({
+  ...signing,
+  name: `ml-dsa-${set.parameterSet}`,
+  shown: { type: 'ml-dsa', parameters: { parameterSet: set.parameterSet } },
+  experimental: true,
+  keyPair: mlDsaPairs(set),
+}));
+
+const hybridCurves: readonly (readonly [name: string, scheme: KeyPairScheme])[] = [
+  ['ecdsa-p256', ecdsa('P-256', 'ecdsa-p256')],
+  ['ecdsa-p384', ecdsa('P-384', 'ecdsa-p384')],
+  ['ecdsa-p521', ecdsa('P-521', 'ecdsa-p521')],
+  ['ed25519', ed25519],
+];
+
+const hybridTypes: readonly KeyType[] = parameterSets.flatMap((set) =>
+  hybridCurves.map(([curve, scheme]) => ({
+    ...signing,
+    name: `hybrid-ml-dsa-${set.parameterSet}-${curve}`,
+    shown: {
+      type: 'hybrid',
+      parameters: { parameterSet: set.parameterSet, hybridKeyTypePqc: 'ml-dsa', hybridKeyTypeEc: curve },
+    },
+    experimental: true as const,
+    keyPair: hybridPairs(mlDsaPairs(set), scheme),
+  })),
+);
 
 const types: readonly KeyType[] = [
   { ...symmetric, name: 'aes128-gcm96', materialBytes: 16, aead: { cipher: 'aes-128-gcm', authenticationFailure: gcmFailure } },
@@ -77,6 +126,9 @@ const types: readonly KeyType[] = [
   { ...macOnly, name: 'hmac', materialBytes: 32, sizes: { min: 32, max: 512 }, materialIsHmacSecret: true },
   { ...macOnly, name: 'aes128-cmac', materialBytes: 16, cmac: { chained: 'aes-128-cbc', single: 'aes-128-ecb' } },
   { ...macOnly, name: 'aes256-cmac', materialBytes: 32, cmac: { chained: 'aes-256-cbc', single: 'aes-256-ecb' } },
+  { ...signingAndEncryption, name: 'managed_key', materialBytes: managedIdBytes, managed: true },
+  ...mlDsaTypes,
+  ...hybridTypes,
 ];
 
 const byName = new Map(types.map((type) => [type.name, type]));
@@ -84,12 +136,54 @@ const byName = new Map(types.map((type) => [type.name, type]));
 /** The type of a key for which none was asked. */
 export const defaultKeyType = 'aes256-gcm96';
 
-/** @throws TransitError `invalid_request` for a name without a row; case counts */
+/** By the name that records have. @throws TransitError `invalid_request` for a name without a row; case counts */
 export function keyType(name: string): KeyType {
   const type = byName.get(name);
-  if (type === undefined) throw new TransitError('invalid_request', `unknown key type ${name}`);
+  if (type === undefined) throw unknownType(name);
   return type;
 }
+
+/** How callers name a type. */
+export interface TypeRequest extends Partial<{ readonly [Name in keyof TypeParameters]: TypeParameters[Name] | undefined }> {
+  /** {@link defaultKeyType} when absent; case counts. */
+  readonly type?: string | undefined;
+}
+
+/**
+ * The type that a caller means. `mldsa-65` is another spelling of `ml-dsa` with that parameter set.
+ * @throws TransitError `invalid_request`
+ */
+export function typeAsked(asked: TypeRequest): KeyType {
+  const name = asked.type ?? defaultKeyType;
+  if (name === 'ml-dsa') return mlDsaType(asked.parameterSet ?? '');
+  const spelled = /^mldsa-(44|65|87)$/.exec(name)?.[1];
+  if (spelled !== undefined) return mlDsaType(asked.parameterSet || spelled, spelled);
+  if (name === 'hybrid') return hybridType(asked);
+  const type = keyType(name);
+  if (type.shown !== undefined) throw unknownType(name);
+  return type;
+}
+
+/** @param only - the one that the type's own name says */
+function mlDsaType(parameterSet: string, only = parameterSet): KeyType {
+  const type = mlDsaTypes.find(({ shown }) => shown?.parameters.parameterSet === parameterSet);
+  if (type === undefined || parameterSet !== only) throw new TransitError('invalid_request', invalidSet(parameterSet));
+  return type;
+}
+
+function hybridType({ parameterSet = '', hybridKeyTypePqc: pqc = '', hybridKeyTypeEc: ec = '' }: TypeRequest): KeyType {
+  const invalid = (reason: string): TransitError =>
+    new TransitError('invalid_request', `invalid config for hybrid key: ${reason}`);
+  if (pqc !== 'ml-dsa') throw invalid(`invalid PQC key type: ${pqc}`);
+  const ofSet = hybridTypes.filter(({ shown }) => shown?.parameters.parameterSet === parameterSet);
+  if (ofSet.length === 0) throw invalid(invalidSet(parameterSet));
+  const type = ofSet.find(({ shown }) => shown?.parameters.hybridKeyTypeEc === ec);
+  if (type === undefined) throw invalid(`invalid key type for hybrid key: ${ec}`);
+  return type;
+}
+
+const invalidSet = (parameterSet: string): string => `invalid parameter set ${parameterSet} for key type ml-dsa`;
+const unknownType = (name: string): TransitError => new TransitError('invalid_request', `unknown key type ${name}`);
 
 /** Whether a stored name can be read by this program. */
 export const isKeyType = (name: string): boolean => byName.has(name);
@@ -100,8 +194,8 @@ export function fitsType({ materialBytes, sizes, keyPair }: KeyType, bytes: numb
   return sizes === undefined ? bytes === materialBytes : bytes >= sizes.min && bytes <= sizes.max;
 }
 
-/** Whether material and public half can be those of one version: only key pairs have the second, and may have it alone. */
+/** Whether material and public half can be those of one version: only key pairs have the second, and may have it alone, and managed keys, which may lack it. */
 export function fitsVersion(type: KeyType, { material, publicKey }: { material: Uint8Array; publicKey?: Uint8Array }): boolean {
-  if (type.keyPair === undefined) return publicKey === undefined && fitsType(type, material.length);
+  if (type.keyPair === undefined) return (type.managed === true || publicKey === undefined) && fitsType(type, material.length);
   return publicKey !== undefined && (material.length === 0 || fitsType(type, material.length));
 }

@@ -1,5 +1,5 @@
 import type { RangePage, Store } from '@transitd/storage-fsm';
-import type { StoredVersion } from './key.ts';
+import type { StoredKey, StoredVersion } from './key.ts';
 import { VersionGone } from './key-cache.ts';
 import type { KeyRecord } from './key-record.ts';
 import type { Paths } from './paths.ts';
@@ -55,5 +55,25 @@ export async function versionsBetween(
   } catch (error) {
     wipe(records);
     throw error;
+  }
+}
+
+/**
+ * Reads versions of a key as it was loaded.
+ * @returns undefined, which starts over, when another node took a version away on the way
+ * @throws VersionGone when the key is as it was
+ */
+export async function unlessGone<T>(
+  store: Store,
+  paths: Paths,
+  { name, revision }: StoredKey,
+  read: () => Promise<T>,
+): Promise<T | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (!(error instanceof VersionGone)) throw error;
+    if ((await store.get(paths.key(name)))?.revision === revision) throw error;
+    return undefined;
   }
 }

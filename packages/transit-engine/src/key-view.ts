@@ -1,20 +1,24 @@
+import { publicPemOf } from './key-pairs/key-formats.ts';
 import type { Kdf, KeyRecord } from './key-record.ts';
-import { keyType } from './key-type.ts';
+import { keyType, type TypeParameters } from './key-type.ts';
+import { managedIdText } from './managed/managed-id.ts';
 import type { VersionRecord } from './version-record.ts';
 
 /** When a version was made, in Unix milliseconds, and what of it is public. */
 export interface VersionView {
   readonly version: number;
   readonly createdMs: number;
-  /** On key pairs. */
+  /** On key pairs and managed keys. */
   readonly pair?: PairView;
 }
 
 export interface PairView {
-  /** `P-256`, `ed25519`, `rsa-2048` … */
+  /** `P-256`, `ed25519`, `rsa-2048` …; of a managed key, its id. */
   readonly name: string;
-  /** PEM or, for Ed25519, base64; empty on derived keys, unless a context selects one. */
+  /** PEM or, for Ed25519 and ML-DSA, base64; empty on derived keys, unless a context selects one. */
   readonly publicKey: string;
+  /** The elliptic-curve half of a hybrid key; else empty. */
+  readonly hybridPublicKey: string;
   /** PEM blocks; empty when there are none. */
   readonly certificateChain: string;
 }
@@ -24,6 +28,8 @@ export interface KeyView extends Omit<KeyRecord, 'id' | 'convergent' | 'kdf' | '
   readonly name: string;
   /** Index of the log entry that last wrote the key. */
   readonly revision: number;
+  /** Of the types that have them: the parameter set, and the two types of which a hybrid key is made. */
+  readonly parameters?: TypeParameters;
   readonly supportsEncryption: boolean;
   readonly supportsDecryption: boolean;
   readonly supportsSigning: boolean;
@@ -42,9 +48,10 @@ export function keyView(
   versions: readonly VersionView[],
 ): KeyView {
   const { id, convergent, kdf, convergentVersion, latestCreatedMs, ...settings } = record;
-  const { supportsEncryption, supportsDecryption, supportsSigning, supportsDerivation } = keyType(record.type);
+  const { supportsEncryption, supportsDecryption, supportsSigning, supportsDerivation, shown } = keyType(record.type);
   return {
     ...settings,
+    ...(shown && { type: shown.type, parameters: shown.parameters }),
     name,
     revision,
     supportsEncryption,
@@ -60,13 +67,29 @@ export function keyView(
 /** What is to be seen of one version. @param publicKey - another one than its own, in the form of the kind */
 export function versionView(
   record: KeyRecord,
-  { version, createdMs, publicKey: own, certificateChain = '' }: Pick<VersionRecord, VisibleField> & { readonly version: number },
+  {
+    version,
+    createdMs,
+    material,
+    publicKey: own,
+    certificateChain = '',
+  }: Pick<VersionRecord, VisibleField> & { readonly version: number },
   publicKey = record.derived ? undefined : own,
 ): VersionView {
-  const { keyPair } = keyType(record.type);
+  const { keyPair, managed } = keyType(record.type);
+  if (managed) {
+    const shown = {
+      name: managedIdText(material),
+      publicKey: own ? publicPemOf(own) : '',
+      hybridPublicKey: '',
+      certificateChain,
+    };
+    return { version, createdMs, pair: shown };
+  }
   if (keyPair === undefined) return { version, createdMs };
   const publicText = publicKey === undefined ? '' : keyPair.publicText(publicKey);
-  return { version, createdMs, pair: { name: keyPair.versionName, publicKey: publicText, certificateChain } };
+  const hybridPublicKey = (publicKey && keyPair.secondPublicText?.(publicKey)) ?? '';
+  return { version, createdMs, pair: { name: keyPair.versionName, publicKey: publicText, hybridPublicKey, certificateChain } };
 }
 
-type VisibleField = 'createdMs' | 'publicKey' | 'certificateChain';
+type VisibleField = 'createdMs' | 'material' | 'publicKey' | 'certificateChain';

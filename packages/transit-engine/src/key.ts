@@ -2,15 +2,14 @@ import type { Condition, Transaction, Write } from '@transitd/storage-fsm';
 import { TransitError } from './errors.ts';
 import { dueWrites } from './key-due.ts';
 import { encodeKeyRecord, type KeyRecord } from './key-record.ts';
-import { defaultKeyType, fitsType, type KeyType, keyType } from './key-type.ts';
+import { fitsType, type KeyType, keyType, type TypeRequest, typeAsked } from './key-type.ts';
 import { type VersionView, versionView } from './key-view.ts';
+import type { ManagedKeyReference } from './managed/provider.ts';
 import type { Paths } from './paths.ts';
 import { encodeVersionRecord, type VersionRecord } from './version-record.ts';
 
 /** What a new key is asked to be. */
-export interface CreateKeyRequest {
-  /** A name of the key types' table; aes256-gcm96 when absent. */
-  readonly type?: string | undefined;
+export interface CreateKeyRequest extends TypeRequest, ManagedKeyReference {
   readonly derived?: boolean | undefined;
   /** Equal plaintexts under equal contexts give equal ciphertexts; needs `derived`. */
   readonly convergentEncryption?: boolean | undefined;
@@ -58,7 +57,8 @@ export function settingsOf(request: CreateKeyRequest): Omit<KeyRecord, 'id'> {
   if (convergentEncryption && !derived) {
     throw new TransitError('invalid_request', 'convergent encryption requires derivation to be enabled');
   }
-  const type = keyType(request.type ?? defaultKeyType);
+  const type = typeAsked(request);
+  checkRotatesByItself(type, autoRotatePeriodS);
   return {
     ...newKeySettings,
     type: type.name,
@@ -96,6 +96,13 @@ export function checkDerivation({ type: name, derived, convergent }: Pick<KeyRec
   }
 }
 
+/** The next version of a managed key is one that somebody names. @throws TransitError `invalid_request` */
+export function checkRotatesByItself({ managed }: KeyType, autoRotatePeriodS: number): void {
+  if (managed && autoRotatePeriodS !== 0) {
+    throw new TransitError('invalid_request', 'auto_rotate_period cannot be used with managed keys: their rotation names a key');
+  }
+}
+
 /** Bytes of a version's material as the key's record has them: 0 where the type knows. */
 function checkedKeySize(type: KeyType, asked: number): number {
   if (type.sizes === undefined) {
@@ -112,17 +119,23 @@ export function createKey(paths: Paths, name: string, record: KeyRecord, fresh: 
   return withNewVersion(paths, { name, revision: 0 }, record, fresh);
 }
 
+/** What whoever makes a key of a type should know. */
+export const typeWarnings = ({ type: name }: Pick<KeyRecord, 'type'>): string[] => {
+  const { experimental, shown } = keyType(name);
+  return experimental ? [`keys of type ${shown?.type ?? name} are experimental and not for use in production`] : [];
+};
+
 /** What an existing key says to a creation that asked for something else. */
 export function creationWarnings({ name, record }: StoredKey, request: CreateKeyRequest): string[] {
   const same =
-    agrees(request.type, record.type) &&
+    (request.type === undefined || typeAsked(request).name === record.type) &&
     agrees(request.derived, record.derived) &&
     agrees(request.convergentEncryption, record.convergent) &&
     agrees(request.exportable, record.exportable) &&
     agrees(request.allowPlaintextBackup, record.allowPlaintextBackup) &&
     (agrees(request.keySize, record.keySize) || request.keySize === 0) &&
     agrees(request.autoRotatePeriodS, record.autoRotatePeriodS);
-  return same ? [] : [`key ${name} already existed; its settings were not changed`];
+  return [...typeWarnings(record), ...(same ? [] : [`key ${name} already existed; its settings were not changed`])];
 }
 
 const agrees = <T>(asked: T | undefined, present: T): boolean => asked === undefined || asked === present;

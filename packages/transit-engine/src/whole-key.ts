@@ -1,12 +1,14 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { noBytes } from './aead.ts';
 import { TransitError } from './errors.ts';
-import { checkAutoRotatePeriod, checkDerivation, type FreshVersion } from './key.ts';
+import { checkAutoRotatePeriod, checkDerivation, checkRotatesByItself, type FreshVersion } from './key.ts';
 import { checkMinimums } from './key-config.ts';
 import type { KeyRecord } from './key-record.ts';
 import { fitsVersion, keyType } from './key-type.ts';
+import { managedScheme } from './managed/managed-pair.ts';
 import { isKeyName } from './paths.ts';
 import { convergenceOf } from './version-record.ts';
+import { isKeptChain } from './x509/certificate-chain.ts';
 
 /** A key with all its versions, outside of any store. */
 export interface WholeKey {
@@ -38,6 +40,7 @@ export function checkWhole({ name, record, versions }: WholeKey): void {
   }
   checkMinimums(record);
   checkAutoRotatePeriod(record.autoRotatePeriodS);
+  checkRotatesByItself(type, record.autoRotatePeriodS);
   checkDerivation(record);
   if (record.convergent && !record.derived) throw invalidBackup('convergent encryption requires derivation to be enabled');
   const first = Math.max(minAvailableVersion, 1);
@@ -54,7 +57,7 @@ export function checkWhole({ name, record, versions }: WholeKey): void {
     if (version !== first + index) throw invalidBackup('a version is missing');
     if (!isTime(createdMs)) throw invalidBackup(`version ${version} has no time`);
     if (!fitsVersion(type, numbered) || !secretFits) throw invalidBackup(`version ${version} does not fit the key's type`);
-    if (certificateChain !== undefined && (type.keyPair === undefined || !isCertificateChain(certificateChain))) {
+    if (certificateChain !== undefined && (type.keyPair === undefined || !isKeptChain(certificateChain))) {
       throw invalidBackup(`version ${version} has no certificate chain of the form that chains have`);
     }
     if (record.derived && type.keyPair !== undefined && numbered.material.length === 0) {
@@ -72,7 +75,8 @@ export function checkWhole({ name, record, versions }: WholeKey): void {
 
 /** Refuses halves that are not those of one key of the type; others get their turn meanwhile. @throws TransitError `invalid_request` */
 export async function checkKeyPairs({ record, versions }: Pick<WholeKey, 'record' | 'versions'>): Promise<void> {
-  const { keyPair } = keyType(record.type);
+  const { keyPair, managed } = keyType(record.type);
+  if (managed) return checkManaged(versions);
   if (keyPair === undefined) return;
   for (const { version, material, publicKey = noBytes } of versions) {
     if (version % checksPerTurn === 0) await nextTurn();
@@ -85,14 +89,15 @@ export async function checkKeyPairs({ record, versions }: Pick<WholeKey, 'record
   }
 }
 
+async function checkManaged(versions: WholeKey['versions']): Promise<void> {
+  for (const { version, publicKey } of versions) {
+    if (publicKey === undefined || (await managedScheme(publicKey)) !== undefined) continue;
+    throw invalidBackup(`version ${version} has a public half that managed keys do not have`);
+  }
+}
+
 /** A few milliseconds' worth. */
 const checksPerTurn = 10;
-
-/** More than any chain takes. */
-const certificateChainLengthMax = 65_536;
-const isCertificateChain = (text: string): boolean =>
-  text.length <= certificateChainLengthMax &&
-  /^(?:-----BEGIN CERTIFICATE-----\n[A-Za-z0-9+/=\n]+-----END CERTIFICATE-----\n*)+$/.test(text);
 
 const isTime = (ms: number): boolean => Number.isSafeInteger(ms) && ms >= 0 && ms <= timeMsMax;
 

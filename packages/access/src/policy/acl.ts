@@ -21,7 +21,9 @@ interface SegmentsRule extends PatternRule {
 }
 
 /** Decisions kept, and the longest path of one: whoever has a token may ask for any path, and fills no memory with them. */
-const [decisionsMax, decisionCharsMax] = [256, 256];
+const [decisionsMax, decisionCharsMax] = [256, 128];
+/** What they take at most, in bytes. */
+export const decisionsBytesMax = decisionsMax * (2 * decisionCharsMax + 64);
 
 /**
  * Several policies compiled into one. Exactly one rule decides about a path; those for the same path in several policies are one
@@ -55,6 +57,14 @@ export class Acl {
     for (const [path, all] of rules.prefix) this.#prefixes.set(path, merged(all));
     this.#prefixLengths = [...new Set([...this.#prefixes.keys()].map(({ length }) => length))].sort((a, b) => b - a);
     this.#segments = [...rules.segments].map(([path, all]) => segmentsRule({ path, rule: merged(all) }));
+  }
+
+  /** Every path with a rule, and every pattern, each with what it grants. */
+  rules(): { readonly exact: readonly PathRule[]; readonly patterns: readonly PathRule[] } {
+    const pathRules = (rules: Iterable<readonly [string, Rule]>): PathRule[] =>
+      [...rules].map(([path, rule]) => ({ path, rule }));
+    const segments = this.#segments.map(({ pattern, prefix, rule }) => [prefix ? `${pattern}*` : pattern, rule] as const);
+    return { exact: pathRules(this.#exact), patterns: pathRules([...this.#prefixes, ...segments]) };
   }
 
   /** The rule that decides about `path`, which has no slash at its end; undefined when there is none, so nothing is granted. */
@@ -162,18 +172,23 @@ export interface Asked {
   /** With a slash at its end it is about a list of what lies below, which `list` always is. */
   readonly path: string;
   readonly parameters?: Parameters | undefined;
+  /** Seconds for which the answer is to be wrapped, 0 for not at all; without it the bounds of the rule are not looked at. */
+  readonly wrapTtlS?: number | undefined;
 }
 
 /** The decision: the one rule grants the capability, and the request is within the rule's parameters. */
-export function permits(acl: Acl, { capability, path, parameters }: Asked): boolean {
+export function permits(acl: Acl, { capability, path, parameters, wrapTtlS }: Asked): boolean {
   const rule = capability === 'list' ? acl.listRuleFor(path) : ruleOn(acl, path);
   if (rule === undefined || (rule.capabilities & bitOf(capability)) === 0) return false;
   if (capability === 'sudo') return true;
-  // No answer is wrapped here, so a rule that asks for wrapping permits none.
-  if (rule.wrappingTtlS.min > 0 || rule.wrappingTtlS.max > 0) return false;
+  if (wrapTtlS !== undefined && !isWrappedAsAsked(rule, wrapTtlS)) return false;
   if (parameters === undefined || capability === 'list' || capability === 'delete') return true;
   return withinParameters(rule.parameters, parameters);
 }
+
+/** A rule that bounds wrapping asks for it. */
+const isWrappedAsAsked = ({ wrappingTtlS: { min, max } }: Rule, ttlS: number): boolean =>
+  (min === 0 && max === 0) || (ttlS > 0 && ttlS >= min && (max === 0 || ttlS <= max));
 
 const ruleOn = (acl: Acl, path: string): Rule | undefined =>
   path.endsWith('/') ? acl.listRuleFor(path.slice(0, -1)) : acl.ruleFor(path);
@@ -181,9 +196,14 @@ const ruleOn = (acl: Acl, path: string): Rule | undefined =>
 /** Whether the path is denied in so many words, not merely not granted. */
 export const denies = (acl: Acl, path: string): boolean => acl.hasDenials && acl.ruleFor(path)?.deny === true;
 
+/** What a rule grants, in alphabetical order; deny alone where that is nothing. */
+export function namesIn({ deny, capabilities }: Rule): readonly (Capability | 'deny')[] {
+  const names = deny ? [] : namesOf(capabilities);
+  return names.length === 0 ? ['deny'] : names;
+}
+
 /** What may be done on a path, in alphabetical order; a path with a slash at its end is asked about as a list. */
 export function capabilitiesOn(acl: Acl, path: string): readonly (Capability | 'deny')[] {
   const rule = ruleOn(acl, path);
-  const names = rule === undefined || rule.deny ? [] : namesOf(rule.capabilities);
-  return names.length === 0 ? ['deny'] : names;
+  return rule === undefined ? ['deny'] : namesIn(rule);
 }

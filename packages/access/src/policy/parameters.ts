@@ -88,7 +88,7 @@ const numbersOf = (value: ParameterValue): number[] =>
     : [Number(value)];
 
 /** `*` at either end of `pattern` stands for any text; anywhere else for itself. */
-function globMatches(pattern: string, text: string): boolean {
+export function globMatches(pattern: string, text: string): boolean {
   if (pattern === '*') return true;
   const [front, back] = [pattern.startsWith('*'), pattern.length > 1 && pattern.endsWith('*')];
   const core = pattern.slice(front ? 1 : 0, back ? -1 : undefined);

@@ -1,6 +1,6 @@
 import type { Store } from '@transitd/storage-fsm';
 import { AccessError, invalidRequest, recordUnreadable } from '../errors.ts';
-import { Acl } from './acl.ts';
+import { Acl, decisionsBytesMax } from './acl.ts';
 import { defaultPolicyText } from './default-policy.ts';
 import type { Policy } from './policy.ts';
 import { parsePolicy, plainText } from './policy-text.ts';
@@ -12,14 +12,20 @@ const format = 1;
 /** Longest name of a policy, in bytes of UTF-8. */
 const nameBytesMax = 512;
 
-/** Policies and sets of policies kept ready, by what their texts come to, each with its entry, in characters. */
-const [parsedCharsMax, compiledCharsMax, entryChars] = [16 * 1024 * 1024, 16 * 1024 * 1024, 4096];
+/** About what policies and sets of policies that are kept ready may take in memory, in bytes. */
+const [parsedBytesMax, compiledBytesMax] = [32 * 1024 * 1024, 64 * 1024 * 1024];
+/** Of a policy: its entry, and each of its rules. Of a set: its entry, with the decisions that it remembers. */
+const [policyBytes, ruleBytes, setBytes] = [1024, 512, 1024 + decisionsBytesMax];
 
-/** A policy read, and the length of its text. */
+/** A policy read, and about what it takes in memory. */
 interface Parsed {
   readonly policy: Policy;
-  readonly chars: number;
+  readonly bytes: number;
 }
+
+/** What only the node itself gives to a token: it has no text, and grants nothing. */
+export const wrappingPolicy = 'response-wrapping';
+export const unassignable: readonly string[] = [wrappingPolicy];
 
 /** `name` as policies are named: without case. @throws AccessError `invalid_request` */
 export function policyName(name: string): string {
@@ -38,8 +44,8 @@ export const isPolicyName = (name: string): boolean =>
 export class Policies {
   readonly #store: Store;
   readonly #unwatch: () => void;
-  readonly #parsed = new WeighedCache<Parsed>(parsedCharsMax);
-  readonly #compiled = new WeighedCache<Acl>(compiledCharsMax);
+  readonly #parsed = new WeighedCache<Parsed>(parsedBytesMax);
+  readonly #compiled = new WeighedCache<Acl>(compiledBytesMax);
   #generation = 0;
 
   constructor({ store }: { readonly store: Store }) {
@@ -54,6 +60,11 @@ export class Policies {
   /** Grows with every change: what was compiled under another number does not hold any more. */
   get generation(): number {
     return this.#generation;
+  }
+
+  /** What all sets of policies weighed, in bytes, that were dropped so far: whoever still holds them lets go in time. */
+  get letGo(): number {
+    return this.#compiled.letGo;
   }
 
   /** What the named policies come to, if it is at hand. */
@@ -78,7 +89,7 @@ export class Policies {
       this.#compiled.set(
         keyOf(names),
         acl,
-        all.reduce((sum, { chars }) => sum + chars, entryChars),
+        all.reduce((sum, { bytes }) => sum + bytes, setBytes),
       );
       return acl;
     }
@@ -94,21 +105,26 @@ export class Policies {
   /**
    * Writes a policy; in force for every token when it resolves.
    * @param given - plain, or base64 of it
+   * @returns warnings about what in it has no effect
    * @throws AccessError `invalid_request`, `invalid_policy`, `policy_too_large`; StoreError
    */
-  async write(name: string, given: string): Promise<void> {
+  async write(name: string, given: string): Promise<readonly string[]> {
     const lower = policyName(name);
-    if (lower === 'root') throw invalidRequest('cannot update "root" policy');
+    if (lower === 'root' || lower === wrappingPolicy) throw invalidRequest(`cannot update "${lower}" policy`);
     const text = plainText(given);
-    parsePolicy(text);
+    const policy = parsePolicy(text);
     const value = Buffer.concat([Buffer.of(format), Buffer.from(text, 'utf8')]);
     await this.#store.commit({ conditions: [], writes: [{ path: prefix + lower, value }] });
+    // No request has such a path; what reads as a denial would deny nothing.
+    const idle = policy.filter(({ path }) => path.includes('//')).length;
+    return idle === 0 ? [] : [`${idle} of its paths have an empty segment: they match no request`];
   }
 
   /** Deletes a policy, if there is one. @throws AccessError `invalid_request`; StoreError */
   async delete(name: string): Promise<void> {
     const lower = policyName(name);
-    if (lower === 'root' || lower === 'default') throw invalidRequest(`cannot delete "${lower}" policy`);
+    if (lower === 'root' || lower === 'default' || lower === wrappingPolicy)
+      throw invalidRequest(`cannot delete "${lower}" policy`);
     await this.#store.commit({ conditions: [], writes: [{ path: prefix + lower, value: null }] });
   }
 
@@ -152,8 +168,9 @@ export class Policies {
     if (known !== undefined) return known;
     const generation = this.#generation;
     const text = (await this.#text(name)) ?? '';
-    const parsed = { policy: parseStored(text), chars: text.length };
-    if (generation === this.#generation) this.#parsed.set(name, parsed, parsed.chars + entryChars);
+    const policy = parseStored(text);
+    const parsed = { policy, bytes: policyBytes + 2 * text.length + ruleBytes * policy.length };
+    if (generation === this.#generation) this.#parsed.set(name, parsed, parsed.bytes);
     return parsed;
   }
 

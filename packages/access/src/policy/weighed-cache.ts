@@ -3,9 +3,15 @@ export class WeighedCache<T> {
   readonly #weightMax: number;
   readonly #entries = new Map<string, { readonly value: T; readonly weight: number }>();
   #weight = 0;
+  #letGo = 0;
 
   constructor(weightMax: number) {
     this.#weightMax = weightMax;
+  }
+
+  /** What everything weighed that was ever dropped or not kept. */
+  get letGo(): number {
+    return this.#letGo;
   }
 
   get(key: string): T | undefined {
@@ -15,7 +21,10 @@ export class WeighedCache<T> {
   /** What weighs too much by itself is not kept. */
   set(key: string, value: T, weight: number): void {
     this.delete(key);
-    if (weight > this.#weightMax) return;
+    if (weight > this.#weightMax) {
+      this.#letGo += weight;
+      return;
+    }
     for (const oldest of this.#entries.keys()) {
       if (this.#weight + weight <= this.#weightMax) break;
       this.delete(oldest);
@@ -25,7 +34,9 @@ export class WeighedCache<T> {
   }
 
   delete(key: string): void {
-    this.#weight -= this.#entries.get(key)?.weight ?? 0;
+    const weight = this.#entries.get(key)?.weight ?? 0;
+    this.#weight -= weight;
+    this.#letGo += weight;
     this.#entries.delete(key);
   }
 
@@ -35,6 +46,7 @@ export class WeighedCache<T> {
 
   clear(): void {
     this.#entries.clear();
+    this.#letGo += this.#weight;
     this.#weight = 0;
   }
 }

@@ -61,6 +61,14 @@ describe('the rule that decides', () => {
     expect(may(acl({ 'a/b/': ['read'] }), 'read', 'a/b')).to.equal(false);
   });
 
+  it('for a list may end in +, which stands for the empty segment behind its slash too, for a denial as for a grant', () => {
+    expect(may(acl({ 'a/+': ['list'] }), 'list', 'a')).to.equal(true);
+    expect(may(acl({ 'a/+': ['deny'], '*': ['list'] }), 'list', 'a')).to.equal(false);
+    expect(may(acl({ 'a/+/': ['list'] }), 'list', 'a/b')).to.equal(true);
+    expect(may(acl({ 'a/+/+': ['list'] }), 'list', 'a')).to.equal(false);
+    expect(may(acl({ 'a/+': ['read'] }), 'read', 'a')).to.equal(false);
+  });
+
   it('for sudo on a list is the one of the list', () => {
     const compiled = acl({ 'a/': ['list'], a: ['list', 'sudo'], b: ['list', 'sudo'] });
     expect([may(compiled, 'sudo', 'a/'), may(compiled, 'sudo', 'b/'), may(compiled, 'sudo', 'a')]).to.deep.equal([
@@ -160,10 +168,26 @@ describe('the parameters of a rule', () => {
     })),
     ...['+0x1', '+0b1', '0o1', '1.9s'].map((a) => ({ text: 'denied_parameters = { a = [1] }', body: { a }, grants: false })),
     { text: 'denied_parameters = { a = ["x"] } allowed_parameters = { a = ["*"] }', body: { a: 'x' }, grants: false },
-    { text: 'max_wrapping_ttl = "1h"', body: {}, grants: false },
   ])
     it(`${text} ${grants ? 'permits' : 'refuses'} ${JSON.stringify(body)}`, () => {
       expect(asked(rule(text), body)).to.equal(grants);
+    });
+
+  for (const { text, wrapTtlS, grants } of [
+    { text: '', wrapTtlS: 0, grants: true },
+    { text: '', wrapTtlS: 60, grants: true },
+    { text: 'max_wrapping_ttl = "1h"', wrapTtlS: undefined, grants: true },
+    { text: 'max_wrapping_ttl = "1h"', wrapTtlS: 0, grants: false },
+    { text: 'max_wrapping_ttl = "1h"', wrapTtlS: 3600, grants: true },
+    { text: 'max_wrapping_ttl = "1h"', wrapTtlS: 3601, grants: false },
+    { text: 'min_wrapping_ttl = "1h"', wrapTtlS: 0, grants: false },
+    { text: 'min_wrapping_ttl = "1h"', wrapTtlS: 3599, grants: false },
+    { text: 'min_wrapping_ttl = "1h"', wrapTtlS: 3600, grants: true },
+    { text: 'min_wrapping_ttl = "1h" max_wrapping_ttl = "2h"', wrapTtlS: 7200, grants: true },
+  ])
+    it(`${text === '' ? 'none' : text} ${grants ? 'permits' : 'refuses'} an answer that is wrapped for ${wrapTtlS}`, () => {
+      for (const capability of ['read', 'update', 'list', 'delete'] as const)
+        expect(permits(rule(text), { capability, path: 'p', wrapTtlS })).to.equal(grants);
     });
 
   it('are looked at on read, create and update, not on list and delete', () => {

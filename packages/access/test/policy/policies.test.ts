@@ -23,6 +23,14 @@ async function refusal(attempt: Promise<unknown>): Promise<string> {
 }
 
 describe('Policies', () => {
+  it('are written with a warning where a path can match no request', async () => {
+    const { policies } = await setup();
+    expect(await policies.write('a', 'path "a//b" { capabilities = ["deny"] } path "c//" {} path "d/" {}')).to.deep.equal([
+      '2 of its paths have an empty segment: they match no request',
+    ]);
+    expect(await policies.write('a', 'path "a/b/" { capabilities = ["list"] }')).to.deep.equal([]);
+  });
+
   it('keeps the text as it was written, under a name without case', async () => {
     const { policies } = setup();
     await policies.write('My-App', `# Grüße\n${grants('a')}\n`);

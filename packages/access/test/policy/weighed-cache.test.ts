@@ -14,8 +14,11 @@ describe('a weighed cache', () => {
     expect([...cache.keys()]).to.deep.equal(['b', 'c']);
     cache.set('b', 'anew', 5);
     expect([...cache.keys()].map((key) => cache.get(key))).to.deep.equal(['c', 'anew']);
+    expect(cache.letGo, 'a, what is not kept, and b as it was').to.equal(4 + 11 + 4);
     cache.delete('c');
     cache.set('e', 'e', 5);
     expect([...cache.keys()]).to.deep.equal(['b', 'e']);
+    cache.clear();
+    expect(cache.letGo).to.equal(4 + 11 + 4 + 5 + 10);
   });
 });

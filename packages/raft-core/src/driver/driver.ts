@@ -2,7 +2,7 @@ import { isJoint } from '../confchange/conf-state.ts';
 import { Raft } from '../core/raft.ts';
 import type { PeerStatus, RaftCore, Ready, Status } from '../core/raft-core.ts';
 import type { Clock, Done, LogStore } from '../ports.ts';
-import type { ConfChange, Fitness, Message, NodeId } from '../types.ts';
+import type { ConfChange, Fitness, LogIndex, Message, NodeId, SnapshotMeta } from '../types.ts';
 import { Applier } from './applier.ts';
 import { type DriverLimits, driverLimits } from './limits.ts';
 import { LogWork } from './log-work.ts';
@@ -139,6 +139,11 @@ export class Driver<Result> {
   /** The core's own view, with the configuration in force. */
   consensus(): Status {
     return this.#core.status();
+  }
+
+  /** What a snapshot of the state at `index` is described by; the log must still reach back to it. */
+  snapshotMeta(index: LogIndex): SnapshotMeta {
+    return this.#core.snapshotMeta(index);
   }
 
   /** What this node knows of its peers while it leads. */

@@ -1,10 +1,10 @@
-import { allows, type Granted, type TokenName, type TokenRecord, ttlOf } from '@transitd/access';
+import { allows, type TokenName, type TokenRecord, ttlOf } from '@transitd/access';
 import { authReply, dataReply, noContent } from '../http/envelope.ts';
 import { RequestError } from '../http/error-answer.ts';
 import { type FieldSchema, fields } from '../http/fields.ts';
-import type { JsonValue } from '../http/json.ts';
 import type { Reply } from '../http/reply.ts';
-import { textList } from '../http/text-list.ts';
+import { textList, textsByName } from '../http/text-list.ts';
+import { authJson, metaOf, tokenReply } from './auth-json.ts';
 import type { Call, GuardedOperation, Route } from './operation.ts';
 
 type Context = Parameters<GuardedOperation['run']>[0];
@@ -25,28 +25,11 @@ function operation(
 
 const seconds = (ms: number): number => Math.floor(ms / 1000);
 
-/** What a token was given, as the member `auth` shows it. @param token - empty where only its accessor was named */
-function authJson(token: string, { record, ttlS }: Granted): string {
-  return JSON.stringify({
-    client_token: token,
-    accessor: record.accessor,
-    policies: record.policies,
-    token_policies: record.policies,
-    metadata: metaOf(record),
-    lease_duration: ttlS,
-    renewable: record.renewable,
-    entity_id: '',
-    token_type: 'service',
-    orphan: record.parent === '',
-    mfa_requirement: null,
-    num_uses: Math.max(0, record.usesLeft),
-  });
-}
-
 function tokenJson(token: string, record: TokenRecord): string {
   const { periodS, renewedMs } = record;
   return JSON.stringify({
     accessor: record.accessor,
+    ...(record.boundCidrs.length > 0 && { bound_cidrs: record.boundCidrs }),
     creation_time: seconds(record.createdMs),
     creation_ttl: record.ttlS,
     display_name: record.displayName,
@@ -63,30 +46,15 @@ function tokenJson(token: string, record: TokenRecord): string {
     ...(periodS !== 0 && { period: periodS }),
     policies: record.policies,
     renewable: record.renewable,
+    ...(record.role !== '' && { role: record.role }),
     ttl: ttlOf(record, Date.now()),
-    type: 'service',
+    type: record.type,
   });
 }
 
-const metaOf = ({ meta }: TokenRecord): TokenRecord['meta'] | null => (Object.keys(meta).length === 0 ? null : meta);
-
-function textsByName(value: JsonValue | undefined): Readonly<Record<string, string>> {
-  if (value === undefined) return {};
-  const texts = Object.entries(typeof value === 'object' && value !== null && !Array.isArray(value) ? value : { '': value });
-  return Object.fromEntries(
-    texts.map(([name, text]) => {
-      if (name === '' || (typeof text !== 'string' && typeof text !== 'number' && typeof text !== 'boolean'))
-        throw new RequestError(
-          'invalid_field',
-          'Field validation failed: error converting input for field "meta": expected texts by name',
-        );
-      return [name, String(text)];
-    }),
-  );
-}
-
 const create = (makesOrphans: boolean): GuardedOperation =>
-  operation('token-create', async ({ service, principal }, { body, path }) => {
+  operation('token-create', async ({ service, principal }, { body, path, params }) => {
+    const role = params['role'];
     const { values, warnings } = fields(
       {
         id: 'string',
@@ -105,6 +73,7 @@ const create = (makesOrphans: boolean): GuardedOperation =>
         entity_alias: 'string',
       },
       body,
+      params,
     );
     const granted = await service.registry.create(
       {
@@ -117,14 +86,14 @@ const create = (makesOrphans: boolean): GuardedOperation =>
         explicitMaxTtlS: values.explicit_max_ttl,
         periodS: values.period,
         displayName: values.display_name,
-        meta: textsByName(values.meta),
+        meta: textsByName('meta', values.meta),
         numUses: values.num_uses,
         type: values.type,
         entityAlias: values.entity_alias,
       },
-      { principal, privileged: allows(principal, 'sudo', path), path, makesOrphans },
+      { principal, privileged: allows(principal, 'sudo', path), path, makesOrphans, ...(role !== undefined && { role }) },
     );
-    return authReply(authJson(granted.token, granted), [...warnings, ...granted.warnings]);
+    return tokenReply(granted, warnings);
   });
 
 /** The token that a request names in its body; empty when it names none. */
@@ -155,7 +124,7 @@ async function shown({ service }: Context, name: TokenName, token: string, warni
 /** The caller's own token; one of limited uses as this very request has written it, since that may have used it up. */
 async function shownSelf({ service, principal, token }: Context): Promise<Reply> {
   const { id, record } = principal;
-  const shown = record.usesLeft === 0 ? (await service.registry.find({ id }))?.record : record;
+  const shown = record.usesLeft === 0 && record.type === 'service' ? (await service.registry.find({ id }))?.record : record;
   if (shown === undefined) throw new RequestError('permission_denied', 'bad token');
   return dataReply(tokenJson(token, shown));
 }
@@ -194,11 +163,7 @@ async function renewedReply(
 }
 
 const renewSelf = operation('token-renew-self', (context, call) =>
-  renewedReply(
-    context,
-    { name: { id: context.principal.id }, token: context.token, missing: 'token not found', names: {} },
-    call,
-  ),
+  renewedReply(context, { name: { token: context.token }, token: context.token, missing: 'token not found', names: {} }, call),
 );
 
 const renew = operation('token-renew', (context, call) => {
@@ -215,8 +180,8 @@ const renewAccessor = operation('token-renew-accessor', (context, call) => {
   );
 });
 
-const revokeSelf = operation('token-revoke-self', async ({ service, principal }) => {
-  await service.registry.revoke({ id: principal.id });
+const revokeSelf = operation('token-revoke-self', async ({ service, token }) => {
+  await service.registry.revoke({ token });
   return noContent;
 });
 
@@ -246,9 +211,25 @@ const accessors = operation(
   { capability: 'list', sudo: true },
 );
 
+/** What one call clears at most; the node itself goes on with the rest. */
+const tidyPieces = 20;
+const tidyPiece = 500;
+
+/** Clears what ended tokens left behind, as the node does by itself from time to time. */
+const tidy = operation('token-tidy', async ({ service }) => {
+  let removed = 0;
+  for (let piece = 0; piece < tidyPieces; piece++) {
+    const swept = await service.registry.sweep(tidyPiece);
+    removed += swept.removed;
+    if (swept.removed < tidyPiece) break;
+  }
+  return { ...dataReply('null', [`${removed} tokens that were good no more were deleted`]), status: 202 };
+});
+
 /** Making, showing, renewing and ending tokens. */
 export const tokenRoutes: readonly Route[] = [
   { path: 'auth/token/create', operations: { POST: { ...create(false), adds: true } } },
+  { path: 'auth/token/create/:role', operations: { POST: { ...create(false), adds: true } } },
   { path: 'auth/token/create-orphan', operations: { POST: { ...create(true), adds: true } } },
   { path: 'auth/token/lookup', operations: { POST: { ...lookup, where: 'replica' } } },
   { path: 'auth/token/lookup-self', operations: { GET: lookupSelf, POST: { ...lookupSelfByPost, where: 'replica' } } },
@@ -261,4 +242,5 @@ export const tokenRoutes: readonly Route[] = [
   { path: 'auth/token/revoke-orphan', operations: { POST: revokeOrphan } },
   { path: 'auth/token/revoke-accessor', operations: { POST: revokeAccessor } },
   { path: 'auth/token/accessors', operations: { LIST: accessors } },
+  { path: 'auth/token/tidy', operations: { POST: tidy } },
 ];

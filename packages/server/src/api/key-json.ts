@@ -5,6 +5,11 @@ export function keyJson(key: KeyView): string {
   return JSON.stringify({
     name: key.name,
     type: key.type,
+    ...(key.parameters && {
+      parameter_set: key.parameters.parameterSet,
+      hybrid_key_type_pqc: key.parameters.hybridKeyTypePqc,
+      hybrid_key_type_ec: key.parameters.hybridKeyTypeEc,
+    }),
     derived: key.derived,
     ...(key.kdf !== undefined && { kdf: key.kdf }),
     ...(key.convergentEncryption !== undefined && { convergent_encryption: key.convergentEncryption }),
@@ -38,6 +43,7 @@ const versionJson = ({ createdMs, pair }: VersionView) =>
     : {
         name: pair.name,
         public_key: pair.publicKey,
+        hybrid_public_key: pair.hybridPublicKey,
         certificate_chain: pair.certificateChain,
         creation_time: new Date(createdMs).toISOString(),
       };

@@ -1,16 +1,32 @@
+import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Metrics } from '../metrics.ts';
+import { approleRoutes } from './auth-approle.ts';
+import { jwtRoutes } from './auth-jwt.ts';
+import { authRoleRoutes } from './auth-roles.ts';
 import { tokenRoutes } from './auth-token.ts';
+import { tokenRoleRoutes } from './auth-token-roles.ts';
+import { userpassRoutes } from './auth-userpass.ts';
 import type { Route } from './operation.ts';
+import { auditRoutes } from './sys-audit.ts';
+import { authRoutes } from './sys-auth.ts';
 import { capabilityRoutes } from './sys-capabilities.ts';
 import { haRoutes } from './sys-ha.ts';
+import { hostRoutes } from './sys-host-info.ts';
+import { internalRoutes } from './sys-internal.ts';
+import { managedKeyRoutes } from './sys-managed-keys.ts';
+import { mountRoutes } from './sys-mounts.ts';
 import { pluginRoutes } from './sys-plugins.ts';
 import { policyRoutes } from './sys-policy.ts';
+import { quotaRoutes } from './sys-quotas.ts';
 import { raftRoutes } from './sys-raft.ts';
 import { raftJoinRoutes } from './sys-raft-join.ts';
 import { raftSnapshotRoutes } from './sys-raft-snapshot.ts';
 import { rotateRoutes } from './sys-rotate.ts';
 import { sealRoutes } from './sys-seal.ts';
 import { statusRoutes } from './sys-status.ts';
+import { toolRoutes } from './sys-tools.ts';
+import { wrappingRoutes } from './sys-wrapping.ts';
+import { transitCertificateRoutes } from './transit-certificates.ts';
 import { transitDataRoutes } from './transit-data.ts';
 import { transitKeyRoutes } from './transit-keys.ts';
 import { transitTransferRoutes } from './transit-transfers.ts';
@@ -23,17 +39,31 @@ const mounted = ({ path, accepts, operations }: Route): Route => ({
 });
 
 /** Every path that this server knows, but for `sys/health`, which answers before all others. */
-export const allRoutes = (metrics: Metrics): readonly Route[] => [
+export const allRoutes = (metrics: Metrics, audit?: AuditTrail): readonly Route[] => [
   ...sealRoutes,
   ...raftJoinRoutes,
   ...raftRoutes,
   ...raftSnapshotRoutes,
   ...haRoutes,
+  ...mountRoutes,
   ...pluginRoutes,
+  ...managedKeyRoutes,
   ...rotateRoutes,
   ...tokenRoutes,
+  ...tokenRoleRoutes,
+  ...wrappingRoutes,
+  ...quotaRoutes,
+  ...toolRoutes,
+  ...internalRoutes,
+  ...hostRoutes,
+  ...authRoutes,
+  ...userpassRoutes,
+  ...approleRoutes,
+  ...jwtRoutes,
+  ...authRoleRoutes,
   ...policyRoutes,
   ...capabilityRoutes,
   ...statusRoutes(metrics),
-  ...[...transitKeyRoutes, ...transitTransferRoutes, ...transitDataRoutes].map(mounted),
+  ...auditRoutes(audit),
+  ...[...transitKeyRoutes, ...transitCertificateRoutes, ...transitTransferRoutes, ...transitDataRoutes].map(mounted),
 ];

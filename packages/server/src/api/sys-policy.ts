@@ -21,7 +21,7 @@ function operation(
       const meant = asked === undefined ? undefined : policyName(asked);
       if (asked !== undefined && meant !== undefined && meant !== asked) {
         const path = call.path.slice(0, -asked.length) + meant;
-        if (!allows(principal, capability, path, call.body)) throw permissionDenied();
+        if (!allows(principal, capability, path, call.body, call.wrapTtlS ?? 0)) throw permissionDenied();
       }
       return run(service, call);
     },
@@ -34,9 +34,9 @@ const nameIn = ({ params }: Call): string => params['name'] ?? '';
 async function write({ policies }: Service, call: Call): Promise<Reply> {
   const asked = nameIn(call);
   const { values, warnings } = fields({ name: 'string', policy: 'string', rules: 'string' }, call.body, call.params);
-  await policies.write(asked, values.policy ?? values.rules ?? '');
+  const idle = await policies.write(asked, values.policy ?? values.rules ?? '');
   const name = policyName(asked);
-  const all = name === asked ? warnings : [...warnings, `policy name was converted to ${name}`];
+  const all = [...warnings, ...idle, ...(name === asked ? [] : [`policy name was converted to ${name}`])];
   return all.length === 0 ? noContent : dataReply('null', all);
 }
 

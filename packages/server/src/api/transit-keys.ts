@@ -50,6 +50,11 @@ const create = operation(
     allow_plaintext_backup: 'bool',
     key_size: 'int',
     auto_rotate_period: 'duration',
+    parameter_set: 'string',
+    hybrid_key_type_pqc: 'string',
+    hybrid_key_type_ec: 'string',
+    managed_key_name: 'string',
+    managed_key_id: 'string',
   },
   async (engine, asked, { params, body }) =>
     keyAnswer(
@@ -61,6 +66,11 @@ const create = operation(
         allowPlaintextBackup: asked.allow_plaintext_backup,
         keySize: asked.key_size,
         autoRotatePeriodS: asked.auto_rotate_period,
+        parameterSet: asked.parameter_set,
+        hybridKeyTypePqc: asked.hybrid_key_type_pqc,
+        hybridKeyTypeEc: asked.hybrid_key_type_ec,
+        managedKeyName: asked.managed_key_name,
+        managedKeyId: asked.managed_key_id,
       }),
     ),
 );
@@ -103,8 +113,12 @@ const configure = operation(
     ),
 );
 
-const rotate = operation('keys-rotate', 'update', { name: 'string' }, async (engine, _asked, { params }) =>
-  keyAnswer(await engine.rotateKey(params['name'] ?? '')),
+const rotate = operation(
+  'keys-rotate',
+  'update',
+  { name: 'string', managed_key_name: 'string', managed_key_id: 'string' },
+  async (engine, { managed_key_name: managedKeyName, managed_key_id: managedKeyId }, { params }) =>
+    keyAnswer(await engine.rotateKey(params['name'] ?? '', { managedKeyName, managedKeyId })),
 );
 
 const trim = operation(

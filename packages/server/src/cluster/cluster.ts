@@ -14,8 +14,9 @@ import { version } from '../version.ts';
 import { admit } from './admission.ts';
 import { Agreement } from './agreement.ts';
 import { Applied } from './applied.ts';
+import type { ClusterAuthority } from './authority.ts';
 import { Autopilot } from './autopilot-care.ts';
-import { clusterCalls, confirmWithinMs } from './calls.ts';
+import { authorityCall, clusterCalls, confirmWithinMs } from './calls.ts';
 import { Canary } from './canary.ts';
 import { Changes } from './changes.ts';
 import { ClusterClient } from './cluster-client.ts';
@@ -32,7 +33,7 @@ import { WebSocketTransport } from './raft-transport.ts';
 import { rememberRemoval, removalFile } from './removal.ts';
 import { Renewal } from './renewal.ts';
 import { Roster } from './roster.ts';
-import { authorityOf, careForMembers, careForSelf, listCertificate } from './self-care.ts';
+import { authorityOf, careForMembers, careForSelf, keepAuthority, listCertificate } from './self-care.ts';
 import { Standbys } from './standbys.ts';
 
 /** What the node around it is and does. */
@@ -217,7 +218,7 @@ export class Cluster {
   /** The configuration in force has changed. */
   configurationChanged(conf: ConfState): void {
     this.roster.configured(conf);
-    this.#transport?.members(this.roster.members);
+    this.#transport?.members(this.#peers);
     this.#client.recheck();
     this.#listener?.recheck();
   }
@@ -226,7 +227,7 @@ export class Cluster {
   statusChanged({ ready }: DriverStatus): void {
     this.#forwarder?.leaderChanged();
     if (ready && !this.#leading) {
-      this.standbys.leads(() => this.roster.members.map(({ id }) => id).filter((id) => id !== this.#own?.nodeId));
+      this.standbys.leads(() => this.roster.known.filter((id) => id !== this.#own?.nodeId));
       this.#autopilot?.begins();
       void this.care();
     }
@@ -268,6 +269,7 @@ export class Cluster {
         list: (node, fingerprint) => listCertificate(this.changes, node, fingerprint),
         now: () => new Date(),
       },
+      keepAuthority: (authority) => this.#keepAuthority(authority),
       onDifference: () => void this.#checkSelf(),
     });
     this.#joinDesk = new JoinDesk({
@@ -308,6 +310,7 @@ export class Cluster {
       clusterId,
       leader,
       reached: (index, withinMs) => applied.reached(index, withinMs),
+      self: this.#host.config.node_id,
     });
     const agreement = new Agreement({
       appliedIndex: () => applied.index,
@@ -332,7 +335,7 @@ export class Cluster {
       onRemoved: () => this.#removedByNotice(),
       onState: (state) => agreement.told(state),
     });
-    this.#transport?.members(this.roster.members);
+    this.#transport?.members(this.#peers);
     if (this.roster.identity !== undefined) await this.#listen();
     if (this.#removed) return;
     this.#echoing.start();
@@ -365,6 +368,19 @@ export class Cluster {
     return this.#selfCare;
   }
 
+  async #keepAuthority(authority: ClusterAuthority): Promise<void> {
+    if (this.#own !== undefined) await keepAuthority(this.#own.barrier.store, this.roster.requireIdentity().authority, authority);
+  }
+
+  /** The active node shall write the authority again, this one or another. @throws ClusterCallError, StoreError */
+  async restoreAuthority(authority: ClusterAuthority): Promise<void> {
+    if (this.#host.isActive()) return this.#keepAuthority(authority);
+    const { activeMember } = this;
+    if (activeMember === undefined) throw new StoreError('not_leader', 'no active node is known');
+    const { status } = await this.#client.post(activeMember.id, authorityCall, { json: authority, timeoutMs: confirmWithinMs });
+    if (status !== 200) throw new StoreError('not_leader', `the active node did not take the authority: status ${status}`);
+  }
+
   async #renew(): Promise<void> {
     if (this.#removed) return;
     try {
@@ -392,6 +408,11 @@ export class Cluster {
     const { cluster_listen, cluster_addr = '', listeners } = this.#host.config;
     const port = Number(cluster_addr.slice(cluster_addr.lastIndexOf(':') + 1));
     return cluster_listen ?? { host: listeners[0]?.address.host ?? '127.0.0.1', port };
+  }
+
+  /** Not who had this node's address before it: a node that follows the log from its beginning meets its own past. */
+  get #peers(): readonly Member[] {
+    return this.roster.members.filter(({ clusterAddress }) => clusterAddress !== this.#host.config.cluster_addr);
   }
 
   get #localAddress(): string | undefined {

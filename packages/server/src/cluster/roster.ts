@@ -52,6 +52,11 @@ export class Roster {
     return this.#membership.members.length > 0 ? this.#membership.members : (this.#identity?.seeds ?? []);
   }
 
+  /** Ids of the members and of those that were removed. */
+  get known(): readonly NodeId[] {
+    return [...this.members, ...this.#membership.removed].map(({ id }) => id);
+  }
+
   member(id: NodeId): Member | undefined {
     return this.members.find((member) => member.id === id);
   }

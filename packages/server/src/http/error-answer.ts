@@ -1,4 +1,4 @@
-import { AccessError, type AccessErrorCode } from '@transitd/access';
+import { AccessError, type AccessErrorCode, RateLimited } from '@transitd/access';
 import { BarrierError, type BarrierErrorCode } from '@transitd/barrier';
 import { StoreError, type StoreErrorCode } from '@transitd/storage-fsm';
 import { TransitError, type TransitErrorCode } from '@transitd/transit-engine';
@@ -8,6 +8,7 @@ import type { Reply } from './reply.ts';
 
 /** Why this server refuses a request before any engine sees it. */
 export type RequestErrorCode =
+  | 'audit_failed'
   | 'body_timeout'
   | 'body_too_large'
   | 'expectation_failed'
@@ -67,11 +68,13 @@ const refusedForNow = (status: number): Answer => ({ status, outcome: 'refused',
 /** The one place where a code becomes a status: a code without a row does not compile. Every mistake of the caller is 400, but for those that HTTP has a name for. */
 export const answers: Readonly<Record<ErrorCode, Answer>> = {
   already_initialized: refused(400),
+  audit_failed: refused(503), // its text says what became of the request; a sink is tried again with the next one
   bad_token: refused(403),
   barrier_corrupt: refused(500),
   body_timeout: refused(408),
   body_too_large: refused(413),
   busy: refusedForNow(503),
+  busy_logins: refusedForNow(503),
   challenge_displaced: refusedForNow(503),
   challenge_expired: refused(400),
   challenge_unknown: refused(400),
@@ -98,12 +101,15 @@ export const answers: Readonly<Record<ErrorCode, Answer>> = {
   join_secret: refused(403),
   key_not_found: refused(400), // an operation on a missing key; reading one is not_found
   key_version_unavailable: refused(400),
+  keys_unavailable: refusedForNow(503),
   leader_changed: refusedForNow(503),
   leader_refused: refused(400),
   leader_unavailable: refusedForNow(503),
   leader_untrusted: refused(400),
+  locked_out: refused(403),
   malformed_body: refused(400),
   name_taken: refused(400),
+  managed_key_unavailable: refusedForNow(503), // the other system, not this node
   namespace_not_found: refused(404),
   no_handler: refused(404),
   node_id_used: refused(400),
@@ -115,6 +121,7 @@ export const answers: Readonly<Record<ErrorCode, Answer>> = {
   path_too_long: refused(414),
   permission_denied: refused(403),
   policy_too_large: refused(413),
+  rate_limited: refused(429), // it says itself for how long
   record_unreadable: refused(500),
   rekey_in_progress: refused(400),
   rekey_nonce: refused(400),
@@ -146,10 +153,12 @@ export const isRefusal = (error: unknown): error is Refusal =>
   error instanceof JoinError ||
   error instanceof AccessError;
 
-export function errorReply({ code, message }: Refusal): Reply {
+export function errorReply(refusal: Refusal): Reply {
+  const { code, message } = refusal;
   const { status, outcome, retryAfterSeconds, silent } = answers[code];
   const text = outcome === 'unknown' ? `outcome unknown, the change may still take effect: ${message}` : message;
   const headers: Record<string, string> = {};
-  if (retryAfterSeconds !== undefined) headers['Retry-After'] = String(retryAfterSeconds);
+  const afterSeconds = refusal instanceof RateLimited ? refusal.resetS : retryAfterSeconds;
+  if (afterSeconds !== undefined) headers['Retry-After'] = String(afterSeconds);
   return { status, body: errorsBody(silent || message === '' ? [] : [text]), headers };
 }

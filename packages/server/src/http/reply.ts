@@ -10,6 +10,8 @@ export interface Reply {
   readonly stream?: Readable;
   /** Spelled as `Content-Type`. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** A token that this answer shows and nobody has seen yet. */
+  readonly issued?: { readonly token: string; readonly accessor: string };
 }
 
 /** On every answer, also over plain HTTP, as the peers send it. */

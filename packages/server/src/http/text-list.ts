@@ -14,3 +14,22 @@ export function textList(name: string, value: JsonValue | undefined): readonly s
     `Field validation failed: error converting input for field "${name}": expected a list of strings`,
   );
 }
+
+/**
+ * A field that holds texts by name; empty when it was absent.
+ * @throws RequestError `invalid_field`
+ */
+export function textsByName(field: string, value: JsonValue | undefined): Readonly<Record<string, string>> {
+  if (value === undefined || value === null) return {};
+  const texts = Object.entries(typeof value === 'object' && value !== null && !Array.isArray(value) ? value : { '': value });
+  return Object.fromEntries(
+    texts.map(([name, text]) => {
+      if (name === '' || (typeof text !== 'string' && typeof text !== 'number' && typeof text !== 'boolean'))
+        throw new RequestError(
+          'invalid_field',
+          `Field validation failed: error converting input for field "${field}": expected texts by name`,
+        );
+      return [name, String(text)];
+    }),
+  );
+}

@@ -1,4 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { secondsOf } from '@transitd/access';
+import { RequestError } from './error-answer.ts';
 
 type Header = IncomingHttpHeaders[string];
 
@@ -17,9 +19,16 @@ export function tokenOf(headers: IncomingHttpHeaders): string | undefined {
 export const namesNamespace = (headers: IncomingHttpHeaders): boolean =>
   !/^\/*(?:root\/*)?$/.test(either(headers['x-service-namespace'], headers['x-vault-namespace']));
 
-/** Durations of nothing, in Go's syntax: `0`, `0s`, `0m0s`. */
-const noTime = /^(?:0+(?:ns|us|µs|μs|ms|[smhd]))*0*$/;
-
-/** Whether the caller wants the answer wrapped into a token of its own. */
-export const wantsWrapping = (headers: IncomingHttpHeaders): boolean =>
-  !noTime.test(either(headers['x-service-wrap-ttl'], headers['x-vault-wrap-ttl']));
+/**
+ * For how many seconds the caller wants the answer to wait, wrapped into a token of its own; 0 for not at all.
+ * @throws RequestError `invalid_request`
+ */
+export function wrapTtlOf(headers: IncomingHttpHeaders): number {
+  const asked = either(headers['x-service-wrap-ttl'], headers['x-vault-wrap-ttl']);
+  if (asked === '') return 0;
+  const seconds = secondsOf(asked);
+  // A time that cannot be read must not become none: what was to be wrapped would leave in clear.
+  if (!Number.isSafeInteger(seconds) || seconds < 0)
+    throw new RequestError('invalid_request', 'response wrapping: the TTL is no duration such as 60 or 5m');
+  return seconds;
+}

@@ -13,6 +13,7 @@ import {
 import type { NodeStatus } from '@transitd/health';
 import { type DriverStatus, type NodeId, votersOf } from '@transitd/raft-core';
 import { type Replica, type ReplicaStatus, StoreError } from '@transitd/storage-fsm';
+import { initialAuditKey } from '../audit/audit-key.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { writeIdentity } from '../cluster/identity.ts';
 import type { JoinDesk } from '../cluster/join-desk.ts';
@@ -92,7 +93,7 @@ export class Node {
     this.#onFatal = onFatal;
     this.#observer = observer;
     this.#lead = new LeadObserver(observer, () => performance.now());
-    this.#serving = new Serving(log, () => this.#servingChanged());
+    this.#serving = new Serving({ config, log }, () => this.#servingChanged());
     this.answering = new Answering({
       config,
       serves: () => this.#serving.service !== undefined,
@@ -351,7 +352,11 @@ export class Node {
       now: Date.now(),
       ...(rootTokenId === undefined ? {} : { rootToken: rootTokenId }),
     });
-    const shares = await barrier.initialize(request, [initialMounts(this.config.ciphertext_prefix), ...writes]);
+    const shares = await barrier.initialize(request, [
+      initialMounts(this.config.ciphertext_prefix),
+      initialAuditKey(),
+      ...writes,
+    ]);
     await this.#serving.loaded;
     return { ...shares, rootToken };
   }
@@ -400,7 +405,13 @@ export class Node {
       const barrier = await this.#openBarrier(storage.replica);
       this.#refuseWhenStopping();
       this.#member = { replica: storage.replica, barrier };
-      this.#snapshots = new Snapshots({ storage, barrier, directory: this.#directory.path, log: this.#log });
+      this.#snapshots = new Snapshots({
+        storage,
+        barrier,
+        directory: this.#directory.path,
+        log: this.#log,
+        restoreAuthority: async (authority) => cluster?.restoreAuthority(authority),
+      });
       this.#noteFitness();
       if (!alone) storage.driver.start();
       await cluster?.start({ storage, barrier });
@@ -489,6 +500,7 @@ export class Node {
     if (this.#member === undefined) return this.#retryJoin();
     this.#noteFitness();
     for (const { learner, silentMs } of this.#storage?.driver.peers() ?? []) if (!learner) this.#observer.lastContact(silentMs);
+    if (this.service !== undefined) await this.#snapshots?.finish().catch(() => undefined); // the next tick tries again
     const { barrier } = this.#member;
     const mayUnseal = !this.#removed && !this.#sealedByHand && this.#seal.type === 'static';
     if (barrier.state.initialized && barrier.state.sealed && mayUnseal) {

@@ -1,38 +1,54 @@
-import { Policies, TokenRegistry, Tokens } from '@transitd/access';
+import { type Access, closeAccess, openAccess, type TokenLimits } from '@transitd/access';
 import type { Store } from '@transitd/storage-fsm';
-import { TransitEngine } from '@transitd/transit-engine';
-import { type Mount, readMounts } from './mounts.ts';
+import { AuditKey } from '../audit/audit-key.ts';
+import type { Config } from '../config.ts';
+import { keySources } from '../key-sources.ts';
+import { managedKeysOf, type TokenManagedKeys } from './managed-keys.ts';
+import { MountedEngines } from './mounted-engines.ts';
 
 /** What serves while the node is unsealed. */
-export interface Service {
-  readonly tokens: Tokens;
-  readonly policies: Policies;
-  readonly registry: TokenRegistry;
-  /** Engines by the path of their mount. */
-  readonly engines: ReadonlyMap<string, TransitEngine>;
-  readonly mounts: readonly Mount[];
+export interface Service extends Access {
+  readonly mounts: MountedEngines;
+  readonly managedKeys: TokenManagedKeys;
+  /** Under which audit entries show texts. */
+  readonly auditKey: AuditKey;
   /** When it began to serve, on the monotonic clock. */
   readonly sinceMs: number;
 }
 
-/** Reads what serving needs from the records in clear. @throws StoreError, or an error when a record cannot be read */
-export async function loadService(store: Store): Promise<Service> {
-  const mounts = await readMounts(store);
-  const engines = new Map<string, TransitEngine>();
-  for (const { path, id, ciphertextPrefix } of mounts) {
-    const engine = new TransitEngine({ store, mountId: id, ciphertextPrefix, now: Date.now });
-    engines.set(path, engine);
-    await engine.open();
+/**
+ * Reads what serving needs from the records in clear.
+ * @param onFailure - the service can follow the records no more
+ * @throws StoreError, or an error when a record cannot be read
+ */
+export async function loadService(store: Store, config: Config, onFailure: (error: unknown) => void): Promise<Service> {
+  const managed = managedKeysOf(store, config.pkcs11_libraries);
+  const mounts = await MountedEngines.open({
+    store,
+    ciphertextPrefix: config.ciphertext_prefix,
+    managedKeysFor: (allowed) => managed.forMount(allowed),
+    onFailure,
+  });
+  const access = openAccess({ store, now: Date.now, limits: tokenLimits(config), sources: keySources(config.jwks_files) });
+  try {
+    await access.quotas.open();
+  } catch (error) {
+    mounts.close();
+    closeAccess(access);
+    throw error;
   }
-  const policies = new Policies({ store });
-  const tokens = new Tokens({ store, policies, now: Date.now });
-  const registry = new TokenRegistry({ store, tokens, policies, now: Date.now });
-  return { tokens, policies, registry, engines, mounts, sinceMs: performance.now() };
+  return { ...access, mounts, managedKeys: managed, auditKey: new AuditKey(store), sinceMs: performance.now() };
 }
 
 /** Forgets every key and token that it holds. */
-export function closeService({ tokens, policies, engines }: Service): void {
-  tokens.close();
-  policies.close();
-  for (const engine of engines.values()) engine.close();
+export function closeService(service: Service): void {
+  closeAccess(service);
+  service.mounts.close();
+  service.managedKeys.close();
+  service.auditKey.forget();
 }
+
+const tokenLimits = ({ tokens }: Config): TokenLimits => ({
+  defaultTtlS: Math.floor(tokens.default_ttl / 1000),
+  maxTtlS: Math.floor(tokens.max_ttl / 1000),
+});

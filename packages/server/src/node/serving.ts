@@ -1,9 +1,11 @@
 import type { Barrier } from '@transitd/barrier';
+import type { Config } from '../config.ts';
 import type { Logger } from '../log.ts';
 import { closeService, loadService, type Service } from './service.ts';
 
 /** What serves, from the moment that its node is unsealed until it seals. */
 export class Serving {
+  readonly #config: Config;
   readonly #log: Logger;
   readonly #onChange: () => void;
   #service: Service | undefined;
@@ -13,7 +15,8 @@ export class Serving {
   #sealChanges = 0;
 
   /** @param onChange - called when something serves from now on, and when nothing does any more */
-  constructor(log: Logger, onChange: () => void) {
+  constructor({ config, log }: { readonly config: Config; readonly log: Logger }, onChange: () => void) {
+    this.#config = config;
     this.#log = log;
     this.#onChange = onChange;
   }
@@ -58,8 +61,16 @@ export class Serving {
 
   async #load(barrier: Barrier): Promise<void> {
     const change = this.#sealChanges;
+    const fail = (error: unknown): void => {
+      if (change !== this.#sealChanges) return;
+      this.#log.error(
+        { reason: error instanceof Error ? error.message : String(error) },
+        'what serves could not be loaded; the node seals itself',
+      );
+      barrier.seal();
+    };
     try {
-      const service = await loadService(barrier.store);
+      const service = await loadService(barrier.store, this.#config, fail);
       if (change !== this.#sealChanges) return closeService(service);
       const before = this.#service;
       this.#service = service;
@@ -67,12 +78,7 @@ export class Serving {
       this.#onChange();
       this.#log.info(before === undefined ? 'unsealed' : 'loaded anew');
     } catch (error) {
-      if (change !== this.#sealChanges) return;
-      this.#log.error(
-        { reason: error instanceof Error ? error.message : String(error) },
-        'what serves could not be loaded; the node seals itself',
-      );
-      barrier.seal();
+      fail(error);
     }
   }
 }

@@ -220,6 +220,8 @@ async function openStorage({
       },
     },
   );
+  // The driver of a node without peers sends nobody a snapshot, but its operator keeps them too.
+  if (peers === undefined) snapshots.serve({ describe: (index) => driver.snapshotMeta(index), failed: () => undefined });
   const stop = async (): Promise<void> => {
     neverLeads(new StoreError('stopped', 'this node is stopping'));
     await new Promise<void>((resolve, reject) => driver.stop((error) => (error ? reject(error) : resolve())));

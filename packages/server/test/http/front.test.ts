@@ -68,7 +68,7 @@ describe('the front', () => {
     folder = mkdtempSync(join(tmpdir(), 'transitd-front-'));
     writeFileSync(join(folder, 'seal'), Buffer.alloc(32, 1), { mode: 0o600 });
     served = await serve(folder, { type: 'static', key_id: 'one', key_file: join(folder, 'seal') }, { initialize: true });
-    await served.node.service?.engines.get('transit')?.createKey('k1', {});
+    await served.node.service?.mounts.engines.get('transit')?.createKey('k1', {});
   });
   afterEach(() => {
     for (const socket of sockets.splice(0)) socket.destroy();
@@ -179,7 +179,7 @@ describe('the front', () => {
 
   for (const { name, line, headers } of [
     { name: 'health', line: 'GET /v1/sys/health', headers: [] },
-    { name: 'the refusal to wrap', line: 'POST /v1/transit/encrypt/k1', headers: ['X-Service-Wrap-TTL: 60'] },
+    { name: 'the refusal to wrap', line: 'POST /v1/transit/encrypt/k1', headers: ['X-Service-Wrap-TTL: soon'] },
     { name: 'an unknown namespace', line: 'POST /v1/transit/encrypt/k1', headers: ['X-Service-Namespace: a'] },
   ])
     it(`ends the connection behind a body that ${name} leaves unread`, async () => {

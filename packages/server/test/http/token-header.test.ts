@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { namesNamespace, tokenOf, wantsWrapping } from '../../src/http/token-header.ts';
+import { RequestError } from '../../src/http/error-answer.ts';
+import { namesNamespace, tokenOf, wrapTtlOf } from '../../src/http/token-header.ts';
 
 describe('the headers that say who asks for what', () => {
   for (const { headers, token, because } of [
@@ -36,27 +37,32 @@ describe('the headers that say who asks for what', () => {
     });
 
   for (const [ttl, expected] of [
-    ['', false],
-    ['0', false],
-    ['00', false],
-    ['0s', false],
-    ['0m0s', false],
-    ['0h0m0s', false],
-    ['0ms', false],
-    ['60', true],
-    ['1m', true],
-    ['0m1s', true],
-    ['0.5s', true],
-    ['soon', true],
+    ['', 0],
+    ['0', 0],
+    ['00', 0],
+    ['0s', 0],
+    ['0m0s', 0],
+    ['0h0m0s', 0],
+    ['0ms', 0],
+    ['60', 60],
+    ['1m', 60],
+    ['0m1s', 1],
+    ['1h1m1s', 3661],
+    ['0.5s', 'refused'],
+    ['-1', 'refused'],
+    ['soon', 'refused'],
+    ['1e9', 'refused'],
+    ['60, 60', 'refused'],
   ] as const)
-    it(`${expected ? 'wants an answer wrapped' : 'wants no wrapping'} with the time ${JSON.stringify(ttl)}`, () => {
-      expect(wantsWrapping({ 'x-service-wrap-ttl': ttl })).to.equal(expected);
-      expect(wantsWrapping({ 'x-service-wrap-ttl': '', 'x-vault-wrap-ttl': ttl })).to.equal(expected);
+    it(`wraps an answer for ${JSON.stringify(ttl)}: ${expected}`, () => {
+      for (const headers of [{ 'x-service-wrap-ttl': ttl }, { 'x-service-wrap-ttl': '', 'x-vault-wrap-ttl': ttl }])
+        if (expected === 'refused') expect(() => wrapTtlOf(headers)).to.throw(RequestError, /the TTL is no duration/);
+        else expect(wrapTtlOf(headers)).to.equal(expected);
     });
 
   it('reads headers of nothing but slashes and zeros in linear time', () => {
     const long = 16_000;
     expect(namesNamespace({ 'x-service-namespace': `${'/'.repeat(long)}x` })).to.equal(true);
-    expect(wantsWrapping({ 'x-service-wrap-ttl': `${'0'.repeat(long)}x` })).to.equal(true);
+    expect(() => wrapTtlOf({ 'x-service-wrap-ttl': `${'0'.repeat(long)}x` })).to.throw(RequestError);
   });
 });

@@ -7,6 +7,7 @@ import { expect } from 'chai';
 import { parseConfig } from '../../src/config.ts';
 import { StartError } from '../../src/exit.ts';
 import { createLog } from '../../src/log.ts';
+import { mountsPath, recordsOf } from '../../src/node/mounts.ts';
 import { Node } from '../../src/node/node.ts';
 
 describe('a node', () => {
@@ -62,7 +63,7 @@ describe('a node', () => {
   it('clears tokens away that are good no more, piece by piece, also when the rest of its upkeep fails', async () => {
     const node = await open();
     const { rootToken } = await node.initialize(one);
-    const { tokens, registry, engines } = node.service ?? {};
+    const { tokens, registry, mounts } = node.service ?? {};
     const principal = await tokens?.authenticate(rootToken);
     if (node.member === undefined || registry === undefined || principal === undefined) throw new Error('not serving');
     const sweeps: number[] = [];
@@ -74,7 +75,7 @@ describe('a node', () => {
     const done: string[] = [];
     const no = () => Promise.reject(new Error('no'));
     node.member.barrier.upkeep = no;
-    for (const engine of engines?.values() ?? []) {
+    for (const engine of mounts?.engines.values() ?? []) {
       engine.rotateDue = no;
       engine.sweep = (limit) => {
         done.push(`sweep of ${limit}`);
@@ -88,6 +89,33 @@ describe('a node', () => {
     await node.upkeep();
     expect(sweeps).to.deep.equal([500, 1]);
     expect(done, 'whatever failed before').to.deep.equal(['sweep of 500', 'wrapping key']);
+  });
+
+  it('has the mounts that it had before a restart, and clears away what those had that were removed', async () => {
+    const first = await open();
+    await first.initialize(one);
+    const transit = { type: 'transit' };
+    await first.service?.mounts.enable({ path: 'team/a', ...transit });
+    await first.service?.mounts.enable({ path: 'gone', ...transit });
+    await first.service?.mounts.engines.get('gone')?.createKey('k', {});
+    const id = first.service?.mounts.list.at(-1)?.id ?? '';
+    await first.service?.mounts.disable('gone');
+    await first.stop();
+    const node = await open();
+    expect([...(node.service?.mounts.engines.keys() ?? [])]).to.deep.equal(['transit', 'team/a']);
+    const records = async () => (await node.member?.barrier.store.range({ prefix: recordsOf(id) }))?.records.length;
+    expect(await records()).to.be.greaterThan(0);
+    await node.upkeep();
+    expect(await records()).to.equal(0);
+  }).timeout(20_000);
+
+  it('seals itself when it cannot follow the mounts any more', async () => {
+    const node = await open();
+    await node.initialize(one);
+    const { barrier } = node.member ?? {};
+    await barrier?.store.commit({ conditions: [], writes: [{ path: mountsPath, value: Buffer.from('{"format":9}') }] });
+    while (node.service !== undefined) await new Promise((resolve) => setImmediate(resolve));
+    expect(barrier?.state.sealed).to.equal(true);
   });
 
   it('has its data directory to itself before it is initialised', async () => {

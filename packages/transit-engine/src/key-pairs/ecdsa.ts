@@ -89,17 +89,23 @@ export function ecdsa(curveName: CurveName, keyType: string): KeyPairScheme {
       if (!same) throw notImported('key pair does not match');
     },
     publicText: publicPemOf,
-    transfer: {
-      exportForm: 'text',
-      fromPkcs8: async (der) => fromPkcs8(der),
-      fromPublicPem: (pem) => fromPublicDer(publicDerOf(pem)),
-      toPkcs8: (material) => Buffer.from(material),
-      // The other services' exports of this kind have no final newline.
-      toExport(material) {
+    certified: {
+      privateKey: privateHandle,
+      publicKey: (spki) => createPublicKey({ key: Buffer.from(spki), format: 'der', type: 'spki' }),
+    },
+    // The other services' exports of this kind have no final newline.
+    exported: {
+      form: 'text',
+      of(material) {
         const pem = Buffer.from(privateHandle(material).export({ type: 'sec1', format: 'pem' }));
         return pem.subarray(0, pem.length - 1);
       },
-      exportedPublicText: (publicKey) => publicPemOf(publicKey).trimEnd(),
+      publicText: (publicKey) => publicPemOf(publicKey).trimEnd(),
+    },
+    transfer: {
+      fromPkcs8: async (der) => fromPkcs8(der),
+      fromPublicPem: (pem) => fromPublicDer(publicDerOf(pem)),
+      toPkcs8: (material) => Buffer.from(material),
     },
   };
 }
@@ -115,7 +121,7 @@ function load(curve: Curve, { material, publicKey: spki }: KeyPairBytes, spkiByt
 }
 
 async function sign(curve: Curve, key: KeyObject, input: Uint8Array, options: SigningOptions): Promise<Buffer> {
-  const { hash, dsaEncoding, format } = readOptions(input, options);
+  const { hash, dsaEncoding, format } = ecdsaOptions(input, options);
   if (!options.prehashed) return signNatively(hash, input, { key, dsaEncoding });
   const der = key.export({ type: 'sec1', format: 'der' });
   const number = parseEcPrivateKey(der, curve)?.number;
@@ -135,7 +141,7 @@ async function verify(
   signature: Uint8Array,
   options: SigningOptions,
 ): Promise<boolean> {
-  const { hash, dsaEncoding, format } = readOptions(input, options);
+  const { hash, dsaEncoding, format } = ecdsaOptions(input, options);
   if (format === 'der') checkForm(signature);
   if (!options.prehashed) return verifyNatively(hash, input, { key, dsaEncoding }, signature);
   try {
@@ -150,7 +156,7 @@ async function verify(
  * inputs with one beginning would share a signature, and an empty one has signatures that need no key.
  * @throws TransitError `invalid_request`
  */
-function readOptions(input: Uint8Array, { hash: name, prehashed, signatureContext, marshaling }: SigningOptions) {
+export function ecdsaOptions(input: Uint8Array, { hash: name, prehashed, signatureContext, marshaling }: SigningOptions) {
   if (signatureContext.length > 0) {
     throw new TransitError('invalid_request', 'signature_context is for ed25519 keys');
   }

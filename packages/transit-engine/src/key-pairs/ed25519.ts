@@ -51,8 +51,9 @@ export const ed25519: KeyPairScheme = {
     if (!same) throw notImported('key pair does not match');
   },
   publicText: (publicKey) => Buffer.from(publicKey).toString('base64'),
+  certified: { privateKey: (material) => privateHandle(material.subarray(0, halfBytes)), publicKey: publicHandle },
+  exported: { form: 'base64', of: (material) => Buffer.from(material) },
   transfer: {
-    exportForm: 'base64',
     async fromPkcs8(der) {
       const pkcs8 = parsePkcs8(der);
       if (pkcs8 === undefined) throw notPkcs8();
@@ -68,7 +69,6 @@ export const ed25519: KeyPairScheme = {
       return spki.publicKey;
     },
     toPkcs8: (material) => pkcs8Of(material.subarray(0, halfBytes)),
-    toExport: (material) => Buffer.from(material),
   },
 };
 
@@ -81,7 +81,7 @@ function fromSeed(seed: Uint8Array): KeyPairBytes & { readonly material: Buffer;
 }
 
 function load({ material, publicKey: raw }: KeyPairBytes): KeyPair {
-  const publicKey = createPublicKey({ key: encodeSpki(algorithm, raw), format: 'der', type: 'spki' });
+  const publicKey = publicHandle(raw);
   const privateKey = material.length === 0 ? undefined : privateHandle(material.subarray(0, halfBytes));
   return {
     ...(privateKey && { sign: (input, options) => sign(privateKey, input, options) }),
@@ -129,6 +129,10 @@ function privateHandle(seed: Uint8Array): KeyObject {
   } finally {
     der.fill(0);
   }
+}
+
+function publicHandle(raw: Uint8Array): KeyObject {
+  return createPublicKey({ key: encodeSpki(algorithm, raw), format: 'der', type: 'spki' });
 }
 
 function pkcs8Of(seed: Uint8Array): Buffer {

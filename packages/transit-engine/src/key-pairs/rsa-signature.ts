@@ -10,7 +10,7 @@ const { RSA_PKCS1_PADDING, RSA_PKCS1_PSS_PADDING, RSA_NO_PADDING, RSA_PSS_SALTLE
 
 /** Signs with RSASSA-PSS or RSASSA-PKCS1-v1_5 (RFC 8017 §8). @param key - of that many bits @throws TransitError `invalid_request` */
 export async function signRsa(key: KeyObject, bits: number, input: Uint8Array, options: SigningOptions): Promise<Buffer> {
-  const scheme = readOptions(bits, input, options);
+  const scheme = rsaOptions(bits, input, options);
   if (scheme.padding === 'pkcs1v15') {
     return options.prehashed
       ? privateEncrypt({ key, padding: RSA_PKCS1_PADDING }, scheme.digestInfo)
@@ -32,7 +32,7 @@ export async function verifyRsa(
   signature: Uint8Array,
   options: SigningOptions,
 ): Promise<boolean> {
-  const scheme = readOptions(bits, input, options);
+  const scheme = rsaOptions(bits, input, options);
   if (signature.length !== bits / 8) return false;
   if (scheme.padding === 'pkcs1v15') {
     if (!options.prehashed) return verifyNatively(scheme.hash.openssl, input, { key, padding: RSA_PKCS1_PADDING }, signature);
@@ -52,7 +52,7 @@ export async function verifyRsa(
   return encoded !== undefined && verifyPss(input, encoded, bits - 1, hash, saltLength === 'auto' ? undefined : saltLength);
 }
 
-type Scheme =
+export type RsaSignatureScheme =
   | { readonly padding: 'pss'; readonly hash: Hash; readonly saltLength: number | 'auto' }
   | {
       readonly padding: 'pkcs1v15';
@@ -61,8 +61,8 @@ type Scheme =
       readonly digestInfo: Uint8Array;
     };
 
-/** @throws TransitError `invalid_request` */
-function readOptions(bits: number, input: Uint8Array, options: SigningOptions): Scheme {
+/** What the options come to for a key of that many bits. @throws TransitError `invalid_request` */
+export function rsaOptions(bits: number, input: Uint8Array, options: SigningOptions): RsaSignatureScheme {
   const { signatureAlgorithm: padding, prehashed } = options;
   if (options.signatureContext.length > 0) throw refusal('signature_context is for ed25519 keys');
   if (padding !== 'pss' && padding !== 'pkcs1v15') throw refusal(`unsupported rsa signature algorithm ${padding}`);

@@ -75,12 +75,15 @@ export function rsa(bits: 2048 | 3072 | 4096): KeyPairScheme {
       if (!same) throw notImported('key pair does not match');
     },
     publicText: publicPemOf,
+    certified: { privateKey: privateHandle, publicKey: publicHandle },
+    exported: {
+      form: 'text',
+      of: (material) => Buffer.from(privateHandle(material).export({ type: 'pkcs1', format: 'pem' })),
+    },
     transfer: {
-      exportForm: 'text',
       fromPkcs8,
       fromPublicPem: (pem) => fromPublicDer(publicDerOf(pem)),
       toPkcs8: (material) => Buffer.from(material),
-      toExport: (material) => Buffer.from(privateHandle(material).export({ type: 'pkcs1', format: 'pem' })),
     },
   };
 }

@@ -4,6 +4,7 @@ import { deriveKey } from '../derivation.ts';
 import { TransitError } from '../errors.ts';
 import type { LoadedKey } from '../key-cache.ts';
 import type { KeyPair } from '../key-pair.ts';
+import { decryptManaged } from '../managed/managed-cipher.ts';
 import { associatedDataOf, checkEncrypts, contextOf, nonceOf, paddingOf } from './inputs.ts';
 import { type Item, type Operation, type Tools, versionOf } from './operation.ts';
 
@@ -60,8 +61,12 @@ export async function decryptText(tools: Tools, key: LoadedKey, opening: Opening
   if (opening.ciphertext === '') throw new TransitError('invalid_request', missingCiphertext);
   const { version, payload: encoded } = parseCiphertext(opening.ciphertext, tools.prefix);
   checkVersion(key, version);
-  const payload = opening.nonce.length > 0 ? Buffer.concat([opening.nonce, decodePayload(encoded)]) : decodePayload(encoded);
   const loaded = key.versions.get(version) ?? (await versionOf(tools, key, version));
+  if (loaded.managed !== undefined) {
+    const managed = await tools.managedKeys.find(loaded.managed.id);
+    return decryptManaged(managed, { ...opening, bytes: decodePayload(encoded) });
+  }
+  const payload = opening.nonce.length > 0 ? Buffer.concat([opening.nonce, decodePayload(encoded)]) : decodePayload(encoded);
   if (loaded.pair !== undefined) return decryptWithPair(loaded.pair, payload, opening.padding);
   if (type.aead === undefined || loaded.key === undefined) throw new Error('a version was loaded as one that does not decrypt');
   const openingKey = record.derived ? deriveKey(loaded.key, opening.context, type.materialBytes, record.kdf) : loaded.key;

@@ -5,6 +5,7 @@ import { formatVersioned } from '../ciphertext.ts';
 import { contextNonce, deriveConvergent, deriveKey } from '../derivation.ts';
 import { TransitError } from '../errors.ts';
 import type { LoadedKey, LoadedVersion } from '../key-cache.ts';
+import { encryptManaged } from '../managed/managed-cipher.ts';
 import { nonceBytes } from '../nonce-pool.ts';
 import { associatedDataOf, checkEncrypts, contextOf, nonceOf, paddingOf } from './inputs.ts';
 import { type Item, type Operation, type Tools, versionOf } from './operation.ts';
@@ -67,6 +68,11 @@ export async function encryptBytes(tools: Tools, key: LoadedKey, sealing: Sealin
   const loaded = key.versions.get(version) ?? (await versionOf(tools, key, version));
   if (loaded.pair?.encrypt !== undefined) {
     return { ciphertext: formatVersioned(tools.prefix, version, loaded.pair.encrypt(plaintext, padding)), keyVersion: version };
+  }
+  if (loaded.managed !== undefined) {
+    const managed = await tools.managedKeys.find(loaded.managed.id);
+    const ciphertext = await encryptManaged(managed, { ...sealing, bytes: plaintext }, () => tools.nonces.take());
+    return { ciphertext: formatVersioned(tools.prefix, version, ciphertext), keyVersion: version };
   }
   const { aead } = key.type;
   if (aead === undefined) throw new Error('a version was loaded as one that does not encrypt');

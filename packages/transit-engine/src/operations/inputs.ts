@@ -49,7 +49,7 @@ export function bytesOf(input: string): Buffer {
 /** What an AEAD binds; other ciphers can bind nothing. */
 export function associatedDataOf({ type }: LoadedKey, associatedData: string, index: number): Uint8Array {
   if (associatedData === '') return noBytes;
-  if (type.aead === undefined) {
+  if (type.aead === undefined && !type.managed) {
     const refusal = `'[${index}].associated_data' provided for non-AEAD cipher suite ${type.name}`;
     throw new TransitError('invalid_request', refusal);
   }
@@ -71,10 +71,11 @@ export function checkEncrypts({ type }: LoadedKey, purpose: 'encryption' | 'decr
 
 /**
  * The nonce that convergent keys of version 1 take from their caller, who must never repeat one; only restored keys are of that kind.
- * On any other key a nonce is refused.
+ * Managed keys may be given one. On any other key a nonce is refused.
  * @returns 12 bytes, or none
  */
-export function nonceOf({ record }: LoadedKey, nonce: string): Uint8Array {
+export function nonceOf({ record, type }: LoadedKey, nonce: string): Uint8Array {
+  if (type.managed) return vectorOf(nonce);
   if (!record.convergent || convergenceOf(record) !== 1) {
     if (nonce === '') return noBytes;
     decodeBase64(nonce);
@@ -86,6 +87,13 @@ export function nonceOf({ record }: LoadedKey, nonce: string): Uint8Array {
   throw new TransitError('invalid_request', refusal);
 }
 
+/** An initialization vector of GCM. @returns 12 bytes, or none */
+function vectorOf(nonce: string): Uint8Array {
+  const bytes = nonce === '' ? noBytes : decodeBase64(nonce);
+  if (bytes.length === 0 || bytes.length === nonceBytes) return bytes;
+  throw new TransitError('invalid_request', `base64-decoded nonce must be ${nonceBytes} bytes long`);
+}
+
 /** Padding belongs to RSA; `name` is the member that carries it. @returns the scheme to use @throws TransitError `invalid_request` */
 export function paddingOf({ type }: LoadedKey, { name, scheme }: { name: string; scheme: string }, index: number): string {
   const fault = paddingFault(type, scheme);
@@ -94,8 +102,11 @@ export function paddingOf({ type }: LoadedKey, { name, scheme }: { name: string;
 }
 
 /** What is wrong with a padding scheme, if something is. */
-export function paddingFault({ name, aead }: Pick<KeyType, 'name' | 'aead'>, scheme: string): string | undefined {
+export function paddingFault(
+  { name, aead, managed }: Pick<KeyType, 'name' | 'aead' | 'managed'>,
+  scheme: string,
+): string | undefined {
   if (scheme === '') return undefined;
   if (!paddingSchemes.includes(scheme)) return `unknown padding scheme: ${scheme}`;
-  return aead === undefined ? undefined : `unsupported key type ${name} for padding scheme`;
+  return aead === undefined && !managed ? undefined : `unsupported key type ${name} for padding scheme`;
 }

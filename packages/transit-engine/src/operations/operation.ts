@@ -1,12 +1,15 @@
 import type { BatchReply, ItemMembers } from '../batch.ts';
 import { parseBatch, runBatch } from '../batch.ts';
 import type { KeyCache, LoadedKey, LoadedVersion } from '../key-cache.ts';
+import type { ManagedKeys } from '../managed/provider.ts';
 import type { NoncePool } from '../nonce-pool.ts';
 
 /** What an operation works with besides the key. */
 export interface Tools {
   readonly keys: Pick<KeyCache, 'assertOpen' | 'loadVersion'>;
   readonly nonces: NoncePool;
+  /** Keys that other systems hold. */
+  readonly managedKeys: Pick<ManagedKeys, 'find'>;
   /** First part of the mount's ciphertext strings. */
   readonly prefix: string;
 }

@@ -2,6 +2,7 @@ import { derivePair } from '../derivation.ts';
 import { TransitError } from '../errors.ts';
 import type { LoadedKey } from '../key-cache.ts';
 import type { KeyPair } from '../key-pair.ts';
+import { managedPair } from '../managed/managed-pair.ts';
 import { type Tools, versionOf } from './operation.ts';
 
 /** The key pair of one version, or the one that belongs to a context. */
@@ -15,6 +16,10 @@ export interface PairInUse {
 export async function pairOf(tools: Tools, key: LoadedKey, version: number, context: Uint8Array): Promise<PairInUse> {
   const loaded = key.versions.get(version) ?? (await versionOf(tools, key, version));
   if (loaded.pair !== undefined) return { pair: loaded.pair };
+  if (loaded.managed !== undefined) {
+    const { id, publicKey } = loaded.managed;
+    return { pair: await managedPair(await tools.managedKeys.find(id), publicKey) };
+  }
   const { type, record } = key;
   if (type.keyPair === undefined || loaded.key === undefined) throw new Error('a version was loaded as one without a key pair');
   const bytes = derivePair(type, loaded.key, context, record.kdf);

@@ -1,0 +1,25 @@
+# One node. The image holds Node, the production dependencies and the sources, which Node runs as they are; no compiler, no tests.
+ARG BASE=node:24-bookworm-slim
+
+FROM ${BASE} AS tree
+WORKDIR /opt/transitd
+COPY . .
+# `true` where the context brings the production tree with it, for a build without a network.
+ARG INSTALL="npm ci --omit=dev --ignore-scripts"
+RUN ${INSTALL}
+# The root of the data volume belongs to the one user that may read it; the node makes its own folder below.
+RUN install -d -m 0700 -o 65532 -g 65532 /var/lib/transitd
+
+FROM ${BASE}
+COPY --from=tree /opt/transitd /opt/transitd
+COPY --from=tree --chown=65532:65532 /var/lib/transitd /var/lib/transitd
+USER 65532:65532
+# Nothing is written outside this volume: run it with --read-only.
+VOLUME /var/lib/transitd
+EXPOSE 8200 8201 8202
+# SIGTERM hands leadership over, finishes what is in flight and ends with 0.
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=6s --start-period=30s --retries=3 \
+  CMD ["node", "/opt/transitd/packages/server/transitd.mjs", "healthcheck"]
+ENTRYPOINT ["node", "--disable-sigusr1", "/opt/transitd/packages/server/transitd.mjs"]
+CMD ["server", "--config", "/etc/transitd/transitd.yaml"]

@@ -1,0 +1,342 @@
+import { randomUUID } from 'node:crypto';
+import type { Condition, Store, Write } from '@transitd/storage-fsm';
+import { checkCidrs, commonCidrs, withinCidrs } from '../cidr.ts';
+import { AccessError, invalidRequest } from '../errors.ts';
+import { decodeJson, encodeJson } from '../json-record.ts';
+import { loginIdOf } from '../token-key.ts';
+import type { Granted, TokenRegistry } from '../token-registry.ts';
+import type { Tokens } from '../tokens.ts';
+import { Turns } from '../turns.ts';
+import type { StoredMount } from './auth-mounts.ts';
+import { LoginRecords, loginRecords, type Stored } from './login-records.ts';
+import { changedSettings, newTokenSettings, type TokenSettings, type TokenSettingsChange } from './token-settings.ts';
+import type { Login } from './userpass.ts';
+
+export interface AppRole {
+  /** Random; its secret ids name it, so that a role made again has none of those of the one before. */
+  readonly key: string;
+  readonly roleId: string;
+  readonly bindSecretId: boolean;
+  readonly secretIdBoundCidrs: readonly string[];
+  /** Logins that a secret id is good for; 0 for any number. */
+  readonly secretIdNumUses: number;
+  /** Seconds; 0 for ever. */
+  readonly secretIdTtlS: number;
+  readonly token: TokenSettings;
+}
+
+export type AppRoleChange = { readonly [Name in keyof Omit<AppRole, 'key' | 'token'>]?: AppRole[Name] | undefined } & {
+  readonly token: TokenSettingsChange;
+};
+
+/** A secret id as it is stored: its own text is not. Times are milliseconds since the epoch. */
+export interface SecretId {
+  readonly accessor: string;
+  readonly roleKey: string;
+  readonly createdMs: number;
+  readonly ttlS: number;
+  /** 0 when it does not expire. */
+  readonly expiresMs: number;
+  readonly numUses: number;
+  /** 0 for any number. */
+  readonly usesLeft: number;
+  readonly cidrs: readonly string[];
+  readonly tokenBoundCidrs: readonly string[];
+  readonly meta: Readonly<Record<string, string>>;
+}
+
+/** What is asked of a new secret id. */
+export interface SecretIdRequest {
+  /** Chosen by the caller instead of a random one. */
+  readonly secretId?: string | undefined;
+  readonly cidrs?: readonly string[] | undefined;
+  readonly tokenBoundCidrs?: readonly string[] | undefined;
+  readonly numUses?: number | undefined;
+  readonly ttlS?: number | undefined;
+  readonly meta?: Readonly<Record<string, string>> | undefined;
+}
+
+const roleExample: AppRole = {
+  key: '',
+  roleId: '',
+  bindSecretId: true,
+  secretIdBoundCidrs: [],
+  secretIdNumUses: 0,
+  secretIdTtlS: 0,
+  token: newTokenSettings,
+};
+
+const secretExample: SecretId = {
+  accessor: '',
+  roleKey: '',
+  createdMs: 0,
+  ttlS: 0,
+  expiresMs: 0,
+  numUses: 0,
+  usesLeft: 0,
+  cidrs: [],
+  tokenBoundCidrs: [],
+  meta: {},
+};
+
+const pointerExample = { name: '' };
+
+/** @throws AccessError `record_unreadable` */
+export const decodeSecretId = (stored: Uint8Array): SecretId => decodeJson(stored, secretExample);
+export const decodeAppRole = (stored: Uint8Array): AppRole => decodeJson(stored, roleExample);
+
+export interface AppRolesOptions {
+  readonly store: Store;
+  readonly tokens: Tokens;
+  readonly registry: TokenRegistry;
+  readonly now: () => number;
+}
+
+const attemptsMax = 5;
+const idCharsMax = 4096;
+const metaBytesMax = 4096;
+
+/** By what a request names a secret id. */
+export type SecretIdName = { readonly secretId: string } | { readonly accessor: string };
+
+/** Logins of machines: a role id, which is no secret, and a secret id, of which only keyed hashes are stored. */
+export class AppRoles {
+  readonly roles: LoginRecords<AppRole>;
+  readonly #store: Store;
+  readonly #tokens: Tokens;
+  readonly #registry: TokenRegistry;
+  readonly #now: () => number;
+  /** Logins with one secret id of limited uses, one after the other. */
+  readonly #turns = new Turns();
+
+  constructor({ store, tokens, registry, now }: AppRolesOptions) {
+    this.roles = new LoginRecords({ store, kind: 'role', example: roleExample });
+    this.#store = store;
+    this.#tokens = tokens;
+    this.#registry = registry;
+    this.#now = now;
+  }
+
+  /** Makes a role with a random role id, or changes what is named. @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError */
+  async write(mount: StoredMount, name: string, { token, ...change }: AppRoleChange): Promise<void> {
+    const key = await this.#tokens.key();
+    await this.roles.change(mount, name, async (present) => {
+      const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
+      const fresh = { ...roleExample, key: randomUUID(), roleId: randomUUID() };
+      const role: AppRole = {
+        ...(present ?? fresh),
+        ...given,
+        token: changedSettings(present?.token ?? newTokenSettings, token),
+      };
+      checkRole(role);
+      if (role.roleId === present?.roleId) return { value: role };
+      // Another role may have it: then its holder would log in as this one.
+      const at = roleIdPath(mount, key, role.roleId);
+      if ((await this.#store.get(at)) !== undefined) throw invalidRequest('the role_id is already in use');
+      const writes: Write[] = [{ path: at, value: encodeJson({ name: name.toLowerCase() }) }];
+      if (present !== undefined) writes.push({ path: roleIdPath(mount, key, present.roleId), value: null });
+      return { value: role, conditions: [{ path: at, revision: 0 }], writes };
+    });
+  }
+
+  /** Deletes a role, and with it, by their name for it, its secret ids. @throws AccessError `too_many_conflicts`; StoreError */
+  async delete(mount: StoredMount, name: string): Promise<void> {
+    const key = await this.#tokens.key();
+    await this.roles.delete(mount.id, name, ({ roleId }) => [{ path: roleIdPath(mount, key, roleId), value: null }]);
+  }
+
+  /** A new secret id, shown this once. @throws AccessError `invalid_request`, `not_found`, `too_many_conflicts`; StoreError */
+  async createSecretId(
+    mount: StoredMount,
+    name: string,
+    asked: SecretIdRequest,
+  ): Promise<{ readonly secretId: string; readonly secret: SecretId }> {
+    const role = await this.#requireRole(mount, name);
+    const secretId = asked.secretId ?? randomUUID();
+    if (secretId === '' || secretId.length > idCharsMax) throw invalidRequest(`a secret id has 1 to ${idCharsMax} characters`);
+    const secret = newSecret(role.value, asked, this.#now());
+    const key = await this.#tokens.key();
+    const id = loginIdOf(key, 'secret-id', secretId);
+    const path = secretPath(mount, name, id);
+    const pointer = secretAccessorPath(mount, name, loginIdOf(key, 'secret-accessor', secret.accessor));
+    const conditions = [mount.condition, role.condition, { path, revision: 0 }];
+    const writes = [
+      { path, value: encodeJson(secret) },
+      { path: pointer, value: encodeJson({ name: id }) },
+    ];
+    if ((await this.#store.commit({ conditions, writes })).outcome === 'committed') return { secretId, secret };
+    if ((await this.#store.get(path)) !== undefined) throw invalidRequest('the secret id is already in use');
+    throw changedMeanwhile();
+  }
+
+  /** Undefined when the role has none such, or it has run out. @throws AccessError `not_found`; StoreError */
+  async findSecretId(mount: StoredMount, name: string, asked: SecretIdName): Promise<SecretId | undefined> {
+    return (await this.#findSecret(mount, await this.#requireRole(mount, name), name, asked))?.value;
+  }
+
+  /** Deletes a secret id, if there is one. @throws AccessError `not_found`, `too_many_conflicts`; StoreError */
+  async destroySecretId(mount: StoredMount, name: string, asked: SecretIdName): Promise<void> {
+    const key = await this.#tokens.key();
+    for (let attempt = 0; attempt < attemptsMax; attempt++) {
+      const found = await this.#findSecret(mount, await this.#requireRole(mount, name), name, asked);
+      if (found === undefined) return;
+      const pointer = secretAccessorPath(mount, name, loginIdOf(key, 'secret-accessor', found.value.accessor));
+      const writes = [found.condition.path, pointer].map((path) => ({ path, value: null }));
+      if ((await this.#store.commit({ conditions: [found.condition], writes })).outcome === 'committed') return;
+    }
+    throw changedMeanwhile();
+  }
+
+  /** Accessors of a role's secret ids, sorted. @throws AccessError `not_found`; StoreError */
+  async secretIdAccessors(mount: StoredMount, name: string): Promise<string[]> {
+    const { value: role } = await this.#requireRole(mount, name);
+    const prefix = secretPath(mount, name, '');
+    const accessors: string[] = [];
+    for (let after: string | undefined = ''; after !== undefined; ) {
+      const page = await this.#store.range({ prefix, ...(after !== '' && { after }) });
+      for (const { value } of page.records) {
+        const secret = decodeSecretId(value);
+        if (secret.roleKey === role.key) accessors.push(secret.accessor);
+      }
+      after = page.next;
+    }
+    return accessors.sort();
+  }
+
+  /**
+   * A login. A use of the secret id is counted by the very entry of the log that makes the token.
+   * @throws AccessError `invalid_request`, `locked_out`, `too_many_conflicts`; StoreError
+   */
+  async login(login: Login, roleId: string, secretId: string): Promise<Granted & { readonly token: string }> {
+    if (roleId === '' || roleId.length > idCharsMax || secretId.length > idCharsMax) throw invalidPair();
+    const key = await this.#tokens.key();
+    return this.#turns.take(loginIdOf(key, 'secret-id', secretId), async () => {
+      for (let attempt = 0; attempt < attemptsMax; attempt++) {
+        const granted = await this.#login(login, key, roleId, secretId);
+        if (granted !== undefined) return granted;
+      }
+      throw changedMeanwhile();
+    });
+  }
+
+  /** Name of the role with that role id; empty for none. @throws StoreError */
+  async roleNameOf(mount: StoredMount, roleId: string): Promise<string> {
+    const pointer = await this.#store.get(roleIdPath(mount, await this.#tokens.key(), roleId.slice(0, idCharsMax)));
+    return pointer === undefined ? '' : decodeJson(pointer.value, pointerExample).name;
+  }
+
+  async #login(
+    { mount, path, address }: Login,
+    key: Uint8Array,
+    roleId: string,
+    secretId: string,
+  ): Promise<(Granted & { readonly token: string }) | undefined> {
+    const pointer = await this.#store.get(roleIdPath(mount, key, roleId));
+    const name = pointer && decodeJson(pointer.value, pointerExample).name;
+    const role = name === undefined ? undefined : await this.roles.find(mount.id, name);
+    if (name === undefined || role?.value.roleId !== roleId) throw invalidPair();
+    const secret = role.value.bindSecretId ? await this.#findSecret(mount, role, name, { secretId }) : undefined;
+    if (role.value.bindSecretId && secret === undefined) throw invalidPair();
+    const { secretIdBoundCidrs, token } = role.value;
+    for (const cidrs of [secretIdBoundCidrs, secret?.value.cidrs ?? [], token.boundCidrs, secret?.value.tokenBoundCidrs ?? []])
+      if (!withinCidrs(cidrs, address)) throw new AccessError('locked_out', 'permission denied');
+    // The address lies in both lists, so they have something in common.
+    const boundCidrs = commonCidrs(token.boundCidrs, secret?.value.tokenBoundCidrs ?? []);
+    return this.#registry.issue({
+      mount,
+      settings: { ...token, boundCidrs },
+      displayName: mount.path,
+      meta: { ...secret?.value.meta, role_name: name },
+      path,
+      source: role.condition.path,
+      conditions: [mount.condition, role.condition, ...(secret === undefined ? [] : [secret.condition])],
+      writes:
+        secret === undefined
+          ? []
+          : spend(secret, secretAccessorPath(mount, name, loginIdOf(key, 'secret-accessor', secret.value.accessor))),
+    });
+  }
+
+  async #findSecret(
+    mount: StoredMount,
+    role: Stored<AppRole>,
+    name: string,
+    asked: SecretIdName,
+  ): Promise<Stored<SecretId> | undefined> {
+    const key = await this.#tokens.key();
+    const id =
+      'secretId' in asked ? loginIdOf(key, 'secret-id', asked.secretId) : await this.#secretOf(mount, name, key, asked.accessor);
+    const path = secretPath(mount, name, id ?? '');
+    const record = id === undefined ? undefined : await this.#store.get(path);
+    if (record === undefined) return undefined;
+    const value = decodeSecretId(record.value);
+    const isGood = value.roleKey === role.value.key && (value.expiresMs === 0 || this.#now() < value.expiresMs);
+    return isGood ? { value, condition: { path, revision: record.revision } } : undefined;
+  }
+
+  async #secretOf(mount: StoredMount, name: string, key: Uint8Array, accessor: string): Promise<string | undefined> {
+    const record = await this.#store.get(secretAccessorPath(mount, name, loginIdOf(key, 'secret-accessor', accessor)));
+    return record && decodeJson(record.value, pointerExample).name;
+  }
+
+  async #requireRole(mount: StoredMount, name: string): Promise<Stored<AppRole>> {
+    const role = await this.roles.find(mount.id, name);
+    if (role === undefined) throw new AccessError('not_found', 'no such role');
+    return role;
+  }
+}
+
+const roleIdPath = ({ id }: StoredMount, key: Uint8Array, roleId: string): string =>
+  `${loginRecords(id)}role-id/${loginIdOf(key, 'role-id', roleId)}`;
+const secretPath = ({ id }: StoredMount, name: string, secret: string): string =>
+  `${loginRecords(id)}secret/${name.toLowerCase()}/${secret}`;
+const secretAccessorPath = ({ id }: StoredMount, name: string, accessor: string): string =>
+  `${loginRecords(id)}secret-accessor/${name.toLowerCase()}/${accessor}`;
+
+function checkRole(role: AppRole): void {
+  checkCidrs(role.secretIdBoundCidrs);
+  if (role.roleId === '' || role.roleId.length > idCharsMax) throw invalidRequest(`a role id has 1 to ${idCharsMax} characters`);
+  if (role.secretIdNumUses < 0) throw invalidRequest("'secret_id_num_uses' cannot be negative");
+  if (!role.bindSecretId && role.secretIdBoundCidrs.length === 0 && role.token.boundCidrs.length === 0)
+    throw invalidRequest('at least one constraint should be enabled on the role: a secret id, or addresses that it is bound to');
+}
+
+/** @throws AccessError `invalid_request` */
+function newSecret(role: AppRole, asked: SecretIdRequest, now: number): SecretId {
+  const numUses = within(asked.numUses, role.secretIdNumUses, 'num_uses');
+  const ttlS = within(asked.ttlS, role.secretIdTtlS, 'ttl');
+  const meta = asked.meta ?? {};
+  if (Buffer.byteLength(JSON.stringify(meta)) > metaBytesMax)
+    throw invalidRequest(`metadata comes to at most ${metaBytesMax} bytes`);
+  return {
+    accessor: randomUUID(),
+    roleKey: role.key,
+    createdMs: now,
+    ttlS,
+    expiresMs: ttlS === 0 ? 0 : now + ttlS * 1000,
+    numUses,
+    usesLeft: numUses,
+    cidrs: checkCidrs(asked.cidrs ?? []),
+    tokenBoundCidrs: checkCidrs(asked.tokenBoundCidrs ?? []),
+    meta,
+  };
+}
+
+/** What is asked, or else what the role says, and never more than that; 0 is without end. */
+function within(asked: number | undefined, most: number, field: string): number {
+  if (asked === undefined) return most;
+  if (asked < 0) throw invalidRequest(`'${field}' cannot be negative`);
+  if (most > 0 && (asked === 0 || asked > most)) throw invalidRequest(`'${field}' cannot be more than the role says`);
+  return asked;
+}
+
+/** One use less; the last one deletes it. */
+function spend({ value, condition }: { readonly value: SecretId; readonly condition: Condition }, pointer: string): Write[] {
+  if (value.usesLeft === 0) return [];
+  if (value.usesLeft > 1) return [{ path: condition.path, value: encodeJson({ ...value, usesLeft: value.usesLeft - 1 }) }];
+  return [condition.path, pointer].map((path) => ({ path, value: null }));
+}
+
+const invalidPair = (): AccessError => invalidRequest('invalid role or secret ID');
+const changedMeanwhile = (): AccessError =>
+  new AccessError('too_many_conflicts', 'the role or its secret id changed meanwhile; nothing was done');

@@ -1,0 +1,244 @@
+import type { Store } from '@transitd/storage-fsm';
+import type { JWTPayload } from 'jose';
+import { withinCidrs } from '../cidr.ts';
+import { AccessError, invalidRequest } from '../errors.ts';
+import { globMatches } from '../policy/parameters.ts';
+import { policyNames } from '../token-policies.ts';
+import type { Granted, TokenRegistry } from '../token-registry.ts';
+import type { StoredMount } from './auth-mounts.ts';
+import { type JwtKeySource, JwtKeys, jwtAlgorithms, type KeySources, parseKeySet, pemAsJwk } from './jwt-keys.ts';
+import { LoginRecords, type Stored } from './login-records.ts';
+import { changedSettings, newTokenSettings, type TokenSettings, type TokenSettingsChange } from './token-settings.ts';
+import type { Login } from './userpass.ts';
+
+export interface JwtConfig extends JwtKeySource {
+  readonly issuer: string;
+  readonly algorithms: readonly string[];
+  /** The role of a login that names none. */
+  readonly defaultRole: string;
+}
+
+/** Claims and the values that one of which they must have. */
+export type BoundClaims = Readonly<Record<string, readonly (string | number | boolean)[]>>;
+
+export interface JwtRole {
+  /** At least one. */
+  readonly audiences: readonly string[];
+  /** Empty for any. */
+  readonly subject: string;
+  /** The claim that says who it is. */
+  readonly userClaim: string;
+  readonly boundClaims: BoundClaims;
+  /** `glob`: texts may begin or end with `*`. */
+  readonly boundClaimsType: 'string' | 'glob';
+  /** Claims that become meta, by the name that they get there. */
+  readonly claimMappings: Readonly<Record<string, string>>;
+  /** Claim with the groups; empty for none. */
+  readonly groupsClaim: string;
+  /** Policies by group. */
+  readonly groupPolicies: Readonly<Record<string, readonly string[]>>;
+  readonly leewayS: number;
+  readonly token: TokenSettings;
+}
+
+type Changed<T> = { readonly [Name in keyof T]?: T[Name] | undefined };
+export type JwtConfigChange = Changed<JwtConfig>;
+export type JwtRoleChange = Changed<Omit<JwtRole, 'token'>> & { readonly token: TokenSettingsChange };
+
+const newConfig: JwtConfig = { keys: [], jwks: '', file: '', url: '', urlCa: '', issuer: '', algorithms: [], defaultRole: '' };
+
+const newRole: JwtRole = {
+  audiences: [],
+  subject: '',
+  userClaim: '',
+  boundClaims: {},
+  boundClaimsType: 'string',
+  claimMappings: {},
+  groupsClaim: '',
+  groupPolicies: {},
+  leewayS: 60,
+  token: newTokenSettings,
+};
+
+const configName = 'config';
+const jwtCharsMax = 16 * 1024;
+const leewaySMax = 300;
+const userCharsMax = 256;
+
+export interface JwtLoginsOptions {
+  readonly store: Store;
+  readonly registry: TokenRegistry;
+  readonly sources: KeySources;
+  readonly now: () => number;
+}
+
+/** Logins by a token that someone else has signed (RFC 7519), checked against a role. */
+export class JwtLogins {
+  readonly roles: LoginRecords<JwtRole>;
+  readonly #configs: LoginRecords<JwtConfig>;
+  readonly #registry: TokenRegistry;
+  readonly #keys: JwtKeys;
+  readonly #now: () => number;
+
+  constructor({ store, registry, sources, now }: JwtLoginsOptions) {
+    this.roles = new LoginRecords({ store, kind: 'jwt-role', example: newRole });
+    this.#configs = new LoginRecords({ store, kind: 'jwt', example: newConfig });
+    this.#registry = registry;
+    this.#keys = new JwtKeys({ sources, now });
+    this.#now = now;
+  }
+
+  /** Undefined before it is written. @throws AccessError `record_unreadable`; StoreError */
+  async config(mount: StoredMount): Promise<JwtConfig | undefined> {
+    return (await this.#configs.find(mount.id, configName))?.value;
+  }
+
+  /** Replaces the whole configuration. @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError */
+  async configure(mount: StoredMount, change: JwtConfigChange): Promise<void> {
+    const config: JwtConfig = { ...newConfig, ...given(change) };
+    checkConfig(config);
+    await this.#configs.change(mount, configName, () => ({ value: config }));
+  }
+
+  /** @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError */
+  async write(mount: StoredMount, name: string, { token, ...change }: JwtRoleChange): Promise<void> {
+    await this.roles.change(mount, name, (present) => {
+      const role: JwtRole = {
+        ...(present ?? newRole),
+        ...given(change),
+        token: changedSettings(present?.token ?? newTokenSettings, token),
+      };
+      checkRole(role);
+      return { value: role };
+    });
+  }
+
+  /** @throws AccessError `invalid_request`, `locked_out`, `keys_unavailable`, `too_many_conflicts`; StoreError */
+  async login({ mount, path, address }: Login, roleName: string, jwt: string): Promise<Granted & { readonly token: string }> {
+    const config = await this.#configs.find(mount.id, configName);
+    if (config === undefined) throw invalidRequest('the login method has no configuration yet');
+    const name = (roleName === '' ? config.value.defaultRole : roleName).toLowerCase();
+    const role = await this.roles.find(mount.id, name);
+    if (role === undefined) throw invalidRequest('unknown role');
+    const claims = await this.#claims(config.value, role.value, jwt);
+    if (!withinCidrs(role.value.token.boundCidrs, address)) throw new AccessError('locked_out', 'permission denied');
+    const granted = await this.#registry.issue({
+      mount,
+      settings: role.value.token,
+      policies: groupPoliciesOf(role.value, claims),
+      displayName: `${mount.path}-${userOf(role.value, claims)}`,
+      meta: { ...metaOf(role.value, claims), role: name },
+      path,
+      source: role.condition.path,
+      conditions: conditionsOf(mount, config, role),
+      writes: [],
+    });
+    if (granted === undefined)
+      throw new AccessError('too_many_conflicts', 'the login method changed meanwhile; no token was made');
+    return granted;
+  }
+
+  async #claims(config: JwtConfig, role: JwtRole, jwt: string): Promise<JWTPayload> {
+    if (jwt === '' || jwt.length > jwtCharsMax)
+      throw invalidRequest(`missing token, or one of more than ${jwtCharsMax} characters`);
+    const claims = await this.#keys.verify(config, jwt, {
+      algorithms: [...config.algorithms],
+      issuer: config.issuer,
+      audience: [...role.audiences],
+      requiredClaims: ['exp'],
+      clockTolerance: role.leewayS,
+      currentDate: new Date(this.#now()),
+      ...(role.subject !== '' && { subject: role.subject }),
+    });
+    userOf(role, claims);
+    const unmet = Object.entries(role.boundClaims).find(
+      ([name, values]) => !meets(claimAt(claims, name), values, role.boundClaimsType),
+    );
+    if (unmet !== undefined)
+      throw invalidRequest(`the token is refused: its claim ${JSON.stringify(unmet[0])} is not what the role asks for`);
+    return claims;
+  }
+}
+
+const conditionsOf = (mount: StoredMount, config: Stored<JwtConfig>, role: Stored<JwtRole>) => [
+  mount.condition,
+  config.condition,
+  role.condition,
+];
+
+const given = <T extends object>(change: T): Partial<{ [Name in keyof T]: Exclude<T[Name], undefined> }> =>
+  Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined)) as Partial<{
+    [Name in keyof T]: Exclude<T[Name], undefined>;
+  }>;
+
+/** @throws AccessError `invalid_request` */
+function checkConfig({ keys, jwks, file, url, urlCa, issuer, algorithms }: JwtConfig): void {
+  const sources = [keys.length > 0, jwks !== '', file !== '', url !== ''].filter((isGiven) => isGiven).length;
+  if (sources !== 1) throw invalidRequest('exactly one of jwt_validation_pubkeys, jwks, jwks_file and jwks_url must be set');
+  for (const pem of keys) pemAsJwk(pem);
+  if (jwks !== '') parseKeySet(jwks);
+  if (url !== '' && (!URL.canParse(url) || new URL(url).protocol !== 'https:'))
+    throw invalidRequest('jwks_url must be an https URL');
+  if (urlCa !== '' && url === '') throw invalidRequest('jwks_ca_pem goes with jwks_url');
+  if (issuer === '') throw invalidRequest('bound_issuer must be set');
+  if (algorithms.length === 0 || !algorithms.every((name) => jwtAlgorithms.includes(name)))
+    throw invalidRequest(`jwt_supported_algs must name some of ${jwtAlgorithms.join(', ')}`);
+}
+
+/** @throws AccessError `invalid_request` */
+function checkRole({ audiences, userClaim, boundClaimsType, groupPolicies, leewayS }: JwtRole): void {
+  if (audiences.length === 0) throw invalidRequest('bound_audiences must be set');
+  if (userClaim === '') throw invalidRequest('user_claim must be set');
+  if (boundClaimsType !== 'string' && boundClaimsType !== 'glob') throw invalidRequest('bound_claims_type is "string" or "glob"');
+  if (leewayS < 0 || leewayS > leewaySMax) throw invalidRequest(`clock_skew_leeway is at most ${leewaySMax}s`);
+  for (const policies of Object.values(groupPolicies))
+    if (policyNames(policies).includes('root')) throw invalidRequest('auth methods cannot create root tokens');
+}
+
+/** A claim by its name, or by a path that begins with a slash (RFC 6901). */
+function claimAt(claims: JWTPayload, name: string): unknown {
+  if (!name.startsWith('/')) return Object.hasOwn(claims, name) ? claims[name] : undefined;
+  const steps = name
+    .slice(1)
+    .split('/')
+    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
+  let place: unknown = claims;
+  for (const step of steps)
+    place = typeof place === 'object' && place !== null && Object.hasOwn(place, step) ? Reflect.get(place, step) : undefined;
+  return place;
+}
+
+/** Whether the claim, or one of its values, is one of those; a claim that is not there is none of them. */
+function meets(claim: unknown, values: readonly (string | number | boolean)[], type: 'string' | 'glob'): boolean {
+  const claimed: readonly unknown[] = Array.isArray(claim) ? claim : [claim];
+  return claimed.some((one) =>
+    values.some(
+      (value) =>
+        one === value || (type === 'glob' && typeof value === 'string' && typeof one === 'string' && globMatches(value, one)),
+    ),
+  );
+}
+
+function userOf({ userClaim }: JwtRole, claims: JWTPayload): string {
+  const user = claimAt(claims, userClaim);
+  if (typeof user !== 'string' || user === '' || user.length > userCharsMax)
+    throw invalidRequest('the token is refused: it does not say whose it is');
+  return user;
+}
+
+function groupPoliciesOf({ groupsClaim, groupPolicies }: JwtRole, claims: JWTPayload): string[] {
+  const groups = groupsClaim === '' ? [] : claimAt(claims, groupsClaim);
+  const named = Array.isArray(groups) ? groups : [groups];
+  return named.flatMap((group) =>
+    typeof group === 'string' && Object.hasOwn(groupPolicies, group) ? [...(groupPolicies[group] ?? [])] : [],
+  );
+}
+
+function metaOf({ claimMappings }: JwtRole, claims: JWTPayload): Record<string, string> {
+  const meta: Record<string, string> = {};
+  for (const [claim, name] of Object.entries(claimMappings)) {
+    const value = claimAt(claims, claim);
+    if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') meta[name] = String(value);
+  }
+  return meta;
+}

@@ -1,0 +1,70 @@
+import type { Condition, Store, Write } from '@transitd/storage-fsm';
+import { AccessError } from '../errors.ts';
+import { decodeJson } from '../json-record.ts';
+import { decodeAppRole, decodeSecretId } from './approle.ts';
+import type { AuthMounts } from './auth-mounts.ts';
+import { loginPrefix, loginRecords } from './login-records.ts';
+
+interface Piece {
+  readonly mounts: AuthMounts;
+  readonly now: number;
+  /** Where the one before stopped; empty for the beginning. */
+  readonly cursor: string;
+  readonly limit: number;
+}
+
+/**
+ * Deletes what is left of methods that are disabled, of roles that are gone, and secret ids whose time has come: nobody can use any of
+ * it, this clears it away.
+ */
+export async function sweepLogins(
+  store: Store,
+  { mounts, now, cursor, limit }: Piece,
+): Promise<{ readonly removed: number; readonly cursor: string }> {
+  const { records } = await store.range({ prefix: loginPrefix, limit, ...(cursor !== '' && { after: cursor }) });
+  // Read behind the records: a method that was there when one was written is there now, or has gone for good.
+  const present = new Set((await mounts.list()).map(({ id }) => id));
+  const conditions: Condition[] = [];
+  const writes: Write[] = [];
+  for (const { path, value, revision } of records) {
+    const [mountId = '', kind = '', role = ''] = path.slice(loginPrefix.length).split('/');
+    const isLeft =
+      !present.has(mountId) ||
+      (kind === 'secret' && (await isSecretOver(store, { mountId, role, value, now }))) ||
+      (kind === 'secret-accessor' && (await isPointerOver(store, { mountId, role, value })));
+    if (!isLeft) continue;
+    conditions.push({ path, revision });
+    writes.push({ path, value: null });
+  }
+  const next = records.length < limit ? '' : (records.at(-1)?.path ?? '');
+  if (writes.length === 0) return { removed: 0, cursor: next };
+  const { outcome } = await store.commit({ conditions, writes });
+  return { removed: outcome === 'committed' ? writes.length : 0, cursor: next };
+}
+
+interface Secret {
+  readonly mountId: string;
+  readonly role: string;
+  readonly value: Uint8Array;
+}
+
+async function isSecretOver(store: Store, { mountId, role, value, now }: Secret & { readonly now: number }): Promise<boolean> {
+  try {
+    const secret = decodeSecretId(value);
+    if (secret.expiresMs !== 0 && secret.expiresMs <= now) return true;
+    const stored = await store.get(`${loginRecords(mountId)}role/${role}`);
+    return stored === undefined || decodeAppRole(stored.value).key !== secret.roleKey;
+  } catch (error) {
+    if (error instanceof AccessError) return false; // of a later format: it stays
+    throw error;
+  }
+}
+
+async function isPointerOver(store: Store, { mountId, role, value }: Secret): Promise<boolean> {
+  try {
+    return (await store.get(`${loginRecords(mountId)}secret/${role}/${decodeJson(value, { name: '' }).name}`)) === undefined;
+  } catch (error) {
+    if (error instanceof AccessError) return false;
+    throw error;
+  }
+}

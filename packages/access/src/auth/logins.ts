@@ -1,0 +1,55 @@
+import type { Store } from '@transitd/storage-fsm';
+import type { TokenRegistry } from '../token-registry.ts';
+import type { Tokens } from '../tokens.ts';
+import { AppRoles } from './approle.ts';
+import { AuthMounts } from './auth-mounts.ts';
+import { JwtLogins } from './jwt.ts';
+import type { KeySources } from './jwt-keys.ts';
+import { sweepLogins } from './login-sweep.ts';
+import type { PasswordWork } from './passwords.ts';
+import { Userpass } from './userpass.ts';
+
+export interface LoginsOptions {
+  readonly store: Store;
+  readonly tokens: Tokens;
+  readonly registry: TokenRegistry;
+  readonly sources: KeySources;
+  readonly now: () => number;
+  readonly passwordWork?: PasswordWork | undefined;
+}
+
+/** The ways to a token for those who have none yet. */
+export class Logins {
+  readonly mounts: AuthMounts;
+  readonly userpass: Userpass;
+  readonly approle: AppRoles;
+  readonly jwt: JwtLogins;
+  readonly #store: Store;
+  readonly #now: () => number;
+  #cursor = '';
+
+  constructor({ store, tokens, registry, sources, now, passwordWork }: LoginsOptions) {
+    this.mounts = new AuthMounts({ store });
+    this.userpass = new Userpass({ store, registry, now, passwordWork });
+    this.approle = new AppRoles({ store, tokens, registry, now });
+    this.jwt = new JwtLogins({ store, registry, sources, now });
+    this.#store = store;
+    this.#now = now;
+  }
+
+  /** Clears away what nobody can use any more. Only the active node calls it. @param limit - records looked at. Returns how many were deleted */
+  async sweep(limit: number): Promise<number> {
+    const { removed, cursor } = await sweepLogins(this.#store, {
+      mounts: this.mounts,
+      now: this.#now(),
+      cursor: this.#cursor,
+      limit,
+    });
+    this.#cursor = cursor;
+    return removed;
+  }
+
+  close(): void {
+    this.userpass.close();
+  }
+}

@@ -1,0 +1,73 @@
+import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
+import { AccessError } from '../errors.ts';
+
+/** A password as it is stored: scrypt (RFC 7914) of its UTF-8 bytes, with what that was done by. */
+export interface PasswordHash {
+  /** base64, as the hash. */
+  readonly salt: string;
+  readonly hash: string;
+  readonly cost: number;
+  readonly blockSize: number;
+  readonly parallelization: number;
+}
+
+export const passwordHashExample: PasswordHash = { salt: '', hash: '', cost: 0, blockSize: 0, parallelization: 0 };
+
+/** What a guess costs. */
+export type PasswordWork = Pick<PasswordHash, 'cost' | 'blockSize' | 'parallelization'>;
+
+/** 32 MiB, three times over: as costly for a guesser as 128 MiB once. */
+const usualWork: PasswordWork = { cost: 2 ** 15, blockSize: 8, parallelization: 3 };
+const hashBytes = 32;
+/** Work at once: the threads that do it also write the log. Work that waits behind it: more is refused. */
+const [workMax, waitingMax] = [2, 128];
+
+/** Hashes passwords, a bounded number at a time. */
+export class Passwords {
+  readonly #work: PasswordWork;
+  /** What an unknown user's password is compared with. */
+  readonly #nobody: PasswordHash;
+  #working = 0;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(work: PasswordWork = usualWork) {
+    this.#work = work;
+    this.#nobody = { ...work, salt: randomBytes(16).toString('base64'), hash: randomBytes(hashBytes).toString('base64') };
+  }
+
+  /** @throws AccessError `busy_logins` */
+  async hash(password: string): Promise<PasswordHash> {
+    const salt = randomBytes(16).toString('base64');
+    return { ...this.#work, salt, hash: (await this.#derive(password, { ...this.#work, salt })).toString('base64') };
+  }
+
+  /**
+   * Whether it is the password. Without a hash it is not, after the same work.
+   * @throws AccessError `busy_logins`
+   */
+  async matches(password: string, stored: PasswordHash | undefined): Promise<boolean> {
+    const against = stored ?? this.#nobody;
+    const derived = await this.#derive(password, against);
+    const expected = Buffer.from(against.hash, 'base64');
+    return derived.length === expected.length && timingSafeEqual(derived, expected) && stored !== undefined;
+  }
+
+  async #derive(password: string, { salt, cost, blockSize, parallelization }: Omit<PasswordHash, 'hash'>): Promise<Buffer> {
+    await this.#begin();
+    try {
+      return await new Promise((resolve, reject) => {
+        const options = { cost, blockSize, parallelization, maxmem: 256 * cost * blockSize };
+        scrypt(password, Buffer.from(salt, 'base64'), hashBytes, options, (error, key) => (error ? reject(error) : resolve(key)));
+      });
+    } finally {
+      this.#working -= 1;
+      this.#waiting.shift()?.();
+    }
+  }
+
+  async #begin(): Promise<void> {
+    if (this.#waiting.length >= waitingMax) throw new AccessError('busy_logins', 'too many logins at once');
+    if (this.#working >= workMax) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    this.#working += 1;
+  }
+}

@@ -1,0 +1,123 @@
+import type { Store } from '@transitd/storage-fsm';
+import { withinCidrs } from '../cidr.ts';
+import { AccessError, invalidRequest } from '../errors.ts';
+import type { Granted, TokenRegistry } from '../token-registry.ts';
+import { isRoleName } from '../token-role.ts';
+import { Turns } from '../turns.ts';
+import type { StoredMount } from './auth-mounts.ts';
+import { LockOuts } from './lock-outs.ts';
+import { LoginRecords, loginPrefix } from './login-records.ts';
+import { type PasswordHash, Passwords, type PasswordWork, passwordHashExample } from './passwords.ts';
+import { changedSettings, newTokenSettings, type TokenSettings, type TokenSettingsChange } from './token-settings.ts';
+
+export interface User {
+  readonly password: PasswordHash;
+  readonly token: TokenSettings;
+}
+
+/** A login, and from where. */
+export interface Login {
+  readonly mount: StoredMount;
+  /** Of the request. */
+  readonly path: string;
+  readonly address: string;
+}
+
+export interface UserpassOptions {
+  readonly store: Store;
+  readonly registry: TokenRegistry;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  readonly passwordWork?: PasswordWork | undefined;
+}
+
+const passwordCharsMax = 4096;
+/** Logins under way at most, the ones that wait for another of the same name among them. */
+const loginsMax = 512;
+
+/** Logins by user name and password. What is unknown takes the same work, and comes to the same answer, as what is wrong. */
+export class Userpass {
+  readonly users: LoginRecords<User>;
+  readonly #registry: TokenRegistry;
+  readonly #passwords: Passwords;
+  readonly #lockOuts: LockOuts;
+  /** Guesses for one name one after the other: many at once would all come before the first is counted. */
+  readonly #turns = new Turns();
+  readonly #unwatch: () => void;
+  #logins = 0;
+
+  constructor({ store, registry, now, passwordWork }: UserpassOptions) {
+    this.#passwords = new Passwords(passwordWork);
+    this.users = new LoginRecords({ store, kind: 'user', example: { password: passwordHashExample, token: newTokenSettings } });
+    this.#registry = registry;
+    this.#lockOuts = new LockOuts({ now });
+    this.#unwatch = store.watch(loginPrefix, (changes) => {
+      if (changes === 'everything') return; // what is locked out now stays so for its time
+      for (const { path } of changes) this.#lockOuts.forget(path);
+    });
+  }
+
+  /**
+   * Makes a user, or changes what is named.
+   * @throws AccessError `invalid_request`, `too_many_conflicts`, `busy_logins`; StoreError
+   */
+  async write(
+    mount: StoredMount,
+    name: string,
+    { password, token }: { readonly password?: string | undefined; readonly token: TokenSettingsChange },
+  ): Promise<void> {
+    if (password !== undefined && (password === '' || password.length > passwordCharsMax))
+      throw invalidRequest(`a password has 1 to ${passwordCharsMax} characters`);
+    const hash = password === undefined ? undefined : await this.#passwords.hash(password);
+    await this.users.change(mount, name, (present) => {
+      const written = hash ?? present?.password;
+      if (written === undefined) throw invalidRequest('missing password');
+      return { value: { password: written, token: changedSettings(present?.token ?? newTokenSettings, token) } };
+    });
+  }
+
+  /** @throws AccessError `invalid_request`, `locked_out`, `busy_logins`; StoreError */
+  async login(login: Login, name: string, password: string): Promise<Granted & { readonly token: string }> {
+    if (this.#logins >= loginsMax) throw new AccessError('busy_logins', 'too many logins at once');
+    const key = this.users.pathOf(login.mount.id, name);
+    this.#logins += 1;
+    try {
+      return await this.#turns.take(key, () => this.#login(login, name, password, key));
+    } finally {
+      this.#logins -= 1;
+    }
+  }
+
+  close(): void {
+    this.#unwatch();
+  }
+
+  async #login(
+    { mount, path, address }: Login,
+    name: string,
+    password: string,
+    key: string,
+  ): Promise<Granted & { readonly token: string }> {
+    if (this.#lockOuts.isLocked(key)) throw new AccessError('locked_out', 'permission denied');
+    const user = await this.users.find(mount.id, name);
+    if (!(await this.#passwords.matches(password.slice(0, passwordCharsMax + 1), user?.value.password)) || user === undefined) {
+      if (isRoleName(name)) this.#lockOuts.failed(key);
+      throw invalidRequest('invalid username or password');
+    }
+    if (!withinCidrs(user.value.token.boundCidrs, address)) throw new AccessError('locked_out', 'permission denied');
+    this.#lockOuts.forget(key);
+    const lower = name.toLowerCase();
+    const granted = await this.#registry.issue({
+      mount,
+      settings: user.value.token,
+      displayName: `${mount.path}-${lower}`,
+      meta: { username: lower },
+      path,
+      source: user.condition.path,
+      conditions: [mount.condition, user.condition],
+      writes: [],
+    });
+    if (granted === undefined) throw new AccessError('too_many_conflicts', 'the user has changed meanwhile; no token was made');
+    return granted;
+  }
+}

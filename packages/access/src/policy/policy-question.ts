@@ -1,0 +1,18 @@
+import { Acl, permits } from './acl.ts';
+import type { Capability } from './capability.ts';
+import type { Parameters } from './parameters.ts';
+import { parsePolicy, plainText } from './policy-text.ts';
+
+/**
+ * What a policy by itself would say to a request, without a server.
+ * @param text - as it would be written: HCL or JSON, plain or base64
+ * @param path - below `/v1/`, without a slash at its end
+ * @param parameters - the request's members, without a prototype
+ * @throws AccessError `invalid_policy`, `policy_too_large`
+ */
+export function policyPermits(
+  text: string,
+  asked: { readonly path: string; readonly capability: Capability; readonly parameters: Parameters },
+): boolean {
+  return permits(new Acl([parsePolicy(plainText(text))]), { ...asked, wrapTtlS: 0 });
+}

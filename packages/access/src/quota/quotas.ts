@@ -1,0 +1,174 @@
+import type { Store } from '@transitd/storage-fsm';
+import { callerGroup } from '../cidr.ts';
+import { AccessError, invalidRequest, RateLimited } from '../errors.ts';
+import { isRoleName } from '../token-role.ts';
+import {
+  changedQuota,
+  checkQuotaConfig,
+  decodeQuota,
+  decodeQuotaConfig,
+  encodeQuota,
+  newQuotaConfig,
+  pathMatches,
+  type Quota,
+  type QuotaChange,
+  type QuotaConfig,
+} from './quota.ts';
+import { admission, type Bucket } from './token-bucket.ts';
+
+const prefix = 'access/quota/';
+const configPath = 'access/quota-config';
+
+/** Quotas there may be: each one may be looked at for every request. */
+const quotasMax = 256;
+const attemptsMax = 5;
+
+/** What is left to a caller, where a quota is on its path. */
+export interface Allowance {
+  readonly limit: number;
+  readonly remaining: number;
+  /** Until all of it is there again. */
+  readonly resetS: number;
+}
+
+export interface QuotasOptions {
+  readonly store: Store;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** Callers that are remembered, over all quotas; whoever asked longest ago is forgotten, and begins anew. */
+  readonly callersMax?: number;
+}
+
+/** How often callers may ask, by their address: counted on each node for itself, in memory; the rules are records. */
+export class Quotas {
+  readonly #store: Store;
+  readonly #now: () => number;
+  readonly #callersMax: number;
+  readonly #unwatch: () => void;
+  /** The longest path first, so that the first that matches decides. */
+  #quotas: readonly Quota[] = [];
+  #config = newQuotaConfig;
+  readonly #buckets = new Map<string, Bucket>();
+  #changes = 0;
+  /** The reading of the rules that began last; it does not fail. */
+  #reading: Promise<void> = Promise.resolve();
+
+  constructor({ store, now, callersMax = 65_536 }: QuotasOptions) {
+    this.#store = store;
+    this.#callersMax = callersMax;
+    this.#now = now;
+    this.#unwatch = store.watch('access/quota', () => {
+      this.#reading = this.#reading.then(() => this.#read()).catch(() => undefined); // a store that is sealed is closed
+    });
+  }
+
+  get config(): QuotaConfig {
+    return this.#config;
+  }
+
+  /** Reads the rules; none is in force before. @throws AccessError `record_unreadable`; StoreError */
+  async open(): Promise<void> {
+    await this.#read();
+  }
+
+  /**
+   * Counts a request; nothing where no quota is on its path.
+   * @throws RateLimited
+   */
+  admit(path: string, address: string): Allowance | undefined {
+    if (this.#quotas.length === 0) return undefined;
+    const quota = this.#quotas.find((each) => each.role === '' && pathMatches(each.path, path));
+    if (quota === undefined || this.#config.exemptPaths.some((exempt) => exempt !== '' && pathMatches(exempt, path)))
+      return undefined;
+    return this.#take(quota, path, address);
+  }
+
+  /** Counts a login by a role, beside the request that it is. @throws RateLimited */
+  admitLogin(path: string, role: string, address: string): void {
+    const quota = this.#quotas.find((each) => each.role !== '' && each.role === role && pathMatches(each.path, path));
+    if (quota !== undefined) this.#take(quota, path, address);
+  }
+
+  /** Undefined when there is none of that name. @throws AccessError `record_unreadable`; StoreError */
+  async find(name: string): Promise<Quota | undefined> {
+    const record = isRoleName(name) ? await this.#store.get(prefix + name) : undefined;
+    return record && decodeQuota(record.value);
+  }
+
+  /** Every name, sorted. */
+  async list(): Promise<string[]> {
+    return (await this.#all()).map(({ name }) => name).sort();
+  }
+
+  /** Makes a quota or changes it; in force on this node when it resolves. @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError */
+  async write(name: string, change: QuotaChange): Promise<void> {
+    if (!isRoleName(name)) throw invalidRequest('a quota name has 1 to 128 letters, digits, "_", ".", "@" or "-"');
+    const path = prefix + name;
+    for (let attempt = 0; attempt < attemptsMax; attempt++) {
+      const present = await this.#store.get(path);
+      if (present === undefined && (await this.#all()).length >= quotasMax)
+        throw invalidRequest(`there are at most ${quotasMax} quotas`);
+      const quota = changedQuota(name, present && decodeQuota(present.value), change);
+      const conditions = [{ path, revision: present?.revision ?? 0 }];
+      const { outcome } = await this.#store.commit({ conditions, writes: [{ path, value: encodeQuota(quota) }] });
+      if (outcome === 'committed') return this.#reading;
+    }
+    throw new AccessError('too_many_conflicts', 'the quota changed too often in the meantime; nothing was done');
+  }
+
+  /** Deletes a quota, if there is one. @throws StoreError */
+  async delete(name: string): Promise<void> {
+    if (isRoleName(name)) await this.#store.commit({ conditions: [], writes: [{ path: prefix + name, value: null }] });
+    await this.#reading;
+  }
+
+  /** @throws AccessError `invalid_request`; StoreError */
+  async configure(change: { readonly [Name in keyof QuotaConfig]?: QuotaConfig[Name] | undefined }): Promise<void> {
+    const record = await this.#store.get(configPath);
+    const present = record === undefined ? newQuotaConfig : decodeQuotaConfig(record.value);
+    const config = checkQuotaConfig({
+      responseHeaders: change.responseHeaders ?? present.responseHeaders,
+      exemptPaths: change.exemptPaths ?? present.exemptPaths,
+    });
+    await this.#store.commit({ conditions: [], writes: [{ path: configPath, value: encodeQuota(config) }] });
+    await this.#reading;
+  }
+
+  close(): void {
+    this.#unwatch();
+  }
+
+  #take(quota: Quota, path: string, address: string): Allowance {
+    const key = `${quota.name}\n${callerGroup(address)}`;
+    const { bucket, admitted, remaining, waitMs } = admission(this.#buckets.get(key), quota, this.#now());
+    this.#buckets.delete(key);
+    const oldest = this.#buckets.size >= this.#callersMax ? this.#buckets.keys().next() : undefined;
+    if (oldest?.done === false) this.#buckets.delete(oldest.value);
+    this.#buckets.set(key, bucket);
+    const allowance = { limit: Math.max(1, Math.floor(quota.rate)), remaining, resetS: Math.ceil(waitMs / 1000) };
+    if (!admitted) throw new RateLimited(`request path "${path}": rate limit quota exceeded`, allowance);
+    return allowance;
+  }
+
+  /** The rules as they are, and what was counted under others forgotten. */
+  async #read(): Promise<void> {
+    const mine = ++this.#changes;
+    const [quotas, record] = [await this.#all(), await this.#store.get(configPath)];
+    if (mine !== this.#changes) return;
+    const before = new Map(this.#quotas.map((quota) => [quota.name, JSON.stringify(quota)]));
+    const same = new Set(quotas.filter((quota) => before.get(quota.name) === JSON.stringify(quota)).map(({ name }) => name));
+    for (const key of this.#buckets.keys()) if (!same.has(key.slice(0, key.indexOf('\n')))) this.#buckets.delete(key);
+    this.#quotas = quotas.sort((one, other) => other.path.length - one.path.length);
+    this.#config = record === undefined ? newQuotaConfig : decodeQuotaConfig(record.value);
+  }
+
+  async #all(): Promise<Quota[]> {
+    const quotas: Quota[] = [];
+    for (let after: string | undefined = ''; after !== undefined; ) {
+      const page = await this.#store.range({ prefix, ...(after !== '' && { after }) });
+      for (const { value } of page.records) quotas.push(decodeQuota(value));
+      after = page.next;
+    }
+    return quotas;
+  }
+}

@@ -1,0 +1,192 @@
+import { expect } from 'chai';
+import type { AppRoleChange } from '../../src/auth/approle.ts';
+import { refusal } from '../fixtures.ts';
+import { withMethod } from './login-setup.ts';
+
+const invalid = 'invalid_request: invalid role or secret ID';
+
+async function withRole(change: Partial<AppRoleChange> = {}) {
+  const all = await withMethod('approle');
+  const { approle } = all.logins;
+  await approle.write(await all.mount(), 'Web', { token: { policies: ['a'], ttlS: 1200 }, ...change });
+  const roleId = (await approle.roles.find((await all.mount()).id, 'web'))?.value.roleId ?? '';
+  const secret = async (asked = {}) => approle.createSecretId(await all.mount(), 'web', asked);
+  const enter = async (secretId: string, { role = roleId, address }: { role?: string; address?: string } = {}) =>
+    approle.login(await all.login('auth/m/login', address), role, secretId);
+  return { ...all, approle, roleId, secret, enter };
+}
+
+describe('a login by role and secret id', () => {
+  it('gives a token as the role says', async () => {
+    const { secret, enter, who } = await withRole();
+    const { secretId } = await secret({ meta: { team: 'x', role_name: 'forged' } });
+    const { token, record, ttlS } = await enter(secretId);
+    expect(record).to.deep.include({ policies: ['a', 'default'], meta: { team: 'x', role_name: 'web' }, displayName: 'm' });
+    expect(ttlS).to.equal(1200);
+    expect(await who(token)).to.include({ root: false });
+  });
+
+  it('is refused alike for whatever is wrong', async () => {
+    const { approle, mount, secret, enter, roleId } = await withRole();
+    const { secretId } = await secret();
+    await approle.write(await mount(), 'other', { token: {} });
+    const other = (await approle.roles.find((await mount()).id, 'other'))?.value.roleId ?? '';
+    for (const [role, id] of [
+      [other, secretId],
+      ['00000000-0000-0000-0000-000000000000', secretId],
+      ['', secretId],
+      [roleId, ''],
+      [roleId, secretId.toUpperCase()],
+      [roleId, `${secretId} `],
+      [roleId, 'x'.repeat(5000)],
+    ] as const)
+      expect(await refusal(enter(id, { role })), `${role} ${id.slice(0, 40)}`).to.equal(invalid);
+  });
+
+  it('stores neither secret ids nor their accessors in paths, nor secret ids anywhere', async () => {
+    const { secret, records } = await withRole();
+    const made = await secret();
+    const stored = await records('access/login/');
+    const paths = stored.map(({ path }) => path).join('\n');
+    const values = stored.map(({ value }) => Buffer.from(value).toString()).join('\n');
+    expect(`${paths}${values}`).not.to.include(made.secretId);
+    expect(paths).not.to.include(made.secret.accessor);
+  });
+
+  it('counts the uses of a secret id, however many come at once, and leaves nothing of it', async () => {
+    const { secret, enter, records } = await withRole({ secretIdNumUses: 3 });
+    const { secretId } = await secret();
+    const outcomes = await Promise.all(Array.from({ length: 10 }, () => refusal(enter(secretId))));
+    expect(outcomes.filter((outcome) => outcome === 'none')).to.have.lengthOf(3);
+    expect(outcomes.filter((outcome) => outcome === invalid)).to.have.lengthOf(7);
+    expect((await records('access/login/')).filter(({ path }) => path.includes('/secret'))).to.deep.equal([]);
+  });
+
+  it('ends with the time of the secret id, and the sweep clears it', async () => {
+    const { secret, enter, clock, records, swept } = await withRole({ secretIdTtlS: 60 });
+    const { secretId } = await secret();
+    clock.now += 59_999;
+    expect(await refusal(enter(secretId))).to.equal('none');
+    clock.now += 1;
+    expect(await refusal(enter(secretId))).to.equal(invalid);
+    await swept();
+    expect((await records('access/login/')).filter(({ path }) => path.includes('/secret'))).to.deep.equal([]);
+  });
+
+  it('ends with the role: one that is made again has none of its secret ids', async () => {
+    const { approle, secret, enter, mount, roleId, records, swept } = await withRole();
+    const { secretId } = await secret();
+    await approle.delete(await mount(), 'WEB');
+    expect(await refusal(enter(secretId))).to.equal(invalid);
+    await approle.write(await mount(), 'web', { roleId, token: {} });
+    expect(await refusal(enter(secretId))).to.equal(invalid);
+    expect(await approle.secretIdAccessors(await mount(), 'web')).to.deep.equal([]);
+    await swept();
+    expect((await records('access/login/')).filter(({ path }) => path.includes('/secret'))).to.deep.equal([]);
+  });
+
+  it('needs addresses in every list that says so, and binds the token to what they have in common', async () => {
+    const { secret, enter } = await withRole({ secretIdBoundCidrs: ['10.0.0.0/8'], token: { boundCidrs: ['10.0.0.0/8'] } });
+    const { secretId } = await secret({ cidrs: ['10.1.0.0/16'], tokenBoundCidrs: ['10.1.1.0/24', '192.0.2.0/24'] });
+    for (const address of ['192.0.2.1', '10.2.0.1', '10.1.2.1'])
+      expect(await refusal(enter(secretId, { address })), address).to.equal('locked_out: permission denied');
+    expect((await enter(secretId, { address: '10.1.1.1' })).record.boundCidrs).to.deep.equal(['10.1.1.0/24']);
+  });
+
+  it('needs no secret id where the role says so, but then an address', async () => {
+    const { approle, enter, mount } = await withRole();
+    expect(await refusal(approle.write(await mount(), 'web', { bindSecretId: false, token: {} }))).to.match(
+      /at least one constraint/,
+    );
+    await approle.write(await mount(), 'web', { bindSecretId: false, secretIdBoundCidrs: ['10.0.0.0/8'], token: {} });
+    expect(await refusal(enter(''))).to.equal('locked_out: permission denied');
+    expect(await refusal(enter('', { address: '10.0.0.1' }))).to.equal('none');
+  });
+
+  it('makes no token when the secret id goes in that moment', async () => {
+    const { approle, secret, enter, mount, store, records } = await withRole();
+    const { secretId } = await secret();
+    const before = (await records('access/token/')).length;
+    let reads = 0;
+    store.afterGet = async (path) => {
+      if (!path.includes('/secret/')) return;
+      reads += 1;
+      if (reads > 1) return;
+      await approle.destroySecretId(await mount(), 'web', { secretId });
+    };
+    expect(await refusal(enter(secretId))).to.equal(invalid);
+    expect(await records('access/token/')).to.have.lengthOf(before);
+  });
+
+  it('makes no token when the role goes in that moment', async () => {
+    const { approle, secret, enter, mount, store, records } = await withRole();
+    const { secretId } = await secret();
+    const before = (await records('access/token/')).length;
+    store.afterGet = async (path) => {
+      if (!path.includes('/secret/')) return;
+      delete store.afterGet;
+      await approle.delete(await mount(), 'web');
+    };
+    expect(await refusal(enter(secretId))).to.equal(invalid);
+    expect(await records('access/token/')).to.have.lengthOf(before);
+  });
+});
+
+describe('a secret id', () => {
+  it('is looked up and destroyed by itself and by its accessor', async () => {
+    const { approle, secret, mount } = await withRole();
+    const [one, other] = [await secret(), await secret()];
+    expect(await approle.secretIdAccessors(await mount(), 'web')).to.deep.equal(
+      [one.secret.accessor, other.secret.accessor].sort(),
+    );
+    expect(await approle.findSecretId(await mount(), 'web', { secretId: one.secretId })).to.deep.equal(one.secret);
+    expect(await approle.findSecretId(await mount(), 'web', { accessor: other.secret.accessor })).to.deep.equal(other.secret);
+    await approle.destroySecretId(await mount(), 'web', { secretId: one.secretId });
+    await approle.destroySecretId(await mount(), 'web', { accessor: other.secret.accessor });
+    expect(await approle.secretIdAccessors(await mount(), 'web')).to.deep.equal([]);
+    expect(await approle.findSecretId(await mount(), 'web', { accessor: other.secret.accessor })).to.equal(undefined);
+  });
+
+  it('may be chosen, once', async () => {
+    const { secret, enter } = await withRole();
+    await secret({ secretId: 'my own' });
+    expect(await refusal(secret({ secretId: 'my own' }))).to.match(/already in use/);
+    expect(await refusal(enter('my own'))).to.equal('none');
+  });
+
+  for (const [role, asked, text] of [
+    [{ secretIdNumUses: 2 }, { numUses: 3 }, "'num_uses' cannot be more"],
+    [{ secretIdNumUses: 2 }, { numUses: 0 }, "'num_uses' cannot be more"],
+    [{ secretIdTtlS: 2 }, { ttlS: 3 }, "'ttl' cannot be more"],
+    [{}, { numUses: -1 }, "'num_uses' cannot be negative"],
+    [{}, { cidrs: ['x'] }, 'a block of addresses'],
+    [{}, { meta: { a: 'x'.repeat(4100) } }, 'metadata comes to at most'],
+    [{}, { secretId: 'x'.repeat(4097) }, 'a secret id has'],
+  ] as const)
+    it(`is refused with ${JSON.stringify(asked).slice(0, 40)} of ${JSON.stringify(role)}`, async () => {
+      const { secret } = await withRole(role);
+      expect(await refusal(secret(asked))).to.match(new RegExp(`^invalid_request: .*${text}`));
+    });
+});
+
+describe('a role id', () => {
+  it("is one role's, also when two take it at once", async () => {
+    const { approle, mount, store } = await withRole();
+    store.afterGet = async (path) => {
+      if (!path.includes('/role-id/')) return;
+      delete store.afterGet;
+      await approle.write(await mount(), 'other', { roleId: 'same', token: {} });
+    };
+    expect(await refusal(approle.write(await mount(), 'web', { roleId: 'same', token: {} }))).to.match(/already in use/);
+    expect(await approle.roleNameOf(await mount(), 'same')).to.equal('other');
+  });
+
+  it('may be chosen, while no other role has it', async () => {
+    const { approle, secret, enter, mount, roleId } = await withRole();
+    await approle.write(await mount(), 'web', { roleId: 'chosen', token: {} });
+    const { secretId } = await secret();
+    expect(await refusal(enter(secretId, { role: 'chosen' }))).to.equal('none');
+    expect(await refusal(enter(secretId, { role: roleId }))).to.equal(invalid);
+    expect(await refusal(approle.write(await mount(), 'other', { roleId: 'chosen', token: {} }))).to.match(/already in use/);
+  });
+});

@@ -1,0 +1,224 @@
+import { generateKeyPairSync, sign } from 'node:crypto';
+import { expect } from 'chai';
+import { type CryptoKey, exportJWK, exportSPKI, generateKeyPair, SignJWT, UnsecuredJWT } from 'jose';
+import type { JwtConfigChange, JwtRoleChange } from '../../src/auth/jwt.ts';
+import { refusal } from '../fixtures.ts';
+import { withMethod } from './login-setup.ts';
+
+const pair = await generateKeyPair('ES256', { extractable: true });
+const stranger = await generateKeyPair('ES256', { extractable: true });
+const pem = await exportSPKI(pair.publicKey);
+const privateJwk = await exportJWK(pair.privateKey);
+const jwkOf = async (key: CryptoKey, kid?: string) => ({ ...(await exportJWK(key)), ...(kid !== undefined && { kid }) });
+
+async function withJwt(
+  change: Partial<JwtRoleChange> = {},
+  config: JwtConfigChange = { keys: [pem] },
+  sources = new Map<string, string>(),
+) {
+  let fetches = 0;
+  const read = async (name: string) => {
+    fetches += 1;
+    const text = sources.get(name);
+    if (text === 'broken') throw new Error('no connection');
+    return text;
+  };
+  const all = await withMethod('jwt', { file: read, url: async (url) => (await read(url)) ?? '' });
+  const { jwt } = all.logins;
+  await jwt.configure(await all.mount(), { issuer: 'https://issuer', algorithms: ['ES256'], ...config });
+  await jwt.write(await all.mount(), 'ci', { audiences: ['transitd'], userClaim: 'sub', token: { policies: ['a'] }, ...change });
+  const good = { iss: 'https://issuer', aud: 'transitd', sub: 'job-7', exp: all.clock.now / 1000 + 600 };
+  const signed = (
+    claims: object = {},
+    { key = pair.privateKey, ...header }: { key?: CryptoKey; kid?: string; alg?: string } = {},
+  ) => new SignJWT({ ...good, ...claims }).setProtectedHeader({ alg: 'ES256', ...header }).sign(key);
+  const enter = async (token: string, { role = 'CI', address }: { role?: string; address?: string } = {}) =>
+    jwt.login(await all.login('auth/m/login', address), role, token);
+  return { ...all, jwt, good, signed, enter, fetches: () => fetches };
+}
+
+describe('a login by a signed token', () => {
+  it('gives a token as the role says', async () => {
+    const { signed, enter, who } = await withJwt({ claimMappings: { '/run/branch': 'branch', none: 'none' } });
+    const { token, record } = await enter(await signed({ run: { branch: 'main' } }));
+    expect(record).to.deep.include({
+      policies: ['a', 'default'],
+      displayName: 'm-job-7',
+      meta: { branch: 'main', role: 'ci' },
+    });
+    expect(await who(token)).to.include({ root: false });
+  });
+
+  for (const [what, claims] of [
+    ['another issuer', { iss: 'https://other' }],
+    ['no issuer', { iss: undefined }],
+    ['another audience', { aud: 'other' }],
+    ['no audience', { aud: undefined }],
+    ['no expiry', { exp: undefined }],
+    ['an expiry that is over', { exp: 1_699_999_000 }],
+    ['a time that has not come', { nbf: 1_700_001_000 }],
+    ['no user', { sub: undefined }],
+    ['a user that is no text', { sub: 7 }],
+    ['an empty user', { sub: '' }],
+  ] as const)
+    it(`is refused with ${what}`, async () => {
+      const { signed, enter } = await withJwt();
+      expect(await refusal(enter(await signed(claims)))).to.match(/^invalid_request: the token is refused/);
+    });
+
+  it('is refused when nobody known has signed it', async () => {
+    const { good, signed, enter } = await withJwt();
+    const token = await signed();
+    const [head, , signature] = token.split('.');
+    const forged = Buffer.from(JSON.stringify({ ...good, sub: 'admin' })).toString('base64url');
+    // A symmetric algorithm would take the published key for its secret.
+    const symmetric = await new SignJWT(good).setProtectedHeader({ alg: 'HS256' }).sign(Buffer.from(pem));
+    for (const bad of [
+      await signed({}, { key: stranger.privateKey }),
+      new UnsecuredJWT(good).encode(),
+      symmetric,
+      `${head}.${forged}.${signature}`,
+      `${token}x`,
+      token.slice(0, -4),
+      `${head}..${signature}`,
+      'nonsense',
+    ])
+      expect(await refusal(enter(bad)), bad).to.match(/^invalid_request: the token is refused/);
+    expect(await refusal(enter(''))).to.match(/missing token/);
+    expect(await refusal(enter('x'.repeat(20_000)))).to.match(/more than 16384/);
+  });
+
+  it('is refused by an algorithm that the configuration does not name', async () => {
+    const { signed, enter } = await withJwt({}, { keys: [pem], algorithms: ['RS256'] });
+    expect(await refusal(enter(await signed()))).to.match(/the token is refused/);
+  });
+
+  for (const { role, claims, passes } of [
+    { role: { boundClaims: { ref: ['main', 'dev'] } }, claims: { ref: 'dev' }, passes: true },
+    { role: { boundClaims: { ref: ['main'] } }, claims: { ref: 'main2' }, passes: false },
+    { role: { boundClaims: { ref: ['main'] } }, claims: {}, passes: false },
+    { role: { boundClaims: { ref: ['main*'] } }, claims: { ref: 'main2' }, passes: false },
+    { role: { boundClaims: { ref: ['main*'] }, boundClaimsType: 'glob' }, claims: { ref: 'main2' }, passes: true },
+    { role: { boundClaims: { ref: ['main'] } }, claims: { ref: ['x', 'main'] }, passes: true },
+    { role: { boundClaims: { ok: [true] } }, claims: { ok: 'true' }, passes: false },
+    { role: { boundClaims: { ok: [true] } }, claims: { ok: true }, passes: true },
+    { role: { boundClaims: { '/a/b': ['x'] } }, claims: { a: { b: 'x' } }, passes: true },
+    { role: { boundClaims: { a: ['1'], b: ['2'] } }, claims: { a: '1' }, passes: false },
+    { role: { boundClaims: { constructor: ['x'] } }, claims: {}, passes: false },
+    { role: { subject: 'job-7' }, claims: {}, passes: true },
+    { role: { subject: 'job-8' }, claims: {}, passes: false },
+  ] as const)
+    it(`${passes ? 'passes' : 'is refused'} with ${JSON.stringify(claims)} for ${JSON.stringify(role)}`, async () => {
+      const { signed, enter } = await withJwt(role);
+      const outcome = await refusal(enter(await signed(claims)));
+      if (passes) expect(outcome).to.equal('none');
+      else expect(outcome).to.match(/the token is refused/);
+    });
+
+  it('gets the policies of its groups', async () => {
+    const { signed, enter } = await withJwt({ groupsClaim: 'groups', groupPolicies: { dev: ['b', 'C'], ops: ['d'] } });
+    const policies = async (groups: unknown) => (await enter(await signed({ groups }))).record.policies;
+    expect(await policies(['dev', 'unknown', 'toString'])).to.deep.equal(['a', 'b', 'c', 'default']);
+    expect(await policies('ops')).to.deep.equal(['a', 'd', 'default']);
+    expect(await policies([1, null, ['ops']])).to.deep.equal(['a', 'default']);
+  });
+
+  it('takes the role of the configuration when it names none, and needs one that is there', async () => {
+    const { signed, enter } = await withJwt({}, { keys: [pem], defaultRole: 'ci' });
+    expect(await refusal(enter(await signed(), { role: '' }))).to.equal('none');
+    expect(await refusal(enter(await signed(), { role: 'other' }))).to.equal('invalid_request: unknown role');
+  });
+
+  it('is refused away from where the role is bound to', async () => {
+    const { signed, enter } = await withJwt({ token: { boundCidrs: ['10.0.0.0/8'] } });
+    expect(await refusal(enter(await signed()))).to.equal('locked_out: permission denied');
+    expect(await refusal(enter(await signed(), { address: '10.0.0.1' }))).to.equal('none');
+  });
+});
+
+describe('keys that check tokens', () => {
+  it('may be several without names: one of them fits', async () => {
+    const { signed, enter } = await withJwt({}, { keys: [await exportSPKI(stranger.publicKey), pem] });
+    expect(await refusal(enter(await signed()))).to.equal('none');
+    const third = await generateKeyPair('ES256');
+    expect(await refusal(enter(await signed({}, { key: third.privateKey })))).to.match(/the token is refused/);
+  });
+
+  it('are kept for a while, and fetched again for a key that is not among them, not too often', async () => {
+    const set = async (...kids: string[]) =>
+      JSON.stringify({ keys: await Promise.all(kids.map((kid) => jwkOf(pair.publicKey, kid))) });
+    const sources = new Map([['https://issuer/keys', await set('one')]]);
+    const { signed, enter, fetches, clock } = await withJwt({}, { url: 'https://issuer/keys' }, sources);
+    const outcome = async (kid: string) => refusal(enter(await signed({}, { kid })));
+    expect([await outcome('one'), await outcome('one'), fetches()]).to.deep.equal(['none', 'none', 1]);
+    sources.set('https://issuer/keys', await set('one', 'two'));
+    expect(await outcome('two')).to.match(/the token is refused/);
+    expect(fetches()).to.equal(1);
+    clock.now += 30_000;
+    expect([await outcome('two'), fetches()]).to.deep.equal(['none', 2]);
+    clock.now += 5 * 60_000;
+    expect([await outcome('one'), fetches()]).to.deep.equal(['none', 3]);
+  });
+
+  it('that cannot be fetched are said to be missing, and asked for again', async () => {
+    const sources = new Map([['https://issuer/keys', 'broken']]);
+    const { signed, enter } = await withJwt({}, { url: 'https://issuer/keys' }, sources);
+    expect(await refusal(enter(await signed()))).to.match(/^keys_unavailable/);
+    sources.set('https://issuer/keys', JSON.stringify({ keys: [await jwkOf(pair.publicKey)] }));
+    expect(await refusal(enter(await signed()))).to.equal('none');
+  });
+
+  it('that are too short to be used give no token', async () => {
+    const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 1024 });
+    const keys = [publicKey.export({ type: 'spki', format: 'pem' }).toString()];
+    const { good, enter } = await withJwt({}, { keys, algorithms: ['RS256'] });
+    const text = [{ alg: 'RS256' }, good].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.');
+    const signature = sign('sha256', Buffer.from(text), privateKey).toString('base64url');
+    expect(await refusal(enter(`${text}.${signature}`))).to.equal('keys_unavailable: a key that checks tokens cannot be used');
+  });
+
+  it('may lie in a file that the configuration of the node names', async () => {
+    const sources = new Map([['cluster', JSON.stringify({ keys: [await jwkOf(pair.publicKey)] })]]);
+    const { signed, enter } = await withJwt({}, { file: 'cluster' }, sources);
+    expect(await refusal(enter(await signed()))).to.equal('none');
+    const other = await withJwt({}, { file: 'unknown' }, sources);
+    expect(await refusal(other.enter(await signed()))).to.match(/^keys_unavailable: .*no such file/);
+  });
+
+  for (const [what, change, text] of [
+    ['no source', {}, 'exactly one of'],
+    ['two sources', { keys: [pem], file: 'x' }, 'exactly one of'],
+    ['a text that is no key', { keys: ['x'] }, 'a public key in PEM'],
+    ['http', { url: 'http://issuer/keys' }, 'must be an https URL'],
+    ['a file by its path', { url: 'file:///etc/passwd' }, 'must be an https URL'],
+    ['a private key', { jwks: JSON.stringify({ keys: [privateJwk] }) }, 'public keys only'],
+    ['a symmetric key', { jwks: '{"keys":[{"kty":"oct","k":"AAAA"}]}' }, 'public keys only'],
+    ['a set of no keys', { jwks: '{"keys":[1]}' }, 'a key set holds keys'],
+    ['an empty set', { jwks: '{"keys":[]}' }, '1 to 100 keys'],
+    ['a set that is no JSON', { jwks: '{' }, 'a key set is JSON'],
+    ['no issuer', { keys: [pem], issuer: '' }, 'bound_issuer must be set'],
+    ['no algorithm', { keys: [pem], algorithms: [] }, 'jwt_supported_algs must name'],
+    ['a symmetric algorithm', { keys: [pem], algorithms: ['HS256'] }, 'jwt_supported_algs must name'],
+    ['no algorithm at all', { keys: [pem], algorithms: ['none'] }, 'jwt_supported_algs must name'],
+  ] as const)
+    it(`are refused with ${what}`, async () => {
+      const { logins, mount } = await withMethod('jwt');
+      const asked = { issuer: 'i', algorithms: ['ES256'], ...change };
+      expect(await refusal(logins.jwt.configure(await mount(), asked))).to.match(new RegExp(`^invalid_request: .*${text}`));
+    });
+});
+
+describe('a role for signed tokens', () => {
+  for (const [what, change, text] of [
+    ['no audience', { audiences: [] }, 'bound_audiences must be set'],
+    ['no user claim', { userClaim: '' }, 'user_claim must be set'],
+    ['much leeway', { leewayS: 301 }, 'clock_skew_leeway is at most'],
+    ['root for a group', { groupPolicies: { g: ['root'] } }, 'auth methods cannot create root tokens'],
+    ['root', { token: { policies: ['root'] } }, 'auth methods cannot create root tokens'],
+  ] as const)
+    it(`is refused with ${what}`, async () => {
+      const { logins, mount } = await withMethod('jwt');
+      const asked = { audiences: ['a'], userClaim: 'sub', token: {}, ...change };
+      expect(await refusal(logins.jwt.write(await mount(), 'r', asked))).to.match(new RegExp(`^invalid_request: .*${text}`));
+    });
+});

@@ -1,0 +1,175 @@
+import { scryptSync } from 'node:crypto';
+import { expect } from 'chai';
+import { Passwords } from '../../src/auth/passwords.ts';
+import { refusal } from '../fixtures.ts';
+import { withMethod } from './login-setup.ts';
+
+const wrong = 'invalid_request: invalid username or password';
+
+async function withAmy() {
+  const all = await withMethod('userpass');
+  await all.logins.userpass.write(await all.mount(), 'Amy', { password: 'correct horse', token: { policies: ['A'], ttlS: 600 } });
+  const guess = async (name: string, password: string, address?: string) =>
+    all.logins.userpass.login(await all.login(`auth/m/login/${name}`, address), name, password);
+  return { ...all, guess };
+}
+
+describe('a login by user name and password', () => {
+  it('gives a token as the user says, whatever the case of the name', async () => {
+    const { guess, who } = await withAmy();
+    const { token, record, ttlS } = await guess('aMy', 'correct horse');
+    expect(record).to.deep.include({
+      policies: ['a', 'default'],
+      displayName: 'm-amy',
+      meta: { username: 'amy' },
+      path: 'auth/m/login/aMy',
+      parent: '',
+      renewable: true,
+    });
+    expect(ttlS).to.equal(600);
+    expect((await who(token))?.record).to.deep.equal(record);
+  });
+
+  it('is refused alike for a wrong password, an unknown name and one that is no name', async () => {
+    const { guess } = await withAmy();
+    for (const [name, password] of [
+      ['amy', 'Correct horse'],
+      ['amy', 'correct horse '],
+      ['amy', 'x'.repeat(70_000)],
+      ['nobody', 'correct horse'],
+      ['a b', 'correct horse'],
+      ['x'.repeat(500), 'correct horse'],
+    ] as const)
+      expect(await refusal(guess(name, password))).to.equal(wrong);
+  });
+
+  it('stores of a password nothing but its hash under a salt of its own', async () => {
+    const { logins, mount, records } = await withAmy();
+    await logins.userpass.write(await mount(), 'bob', { password: 'correct horse', token: {} });
+    const [amy, bob] = (await records('access/login/')).map(({ value }) => Buffer.from(value).toString());
+    expect(amy).not.to.include('correct horse');
+    expect(JSON.parse(amy ?? '').password.hash).not.to.equal(JSON.parse(bob ?? '').password.hash);
+  });
+
+  it('changes with the password, at once', async () => {
+    const { logins, guess, mount } = await withAmy();
+    await logins.userpass.write(await mount(), 'amy', { password: 'another', token: {} });
+    expect(await refusal(guess('amy', 'correct horse'))).to.equal(wrong);
+    expect((await guess('amy', 'another')).record.policies).to.deep.equal(['a', 'default']);
+  });
+
+  it('is locked after five failures for a quarter of an hour, for unknown names too', async () => {
+    const { guess, clock } = await withAmy();
+    for (const name of ['amy', 'nobody']) {
+      for (let failures = 0; failures < 5; failures += 1) expect(await refusal(guess(name, 'x'))).to.equal(wrong);
+      expect(await refusal(guess(name, 'correct horse'))).to.equal('locked_out: permission denied');
+    }
+    clock.now += 15 * 60_000 - 1;
+    expect(await refusal(guess('amy', 'correct horse'))).to.equal('locked_out: permission denied');
+    clock.now += 1;
+    expect(await refusal(guess('amy', 'correct horse'))).to.equal('none');
+  });
+
+  it('counts every failure, however many come at once', async () => {
+    const { guess } = await withAmy();
+    const outcomes = await Promise.all(Array.from({ length: 12 }, () => refusal(guess('amy', 'x'))));
+    expect(outcomes.filter((outcome) => outcome === wrong)).to.have.lengthOf(5);
+  });
+
+  it('is open again once the user is written, and counts from nothing after a right password', async () => {
+    const { logins, guess, mount } = await withAmy();
+    const fail = async (times: number) => {
+      for (let failures = 0; failures < times; failures += 1) await refusal(guess('amy', 'x'));
+    };
+    await fail(4);
+    await guess('amy', 'correct horse');
+    await fail(4);
+    expect(await refusal(guess('amy', 'correct horse'))).to.equal('none');
+    await fail(5);
+    await logins.userpass.write(await mount(), 'amy', { password: 'another', token: {} });
+    expect(await refusal(guess('amy', 'another'))).to.equal('none');
+  });
+
+  it('is refused away from where the user is bound to, and its token is bound there too', async () => {
+    const { logins, guess, mount } = await withAmy();
+    await logins.userpass.write(await mount(), 'amy', { token: { boundCidrs: ['10.0.0.0/8'] } });
+    expect(await refusal(guess('amy', 'correct horse'))).to.equal('locked_out: permission denied');
+    expect((await guess('amy', 'correct horse', '10.1.2.3')).record.boundCidrs).to.deep.equal(['10.0.0.0/8']);
+  });
+
+  it('makes no token when the user goes in that moment', async () => {
+    const { logins, guess, mount, store } = await withAmy();
+    const { id } = await mount();
+    store.afterGet = async (path) => {
+      if (!path.endsWith('/user/amy')) return;
+      delete store.afterGet;
+      await logins.userpass.users.delete(id, 'amy');
+    };
+    expect(await refusal(guess('amy', 'correct horse'))).to.match(/^too_many_conflicts/);
+  });
+
+  it('gives a token that is renewed only while the user is there', async () => {
+    const { logins, guess, mount, registry, who } = await withAmy();
+    const { token } = await guess('amy', 'correct horse');
+    expect((await registry.renew({ token }, 0))?.ttlS).to.equal(600);
+    await logins.userpass.users.delete((await mount()).id, 'amy');
+    expect(await refusal(registry.renew({ token }, 0))).to.match(/not renewable/);
+    expect(await who(token)).to.include({ root: false });
+  });
+
+  it('can give batch tokens', async () => {
+    const { logins, guess, mount, who } = await withAmy();
+    await logins.userpass.write(await mount(), 'amy', { token: { type: 'batch' } });
+    const { token, record } = await guess('amy', 'correct horse');
+    expect([token.slice(0, 2), record.renewable]).to.deep.equal(['b.', false]);
+    expect((await who(token))?.record.policies).to.deep.equal(['a', 'default']);
+    await logins.mounts.disable('m');
+    expect(await who(token)).to.equal(undefined);
+  });
+});
+
+describe('a password', () => {
+  it('is hashed by scrypt with work that takes a guesser 32 MiB three times over, as RFC 7914 has it', async () => {
+    const { salt, hash, ...work } = await new Passwords().hash('p');
+    expect(work).to.deep.equal({ cost: 32_768, blockSize: 8, parallelization: 3 });
+    const { N, r, p } = { N: work.cost, r: work.blockSize, p: work.parallelization };
+    const expected = scryptSync('p', Buffer.from(salt, 'base64'), 32, { N, r, p, maxmem: 2 ** 28 });
+    expect(hash).to.equal(expected.toString('base64'));
+  }).timeout(20_000);
+
+  it('of nobody takes the same work as one that is wrong, and of more than are let wait none', async () => {
+    const passwords = new Passwords({ cost: 16, blockSize: 8, parallelization: 1 });
+    const stored = await passwords.hash('p');
+    expect(await passwords.matches('p', stored)).to.equal(true);
+    expect(await passwords.matches('q', stored)).to.equal(false);
+    expect(await passwords.matches('p', undefined)).to.equal(false);
+    const outcomes = await Promise.all(Array.from({ length: 200 }, () => refusal(passwords.matches('p', stored))));
+    expect(outcomes.filter((outcome) => outcome.startsWith('busy_logins'))).to.have.lengthOf(200 - 130);
+    expect(await passwords.matches('p', stored)).to.equal(true);
+  });
+});
+
+describe('a user', () => {
+  for (const [asked, text] of [
+    [{ token: {} }, 'missing password'],
+    [{ password: '', token: {} }, 'a password has 1 to 4096'],
+    [{ password: 'x'.repeat(4097), token: {} }, 'a password has 1 to 4096'],
+    [{ password: 'p', token: { policies: ['ROOT'] } }, 'auth methods cannot create root tokens'],
+    [{ password: 'p', token: { ttlS: 2, maxTtlS: 1 } }, "'token_ttl' cannot be greater"],
+    [{ password: 'p', token: { type: 'batch', periodS: 1 } }, "'token_type' cannot be 'batch'"],
+    [{ password: 'p', token: { boundCidrs: ['x'] } }, 'a block of addresses'],
+    [{ password: 'p', token: { numUses: -1 } }, 'cannot be negative'],
+  ] as const)
+    it(`is refused with ${JSON.stringify(asked).slice(0, 60)}`, async () => {
+      const { logins, mount } = await withMethod('userpass');
+      expect(await refusal(logins.userpass.write(await mount(), 'u', asked))).to.match(new RegExp(`^invalid_request: .*${text}`));
+    });
+
+  it('is not written once its method has gone', async () => {
+    const { logins, mount, records } = await withMethod('userpass');
+    const before = await mount();
+    await logins.mounts.disable('m');
+    expect(await refusal(logins.userpass.write(before, 'u', { password: 'p', token: {} }))).to.match(/^too_many_conflicts/);
+    expect(await records('access/login/')).to.deep.equal([]);
+  });
+});

@@ -1,0 +1,69 @@
+import { memoryStore, type StoredRecord } from '@transitd/storage-fsm';
+import {
+  AccessError,
+  initialAccess,
+  Policies,
+  type Principal,
+  type TokenLimits,
+  TokenRegistry,
+  type TokenRequest,
+  Tokens,
+} from '../src/index.ts';
+import { gatedStore } from './gated-store.ts';
+
+export const hour = 3600;
+export const longest = 768 * hour;
+
+/** Tokens over a store in memory, at a time that a test sets. */
+export async function setup(limits: TokenLimits = { defaultTtlS: longest, maxTtlS: longest }) {
+  const store = gatedStore(memoryStore());
+  const clock = { now: 1_000_000 };
+  const { rootToken, writes } = initialAccess({ now: clock.now });
+  await store.commit({ conditions: [], writes });
+  const policies = new Policies({ store });
+  const tokens = new Tokens({ store, policies, now: () => clock.now });
+  const registry = new TokenRegistry({ store, tokens, policies, now: () => clock.now, limits });
+  const who = async (token: string): Promise<Principal> => {
+    const principal = await tokens.authenticate(token);
+    if (principal === undefined) throw new Error('no such token');
+    return principal;
+  };
+  const create = async (
+    request: TokenRequest = {},
+    {
+      by = rootToken,
+      privileged = by === rootToken,
+      makesOrphans = false,
+      role,
+    }: { by?: string; privileged?: boolean; makesOrphans?: boolean; role?: string } = {},
+  ) =>
+    registry.create(request, {
+      principal: await who(by),
+      privileged,
+      makesOrphans,
+      path: role === undefined ? 'auth/token/create' : `auth/token/create/${role}`,
+      ...(role !== undefined && { role }),
+    });
+  const good = async (token: string): Promise<boolean> => (await tokens.authenticate(token)) !== undefined;
+  const records = async (prefix: string): Promise<readonly (StoredRecord & { path: string })[]> => {
+    const all = [];
+    for (let after: string | undefined = ''; after !== undefined; ) {
+      const page: Awaited<ReturnType<typeof store.range>> = await store.range({ prefix, ...(after !== '' && { after }) });
+      all.push(...page.records);
+      after = page.next;
+    }
+    return all;
+  };
+  return { store, clock, rootToken, policies, tokens, registry, create, who, good, records };
+}
+
+/** The code and text of a refusal; `none` when there was none. */
+export async function refusal(attempt: Promise<unknown>): Promise<string> {
+  try {
+    await attempt;
+  } catch (error) {
+    if (error instanceof AccessError) return `${error.code}: ${error.message}`;
+    throw error;
+  }
+  return 'none';
+}

@@ -1,0 +1,277 @@
+import { randomBytes } from 'node:crypto';
+import type { Template } from 'pkcs11js';
+import type { TokenCall, TokenResult } from './call.ts';
+import { type Binding, type Constants, returnValue, said } from './cryptoki.ts';
+import { Pkcs11Failure } from './failure.ts';
+import type { PublicAttributes } from './public-key.ts';
+import { digestInfo } from './rsa-encoding.ts';
+import type { Session, Sessions } from './sessions.ts';
+import { curves, type GcmInput, type NewTokenKey, type SigningInput, type TokenKey } from './token-key.ts';
+
+/** Longer than any signature: RSA of 16,384 bits. */
+const signatureBytesMax = 2048;
+const tagBytes = 16;
+const publicExponent = Buffer.from('010001', 'hex');
+const keyIdBytes = 16;
+
+/** After these the session, or a handle of it, is of no use any more; the call that met one changed nothing and may be made again. */
+const staleSession: ReadonlySet<string> = new Set([
+  'CKR_SESSION_CLOSED',
+  'CKR_SESSION_HANDLE_INVALID',
+  'CKR_USER_NOT_LOGGED_IN',
+  'CKR_TOKEN_NOT_PRESENT',
+  'CKR_TOKEN_NOT_RECOGNIZED',
+  'CKR_SLOT_ID_INVALID',
+  'CKR_OBJECT_HANDLE_INVALID',
+  'CKR_KEY_HANDLE_INVALID',
+  'CKR_DEVICE_REMOVED',
+  'CKR_OPERATION_ACTIVE',
+]);
+
+/** The token is sound and refuses what it was given. */
+const refusals: ReadonlySet<string> = new Set([
+  'CKR_DATA_INVALID',
+  'CKR_DATA_LEN_RANGE',
+  'CKR_KEY_FUNCTION_NOT_PERMITTED',
+  'CKR_KEY_SIZE_RANGE',
+  'CKR_KEY_TYPE_INCONSISTENT',
+  'CKR_MECHANISM_INVALID',
+  'CKR_MECHANISM_PARAM_INVALID',
+  'CKR_ARGUMENTS_BAD',
+  'CKR_TEMPLATE_INCONSISTENT',
+  'CKR_ATTRIBUTE_VALUE_INVALID',
+  'CKR_CURVE_NOT_SUPPORTED',
+  'CKR_TOKEN_WRITE_PROTECTED',
+]);
+
+interface PssHash {
+  readonly digestBytes: number;
+  readonly hash: keyof Constants;
+  readonly mask: keyof Constants;
+}
+
+/** What OpenSSL's names of hashes are in PSS parameters. */
+const pssHashes: ReadonlyMap<string, PssHash> = new Map([
+  ['sha1', { digestBytes: 20, hash: 'CKM_SHA_1', mask: 'CKG_MGF1_SHA1' }],
+  ['sha224', { digestBytes: 28, hash: 'CKM_SHA224', mask: 'CKG_MGF1_SHA224' }],
+  ['sha256', { digestBytes: 32, hash: 'CKM_SHA256', mask: 'CKG_MGF1_SHA256' }],
+  ['sha384', { digestBytes: 48, hash: 'CKM_SHA384', mask: 'CKG_MGF1_SHA384' }],
+  ['sha512', { digestBytes: 64, hash: 'CKM_SHA512', mask: 'CKG_MGF1_SHA512' }],
+]);
+
+/**
+ * Does one call, and does it again with a new session when the one at hand has gone stale; a generation, which could leave two keys, only once.
+ * @throws Pkcs11Failure
+ */
+export function perform(binding: Binding, sessions: Sessions, call: TokenCall): TokenResult {
+  for (let again = call.operation !== 'generate'; ; again = false) {
+    const session = sessions.session(call.key);
+    try {
+      return once(binding, session, call);
+    } catch (error) {
+      if (error instanceof Pkcs11Failure) throw error;
+      const value = returnValue(error);
+      // Whatever went wrong, the next call begins with a session and handles of its own.
+      sessions.drop(session);
+      if (again && value !== undefined && staleSession.has(value)) continue;
+      throw value !== undefined && refusals.has(value)
+        ? new Pkcs11Failure('not_possible', `the token refuses this: ${value}`)
+        : new Pkcs11Failure('token_failed', `the token failed: ${said(error)}`);
+    }
+  }
+}
+
+function once(binding: Binding, session: Session, call: TokenCall): TokenResult {
+  switch (call.operation) {
+    case 'describe':
+      return describe(binding, session, call.key);
+    case 'generate':
+      return generate(binding, session, call.key, call.as);
+    case 'sign':
+      return sign(binding, session, call.key, call.input);
+    case 'encrypt':
+      return encrypt(binding, session, call.key, call.input);
+    case 'decrypt':
+      return decrypt(binding, session, call.key, call.input);
+  }
+}
+
+function describe(binding: Binding, session: Session, key: TokenKey): PublicAttributes | undefined {
+  const { cryptoki, constants } = binding;
+  find(binding, session, key, usedClass(constants, key));
+  if (key.mechanism === 'CKM_AES_GCM') return undefined;
+  const handle = find(binding, session, key, constants.CKO_PUBLIC_KEY);
+  const isRsa = key.mechanism !== 'CKM_ECDSA';
+  const [first, second] = cryptoki.C_GetAttributeValue(
+    session.handle,
+    handle,
+    isRsa
+      ? [{ type: constants.CKA_MODULUS }, { type: constants.CKA_PUBLIC_EXPONENT }]
+      : [{ type: constants.CKA_EC_PARAMS }, { type: constants.CKA_EC_POINT }],
+  );
+  if (!first || !second) throw new Pkcs11Failure('key_unsuitable', 'the token does not show the public half of the key');
+  return isRsa
+    ? { kind: 'rsa', modulus: first.value, exponent: second.value }
+    : { kind: 'ec', parameters: first.value, point: second.value };
+}
+
+/** Makes a key that never leaves the token. */
+function generate(binding: Binding, session: Session, key: TokenKey, { bits, curve }: NewTokenKey): undefined {
+  const { cryptoki, constants: c } = binding;
+  const named: Template = [
+    { type: c.CKA_ID, value: Buffer.from(key.keyId ?? randomBytes(keyIdBytes)) },
+    { type: c.CKA_LABEL, value: key.keyLabel ?? '' },
+    { type: c.CKA_TOKEN, value: true },
+  ];
+  const secret: Template = [
+    ...named,
+    { type: c.CKA_PRIVATE, value: true },
+    { type: c.CKA_SENSITIVE, value: true },
+    { type: c.CKA_EXTRACTABLE, value: false },
+  ];
+  if (key.mechanism === 'CKM_AES_GCM') {
+    cryptoki.C_GenerateKey(session.handle, { mechanism: c.CKM_AES_KEY_GEN }, [
+      ...secret,
+      { type: c.CKA_VALUE_LEN, value: (bits ?? 256) / 8 },
+      { type: c.CKA_ENCRYPT, value: true },
+      { type: c.CKA_DECRYPT, value: true },
+    ]);
+    return undefined;
+  }
+  const isRsa = key.mechanism !== 'CKM_ECDSA';
+  cryptoki.C_GenerateKeyPair(
+    session.handle,
+    { mechanism: isRsa ? c.CKM_RSA_PKCS_KEY_PAIR_GEN : c.CKM_EC_KEY_PAIR_GEN },
+    [
+      ...named,
+      { type: c.CKA_VERIFY, value: true },
+      ...(isRsa
+        ? [
+            { type: c.CKA_MODULUS_BITS, value: bits ?? 2048 },
+            { type: c.CKA_PUBLIC_EXPONENT, value: publicExponent },
+          ]
+        : [{ type: c.CKA_EC_PARAMS, value: Buffer.from(curves[curve ?? 'P256'].oid, 'hex') }]),
+    ],
+    [...secret, { type: c.CKA_SIGN, value: true }],
+  );
+  return undefined;
+}
+
+function sign(binding: Binding, session: Session, key: TokenKey, input: SigningInput): Buffer {
+  const { cryptoki, constants } = binding;
+  const handle = find(binding, session, key, constants.CKO_PRIVATE_KEY);
+  const { mechanism, data } = signing(constants, key, input);
+  cryptoki.C_SignInit(session.handle, mechanism, handle);
+  return Buffer.from(cryptoki.C_Sign(session.handle, Buffer.from(data), Buffer.alloc(signatureBytesMax)));
+}
+
+function signing(constants: Constants, { mechanism }: TokenKey, { digest, hash, saltBytes = 0 }: SigningInput) {
+  switch (mechanism) {
+    case 'CKM_RSA_PKCS':
+      return { mechanism: { mechanism: constants.CKM_RSA_PKCS }, data: digestInfo({ hash, digest }) };
+    case 'CKM_ECDSA':
+      return { mechanism: { mechanism: constants.CKM_ECDSA }, data: digest };
+    case 'CKM_RSA_PKCS_PSS': {
+      const pss = pssHashes.get(hash ?? '');
+      if (pss === undefined) throw new Pkcs11Failure('not_possible', 'RSA-PSS in a token takes SHA-1 and SHA-2 only');
+      if (digest.length !== pss.digestBytes)
+        throw new Pkcs11Failure('not_possible', `a digest of ${hash} has ${pss.digestBytes} bytes`);
+      const parameter = {
+        type: constants.CK_PARAMS_RSA_PSS,
+        hashAlg: Number(constants[pss.hash]),
+        mgf: Number(constants[pss.mask]),
+        saltLen: saltBytes,
+      };
+      return { mechanism: { mechanism: constants.CKM_RSA_PKCS_PSS, parameter }, data: digest };
+    }
+    case 'CKM_AES_GCM':
+      throw new Pkcs11Failure('not_possible', 'an AES key does not sign');
+  }
+}
+
+function encrypt(binding: Binding, session: Session, key: TokenKey, gcm: GcmInput): Buffer {
+  const { cryptoki } = binding;
+  cryptoki.C_EncryptInit(session.handle, gcmMechanism(binding.constants, key, gcm), secretKey(binding, session, key));
+  const output = Buffer.alloc(gcm.input.length + tagBytes);
+  const ciphertext =
+    gcm.input.length === 0
+      ? cryptoki.C_EncryptFinal(session.handle, output) // no buffer is no argument to some libraries
+      : cryptoki.C_Encrypt(session.handle, Buffer.from(gcm.input), output);
+  return Buffer.from(ciphertext);
+}
+
+function decrypt(binding: Binding, session: Session, key: TokenKey, gcm: GcmInput): Buffer {
+  const { cryptoki } = binding;
+  if (gcm.input.length < tagBytes) throw notAuthentic();
+  cryptoki.C_DecryptInit(session.handle, gcmMechanism(binding.constants, key, gcm), secretKey(binding, session, key));
+  const output = Buffer.alloc(gcm.input.length);
+  try {
+    return Buffer.from(cryptoki.C_Decrypt(session.handle, Buffer.from(gcm.input), output));
+  } catch (error) {
+    const value = returnValue(error);
+    if (value === undefined || !tagFailures.has(value)) throw error;
+    throw notAuthentic();
+  } finally {
+    output.fill(0);
+  }
+}
+
+/** What tokens say of a tag that does not hold; SoftHSM has no word of its own for it. */
+const tagFailures: ReadonlySet<string> = new Set([
+  'CKR_ENCRYPTED_DATA_INVALID',
+  'CKR_ENCRYPTED_DATA_LEN_RANGE',
+  'CKR_AEAD_DECRYPT_FAILED',
+  'CKR_GENERAL_ERROR',
+]);
+
+const notAuthentic = (): Pkcs11Failure => new Pkcs11Failure('not_authentic', 'the token does not authenticate the ciphertext');
+
+function gcmMechanism(constants: Constants, { mechanism }: TokenKey, { iv, associatedData }: GcmInput) {
+  if (mechanism !== 'CKM_AES_GCM') throw new Pkcs11Failure('not_possible', 'only an AES key encrypts');
+  const parameter = {
+    type: constants.CK_PARAMS_AES_GCM_v240,
+    iv: Buffer.from(iv),
+    ivBits: iv.length * 8,
+    aad: Buffer.from(associatedData),
+    tagBits: tagBytes * 8,
+  };
+  return { mechanism: constants.CKM_AES_GCM, parameter };
+}
+
+const secretKey = (binding: Binding, session: Session, key: TokenKey): Buffer =>
+  find(binding, session, key, binding.constants.CKO_SECRET_KEY);
+
+const usedClass = (constants: Constants, { mechanism }: TokenKey): number =>
+  mechanism === 'CKM_AES_GCM' ? constants.CKO_SECRET_KEY : constants.CKO_PRIVATE_KEY;
+
+/** The one object of that class and of the mechanism's kind. @throws Pkcs11Failure `key_not_found`, `key_unsuitable`, `ambiguous` */
+function find({ cryptoki, constants }: Binding, session: Session, key: TokenKey, objectClass: number): Buffer {
+  const { keyLabel, keyId, mechanism } = key;
+  const wanted = JSON.stringify([objectClass, mechanism, keyLabel, keyId && Buffer.from(keyId).toString('hex')]);
+  const known = session.keys.get(wanted);
+  if (known !== undefined) return known;
+  const keyType = {
+    CKM_AES_GCM: constants.CKK_AES,
+    CKM_ECDSA: constants.CKK_EC,
+    CKM_RSA_PKCS: constants.CKK_RSA,
+    CKM_RSA_PKCS_PSS: constants.CKK_RSA,
+  };
+  cryptoki.C_FindObjectsInit(session.handle, [
+    { type: constants.CKA_CLASS, value: objectClass },
+    { type: constants.CKA_KEY_TYPE, value: keyType[mechanism] },
+    ...(keyLabel === undefined ? [] : [{ type: constants.CKA_LABEL, value: keyLabel }]),
+    ...(keyId === undefined ? [] : [{ type: constants.CKA_ID, value: Buffer.from(keyId) }]),
+  ]);
+  const [found, ...more] = cryptoki.C_FindObjects(session.handle, 2);
+  cryptoki.C_FindObjectsFinal(session.handle);
+  if (found === undefined) {
+    // Not `key_not_found`, which may lead to a generation: a second key of that name would spoil the first.
+    if (objectClass === constants.CKO_PUBLIC_KEY) {
+      throw new Pkcs11Failure('key_unsuitable', 'the public half of the key is not in the token');
+    }
+    throw new Pkcs11Failure('key_not_found', 'the key is not in the token');
+  }
+  if (more.length > 0) throw new Pkcs11Failure('ambiguous', 'more than one key of the token matches: give its key_id');
+  session.keys.set(wanted, found);
+  return found;
+}

@@ -1,0 +1,130 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { type Binding, returnValue, said } from './cryptoki.ts';
+import { Pkcs11Failure } from './failure.ts';
+import type { TokenPlace } from './token-key.ts';
+
+/** An open, logged-in session and the keys found in it. */
+export interface Session {
+  readonly handle: Buffer;
+  readonly slot: Buffer;
+  /** Handles by what was looked for. */
+  readonly keys: Map<string, Buffer>;
+}
+
+interface OpenSession extends Session {
+  readonly pin: Buffer;
+}
+
+/**
+ * The sessions of one library: one for each token, logged in with the PIN of whoever asks. A login holds for a whole token, so a
+ * caller with another PIN has to prove that it is right; and tokens lock after a few wrong ones, so one that was refused is never tried again.
+ */
+export class Sessions {
+  readonly #binding: Binding;
+  readonly #open = new Map<string, OpenSession>();
+  readonly #refusedPins = new Set<string>();
+  readonly #slots = new Map<string, Buffer>();
+
+  constructor(binding: Binding) {
+    this.#binding = binding;
+  }
+
+  /** @throws Pkcs11Failure `token_not_found`, `ambiguous`, `pin_refused`, `token_failed` */
+  session(place: TokenPlace): Session {
+    const slot = this.#slotOf(place);
+    const slotName = slot.toString('hex');
+    const pin = digestOf(`${slotName} ${place.pin}`);
+    const open = this.#open.get(slotName);
+    if (open !== undefined && timingSafeEqual(open.pin, pin)) return open;
+    if (this.#refusedPins.has(pin.toString('hex'))) throw pinRefused();
+    if (open !== undefined) this.drop(open);
+    const session = this.#login(slot, place.pin, pin);
+    this.#open.set(slotName, session);
+    return session;
+  }
+
+  /** Lets go of a session that may not be good any more, and of what was known about its token. */
+  drop({ handle, slot }: Session): void {
+    this.#open.delete(slot.toString('hex'));
+    this.#slots.clear();
+    const { cryptoki } = this.#binding;
+    for (const end of [() => cryptoki.C_Logout(handle), () => cryptoki.C_CloseSession(handle)]) {
+      try {
+        end();
+      } catch {
+        // It was gone already.
+      }
+    }
+  }
+
+  dropAll(): void {
+    for (const session of [...this.#open.values()]) this.drop(session);
+  }
+
+  #login(slot: Buffer, pin: string, digest: Buffer): OpenSession {
+    const { cryptoki, constants } = this.#binding;
+    const handle = attempt(() => cryptoki.C_OpenSession(slot, constants.CKF_SERIAL_SESSION | constants.CKF_RW_SESSION));
+    try {
+      this.#provePin(handle, pin);
+    } catch (error) {
+      const value = returnValue(error);
+      cryptoki.C_CloseSession(handle);
+      if (value !== undefined && pinFaults.has(value)) {
+        this.#refusedPins.add(digest.toString('hex'));
+        throw pinRefused();
+      }
+      if (value === 'CKR_PIN_LOCKED') throw new Pkcs11Failure('pin_refused', 'the token has locked its PIN');
+      throw new Pkcs11Failure('token_failed', `the token refused the login: ${said(error)}`);
+    }
+    return { handle, slot, pin: digest, keys: new Map() };
+  }
+
+  /** A login that another thread of this process left behind proves nothing of this PIN. */
+  #provePin(handle: Buffer, pin: string): void {
+    const { cryptoki, constants } = this.#binding;
+    try {
+      cryptoki.C_Login(handle, constants.CKU_USER, pin);
+    } catch (error) {
+      if (returnValue(error) !== 'CKR_USER_ALREADY_LOGGED_IN') throw error;
+      cryptoki.C_Logout(handle);
+      cryptoki.C_Login(handle, constants.CKU_USER, pin);
+    }
+  }
+
+  #slotOf({ slot, tokenLabel }: TokenPlace): Buffer {
+    const place = JSON.stringify([slot, tokenLabel]);
+    const known = this.#slots.get(place);
+    if (known !== undefined) return known;
+    const { cryptoki } = this.#binding;
+    const matching = attempt(() => cryptoki.C_GetSlotList(true)).filter((each) => {
+      if (slot !== undefined && !numbers(each, slot)) return false;
+      return tokenLabel === undefined || attempt(() => cryptoki.C_GetTokenInfo(each)).label.trimEnd() === tokenLabel;
+    });
+    const [found, ...more] = matching;
+    if (found === undefined) throw new Pkcs11Failure('token_not_found', 'the library shows no such token');
+    if (more.length > 0) throw new Pkcs11Failure('ambiguous', 'the library shows more than one such token: give its slot');
+    this.#slots.set(place, found);
+    return found;
+  }
+}
+
+const pinFaults: ReadonlySet<string> = new Set(['CKR_PIN_INCORRECT', 'CKR_PIN_INVALID', 'CKR_PIN_LEN_RANGE', 'CKR_PIN_EXPIRED']);
+const pinRefused = (): Pkcs11Failure => new Pkcs11Failure('pin_refused', 'the token refused the PIN; it is not tried again');
+
+const digestOf = (text: string): Buffer => createHash('sha256').update(text).digest();
+
+/** Handles are CK_ULONG in the machine's order: little-endian on every platform that Node runs on, but for one. */
+function numbers(handle: Buffer, slot: number): boolean {
+  const bytes = Buffer.alloc(handle.length);
+  bytes.writeUIntLE(slot, 0, 6);
+  return handle.equals(bytes);
+}
+
+/** @throws Pkcs11Failure `token_failed` */
+function attempt<T>(call: () => T): T {
+  try {
+    return call();
+  } catch (error) {
+    throw new Pkcs11Failure('token_failed', `the token failed: ${said(error)}`);
+  }
+}

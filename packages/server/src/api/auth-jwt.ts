@@ -1,0 +1,162 @@
+import type { BoundClaims } from '@transitd/access';
+import { dataReply, noContent, writtenReply } from '../http/envelope.ts';
+import { RequestError } from '../http/error-answer.ts';
+import { fields } from '../http/fields.ts';
+import type { JsonValue } from '../http/json.ts';
+import { textList, textsByName } from '../http/text-list.ts';
+import { type MethodHandler, methodOperation, methodRoute } from './auth-method.ts';
+import { tokenFields, tokenSettingsJson, tokenSettingsOf } from './login-fields.ts';
+import type { Call, Route } from './operation.ts';
+
+const nameIn = ({ params }: Call): string => params['name'] ?? '';
+const named = ({ params }: Call): Readonly<Record<string, string>> => ({ name: params['name'] ?? '' });
+
+const notRead = (field: string, expected: string): RequestError =>
+  new RequestError('invalid_field', `Field validation failed: error converting input for field "${field}": expected ${expected}`);
+
+function objectOf(field: string, value: JsonValue): readonly (readonly [string, JsonValue])[] {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw notRead(field, 'an object');
+  return Object.entries(value);
+}
+
+/** Values, one or a list of them, by claim. */
+function boundClaims(value: JsonValue | undefined): BoundClaims | undefined {
+  if (value === undefined || value === null) return undefined;
+  const claims = objectOf('bound_claims', value).map(([name, values]) => {
+    const listed: readonly JsonValue[] = Array.isArray(values) ? values : [values];
+    const scalars = listed.filter((one) => typeof one === 'string' || typeof one === 'number' || typeof one === 'boolean');
+    // A list of none would be met by nobody, and what is left out of one by somebody else.
+    if (scalars.length !== listed.length || scalars.length === 0)
+      throw notRead('bound_claims', 'values, or lists of them, by claim');
+    return [name, scalars] as const;
+  });
+  return Object.fromEntries(claims);
+}
+
+function groupPolicies(value: JsonValue | undefined): Readonly<Record<string, readonly string[]>> | undefined {
+  if (value === undefined || value === null) return undefined;
+  return Object.fromEntries(
+    objectOf('group_policies', value).map(([group, policies]) => [group, textList('group_policies', policies) ?? []]),
+  );
+}
+
+const configure: MethodHandler = async ({ service, mount }, { body }) => {
+  const { values, warnings } = fields(
+    {
+      jwt_validation_pubkeys: 'any',
+      jwks: 'any',
+      jwks_file: 'string',
+      jwks_url: 'string',
+      jwks_ca_pem: 'string',
+      bound_issuer: 'string',
+      jwt_supported_algs: 'any',
+      default_role: 'string',
+    },
+    body,
+  );
+  const { jwks, jwt_validation_pubkeys: pubkeys } = values;
+  await service.logins.jwt.configure(mount, {
+    // Not split at commas: PEM has none, and a list is what clients send.
+    keys: typeof pubkeys === 'string' ? [pubkeys] : textList('jwt_validation_pubkeys', pubkeys),
+    jwks: jwks === undefined || typeof jwks === 'string' ? jwks : JSON.stringify(jwks),
+    file: values.jwks_file,
+    url: values.jwks_url,
+    urlCa: values.jwks_ca_pem,
+    issuer: values.bound_issuer,
+    algorithms: textList('jwt_supported_algs', values.jwt_supported_algs),
+    defaultRole: values.default_role,
+  });
+  return writtenReply(warnings);
+};
+
+const readConfig: MethodHandler = async ({ service, mount }) => {
+  const config = await service.logins.jwt.config(mount);
+  if (config === undefined) throw new RequestError('not_found', '');
+  const data = {
+    jwt_validation_pubkeys: config.keys,
+    jwks: config.jwks,
+    jwks_file: config.file,
+    jwks_url: config.url,
+    jwks_ca_pem: config.urlCa,
+    bound_issuer: config.issuer,
+    jwt_supported_algs: config.algorithms,
+    default_role: config.defaultRole,
+  };
+  return dataReply(JSON.stringify(data));
+};
+
+export const writeJwtRole: MethodHandler = async ({ service, mount }, call) => {
+  const { values, warnings } = fields(
+    {
+      name: 'string',
+      role_type: 'string',
+      bound_audiences: 'any',
+      bound_subject: 'string',
+      user_claim: 'string',
+      bound_claims: 'any',
+      bound_claims_type: 'string',
+      claim_mappings: 'any',
+      groups_claim: 'string',
+      group_policies: 'any',
+      clock_skew_leeway: 'duration',
+      ...tokenFields,
+    },
+    call.body,
+    named(call),
+  );
+  const { role_type: type = 'jwt', bound_claims_type: claimsType } = values;
+  if (type !== 'jwt') throw new RequestError('invalid_request', 'invalid role_type, expected "jwt"');
+  if (claimsType !== undefined && claimsType !== 'string' && claimsType !== 'glob')
+    throw new RequestError('invalid_request', 'invalid bound_claims_type, expected "string" or "glob"');
+  await service.logins.jwt.write(mount, nameIn(call), {
+    audiences: textList('bound_audiences', values.bound_audiences)?.filter((audience) => audience !== ''),
+    subject: values.bound_subject,
+    userClaim: values.user_claim,
+    boundClaims: boundClaims(values.bound_claims),
+    boundClaimsType: claimsType,
+    claimMappings: values.claim_mappings === undefined ? undefined : textsByName('claim_mappings', values.claim_mappings),
+    groupsClaim: values.groups_claim,
+    groupPolicies: groupPolicies(values.group_policies),
+    leewayS: values.clock_skew_leeway,
+    token: tokenSettingsOf(values),
+  });
+  return writtenReply(warnings);
+};
+
+export const readJwtRole: MethodHandler = async ({ service, mount }, call) => {
+  const role = (await service.logins.jwt.roles.find(mount.id, nameIn(call)))?.value;
+  if (role === undefined) throw new RequestError('not_found', '');
+  const data = {
+    role_type: 'jwt',
+    bound_audiences: role.audiences,
+    bound_subject: role.subject,
+    user_claim: role.userClaim,
+    bound_claims: role.boundClaims,
+    bound_claims_type: role.boundClaimsType,
+    claim_mappings: role.claimMappings,
+    groups_claim: role.groupsClaim,
+    group_policies: role.groupPolicies,
+    clock_skew_leeway: role.leewayS,
+    ...tokenSettingsJson(role.token),
+  };
+  return dataReply(JSON.stringify(data));
+};
+
+export const deleteJwtRole: MethodHandler = async ({ service, mount }, call) => {
+  await service.logins.jwt.roles.delete(mount.id, nameIn(call));
+  return noContent;
+};
+
+export const listJwtRoles: MethodHandler = async ({ service, mount }) => {
+  const keys = await service.logins.jwt.roles.list(mount.id);
+  if (keys.length === 0) throw new RequestError('not_found', '');
+  return dataReply(JSON.stringify({ keys }));
+};
+
+/** The configuration of `jwt`; its roles and its login share their paths with `approle`. */
+export const jwtRoutes: readonly Route[] = [
+  methodRoute('config', {
+    GET: methodOperation('jwt-config-read', 'read', { jwt: readConfig }),
+    POST: methodOperation('jwt-config-write', 'update', { jwt: configure }),
+  }),
+];

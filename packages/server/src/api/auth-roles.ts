@@ -1,0 +1,34 @@
+import { fields } from '../http/fields.ts';
+import { deleteAppRole, listAppRoles, readAppRole, writeAppRole } from './auth-approle.ts';
+import { tokenReply } from './auth-json.ts';
+import { deleteJwtRole, listJwtRoles, readJwtRole, writeJwtRole } from './auth-jwt.ts';
+import { loginOperation, methodOperation, methodRoute } from './auth-method.ts';
+import type { Route } from './operation.ts';
+
+const login = loginOperation({
+  approle: async ({ service, mount }, { path, body, address }) => {
+    const { values, warnings } = fields({ role_id: 'string', secret_id: 'string' }, body);
+    const { role_id: roleId = '', secret_id: secretId = '' } = values;
+    service.quotas.admitLogin(path, await service.logins.approle.roleNameOf(mount, roleId), address);
+    return tokenReply(await service.logins.approle.login({ mount, path, address }, roleId, secretId), warnings);
+  },
+  jwt: async ({ service, mount }, { path, body, address }) => {
+    const { values, warnings } = fields({ role: 'string', jwt: 'string' }, body);
+    const { role = '', jwt = '' } = values;
+    service.quotas.admitLogin(path, role.toLowerCase(), address);
+    return tokenReply(await service.logins.jwt.login({ mount, path, address }, role, jwt), warnings);
+  },
+});
+
+const list = methodOperation('auth-role-list', 'list', { approle: listAppRoles, jwt: listJwtRoles });
+
+/** Roles of logins, and the login by one. */
+export const authRoleRoutes: readonly Route[] = [
+  methodRoute('role', { LIST: list }),
+  methodRoute('role/:name', {
+    GET: methodOperation('auth-role-read', 'read', { approle: readAppRole, jwt: readJwtRole }),
+    POST: methodOperation('auth-role-write', 'update', { approle: writeAppRole, jwt: writeJwtRole }),
+    DELETE: methodOperation('auth-role-delete', 'delete', { approle: deleteAppRole, jwt: deleteJwtRole }),
+  }),
+  methodRoute('login', { POST: login }),
+];

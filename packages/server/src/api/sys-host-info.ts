@@ -1,0 +1,39 @@
+import { statfs } from 'node:fs/promises';
+import { arch, cpus, freemem, hostname, loadavg, platform, release, totalmem, uptime } from 'node:os';
+import { dataReply } from '../http/envelope.ts';
+import type { GuardedOperation, Route } from './operation.ts';
+
+/** The machine that this node runs on. */
+const hostInfo: GuardedOperation = {
+  name: 'host-info',
+  access: 'token',
+  where: 'here',
+  capability: 'read',
+  run: async ({ node }) => {
+    const disk = await statfs(node.config.data_dir);
+    const data = {
+      cpu: cpus().map(({ model, speed, times }, at) => ({ cpu: at, model, mhz: speed, times })),
+      disk: [
+        {
+          path: node.config.data_dir,
+          total: disk.blocks * disk.bsize,
+          free: disk.bfree * disk.bsize,
+          available: disk.bavail * disk.bsize,
+        },
+      ],
+      host: {
+        hostname: hostname(),
+        os: platform(),
+        kernel: release(),
+        arch: arch(),
+        uptime: Math.floor(uptime()),
+        load: loadavg(),
+      },
+      memory: { total: totalmem(), free: freemem(), rss: process.memoryUsage.rss() },
+      timestamp: new Date().toISOString(),
+    };
+    return dataReply(JSON.stringify(data));
+  },
+};
+
+export const hostRoutes: readonly Route[] = [{ path: 'sys/host-info', operations: { GET: hostInfo } }];

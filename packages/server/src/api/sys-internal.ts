@@ -1,0 +1,104 @@
+import { allows, type Capability, type NamedRule, type Principal, rulesOf, withinCidrs } from '@transitd/access';
+import { dataReply } from '../http/envelope.ts';
+import { permissionDenied } from '../http/error-answer.ts';
+import { unavailable } from '../http/unavailable.ts';
+import type { Mount } from '../node/mounts.ts';
+import type { Service } from '../node/service.ts';
+import { mountJson, optionsJson } from './mount-json.ts';
+import type { Call, GuardedOperation, OpenOperation, Route } from './operation.ts';
+
+type Context = Parameters<GuardedOperation['run']>[0];
+
+const capabilities: readonly Capability[] = ['create', 'read', 'update', 'patch', 'delete', 'list', 'sudo'];
+
+/** Whether a token may do anything on the path, or below it. */
+function maySee(principal: Principal, path: string): boolean {
+  if (principal.root) return true;
+  const { exact, glob } = rulesOf(principal);
+  const grants = ({ capabilities: [first] }: NamedRule): boolean => first !== 'deny';
+  const below = exact.filter(grants).some((rule) => rule.path.startsWith(path));
+  // What stands before the first wildcard leads there, or begins there.
+  const fixed = glob.filter(grants).map((rule) => rule.path.split('+', 1)[0] ?? '');
+  const granted = below || fixed.some((text) => text.startsWith(path) || path.startsWith(text));
+  return granted || capabilities.some((capability) => allows(principal, capability, path));
+}
+
+/** Who asks, by a token that is good here for any number of uses; nobody else is told of anything. */
+async function asker({ tokens }: Service, { address }: Call, token: string | undefined): Promise<Principal | undefined> {
+  const principal = token === undefined ? undefined : await tokens.authenticate(token);
+  const isGood = principal?.record.usesLeft === 0 && withinCidrs(principal.record.boundCidrs, address);
+  return isGood ? principal : undefined;
+}
+
+const uiJson = (mount: Mount): object => ({ type: mount.type, description: mount.description, options: optionsJson(mount) });
+
+/** The mounts on which a caller may do something: none for a stranger, who may ask all the same, as clients do before a login. */
+const uiMounts: OpenOperation = {
+  name: 'ui-mounts',
+  access: 'open',
+  where: 'replica',
+  run: async (node, call, token) => {
+    const { service } = node;
+    if (service === undefined) throw unavailable(node);
+    const principal = await asker(service, call, token);
+    const seen = (path: string): boolean => principal !== undefined && maySee(principal, path);
+    const secret = service.mounts.list.filter(({ path }) => seen(`${path}/`));
+    const auth = (await service.logins.mounts.list()).filter(({ path }) => seen(`auth/${path}/`));
+    return dataReply(
+      JSON.stringify({
+        auth: Object.fromEntries(auth.map(({ path, type, description }) => [`${path}/`, { type, description, options: null }])),
+        secret: Object.fromEntries(secret.map((mount) => [`${mount.path}/`, uiJson(mount)])),
+      }),
+    );
+  },
+};
+
+const prefix = 'sys/internal/ui/mounts/';
+
+/** Which mount a path leads to: what command lines ask before they write below it. */
+const uiMount: GuardedOperation = {
+  name: 'ui-mount',
+  access: 'token',
+  anyRights: true,
+  run: ({ service, principal }, call) => {
+    const asked = call.path.slice(prefix.length);
+    const mount = service.mounts.list.find(({ path }) => `${asked}/`.startsWith(`${path}/`));
+    // Not there and not to be seen look alike.
+    if (mount === undefined || !(maySee(principal, `${mount.path}/`) || maySee(principal, asked))) throw permissionDenied();
+    return dataReply(JSON.stringify({ ...mountJson(mount), path: `${mount.path}/` }));
+  },
+};
+
+const resultantAcl: GuardedOperation = {
+  name: 'resultant-acl',
+  access: 'token',
+  capability: 'read',
+  run: ({ principal }) => {
+    const rows = (rules: readonly { readonly path: string; readonly capabilities: readonly string[] }[]): object =>
+      Object.fromEntries(rules.map((rule) => [rule.path, { capabilities: rule.capabilities }]));
+    const { exact, glob } = rulesOf(principal);
+    return dataReply(JSON.stringify({ root: principal.root, exact_paths: rows(exact), glob_paths: rows(glob) }));
+  },
+};
+
+const counters = (name: string, count: (context: Context) => Promise<object>): GuardedOperation => ({
+  name,
+  access: 'token',
+  capability: 'read',
+  sudo: true,
+  run: async (context) => dataReply(JSON.stringify({ counters: await count(context) })),
+});
+
+const tokenCount = counters('counters-tokens', async ({ service }) => ({
+  service_tokens: { total: (await service.registry.accessors()).length },
+}));
+const entityCount = counters('counters-entities', async () => ({ entities: { total: 0 } }));
+
+/** What clients ask to find their way. */
+export const internalRoutes: readonly Route[] = [
+  { path: 'sys/internal/ui/mounts', operations: { GET: uiMounts } },
+  { path: `${prefix}*path`, operations: { GET: uiMount } },
+  { path: 'sys/internal/ui/resultant-acl', operations: { GET: resultantAcl } },
+  { path: 'sys/internal/counters/tokens', operations: { GET: tokenCount } },
+  { path: 'sys/internal/counters/entities', operations: { GET: entityCount } },
+];

@@ -1,0 +1,48 @@
+import { TransitError } from '../errors.ts';
+import { nonceBytes } from '../nonce-pool.ts';
+import type { ManagedKey, ManagedUsage } from './provider.ts';
+
+/** What is encrypted, or its ciphertext. */
+export interface ManagedCipherRequest {
+  readonly bytes: Uint8Array;
+  readonly associatedData: Uint8Array;
+  /** The initialization vector, of 12 bytes, where the caller gives it; it is no part of the ciphertext then. Else empty. */
+  readonly nonce: Uint8Array;
+}
+
+/** What is handed to a system in one call at most; modules have far less memory than this machine. */
+export const managedBytesMax = 1024 * 1024;
+
+/** @param fresh - a random vector, which goes before the ciphertext @throws TransitError */
+export async function encryptManaged(
+  key: ManagedKey,
+  { bytes, associatedData, nonce }: ManagedCipherRequest,
+  fresh: () => Uint8Array,
+): Promise<Buffer> {
+  checkUsage(key, 'encrypt');
+  checkSize(bytes);
+  const own = nonce.length === 0 ? fresh() : undefined;
+  const ciphertext = await key.encrypt({ input: bytes, iv: own ?? nonce, associatedData });
+  return own === undefined ? ciphertext : Buffer.concat([own, ciphertext]);
+}
+
+/** @throws TransitError */
+export async function decryptManaged(key: ManagedKey, { bytes, associatedData, nonce }: ManagedCipherRequest): Promise<Buffer> {
+  checkUsage(key, 'decrypt');
+  checkSize(bytes);
+  const withVector = nonce.length === 0;
+  if (withVector && bytes.length < nonceBytes)
+    throw new TransitError('invalid_ciphertext', 'invalid ciphertext: it is too short');
+  const [iv, input] = withVector ? [bytes.subarray(0, nonceBytes), bytes.subarray(nonceBytes)] : [nonce, bytes];
+  return key.decrypt({ input, iv, associatedData });
+}
+
+/** @throws TransitError `invalid_request` */
+export function checkUsage({ name, usages }: ManagedKey, usage: ManagedUsage): void {
+  if (!usages.has(usage)) throw new TransitError('invalid_request', `managed key ${name} may not be used to ${usage}`);
+}
+
+function checkSize({ length }: Uint8Array): void {
+  if (length <= managedBytesMax) return;
+  throw new TransitError('invalid_request', `managed keys take at most ${managedBytesMax} bytes at a time`);
+}

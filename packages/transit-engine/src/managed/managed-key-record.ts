@@ -1,0 +1,66 @@
+import { DamagedRecord } from '../errors.ts';
+import { parseObject } from '../key-record.ts';
+import type { ManagedAlgorithm, ManagedUsage } from './provider.ts';
+
+/** Mechanisms of PKCS#11 by their names: what they do here, and the number that callers may write instead. */
+export const pkcs11Mechanisms = {
+  CKM_RSA_PKCS: { algorithm: 'rsa-pkcs1v15', number: 0x0001 },
+  CKM_RSA_PKCS_PSS: { algorithm: 'rsa-pss', number: 0x000d },
+  CKM_ECDSA: { algorithm: 'ecdsa', number: 0x1041 },
+  CKM_AES_GCM: { algorithm: 'aes-gcm', number: 0x1087 },
+} as const satisfies Record<string, { readonly algorithm: ManagedAlgorithm; readonly number: number }>;
+export type Pkcs11Mechanism = keyof typeof pkcs11Mechanisms;
+
+export const pkcs11Curves = ['P256', 'P384', 'P521'] as const;
+export type Pkcs11Curve = (typeof pkcs11Curves)[number];
+
+/** A managed key as the operator described it: where it lies, what opens its token, how it is used. The record lies behind the barrier. */
+export interface ManagedKeyRecord {
+  /** UUID; versions of keys refer to it. */
+  readonly id: string;
+  readonly name: string;
+  /** A name of the configuration. */
+  readonly library: string;
+  readonly slot?: number;
+  readonly tokenLabel?: string;
+  readonly pin: string;
+  readonly keyLabel?: string;
+  /** CKA_ID in hexadecimal. */
+  readonly keyId?: string;
+  readonly mechanism: Pkcs11Mechanism;
+  /** Of a key that is made: RSA and AES. */
+  readonly keyBits?: number;
+  /** Of a key that is made: ECDSA. */
+  readonly curve?: Pkcs11Curve;
+  /** A key that is not in the token is made there. */
+  readonly allowGenerateKey: boolean;
+  /** Mounts need not list the key. */
+  readonly anyMount: boolean;
+  readonly usages: readonly ManagedUsage[];
+}
+
+const formatVersion = 1;
+
+/** JSON in UTF-8 with a format number. */
+export const encodeManagedKeyRecord = (record: ManagedKeyRecord): Uint8Array =>
+  Buffer.from(JSON.stringify({ format: formatVersion, ...record }));
+
+/** @throws DamagedRecord for anything that {@link encodeManagedKeyRecord} did not write */
+export function decodeManagedKeyRecord(bytes: Uint8Array): ManagedKeyRecord {
+  const { format, ...fields } = parseObject(bytes);
+  if (format !== formatVersion) throw new DamagedRecord('a managed key has a format that this program does not know');
+  if (!isRecord(fields)) throw new DamagedRecord('a managed key lacks a field');
+  return fields;
+}
+
+function isRecord(fields: object): fields is ManagedKeyRecord {
+  const { id, name, library, pin, mechanism, allowGenerateKey, anyMount, usages } = fields as Partial<ManagedKeyRecord>;
+  return (
+    [id, name, library, pin].every((text) => typeof text === 'string') &&
+    typeof mechanism === 'string' &&
+    Object.hasOwn(pkcs11Mechanisms, mechanism) &&
+    typeof allowGenerateKey === 'boolean' &&
+    typeof anyMount === 'boolean' &&
+    Array.isArray(usages)
+  );
+}

@@ -1,0 +1,113 @@
+import { randomUUID } from 'node:crypto';
+import type { Store, Transaction } from '@transitd/storage-fsm';
+import { DamagedRecord, TransitError } from '../errors.ts';
+import { wipe } from '../version-record.ts';
+import { decodeManagedKeyRecord, encodeManagedKeyRecord, type ManagedKeyRecord } from './managed-key-record.ts';
+import { isManagedKeyName, type ManagedKeyRequest, managedKeyRecord } from './managed-key-request.ts';
+
+const prefix = 'managed-keys/pkcs11/';
+const idPrefix = 'managed-keys/id/';
+const pathOf = (name: string): string => prefix + name;
+const idPathOf = (id: string): string => idPrefix + id;
+
+/** A change that met others is tried this often at most. */
+const attemptsMax = 5;
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/**
+ * The managed keys of all mounts, by name, and their names by id: what they are called and where they lie, not the keys themselves.
+ * A refusal is a {@link TransitError}; what the store throws passes through.
+ */
+export class ManagedKeyRegistry {
+  readonly #store: Store;
+  readonly #libraries: readonly string[];
+
+  /** @param options.libraries - names of the configuration */
+  constructor({ store, libraries }: { readonly store: Store; readonly libraries: readonly string[] }) {
+    this.#store = store;
+    this.#libraries = libraries;
+  }
+
+  /** Makes a managed key, or changes what may change of one. @throws TransitError `invalid_request`, `too_many_conflicts` */
+  async write(name: string, request: ManagedKeyRequest): Promise<void> {
+    if (!isManagedKeyName(name)) throw new TransitError('invalid_request', 'invalid managed key name');
+    for (let attempt = 1; attempt <= attemptsMax; attempt++) {
+      const stored = await this.#stored(name);
+      const present = stored?.record;
+      const id = present?.id ?? randomUUID();
+      const record = managedKeyRecord({ id, name }, request, { present, libraries: this.#libraries });
+      const written = await this.#commit({
+        conditions: [{ path: pathOf(name), revision: stored?.revision ?? 0 }],
+        writes: [
+          { path: pathOf(name), value: encodeManagedKeyRecord(record) },
+          { path: idPathOf(id), value: Buffer.from(name) },
+        ],
+      });
+      if (written) return;
+    }
+    throw new TransitError('too_many_conflicts', 'the managed key changed again and again; nothing was done');
+  }
+
+  /** @throws TransitError `not_found` */
+  async read(name: string): Promise<ManagedKeyRecord> {
+    const stored = await this.#stored(name);
+    if (stored === undefined) throw new TransitError('not_found', 'no such managed key');
+    return stored.record;
+  }
+
+  /** Names, sorted. */
+  async list(): Promise<string[]> {
+    const names: string[] = [];
+    for (let after: string | undefined = ''; after !== undefined; ) {
+      const page = await this.#store.range({ prefix, ...(after !== '' && { after }) });
+      for (const { path } of page.records) names.push(path.slice(prefix.length));
+      wipe(page.records);
+      after = page.next;
+    }
+    return names;
+  }
+
+  /** Deletes it, if there is one. The key itself stays where it lies; versions that stand for it are of no use any more. */
+  async delete(name: string): Promise<void> {
+    for (let attempt = 1; attempt <= attemptsMax; attempt++) {
+      const stored = await this.#stored(name);
+      if (stored === undefined) return;
+      const deleted = await this.#commit({
+        conditions: [{ path: pathOf(name), revision: stored.revision }],
+        writes: [
+          { path: pathOf(name), value: null },
+          { path: idPathOf(stored.record.id), value: null },
+        ],
+      });
+      if (deleted) return;
+    }
+    throw new TransitError('too_many_conflicts', 'the managed key changed again and again; nothing was done');
+  }
+
+  /** What is registered under an id; nothing when nothing is. */
+  async byId(id: string): Promise<ManagedKeyRecord | undefined> {
+    const place = uuid.test(id) ? await this.#store.get(idPathOf(id)) : undefined;
+    if (place === undefined) return undefined;
+    const stored = await this.#stored(Buffer.from(place.value).toString());
+    // Between the two looks the name may have gone to another key.
+    return stored?.record.id === id ? stored.record : undefined;
+  }
+
+  async byName(name: string): Promise<ManagedKeyRecord | undefined> {
+    return (await this.#stored(name))?.record;
+  }
+
+  async #stored(name: string): Promise<{ readonly record: ManagedKeyRecord; readonly revision: number } | undefined> {
+    const stored = isManagedKeyName(name) ? await this.#store.get(pathOf(name)) : undefined;
+    if (stored === undefined) return undefined;
+    const record = decodeManagedKeyRecord(stored.value);
+    wipe([stored]);
+    if (record.name !== name) throw new DamagedRecord('a managed key lies under a name that is not its own');
+    return { record, revision: stored.revision };
+  }
+
+  async #commit(transaction: Transaction): Promise<boolean> {
+    const { outcome } = await this.#store.commit(transaction).finally(() => wipe(transaction.writes));
+    return outcome === 'committed';
+  }
+}

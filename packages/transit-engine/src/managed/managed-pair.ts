@@ -1,0 +1,108 @@
+import { createHash, createPublicKey, type KeyObject } from 'node:crypto';
+import { noBytes } from '../aead.ts';
+import { derTag, encodeDer, encodeDerInteger } from '../der.ts';
+import { DamagedRecord, TransitError } from '../errors.ts';
+import type { Hash } from '../hash-algorithm.ts';
+import type { KeyPair, KeyPairScheme, SigningOptions } from '../key-pair.ts';
+import { ecdsaOptions } from '../key-pairs/ecdsa.ts';
+import { rsaOptions } from '../key-pairs/rsa-signature.ts';
+import { keyType } from '../key-type.ts';
+import { inTurns } from '../turns.ts';
+import { checkUsage } from './managed-cipher.ts';
+import type { ManagedKey, ManagedSigningInput } from './provider.ts';
+
+/** The types of keys of our own that public halves of managed keys have. */
+const typesBySize: ReadonlyMap<string | number | undefined, string> = new Map<string | number, string>([
+  [2048, 'rsa-2048'],
+  [3072, 'rsa-3072'],
+  [4096, 'rsa-4096'],
+  ['prime256v1', 'ecdsa-p256'],
+  ['secp384r1', 'ecdsa-p384'],
+  ['secp521r1', 'ecdsa-p521'],
+]);
+
+/** What the public half of a managed key is here; undefined where no kind of key has it, also in this form. */
+export async function managedScheme(publicKey: Uint8Array): Promise<KeyPairScheme | undefined> {
+  const key = readPublicKey(publicKey);
+  const { modulusLength, namedCurve } = key?.asymmetricKeyDetails ?? {};
+  const name = typesBySize.get(modulusLength ?? namedCurve);
+  const scheme = name === undefined ? undefined : keyType(name).keyPair;
+  try {
+    await scheme?.check({ material: noBytes, publicKey });
+  } catch (error) {
+    if (error instanceof TransitError) return undefined;
+    throw error;
+  }
+  return scheme;
+}
+
+/**
+ * A managed key in the place of a key pair of our own: its system signs, and this node verifies, also what was signed just now, so that no
+ * signature of another key than the version's is answered. The key's mechanism decides between PSS and PKCS#1 v1.5, whatever the request
+ * says; `auto` signs PSS with a salt as long as the hash, since modules seldom take a longer one.
+ * @throws DamagedRecord when the public half is none of ours
+ */
+export async function managedPair(key: ManagedKey, publicKey: Uint8Array | undefined): Promise<KeyPair> {
+  if (publicKey === undefined) return { verify: () => Promise.reject(noPair(key)), sign: () => Promise.reject(noPair(key)) };
+  const own = (await managedScheme(publicKey))?.load({ material: noBytes, publicKey });
+  if (own === undefined) throw new DamagedRecord('the public half of a managed key is none that this program knows');
+  const bits = createPublicKey({ key: Buffer.from(publicKey), format: 'der', type: 'spki' }).asymmetricKeyDetails?.modulusLength;
+  return {
+    async sign(input, asked) {
+      checkUsage(key, 'sign');
+      const options = optionsOf(key, asked);
+      const made = await key.sign(await signingInput(bits, input, options));
+      const signature = key.algorithm === 'ecdsa' && options.marshaling === 'asn1' ? derSignature(made) : made;
+      if (await own.verify(input, signature, options)) return signature;
+      throw new TransitError('managed_key_unavailable', `managed key ${key.name} is not the one that this version was made with`);
+    },
+    async verify(input, signature, options) {
+      checkUsage(key, 'verify');
+      return own.verify(input, signature, optionsOf(key, options));
+    },
+  };
+}
+
+const noPair = ({ name }: ManagedKey): TransitError =>
+  new TransitError('invalid_request', `managed key ${name} does not support signing`);
+
+function optionsOf({ algorithm }: ManagedKey, options: SigningOptions): SigningOptions {
+  if (algorithm === 'rsa-pss') return { ...options, signatureAlgorithm: 'pss' };
+  return algorithm === 'rsa-pkcs1v15' ? { ...options, signatureAlgorithm: 'pkcs1v15' } : options;
+}
+
+/** @param bits - of an RSA modulus @throws TransitError `invalid_request` */
+async function signingInput(bits: number | undefined, input: Uint8Array, options: SigningOptions): Promise<ManagedSigningInput> {
+  if (bits === undefined) {
+    const { hash } = ecdsaOptions(input, options);
+    return { digest: options.prehashed || hash === null ? input : await digestOf(hash, input), hash, saltBytes: 0 };
+  }
+  const scheme = rsaOptions(bits, input, options);
+  const hash = options.hash === 'none' ? null : scheme.hash.openssl;
+  const digest = options.prehashed || hash === null ? input : await digestOf(hash, input);
+  return { digest, hash, saltBytes: scheme.padding === 'pss' ? saltBytes(scheme) : 0 };
+}
+
+const saltBytes = ({ saltLength, hash }: { readonly saltLength: number | 'auto'; readonly hash: Hash }): number =>
+  saltLength === 'auto' ? hash.digestBytes : saltLength;
+
+async function digestOf(hash: string, input: Uint8Array): Promise<Buffer> {
+  const hashing = createHash(hash);
+  await inTurns(input, (piece) => hashing.update(piece));
+  return hashing.digest();
+}
+
+/** DER of r ‖ s (RFC 3279 §2.2.3). */
+function derSignature(signature: Buffer): Buffer {
+  const half = signature.length / 2;
+  const [r, s] = [signature.subarray(0, half), signature.subarray(half)];
+  return encodeDer(derTag.sequence, encodeDerInteger(r), encodeDerInteger(s));
+}
+
+function readPublicKey(spki: Uint8Array): KeyObject | undefined {
+  try {
+    return createPublicKey({ key: Buffer.from(spki), format: 'der', type: 'spki' });
+  } catch {
+    return undefined;
+  }
+}

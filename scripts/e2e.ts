@@ -1,0 +1,25 @@
+// `npm run e2e`: the container tests, on the engine that DOCKER_HOST or the default socket names. Without an engine, or without what the
+// images are made from, it says so and fails; `scripts/engine.sh npm run e2e` brings an engine along.
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { missing } from '../test/e2e/needs.ts';
+import { conclude, Tally } from './tally.ts';
+
+const root = join(import.meta.dirname, '..');
+const mocha = join(root, 'node_modules/.bin/mocha');
+
+/** Whether the suite ran to its end and nothing failed. */
+function run(env: NodeJS.ProcessEnv): boolean {
+  const lacks = missing();
+  for (const lack of lacks) console.error(`e2e: ${lack}`);
+  if (lacks.length > 0) return false;
+  const args = ['--config', 'test/e2e/.mocharc.json', ...process.argv.slice(2)];
+  return spawnSync(mocha, args, { cwd: root, stdio: 'inherit', env: { ...process.env, ...env } }).status === 0;
+}
+
+if (process.env['TEST_TALLY'] !== undefined) process.exit(run({}) ? 0 : 1); // part of a larger run, which counts
+const tally = new Tally();
+const ended = run(tally.env);
+const { counts } = tally;
+tally.close();
+process.exit(conclude(counts, { ended }));

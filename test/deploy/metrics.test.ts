@@ -1,0 +1,31 @@
+// A rule or a panel about a metric that no node has would stay silent for ever.
+import { expect } from 'chai';
+import { base64, Workbench } from '../process/live-server.ts';
+import { named, recorded } from './metric-names.ts';
+
+describe('the metrics of rules and dashboard', () => {
+  const bench = new Workbench();
+  after(() => bench.clean());
+
+  it('are found in their queries', () => {
+    expect(named()).to.include.members([
+      'svc_core_active',
+      'svc_raft_storage_stats_term',
+      'svc_route_transit__count',
+      'transitd:nodes_up:count',
+    ]);
+    expect(named().filter((name) => !/^(svc_|transitd:|haproxy_|process_|nodejs_)/.test(name))).to.deep.equal([]);
+  });
+
+  it('are recorded by a rule, or shown by a live node that was used; HAProxy shows its own', async function () {
+    this.timeout(60_000);
+    const server = bench.launch({ dataDir: bench.folder(), env: { TRANSITD_TELEMETRY_ADDRESS: '127.0.0.1:0' } });
+    await server.ready();
+    const [, address = ''] = await server.log(/"telemetry":"(http[^"]+)"/);
+    const answer = await server.call('POST', 'transit/encrypt/used', { plaintext: base64('text') });
+    expect(answer.status).to.equal(200);
+    const metrics = await (await fetch(`${address}/metrics`)).text();
+    const known = new Set([...recorded(), ...[...metrics.matchAll(/^([a-zA-Z_]\w*)/gm)].map(([name]) => name)]);
+    expect(named().filter((name) => !known.has(name) && !name.startsWith('haproxy_'))).to.deep.equal([]);
+  });
+});

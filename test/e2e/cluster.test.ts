@@ -1,0 +1,165 @@
+// The service as its image runs it: three containers on one network, and what happens to them.
+import { expect } from 'chai';
+import { until } from '../cluster/until.ts';
+import { base64 } from '../process/live-server.ts';
+import { ContainerCluster } from './container-cluster.ts';
+import type { NodeContainer } from './node-container.ts';
+import { Writers } from './writers.ts';
+
+describe('three nodes in containers', () => {
+  let cluster: ContainerCluster;
+  const plaintext = base64('written before everything else');
+  let ciphertext = '';
+  let writers: Writers | undefined;
+
+  before(async () => {
+    cluster = await ContainerCluster.start();
+    const [first] = cluster.nodes;
+    if (first === undefined) throw new Error('no node');
+    ciphertext = (await cluster.ask(first, 'POST', 'transit/encrypt/before', { plaintext })).string('data.ciphertext');
+  });
+  afterEach(async () => {
+    await writers?.stop();
+    writers = undefined;
+  });
+  after(() => cluster?.end());
+
+  function startWriters(): Writers {
+    writers = new Writers(cluster);
+    return writers;
+  }
+
+  /** All three serve, have everything that was acknowledged, and open what was encrypted before. */
+  async function expectWhole(written: Writers): Promise<void> {
+    await written.stop();
+    await cluster.settled();
+    for (const node of cluster.nodes) {
+      // A standby that is fresh by its own account may be one write behind for as long as an echo.
+      await until(`${node.name} has every acknowledged key`, async () => (await written.missingOn(node)).length === 0);
+      const opened = await cluster.ask(node, 'POST', 'transit/decrypt/before', { ciphertext });
+      expect(opened.at('data.plaintext'), `${node.name}: ${opened.text}`).to.equal(plaintext);
+    }
+  }
+
+  it('run as a user without rights on a file system that cannot be written', async () => {
+    const [node] = cluster.nodes;
+    const script = `
+      const fs = require('node:fs');
+      const writes = (path) => { try { fs.writeFileSync(path, ''); return 'written'; } catch ({ code }) { return code; } };
+      const status = fs.readFileSync('/proc/1/status', 'utf8');
+      console.log(JSON.stringify({
+        uid: process.getuid(), gid: process.getgid(), capabilities: /CapEff:\\s*(\\w+)/.exec(status)[1],
+        program: writes('/opt/transitd/packages/server/transitd.mjs'), root: writes('/new'), data: fs.statSync('/var/lib/transitd/data').mode.toString(8),
+      }))`;
+    const { output } = (await node?.exec(['node', '-e', script])) ?? {};
+    expect(JSON.parse(output ?? '')).to.deep.equal({
+      uid: 65532,
+      gid: 65532,
+      capabilities: '0000000000000000',
+      program: 'EROFS',
+      root: 'EROFS',
+      data: '40700',
+    });
+  });
+
+  it('are healthy to the engine, active and standby alike', async () => {
+    for (const node of cluster.nodes)
+      await until(`${node.name} is healthy`, async () => (await node.engineHealth()) === 'healthy');
+  });
+
+  it('take writes through every node, each at once readable through every other', async () => {
+    for (const writer of cluster.nodes) {
+      const name = `through-${writer.name}`;
+      expect((await cluster.ask(writer, 'POST', `transit/keys/${name}`, {})).status).to.equal(200);
+      for (const reader of cluster.nodes) {
+        const made = await cluster.ask(reader, 'POST', `transit/encrypt/${name}`, { plaintext });
+        const opened = await cluster.ask(writer, 'POST', `transit/decrypt/${name}`, {
+          ciphertext: made.string('data.ciphertext'),
+        });
+        expect(opened.at('data.plaintext'), `${name} by ${reader.name}: ${opened.text}`).to.equal(plaintext);
+      }
+    }
+  });
+
+  it('go on when the leader is killed, and take it back with its data', async () => {
+    const leader = await cluster.settled();
+    const written = startWriters();
+    await written.more(50);
+    await leader.kill('SIGKILL');
+    expect(await leader.ended()).to.equal(137);
+    expect(await cluster.settled(cluster.others(leader))).not.to.equal(leader);
+    await written.more(50);
+    await leader.startAgain();
+    await expectWhole(written);
+  });
+
+  it('change the leader when it is asked to stop, and it ends with 0', async () => {
+    const leader = await cluster.settled();
+    const written = startWriters();
+    await written.more(20);
+    await leader.kill('SIGTERM');
+    expect(await leader.ended()).to.equal(0);
+    await cluster.settled(cluster.others(leader));
+    await written.more(20);
+    await leader.startAgain();
+    await expectWhole(written);
+  });
+
+  it('go on when the leader is paused; resumed, it stands by and has what it missed', async () => {
+    const leader = await cluster.settled();
+    const written = startWriters();
+    await written.more(20);
+    await leader.pause();
+    const next = await cluster.settled(cluster.others(leader));
+    await written.more(50);
+    await leader.resume();
+    await leader.reaches(473);
+    expect(await next.health()).to.equal(200);
+    await expectWhole(written);
+  });
+
+  it('go on when the leader is cut off, which says so; healed, it stands by and has what it missed', async () => {
+    const leader = await cluster.settled();
+    const written = startWriters();
+    await written.more(20);
+    await leader.disconnect();
+    let told = '';
+    const explain = (): string => told;
+    await until(
+      `${leader.name} says that it serves nothing`,
+      async () => {
+        const { code, text } = await leader.healthcheck();
+        told = text;
+        return code === 2;
+      },
+      { explain },
+    );
+    expect(JSON.parse(told)).to.include({
+      standby: true,
+      performance_standby: false,
+      ha_connection_healthy: false,
+      sealed: false,
+    });
+    await cluster.settled(cluster.others(leader));
+    await written.more(50);
+    await leader.connect();
+    await leader.reaches(473);
+    await expectWhole(written);
+  });
+
+  for (const { who, pick } of [
+    { who: 'a standby', pick: (leader: NodeContainer) => cluster.others(leader)[0] },
+    { who: 'the leader', pick: (leader: NodeContainer) => leader },
+  ]) {
+    it(`take an empty node in the place of ${who}, which fetches everything`, async () => {
+      const gone = pick(await cluster.settled());
+      if (gone === undefined) throw new Error('no node');
+      const written = startWriters();
+      await written.more(20);
+      await cluster.replace(gone);
+      const leader = await cluster.settled();
+      expect(await cluster.voters(leader)).to.have.members(['n1', 'n2', 'n3']);
+      await expectWhole(written);
+    });
+  }
+});

@@ -1,0 +1,113 @@
+// docker-compose.yml as its reader meets it: through HAProxy, watched by Prometheus, with a leader that is killed.
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect } from 'chai';
+import { attempt } from '../cluster/outcome.ts';
+import { until } from '../cluster/until.ts';
+import { named } from '../deploy/metric-names.ts';
+import { base64 } from '../process/live-server.ts';
+import { Demo, type NodeName, nodes } from './demo.ts';
+
+const plaintext = base64('through HAProxy');
+/** Within which a write is taken again after a leader was killed. */
+const writableAgainMs = 2000;
+
+interface Sample {
+  readonly metric: Readonly<Record<string, string>>;
+  readonly value: readonly [number, string];
+}
+
+describe('the demonstration of docker-compose.yml', () => {
+  let demo: Demo;
+  let killed: NodeName;
+
+  before(async () => {
+    demo = await Demo.start();
+  });
+  after(() => demo?.end());
+
+  /** What Prometheus finds. */
+  async function query(text: string): Promise<readonly Sample[]> {
+    const response = await fetch(`${demo.url('prometheus')}/api/v1/query?query=${encodeURIComponent(text)}`);
+    return ((await response.json()) as { data: { result: readonly Sample[] } }).data.result;
+  }
+
+  it('initialises and unseals itself, and says loudly that it is not for production', async () => {
+    const said = await demo.compose('logs', '--no-color', 'init');
+    expect(said).to.match(/3 nodes serve\. NOT FOR PRODUCTION/);
+    expect(said).to.include('/run/demo/root-token').and.not.to.include(demo.rootToken);
+    expect((await demo.ask('any', 'GET', 'auth/token/lookup-self')).status).to.equal(200);
+    const listed = await demo.ask('leader', 'GET', 'sys/storage/raft/configuration');
+    expect((listed.at('data.config.servers') as { node_id: string }[]).map(({ node_id }) => node_id)).to.have.members([...nodes]);
+  });
+
+  it('answers from every node that serves at one front end, and from the active node alone at the other', async () => {
+    const seen = async (way: 'any' | 'leader'): Promise<Set<number>> => {
+      const answers = await Promise.all(Array.from({ length: 12 }, () => demo.ask(way, 'GET', 'sys/health')));
+      return new Set(answers.map(({ status }) => status));
+    };
+    await until('HAProxy has found every server', async () => (await seen('any')).size === 2);
+    expect(await seen('any')).to.deep.equal(new Set([200, 473]));
+    expect(await seen('leader')).to.deep.equal(new Set([200]));
+  });
+
+  it('is scraped: three nodes and HAProxy, with every metric that rules and dashboard name', async () => {
+    expect((await demo.ask('any', 'POST', 'transit/encrypt/scraped', { plaintext })).status).to.equal(200);
+    await until('Prometheus has scraped all of them', async () => (await query('up == 1')).length === 4);
+    for (const name of named()) await until(`Prometheus has ${name}`, async () => (await query(name)).length > 0);
+    await until('nothing is wrong', async () => (await query('ALERTS')).length === 0);
+  });
+
+  it('keeps encrypting when the leader is killed, and takes writes within two seconds', async () => {
+    expect((await demo.ask('any', 'POST', 'transit/keys/orders', {})).status).to.equal(200);
+    const ciphertexts: string[] = [];
+    const failures: string[] = [];
+    let stopping = false;
+    const readers = Array.from({ length: 4 }, async () => {
+      while (!stopping) {
+        const outcome = await attempt(demo.ask('any', 'POST', 'transit/encrypt/orders', { plaintext }));
+        if (outcome.kind === 'done') ciphertexts.push(outcome.answer.string('data.ciphertext'));
+        else failures.push(`${outcome.kind}: ${outcome.text}`);
+      }
+    });
+    /** Until a write is taken. */
+    const write = async (way: 'any' | 'leader', name: string): Promise<void> => {
+      while ((await attempt(demo.ask(way, 'POST', `transit/keys/${name}`, {}))).kind !== 'done') await delay(10);
+    };
+    try {
+      await until('encryption goes on', () => ciphertexts.length >= 100);
+      killed = await demo.leader();
+      await demo.docker('kill', await demo.container(killed));
+      const killedMs = performance.now();
+      const before = ciphertexts.length;
+      await Promise.all([write('any', 'written-to-any'), write('leader', 'written-to-the-leader')]);
+      expect(performance.now() - killedMs).to.be.below(writableAgainMs);
+      await until('encryption goes on', () => ciphertexts.length >= before + 100);
+    } finally {
+      stopping = true;
+      await Promise.all(readers);
+    }
+    expect(failures).to.deep.equal([]);
+    expect(await demo.leader()).not.to.equal(killed);
+    const opened = await demo.ask('any', 'POST', 'transit/decrypt/orders', {
+      batch_input: ciphertexts.map((ciphertext) => ({ ciphertext })),
+    });
+    const results = opened.at('data.batch_results') as { plaintext?: string }[];
+    expect(results.filter((result) => result.plaintext !== plaintext)).to.deep.equal([]);
+  });
+
+  it('raises an alert for the node that was killed, and takes it back when the node is there again', async () => {
+    const down = `ALERTS{alertname="TransitdNodeDown", alertstate="firing"}`;
+    const firing = await until(
+      'the alert fires',
+      async () => {
+        const found = await query(down);
+        return found.length > 0 && found;
+      },
+      { withinMs: 120_000 },
+    );
+    expect(firing.map(({ metric }) => metric['instance'])).to.deep.equal([`${killed}:8202`]);
+    expect(await demo.up()).to.match(/3 nodes serve/);
+    await until('the alert is over', async () => (await query(down)).length === 0);
+    expect((await demo.ask('leader', 'POST', 'transit/decrypt/orders', { ciphertext: 'svc:v1:AAAA' })).status).to.equal(400);
+  });
+});

@@ -1,0 +1,115 @@
+// Every image of the container tests, made from what lies on this machine: no registry is asked. The image under test is built by the
+// Dockerfile of the repository; its base and the images of HAProxy and Prometheus stand in for the public ones.
+import { execFileSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+
+const root = join(import.meta.dirname, '../..');
+
+export interface Images {
+  readonly transitd: string;
+  readonly haproxy: string;
+  readonly prometheus: string;
+}
+
+let made: Images | undefined;
+
+/** Made once a run. */
+export function images(): Images {
+  made ??= {
+    transitd: transitd(),
+    haproxy: standIn({
+      name: 'transitd-e2e-haproxy',
+      programs: { '/usr/local/sbin/haproxy': '/usr/sbin/haproxy' },
+      changes: ['CMD ["haproxy", "-W", "-db", "-f", "/usr/local/etc/haproxy/haproxy.cfg"]'],
+    }),
+    prometheus: standIn({
+      name: 'transitd-e2e-prometheus',
+      programs: { '/bin/prometheus': '/usr/bin/prometheus' },
+      files: ['/usr/share/prometheus/web'],
+      changes: ['ENTRYPOINT ["/bin/prometheus"]'],
+    }),
+  };
+  return made;
+}
+
+/** The image under test. */
+function transitd(): string {
+  const base = standIn({
+    name: 'transitd-e2e-base',
+    programs: {
+      '/usr/local/bin/node': join(root, 'node_modules/node/bin/node'),
+      '/bin/sh': '/bin/sh',
+      '/usr/bin/cat': '/usr/bin/cat',
+      '/usr/bin/install': '/usr/bin/install',
+      '/usr/bin/true': '/usr/bin/true',
+    },
+    changes: ['CMD ["node"]'],
+  });
+  const context = mkdtempSync(join(tmpdir(), 'transitd-context-'));
+  try {
+    for (const path of buildContext()) cpSync(join(root, path), join(context, path), { recursive: true, verbatimSymlinks: true });
+    const args = ['--build-arg', `BASE=${base}`, '--build-arg', 'INSTALL=true', '--file', join(root, 'Dockerfile')];
+    docker('build', '--quiet', '--tag', 'transitd-e2e', ...args, context);
+  } finally {
+    rmSync(context, { recursive: true });
+  }
+  return 'transitd-e2e';
+}
+
+/** What .dockerignore lets through, and the production tree as the lock file tells it. */
+function buildContext(): string[] {
+  const lock: { packages: Record<string, { dev?: true; link?: true }> } = JSON.parse(
+    readFileSync(join(root, 'package-lock.json'), 'utf8'),
+  );
+  const entries = Object.entries(lock.packages);
+  const workspaces = entries.map(([path]) => path).filter((path) => /^packages\/[^/]+$/.test(path));
+  const installed = entries.filter(([path, { dev }]) => /^node_modules\//.test(path) && dev !== true).map(([path]) => path);
+  return [
+    'package.json',
+    'package-lock.json',
+    ...workspaces.flatMap((path) => [`${path}/package.json`, `${path}/src`]),
+    'packages/server/transitd.mjs',
+    ...installed,
+  ].filter((path) => existsSync(join(root, path))); // packages for other platforms are not installed
+}
+
+interface StandIn {
+  readonly name: string;
+  /** Path in the image → path here. Their libraries come along. */
+  readonly programs: Readonly<Record<string, string>>;
+  /** Files and folders that lie at the same path in the image. */
+  readonly files?: readonly string[];
+  readonly changes: readonly string[];
+}
+
+/** An image of these programs and of nothing else but what they are linked to. */
+function standIn({ name, programs, files = [], changes }: StandIn): string {
+  const folder = mkdtempSync(join(tmpdir(), 'transitd-image-'));
+  try {
+    const libraries = Object.values(programs).flatMap(librariesOf);
+    const copies = new Map([...Object.entries(programs), ...[...libraries, ...files].map((path) => [path, path] as const)]);
+    for (const [to, from] of copies) {
+      mkdirSync(join(folder, dirname(to)), { recursive: true });
+      cpSync(realpathSync(from), join(folder, to), { recursive: true, dereference: true });
+    }
+    mkdirSync(join(folder, 'tmp'), { recursive: true, mode: 0o777 });
+    const archive = `${folder}/${basename(folder)}.tar`;
+    execFileSync('tar', ['-C', folder, '--exclude', `./${basename(archive)}`, '-cf', archive, '.']);
+    docker('import', ...changes.flatMap((change) => ['--change', change]), archive, name);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+  return name;
+}
+
+/** What the dynamic linker would load, itself included. */
+function librariesOf(program: string): string[] {
+  const listed = execFileSync('ldd', [program], { encoding: 'utf8' });
+  return [...listed.matchAll(/(\/\S+) \(0x/g)].map(([, path = '']) => path);
+}
+
+const docker = (...args: string[]): void => {
+  execFileSync('docker', args, { stdio: ['ignore', 'ignore', 'pipe'] });
+};
