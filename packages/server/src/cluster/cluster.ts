@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Barrier } from '@transitd/barrier';
-import type { ConfState, DriverStatus, LogIndex, NodeId } from '@transitd/raft-core';
+import type { DriverStatus, LogIndex, NodeId } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
 import type { Config } from '../config.ts';
 import type { Logger } from '../log.ts';
@@ -215,9 +215,13 @@ export class Cluster {
     };
   }
 
-  /** The configuration in force has changed. */
-  configurationChanged(conf: ConfState): void {
-    this.roster.configured(conf);
+  /** The configuration in force, or the newest committed one, has changed. */
+  configurationChanged(): void {
+    this.roster.configured();
+    this.#followMembers();
+  }
+
+  #followMembers(): void {
     this.#transport?.members(this.#peers);
     this.#client.recheck();
     this.#listener?.recheck();
@@ -260,6 +264,7 @@ export class Cluster {
       applied,
       standbys: this.standbys,
       isActive: this.#host.isActive,
+      committed: () => (this.#removed ? undefined : this.roster.committed),
       renewal: {
         clusterId,
         authority: () => {
@@ -332,6 +337,9 @@ export class Cluster {
       target: () => this.#echoTarget(),
       news: () => this.#news(),
       onRemoved: () => this.#removedByNotice(),
+      onMembers: (from, told) => {
+        if (storage.driver.status().leader === 0 && roster.told(from, told)) this.#followMembers();
+      },
       onState: (state) => agreement.told(state),
     });
     this.#transport?.members(this.#peers);
@@ -411,7 +419,7 @@ export class Cluster {
 
   /** Not who had this node's address before it: a node that follows the log from its beginning meets its own past. */
   get #peers(): readonly Member[] {
-    return this.roster.members.filter(({ clusterAddress }) => clusterAddress !== this.#host.config.cluster_addr);
+    return this.roster.known.filter(({ clusterAddress }) => clusterAddress !== this.#host.config.cluster_addr);
   }
 
   get #localAddress(): string | undefined {
@@ -446,7 +454,7 @@ export class Cluster {
     const { nodeId, storage } = this.#own;
     const { leader } = storage.driver.status();
     if (leader !== 0) return leader === nodeId ? undefined : leader;
-    const others = this.roster.members.filter(({ id }) => id !== nodeId);
+    const others = this.roster.known.filter(({ id }) => id !== nodeId);
     return others[Math.floor(performance.now() / this.#host.config.cluster_heartbeat_interval) % Math.max(1, others.length)]?.id;
   }
 

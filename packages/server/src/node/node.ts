@@ -381,8 +381,8 @@ export class Node {
       observer: this.#observer,
       onFatal: this.#onFatal,
       onStatus: (status) => this.#statusChanged(status),
-      onConfiguration: (conf) => {
-        cluster?.configurationChanged(conf);
+      onConfiguration: () => {
+        cluster?.configurationChanged();
         this.#noteFitness();
       },
       ...(cluster && { membership: cluster.ports }),
