@@ -48,6 +48,8 @@ export interface ClusterHost {
   readonly isActive: () => boolean;
   /** It has its keys, and what serves is loaded. */
   readonly isUnsealed: () => boolean;
+  /** Its records are others than those of the active node. */
+  readonly onDifference: () => void;
   /** This node is no member any more. */
   readonly onRemoved: () => void;
   readonly observer: NodeObserver;
@@ -170,6 +172,11 @@ export class Cluster {
   /** Whether its records were shown to be those of the active node. */
   get agrees(): boolean {
     return this.#agreement?.verdict === 'same';
+  }
+
+  /** Whether they were shown to be others: it serves nothing from them until its next start, as the active node neither. */
+  get differs(): boolean {
+    return this.#agreement?.verdict === 'different';
   }
 
   get canaryUtcMs(): number | undefined {
@@ -321,6 +328,7 @@ export class Cluster {
       digestAt: (index) => storage.machine.digestAt(index),
       onDifference: (index) => {
         this.#host.log.error({ index }, 'the records of this node are others than those of the active node: it serves nothing');
+        this.#host.onDifference();
         void this.#checkSelf();
       },
     });
@@ -468,7 +476,7 @@ export class Cluster {
       appliedIndex: this.#applied?.index ?? 0,
       serves: !sealed && config.performance_standby,
       sealed,
-      differs: this.#agreement?.verdict === 'different',
+      differs: this.differs,
       version,
       hostname: hostname().slice(0, 255),
     };
