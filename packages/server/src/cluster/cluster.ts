@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Barrier } from '@transitd/barrier';
-import type { ConfState, DriverStatus, LogIndex, NodeId } from '@transitd/raft-core';
+import type { DriverStatus, LogIndex, NodeId } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
 import type { Config } from '../config.ts';
 import type { Logger } from '../log.ts';
@@ -48,6 +48,8 @@ export interface ClusterHost {
   readonly isActive: () => boolean;
   /** It has its keys, and what serves is loaded. */
   readonly isUnsealed: () => boolean;
+  /** Its records are others than those of the active node. */
+  readonly onDifference: () => void;
   /** This node is no member any more. */
   readonly onRemoved: () => void;
   readonly observer: NodeObserver;
@@ -172,6 +174,11 @@ export class Cluster {
     return this.#agreement?.verdict === 'same';
   }
 
+  /** Whether they were shown to be others: it serves nothing from them until its next start, as the active node neither. */
+  get differs(): boolean {
+    return this.#agreement?.verdict === 'different';
+  }
+
   get canaryUtcMs(): number | undefined {
     return this.#canary?.utcMs;
   }
@@ -215,9 +222,13 @@ export class Cluster {
     };
   }
 
-  /** The configuration in force has changed. */
-  configurationChanged(conf: ConfState): void {
-    this.roster.configured(conf);
+  /** The configuration in force, or the newest committed one, has changed. */
+  configurationChanged(): void {
+    this.roster.configured();
+    this.#followMembers();
+  }
+
+  #followMembers(): void {
     this.#transport?.members(this.#peers);
     this.#client.recheck();
     this.#listener?.recheck();
@@ -227,7 +238,7 @@ export class Cluster {
   statusChanged({ ready }: DriverStatus): void {
     this.#forwarder?.leaderChanged();
     if (ready && !this.#leading) {
-      this.standbys.leads(() => this.roster.known.filter((id) => id !== this.#own?.nodeId));
+      this.standbys.leads(() => this.roster.served.filter((id) => id !== this.#own?.nodeId));
       this.#autopilot?.begins();
       void this.care();
     }
@@ -260,6 +271,7 @@ export class Cluster {
       applied,
       standbys: this.standbys,
       isActive: this.#host.isActive,
+      committed: () => (this.#removed ? undefined : this.roster.committed),
       renewal: {
         clusterId,
         authority: () => {
@@ -317,6 +329,7 @@ export class Cluster {
       digestAt: (index) => storage.machine.digestAt(index),
       onDifference: (index) => {
         this.#host.log.error({ index }, 'the records of this node are others than those of the active node: it serves nothing');
+        this.#host.onDifference();
         void this.#checkSelf();
       },
     });
@@ -333,6 +346,9 @@ export class Cluster {
       target: () => this.#echoTarget(),
       news: () => this.#news(),
       onRemoved: () => this.#removedByNotice(),
+      onMembers: (from, told) => {
+        if (storage.driver.status().leader === 0 && roster.told(from, told)) this.#followMembers();
+      },
       onState: (state) => agreement.told(state),
     });
     this.#transport?.members(this.#peers);
@@ -412,7 +428,7 @@ export class Cluster {
 
   /** Not who had this node's address before it: a node that follows the log from its beginning meets its own past. */
   get #peers(): readonly Member[] {
-    return this.roster.members.filter(({ clusterAddress }) => clusterAddress !== this.#host.config.cluster_addr);
+    return this.roster.known.filter(({ clusterAddress }) => clusterAddress !== this.#host.config.cluster_addr);
   }
 
   get #localAddress(): string | undefined {
@@ -447,7 +463,7 @@ export class Cluster {
     const { nodeId, storage } = this.#own;
     const { leader } = storage.driver.status();
     if (leader !== 0) return leader === nodeId ? undefined : leader;
-    const others = this.roster.members.filter(({ id }) => id !== nodeId);
+    const others = this.roster.known.filter(({ id }) => id !== nodeId);
     return others[Math.floor(performance.now() / this.#host.config.cluster_heartbeat_interval) % Math.max(1, others.length)]?.id;
   }
 
@@ -461,7 +477,7 @@ export class Cluster {
       appliedIndex: this.#applied?.index ?? 0,
       serves: !sealed && config.performance_standby,
       sealed,
-      differs: this.#agreement?.verdict === 'different',
+      differs: this.differs,
       version,
       hostname: hostname().slice(0, 255),
     };

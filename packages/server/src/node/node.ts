@@ -386,8 +386,8 @@ export class Node {
       observer: this.#observer,
       onFatal: this.#onFatal,
       onStatus: (status) => this.#statusChanged(status),
-      onConfiguration: (conf) => {
-        cluster?.configurationChanged(conf);
+      onConfiguration: () => {
+        cluster?.configurationChanged();
         this.#noteFitness();
       },
       ...(cluster && { membership: cluster.ports }),
@@ -434,6 +434,7 @@ export class Node {
       apiAddress: () => this.apiAddress,
       isActive: () => this.active,
       isUnsealed: () => this.#serving.service !== undefined,
+      onDifference: () => this.#noteFitness(),
       onRemoved: () => this.#endMembership(),
       observer: this.#observer,
     });
@@ -479,11 +480,12 @@ export class Node {
 
   /**
    * A sealed node may not lead but to hand over. Exempt is one that does not know the cluster's keys yet, or is alone: it has to lead
-   * to apply what its log holds.
+   * to apply what its log holds. One whose records are known to be others than the cluster's never leads.
    */
   #noteFitness(): void {
     if (this.#storage === undefined || this.#member === undefined) return;
-    const fit = this.#serving.service !== undefined || !this.#member.barrier.state.initialized || isAlone(this.#storage);
+    const serves = this.#serving.service !== undefined || !this.#member.barrier.state.initialized || isAlone(this.#storage);
+    const fit = serves && this.#cluster?.differs !== true;
     const low = this.#member.replica.status().diskLow;
     this.#storage.driver.setFitness(fit ? (low ? 'low' : 'fit') : 'sealed');
   }
