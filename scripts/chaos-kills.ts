@@ -38,9 +38,14 @@ async function run(): Promise<number> {
     await workload.nextWrite([leader]);
     const gone = leader.kill();
     const killedMs = performance.now();
+    const killedAt = Date.now();
     const { doneMs, node } = await workload.nextWrite(cluster.others(leader));
     tookMs.push(doneMs - killedMs);
-    console.log(`kill ${kill}: ${leader.name}, first write through ${node.name} after ${whole(doneMs - killedMs)}`);
+    const next = await cluster.leader(cluster.others(leader));
+    const activeMs = Date.parse((await next.ask('GET', 'sys/leader')).string('active_time')) - killedAt;
+    console.log(
+      `kill ${kill}: ${leader.name}; ${next.name} active after ${whole(activeMs)}, first write through ${node.name} after ${whole(doneMs - killedMs)}`,
+    );
     killsOf.set(leader, (killsOf.get(leader) ?? 0) + 1);
     await gone;
     await leader.start();

@@ -1,13 +1,14 @@
 // `npm run conformance`: both conformance suites against a fresh node; prints what fails and what waits for a later release.
 import { runSuite, type Suite, waiting } from '../test/conformance/conformance.ts';
+import { startAudited } from '../test/process/audited-server.ts';
 import { Workbench } from '../test/process/live-server.ts';
 
 const bench = new Workbench();
 let unexpected = 0;
 try {
   for (const suite of ['transit', 'system'] satisfies Suite[]) {
-    const server = await bench.start({ dataDir: bench.folder() });
-    const outcomes = await runSuite(suite, { url: server.url, token: server.rootToken, args: process.argv.slice(2) });
+    const { server, rootToken, auditFile } = await startAudited(bench);
+    const outcomes = await runSuite(suite, { url: server.url, token: rootToken, auditFile, args: process.argv.slice(2) });
     const list = waiting(suite);
     const failed = outcomes.filter(({ passed }) => !passed);
     for (const { id, detail } of failed) {

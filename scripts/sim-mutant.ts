@@ -1,28 +1,42 @@
-// A copy of raft-core with one fault in it.
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+// A copy of a package with one fault in it.
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Mutant } from '../packages/raft-core/test/sim/mutants.ts';
+import type { Profile } from '../packages/raft-core/src/sim/cluster/index.ts';
+import { type Folders, ownFolders } from './sim-player.ts';
 import { type Outcome, playSeeds, seedsFrom } from './sim-pool.ts';
 
-const packageFolder = join(import.meta.dirname, '../packages/raft-core');
+/** One fault in one line: `find` occurs once in the file, and `replace` takes its place. */
+export interface Mutant {
+  readonly name: string;
+  /** Within `storage-fsm` for the profile `storage`, else within `raft-core`. */
+  readonly file: string;
+  readonly find: string;
+  readonly replace: string;
+  /** The profile whose code it is in; `core` unless given. */
+  readonly profile?: Profile;
+}
+
+const packageOf = ({ profile }: Mutant): keyof Folders => (profile === 'storage' ? 'storage' : 'raftCore');
 
 /** The text of the file with the fault in it. @throws Error when the patch does not fit exactly one place */
-export function mutated({ name, file, find, replace }: Mutant): string {
-  const text = readFileSync(join(packageFolder, file), 'utf8');
+export function mutated(mutant: Mutant): string {
+  const { name, file, find, replace } = mutant;
+  const text = readFileSync(join(ownFolders[packageOf(mutant)], file), 'utf8');
   const parts = text.split(find);
   if (parts.length !== 2) throw new Error(`'${name}' fits ${parts.length - 1} places of ${file}`);
   return parts.join(replace);
 }
 
-/** The folder of a copy of the package with the fault in it; the caller removes it. */
-export function copyWith(mutant: Mutant): string {
+/** The packages, one of them a copy with the fault in it; the caller removes `folder`. */
+export function copyWith(mutant: Mutant): { readonly folder: string; readonly folders: Folders } {
   const text = mutated(mutant);
+  const own = ownFolders[packageOf(mutant)];
   const folder = mkdtempSync(join(tmpdir(), 'mutant-'));
-  cpSync(join(packageFolder, 'src'), join(folder, 'src'), { recursive: true });
-  cpSync(join(packageFolder, 'package.json'), join(folder, 'package.json'));
+  for (const part of ['src', 'test', 'package.json']) cpSync(join(own, part), join(folder, part), { recursive: true });
+  symlinkSync(join(import.meta.dirname, '../node_modules'), join(folder, 'node_modules'));
   writeFileSync(join(folder, mutant.file), text);
-  return folder;
+  return { folder, folders: { ...ownFolders, [packageOf(mutant)]: folder } };
 }
 
 export interface Catch {
@@ -36,7 +50,7 @@ export async function hunt(
   mutant: Mutant,
   { seeds, events, firstSeed = 1, threads }: { seeds: number; events: number; firstSeed?: number; threads?: number },
 ): Promise<Catch | undefined> {
-  const folder = copyWith(mutant);
+  const { folder, folders } = copyWith(mutant);
   try {
     let played = 0;
     let caught: Catch | undefined;
@@ -48,7 +62,7 @@ export async function hunt(
         caught = { outcome, played };
         return 'stop';
       },
-      { packageFolder: folder, ...(threads === undefined ? {} : { threads }) },
+      { folders, ...(threads === undefined ? {} : { threads }) },
     );
     return caught;
   } finally {

@@ -1,8 +1,8 @@
 // Plays many seeds of the simulator on all cores.
 import { availableParallelism } from 'node:os';
-import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { Profile, RunResult, Situation } from '../packages/raft-core/src/sim/cluster/index.ts';
+import { type Folders, ownFolders } from './sim-player.ts';
 
 export interface Job {
   readonly seed: number;
@@ -16,20 +16,18 @@ export interface Outcome extends Omit<RunResult, 'coverage'> {
 }
 
 export interface PoolOptions {
-  /** The package to simulate; this one unless given, or a copy with a fault in it. */
-  readonly packageFolder?: string;
+  /** The packages to simulate. */
+  readonly folders?: Folders;
   readonly threads?: number;
   /** Jobs handed to a thread at a time. */
   readonly batch?: number;
 }
 
-const ownPackage = join(import.meta.dirname, '../packages/raft-core');
-
 /** Plays the jobs, in no fixed order; `onOutcome` hears of each and may say that it is enough. */
 export async function playSeeds(
   jobs: Iterable<Job>,
   onOutcome: (outcome: Outcome) => 'stop' | undefined,
-  { packageFolder = ownPackage, threads = availableParallelism(), batch = 5 }: PoolOptions = {},
+  { folders = ownFolders, threads = availableParallelism(), batch = 5 }: PoolOptions = {},
 ): Promise<void> {
   const queue = jobs[Symbol.iterator]();
   let stopped = false;
@@ -43,7 +41,7 @@ export async function playSeeds(
     return taken;
   };
   const thread = async (): Promise<void> => {
-    const worker = new Worker(new URL('./sim-worker.ts', import.meta.url), { workerData: { packageFolder } });
+    const worker = new Worker(new URL('./sim-worker.ts', import.meta.url), { workerData: { folders } });
     try {
       await new Promise<void>((resolve, reject) => {
         const give = (): void => {
@@ -67,4 +65,10 @@ export async function playSeeds(
 
 export function* seedsFrom(first: number, count: number, profile: Profile, events: number): Generator<Job> {
   for (let seed = first; seed < first + count; seed++) yield { seed, profile, events };
+}
+
+/** @throws Error for a profile that there is none of */
+export function profileNamed(name: string): Profile {
+  if (name !== 'core' && name !== 'driver' && name !== 'storage') throw new Error(`there is no profile ${name}`);
+  return name;
 }

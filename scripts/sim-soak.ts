@@ -1,5 +1,5 @@
-// `npm run sim:soak [-- --core 100000] [--driver 5000] [--frames 10000000] [--minutes 60] [--seed N]`: many seeds of both
-// profiles and many damaged frames, until all are done or the time is up; prints a report as markdown.
+// `npm run sim:soak [-- --core 100000] [--driver 5000] [--storage 1000] [--frames 10000000] [--minutes 60] [--seed N]`: many
+// seeds of all profiles and many damaged frames, until all are done or the time is up; prints a report as markdown.
 import { parseArgs } from 'node:util';
 import { Coverage, type Profile } from '../packages/raft-core/src/sim/cluster/index.ts';
 import { SimRandom } from '../packages/raft-core/src/sim/sim-random.ts';
@@ -12,6 +12,7 @@ const { values } = parseArgs({
   options: {
     core: { type: 'string', default: '100000' },
     driver: { type: 'string', default: '5000' },
+    storage: { type: 'string', default: '1000' },
     frames: { type: 'string', default: '10000000' },
     minutes: { type: 'string', default: '60' },
     events: { type: 'string', default: '10000' },
@@ -25,7 +26,7 @@ let failures = 0;
 
 console.log('| profile | first seed | seeds | events | events/s | undecided histories | failures |');
 console.log('| --- | --- | --- | --- | --- | --- | --- |');
-for (const profile of ['driver', 'core'] as const) await soak(profile, Number(values[profile]));
+for (const profile of ['storage', 'driver', 'core'] as const) await soak(profile, Number(values[profile]));
 console.log(`\nDamaged frames decoded: ${decodeDamaged(Number(values.frames))}.\n`);
 for (const [situation, count] of coverage.counts()) console.log(`- ${situation}: ${count}`);
 const missing = coverage.missing();

@@ -1,16 +1,10 @@
-// `npm run sim -- --seed N [--profile core|driver] [--events N] [--trace]`: plays one seed, exactly as it was played before.
+// `npm run sim -- --seed N [--profile core|driver|storage] [--events N] [--trace]`: plays one seed, exactly as it was played before.
 // `--count N` plays that many from there on, on all cores; `--file F` plays a recorded run.
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import {
-  Coverage,
-  configOf,
-  formatLine,
-  type Profile,
-  runSimulation,
-  type SimConfig,
-} from '../packages/raft-core/src/sim/cluster/index.ts';
-import { playSeeds, seedsFrom } from './sim-pool.ts';
+import { Coverage, formatLine, type SimConfig } from '../packages/raft-core/src/sim/cluster/index.ts';
+import { ownFolders, playerOn } from './sim-player.ts';
+import { playSeeds, profileNamed, seedsFrom } from './sim-pool.ts';
 
 const { values } = parseArgs({
   options: {
@@ -22,16 +16,17 @@ const { values } = parseArgs({
     trace: { type: 'boolean', default: false },
   },
 });
-const profile: Profile = values.profile === 'driver' ? 'driver' : 'core';
+const profile = profileNamed(values.profile);
 const [seed, events, count] = [Number(values.seed), Number(values.events), Number(values.count)];
 
 if (count > 1) await playMany();
-else playOne();
+else await playOne();
 
-function playOne(): void {
+async function playOne(): Promise<void> {
+  const { configOf, play } = await playerOn(ownFolders);
   const config: SimConfig =
     values.file === undefined ? configOf(seed, profile, events) : JSON.parse(readFileSync(values.file, 'utf8')).config;
-  const result = runSimulation(config, values.trace ? (line) => console.log(formatLine(line)) : undefined);
+  const result = await play(config, values.trace ? (line) => console.log(formatLine(line)) : undefined);
   console.log(
     `seed ${config.seed} ${config.profile}: ${result.events} events, ${result.virtualMs.toFixed(0)} ms, hash ${result.hash}`,
   );

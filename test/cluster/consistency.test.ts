@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { Answer } from '../process/live-server.ts';
 import type { LiveCluster } from './live-cluster.ts';
 import type { LiveNode } from './live-node.ts';
-import { scenarioMs, withCluster } from './scenario.ts';
+import { scenarioMs, sharedCluster } from './scenario.ts';
 
 const rounds = 25;
 const indexHeader = 'X-Service-Index';
@@ -25,9 +25,10 @@ const randomBytes = (node: LiveNode, token: string): Promise<Answer> => node.ask
 
 describe('a client', function () {
   this.timeout(scenarioMs);
+  const onShared = sharedCluster();
 
   it('of one standby reads at once what it wrote through it', () =>
-    withCluster({}, async (cluster) => {
+    onShared(async (cluster) => {
       const leader = await cluster.settled();
       for (const node of cluster.nodes) {
         for (let i = 0; i < rounds; i++) {
@@ -43,7 +44,7 @@ describe('a client', function () {
     }));
 
   it('that carries the index reads on every node what it wrote through another one', () =>
-    withCluster({}, async (cluster) => {
+    onShared(async (cluster) => {
       await cluster.settled();
       for (const [n, writer] of cluster.nodes.entries()) {
         for (let i = 0; i < rounds; i++) {
@@ -58,7 +59,7 @@ describe('a client', function () {
     }));
 
   it('reads through any standby an error just as the active node gives it', () =>
-    withCluster({}, async (cluster) => {
+    onShared(async (cluster) => {
       const leader = await cluster.settled();
       for (const [method, path, body] of [
         ['POST', 'transit/keys/missing/rotate', {}],
@@ -75,7 +76,7 @@ describe('a client', function () {
     }));
 
   it('uses a token on every node as soon as it was made, through whichever node', () =>
-    withCluster({}, async (cluster) => {
+    onShared(async (cluster) => {
       const leader = await cluster.settled();
       await ok(cluster.ask(leader, 'PUT', 'sys/policies/acl/keys', keysPolicy));
       for (const maker of cluster.nodes) {
@@ -89,9 +90,10 @@ describe('a client', function () {
 
 describe('what takes rights or keys away', function () {
   this.timeout(scenarioMs);
+  const onShared = sharedCluster();
 
   it('is in force on every node the moment it is answered: a revoked token', () =>
-    withCluster({}, async (cluster) => {
+    onShared(async (cluster) => {
       const leader = await cluster.settled();
       await ok(cluster.ask(leader, 'PUT', 'sys/policies/acl/keys', keysPolicy));
       for (const through of cluster.nodes) {
@@ -109,7 +111,7 @@ describe('what takes rights or keys away', function () {
     }));
 
   it('is in force on every node the moment it is answered: a policy, a rotation, a minimum, a delete', () =>
-    withCluster({}, async (cluster) => {
+    onShared(async (cluster) => {
       const leader = await cluster.settled();
       await ok(cluster.ask(leader, 'PUT', 'sys/policies/acl/keys', keysPolicy));
       for (let i = 0; i < rounds; i++) {
@@ -141,7 +143,7 @@ describe('what takes rights or keys away', function () {
     }));
 
   it('waits for a standby that is cut off until that one serves no more', () =>
-    withCluster({}, async (cluster) => {
+    onShared(async (cluster) => {
       const leader = await cluster.settled();
       const [standby = leader] = cluster.others(leader);
       await ok(cluster.ask(leader, 'PUT', 'sys/policies/acl/keys', keysPolicy));

@@ -75,6 +75,11 @@ export class LiveCluster {
     return this.#rootToken;
   }
 
+  /** As many as it takes. */
+  get shares(): readonly string[] {
+    return this.#shares.slice(0, shares.secret_threshold);
+  }
+
   /** By its number, from 1. */
   node(number: number): LiveNode {
     const node = this.#nodes[number - 1];
@@ -205,7 +210,8 @@ export class LiveCluster {
     const host = hostOf(index);
     const api = `${host}:${await freePort(host)}`;
     const cluster = { host, port: await freePort(host) };
-    const sources = Array.from({ length: size }, (_, other) => hostOf(other + 1)).filter((source) => source !== host);
+    // Its own as well: a replaced node finds the one whose place it took at its own address, for as long as the log tells of that one.
+    const sources = Array.from({ length: size }, (_, other) => hostOf(other + 1));
     const proxy = await LinkProxy.listen(cluster, sources);
     const dataDir = join(this.#folder, name);
     const configFile = join(this.#folder, `${name}.json`);

@@ -4,13 +4,17 @@ import type { LinkMode } from './link-proxy.ts';
 import type { LiveCluster } from './live-cluster.ts';
 import type { LiveNode } from './live-node.ts';
 import { attempt } from './outcome.ts';
-import { scenarioMs, withCluster } from './scenario.ts';
+import { scenarioMs, sharedCluster, withCluster } from './scenario.ts';
 import { losses } from './survivors.ts';
 import { Workload } from './workload.ts';
 
+let serial = 0;
+/** The key of the test that runs. */
+const key = (): string => `rotating-${serial}`;
+
 /** The version with which this node encrypts at present; undefined when it does not. */
 async function versionAt(cluster: LiveCluster, node: LiveNode): Promise<number | undefined> {
-  const outcome = await attempt(cluster.ask(node, 'POST', 'transit/encrypt/rotating', { plaintext: 'AAAA' }));
+  const outcome = await attempt(cluster.ask(node, 'POST', `transit/encrypt/${key()}`, { plaintext: 'AAAA' }));
   if (outcome.kind === 'done') return Number(outcome.answer.at('data.key_version'));
   if (outcome.kind === 'refused') expect(outcome.status, outcome.text).to.equal(503);
   return undefined;
@@ -18,29 +22,33 @@ async function versionAt(cluster: LiveCluster, node: LiveNode): Promise<number |
 
 /** Rotates through the active node; the new version. */
 async function rotate(cluster: LiveCluster, leader: LiveNode): Promise<number> {
-  const answer = await cluster.ask(leader, 'POST', 'transit/keys/rotating/rotate', {});
+  const answer = await cluster.ask(leader, 'POST', `transit/keys/${key()}/rotate`, {});
   expect(answer.status, answer.text).to.equal(200);
   return Number(answer.at('data.latest_version'));
 }
 
-async function withRotatingKey(
-  task: (cluster: LiveCluster, leader: LiveNode, standby: LiveNode) => Promise<void>,
-): Promise<void> {
-  await withCluster({}, async (cluster) => {
-    const leader = await cluster.settled();
-    const [standby = leader] = cluster.others(leader);
-    expect((await cluster.ask(leader, 'POST', 'transit/keys/rotating', {})).status).to.equal(200);
-    expect(await rotate(cluster, leader)).to.equal(2);
-    await task(cluster, leader, standby);
-  });
-}
+type RotatingTask = (cluster: LiveCluster, leader: LiveNode, standby: LiveNode) => Promise<void>;
+
+/** Runs the task with a new key at version 2. */
+const withRotatingKey =
+  (run: ReturnType<typeof sharedCluster>) =>
+  (task: RotatingTask): Promise<void> =>
+    run(async (cluster) => {
+      serial += 1;
+      const leader = await cluster.settled();
+      const [standby = leader] = cluster.others(leader);
+      expect((await cluster.ask(leader, 'POST', `transit/keys/${key()}`, {})).status).to.equal(200);
+      expect(await rotate(cluster, leader)).to.equal(2);
+      await task(cluster, leader, standby);
+    });
 
 describe('a standby that is cut off', function () {
   this.timeout(scenarioMs);
+  const onShared = withRotatingKey(sharedCluster());
 
   for (const mode of ['cut', 'blackhole', 'hold'] as const satisfies readonly LinkMode[]) {
     it(`serves nothing from before an acknowledged change, is 474, and heals (${mode})`, () =>
-      withRotatingKey(async (cluster, leader, standby) => {
+      onShared(async (cluster, leader, standby) => {
         expect(await versionAt(cluster, standby)).to.equal(2);
         cluster.isolate(standby, mode);
         const newest = await rotate(cluster, leader);
@@ -60,7 +68,7 @@ describe('a standby that is cut off', function () {
   }
 
   it('answers the same in health and in what it serves, whenever it is asked', () =>
-    withRotatingKey(async (cluster, leader, standby) => {
+    onShared(async (cluster, leader, standby) => {
       cluster.isolate(standby);
       for (let code: number | undefined = 473; code !== 474; code = (await standby.health())?.code) {
         expect(code).to.be.oneOf([473, 429]);
@@ -69,14 +77,16 @@ describe('a standby that is cut off', function () {
       // Nothing can have come since: 474 holds, and so does the refusal.
       expect(await versionAt(cluster, standby)).to.equal(undefined);
       expect(await cluster.leader(cluster.others(standby))).to.equal(leader);
+      cluster.heal();
     }));
 });
 
-describe('a link that loses what goes one way', function () {
+describe('a bad link: bytes are lost one way', function () {
   this.timeout(scenarioMs);
+  const onShared = withRotatingKey(sharedCluster());
 
   it('from the active node to one standby: that one is 474 and does not disturb the others', () =>
-    withRotatingKey(async (cluster, leader, standby) => {
+    onShared(async (cluster, leader, standby) => {
       cluster.loseOneWay(leader, standby);
       await standby.reaches(474);
       await rotate(cluster, leader);
@@ -86,7 +96,7 @@ describe('a link that loses what goes one way', function () {
     }));
 
   it('from one standby to the active node: that one is 474 and does not disturb the others', () =>
-    withRotatingKey(async (cluster, leader, standby) => {
+    onShared(async (cluster, leader, standby) => {
       cluster.loseOneWay(standby, leader);
       await standby.reaches(474);
       await rotate(cluster, leader);
@@ -123,26 +133,24 @@ describe('a link that loses what goes one way', function () {
   }
 
   it('between two standbys: nobody notices', () =>
-    withRotatingKey(async (cluster, leader, standby) => {
+    onShared(async (cluster, leader, standby) => {
       const [other = standby] = cluster.others(leader, standby);
       cluster.link(standby, other, 'blackhole');
       cluster.link(other, standby, 'blackhole');
       const newest = await rotate(cluster, leader);
       for (const node of [standby, other]) expect(await versionAt(cluster, node)).to.equal(newest);
       expect(await cluster.settled()).to.equal(leader);
+      cluster.heal();
     }));
-});
 
-describe('a slow link', function () {
-  this.timeout(scenarioMs);
-
-  it('is told by health, and the standby behind it serves what was acknowledged', () =>
-    withRotatingKey(async (cluster, leader, standby) => {
+  it('or all are late: health tells it, and the standby behind it serves what was acknowledged', () =>
+    onShared(async (cluster, leader, standby) => {
       cluster.isolate(standby, { delayMs: 150 });
       const newest = await rotate(cluster, leader);
       expect(await versionAt(cluster, standby)).to.equal(newest);
       let health = await standby.reaches(473);
       while (Number(health.body['echo_duration_ms']) < 300) health = await standby.reaches(473);
       expect(await cluster.settled()).to.equal(leader);
+      cluster.heal();
     }));
 });

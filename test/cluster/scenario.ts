@@ -1,4 +1,4 @@
-// What the scenarios share: a cluster for one test, told about when the test fails.
+// What the scenarios share: a cluster for one test, or for the tests of a suite, told about when a test fails.
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,20 +6,54 @@ import { type ClusterOptions, LiveCluster } from './live-cluster.ts';
 
 export const scenarioMs = 240_000;
 
-/**
- * Runs the task on a new cluster that is formed. When it fails, the logs of all nodes are kept in a folder that the error names.
- * Callers that a node was not to have, or a node that ended by itself with a fault, fail it too.
- */
-export async function withCluster(options: ClusterOptions, task: (cluster: LiveCluster) => Promise<void>): Promise<void> {
-  return judged(await LiveCluster.formed(options), task);
+type Task = (cluster: LiveCluster) => Promise<void>;
+
+/** Runs the task on a new cluster that is formed. */
+export async function withCluster(options: ClusterOptions, task: Task): Promise<void> {
+  return onNew(await LiveCluster.formed(options), task);
 }
 
 /** The same with nodes that know nothing of each other yet. */
-export async function withNodes(options: ClusterOptions, task: (cluster: LiveCluster) => Promise<void>): Promise<void> {
-  return judged(await LiveCluster.start(options), task);
+export async function withNodes(options: ClusterOptions, task: Task): Promise<void> {
+  return onNew(await LiveCluster.start(options), task);
 }
 
-async function judged(cluster: LiveCluster, task: (cluster: LiveCluster) => Promise<void>): Promise<void> {
+/**
+ * One cluster for the tests of a suite, each of which leaves it settled; after one that fails the next one gets a new one. Called where
+ * the suite is described.
+ */
+export function sharedCluster(): (task: Task) => Promise<void> {
+  let shared: LiveCluster | undefined;
+  after(() => shared?.end());
+  return async (task) => {
+    shared ??= await LiveCluster.formed();
+    const cluster = shared;
+    try {
+      await judged(cluster, async () => {
+        await task(cluster);
+        await cluster.settled();
+      });
+    } catch (error) {
+      shared = undefined;
+      await cluster.end();
+      throw error;
+    }
+  };
+}
+
+async function onNew(cluster: LiveCluster, task: Task): Promise<void> {
+  try {
+    await judged(cluster, task);
+  } finally {
+    await cluster.end();
+  }
+}
+
+/**
+ * When the task fails, the logs of all nodes are kept in a folder that the error names. Callers that no node was to have, and a node that
+ * met a fault of its own, fail it too.
+ */
+async function judged(cluster: LiveCluster, task: Task): Promise<void> {
   try {
     await task(cluster);
     const strangers = cluster.nodes.flatMap(({ name, proxy }) => [...proxy.strangers].map((address) => `${address} → ${name}`));
@@ -32,7 +66,5 @@ async function judged(cluster: LiveCluster, task: (cluster: LiveCluster) => Prom
     for (const { name, log } of cluster.nodes) writeFileSync(join(folder, `${name}.log`), log);
     if (error instanceof Error) error.message += `\nlogs: ${folder}`;
     throw error;
-  } finally {
-    await cluster.end();
   }
 }

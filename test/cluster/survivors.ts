@@ -29,17 +29,26 @@ export async function losses(cluster: LiveCluster, workload: Workload): Promise<
   for (const node of cluster.nodes) {
     await caughtUp(cluster, node);
     const say = (text: string): unknown => found.push(`${node.name}: ${text}`);
-    for (const key of workload.created) {
+    await each([...workload.created], async (key) => {
       const { status, text } = await cluster.ask(node, 'GET', `transit/keys/${key}`);
       if (status !== 200) say(`${key} was acknowledged: ${status} ${text}`);
-    }
-    for (const key of history.keys) await compare(cluster, { leader, node, key, say });
-    for (const { key, ciphertext, plaintext } of workload.encrypted) {
+    });
+    await each(history.keys, (key) => compare(cluster, { leader, node, key, say }));
+    await each(workload.encrypted, async ({ key, ciphertext, plaintext }) => {
       const answer = await cluster.ask(node, 'POST', `transit/decrypt/${key}`, { ciphertext });
       if (answer.status !== 200 || answer.at('data.plaintext') !== plaintext) say(`${ciphertext} of ${key}: ${answer.text}`);
-    }
+    });
   }
   return found;
+}
+
+/** All of them, a few at a time. */
+async function each<T>(list: readonly T[], task: (one: T) => Promise<void>): Promise<void> {
+  const rest = list.values();
+  const workers = Array.from({ length: 16 }, async () => {
+    for (const one of rest) await task(one);
+  });
+  await Promise.all(workers);
 }
 
 const isSetting = (key: string): boolean => key.startsWith('setting');

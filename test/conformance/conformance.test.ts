@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { startAudited } from '../process/audited-server.ts';
 import { Workbench } from '../process/live-server.ts';
 import { runSuite, type Suite, waiting } from './conformance.ts';
 
@@ -9,8 +10,8 @@ describe('conformance', () => {
   for (const suite of ['transit', 'system'] satisfies Suite[]) {
     it(`passes every ${suite} case but those that are listed as waiting, and those really wait`, async function () {
       this.timeout(300_000);
-      const server = await bench.start({ dataDir: bench.folder() });
-      const outcomes = await runSuite(suite, { url: server.url, token: server.rootToken });
+      const { server, rootToken, auditFile } = await startAudited(bench);
+      const outcomes = await runSuite(suite, { url: server.url, token: rootToken, auditFile });
       const list = waiting(suite);
       const failed = outcomes.filter(({ passed }) => !passed);
       const unexpected = failed.filter(({ id }) => !list.has(id)).map(({ id, detail }) => `${id}: ${detail}`);

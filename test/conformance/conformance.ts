@@ -35,12 +35,12 @@ export function waiting(suite: Suite): ReadonlyMap<string, string> {
   return rows;
 }
 
-/** Every case of the suite (or those that the arguments select) against the server at `url`. */
+/** Every case of the suite (or those that the arguments select) against the server at `url`, which writes its audit to `auditFile`. */
 export async function runSuite(
   suite: Suite,
-  { url, token, args = [] }: { url: string; token: string; args?: readonly string[] },
+  { url, token, auditFile, args = [] }: { url: string; token: string; auditFile: string; args?: readonly string[] },
 ): Promise<Outcome[]> {
-  const strict = suite === 'transit' ? ['--strict'] : ['--header', 'X-Service-Token'];
+  const strict = suite === 'transit' ? ['--strict'] : ['--header', 'X-Service-Token', '--audit-log', auditFile];
   const child = spawn(
     nodeBinary,
     [join(folder, suite, 'run.mjs'), '--url', url, '--token', token, '--json', ...strict, ...args],

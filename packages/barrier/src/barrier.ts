@@ -96,7 +96,11 @@ export class Barrier {
     this.#options = options;
     this.#ciphertext = options.store;
     this.#keys = new LoadedKeys(options.store);
-    this.store = plaintextView(options.store, { keyring: () => this.#keys.get().keyring, reload: () => this.#reload() });
+    this.store = plaintextView(options.store, {
+      keyring: () => this.#keys.get().keyring,
+      keyringRevision: () => this.#keys.get().keyringRevision,
+      reload: () => this.#reload(),
+    });
     this.#sealKeeper = new SealKeeper({
       ...options,
       keys: () => this.#keys.get(),

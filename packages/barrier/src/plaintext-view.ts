@@ -1,13 +1,18 @@
 import type { Changes, Store } from '@transitd/storage-fsm';
 import { BarrierError } from './errors.ts';
 import type { Keyring } from './keyring.ts';
-import { isReserved } from './paths.ts';
+import { isReserved, keyringPath } from './paths.ts';
 import { corruptValue, decryptValue, encryptValue, termOf } from './value.ts';
+
+/** How often a write is made anew because the keyring has changed. */
+const keyringTries = 5;
 
 /** What the view needs of the barrier around it. */
 export interface ViewKeys {
   /** @throws StoreError `sealed` */
   keyring(): Keyring;
+  /** Of the record that it came from. @throws StoreError `sealed` */
+  keyringRevision(): number;
   /** Loads a keyring that another node has changed. */
   reload(): Promise<void>;
 }
@@ -22,7 +27,15 @@ export function plaintextView(store: Store, keys: ViewKeys): Store {
     if (!keys.keyring().terms.has(term)) await keys.reload(); // written after a rotation that has not been loaded here yet
     const key = keys.keyring().terms.get(term);
     if (key === undefined) throw corruptValue(path);
-    return decryptValue(key, path, stored);
+    try {
+      return decryptValue(key, path, stored);
+    } catch (error) {
+      // A restore may have brought another keyring, in which another key has the number of this term.
+      await keys.reload();
+      const restored = keys.keyring().terms.get(term);
+      if (restored === undefined || restored === key) throw error;
+      return decryptValue(restored, path, stored);
+    }
   }
 
   return {
@@ -48,12 +61,19 @@ export function plaintextView(store: Store, keys: ViewKeys): Store {
     async commit({ conditions, writes, restore }) {
       if (restore !== undefined) throw new TypeError('a restore brings ciphertext: it goes to the store below the barrier');
       for (const { path } of [...conditions, ...writes]) refuseReserved(path);
-      const { newest } = keys.keyring();
-      // Sealing after this line does not change the answer: the write is under way, and its outcome is a fact to be told.
-      return store.commit({
-        conditions,
-        writes: writes.map(({ path, value }) => ({ path, value: value && encryptValue(newest, path, value) })),
-      });
+      for (let tries = 1; ; tries += 1) {
+        const { newest } = keys.keyring();
+        const revision = keys.keyringRevision();
+        // Sealing after this line does not change the answer: the write is under way, and its outcome is a fact to be told.
+        const result = await store.commit({
+          conditions: [{ path: keyringPath, revision }, ...conditions],
+          writes: writes.map(({ path, value }) => ({ path, value: value && encryptValue(newest, path, value) })),
+        });
+        if (result.outcome === 'committed' || tries === keyringTries) return result;
+        // A write under a keyring that a restore has replaced meanwhile could never be read again: it is made anew.
+        if ((await store.get(keyringPath))?.revision === revision) return result;
+        await keys.reload();
+      }
     },
 
     watch(prefix, listener) {

@@ -10,7 +10,8 @@ const call = (pin: string): TokenCall => ({
   key: { library: 'fake', slot: 0, pin, keyLabel: 'k', mechanism: 'CKM_ECDSA' },
 });
 
-describe('the thread of a library', () => {
+describe('the thread of a library', function () {
+  this.timeout(20_000); // each starts a thread
   let library: Library | undefined;
   const channels: BroadcastChannel[] = [];
   const open = (options: Partial<LibraryOptions> = {}): Library => {

@@ -28,3 +28,4 @@ export { CodecError } from './wire/codec-error.ts';
 export { decodeConfState, encodeConfState } from './wire/conf-state.ts';
 export { decodeMessage, encodeMessage, frameBytesMax, WIRE_VERSION } from './wire/message.ts';
 export { decodeSnapshotMeta, encodeSnapshotMeta } from './wire/snapshot-meta.ts';
+export { commonVersion, type WireVersions, wireVersions } from './wire/version.ts';

@@ -1,4 +1,5 @@
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
+import { verifyAudit } from './audit/verify.ts';
 import type { DevOptions } from './dev.ts';
 import { exitCode, StartError } from './exit.ts';
 import { checkHealth } from './healthcheck.ts';
@@ -75,6 +76,16 @@ export async function runCommandLine(argv: readonly string[]): Promise<number> {
     .action(async (file: string, path: string, capability: string, parameters: string[]) => {
       const { testPolicy } = await import('./policy-test.ts');
       code = testPolicy({ file, path, capability, parameters });
+    });
+
+  program
+    .command('audit')
+    .description('work on audit files, without a server')
+    .command('verify')
+    .description('exit 0 when the chain of entries is whole, 2 when it is broken, 1 when a file cannot be read')
+    .argument('<files...>', 'files of one sink, the oldest first')
+    .action(async (files: string[]) => {
+      code = await verifyAudit(files, (line) => console.log(line));
     });
 
   program

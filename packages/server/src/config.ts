@@ -7,6 +7,9 @@ import { z } from 'zod';
 import { StartError } from './exit.ts';
 import { parseByteSize, parseDurationMs } from './units.ts';
 
+/** The first part of a mount's ciphertext strings. */
+export const ciphertextPrefixPattern = /^[a-z][a-z0-9]{0,31}$/;
+
 const durationMs = (fallback: string) =>
   z
     .union([z.string(), z.number()])
@@ -83,6 +86,24 @@ const pkcs11Library = z.strictObject({
   path: z.string().refine(isAbsolute, 'is not an absolute path'),
 });
 
+const sinkName = z.string().regex(/^[\w-]{1,64}$/, 'has characters other than letters, digits, _ and - or is longer than 64');
+const auditSink = z.discriminatedUnion('type', [
+  z.strictObject({
+    type: z.literal('file'),
+    name: sinkName,
+    path: z.string().refine(isAbsolute, 'is not an absolute path'),
+    mode: z
+      .string()
+      .regex(/^0?6[0-6][0-4]$/, 'is no mode such as "0600"')
+      .default('0600')
+      .transform((text) => Number.parseInt(text, 8)),
+    sync: z.boolean().default(false),
+  }),
+  z.strictObject({ type: z.literal('stdout'), name: sinkName }),
+]);
+/** A chain of entries has one writer. */
+const whereTo = (sink: z.output<typeof auditSink>): string => (sink.type === 'file' ? resolve(sink.path) : sink.type);
+
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 const log = z.strictObject({ level: z.enum(logLevels).default('info'), format: z.enum(['json', 'pretty']).default('json') });
 
@@ -139,10 +160,13 @@ const schema = z.strictObject({
     .array(pkcs11Library)
     .default([])
     .refine((libraries) => new Set(libraries.map(({ name }) => name)).size === libraries.length, 'has one name twice'),
-  ciphertext_prefix: z
-    .string()
-    .regex(/^[a-z][a-z0-9]{0,31}$/)
-    .default('svc'),
+  audit: z
+    .array(auditSink)
+    .max(8)
+    .default([])
+    .refine((sinks) => new Set(sinks.map(({ name }) => name)).size === sinks.length, 'has one name twice')
+    .refine((sinks) => new Set(sinks.map(whereTo)).size === sinks.length, 'has one file twice, or two of the standard output'),
+  ciphertext_prefix: z.string().regex(ciphertextPrefixPattern).default('svc'),
   trusted_proxies: z.array(z.string().refine(isCidr, 'is not a block of addresses such as 10.0.0.0/8')).max(64).default([]),
   jwks_files: z.record(z.string().regex(/^[\w.-]{1,64}$/), z.string().min(1)).default({}),
   tokens: z

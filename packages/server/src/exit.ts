@@ -4,7 +4,7 @@ export const exitCode = {
   ok: 0,
   /** Bad configuration, or the start failed. */
   start: 1,
-  /** `policy test`: the policy does not allow it. */
+  /** `policy test`: the policy does not allow it; `audit verify`: the chain is broken. */
   denied: 2,
   /** A broken invariant: a bug in this program. */
   invariant: 70,

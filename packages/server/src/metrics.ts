@@ -7,6 +7,8 @@ import {
   Registry,
   Summary,
 } from 'prom-client';
+import type { AuditObserver } from './audit/audit-trail.ts';
+import { registerAudit } from './metrics-audit.ts';
 import { type ClusterFigures, registerClusterFigures } from './metrics-cluster.ts';
 import { quantiles, registerHappenings } from './metrics-happenings.ts';
 import type { NodeObserver } from './node/observer.ts';
@@ -38,6 +40,7 @@ export class Metrics {
   readonly registry = new Registry();
   /** Counts what happens on the node. */
   readonly observer: NodeObserver;
+  readonly audit: AuditObserver;
   readonly requestMs: Summary;
   readonly inFlight: Gauge;
   readonly responses: Counter<'class'>;
@@ -77,6 +80,7 @@ export class Metrics {
       const { commitIndex = 0, appliedIndex = 0 } = sources.raft() ?? {};
       return commitIndex - appliedIndex;
     });
+    this.audit = registerAudit({ prefix, registers });
     registerClusterFigures({ prefix, registers, cluster: sources.cluster ?? (() => undefined) });
     this.observer = registerHappenings({ prefix, registers });
     this.requestMs = new Summary({

@@ -4,6 +4,7 @@ import { BarrierError } from '@transitd/barrier';
 import { InvariantViolation, LogDamage } from '@transitd/raft-core';
 import { armFailpoints, StorageDamaged, StorageFailed, StorageInUse, StoreError } from '@transitd/storage-fsm';
 import { allRoutes } from './api/routes.ts';
+import { AuditTrail } from './audit/audit-trail.ts';
 import { type Config, isLoopback, type ListenerConfig } from './config.ts';
 import { warnOfCoreDumps } from './core-dumps.ts';
 import type { DevNode } from './dev.ts';
@@ -35,9 +36,11 @@ export async function runServer(config: Config, { dev, reread }: RunOptions = {}
   const log = createLog(config.log);
   warnOfCoreDumps(log);
   const listeners: Listener[] = [];
+  const running: { node?: Node; audit?: AuditTrail | undefined } = {};
   const stop = listenForStop((signal) => log.info({ signal }, 'stopping'));
   process.on('SIGHUP', () => {
     try {
+      void running.audit?.reopen();
       reload({ present: config, next: reread?.() ?? config }, listeners, log);
     } catch (error) {
       log.error(
@@ -48,11 +51,12 @@ export async function runServer(config: Config, { dev, reread }: RunOptions = {}
   });
 
   arm(process.env['TRANSITD_FAILPOINTS']);
-  const running: { node?: Node } = {};
   const metrics = new Metrics(
     config.telemetry.prefix,
     figuresOf(() => running.node),
   );
+  const audit = await AuditTrail.open({ sinks: config.audit, log, observer: metrics.audit });
+  running.audit = audit;
   const open = () => Node.open({ config, log, onFatal: stopOnFault(log), observer: metrics.observer });
   // A stop does not wait for the opening, which may be cut off anywhere, as by a crash.
   const opened = await Promise.race([stop.asked, opening(open, log)]);
@@ -61,9 +65,9 @@ export async function runServer(config: Config, { dev, reread }: RunOptions = {}
   running.node = node;
   const start = async (): Promise<void> => {
     if (dev !== undefined && !node.initialized) await Promise.race([stop.asked, initializing(node, dev)]);
-    const routes = allRoutes(metrics);
+    const routes = allRoutes(metrics, audit);
     const bodyBytesMax = Math.max(...config.listeners.map(({ max_request_size }) => max_request_size));
-    node.serveForwarded(createFront({ node, log, metrics, routes, bodyBytesMax, forwarded: true }));
+    node.serveForwarded(createFront({ node, log, metrics, routes, bodyBytesMax, audit, forwarded: true }));
     for (const listenerConfig of config.listeners) {
       if (stop.isAsked) return;
       const front = createFront({
@@ -71,6 +75,7 @@ export async function runServer(config: Config, { dev, reread }: RunOptions = {}
         log,
         metrics,
         routes,
+        audit,
         bodyBytesMax: listenerConfig.max_request_size,
         trustedProxies: config.trusted_proxies,
       });
@@ -99,6 +104,7 @@ export async function runServer(config: Config, { dev, reread }: RunOptions = {}
     await node.handOver();
     await Promise.all(listeners.map((listener) => listener.drain()));
     await node.stop();
+    await audit?.close();
     log.info('stopped');
   }
 }
@@ -161,7 +167,7 @@ const isStorageError = (error: Error): boolean =>
   error instanceof StorageFailed || error instanceof StorageDamaged || error instanceof LogDamage;
 
 /**
- * SIGHUP: certificates and the log's level are read again; what follows from no other setting changes.
+ * SIGHUP: certificates and the log's level are read again, and the files of the audit opened anew; what follows from no other setting changes.
  * @throws StartError when the listeners have changed in more than that; then none of them changes
  */
 function reload({ present, next }: { present: Config; next: Config }, listeners: readonly Listener[], log: Logger): void {

@@ -33,6 +33,12 @@ describe('configuration', () => {
     expect(config.barrier_rotation).to.deep.equal({ max_operations: 2 ** 31, interval: 0 });
   });
 
+  it('makes an audit file for its owner alone, and syncs nothing, unless it is told to', () => {
+    const { audit } = parseConfig({ ...least, audit: [{ type: 'file', name: 'main', path: '/var/log/a' }] });
+    expect(audit).to.deep.equal([{ type: 'file', name: 'main', path: '/var/log/a', mode: 0o600, sync: false }]);
+    expect(parseConfig(least).audit).to.deep.equal([]);
+  });
+
   for (const { what, input, says } of [
     { what: 'nothing at all', input: {}, says: /node_id/ },
     { what: 'an unknown key', input: { ...least, colour: 'red' }, says: /colour/ },
@@ -41,7 +47,53 @@ describe('configuration', () => {
       input: { ...least, listeners: [{ address: '127.0.0.1:1', tls_disable: true, x: 1 }] },
       says: /x/,
     },
+    ...[
+      { what: 'an audit sink without a type', audit: [{ name: 'a' }], says: /audit\.0\.type/ },
+      { what: 'an audit sink of an unknown type', audit: [{ type: 'socket', name: 'a' }], says: /audit\.0\.type/ },
+      { what: 'an audit file with a relative path', audit: [{ type: 'file', name: 'a', path: 'a' }], says: /audit\.0\.path/ },
+      {
+        what: 'an audit file that all may write',
+        audit: [{ type: 'file', name: 'a', path: '/a', mode: '0666' }],
+        says: /audit\.0\.mode/,
+      },
+      {
+        what: 'an audit file that its owner may not write',
+        audit: [{ type: 'file', name: 'a', path: '/a', mode: '0400' }],
+        says: /mode/,
+      },
+      {
+        what: 'a name of two audit sinks',
+        audit: [
+          { type: 'stdout', name: 'a' },
+          { type: 'file', name: 'a', path: '/a' },
+        ],
+        says: /audit.*one name twice/,
+      },
+      {
+        what: 'a file of two audit sinks',
+        audit: [
+          { type: 'file', name: 'a', path: '/a' },
+          { type: 'file', name: 'b', path: '/x/../a' },
+        ],
+        says: /audit.*one file twice/,
+      },
+    ].map(({ what, audit, says }) => ({ what, input: { ...least, audit }, says })),
     { what: 'no listener', input: { ...least, listeners: [] }, says: /listeners/ },
+    {
+      what: 'a PKCS#11 library that every folder could provide',
+      input: { ...least, pkcs11_libraries: [{ name: 'hsm', path: 'libsofthsm2.so' }] },
+      says: /pkcs11_libraries\.0\.path: is not an absolute path/,
+    },
+    {
+      what: 'two PKCS#11 libraries of one name',
+      input: { ...least, pkcs11_libraries: ['/a.so', '/b.so'].map((path) => ({ name: 'hsm', path })) },
+      says: /pkcs11_libraries: has one name twice/,
+    },
+    {
+      what: 'a PKCS#11 library whose name is none',
+      input: { ...least, pkcs11_libraries: [{ name: 'a/b', path: '/a.so' }] },
+      says: /pkcs11_libraries\.0\.name/,
+    },
     {
       what: 'a listener that says nothing of TLS',
       input: { ...least, listeners: [{ address: '127.0.0.1:8200' }] },

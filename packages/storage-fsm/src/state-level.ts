@@ -1,6 +1,7 @@
 import { chmod, mkdir, open, readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Level } from 'level';
+import { checkTables } from './leveldb-tables.ts';
 import { damaged, StorageFailed, StorageInUse } from './storage-errors.ts';
 
 /** The database that holds a state: keys and values as bytes. */
@@ -8,6 +9,36 @@ export type Database = Level<Buffer, Buffer>;
 export type BatchStep =
   | { readonly type: 'put'; readonly key: Buffer; readonly value: Buffer }
   | { readonly type: 'del'; readonly key: Buffer };
+
+/** An open database, and what LevelDB leaves to its user. */
+export interface StateDatabase {
+  readonly level: Database;
+  /** Makes the names of its files durable. */
+  readonly syncNames: () => Promise<void>;
+  readonly close: () => Promise<void>;
+}
+
+/** Opens the database in a directory, or makes it. @throws StorageDamaged, StorageInUse, StorageFailed */
+export type OpenDatabase = (directory: string) => Promise<StateDatabase>;
+
+/** LevelDB in a directory that only the user of this node may read. Every block of its tables is checked first. */
+export const openLocal: OpenDatabase = async (directory) => {
+  await makePrivateDirectory(directory);
+  await checkTables(directory);
+  const level = await openLevel(directory);
+  try {
+    await makeFilesPrivate(directory);
+    const handle = await open(directory, 'r');
+    const close = async () => {
+      await level.close();
+      await handle.close();
+    };
+    return { level, syncNames: () => handle.sync(), close };
+  } catch (error) {
+    await level.close();
+    throw openError(directory, error);
+  }
+};
 
 /** The directory is synced into its parent, or a power cut could take all of it. */
 export async function makePrivateDirectory(directory: string): Promise<void> {

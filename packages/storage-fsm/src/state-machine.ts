@@ -20,6 +20,7 @@ import {
   spacesName,
   visiblePath,
 } from './spaces.ts';
+import type { OpenDatabase } from './state-level.ts';
 import type { StateMeta } from './state-record.ts';
 import { type StateSnapshot, StateStore } from './state-store.ts';
 import { damaged } from './storage-errors.ts';
@@ -34,6 +35,8 @@ export interface KeyValueMachineOptions {
   readonly base: LogIndex;
   /** Called once, at the first error of the state store, reads included: a node whose state cannot be read must not serve. */
   readonly onFailure?: (error: Error) => void;
+  /** `level` on this machine's disk unless given. */
+  readonly openDatabase?: OpenDatabase;
 }
 
 /**
@@ -44,6 +47,7 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
   /** Index of the newest entry that was on disk when this was opened. */
   readonly flushedAtOpen: LogIndex;
   readonly #onFailure: (error: Error) => void;
+  readonly #openDatabase: OpenDatabase | undefined;
   #store: StateStore;
   #overlay = new Overlay();
   readonly #watchers = new Watchers();
@@ -53,9 +57,10 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
   #flushed: LogIndex;
   #flushing: Promise<void> | undefined;
 
-  private constructor(store: StateStore, onFailure: (error: Error) => void) {
+  private constructor(store: StateStore, onFailure: (error: Error) => void, openDatabase: OpenDatabase | undefined) {
     const { appliedIndex, digest } = store.metaAtOpen;
     this.#onFailure = onFailure;
+    this.#openDatabase = openDatabase;
     this.#store = store;
     this.#applied = store.metaAtOpen;
     this.#spaces = storedSpaces(store);
@@ -65,10 +70,15 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
   }
 
   /** @throws StorageDamaged, StorageInUse or StorageFailed, as {@link StateStore.open} does */
-  static async open({ directory, base, onFailure = () => undefined }: KeyValueMachineOptions): Promise<KeyValueMachine> {
-    const store = await openState(directory, onFailure);
+  static async open({
+    directory,
+    base,
+    onFailure = () => undefined,
+    openDatabase,
+  }: KeyValueMachineOptions): Promise<KeyValueMachine> {
+    const store = await openState(directory, onFailure, openDatabase);
     const { appliedIndex } = store.metaAtOpen;
-    if (appliedIndex >= base) return new KeyValueMachine(store, onFailure);
+    if (appliedIndex >= base) return new KeyValueMachine(store, onFailure, openDatabase);
     await store.close();
     throw damaged(directory, `ends at index ${appliedIndex}, but the log has dropped its entries up to ${base}`);
   }
@@ -205,7 +215,7 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
 
   /** Opens another state and checks all of it, as at a start; nothing here changes. @throws as {@link open} */
   openBeside(directory: string): Promise<StateStore> {
-    return openState(directory, this.#onFailure);
+    return openState(directory, this.#onFailure, this.#openDatabase);
   }
 
   /**
@@ -328,8 +338,8 @@ async function* visibleRows(rows: AsyncIterable<Row>, spaces: Spaces, space: num
 const lastControl = '\u001f';
 
 /** Checks the record of the spaces too: without it nobody knows which records are read. */
-async function openState(directory: string, onFailure: (error: Error) => void): Promise<StateStore> {
-  const store = await StateStore.open(directory, onFailure);
+async function openState(directory: string, onFailure: (error: Error) => void, openDatabase?: OpenDatabase): Promise<StateStore> {
+  const store = await StateStore.open(directory, onFailure, openDatabase);
   try {
     storedSpaces(store);
     return store;

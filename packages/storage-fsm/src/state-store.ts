@@ -1,12 +1,10 @@
-import { type FileHandle, open } from 'node:fs/promises';
 import type { Iterator } from 'level';
 import { StorageDamaged } from './damage.ts';
 import { addToDigest, emptyDigest, recordDigest } from './digest.ts';
 import { failpoint } from './failpoint.ts';
-import { checkTables } from './leveldb-tables.ts';
 import type { Pending } from './overlay.ts';
 import type { Row } from './range.ts';
-import { type BatchStep, type Database, makeFilesPrivate, makePrivateDirectory, openError, openLevel } from './state-level.ts';
+import { type BatchStep, type Database, type OpenDatabase, openError, openLocal, type StateDatabase } from './state-level.ts';
 import {
   decodeMeta,
   decodeName,
@@ -39,14 +37,14 @@ export class StateStore {
   /** What was on disk when this was opened. */
   readonly metaAtOpen: StateMeta;
   readonly #level: Database;
-  readonly #directory: FileHandle;
+  readonly #database: StateDatabase;
   readonly #onFailure: (error: Error) => void;
   readonly #scans = new Set<Promise<void>>();
   #failure: Error | undefined;
 
-  private constructor(level: Database, directory: FileHandle, metaAtOpen: StateMeta, onFailure: (error: Error) => void) {
-    this.#level = level;
-    this.#directory = directory;
+  private constructor(database: StateDatabase, metaAtOpen: StateMeta, onFailure: (error: Error) => void) {
+    this.#database = database;
+    this.#level = database.level;
     this.metaAtOpen = metaAtOpen;
     this.#onFailure = onFailure;
   }
@@ -58,16 +56,16 @@ export class StateStore {
    * @throws StorageDamaged, StorageInUse
    * @throws StorageFailed when the system refuses: no rights, disk full
    */
-  static async open(directory: string, onFailure: (error: Error) => void = () => undefined): Promise<StateStore> {
-    await makePrivateDirectory(directory);
-    await checkTables(directory);
-    const level = await openLevel(directory);
+  static async open(
+    directory: string,
+    onFailure: (error: Error) => void = () => undefined,
+    openDatabase: OpenDatabase = openLocal,
+  ): Promise<StateStore> {
+    const database = await openDatabase(directory);
     try {
-      const meta = await selfCheck(level, directory);
-      await makeFilesPrivate(directory);
-      return new StateStore(level, await open(directory, 'r'), meta, onFailure);
+      return new StateStore(database, await selfCheck(database.level, directory), onFailure);
     } catch (error) {
-      await level.close();
+      await database.close();
       throw openError(directory, error);
     }
   }
@@ -142,7 +140,7 @@ export class StateStore {
     try {
       failpoint('state.before_flush');
       await this.#level.batch(steps, { sync: true });
-      await this.#directory.sync(); // LevelDB syncs a new write-ahead file but not the directory that names it
+      await this.#database.syncNames(); // LevelDB syncs a new write-ahead file but not the directory that names it
       failpoint('state.after_flush');
     } catch (error) {
       throw this.#fail(error);
@@ -158,8 +156,7 @@ export class StateStore {
   /** A read that comes later is refused, but is no failure of the disk. */
   async close(): Promise<void> {
     this.#failure ??= new StorageFailed(`${this.#level.location} is closed`);
-    await this.#level.close();
-    await this.#directory.close();
+    await this.#database.close();
   }
 
   async *#rows(iterator: DatabaseIterator, ended: () => void = () => undefined): AsyncGenerator<Row> {

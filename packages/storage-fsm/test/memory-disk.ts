@@ -60,6 +60,11 @@ export class MemoryDisk implements Disk {
     return new Map([...this.#names].map(([path, file]) => [path, Buffer.from(file.content)]));
   }
 
+  /** As they would be found if all that is not synced were lost. */
+  durableFiles(): ReadonlyMap<string, Buffer> {
+    return new Map([...this.#durableNames].map(([path, file]) => [path, file.durable]));
+  }
+
   /** What a machine finds after the power went. `chance` decides, for each unsynced page, whether it had reached the disk. */
   crash(chance: () => boolean): MemoryDisk {
     const names = new Map(this.#durableNames);

@@ -74,6 +74,7 @@ export class TransitEngine {
   readonly #changes = new ChangeQueue();
   readonly #cacheBytesMax: number;
   readonly #managedKeys: ManagedKeys;
+  readonly #tools: Tools & { prefix: string };
   readonly #unwatch: () => void;
   /** Encryption, decryption, data keys. */
   readonly encryption: Encryption;
@@ -94,18 +95,24 @@ export class TransitEngine {
     // A node that is being sealed cannot read the size; it reads it when it is unsealed.
     this.#unwatch = store.watch(this.#paths.cacheReload, () => void this.open().catch(() => undefined));
     this.#managedKeys = options.managedKeys ?? noManagedKeys;
-    const tools: Tools = {
+    this.#tools = {
       keys: this.#keys,
       nonces: new NoncePool(),
       prefix: ciphertextPrefix,
       managedKeys: this.#managedKeys,
     };
+    const tools: Tools = this.#tools;
     const work = new KeyedWork(this.#keys, tools);
     const parts = { store, paths: this.#paths, keys: this.#keys, changes: this.#changes, now };
     this.encryption = new Encryption({ ...parts, tools, work });
     this.signing = new Signing(work);
     this.transfers = new KeyTransfers({ ...parts, wrappingKey: new WrappingKey(store, this.#paths) });
     this.certificates = new KeyCertificates(parts);
+  }
+
+  /** First part of every ciphertext string from now on. */
+  set ciphertextPrefix(prefix: string) {
+    this.#tools.prefix = prefix;
   }
 
   /** Puts the stored cache size in force. To be called before the first request. */
@@ -121,12 +128,12 @@ export class TransitEngine {
   }
 
   /**
-   * Ends the watch and forgets every key. Operations on data that are under way end with StoreError `sealed`. Nothing is to be
-   * asked of the engine afterwards.
+   * Ends the watch and forgets every key. Nothing is to be asked of the engine afterwards.
+   * @param refusal - how operations on data end that are under way; StoreError `sealed` when absent
    */
-  close(): void {
+  close(refusal?: () => Error): void {
     this.#unwatch();
-    this.#keys.close();
+    this.#keys.close(refusal);
   }
 
   /** Whether there is a key of that name, which decides between the capabilities create and update. */

@@ -48,6 +48,8 @@ export interface CacheLimits {
   readonly bytes: number;
 }
 
+const sealed = (): Error => new StoreError('sealed', 'transitd is sealed');
+
 /** What a key and each of its versions take up, natively and in the heap, in bytes; an estimate. */
 const [perKeyBytes, perVersionBytes, perPairBytes] = [2048, 2048, 16_384];
 
@@ -63,7 +65,8 @@ export class KeyCache {
   /** Loads under way. One that a change overtakes is taken out: it may answer who waits for it already, and nobody else. */
   readonly #loads = new Map<string, Promise<LoadedKey | undefined>>();
   readonly #unwatch: () => void;
-  #closed = false;
+  /** What is said to whoever comes after {@link close}. */
+  #refusal: (() => Error) | undefined;
 
   constructor(store: Store, paths: Paths, limits: CacheLimits) {
     this.#store = store;
@@ -104,21 +107,21 @@ export class KeyCache {
     this.#entries = entriesWithin(limits);
   }
 
-  /** @throws StoreError `sealed` after {@link close}: whoever holds a key still is not to answer what was done with it */
+  /** @throws the refusal given to {@link close} after it: whoever holds a key still is not to answer what was done with it */
   assertOpen(): void {
-    if (this.#closed) throw new StoreError('sealed', 'transitd is sealed');
+    if (this.#refusal !== undefined) throw this.#refusal();
   }
 
   /** Forgets every key; from now on nothing is kept. */
-  close(): void {
-    this.#closed = true;
+  close(refusal = sealed): void {
+    this.#refusal = refusal;
     this.#unwatch();
     this.#loads.clear();
     this.#entries.clear();
   }
 
   #load(name: string): Promise<LoadedKey | undefined> {
-    if (this.#closed) return this.#read(name);
+    if (this.#refusal !== undefined) return this.#read(name);
     const underWay = this.#loads.get(name);
     if (underWay !== undefined) return underWay;
     const load = this.#read(name).then((key) => {

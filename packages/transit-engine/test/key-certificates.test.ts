@@ -27,7 +27,8 @@ function keyIn(request: string): string {
   return createPublicKey({ key: der, format: 'der', type: 'spki' }).export({ format: 'pem', type: 'spki' }).toString();
 }
 
-describe('requests for certificates', () => {
+describe('requests for certificates', function () {
+  this.timeout(20_000); // some search for RSA keys
   it('are for the latest version, or for the one that is asked for', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', { type: 'ecdsa-p256' });

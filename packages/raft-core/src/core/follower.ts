@@ -42,7 +42,7 @@ export class Follower {
       state.install(meta);
       this.#snapshots.install(meta);
     } else if (meta !== undefined) {
-      state.observe('snapshot overtaken by the log');
+      state.observe(verdict === 'held' ? 'snapshot held by the log' : 'snapshot overtaken by the log');
       state.commitTo(meta.index);
     }
     const ok = verdict !== 'failed';
@@ -94,11 +94,12 @@ export class Follower {
   #onSnapOffer(message: MessageOf<'SnapOffer'>): void {
     const { from, term, session, meta } = message;
     const state = this.#state;
-    if (judgeSnapshot(state.log, state.commitIndex, meta) === 'needed') {
+    const verdict = judgeSnapshot(state.log, state.commitIndex, meta);
+    if (verdict === 'needed') {
       this.#snapshots.offered({ from, term, session, meta });
       return;
     }
-    state.observe('snapshot answered from the log');
+    state.observe(verdict === 'held' ? 'snapshot held by the log' : 'snapshot answered from the log');
     state.commitTo(meta.index);
     const { lastIndex } = state.log;
     state.answer(message, { type: 'SnapResult', index: state.commitIndex, ok: true, lastIndex }, { vouches: true });

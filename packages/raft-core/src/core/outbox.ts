@@ -7,31 +7,6 @@ interface Posted {
   readonly vouches: boolean;
 }
 
-/** Terms on their way to the disk. */
-export class DurableTerm {
-  #durable: Term;
-  readonly #written: { readonly seq: number; readonly term: Term }[] = [];
-
-  constructor(durable: Term) {
-    this.#durable = durable;
-  }
-
-  get durable(): Term {
-    return this.#durable;
-  }
-
-  written(seq: number, term: Term): void {
-    this.#written.push({ seq, term });
-  }
-
-  persisted(seq: number): void {
-    for (let next = this.#written[0]; next !== undefined && next.seq <= seq; next = this.#written[0]) {
-      this.#durable = next.term;
-      this.#written.shift();
-    }
-  }
-}
-
 /**
  * Messages of one batch, sorted by what they have to wait for: one that vouches for stored state (a vote, an acknowledgement)
  * for the batch's write, and any message for the term that it carries.

@@ -22,6 +22,7 @@ export type Situation =
   | 'snapshot offered'
   | 'snapshot answered from the log'
   | 'snapshot overtaken by the log'
+  | 'snapshot held by the log'
   | 'snapshot installed'
   | 'snapshot left by an acknowledgement below it'
   | 'lease refused: lapsed'

@@ -17,13 +17,16 @@ import type {
   Term,
 } from '../types.ts';
 import { decodeConfState } from '../wire/conf-state.ts';
+import { Ballot } from './ballot.ts';
+import { CommitIndex } from './commit-index.ts';
 import { CommittedEntries } from './committed.ts';
 import { ElectionClock } from './election-clock.ts';
 import { Leadership } from './leadership.ts';
 import type { RaftLimits } from './limits.ts';
-import { DurableTerm, Outbox } from './outbox.ts';
+import { Outbox } from './outbox.ts';
 import type { CoreEvent } from './raft-core.ts';
 import { ReadDesk } from './read-desk.ts';
+import { Removal } from './removal.ts';
 import type { Observe } from './situations.ts';
 import { committedAtStart } from './start.ts';
 
@@ -66,23 +69,15 @@ export class RaftState {
   readonly clock: ElectionClock;
   readonly outbox = new Outbox();
   readonly reads = new ReadDesk();
-  readonly #durableTerm: DurableTerm;
+  readonly #ballot: Ballot;
+  readonly #commit: CommitIndex;
+  readonly #removal: Removal;
 
   #role: Role = 'follower';
   #leader: NodeId = 0;
-  #term: Term;
-  #vote: NodeId;
-  /** Term or vote changed since the last batch. */
-  #hardStateChanged = false;
   #leadership: Leadership | undefined;
   #fitness: Fitness;
-  /** Which entry took this node out of the cluster. */
-  #removedAt: LogIndex | undefined;
-  #commit: LogIndex;
-  #commitHint: LogIndex;
   #applied: LogIndex;
-  /** A snapshot is on its way to take the log's place on the disk. */
-  #isInstalling = false;
   #nowMs = Number.NEGATIVE_INFINITY;
   #events: CoreEvent[] = [];
 
@@ -98,13 +93,10 @@ export class RaftState {
       { index: start.base.confIndex, conf: start.base.conf },
       start.confEntries.map(({ index, data }) => ({ index, conf: decodeConfState(data) })),
     );
-    this.#term = start.hardState.term;
-    this.#vote = start.hardState.vote;
-    this.#durableTerm = new DurableTerm(this.#term);
-    this.#removedAt = removed ? Number.POSITIVE_INFINITY : undefined;
+    this.#ballot = new Ballot(start.hardState);
+    this.#commit = new CommitIndex({ commit: committedAtStart(start, applied), hint: start.hardState.commit });
+    this.#removal = new Removal(start.nodeId, { wasTold: removed });
     this.#applied = applied;
-    this.#commit = committedAtStart(start, applied);
-    this.#commitHint = start.hardState.commit;
     this.toApply = new CommittedEntries(this.log, { applied, bytesMax: limits.committedBytesMax });
     this.clock = new ElectionClock(limits, seed);
     this.#fitness = fitness;
@@ -116,10 +108,10 @@ export class RaftState {
     return this.#role;
   }
   get term(): Term {
-    return this.#term;
+    return this.#ballot.term;
   }
   get vote(): NodeId {
-    return this.#vote;
+    return this.#ballot.vote;
   }
   /** 0 while none is known. */
   get leader(): NodeId {
@@ -130,14 +122,14 @@ export class RaftState {
     return this.#leadership;
   }
   get commitIndex(): LogIndex {
-    return this.#commit;
+    return this.#commit.value;
   }
   /** Durable in the state machine. */
   get appliedIndex(): LogIndex {
     return this.#applied;
   }
   get isInstalling(): boolean {
-    return this.#isInstalling;
+    return this.#commit.isInstalling;
   }
   get nowMs(): number {
     return this.#nowMs;
@@ -147,20 +139,17 @@ export class RaftState {
   }
   /** The newest term on the disk. */
   get durableTerm(): Term {
-    return this.#durableTerm.durable;
+    return this.#ballot.durableTerm;
   }
   /** The log's last entry, written or not. */
   get last(): Position {
     return { index: this.log.lastIndex, term: this.log.lastTerm };
   }
-  /** It is no member, and that is final unless a later configuration names it again. */
   get isRemoved(): boolean {
-    if (this.#removedAt === undefined) return false;
-    const { conf, index } = this.confs.newest;
-    return !(membersOf(conf).has(this.id) && index > this.#removedAt);
+    return this.#removal.isInForce(this.confs.newest);
   }
   get hasNews(): boolean {
-    return this.#hardStateChanged || this.#commitOnDisk > this.#commitHint || this.#events.length > 0;
+    return this.#ballot.isChanged || this.#commit.hasNewHint(this.log.stableIndex) || this.#events.length > 0;
   }
 
   advanceTime(nowMs: number): void {
@@ -180,12 +169,7 @@ export class RaftState {
 
   /** Whatever it was, it follows now, in this term or a later one; `leader` 0 if none is known. */
   follow({ term, leader }: { readonly term: Term; readonly leader: NodeId }): void {
-    invariant(term >= this.#term && Number.isSafeInteger(term), 'the term never falls', { from: this.#term, to: term });
-    if (term > this.#term) {
-      this.#term = term;
-      this.#vote = 0;
-      this.#hardStateChanged = true;
-    }
+    this.#ballot.enter(term);
     if (leader !== this.#leader) this.reads.leaderLost();
     this.#leader = leader;
     this.#role = 'follower';
@@ -199,7 +183,7 @@ export class RaftState {
 
   /** Gives up its lead, or its campaign, or what it knows of a leader. */
   stepDown(): void {
-    this.follow({ term: this.#term, leader: 0 });
+    this.follow({ term: this.term, leader: 0 });
   }
 
   /** Asks whether it could win, which changes neither term nor vote (thesis §9.6). */
@@ -210,20 +194,14 @@ export class RaftState {
   }
 
   campaign(): void {
-    this.follow({ term: this.#term + 1, leader: 0 });
+    this.follow({ term: this.term + 1, leader: 0 });
     this.#role = 'candidate';
     this.voteFor(this.id);
     this.clock.reset(this.#nowMs);
   }
 
   voteFor(id: NodeId): void {
-    invariant(this.#vote === 0 || this.#vote === id, 'a vote is given once in a term', {
-      term: this.#term,
-      vote: this.#vote,
-      id,
-    });
-    this.#hardStateChanged ||= this.#vote !== id;
-    this.#vote = id;
+    this.#ballot.voteFor(id);
   }
 
   lead(): void {
@@ -237,7 +215,7 @@ export class RaftState {
         limits: this.limits,
         log: this.log,
         observe: this.observe,
-        commitIndex: () => this.#commit,
+        commitIndex: () => this.commitIndex,
         durableSnapshot: () => this.snapshotMeta(this.#applied),
         post: (to, session, body) => this.post({ to, session, vouches: false }, body),
       },
@@ -258,7 +236,7 @@ export class RaftState {
 
   /** A leader only appends (§5.3). */
   append(type: EntryType, data: Uint8Array): Entry {
-    const entry = this.log.append({ term: this.#term, type, data });
+    const entry = this.log.append({ term: this.term, type, data });
     this.#leadership?.changed();
     return entry;
   }
@@ -284,18 +262,20 @@ export class RaftState {
   advanceCommit(): void {
     if (this.#leadership === undefined) return;
     const to = this.#leadership.quorumMatch(this.log.stableIndex);
-    if (to <= this.#commit || this.log.termAt(to) !== this.#term) return;
+    if (to <= this.commitIndex || this.log.termAt(to) !== this.term) return;
     if (to > this.log.stableIndex) this.observe('committed before the own disk');
     this.commitTo(to);
   }
 
   commitTo(index: LogIndex): void {
-    if (index <= this.#commit) return;
+    if (index <= this.commitIndex) return;
     invariant(index <= this.log.lastIndex, 'what is committed is in the log', { index, lastIndex: this.log.lastIndex });
-    const from = this.#commit;
-    this.#commit = index;
+    const from = this.commitIndex;
+    this.#commit.advance(index);
     this.#leadership?.committed({ from, to: index });
-    this.#forgetRemoval(this.confs.asOf(index));
+    const committed = this.confs.asOf(index);
+    if (committed.index > from) this.#events.push({ type: 'confCommitted', ...committed });
+    this.#removal.committed(committed);
     const { index: confIndex, conf } = this.confs.newest;
     if (confIndex <= from || confIndex > index) return;
     const isMember = (confState: ConfAt['conf']): boolean => membersOf(confState).has(this.id);
@@ -308,34 +288,28 @@ export class RaftState {
     this.stepDown();
   }
 
-  /** A removal is over once a later configuration that names this node is committed: a new one counts from its own commit on. */
-  #forgetRemoval({ index, conf }: ConfAt): void {
-    if (this.#removedAt !== undefined && index > this.#removedAt && membersOf(conf).has(this.id)) this.#removedAt = undefined;
-  }
-
   noteRemoved(atIndex: LogIndex): void {
-    this.#removedAt = atIndex;
+    this.#removal.note(atIndex);
     this.#events.push({ type: 'removedFromCluster', atIndex });
   }
 
   /** A snapshot takes the place of the log, and of what is being applied. */
   install(meta: SnapshotMeta): void {
     // The stream may be of a later term than its offer; the term is on disk before an entry of it is.
-    if (this.#role !== 'follower' || meta.term > this.#term) {
-      this.follow({ term: Math.max(this.#term, meta.term), leader: 0 });
+    if (this.#role !== 'follower' || meta.term > this.term) {
+      this.follow({ term: Math.max(this.term, meta.term), leader: 0 });
     }
     this.log.install(meta);
     this.confs.install({ index: meta.confIndex, conf: meta.conf });
     this.toApply.reset(meta.index);
-    this.#commit = meta.index;
+    this.#commit.install(meta.index);
     this.#applied = meta.index;
-    this.#isInstalling = true;
     this.#events.push({ type: 'confChanged', ...this.confs.newest });
   }
 
   /** The snapshot is in force on the disk. */
   installed(): void {
-    this.#isInstalling = false;
+    this.#commit.installed();
   }
 
   applied(index: LogIndex): void {
@@ -348,7 +322,7 @@ export class RaftState {
 
   persisted(seq: number): void {
     this.log.persisted(seq);
-    this.#durableTerm.persisted(seq);
+    this.#ballot.persisted(seq);
     this.log.release(this.#applied);
   }
 
@@ -359,9 +333,9 @@ export class RaftState {
 
   // Effects
 
-  post({ to, session, vouches, term = this.#term }: Envelope, body: MessageBody): void {
+  post({ to, session, vouches, term = this.term }: Envelope, body: MessageBody): void {
     const message: Message = { from: this.id, to, term, clusterId: this.clusterId, session, ...body };
-    this.outbox.post(message, { term: this.#term, vouches });
+    this.outbox.post(message, { term: this.term, vouches });
   }
 
   /** Answers a leader's message within its session. */
@@ -376,22 +350,13 @@ export class RaftState {
   }
 
   takeCommitHint(): { readonly commitHint?: LogIndex } {
-    const commitHint = this.#commitOnDisk;
-    if (commitHint <= this.#commitHint) return {};
-    this.#commitHint = commitHint;
-    return { commitHint };
+    return this.#commit.takeHint(this.log.stableIndex);
   }
 
   takeHardState(seq: number): { readonly hardState?: HardState } {
-    if (!this.#hardStateChanged) return {};
-    this.#hardStateChanged = false;
-    this.#durableTerm.written(seq, this.#term);
-    return { hardState: { term: this.#term, vote: this.#vote, commit: this.#commitOnDisk } };
-  }
-
-  /** What may be stored as committed: a start that finds less in its log than that takes the log for damaged. */
-  get #commitOnDisk(): LogIndex {
-    return this.#isInstalling ? this.#commitHint : Math.min(this.#commit, this.log.stableIndex);
+    if (!this.#ballot.isChanged) return {};
+    this.#ballot.written(seq);
+    return { hardState: { term: this.term, vote: this.vote, commit: this.#commit.onDisk(this.log.stableIndex) } };
   }
 
   #truncate(index: LogIndex): void {

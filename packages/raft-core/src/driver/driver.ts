@@ -2,7 +2,7 @@ import { isJoint } from '../confchange/conf-state.ts';
 import { Raft } from '../core/raft.ts';
 import type { PeerStatus, RaftCore, Ready, Status } from '../core/raft-core.ts';
 import type { Clock, Done, LogStore } from '../ports.ts';
-import type { ConfChange, Fitness, Message, NodeId } from '../types.ts';
+import type { ConfChange, Fitness, LogIndex, Message, NodeId, SnapshotMeta } from '../types.ts';
 import { Applier } from './applier.ts';
 import { type DriverLimits, driverLimits } from './limits.ts';
 import { LogWork } from './log-work.ts';
@@ -136,9 +136,14 @@ export class Driver<Result> {
     return { nodeId, clusterId, role, ready, term, leader, lastIndex, commitIndex, appliedIndex, flushedIndex };
   }
 
-  /** The core's own view, with the configuration in force. */
+  /** The core's own view, with the configuration in force and the newest committed one. */
   consensus(): Status {
     return this.#core.status();
+  }
+
+  /** What a snapshot of the state at `index` is described by; the log must still reach back to it. */
+  snapshotMeta(index: LogIndex): SnapshotMeta {
+    return this.#core.snapshotMeta(index);
   }
 
   /** What this node knows of its peers while it leads. */
@@ -267,6 +272,7 @@ export class Driver<Result> {
     const { seq, events, readLog, immediate, commitHint, hardState, snapshot, entries, committed, fetch } = ready;
     for (const event of events) {
       if (event.type === 'confChanged') this.#options.onConfiguration?.(event.conf, event.index);
+      else if (event.type === 'confCommitted') this.#options.onConfCommitted?.(event.conf, event.index);
       else this.#options.onRemoved?.(event.atIndex);
     }
     for (const request of readLog) this.#logWork.read(request);

@@ -13,6 +13,20 @@ interface Planned {
   readonly task: () => void;
 }
 
+/** `Clock.every` by means of `after`; ends too when the scheduler forgets what it planned. */
+export function repeatedly(scheduler: Pick<Scheduler, 'after'>, intervalMs: number, task: () => void): () => void {
+  let ended = false;
+  const tick = (): void => {
+    if (ended) return;
+    task();
+    scheduler.after(intervalMs, tick);
+  };
+  scheduler.after(intervalMs, tick);
+  return () => {
+    ended = true;
+  };
+}
+
 /** Virtual time: a heap of planned tasks, run one by one. Everything in a simulation happens in a task of one such clock. */
 export class SimClock implements Scheduler {
   #nowMs = 0;
@@ -33,16 +47,7 @@ export class SimClock implements Scheduler {
   }
 
   every(intervalMs: number, task: () => void): () => void {
-    let ended = false;
-    const tick = (): void => {
-      if (ended) return;
-      task();
-      this.after(intervalMs, tick);
-    };
-    this.after(intervalMs, tick);
-    return () => {
-      ended = true;
-    };
+    return repeatedly(this, intervalMs, task);
   }
 
   /** The running task takes this long: what it is planned behind comes later. */
@@ -130,9 +135,7 @@ export class SimProcess implements Scheduler {
   }
 
   every(intervalMs: number, task: () => void): () => void {
-    return this.#clock.every(intervalMs, () => {
-      if (this.#alive) task();
-    });
+    return repeatedly(this, intervalMs, task);
   }
 
   kill(): void {

@@ -4,9 +4,10 @@ import { ByteWriter } from './byte-writer.ts';
 import { CodecError } from './codec-error.ts';
 import { ENTRY_HEADER_BYTES, readEntries, writeEntries } from './entries.ts';
 import { decodeSnapshotMeta, encodeSnapshotMeta } from './snapshot-meta.ts';
+import { wireVersions } from './version.ts';
 
-/** First byte of every frame. A peer that speaks another version is not understood, and says so by its frames being refused. */
-export const WIRE_VERSION = 1;
+/** First byte of every frame. A frame of a version that is not known is refused as a whole, and whoever read it goes on. */
+export const WIRE_VERSION = wireVersions.newest;
 /** Longest frame that is taken: an entry of the largest size (8 MiB) and room for what is around it. */
 export const frameBytesMax = 9 * 2 ** 20;
 

@@ -48,6 +48,24 @@ describe('§9 snapshots', () => {
     expect(three.core.status()).to.include({ baseIndex: 6, lastIndex: 7 });
   });
 
+  it('while one is put in force no higher commit index is stored, alone or with a term: a crash would find it above the old log’s end', () => {
+    const { cluster, leader, three } = behind();
+    const oldEnd = three.core.status().lastIndex;
+    cluster.passes = () => false;
+    three.holdsWrites = true;
+    three.receive(leader);
+    cluster.settle();
+    const word = { from: 2, to: 3, term: 2, clusterId: 'c', session: 1, type: 'Heartbeat', commit: 5, round: 1 } as const;
+    three.core.step(word, cluster.nowMs);
+    cluster.settle();
+    expect(three.held.map(({ hardState }) => hardState?.term)).to.include(2);
+    for (const { commitHint = 0, hardState } of three.held) {
+      expect(Math.max(commitHint, hardState?.commit ?? 0)).to.be.at.most(oldEnd);
+    }
+    three.persist();
+    expect(three.core.ready().commitHint, 'once it is in force').to.equal(5);
+  });
+
   it('a node that puts one in force does not campaign', () => {
     const { cluster, leader, three } = behind();
     three.holdsWrites = true;
@@ -68,7 +86,7 @@ describe('§9 snapshots', () => {
     cluster.settle();
     expect(three.core.snapshotReceived(late)).to.equal(false);
     expect(three.core.status(), 'but it shows what is committed').to.include({ commitIndex: 5, baseIndex: 0, lastIndex: 5 });
-    expect(three.situations.has('snapshot overtaken by the log')).to.equal(true);
+    expect(three.situations.has('snapshot held by the log')).to.equal(true);
   });
 
   it('an offer of what is committed, or held, is answered at once and nothing is fetched', () => {

@@ -1,14 +1,4 @@
-import type { Profile } from '../../src/sim/index.ts';
-
-/** One fault in one line: `find` occurs once in the file, and `replace` takes its place. */
-export interface Mutant {
-  readonly name: string;
-  readonly file: string;
-  readonly find: string;
-  readonly replace: string;
-  /** The profile whose code it is in; `core` unless given. */
-  readonly profile?: Profile;
-}
+import type { Mutant } from '../../../../scripts/sim-mutant.ts';
 
 const core = 'src/core/';
 
@@ -18,8 +8,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'an entry of an earlier term is committed by counting',
     file: `${core}state.ts`,
-    find: 'if (to <= this.#commit || this.log.termAt(to) !== this.#term) return;',
-    replace: 'if (to <= this.#commit) return;',
+    find: 'if (to <= this.commitIndex || this.log.termAt(to) !== this.term) return;',
+    replace: 'if (to <= this.commitIndex) return;',
   },
   {
     name: 'entries are acknowledged before they are durable',
@@ -108,15 +98,15 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a vote is kept across a change of term',
-    file: `${core}state.ts`,
-    find: '      this.#vote = 0;\n',
+    file: `${core}ballot.ts`,
+    find: '    this.#vote = 0;\n',
     replace: '',
   },
   {
     name: 'a vote is cleared within its term',
-    file: `${core}state.ts`,
-    find: '    if (term > this.#term) {\n      this.#term = term;',
-    replace: '    if (term >= this.#term) {\n      this.#term = term;',
+    file: `${core}ballot.ts`,
+    find: '    if (term === this.#term) return;\n',
+    replace: '',
   },
   {
     name: 'a vote is given to a shorter log',
@@ -290,15 +280,15 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'the commit hint runs ahead of the disk',
-    file: `${core}state.ts`,
-    find: ': Math.min(this.#commit, this.log.stableIndex);',
-    replace: ': this.#commit;',
+    file: `${core}commit-index.ts`,
+    find: ': Math.min(this.#value, stableIndex);',
+    replace: ': this.#value;',
   },
   {
     name: 'the commit hint of a snapshot leaves before it is installed',
-    file: `${core}state.ts`,
-    find: 'return this.#isInstalling ? this.#commitHint :',
-    replace: 'return this.#commit < 0 ? this.#commitHint :',
+    file: `${core}commit-index.ts`,
+    find: 'return this.#isInstalling ? this.#hint :',
+    replace: 'return this.#value < 0 ? this.#hint :',
   },
   {
     name: 'the driver sends what a write still holds back',

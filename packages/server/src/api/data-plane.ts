@@ -13,14 +13,15 @@ export function dataPlane(
   { segments, trailingSlash }: RequestPath,
   verb: Verb,
 ): { readonly operation: GuardedOperation; readonly params: Readonly<Record<string, string>> } | undefined {
-  const [mount, word] = segments;
-  if (verb !== 'POST' || trailingSlash || mount === undefined || word === undefined) return undefined;
-  if (service?.engines.has(mount) !== true) return undefined;
+  const mount = verb === 'POST' && !trailingSlash ? service?.mounts.under(segments) : undefined;
+  const word = mount && segments[mount.depth];
+  if (mount === undefined || word === undefined) return undefined;
   const route = dataOperations.get(word);
-  const given = segments.length - 2;
+  const behindWord = mount.depth + 1;
+  const given = segments.length - behindWord;
   if (route === undefined || given < route.required || given > route.params.length) return undefined;
-  const params: Record<string, string> = { mount };
-  for (let at = 0; at < given; at++) params[route.params[at] ?? ''] = segments[at + 2] ?? '';
+  const params: Record<string, string> = { mount: mount.path };
+  for (let at = 0; at < given; at++) params[route.params[at] ?? ''] = segments[behindWord + at] ?? '';
   const { name } = params;
   return name === undefined || isKeyName(name) ? { operation: route.operation, params } : undefined;
 }

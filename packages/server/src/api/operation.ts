@@ -18,7 +18,7 @@ export interface Call {
   /** The members of the body; of the query for GET and LIST. */
   readonly body: Body;
   /** The body as it comes, of an operation that takes it so, which then has no members; absent when there is none. */
-  readonly content?: AsyncIterable<Uint8Array>;
+  readonly content?: AsyncIterable<Uint8Array> | undefined;
   /** Where the caller is: the far end of its connection. */
   readonly address: string;
   /** Seconds for which the answer will be wrapped; absent for not at all. */
@@ -41,6 +41,8 @@ interface Common {
 /** Needs no token, and answers whatever state the node is in. */
 export interface OpenOperation extends Common {
   readonly access: 'open';
+  /** Leaves no audit entries: what probes ask, and what is asked before there are tokens. */
+  readonly unaudited?: true;
   /** What it answers is a secret that may be wrapped. */
   readonly wraps?: true;
   /** @param token - what the caller shows as one; nobody has looked at it */
@@ -70,6 +72,8 @@ export interface GuardedOperation extends Common {
   readonly isSlow?: true;
   /** It may end the lead of the node that does it: then it is answered all the same, or done by the next one. Its body is small. */
   readonly endsLead?: true;
+  /** It may write although any replica may begin it: a replica then hands it on. */
+  readonly mayWrite?: true;
   /** The answer of a node that is not unsealed, where it is not the usual refusal. */
   readonly whenSealed?: Reply;
   run(

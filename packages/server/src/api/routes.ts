@@ -1,3 +1,4 @@
+import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Metrics } from '../metrics.ts';
 import { approleRoutes } from './auth-approle.ts';
 import { jwtRoutes } from './auth-jwt.ts';
@@ -6,12 +7,14 @@ import { tokenRoutes } from './auth-token.ts';
 import { tokenRoleRoutes } from './auth-token-roles.ts';
 import { userpassRoutes } from './auth-userpass.ts';
 import type { Route } from './operation.ts';
+import { auditRoutes } from './sys-audit.ts';
 import { authRoutes } from './sys-auth.ts';
 import { capabilityRoutes } from './sys-capabilities.ts';
 import { haRoutes } from './sys-ha.ts';
 import { hostRoutes } from './sys-host-info.ts';
 import { internalRoutes } from './sys-internal.ts';
 import { managedKeyRoutes } from './sys-managed-keys.ts';
+import { mountRoutes } from './sys-mounts.ts';
 import { pluginRoutes } from './sys-plugins.ts';
 import { policyRoutes } from './sys-policy.ts';
 import { quotaRoutes } from './sys-quotas.ts';
@@ -36,12 +39,13 @@ const mounted = ({ path, accepts, operations }: Route): Route => ({
 });
 
 /** Every path that this server knows, but for `sys/health`, which answers before all others. */
-export const allRoutes = (metrics: Metrics): readonly Route[] => [
+export const allRoutes = (metrics: Metrics, audit?: AuditTrail): readonly Route[] => [
   ...sealRoutes,
   ...raftJoinRoutes,
   ...raftRoutes,
   ...raftSnapshotRoutes,
   ...haRoutes,
+  ...mountRoutes,
   ...pluginRoutes,
   ...managedKeyRoutes,
   ...rotateRoutes,
@@ -60,5 +64,6 @@ export const allRoutes = (metrics: Metrics): readonly Route[] => [
   ...policyRoutes,
   ...capabilityRoutes,
   ...statusRoutes(metrics),
+  ...auditRoutes(audit),
   ...[...transitKeyRoutes, ...transitCertificateRoutes, ...transitTransferRoutes, ...transitDataRoutes].map(mounted),
 ];

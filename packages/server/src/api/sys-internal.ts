@@ -4,21 +4,10 @@ import { permissionDenied } from '../http/error-answer.ts';
 import { unavailable } from '../http/unavailable.ts';
 import type { Mount } from '../node/mounts.ts';
 import type { Service } from '../node/service.ts';
+import { mountJson, optionsJson } from './mount-json.ts';
 import type { Call, GuardedOperation, OpenOperation, Route } from './operation.ts';
 
 type Context = Parameters<GuardedOperation['run']>[0];
-
-const mountJson = ({ type, id }: Pick<Mount, 'id'> & { readonly type: string }): object => ({
-  accessor: `${type}_${id.slice(0, 8)}`,
-  config: { default_lease_ttl: 0, force_no_cache: false, max_lease_ttl: 0 },
-  description: '',
-  external_entropy_access: false,
-  local: false,
-  options: null,
-  seal_wrap: false,
-  type,
-  uuid: id,
-});
 
 const capabilities: readonly Capability[] = ['create', 'read', 'update', 'patch', 'delete', 'list', 'sudo'];
 
@@ -41,6 +30,8 @@ async function asker({ tokens }: Service, { address }: Call, token: string | und
   return isGood ? principal : undefined;
 }
 
+const uiJson = (mount: Mount): object => ({ type: mount.type, description: mount.description, options: optionsJson(mount) });
+
 /** The mounts on which a caller may do something: none for a stranger, who may ask all the same, as clients do before a login. */
 const uiMounts: OpenOperation = {
   name: 'ui-mounts',
@@ -51,12 +42,12 @@ const uiMounts: OpenOperation = {
     if (service === undefined) throw unavailable(node);
     const principal = await asker(service, call, token);
     const seen = (path: string): boolean => principal !== undefined && maySee(principal, path);
-    const secret = service.mounts.filter(({ path }) => seen(`${path}/`));
+    const secret = service.mounts.list.filter(({ path }) => seen(`${path}/`));
     const auth = (await service.logins.mounts.list()).filter(({ path }) => seen(`auth/${path}/`));
     return dataReply(
       JSON.stringify({
         auth: Object.fromEntries(auth.map(({ path, type, description }) => [`${path}/`, { type, description, options: null }])),
-        secret: Object.fromEntries(secret.map(({ path, type }) => [`${path}/`, { type, description: '', options: null }])),
+        secret: Object.fromEntries(secret.map((mount) => [`${mount.path}/`, uiJson(mount)])),
       }),
     );
   },
@@ -71,7 +62,7 @@ const uiMount: GuardedOperation = {
   anyRights: true,
   run: ({ service, principal }, call) => {
     const asked = call.path.slice(prefix.length);
-    const mount = service.mounts.find(({ path }) => `${asked}/`.startsWith(`${path}/`));
+    const mount = service.mounts.list.find(({ path }) => `${asked}/`.startsWith(`${path}/`));
     // Not there and not to be seen look alike.
     if (mount === undefined || !(maySee(principal, `${mount.path}/`) || maySee(principal, asked))) throw permissionDenied();
     return dataReply(JSON.stringify({ ...mountJson(mount), path: `${mount.path}/` }));

@@ -14,7 +14,7 @@ const reload: GuardedOperation = {
   sudo: true,
   async run({ service }, { body }) {
     const { values, warnings } = fields({ plugin: 'string', mounts: 'any', scope: 'string' }, body);
-    for (const mount of new Set(mountsAsked(service, values))) await service.engines.get(mount)?.reload();
+    for (const mount of new Set(mountsAsked(service, values))) await service.mounts.engines.get(mount)?.reload();
     return dataReply(JSON.stringify({ reload_id: randomUUID() }), warnings);
   },
 };
@@ -27,11 +27,11 @@ function mountsAsked(
   const paths = listed === undefined ? [] : pathsIn(listed);
   if ((plugin === '') === (paths.length === 0)) throw refusal('one of plugin or mounts must be provided, and not both');
   if (plugin !== '') {
-    const ofKind = mounts.filter(({ type }) => type === plugin);
+    const ofKind = mounts.list.filter(({ type }) => type === plugin);
     if (ofKind.length === 0) throw refusal(`no mount of plugin ${plugin}`);
     return ofKind.map(({ path }) => path);
   }
-  const unknown = paths.find((path) => !mounts.some((mount) => mount.path === path));
+  const unknown = paths.find((path) => !mounts.list.some((mount) => mount.path === path));
   if (unknown !== undefined) throw refusal(`no mount at ${unknown}/`);
   return paths;
 }

@@ -88,7 +88,7 @@ function rateOf(value: JsonValue | undefined): number | undefined {
 
 /** A quota on a path that leads nowhere is a mistake: it would limit nothing. */
 async function requireMount({ mounts, logins }: Service, path: string): Promise<void> {
-  if (path === '' || /^(?:sys|auth\/token)\//.test(path) || mounts.some((mount) => `${path}/`.startsWith(`${mount.path}/`)))
+  if (path === '' || /^(?:sys|auth\/token)\//.test(path) || mounts.list.some((mount) => `${path}/`.startsWith(`${mount.path}/`)))
     return;
   const method = /^auth\/([^/]+)\//.exec(`${path}/`)?.[1];
   if (method !== undefined && (await logins.mounts.find(method)) !== undefined) return;

@@ -9,6 +9,7 @@ const plainReply = (body: object): Reply => ({ status: 200, body: `${JSON.string
 const join: OpenOperation = {
   name: 'raft-join',
   access: 'open',
+  unaudited: true,
   run: async (node, { body }) => {
     const { values } = fields(
       {
@@ -42,6 +43,7 @@ const join: OpenOperation = {
 const challenge: OpenOperation = {
   name: 'raft-challenge',
   access: 'open',
+  unaudited: true,
   where: 'leader',
   run: async (node, { body, address }) => plainReply(await node.joinDesk.challenge(body, address)),
 };
@@ -50,6 +52,7 @@ const challenge: OpenOperation = {
 const answer: OpenOperation = {
   name: 'raft-answer',
   access: 'open',
+  unaudited: true,
   where: 'leader',
   run: async (node, { body }) => plainReply(await node.joinDesk.answer(body)),
 };

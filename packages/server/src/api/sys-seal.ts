@@ -32,11 +32,12 @@ function sealStatusReply(node: Node, status: SealStatus = node.sealStatus): Repl
   });
 }
 
-const sealStatus: OpenOperation = { name: 'seal-status', access: 'open', run: (node) => sealStatusReply(node) };
+const sealStatus: OpenOperation = { name: 'seal-status', access: 'open', unaudited: true, run: (node) => sealStatusReply(node) };
 
 const initStatus: OpenOperation = {
   name: 'init-status',
   access: 'open',
+  unaudited: true,
   run: (node) => plainReply({ initialized: node.initialized }),
 };
 
@@ -49,6 +50,7 @@ const isGiven = (value: Body[string] | undefined): boolean =>
 const initialize: OpenOperation = {
   name: 'init',
   access: 'open',
+  unaudited: true,
   run: async (node, { body }) => {
     const { values } = fields(
       {
@@ -86,6 +88,7 @@ const initialize: OpenOperation = {
 const unseal: OpenOperation = {
   name: 'unseal',
   access: 'open',
+  unaudited: true,
   run: async (node, { body }) => {
     const { values } = fields({ key: 'string', reset: 'bool', migrate: 'bool' }, body);
     if (values.migrate === true) throw new RequestError('invalid_request', 'moving between seal types is not supported');

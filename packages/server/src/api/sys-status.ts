@@ -8,6 +8,7 @@ import type { GuardedOperation, OpenOperation, Route } from './operation.ts';
 const leader: OpenOperation = {
   name: 'leader',
   access: 'open',
+  unaudited: true,
   run: (node) => {
     const status = node.replicaStatus;
     if (status === undefined || node.sealStatus.sealed) throw unavailable(node);

@@ -13,6 +13,7 @@ const named = { params: ['name'], required: 1 } as const;
 const encrypt = operation({
   name: 'encrypt',
   path: named,
+  mayWrite: true,
   schema: {
     plaintext: 'string',
     context: 'string',

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isDenied, type Principal } from '@transitd/access';
 import { type BatchReply, type ItemResult, itemsPerTurn, type TransitEngine } from '@transitd/transit-engine';
 import { dataReply, envelope } from '../http/envelope.ts';
-import { permissionDenied } from '../http/error-answer.ts';
+import { noHandler, permissionDenied } from '../http/error-answer.ts';
 import { type FieldSchema, type Fields, fields } from '../http/fields.ts';
 import type { Body } from '../http/json.ts';
 import type { Reply } from '../http/reply.ts';
@@ -10,9 +10,9 @@ import type { Service } from '../node/service.ts';
 import type { Call, GuardedOperation } from './operation.ts';
 
 /** The engine of the mount that the path begins with. */
-export function engineOf({ engines }: Service, { params }: Call): TransitEngine {
-  const engine = engines.get(params['mount'] ?? '');
-  if (engine === undefined) throw new Error('a route was taken whose mount does not exist');
+export function engineOf({ mounts }: Service, { params, path }: Call): TransitEngine {
+  const engine = mounts.engines.get(params['mount'] ?? '');
+  if (engine === undefined) throw noHandler(path); // it was removed since the route was taken
   return engine;
 }
 
@@ -55,6 +55,8 @@ interface DataOperation<S extends FieldSchema, R extends object> {
   readonly schema: S;
   /** Absent where the key's existence decides which right is needed. */
   readonly capability?: 'update';
+  /** It may make a key on the way. */
+  readonly mayWrite?: true;
   /**
    * What stands behind the word in the paths that name in so many words what will really be used (decision 29), where it may come
    * from the body or be a default.
@@ -90,7 +92,7 @@ const common = { name: 'string', partial_failure_response_code: 'int' } as const
 
 /** The members of the body and of the path become fields, deny rules are asked, the engine answers, and its answer becomes text. */
 export function operation<S extends FieldSchema, R extends object>(data: DataOperation<S, R>): DataRoute {
-  const { name, capability } = data;
+  const { name, capability, mayWrite } = data;
   const schema: FieldSchema = { ...common, ...data.schema };
   const run = async (
     { service, principal }: { readonly service: Service; readonly principal: Principal },
@@ -110,5 +112,8 @@ export function operation<S extends FieldSchema, R extends object>(data: DataOpe
     const more = data.warnings?.(reply) ?? [];
     return dataReply(`{${data.render(reply, false)}}`, more.length === 0 ? warnings : [...warnings, ...more]);
   };
-  return { operation: { name, access: 'token', where: 'replica', ...(capability && { capability }), run }, ...data.path };
+  return {
+    operation: { name, access: 'token', where: 'replica', ...(capability && { capability }), ...(mayWrite && { mayWrite }), run },
+    ...data.path,
+  };
 }

@@ -141,14 +141,14 @@ function toBase64(bytes: Uint8Array): string {
 
 /** Key material on its way in and out, below a mount. */
 export const transitTransferRoutes: readonly Route[] = [
-  { path: 'wrapping_key', operations: { GET: wrappingKey } },
+  { path: 'wrapping_key', operations: { GET: { ...wrappingKey, mayWrite: true } } },
   { path: 'keys/:name/import', accepts: namesKey, operations: { POST: { ...importKey, adds: true } } },
   { path: 'keys/:name/import_version', accepts: namesKey, operations: { POST: { ...importVersion, adds: true } } },
   { path: 'export/:key_type/:name', accepts: namesKey, operations: { GET: exportKey } },
   { path: 'export/:key_type/:name/:version', accepts: namesKey, operations: { GET: exportKey } },
   { path: 'byok-export/:destination/:source', accepts: namesBoth, operations: { GET: byokExport } },
   { path: 'byok-export/:destination/:source/:version', accepts: namesBoth, operations: { GET: byokExport } },
-  { path: 'backup/:name', accepts: namesKey, operations: { GET: backup } },
+  { path: 'backup/:name', accepts: namesKey, operations: { GET: { ...backup, mayWrite: true } } },
   { path: 'restore', operations: { POST: restore } },
   { path: 'restore/:name', accepts: namesKey, operations: { POST: restore } },
 ];

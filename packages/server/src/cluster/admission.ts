@@ -19,6 +19,9 @@ export interface AdmissionParts {
   readonly peers: () => readonly PeerStatus[];
 }
 
+/** A member that restarts is heard of again before that. */
+const silentMsMin = 10_000;
+
 /**
  * Makes a node that has shown that it holds the seal's key a member: a learner first, a voter as soon as it has caught up.
  * @throws JoinError `request_refused`, `name_taken`, `node_id_used`, `node_removed`; StoreError
@@ -40,9 +43,11 @@ export async function admit({ store, changes, clusterId, self, peers }: Admissio
     // A node that lost its disk comes back under a new id, and the answer to an earlier attempt may have been lost: who has the seal's
     // key may take the place of a namesake that is not heard of, and of no other.
     const namesake = before.members.find((one) => one.name === name);
-    if (namesake !== undefined && (namesake.id === self || peers().some(({ id, active }) => id === namesake.id && active)))
+    const peer = peers().find((one) => one.id === namesake?.id);
+    const unborn = peer?.learner === true && peer.match === 0;
+    if (namesake !== undefined && (namesake.id === self || (peer !== undefined && !unborn && peer.silentMs < silentMsMin)))
       throw new JoinError('name_taken', `a member of the name ${name} is there and answers`);
-    if (namesake?.id === id) {
+    if (namesake?.id === id && unborn) {
       members = before.members.map((one) => (one.id === id ? member : one));
       return { membership: { ...before, members } };
     }

@@ -1,9 +1,12 @@
+import { StoreError } from '@transitd/storage-fsm';
 import type { Storage } from '../node/storage.ts';
 import { hexOf } from './agreement.ts';
 import type { Applied } from './applied.ts';
+import type { ClusterAuthority } from './authority.ts';
 import type { ClusterHandler } from './cluster-listener.ts';
 import { type EchoReply, echoNews } from './echo-wire.ts';
 import { type RenewalOptions, renewalHandler, renewPath } from './renewal.ts';
+import type { ToldMembers } from './roster.ts';
 import type { Standbys } from './standbys.ts';
 
 export interface CallParts {
@@ -11,13 +14,18 @@ export interface CallParts {
   readonly applied: Applied;
   readonly standbys: Standbys;
   readonly isActive: () => boolean;
+  /** Whom this node knows to be a member for certain; undefined where it is none itself any more. */
+  readonly committed: () => ToldMembers | undefined;
   readonly renewal: RenewalOptions;
+  readonly keepAuthority: (authority: ClusterAuthority) => Promise<void>;
   /** A node says that its records are others than this one's. */
   readonly onDifference: () => void;
 }
 
 /** How long a node that is asked to confirm an entry waits for it. */
 export const confirmWithinMs = 1000;
+
+export const authorityCall = '/cluster/authority';
 
 const malformed = { status: 400, json: {} } as const;
 
@@ -27,16 +35,23 @@ export function clusterCalls({
   applied,
   standbys,
   isActive,
+  committed,
   renewal,
+  keepAuthority,
   onDifference,
 }: CallParts): Readonly<Record<string, ClusterHandler>> {
   const { driver, machine, snapshots } = storage;
+  const leads = (): Promise<boolean> => storage.replica.fresh().then(isActive, () => false);
   return {
-    /** Under a lease only: a leader that was deposed must not keep a standby serving. */
+    /**
+     * Under a lease, or after a quorum has confirmed the lead: a leader that was deposed must not keep a standby serving. One that failed to
+     * hand over has no lease in that term any more. Whoever asks the wrong node may not know the right one: it is told who belongs.
+     */
     'POST /cluster/echo': async ({ from, certificate, body }) => {
       const news = echoNews.safeParse(jsonIn(body));
       if (!news.success) return malformed;
-      if (!isActive() || !driver.leaseRead()) return { status: 503, json: { active: false } };
+      if (!isActive() || !(driver.leaseRead() || (await leads())))
+        return { status: 503, json: { active: false, committed: committed() } };
       if (news.data.differs) onDifference();
       standbys.heard(from, { ...news.data, certificate });
       const { appliedIndex, digest } = machine.applied;
@@ -57,6 +72,15 @@ export function clusterCalls({
     },
 
     [`POST ${renewPath}`]: renewalHandler(renewal),
+
+    /** From the node that took a restore under another root key: it alone still knows it. */
+    [`POST ${authorityCall}`]: async ({ body }) => {
+      const { key, certificate } = jsonIn(body) as { key?: unknown; certificate?: unknown };
+      if (typeof key !== 'string' || typeof certificate !== 'string') return malformed;
+      if (!isActive()) throw new StoreError('not_leader', 'this node is not the active one');
+      await keepAuthority({ key, certificate });
+      return { status: 200, json: {} };
+    },
 
     'GET /cluster/snapshot': async ({ from, query }) => {
       const index = Number(query.get('index') ?? Number.NaN);

@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Barrier } from '@transitd/barrier';
-import type { ConfState, DriverStatus, LogIndex, NodeId } from '@transitd/raft-core';
+import type { DriverStatus, LogIndex, NodeId } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
 import type { Config } from '../config.ts';
 import type { Logger } from '../log.ts';
@@ -14,8 +14,9 @@ import { version } from '../version.ts';
 import { admit } from './admission.ts';
 import { Agreement } from './agreement.ts';
 import { Applied } from './applied.ts';
+import type { ClusterAuthority } from './authority.ts';
 import { Autopilot } from './autopilot-care.ts';
-import { clusterCalls, confirmWithinMs } from './calls.ts';
+import { authorityCall, clusterCalls, confirmWithinMs } from './calls.ts';
 import { Canary } from './canary.ts';
 import { Changes } from './changes.ts';
 import { ClusterClient } from './cluster-client.ts';
@@ -32,7 +33,7 @@ import { WebSocketTransport } from './raft-transport.ts';
 import { rememberRemoval, removalFile } from './removal.ts';
 import { Renewal } from './renewal.ts';
 import { Roster } from './roster.ts';
-import { authorityOf, careForMembers, careForSelf, listCertificate } from './self-care.ts';
+import { authorityOf, careForMembers, careForSelf, keepAuthority, listCertificate } from './self-care.ts';
 import { Standbys } from './standbys.ts';
 
 /** What the node around it is and does. */
@@ -47,6 +48,8 @@ export interface ClusterHost {
   readonly isActive: () => boolean;
   /** It has its keys, and what serves is loaded. */
   readonly isUnsealed: () => boolean;
+  /** Its records are others than those of the active node. */
+  readonly onDifference: () => void;
   /** This node is no member any more. */
   readonly onRemoved: () => void;
   readonly observer: NodeObserver;
@@ -171,6 +174,11 @@ export class Cluster {
     return this.#agreement?.verdict === 'same';
   }
 
+  /** Whether they were shown to be others: it serves nothing from them until its next start, as the active node neither. */
+  get differs(): boolean {
+    return this.#agreement?.verdict === 'different';
+  }
+
   get canaryUtcMs(): number | undefined {
     return this.#canary?.utcMs;
   }
@@ -214,10 +222,14 @@ export class Cluster {
     };
   }
 
-  /** The configuration in force has changed. */
-  configurationChanged(conf: ConfState): void {
-    this.roster.configured(conf);
-    this.#transport?.members(this.roster.members);
+  /** The configuration in force, or the newest committed one, has changed. */
+  configurationChanged(): void {
+    this.roster.configured();
+    this.#followMembers();
+  }
+
+  #followMembers(): void {
+    this.#transport?.members(this.#peers);
     this.#client.recheck();
     this.#listener?.recheck();
   }
@@ -226,7 +238,7 @@ export class Cluster {
   statusChanged({ ready }: DriverStatus): void {
     this.#forwarder?.leaderChanged();
     if (ready && !this.#leading) {
-      this.standbys.leads(() => this.roster.members.map(({ id }) => id).filter((id) => id !== this.#own?.nodeId));
+      this.standbys.leads(() => this.roster.served.filter((id) => id !== this.#own?.nodeId));
       this.#autopilot?.begins();
       void this.care();
     }
@@ -259,6 +271,7 @@ export class Cluster {
       applied,
       standbys: this.standbys,
       isActive: this.#host.isActive,
+      committed: () => (this.#removed ? undefined : this.roster.committed),
       renewal: {
         clusterId,
         authority: () => {
@@ -268,6 +281,7 @@ export class Cluster {
         list: (node, fingerprint) => listCertificate(this.changes, node, fingerprint),
         now: () => new Date(),
       },
+      keepAuthority: (authority) => this.#keepAuthority(authority),
       onDifference: () => void this.#checkSelf(),
     });
     this.#joinDesk = new JoinDesk({
@@ -308,12 +322,14 @@ export class Cluster {
       clusterId,
       leader,
       reached: (index, withinMs) => applied.reached(index, withinMs),
+      self: this.#host.config.node_id,
     });
     const agreement = new Agreement({
       appliedIndex: () => applied.index,
       digestAt: (index) => storage.machine.digestAt(index),
       onDifference: (index) => {
         this.#host.log.error({ index }, 'the records of this node are others than those of the active node: it serves nothing');
+        this.#host.onDifference();
         void this.#checkSelf();
       },
     });
@@ -330,9 +346,12 @@ export class Cluster {
       target: () => this.#echoTarget(),
       news: () => this.#news(),
       onRemoved: () => this.#removedByNotice(),
+      onMembers: (from, told) => {
+        if (storage.driver.status().leader === 0 && roster.told(from, told)) this.#followMembers();
+      },
       onState: (state) => agreement.told(state),
     });
-    this.#transport?.members(this.roster.members);
+    this.#transport?.members(this.#peers);
     if (this.roster.identity !== undefined) await this.#listen();
     if (this.#removed) return;
     this.#echoing.start();
@@ -365,6 +384,19 @@ export class Cluster {
     return this.#selfCare;
   }
 
+  async #keepAuthority(authority: ClusterAuthority): Promise<void> {
+    if (this.#own !== undefined) await keepAuthority(this.#own.barrier.store, this.roster.requireIdentity().authority, authority);
+  }
+
+  /** The active node shall write the authority again, this one or another. @throws ClusterCallError, StoreError */
+  async restoreAuthority(authority: ClusterAuthority): Promise<void> {
+    if (this.#host.isActive()) return this.#keepAuthority(authority);
+    const { activeMember } = this;
+    if (activeMember === undefined) throw new StoreError('not_leader', 'no active node is known');
+    const { status } = await this.#client.post(activeMember.id, authorityCall, { json: authority, timeoutMs: confirmWithinMs });
+    if (status !== 200) throw new StoreError('not_leader', `the active node did not take the authority: status ${status}`);
+  }
+
   async #renew(): Promise<void> {
     if (this.#removed) return;
     try {
@@ -392,6 +424,11 @@ export class Cluster {
     const { cluster_listen, cluster_addr = '', listeners } = this.#host.config;
     const port = Number(cluster_addr.slice(cluster_addr.lastIndexOf(':') + 1));
     return cluster_listen ?? { host: listeners[0]?.address.host ?? '127.0.0.1', port };
+  }
+
+  /** Not who had this node's address before it: a node that follows the log from its beginning meets its own past. */
+  get #peers(): readonly Member[] {
+    return this.roster.known.filter(({ clusterAddress }) => clusterAddress !== this.#host.config.cluster_addr);
   }
 
   get #localAddress(): string | undefined {
@@ -426,7 +463,7 @@ export class Cluster {
     const { nodeId, storage } = this.#own;
     const { leader } = storage.driver.status();
     if (leader !== 0) return leader === nodeId ? undefined : leader;
-    const others = this.roster.members.filter(({ id }) => id !== nodeId);
+    const others = this.roster.known.filter(({ id }) => id !== nodeId);
     return others[Math.floor(performance.now() / this.#host.config.cluster_heartbeat_interval) % Math.max(1, others.length)]?.id;
   }
 
@@ -440,7 +477,7 @@ export class Cluster {
       appliedIndex: this.#applied?.index ?? 0,
       serves: !sealed && config.performance_standby,
       sealed,
-      differs: this.#agreement?.verdict === 'different',
+      differs: this.differs,
       version,
       hostname: hostname().slice(0, 255),
     };

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { parseHostAndPort } from './membership.ts';
+import { parseHostAndPort, parseMembers } from './membership.ts';
+import type { ToldMembers } from './roster.ts';
 
 /** What a node says of itself with each echo. */
 export const echoNews = z.object({
@@ -33,3 +34,13 @@ export const echoAnswer = z.object({
 
 /** A newer node may say more: what is not known is left out. */
 export type EchoReply = z.output<typeof echoAnswer>;
+
+const refusal = z.object({ committed: z.object({ index: z.int().min(0), members: z.array(z.unknown()) }) });
+
+/** Whom a node that is not the active one knows to be members; undefined when it does not say. @throws Error for an ill-formed list */
+export function membersTold(json: unknown): ToldMembers | undefined {
+  const said = refusal.safeParse(json);
+  if (!said.success) return undefined;
+  const { index, members } = said.data.committed;
+  return { index, members: parseMembers(members) };
+}

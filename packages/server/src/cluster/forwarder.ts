@@ -20,6 +20,8 @@ export interface ForwarderOptions {
   /** Another node than this one; undefined while none is known. */
   readonly leader: () => Leader | undefined;
   readonly reached: (index: LogIndex, withinMs: number) => Promise<boolean>;
+  /** The name of this node. */
+  readonly self: string;
 }
 
 export interface ForwardOptions {
@@ -28,6 +30,8 @@ export interface ForwardOptions {
   readonly changes: boolean;
   readonly endsLead?: boolean;
   readonly isSlow?: boolean;
+  /** Address of the caller. */
+  readonly caller: string;
 }
 
 /** Until the head of the answer. */
@@ -55,6 +59,8 @@ const notForwarded = new Set([
 
 /** Says from where the caller came; believed on the cluster port alone. */
 export const callerHeader = 'x-transitd-caller';
+/** Says by which node, for the audit entries of the node that decides; believed there alone too. */
+export const forwardedByHeader = 'x-transitd-forwarded-by';
 
 /**
  * Hands whole requests to the active node. None is ever sent twice: what has failed when its first byte may have been processed is
@@ -77,17 +83,19 @@ export class Forwarder {
   /**
    * Answers `res` with what the active node says.
    * @param url - path and query as they came
+   * @param caller - address of whoever asked
    * @param body - the request's body where it was read already
    * @param changes - whether the request may change anything
    * @param endsLead - it may be this request by which another node comes to lead: it is not cut then
    * @param isSlow - it may take minutes
+   * @param caller - its address, as this node believes it
    * @returns the status that was answered
    * @throws StoreError `not_leader` while nobody leads; `outcome_unknown`; LeadHandedOver
    */
   async forward(
     req: IncomingMessage,
     res: ServerResponse,
-    { url, body, changes, endsLead = false, isSlow = false }: ForwardOptions,
+    { url, caller, body, changes, endsLead = false, isSlow = false }: ForwardOptions,
   ): Promise<number> {
     const leader = this.#options.leader();
     if (leader === undefined) throw noLeader();
@@ -99,11 +107,16 @@ export class Forwarder {
       if (body === undefined && req.headers.expect !== undefined) res.writeContinue();
       const answer = await this.#options.client.request(leader.id, {
         ...targetOf(req.method ?? 'GET', url),
-        headers: this.#headersOf(req, body),
+        headers: headersOf(req, body, { caller, self: this.#options.self }),
         body: body ?? req,
         signal: abort.signal,
         timeoutMs: isSlow ? slowDeadlineMs : deadlineMs,
       });
+      // This node was removed: it learns so by its echoes, and its callers find another one.
+      if (answer.status === 410) {
+        answer.body.destroy();
+        throw new ClusterCallError('not_sent', 'the active node knows this node no more');
+      }
       if (answer.headers[handedOverHeader] !== undefined) {
         answer.body.destroy();
         throw new LeadHandedOver(leader.term);
@@ -131,24 +144,29 @@ export class Forwarder {
       this.#underWay.delete(abort);
     }
   }
+}
 
-  #headersOf({ headers, socket }: IncomingMessage, body: Buffer | undefined): Record<string, string | string[]> {
-    const forwarded: Record<string, string | string[]> = {};
-    for (const [name, value] of Object.entries(headers)) {
-      if (value !== undefined && !notForwarded.has(name) && !name.startsWith('x-transitd-')) forwarded[name] = value;
-    }
-    if (body !== undefined) forwarded['content-length'] = String(body.length);
-    else if (headers['transfer-encoding'] !== undefined) forwarded['transfer-encoding'] = 'chunked';
-    forwarded[callerHeader] = socket.remoteAddress ?? '';
-    return forwarded;
+function headersOf(
+  { headers }: IncomingMessage,
+  body: Buffer | undefined,
+  { caller, self }: { readonly caller: string; readonly self: string },
+): Record<string, string | string[]> {
+  const forwarded: Record<string, string | string[]> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined && !notForwarded.has(name) && !name.startsWith('x-transitd-')) forwarded[name] = value;
   }
+  if (body !== undefined) forwarded['content-length'] = String(body.length);
+  else if (headers['transfer-encoding'] !== undefined) forwarded['transfer-encoding'] = 'chunked';
+  forwarded[callerHeader] = caller;
+  forwarded[forwardedByHeader] = self;
+  return forwarded;
 }
 
 /** Node's parser knows no LIST: on the cluster port it goes as the GET that means the same. */
 function targetOf(method: string, url: string): { readonly method: string; readonly path: string } {
   if (method !== 'LIST') return { method, path: url };
-  const [path, query] = url.split('?', 2);
-  return { method: 'GET', path: `${path}?list=true${query === undefined ? '' : `&${query}`}` };
+  const at = url.indexOf('?');
+  return { method: 'GET', path: at === -1 ? `${url}?list=true` : `${url.slice(0, at)}?list=true&${url.slice(at + 1)}` };
 }
 
 const noLeader = (): StoreError => new StoreError('not_leader', 'no active node answers');

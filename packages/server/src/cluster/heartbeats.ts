@@ -47,6 +47,8 @@ export class Heartbeats {
     this.#clockSkewMs = answer.utcMs - receivedUtcMs;
     this.#replication = answer.replication;
     this.#answeredSentMs = Math.max(sentMs, this.#answeredSentMs ?? sentMs);
+    // What was sent before the node could serve, the active node has not counted as letting it serve.
+    if (sentMs < this.#sinceMs) return;
     // An older answer that asks for no less than a newer one can show nothing that the newer one does not.
     const older = this.#awaiting.filter(({ commitIndex }) => commitIndex < answer.commitIndex);
     this.#awaiting = [...older, { sentMs, commitIndex: answer.commitIndex }];

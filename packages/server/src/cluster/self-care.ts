@@ -1,10 +1,12 @@
 import { X509Certificate } from 'node:crypto';
 import type { NodeId } from '@transitd/raft-core';
-import type { Store } from '@transitd/storage-fsm';
+import { type Store, StoreError } from '@transitd/storage-fsm';
+import { RequestError } from '../http/error-answer.ts';
 import {
   authorityPath,
   authorityRecord,
   type ClusterAuthority,
+  isPair,
   makeAuthority,
   makeRequest,
   readAuthority,
@@ -41,6 +43,31 @@ export async function authorityOf(store: Store, clusterId: string): Promise<Clus
 /** Lists a certificate that was signed for a member, before the member has it. @throws StoreError */
 export const listCertificate = (changes: Changes, nodeId: NodeId, fingerprint: string): Promise<void> =>
   changes.make((_conf, membership) => changed(membership, certificateSigned(membership, nodeId, fingerprint)));
+
+/**
+ * Writes the authority again whose record a restore has made unreadable: it lies there under keys that are not the cluster's any more.
+ * @param known - PEM of the certificate that this node was told at its own join
+ * @throws RequestError `invalid_request` when this is not that authority; StoreError
+ */
+export async function keepAuthority(store: Store, known: string, authority: ClusterAuthority): Promise<void> {
+  if (!isAuthority(authority, known)) throw new RequestError('invalid_request', 'this is not the authority of this cluster');
+  try {
+    if ((await readAuthority(store)) !== undefined) return;
+  } catch (error) {
+    if (error instanceof StoreError) throw error;
+  }
+  await store.commit({ conditions: [], writes: [authorityRecord(authority)] });
+}
+
+function isAuthority(authority: ClusterAuthority, known: string): boolean {
+  try {
+    return (
+      isPair(authority) && fingerprintOf(new X509Certificate(authority.certificate)) === fingerprintOf(new X509Certificate(known))
+    );
+  } catch {
+    return false; // no key, or no certificate
+  }
+}
 
 /**
  * What the active node does for itself as a member: it has a certificate of the cluster's authority, and stands in the member list as it is

@@ -54,7 +54,7 @@ export class Standbys {
     this.#options = options;
   }
 
-  /** A term of this node as leader begins. `others`: the members but for this one. */
+  /** A term of this node as leader begins. `others`: the members but for this one, and those removed of late. */
   leads(others: () => readonly NodeId[]): void {
     this.#known.clear();
     this.#confirmedUnheard.clear();
@@ -79,7 +79,7 @@ export class Standbys {
   /** Resolves when nobody serves a state from before `index` any more. */
   async confirmed(index: LogIndex): Promise<void> {
     this.#wanted = Math.max(this.#wanted, index);
-    // Whoever was removed meanwhile may still serve for a while: it is among the known ones.
+    // Whoever was removed meanwhile may still serve for a while.
     const ids = new Set([...this.#others(), ...this.#known.keys()]);
     await Promise.all([...ids].map((id) => this.#confirmedBy(id, index)));
   }
@@ -89,27 +89,25 @@ export class Standbys {
     while (this.#mayServe(id)) await this.#options.pause(this.#servesUntilMs(id) - this.#options.nowMs() + 1);
   }
 
+  /** What an echo is answered from now on includes the entry: only what was let serve before has to be waited for. */
   async #confirmedBy(id: NodeId, index: LogIndex): Promise<void> {
-    while (this.#mayServe(id) && this.#appliedBy(id) < index) {
+    const { nowMs, pause } = this.#options;
+    const untilMs = this.#servesUntilMs(id);
+    while (nowMs() <= untilMs && this.#appliedBy(id) < index) {
       let asking = this.#asking.get(id);
       if (asking === undefined) {
         asking = this.#ask(id).finally(() => this.#asking.delete(id));
         this.#asking.set(id, asking);
       }
-      await asking;
+      await Promise.race([asking, pause(untilMs - nowMs() + 1)]);
     }
   }
 
   /** One question stands for all that wait: those that come meanwhile are asked with the next one. */
   async #ask(id: NodeId): Promise<void> {
     const { ask, pause } = this.#options;
-    const left = this.#servesUntilMs(id) - this.#options.nowMs();
-    const outOfTime = pause(left).then(() => undefined);
-    const applied = await Promise.race([ask(id, this.#wanted).catch(() => undefined), outOfTime]);
-    if (applied === undefined) {
-      await pause(Math.min(askAgainMs, Math.max(0, this.#servesUntilMs(id) - this.#options.nowMs())));
-      return;
-    }
+    const applied = await ask(id, this.#wanted).catch(() => undefined);
+    if (applied === undefined) return pause(askAgainMs);
     const known = this.#known.get(id);
     if (known !== undefined) this.#known.set(id, { ...known, appliedIndex: Math.max(known.appliedIndex, applied) });
     else this.#confirmedUnheard.set(id, applied);

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { WrapInfo } from '@transitd/access';
 import type { Reply } from './reply.ts';
 
-const beforeId = '{"request_id":"';
+const idMember = '"request_id":"';
+const beforeId = `{${idMember}`;
 const beforeData = '","lease_id":"","renewable":false,"lease_duration":0,"data":';
 const beforeWarnings = ',"wrap_info":null,"warnings":';
 const end = ',"auth":null}\n';
@@ -34,6 +35,13 @@ export const authReply = (auth: string, warnings: readonly string[], issued?: Re
   status: 200,
   body: `${beforeId}${randomUUID()}${beforeAuth}${warnings.length === 0 ? 'null' : JSON.stringify(warnings)},"auth":${auth}}\n`,
 });
+
+/** The answer with this id in the place of its own; one without an envelope stays as it is. @param id - as long as its own, a UUID */
+export function withRequestId(body: string, id: string): string {
+  const end = body.indexOf(beforeData);
+  const begin = end - id.length;
+  return begin < 0 || !body.startsWith(idMember, begin - idMember.length) ? body : body.slice(0, begin) + id + body.slice(end);
+}
 
 /** What is said of an answer that was wrapped, instead of it. */
 export function wrapReply(status: number, { token, accessor, path, createdMs, ttlS, wrappedAccessor }: WrapInfo): Reply {

@@ -8,6 +8,7 @@ import type { Reply } from './reply.ts';
 
 /** Why this server refuses a request before any engine sees it. */
 export type RequestErrorCode =
+  | 'audit_failed'
   | 'body_timeout'
   | 'body_too_large'
   | 'expectation_failed'
@@ -67,6 +68,7 @@ const refusedForNow = (status: number): Answer => ({ status, outcome: 'refused',
 /** The one place where a code becomes a status: a code without a row does not compile. Every mistake of the caller is 400, but for those that HTTP has a name for. */
 export const answers: Readonly<Record<ErrorCode, Answer>> = {
   already_initialized: refused(400),
+  audit_failed: refused(503), // its text says what became of the request; a sink is tried again with the next one
   bad_token: refused(403),
   barrier_corrupt: refused(500),
   body_timeout: refused(408),

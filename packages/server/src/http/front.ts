@@ -35,16 +35,22 @@ export function createFront(options: FrontOptions): RequestListener {
       void pipeline.serve(req, res, { path, url, verb, ...direct });
       return;
     }
-    req.url = canonicalUrl(path);
+    req.url = canonicalUrl(path, options.node.service?.mounts.under(path.segments)?.depth);
     app(Object.assign(req, { routing: { path, url, verb } }), res);
   };
 
-  return (req, res) => {
+  const answerOrFail = (req: IncomingMessage, res: ServerResponse): void => {
     try {
       answer(req, res);
     } catch (error) {
       sendReply(res, pipeline.failure(error), { head: req.method === 'HEAD' });
     }
+  };
+
+  return (req, res) => {
+    const changing = options.node.service?.mounts.changing;
+    if (changing === undefined) answerOrFail(req, res);
+    else void changing.then(() => answerOrFail(req, res));
   };
 }
 
@@ -74,8 +80,12 @@ function verbOf({ method = '', headers }: IncomingMessage, { query }: RequestPat
   throw new RequestError('invalid_request', '');
 }
 
-/** The path as Express is to see it: encoded anew, so that it decodes to exactly the segments that were checked. */
-const canonicalUrl = ({ segments }: RequestPath): string => `/${segments.map(encodeURIComponent).join('/')}`;
+/**
+ * The path as Express is to see it: encoded anew, so that it decodes to exactly the segments that were checked. Those of a mount become
+ * one, which no caller can send.
+ */
+const canonicalUrl = ({ segments }: RequestPath, mountDepth = 1): string =>
+  `/${[segments.slice(0, mountDepth).join('/'), ...segments.slice(mountDepth)].map(encodeURIComponent).join('/')}`;
 
 interface RoutedRequest extends IncomingMessage {
   readonly routing: { readonly path: RequestPath; readonly url: string; readonly verb: Verb | undefined };
@@ -96,7 +106,7 @@ function createApp({ routes, node }: FrontOptions, pipeline: Pipeline): Express 
     app.route(`/${path}`).all((req, res, next) => {
       const params = req.params as Readonly<Record<string, string>>;
       if (accepts !== undefined && !accepts(params)) return next();
-      if (mounted && node.service?.engines.has(params['mount'] ?? '') !== true) return next();
+      if (mounted && node.service?.mounts.engines.has(params['mount'] ?? '') !== true) return next();
       const { verb, path: requested } = (req as unknown as RoutedRequest).routing;
       // GET where a list lies is a list that lacks its verb.
       if (requested.trailingSlash && verb !== 'LIST' && !(verb === 'GET' && operations.LIST !== undefined)) return next();
@@ -143,7 +153,7 @@ const unknownPath: GuardedOperation = {
   run: ({ service }, { path }) => {
     const known =
       /^(?:sys|auth\/token)\//.test(path) ||
-      service.mounts.some((mount) => path === mount.path || path.startsWith(`${mount.path}/`));
+      service.mounts.list.some((mount) => path === mount.path || path.startsWith(`${mount.path}/`));
     throw known ? unsupportedPath() : noHandler(path);
   },
 };

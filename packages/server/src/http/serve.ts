@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type Allowance, allows, type Principal, RateLimited, withinCidrs } from '@transitd/access';
+import { type Allowance, allows, type Principal, plainAddress, RateLimited, withinCidrs } from '@transitd/access';
 import { StoreError } from '@transitd/storage-fsm';
 import {
   type Call,
@@ -10,7 +10,9 @@ import {
   type Where,
   whereOf,
 } from '../api/operation.ts';
-import { callerHeader } from '../cluster/forwarder.ts';
+import type { AuditTrail } from '../audit/audit-trail.ts';
+import { Exchange } from '../audit/exchange.ts';
+import { callerHeader, forwardedByHeader } from '../cluster/forwarder.ts';
 import { handedOverHeader, LeadHandedOver } from '../cluster/lead-handed-over.ts';
 
 import type { Logger } from '../log.ts';
@@ -33,6 +35,8 @@ import { unavailable } from './unavailable.ts';
 /** What is read of the body of a caller without a valid token, in bytes: enough to tell malformed JSON. */
 const anonymousBodyBytesMax = 64 * 1024;
 const bodyDeadlineMs = 30_000;
+/** Requests of callers unknown here that are handed on at a time. */
+const strangersMax = 32;
 /** How long a slow operation may leave its caller without a byte. */
 const slowMsMax = 30 * 60_000;
 
@@ -41,6 +45,8 @@ export interface ServeOptions {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly bodyBytesMax: number;
+  /** Where requests and answers are recorded; absent for nowhere. */
+  readonly audit?: AuditTrail | undefined;
   /** Whose `X-Forwarded-For` is believed: blocks of addresses. */
   readonly trustedProxies?: readonly string[];
   /** These requests come from another node, which took them from their callers: they are handed to nobody else. */
@@ -58,7 +64,12 @@ export interface Routed {
 }
 
 /** A request with its kind of operation, and where it comes from. */
-type Asked<Kind extends Operation> = Routed & { readonly operation: Kind; readonly address: string };
+type Asked<Kind extends Operation> = Routed & {
+  readonly operation: Kind;
+  readonly address: string;
+  /** Where it is recorded; undefined where it is not. */
+  readonly exchange: Exchange | undefined;
+};
 
 /** What this node may answer a request from. `none`: it has to be handed to the active node. */
 type Source = Standing | 'none' | 'here';
@@ -66,8 +77,11 @@ type Source = Standing | 'none' | 'here';
 /** The request is for the active node; its body, where it was read already. */
 class Forward {
   readonly body: Buffer | undefined;
-  constructor(body?: Buffer) {
+  /** Nobody here knows the caller. */
+  readonly ofStranger: boolean;
+  constructor(body?: Buffer, { ofStranger = false } = {}) {
     this.body = body;
+    this.ofStranger = ofStranger;
   }
 }
 
@@ -78,6 +92,7 @@ class Forward {
 export class Pipeline {
   readonly #options: ServeOptions;
   readonly #kept = new WeakMap<IncomingMessage, Buffer>();
+  #strangers = 0;
 
   constructor(options: ServeOptions) {
     this.#options = options;
@@ -107,7 +122,8 @@ export class Pipeline {
     const { node, forwarded } = this.#options;
     try {
       const answer = await this.#answer(req, res, routed);
-      return answer instanceof Forward ? await this.#forward(req, res, routed, answer.body) : answer;
+      if (!(answer instanceof Forward)) return answer;
+      return await (answer.ofStranger ? this.#forwardStranger(req, res, routed) : this.#forward(req, res, routed, answer.body));
     } catch (error) {
       if (!(error instanceof LeadHandedOver)) throw error;
       if (forwarded === true) return handedOver; // the node that took the request asks the next one
@@ -143,10 +159,12 @@ export class Pipeline {
     // Before anything else is done for the request: a caller that asks too often is no work.
     const allowance = service?.quotas.admit(routed.path.path, address);
     const { operation } = routed;
-    const answering =
+    const exchange = this.#exchangeFor(req, routed, address);
+    const decided =
       operation.access === 'open'
-        ? this.#answerOpen(req, res, { ...routed, operation, address })
-        : this.#answerGuarded(req, res, { ...routed, operation, address });
+        ? this.#answerOpen(req, res, { ...routed, operation, address, exchange })
+        : this.#answerGuarded(req, res, { ...routed, operation, address, exchange });
+    const answering = exchange === undefined ? decided : this.#recorded(decided, exchange, service);
     if (allowance === undefined || service?.quotas.config.responseHeaders !== true) return answering;
     const answer = await answering.catch((error: unknown) => {
       if (error instanceof LeadHandedOver) throw error;
@@ -155,10 +173,58 @@ export class Pipeline {
     return answer instanceof Forward ? answer : { ...answer, headers: { ...answer.headers, ...allowanceHeaders(allowance) } };
   }
 
+  /** What this node decides while it is unsealed is recorded, with few exceptions. */
+  #exchangeFor(req: IncomingMessage, { operation, verb, path }: Routed, address: string): Exchange | undefined {
+    const { audit: trail, node, forwarded } = this.#options;
+    const { service } = node;
+    if (trail === undefined || service === undefined || 'unaudited' in operation) return undefined;
+    const { remoteAddress, remotePort } = req.socket;
+    const isDirect = forwarded !== true && plainAddress(remoteAddress ?? '') === address;
+    const forwarder = forwarded === true ? req.headers[forwardedByHeader] : undefined;
+    return new Exchange({
+      trail,
+      service,
+      verb,
+      path: path.path,
+      address,
+      port: isDirect ? remotePort : undefined,
+      forwardedFrom: typeof forwarder === 'string' ? forwarder : undefined,
+    });
+  }
+
+  /** Nothing that this node has decided leaves before both entries of it are written; what another decides is recorded there. */
+  async #recorded(
+    deciding: Promise<Reply | Forward>,
+    exchange: Exchange,
+    service: Service | undefined,
+  ): Promise<Reply | Forward> {
+    let answer: Reply | Forward;
+    try {
+      answer = await deciding;
+    } catch (error) {
+      if (isAuditFailure(error) || (!exchange.begun && isUndecided(error))) throw error;
+      if (error instanceof LeadHandedOver) {
+        await exchange.end(handedOver);
+        throw error;
+      }
+      answer = this.failure(error);
+    }
+    if (answer instanceof Forward) return answer;
+    const { issued, stream } = answer;
+    try {
+      return await exchange.end(answer);
+    } catch (error) {
+      stream?.destroy();
+      if (issued !== undefined) await service?.registry.revoke({ token: issued.token }).catch(() => false); // nobody has seen it
+      throw error;
+    }
+  }
+
   async #answerOpen(req: IncomingMessage, res: ServerResponse, asked: Asked<OpenOperation>): Promise<Reply | Forward> {
-    const { path, verb, params, operation, address } = asked;
+    const { path, verb, params, operation, address, exchange } = asked;
     const { node } = this.#options;
     const wrapTtlS = wrapTtlOf(req.headers);
+    exchange?.wraps(wrapTtlS);
     // What is only read here is no secret.
     if (wrapTtlS > 0 && operation.wraps !== true && verb === 'POST')
       throw new RequestError('invalid_request', 'this answer cannot be wrapped');
@@ -169,14 +235,17 @@ export class Pipeline {
     if (operation.wraps === true) service?.wrapping.checkTtl(wrapTtlS);
     const bytes = await this.#bytes(req, res, anonymousBodyBytesMax);
     const call = { verb, path: path.path, params, query: path.query, body: bodyOf(bytes, req, asked), address };
-    const reply = await operation.run(node, call, tokenOf(req.headers));
+    const token = tokenOf(req.headers);
+    exchange?.from(token);
+    await exchange?.begin(call.body);
+    const reply = await operation.run(node, call, token);
     return service === undefined || wrapTtlS === 0 || operation.wraps !== true
       ? reply
       : wrapped(service, reply, { path: path.path, wrapTtlS });
   }
 
   async #answerGuarded(req: IncomingMessage, res: ServerResponse, routed: Asked<GuardedOperation>): Promise<Reply | Forward> {
-    const { path, verb, operation, params, address } = routed;
+    const { path, verb, operation, params, address, exchange } = routed;
     const { node } = this.#options;
     const { service } = node;
     if (service === undefined) {
@@ -185,23 +254,29 @@ export class Pipeline {
       throw unavailable(node);
     }
     const wrapTtlS = wrapTtlOf(req.headers);
+    if (wrapTtlS > 0 && operation.isSlow) throw new RequestError('invalid_request', 'this answer cannot be wrapped');
     const where = wrapTtlS > 0 ? 'leader' : whereOf(operation, verb); // what waits, wrapped, waits in the log
-    const source = await this.#source(req, where);
-    if (source === 'none') return new Forward(operation.endsLead && (await this.#keptBytes(req, res)));
     const token = tokenOf(req.headers);
     const { epoch } = service.tokens;
     const found = token === undefined ? undefined : service.tokens.authenticate(token);
     let principal = found instanceof Promise ? await found : found;
     // Away from where it is bound to, a token is as good as none.
     if (principal !== undefined && !withinCidrs(principal.record.boundCidrs, address)) principal = undefined;
+    // Nobody waits, and no place at the active node is taken, for a request without a token.
+    const source = token === undefined ? 'here' : await this.#source(req, where, { waits: principal !== undefined });
+    if (source === 'reader') exchange?.waitForAnswer();
+    exchange?.from(token, principal);
+    exchange?.wraps(wrapTtlS);
     if (token === undefined || principal === undefined) {
       // A token that this node does not know yet may have been made a moment ago.
-      if (token !== undefined && source === 'reader') return new Forward();
+      if (source === 'reader' || source === 'none') return new Forward(undefined, { ofStranger: true });
+      if (operation.streamsBody) throw permissionDenied();
       // Malformed JSON is told before the missing token, as clients know it; a longer body stays unread and ends the connection.
       const bytes = await this.#bytes(req, res, anonymousBodyBytesMax).catch(ignoreTooLarge);
       bodyOf(bytes, req, routed);
       throw permissionDenied();
     }
+    if (source === 'none') return new Forward(operation.endsLead && (await this.#keptBytes(req, res)));
     service.wrapping.checkTtl(wrapTtlS);
     const bytes = await this.#bytesFor(operation, req, res);
     if (operation.isSlow) res.setTimeout(slowMsMax);
@@ -217,6 +292,9 @@ export class Pipeline {
         ...(wrapTtlS > 0 && { wrapTtlS }),
         ...(content && { content }),
       };
+      await exchange?.begin(asked.body);
+      // Where a mount was removed or has moved while the body came in, what was answered meanwhile is in force.
+      if (service.mounts.changing !== undefined) await service.mounts.changing;
       // While the body came in, the token may have been revoked or its policies changed: what was answered meanwhile is in force.
       if (service.tokens.epoch !== epoch || (principal !== undefined && principal.goodUntilMs <= Date.now()))
         principal = await service.tokens.authenticate(token);
@@ -227,43 +305,70 @@ export class Pipeline {
       if (!mayRun(principal, operation, asked)) throw permissionDenied();
       // Between the look at the state and this line a body was read: the node may be sealed by now.
       if (node.service !== service) throw new StoreError('sealed', 'transitd is sealed');
+      if (exchange !== undefined && source === 'active' && !(await this.#stillLeads())) throw notActive();
       const reply = await operation.run({ node, service, principal, token }, asked);
       return wrapTtlS === 0 ? reply : wrapped(service, reply, { path: path.path, wrapTtlS });
     };
-    if (source === 'reader') return this.#asReader(run, bytes);
+    // The body may have taken long: what was revoked elsewhere meanwhile is in force here too.
+    if (!(await this.#isStill(source))) {
+      if (this.#options.forwarded === true) throw new StoreError('not_leader', 'this node is not the active one any more');
+      return new Forward(operation.streamsBody ? undefined : (bytes ?? nothing));
+    }
+    if (source === 'reader') return this.#asReader(run, bytes, exchange);
     const reply = await run();
-    return where === 'leader' ? this.#settled(reply, operation) : reply;
+    const adds = operation.adds === true || where !== 'leader';
+    const tells = where === 'leader' || (operation.mayWrite === true && this.#options.forwarded === true);
+    return tells ? this.#settled(reply, { adds }) : reply;
+  }
+
+  /** Whether this node may still answer from what it could when it began to read. */
+  async #isStill(source: Source): Promise<boolean> {
+    const { answering } = this.#options.node;
+    if (source === 'here') return true;
+    if (source === 'reader') return answering.standing !== undefined;
+    return answering.standing === 'active' || (answering.active && (await answering.leads()));
   }
 
   /** From what this request may be answered; waits for the state that its caller has seen elsewhere. @throws RequestError, StoreError */
-  async #source(req: IncomingMessage, where: Where): Promise<Source> {
+  async #source(req: IncomingMessage, where: Where, { waits = true } = {}): Promise<Source> {
     const { node, forwarded } = this.#options;
     if (where === 'here') return 'here';
     const { clusterId } = node.answering;
     const index = clusterId === undefined ? undefined : indexWanted(req.headers, clusterId);
-    const isThere = index === undefined || (await node.answering.reached(index));
+    const isThere = index === undefined || (waits && (await node.answering.reached(index)));
     let source: Source = node.answering.standing ?? 'none';
     // The active node without a lease (it has just begun, or was paused) asks the others whether it still leads.
     if (source === 'none' && node.active && (await node.answering.leads())) source = 'active';
-    if (source === 'active' && !isThere)
+    if (source === 'active' && !isThere && waits)
       throw new RequestError('index_not_reached', 'the active node itself has not reached the index that is asked for');
     if (source === 'reader' && (!isThere || where === 'leader' || asksForActive(req.headers))) source = 'none';
     // The node that handed the request on may know of the new lead before it is ready.
     if (source === 'none' && forwarded === true && (await node.answering.begins())) source = 'active';
-    if (source === 'none' && (forwarded === true || !node.answering.forwards))
-      throw new StoreError('not_leader', 'this node is not the active one');
+    if (source === 'none' && (forwarded === true || !node.answering.forwards)) throw notActive();
     return source;
+  }
+
+  /** Whether the active node is that still; since it was asked before, an entry was written. */
+  async #stillLeads(): Promise<boolean> {
+    const { answering } = this.#options.node;
+    return answering.standing === 'active' || (await answering.leads());
   }
 
   /**
    * A replica answers what succeeds, as long as it is fresh enough when the answer is ready. What it would refuse is asked of the
    * active node, which may know more: a key that was made, a right that was given a moment ago.
    */
-  async #asReader(run: () => Promise<Reply>, body: Buffer | undefined): Promise<Reply | Forward> {
+  async #asReader(run: () => Promise<Reply>, body: Buffer | undefined, exchange?: Exchange): Promise<Reply | Forward> {
+    const { node } = this.#options;
     try {
       const reply = await run();
-      if (reply.status < 400 && this.#options.node.answering.standing !== undefined) return reply;
+      if (reply.status < 400 && node.answering.standing !== undefined) {
+        if (exchange === undefined) return reply;
+        const recorded = await exchange.end(reply, { isDone: node.active });
+        if (node.answering.standing !== undefined) return recorded; // writing took its time
+      }
     } catch (error) {
+      if (isAuditFailure(error)) throw error;
       // A node that has begun to lead meanwhile may have proposed something: that is never done again elsewhere.
       if (!isRefusal(error) || error.code === 'outcome_unknown') throw error;
     }
@@ -271,9 +376,9 @@ export class Pipeline {
   }
 
   /** A change is answered when no node serves what was before it, and tells the index that holds it. */
-  async #settled(reply: Reply, { adds }: GuardedOperation): Promise<Reply> {
+  async #settled(reply: Reply, { adds }: { readonly adds: boolean }): Promise<Reply> {
     const { node } = this.#options;
-    const index = await node.answering.settled({ adds: adds === true || reply.status >= 400 });
+    const index = await node.answering.settled({ adds: adds || reply.status >= 400 });
     return index === undefined ? reply : { ...reply, headers: { ...reply.headers, [indexHeader]: index } };
   }
 
@@ -285,11 +390,23 @@ export class Pipeline {
   ): Promise<number> {
     return this.#options.node.answering.forward(req, res, {
       url,
+      caller: this.#addressOf(req),
       body,
-      changes: whereOf(operation, verb) === 'leader',
+      changes: whereOf(operation, verb) === 'leader' || 'mayWrite' in operation,
       endsLead: 'endsLead' in operation,
       isSlow: 'isSlow' in operation,
     });
+  }
+
+  /** Callers that only the active node may know take few of the places there, however many they are. */
+  async #forwardStranger(req: IncomingMessage, res: ServerResponse, routed: Routed): Promise<number> {
+    if (this.#strangers >= strangersMax) throw new StoreError('busy', 'too many requests of unknown callers are being handed on');
+    this.#strangers += 1;
+    try {
+      return await this.#forward(req, res, routed, undefined);
+    } finally {
+      this.#strangers -= 1;
+    }
   }
 
   /** As the node says that has taken the request; on its own listeners a caller's word counts for nothing. */
@@ -315,6 +432,15 @@ export class Pipeline {
     return announcesBody(req) ? await readBody(req, res, { bytesMax, deadlineMs: bodyDeadlineMs }) : undefined;
   }
 }
+
+const notActive = (): StoreError => new StoreError('not_leader', 'this node is not the active one');
+
+const isAuditFailure = (error: unknown): boolean => error instanceof RequestError && error.code === 'audit_failed';
+
+/** What a node says that is not the one to decide, or that has looked at nothing of the request. */
+const isUndecided = (error: unknown): boolean =>
+  error instanceof LeadHandedOver ||
+  (isRefusal(error) && ['index_not_reached', 'leader_changed', 'not_leader', 'sealed', 'stopped'].includes(error.code));
 
 /** Nothing was done but that: the node that reads this asks whoever leads next. */
 const handedOver: Reply = {

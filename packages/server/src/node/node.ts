@@ -13,6 +13,7 @@ import {
 import type { NodeStatus } from '@transitd/health';
 import { type DriverStatus, type NodeId, votersOf } from '@transitd/raft-core';
 import { type Replica, type ReplicaStatus, StoreError } from '@transitd/storage-fsm';
+import { initialAuditKey } from '../audit/audit-key.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import { writeIdentity } from '../cluster/identity.ts';
 import type { JoinDesk } from '../cluster/join-desk.ts';
@@ -351,7 +352,11 @@ export class Node {
       now: Date.now(),
       ...(rootTokenId === undefined ? {} : { rootToken: rootTokenId }),
     });
-    const shares = await barrier.initialize(request, [initialMounts(this.config.ciphertext_prefix), ...writes]);
+    const shares = await barrier.initialize(request, [
+      initialMounts(this.config.ciphertext_prefix),
+      initialAuditKey(),
+      ...writes,
+    ]);
     await this.#serving.loaded;
     return { ...shares, rootToken };
   }
@@ -381,8 +386,8 @@ export class Node {
       observer: this.#observer,
       onFatal: this.#onFatal,
       onStatus: (status) => this.#statusChanged(status),
-      onConfiguration: (conf) => {
-        cluster?.configurationChanged(conf);
+      onConfiguration: () => {
+        cluster?.configurationChanged();
         this.#noteFitness();
       },
       ...(cluster && { membership: cluster.ports }),
@@ -400,7 +405,13 @@ export class Node {
       const barrier = await this.#openBarrier(storage.replica);
       this.#refuseWhenStopping();
       this.#member = { replica: storage.replica, barrier };
-      this.#snapshots = new Snapshots({ storage, barrier, directory: this.#directory.path, log: this.#log });
+      this.#snapshots = new Snapshots({
+        storage,
+        barrier,
+        directory: this.#directory.path,
+        log: this.#log,
+        restoreAuthority: async (authority) => cluster?.restoreAuthority(authority),
+      });
       this.#noteFitness();
       if (!alone) storage.driver.start();
       await cluster?.start({ storage, barrier });
@@ -423,6 +434,7 @@ export class Node {
       apiAddress: () => this.apiAddress,
       isActive: () => this.active,
       isUnsealed: () => this.#serving.service !== undefined,
+      onDifference: () => this.#noteFitness(),
       onRemoved: () => this.#endMembership(),
       observer: this.#observer,
     });
@@ -468,11 +480,12 @@ export class Node {
 
   /**
    * A sealed node may not lead but to hand over. Exempt is one that does not know the cluster's keys yet, or is alone: it has to lead
-   * to apply what its log holds.
+   * to apply what its log holds. One whose records are known to be others than the cluster's never leads.
    */
   #noteFitness(): void {
     if (this.#storage === undefined || this.#member === undefined) return;
-    const fit = this.#serving.service !== undefined || !this.#member.barrier.state.initialized || isAlone(this.#storage);
+    const serves = this.#serving.service !== undefined || !this.#member.barrier.state.initialized || isAlone(this.#storage);
+    const fit = serves && this.#cluster?.differs !== true;
     const low = this.#member.replica.status().diskLow;
     this.#storage.driver.setFitness(fit ? (low ? 'low' : 'fit') : 'sealed');
   }
@@ -489,6 +502,7 @@ export class Node {
     if (this.#member === undefined) return this.#retryJoin();
     this.#noteFitness();
     for (const { learner, silentMs } of this.#storage?.driver.peers() ?? []) if (!learner) this.#observer.lastContact(silentMs);
+    if (this.service !== undefined) await this.#snapshots?.finish().catch(() => undefined); // the next tick tries again
     const { barrier } = this.#member;
     const mayUnseal = !this.#removed && !this.#sealedByHand && this.#seal.type === 'static';
     if (barrier.state.initialized && barrier.state.sealed && mayUnseal) {

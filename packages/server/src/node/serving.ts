@@ -61,8 +61,16 @@ export class Serving {
 
   async #load(barrier: Barrier): Promise<void> {
     const change = this.#sealChanges;
+    const fail = (error: unknown): void => {
+      if (change !== this.#sealChanges) return;
+      this.#log.error(
+        { reason: error instanceof Error ? error.message : String(error) },
+        'what serves could not be loaded; the node seals itself',
+      );
+      barrier.seal();
+    };
     try {
-      const service = await loadService(barrier.store, this.#config);
+      const service = await loadService(barrier.store, this.#config, fail);
       if (change !== this.#sealChanges) return closeService(service);
       const before = this.#service;
       this.#service = service;
@@ -70,12 +78,7 @@ export class Serving {
       this.#onChange();
       this.#log.info(before === undefined ? 'unsealed' : 'loaded anew');
     } catch (error) {
-      if (change !== this.#sealChanges) return;
-      this.#log.error(
-        { reason: error instanceof Error ? error.message : String(error) },
-        'what serves could not be loaded; the node seals itself',
-      );
-      barrier.seal();
+      fail(error);
     }
   }
 }

@@ -80,7 +80,8 @@ interface StorageOptions extends Pick<Config, 'raft'> {
   /** Called once when the disk failed or a rule was broken: the process must end. */
   readonly onFatal: (error: Error) => void;
   readonly onStatus: (status: DriverStatus) => void;
-  readonly onConfiguration: (conf: ConfState) => void;
+  /** The configuration in force, or the newest committed one, has changed. */
+  readonly onConfiguration: () => void;
   readonly observer: NodeObserver;
   /** Absent for a node that nobody can join. */
   readonly membership?: MembershipPorts;
@@ -207,6 +208,7 @@ async function openStorage({
       }),
       onFatal,
       onConfiguration,
+      onConfCommitted: onConfiguration,
       onStatus: (status) => {
         if (status.ready) nowLeads();
         onStatus(status);
@@ -220,6 +222,8 @@ async function openStorage({
       },
     },
   );
+  // The driver of a node without peers sends nobody a snapshot, but its operator keeps them too.
+  if (peers === undefined) snapshots.serve({ describe: (index) => driver.snapshotMeta(index), failed: () => undefined });
   const stop = async (): Promise<void> => {
     neverLeads(new StoreError('stopped', 'this node is stopping'));
     await new Promise<void>((resolve, reject) => driver.stop((error) => (error ? reject(error) : resolve())));

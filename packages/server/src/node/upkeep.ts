@@ -1,6 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Barrier } from '@transitd/barrier';
+import { ensureAuditKey } from '../audit/audit-key.ts';
 import type { Logger } from '../log.ts';
+import { sweepRemovedMounts } from './mount-sweep.ts';
 import type { Service } from './service.ts';
 
 /** Records that one piece of clearing deletes or looks at, about. */
@@ -16,8 +18,8 @@ export interface UpkeepParts {
 }
 
 /**
- * One round of what the active node does from time to time: the barrier's rotation, keys that are due, and clearing what tokens and
- * deleted keys left behind. What fails is logged and left for the next round; the other tasks do not depend on it.
+ * One round of what the active node does from time to time: the barrier's rotation, keys that are due, and clearing what tokens,
+ * deleted keys and removed mounts left behind. What fails is logged and left for the next round; the other tasks do not depend on it.
  */
 export async function keepUp({ service, barrier, log, isActive }: UpkeepParts): Promise<void> {
   const attempt = async (task: () => Promise<unknown>): Promise<void> => {
@@ -39,7 +41,12 @@ export async function keepUp({ service, barrier, log, isActive }: UpkeepParts): 
     if (rotated) log.info("the barrier's key was rotated");
     if (rewrapped) log.info('the root key was wrapped anew by the present seal key');
   });
-  for (const engine of service.engines.values()) {
+  await attempt(() => ensureAuditKey(barrier.store));
+  await attempt(async () => {
+    const removed = await sweepMounts(barrier, isActive);
+    if (removed > 0) log.info({ removed }, 'records of removed mounts were deleted');
+  });
+  for (const engine of service.mounts.engines.values()) {
     await attempt(async () => {
       const { rotated, failed } = await engine.rotateDue(rotationLimit);
       if (rotated > 0) log.info({ rotated }, 'keys were rotated that were due');
@@ -60,4 +67,14 @@ async function sweepTokens({ registry }: Service, isActive: () => boolean): Prom
     unreadable += swept.unreadable;
   }
   return { removed, unreadable };
+}
+
+async function sweepMounts({ store }: Barrier, isActive: () => boolean): Promise<number> {
+  let removed = 0;
+  for (let finished = false; !finished && isActive(); await setImmediate()) {
+    const swept = await sweepRemovedMounts(store, sweepLimit);
+    removed += swept.removed;
+    ({ finished } = swept);
+  }
+  return removed;
 }

@@ -14,7 +14,7 @@ import {
   StoreError,
   writeSnapshotFile,
 } from '@transitd/storage-fsm';
-import { authorityPath, authorityRecord, type ClusterAuthority, readAuthority } from '../cluster/authority.ts';
+import { authorityPath, type ClusterAuthority, readAuthority } from '../cluster/authority.ts';
 import { RequestError } from '../http/error-answer.ts';
 import type { Logger } from '../log.ts';
 import type { Storage } from '../node/storage.ts';
@@ -27,6 +27,8 @@ export interface SnapshotsParts {
   /** The data directory. */
   readonly directory: string;
   readonly log: Logger;
+  /** Has the cluster's authority written under the keys that are in force. */
+  readonly restoreAuthority: (authority: ClusterAuthority) => Promise<void>;
 }
 
 export interface RestoreResult {
@@ -104,10 +106,17 @@ export class Snapshots {
     }
   }
 
-  /** What the active node does from time to time: clears what restores have left, and finishes what one could not. @throws StoreError */
+  /** What a restore could not do because its snapshot has sealed the node: done as soon as it is open, whoever is active then. @throws StoreError, ClusterCallError */
+  async finish(): Promise<void> {
+    if (this.#authority === undefined || this.#parts.barrier.state.sealed) return;
+    await this.#parts.restoreAuthority(this.#authority);
+    this.#authority = undefined;
+    this.#parts.log.info("the cluster's authority was written under the keys of the snapshot");
+  }
+
+  /** What the active node does from time to time: clears what restores have left. @throws StoreError */
   async upkeep(): Promise<void> {
     const { storage } = this.#parts;
-    await this.#writeAuthority();
     const underWay = this.#attempt;
     await clearRestores(storage.replica, storage.machine, underWay === undefined ? {} : { underWay });
   }
@@ -141,19 +150,13 @@ export class Snapshots {
       // The snapshot's keyring is in force: a key that was never used is safe whatever was written since, and what is kept is
       // written under it.
       await barrier.rotate();
-      await this.#writeAuthority();
+      await this.finish();
       return { records, sealed: false };
     } catch (error) {
       if (!(error instanceof StoreError || error instanceof BarrierError)) throw error;
       log.warn({ reason: error.message }, 'the keys of the snapshot are not those of this node');
       return { records, sealed: barrier.state.sealed };
     }
-  }
-
-  async #writeAuthority(): Promise<void> {
-    if (this.#authority === undefined || this.#parts.barrier.state.sealed) return;
-    await this.#parts.barrier.store.commit({ conditions: [], writes: [authorityRecord(this.#authority)] });
-    this.#authority = undefined;
   }
 
   async #flushed(index: number): Promise<void> {

@@ -3,14 +3,15 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { closeAccess, initialAccess, openAccess } from '@transitd/access';
 import { memoryStore } from '@transitd/storage-fsm';
-import { TransitEngine } from '@transitd/transit-engine';
 import pino from 'pino';
 import { allRoutes } from '../../src/api/routes.ts';
+import { AuditKey, initialAuditKey } from '../../src/audit/audit-key.ts';
+import type { AuditTrail } from '../../src/audit/audit-trail.ts';
 import { createFront } from '../../src/http/front.ts';
 import { Metrics } from '../../src/metrics.ts';
-import { managedKeysOf } from '../../src/node/managed-keys.ts';
 import type { Node } from '../../src/node/node.ts';
 import type { Service } from '../../src/node/service.ts';
+import { mounted } from '../node/mounted.ts';
 
 /** An answer, its body read as JSON; `{}` without one. */
 export interface Answer {
@@ -35,20 +36,25 @@ export interface Served {
 }
 
 /** Every route over a store in memory, with one transit mount, asked by HTTP. */
-export async function served({ trustedProxies = [] }: { readonly trustedProxies?: readonly string[] } = {}): Promise<Served> {
+export async function served({
+  trustedProxies = [],
+  audit,
+  forwarded = false,
+}: {
+  readonly trustedProxies?: readonly string[];
+  readonly audit?: AuditTrail;
+  readonly forwarded?: boolean;
+} = {}): Promise<Served> {
   const store = memoryStore();
   const { rootToken, writes } = initialAccess({ now: Date.now() });
-  await store.commit({ conditions: [], writes });
+  await store.commit({ conditions: [], writes: [...writes, initialAuditKey()] });
   const passwordWork = { cost: 16, blockSize: 8, parallelization: 1 };
   const access = openAccess({ store, now: Date.now, passwordWork });
   await access.quotas.open();
-  const engine = new TransitEngine({ store, mountId: 'm', now: Date.now });
-  const mounts = [{ path: 'transit', type: 'transit', id: 'm', ciphertextPrefix: 'svc' }] as const;
   const service: Service = {
     ...access,
-    managedKeys: managedKeysOf(store, []),
-    engines: new Map([['transit', engine]]),
-    mounts,
+    ...(await mounted(store, 'transit')),
+    auditKey: new AuditKey(store),
     sinceMs: 0,
   };
   const node = {
@@ -62,7 +68,16 @@ export async function served({ trustedProxies = [] }: { readonly trustedProxies?
   const sources = { unsealed: () => true, active: () => true, raft: () => undefined, barrierEncryptions: () => 0 };
   const metrics = new Metrics('t', sources);
   const log = pino({ level: 'silent' });
-  const front = createFront({ node, log, metrics, routes: allRoutes(metrics), bodyBytesMax: 1_000_000, trustedProxies });
+  const front = createFront({
+    node,
+    log,
+    metrics,
+    routes: allRoutes(metrics, audit),
+    bodyBytesMax: 1_000_000,
+    trustedProxies,
+    audit,
+    ...(forwarded && { forwarded }),
+  });
   const server: Server = createServer(front).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
@@ -79,6 +94,7 @@ export async function served({ trustedProxies = [] }: { readonly trustedProxies?
   const close = (): void => {
     server.close();
     server.closeAllConnections();
+    service.mounts.close();
     closeAccess(access);
   };
   return { ask, rootToken, store, service, close };

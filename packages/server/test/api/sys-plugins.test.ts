@@ -9,12 +9,12 @@ describe('reloading plugins', () => {
         reloads += 1;
       },
     };
-    const service = { mounts: [{ path: 'mnt', type: 'transit' }], engines: new Map([['mnt', engine]]) };
+    const mounts = { list: [{ path: 'mnt', type: 'transit' }], engines: new Map([['mnt', engine]]) };
     const operation = pluginRoutes[0]?.operations.POST;
     if (operation?.access !== 'token') throw new Error('reload is no guarded operation');
     const call = { verb: 'POST', path: 'sys/plugins/reload/backend', query: {}, params: {} } as const;
     const body = { mounts: ['mnt', 'mnt/', ' mnt'] };
-    await operation.run({ service } as never, { ...call, body } as never);
+    await operation.run({ service: { mounts } } as never, { ...call, body } as never);
     expect(reloads).to.equal(1);
   });
 });

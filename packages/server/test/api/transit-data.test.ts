@@ -1,16 +1,16 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { initialAccess, openAccess, type Principal } from '@transitd/access';
 import { memoryStore } from '@transitd/storage-fsm';
-import { TransitEngine } from '@transitd/transit-engine';
 import { expect } from 'chai';
 import { dataPlane } from '../../src/api/data-plane.ts';
 import { transitDataRoutes } from '../../src/api/transit-data.ts';
 import { transitTransferRoutes } from '../../src/api/transit-transfers.ts';
+import { AuditKey } from '../../src/audit/audit-key.ts';
 import type { Body } from '../../src/http/json.ts';
 import { parsePath } from '../../src/http/path.ts';
 import type { Reply } from '../../src/http/reply.ts';
-import { managedKeysOf } from '../../src/node/managed-keys.ts';
 import type { Service } from '../../src/node/service.ts';
+import { mounted } from '../node/mounted.ts';
 
 const fox = Buffer.from('the quick brown fox').toString('base64');
 
@@ -19,7 +19,9 @@ async function setup() {
   const store = memoryStore();
   const { rootToken, writes } = initialAccess({ now: 0 });
   await store.commit({ conditions: [], writes });
-  const engine = new TransitEngine({ store, mountId: 'm', now: Date.now });
+  const { mounts, managedKeys } = await mounted(store, 'mnt');
+  const engine = mounts.engines.get('mnt');
+  if (engine === undefined) throw new Error('no engine is mounted');
   await engine.createKey('k', { exportable: true });
   await engine.rotateKey('k');
   await engine.createKey('c', { type: 'aes128-cmac' });
@@ -27,13 +29,7 @@ async function setup() {
   await engine.createKey('d', { type: 'ed25519', derived: true });
   const access = openAccess({ store, now: Date.now });
   const { tokens, policies } = access;
-  const service: Service = {
-    ...access,
-    engines: new Map([['mnt', engine]]),
-    mounts: [],
-    managedKeys: managedKeysOf(store, []),
-    sinceMs: 0,
-  };
+  const service: Service = { ...access, mounts, managedKeys, auditKey: new AuditKey(store), sinceMs: 0 };
   const root = await tokens.authenticate(rootToken);
   if (root === undefined) throw new Error('the root token is not good');
 
@@ -240,7 +236,7 @@ describe('a value that is denied by its path form', () => {
   ] as const) {
     it(`is denied in a key wrapped for another service, ${version ?? 'all versions'} as ${denied}`, async () => {
       const { service, callerWith } = await setup();
-      const engine = service.engines.get('mnt');
+      const engine = service.mounts.engines.get('mnt');
       const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
       const publicPem = publicKey.export({ type: 'spki', format: 'pem' }).toString();
       await engine?.transfers.importKey('there', { type: 'rsa-2048', publicKey: publicPem });
@@ -263,7 +259,7 @@ describe('a value that is denied by its path form', () => {
 
   it('is denied in a restore for the name that the backup has as for the one in the path', async () => {
     const { service, callerWith } = await setup();
-    const engine = service.engines.get('mnt');
+    const engine = service.mounts.engines.get('mnt');
     await engine?.createKey('b', { exportable: true, allowPlaintextBackup: true });
     const backup = (await engine?.transfers.backupKey('b'))?.toString('base64') ?? '';
     await engine?.configureKey('b', { deletionAllowed: true });

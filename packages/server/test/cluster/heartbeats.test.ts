@@ -50,6 +50,13 @@ describe('the echoes of a standby', () => {
     expect(of.echoes).to.deep.include({ durationMs: 2000, clockSkewMs: 0, answeredSentMs: 100 });
   });
 
+  it('let nobody serve when they were sent before a restart', () => {
+    const of = heartbeats();
+    of.restart(500);
+    answered(of, 400, 10, 600);
+    expect(of.appliedSentMs(10)).to.equal(undefined);
+  });
+
   it('are worth nothing after a restart', () => {
     const of = heartbeats();
     answered(of, 100, 10);

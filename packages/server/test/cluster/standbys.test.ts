@@ -72,6 +72,17 @@ describe('who may still serve an older state', () => {
     expect(clock.nowMs - began).to.be.at.least(2200);
   });
 
+  it('is not waited for any longer because it goes on echoing without applying', async () => {
+    const { standbys, clock } = setup((id) => {
+      standbys.heard(id, news(1));
+      return undefined;
+    });
+    standbys.leads(() => [2]);
+    const began = clock.nowMs;
+    await standbys.confirmed(5);
+    expect(clock.nowMs - began).to.be.within(2200, 2400);
+  });
+
   it('is a node that was removed, as long as its last echo lets it serve', async () => {
     const { standbys, clock, asked } = setup((_id, index) => index);
     const others = [2];
@@ -113,5 +124,20 @@ describe('who may still serve an older state', () => {
     release();
     await Promise.all(waiting);
     expect(asked).to.deep.equal([5, 7]);
+  });
+
+  it('is nobody of those removed once their time to serve has run out, also who was never heard of in this term', async () => {
+    const { standbys, clock } = setup(() => undefined);
+    standbys.leads(() => [2]);
+    await standbys.silenced(9);
+    expect(clock.nowMs, 'since the beginning of the term').to.be.greaterThan(102_000 + 200);
+    clock.nowMs += 5000;
+    const heardMs = clock.nowMs;
+    standbys.heard(2, news(1));
+    await standbys.silenced(2);
+    expect(clock.nowMs - heardMs).to.be.greaterThan(2200);
+    const silentMs = clock.nowMs;
+    await standbys.silenced(2);
+    expect(clock.nowMs).to.equal(silentMs);
   });
 });

@@ -68,7 +68,7 @@ describe('the front', () => {
     folder = mkdtempSync(join(tmpdir(), 'transitd-front-'));
     writeFileSync(join(folder, 'seal'), Buffer.alloc(32, 1), { mode: 0o600 });
     served = await serve(folder, { type: 'static', key_id: 'one', key_file: join(folder, 'seal') }, { initialize: true });
-    await served.node.service?.engines.get('transit')?.createKey('k1', {});
+    await served.node.service?.mounts.engines.get('transit')?.createKey('k1', {});
   });
   afterEach(() => {
     for (const socket of sockets.splice(0)) socket.destroy();

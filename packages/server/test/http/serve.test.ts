@@ -3,17 +3,17 @@ import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { initialAccess, openAccess, type TokenRequest } from '@transitd/access';
 import { memoryStore } from '@transitd/storage-fsm';
-import { TransitEngine } from '@transitd/transit-engine';
 import { expect } from 'chai';
 import pino from 'pino';
 import type { GuardedOperation, Verb } from '../../src/api/operation.ts';
+import { AuditKey } from '../../src/audit/audit-key.ts';
 import { noContent } from '../../src/http/envelope.ts';
 import { parsePath } from '../../src/http/path.ts';
 import { Pipeline } from '../../src/http/serve.ts';
 import { Metrics } from '../../src/metrics.ts';
-import { managedKeysOf } from '../../src/node/managed-keys.ts';
 import type { Node } from '../../src/node/node.ts';
 import type { Service } from '../../src/node/service.ts';
+import { follow, mounted } from '../node/mounted.ts';
 
 const done: Pick<GuardedOperation, 'access' | 'name' | 'run'> = { access: 'token', name: 'test', run: () => noContent };
 
@@ -23,12 +23,10 @@ async function setup(operation: Partial<GuardedOperation> = { capability: 'updat
   await store.commit({ conditions: [], writes });
   const access = openAccess({ store, now: Date.now });
   const { tokens, policies, registry } = access;
-  const engine = new TransitEngine({ store, mountId: 'm', now: Date.now });
   const service: Service = {
     ...access,
-    engines: new Map([['transit', engine]]),
-    mounts: [],
-    managedKeys: managedKeysOf(store, []),
+    ...(await mounted(store, 'transit')),
+    auditKey: new AuditKey(store),
     sinceMs: 0,
   };
   const metrics = new Metrics('t', {
@@ -91,7 +89,7 @@ async function setup(operation: Partial<GuardedOperation> = { capability: 'updat
     setImmediate(() => reads.add(token));
     return authenticate.call(tokens, token);
   };
-  return { rootToken, policies, registry, tokens, tokenWith, ask };
+  return { rootToken, policies, registry, tokens, tokenWith, ask, store, service };
 }
 
 const servers: Server[] = [];
@@ -144,6 +142,34 @@ describe('the rights of a request', () => {
     const { registry, tokenWith, ask } = await setup();
     const token = await tokenWith(grants);
     expect(await ask(token, 'transit/hmac/k', {}, () => registry.revoke({ token }))).to.equal(403);
+  });
+
+  it('are used on the mounts as they are when the body is there', async () => {
+    const seen: string[][] = [];
+    const { rootToken, ask, store, service } = await setup({
+      run: ({ service }) => {
+        seen.push(service.mounts.list.map(({ path }) => path));
+        return noContent;
+      },
+    });
+    const other = await follow({ ...store });
+    const { get } = store;
+    const held = Promise.withResolvers<void>();
+    store.get = async (path) => {
+      if (path === 'core/mounts') await held.promise;
+      return get.call(store, path);
+    };
+    // Another node makes the change; this one has applied it when the body ends, and reads it once the request looks.
+    Object.defineProperty(service.mounts, 'changing', {
+      get() {
+        held.resolve();
+        return Reflect.get(Object.getPrototypeOf(service.mounts), 'changing', service.mounts);
+      },
+    });
+    const answered = ask(rootToken, 'transit/hmac/k', {}, () => other.remount({ from: 'transit', to: 'moved' }));
+    expect(await answered).to.equal(204);
+    expect(seen).to.deep.equal([['moved']]);
+    other.close();
   });
 
   it('are gone when the policy changes while the body comes in, and stay when another token is revoked', async () => {

@@ -35,8 +35,8 @@ describe('a key at rest', () => {
     writeFileSync(join(folder, 'seal.key'), Buffer.alloc(32, 7), { mode: 0o600 });
     const node = await open();
     await node.initialize({ recoveryShares: 1, recoveryThreshold: 1 });
-    const engine = node.service?.engines.get('transit');
-    const mount = node.service?.mounts[0];
+    const engine = node.service?.mounts.engines.get('transit');
+    const mount = node.service?.mounts.list[0];
     if (engine === undefined || mount === undefined) throw new Error('the node does not serve');
     await engine.createKey('planted', { exportable: true });
     await engine.rotateKey('planted');

@@ -7,7 +7,9 @@ import { expect } from 'chai';
 import { parseConfig } from '../../src/config.ts';
 import { StartError } from '../../src/exit.ts';
 import { createLog } from '../../src/log.ts';
+import { mountsPath, recordsOf } from '../../src/node/mounts.ts';
 import { Node } from '../../src/node/node.ts';
+import { until } from '../cluster/until.ts';
 
 describe('a node', () => {
   let folder = '';
@@ -26,12 +28,13 @@ describe('a node', () => {
   });
 
   const staticSeal = (key_id: string, file = 'a') => ({ type: 'static', key_id, key_file: join(folder, file) });
-  const open = async (seal: object = staticSeal('one'), data_dir = join(folder, 'data')): Promise<Node> => {
+  const open = async (seal: object = staticSeal('one'), data_dir = join(folder, 'data'), more: object = {}): Promise<Node> => {
     const config = parseConfig({
       node_id: 'n1',
       data_dir,
       listeners: [{ address: '127.0.0.1:0', tls_disable: true }],
       seal,
+      ...more,
     });
     const node = await Node.open({
       config,
@@ -62,7 +65,7 @@ describe('a node', () => {
   it('clears tokens away that are good no more, piece by piece, also when the rest of its upkeep fails', async () => {
     const node = await open();
     const { rootToken } = await node.initialize(one);
-    const { tokens, registry, engines } = node.service ?? {};
+    const { tokens, registry, mounts } = node.service ?? {};
     const principal = await tokens?.authenticate(rootToken);
     if (node.member === undefined || registry === undefined || principal === undefined) throw new Error('not serving');
     const sweeps: number[] = [];
@@ -74,7 +77,7 @@ describe('a node', () => {
     const done: string[] = [];
     const no = () => Promise.reject(new Error('no'));
     node.member.barrier.upkeep = no;
-    for (const engine of engines?.values() ?? []) {
+    for (const engine of mounts?.engines.values() ?? []) {
       engine.rotateDue = no;
       engine.sweep = (limit) => {
         done.push(`sweep of ${limit}`);
@@ -88,6 +91,33 @@ describe('a node', () => {
     await node.upkeep();
     expect(sweeps).to.deep.equal([500, 1]);
     expect(done, 'whatever failed before').to.deep.equal(['sweep of 500', 'wrapping key']);
+  });
+
+  it('has the mounts that it had before a restart, and clears away what those had that were removed', async () => {
+    const first = await open();
+    await first.initialize(one);
+    const transit = { type: 'transit' };
+    await first.service?.mounts.enable({ path: 'team/a', ...transit });
+    await first.service?.mounts.enable({ path: 'gone', ...transit });
+    await first.service?.mounts.engines.get('gone')?.createKey('k', {});
+    const id = first.service?.mounts.list.at(-1)?.id ?? '';
+    await first.service?.mounts.disable('gone');
+    await first.stop();
+    const node = await open();
+    expect([...(node.service?.mounts.engines.keys() ?? [])]).to.deep.equal(['transit', 'team/a']);
+    const records = async () => (await node.member?.barrier.store.range({ prefix: recordsOf(id) }))?.records.length;
+    expect(await records()).to.be.greaterThan(0);
+    await node.upkeep();
+    expect(await records()).to.equal(0);
+  }).timeout(20_000);
+
+  it('seals itself when it cannot follow the mounts any more', async () => {
+    const node = await open();
+    await node.initialize(one);
+    const { barrier } = node.member ?? {};
+    await barrier?.store.commit({ conditions: [], writes: [{ path: mountsPath, value: Buffer.from('{"format":9}') }] });
+    while (node.service !== undefined) await new Promise((resolve) => setImmediate(resolve));
+    expect(barrier?.state.sealed).to.equal(true);
   });
 
   it('has its data directory to itself before it is initialised', async () => {
@@ -168,6 +198,21 @@ describe('a node', () => {
         .that.matches(/data_dir/);
     });
   }
+
+  it('with other records than its cluster serves nothing as the active node, and leads no more', async () => {
+    const node = await open(staticSeal('one'), join(folder, 'data'), {
+      cluster_addr: '127.0.0.1:1',
+      cluster_listen: '127.0.0.1:0',
+    });
+    node.listens('http://127.0.0.1:8200');
+    await node.initialize(one);
+    expect(node.active).to.equal(true);
+    expect(node.consensus?.leader).not.to.equal(0);
+    Object.defineProperty(node.cluster, 'differs', { value: true });
+    expect(node.active).to.equal(false);
+    expect(node.answering.standing).to.equal(undefined);
+    await until(() => node.consensus?.leader === 0);
+  }).timeout(20_000);
 
   it('is not sealed by the failure of a load that a seal and an unseal have overtaken', async () => {
     const node = await open();

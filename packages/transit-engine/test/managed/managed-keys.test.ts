@@ -10,10 +10,11 @@ const message = Buffer.from('the quick brown fox');
 const nonce = Buffer.alloc(12, 5).toString('base64');
 const managed = (managedKeyName: string): CreateKeyRequest => ({ type: 'managed_key', managedKeyName });
 
+const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 });
+
 function setup() {
   const system = new MemoryManagedKeys();
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const add = (key: Omit<MemoryKey, 'id'>): string => {
     const id = newId();
     system.keys.push({ id, ...key });
@@ -39,7 +40,8 @@ async function holds(engine: TransitEngine, name: string, signature: string, req
 }
 const payloadOf = (text: string): Buffer => Buffer.from(text.split(':')[2] ?? '', 'base64');
 
-describe('keys of type managed_key', () => {
+describe('keys of type managed_key', function () {
+  this.timeout(20_000); // one test searches for an RSA key
   it('stand for a key of another system, by its name or its id', async () => {
     const { engine, ids, publicKey } = setup();
     await engine.createKey('n', managed('ec'));

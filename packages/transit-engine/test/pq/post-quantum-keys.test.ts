@@ -49,7 +49,8 @@ const curveKey = (text: string): KeyObject =>
         format: 'jwk',
       });
 
-describe('keys of type ml-dsa', () => {
+describe('keys of type ml-dsa', function () {
+  this.timeout(20_000); // some search for RSA keys
   for (const set of sets) {
     it(`${set}: sign what the other implementation verifies, under the public key that is shown`, async () => {
       const { engine } = newEngine();

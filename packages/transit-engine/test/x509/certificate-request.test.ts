@@ -57,7 +57,8 @@ function derOf(pem: string): Buffer {
   return block.der;
 }
 
-describe('a certificate request', () => {
+describe('a certificate request', function () {
+  this.timeout(20_000); // some search for RSA keys
   for (const [kind, newKey] of Object.entries(kinds)) {
     it(`of a key of type ${kind} is for its public half and signed by it`, async () => {
       const privateKey = newKey();

@@ -1,14 +1,15 @@
 import type { Cluster } from './cluster.ts';
-import { DiskError } from './cluster.ts';
 import type { Action } from './config.ts';
+import { between, both, cut, type Link, later } from './links.ts';
 import type { Member } from './member.ts';
-import type { Operator } from './operator.ts';
+import { raceSnapshot } from './snapshot-race.ts';
+import { DiskError } from './storage.ts';
 
 const BURST = 40;
 
 /** Carries out one step of a schedule on the cluster as it is now. */
-export function act(cluster: Cluster, operator: Operator, { kind, pick, durationMs }: Action): void {
-  const { members, network, clock, random, coverage } = cluster;
+export function act(cluster: Cluster, { kind, pick, durationMs }: Action): void {
+  const { members, network, clock, random, coverage, operator } = cluster;
   const running = cluster.running;
   const one = running[pick % Math.max(1, running.length)];
   const other = members[(pick >>> 8) % members.length];
@@ -16,7 +17,7 @@ export function act(cluster: Cluster, operator: Operator, { kind, pick, duration
   switch (kind) {
     case 'crash': {
       // An install and a write of several entries do not take long, so they would seldom be hit by chance.
-      const vulnerable = running.find(({ run }) => run?.snapshots.isInstalling === true || (run?.log.unsynced ?? 0) > 2);
+      const vulnerable = running.find(({ run, storage }) => run?.snapshots.isInstalling === true || storage.unsynced > 2);
       const victim = vulnerable ?? one;
       if (victim !== undefined) restart(cluster, victim, durationMs);
       break;
@@ -93,14 +94,14 @@ export function act(cluster: Cluster, operator: Operator, { kind, pick, duration
       coverage.met('disk hung');
       break;
     case 'syncError':
-      one?.run?.log.failNext('write', new DiskError('EIO'), { landed: random.below(4) });
+      if (one !== undefined) one.storage.failNext(new DiskError('EIO'), random.below(4));
       break;
     case 'diskFull':
       if (one !== undefined) fillDisk(cluster, one, pick, durationMs);
       break;
     case 'bitFlip':
     case 'loseTail':
-      damage(cluster, operator, one, kind === 'loseTail' ? 1 : 1 + (pick % 20), durationMs);
+      damage(cluster, one, kind === 'loseTail' ? 1 : 1 + (pick % 20), durationMs);
       break;
     case 'seal':
       if (one !== undefined) setFitness(cluster, one, 'sealed');
@@ -124,6 +125,9 @@ export function act(cluster: Cluster, operator: Operator, { kind, pick, duration
       break;
     case 'burst':
       cluster.clients.burst(BURST);
+      break;
+    case 'raceSnapshot':
+      raceSnapshot(cluster, one);
       break;
     case 'addLearner':
     case 'promote':
@@ -172,13 +176,6 @@ function readAround(cluster: Cluster, fromMs: number): void {
   for (let step = 0; step < 30; step++) later(cluster, fromMs + step * 50, () => cluster.clients.readOnLeaders());
 }
 
-/** The rest of an action, unless all faults have ended by then. */
-function later(cluster: Cluster, delayMs: number, task: () => void): void {
-  cluster.clock.after(delayMs, () => {
-    if (!cluster.isHealed) task();
-  });
-}
-
 function restart(cluster: Cluster, member: Member, afterMs: number): void {
   cluster.crash(member);
   cluster.clock.after(afterMs, () => cluster.start(member));
@@ -188,39 +185,21 @@ function restart(cluster: Cluster, member: Member, afterMs: number): void {
 function fillDisk(cluster: Cluster, member: Member, pick: number, durationMs: number): void {
   cluster.coverage.met('disk reserve reached');
   setFitness(cluster, member, 'low');
-  if (pick % 3 === 0) member.run?.log.failNext('write', new DiskError('ENOSPC'), { landed: 0 });
+  if (pick % 3 === 0) member.storage.failNext(new DiskError('ENOSPC'), 0);
   cluster.clock.after(durationMs, () => {
     if (member.fitness === 'low') setFitness(cluster, member, 'fit');
   });
 }
 
 /** Destroys what the mark says was durable, while the node is down; never so that a quorum would be gone. */
-function damage(cluster: Cluster, operator: Operator, victim: Member | undefined, depth: number, afterMs: number): void {
-  if (victim === undefined || victim.disk.mark <= victim.disk.base.index || !operator.canLose(victim)) return;
-  const { disk } = victim;
-  const index = Math.max(disk.base.index + 1, disk.mark - depth + 1);
+function damage(cluster: Cluster, victim: Member | undefined, depth: number, afterMs: number): void {
+  if (victim === undefined || !cluster.operator.canLose(victim)) return;
+  const { storage } = victim;
+  const { durable, mark } = storage;
+  if (mark <= durable.base.index) return;
+  const index = Math.max(durable.base.index + 1, mark - depth + 1);
   victim.watched.remember();
   cluster.crash(victim);
-  victim.isDamaged = true;
-  disk.rotEntry(Math.min(index, disk.mark));
+  victim.isDamaged = storage.rotEntry(Math.min(index, mark));
   cluster.clock.after(afterMs, () => cluster.start(victim));
-}
-
-type Link = readonly [from: Member, to: Member];
-
-const both = (a: Member, b: Member): Link[] => [
-  [a, b],
-  [b, a],
-];
-
-/** All links between nodes of different sides. */
-const between = (members: readonly Member[], sideOf: (member: Member) => number): Link[] =>
-  members.flatMap((from) => members.filter((to) => sideOf(to) !== sideOf(from)).map((to): Link => [from, to]));
-
-function cut(cluster: Cluster, links: readonly Link[], durationMs: number): void {
-  const { network, clock } = cluster;
-  for (const [from, to] of links) network.cut(from.id, to.id);
-  clock.after(durationMs, () => {
-    for (const [from, to] of links) network.mend(from.id, to.id);
-  });
 }

@@ -5,9 +5,10 @@ import type { Operation, Request } from '../history/operation.ts';
 import { withSeenEffects } from '../history/seen-effects.ts';
 import type { SimRandom } from '../sim-random.ts';
 import type { Cluster } from './cluster.ts';
-import { type Command, decodeCommand, encodeCommand } from './command.ts';
-import type { KeyMachine, MachineResult } from './machine.ts';
+import type { Command } from './command.ts';
+import type { MachineResult } from './machine.ts';
 import type { Member, MemberRun } from './member.ts';
+import type { SimMachine } from './storage.ts';
 import { holds, Violation } from './violation.ts';
 
 const PATIENCE_MS = 4_000;
@@ -24,6 +25,9 @@ interface Call {
   /** Certainly never happened. */
   refused: boolean;
 }
+
+/** Has a client take its answer, unless it has given up by then. */
+type Answer = (take: () => void) => void;
 
 /**
  * Closed-loop clients: each asks, waits for its answer, or loses patience and never learns it. What they heard is checked in
@@ -104,12 +108,12 @@ export class Clients {
 
   /** Even keys are registers, odd ones lists. */
   #write(member: Member, key: number, then: () => void): void {
-    const operation = this.#calls.length + 1;
-    const request = this.#requestFor(key, operation);
-    const call = this.#call(key, request);
     const { run } = member;
     if (run === undefined) return;
-    const data = encodeCommand({ operation, key: key >> 1, request }, 14 + this.#random.below(60));
+    const operation = this.#calls.length + 1;
+    const wanted = this.#requestFor(key, operation);
+    const { request, data } = run.machine.prepare({ operation, key: key >> 1, request: wanted }, 14 + this.#random.below(60));
+    const call = this.#call(key, request);
     const answer = this.#patiently(then);
     this.#cluster.enter(member, run, () => run.host.propose(data, (outcome) => answer(() => this.#written(call, outcome))));
   }
@@ -151,23 +155,40 @@ export class Clients {
       if (wantsLease && run.host.leaseRead()) {
         this.#cluster.coverage.met('lease read served');
         this.#cluster.safety.readByLease(member.watched);
-        answer(() => this.#seen(call, run.machine));
+        this.#see(call, run.machine, answer);
         return;
       }
-      run.host.readIndex((outcome) => answer(() => this.#readable(call, member, run, outcome)));
+      run.host.readIndex((outcome) => this.#readable(call, { member, run, outcome }, answer));
     });
   }
 
-  #readable(call: Call, member: Member, run: MemberRun, outcome: ReadOutcome): void {
-    if (outcome.kind !== 'readable') return;
-    this.#cluster.coverage.met(member.watched.status?.role === 'leader' ? 'leader read served' : 'follower read served');
-    this.#seen(call, run.machine);
+  #readable(
+    call: Call,
+    { member, run, outcome }: { readonly member: Member; readonly run: MemberRun; readonly outcome: ReadOutcome },
+    answer: Answer,
+  ): void {
+    if (outcome.kind !== 'readable') {
+      answer(() => undefined);
+      return;
+    }
+    const leads = member.watched.status?.role === 'leader';
+    this.#see(call, run.machine, (take) =>
+      answer(() => {
+        this.#cluster.coverage.met(leads ? 'leader read served' : 'follower read served');
+        take();
+      }),
+    );
   }
 
-  #seen(call: Call, machine: KeyMachine): void {
-    this.#position(call, machine.image.applied);
-    const values = machine.values(call.key % 2 === 1 ? 'list' : 'register', call.key >> 1);
-    call.returned = { at: this.#cluster.events, answer: { values } };
+  /** Takes the values as they are now. */
+  #see(call: Call, machine: SimMachine, answer: Answer): void {
+    const { applied } = machine;
+    machine.read(call.key % 2 === 1 ? 'list' : 'register', call.key >> 1, (values) =>
+      answer(() => {
+        this.#position(call, applied);
+        call.returned = { at: this.#cluster.events, answer: { values } };
+      }),
+    );
   }
 
   #position(call: Call, index: LogIndex): void {
@@ -193,7 +214,7 @@ export class Clients {
   }
 
   /** Takes one answer, unless the client has given up by then. */
-  #patiently(then: () => void): (take: () => void) => void {
+  #patiently(then: () => void): Answer {
     let ended = false;
     this.#waiting += 1;
     const end = (take: () => void): void => {
@@ -236,5 +257,3 @@ export class Clients {
     return verdicts;
   }
 }
-
-export const operationOf = (data: Uint8Array): number => decodeCommand(data).operation;

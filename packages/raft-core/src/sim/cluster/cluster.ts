@@ -1,23 +1,28 @@
 import { Driver } from '../../driver/driver.ts';
 import { type DriverLimits, driverLimits } from '../../driver/limits.ts';
-import { LogDamage } from '../../log/log-damage.ts';
-import type { LogWrite, TransportReceiver } from '../../ports.ts';
+import type { Done, TransportReceiver } from '../../ports.ts';
 import type { ConfState, Message, NodeId, SnapshotMeta } from '../../types.ts';
+import type { WireVersions } from '../../wire/version.ts';
 import { SimClock } from '../sim-clock.ts';
 import { SimRandom } from '../sim-random.ts';
-import { Clients, operationOf } from './clients.ts';
+import { Clients } from './clients.ts';
 import type { SimConfig } from './config.ts';
 import { CoreHost } from './core-host.ts';
 import { Coverage } from './coverage.ts';
+import { driverHost } from './driver-host.ts';
 import type { Host } from './host.ts';
-import { KeyMachine, type MachineImage } from './machine.ts';
 import { Member, type MemberRun } from './member.ts';
+import { MemoryStorage } from './memory-storage.ts';
+import { factsOf } from './message-facts.ts';
 import { SimNetwork } from './network.ts';
+import { Operator } from './operator.ts';
 import { NodeProcess } from './process.ts';
 import { Promises } from './promises.ts';
 import { Safety } from './safety.ts';
 import { type SnapshotPeer, SnapshotPort } from './snapshot-port.ts';
+import type { OpenStorage, StateImage, StorageMaker } from './storage.ts';
 import type { Trace } from './trace.ts';
+import { holds } from './violation.ts';
 
 export const electionMs = 1_000;
 const CLUSTER_ID = 'simulated';
@@ -30,11 +35,6 @@ const NOBODY: ConfState = {
   context: new Uint8Array(0),
 };
 
-/** What a broken disk says; everything else that ends a node is a failure of the run. */
-export class DiskError extends Error {
-  override readonly name = 'DiskError';
-}
-
 /** A whole cluster on one clock: members, the network between them, clients, and the checkers that look at every event. */
 export class Cluster {
   readonly config: SimConfig;
@@ -43,6 +43,7 @@ export class Cluster {
   readonly safety: Safety;
   readonly network: SimNetwork;
   readonly clients: Clients;
+  readonly operator = new Operator(this);
   readonly random: SimRandom;
   readonly members: Member[] = [];
   readonly trace: Trace;
@@ -53,17 +54,20 @@ export class Cluster {
   /** The first thing that went wrong inside a node that would have caught it. */
   failure: Error | undefined;
   readonly #limits: DriverLimits;
+  readonly #storage: StorageMaker;
   /** Ids that left never come back, unless the schedule brings them back: a core alone has to stand that. */
   readonly #hasTombstones: boolean;
 
-  constructor(config: SimConfig, trace: Trace) {
+  constructor(config: SimConfig, trace: Trace, storage: StorageMaker = (node) => new MemoryStorage(node)) {
     this.config = config;
     this.trace = trace;
+    this.#storage = storage;
     const { seed, sizes } = config;
     this.random = new SimRandom(seed ^ 0x5eed);
     const promises = new Promises(electionMs, (id) => this.member(id)?.clockRate ?? 1);
     this.safety = new Safety(this.coverage, promises);
-    const network = { clock: this.clock, random: new SimRandom(seed ^ 0x2e7), coverage: this.coverage };
+    const world = { clock: this.clock, random: new SimRandom(seed ^ 0x2e7), coverage: this.coverage };
+    const network = config.skew === 0 ? world : { ...world, versions: (id: NodeId) => this.#versionsOf(id) };
     this.network = new SimNetwork(network, config.network, (message, sentAtMs) => this.#deliver(message, sentAtMs));
     this.clients = new Clients(this, new SimRandom(seed ^ 0xc11e));
     this.#hasTombstones = config.schedule.every(({ kind }) => kind !== 'removeAndReadd');
@@ -118,58 +122,48 @@ export class Cluster {
 
   /** Starts the node on its disk, if it may; a disk that turns out damaged keeps it from it for good. */
   start(member: Member): void {
-    if (member.run !== undefined || member.fate !== 'healthy') return;
-    const { id, disk } = member;
+    if (member.process !== undefined || member.fate !== 'healthy') return;
+    this.#upgrade(member);
     const process: NodeProcess = new NodeProcess(this.clock, {
       rate: member.clockRate,
       offsetMs: this.random.below(1_000_000),
       around: (task) => this.#around(member, process, task),
     });
-    if (disk.isTorn) this.coverage.met('log cut at a torn tail');
+    member.process = process;
+    if (member.storage.isTorn) this.coverage.met('log cut at a torn tail');
     try {
-      const onWrite = (write: LogWrite): void => this.safety.wrote(member.watched, write);
-      const log = disk.open(process, { delayMs: () => this.#syncMs(member), onWrite });
-      this.safety.started(member.watched);
-      this.trace.note(
-        this.clock.now(),
-        'start',
-        id,
-        disk.lastIndex,
-        disk.hardState.term,
-        disk.hardState.vote,
-        member.image.applied,
+      member.storage.open(
+        {
+          process,
+          delayMs: () => this.#syncMs(member),
+          enter: (task) => this.#enter(process, task),
+          onWrite: (write) => this.safety.wrote(member.watched, write),
+          onApply: ({ index, digest, operation }) => {
+            if (operation !== undefined) this.operations.add(operation);
+            this.safety.applied(member.id, index, digest);
+          },
+        },
+        (opened) => this.#opened(member, process, opened),
       );
-      const machine = this.#machine(member, process);
-      const run = this.#host(member, process, log, machine);
-      member.run = run;
-      process.run(() => run.host.start());
     } catch (error) {
-      if (!(error instanceof LogDamage) || !member.isDamaged) throw error;
-      member.fate = 'damaged';
-      process.kill();
-      this.coverage.met('damage quarantined');
-      this.trace.note(this.clock.now(), 'quarantined', id);
+      this.#notOpened(member, process, error);
     }
   }
 
   /** The process ends at once; of what was on its way to the disk some is there. */
   crash(member: Member): void {
-    const { run, disk, id } = member;
-    if (run === undefined) return;
+    const { run, process, storage, id } = member;
+    if (process === undefined) return;
     member.run = undefined;
-    const { unsynced } = run.log;
-    const landed = this.random.below(unsynced + 1);
-    const torn = this.config.disk.torn && this.random.chance(0.5);
-    const flushLands = this.random.chance(0.5);
-    this.trace.note(this.clock.now(), 'crash', id, unsynced, landed, torn, flushLands);
-    if (unsynced > landed) this.coverage.met('unsynced write lost in a crash');
-    if (run.snapshots.isInstalling) this.coverage.met('install crashed half-way');
-    run.log.crash({ landed, torn });
-    if (flushLands && run.machine.flushing !== undefined) member.image = run.machine.flushing;
-    run.process.kill();
+    member.process = undefined;
+    const { isLost, facts } = storage.crash(this.random, this.config.disk);
+    this.trace.note(this.clock.now(), 'crash', id, ...facts);
+    if (isLost) this.coverage.met('unsynced write lost in a crash');
+    if (run?.snapshots.isInstalling === true) this.coverage.met('install crashed half-way');
+    process.kill();
     if (this.config.disk.slotRot > 0 && this.random.chance(this.config.disk.slotRot)) {
       this.coverage.met('vote slot unreadable at a start');
-      disk.rotSlot(this.random.chance(0.5) ? 0 : 1);
+      storage.rotSlot(this.random.chance(0.5) ? 0 : 1);
     }
   }
 
@@ -181,14 +175,65 @@ export class Cluster {
     return true;
   }
 
+  /** Each start may be one of a newer program, until all are of the newest. */
+  #upgrade(member: Member): void {
+    const { skew } = this.config;
+    if (skew === 0) return;
+    const newest = 1 + skew;
+    const isUpgraded = this.random.chance(this.isHealed ? 1 : 0.3);
+    if (member.version < newest && isUpgraded) member.version = this.isHealed ? newest : member.version + 1;
+  }
+
+  #versionsOf(id: NodeId): WireVersions {
+    const newest = this.member(id)?.version ?? 1;
+    return { oldest: Math.max(1, newest - 1), newest };
+  }
+
   #create(id: NodeId, conf: ConfState): Member {
     const base: SnapshotMeta = { index: 0, term: 0, conf, confIndex: 0 };
     // Mostly as far apart as is allowed at all: a lease is right only up to there.
     const skewed = this.random.pick([0.9, 0.9, 1.1, 1.1, 0.9 + this.random.below(201) / 1000]);
     const clockRate = this.config.clockSkew ? skewed : 1;
-    const member = new Member({ id, clusterId: CLUSTER_ID, base, clockRate, fitness: 'fit' });
+    const storage = this.#storage({ nodeId: id, clusterId: CLUSTER_ID, base });
+    const member = new Member({ id, storage, clockRate, fitness: 'fit' });
     this.members.push(member);
     return member;
+  }
+
+  #opened(member: Member, process: NodeProcess, opened: OpenStorage | Error): void {
+    if (member.process !== process) return;
+    try {
+      if (opened instanceof Error) throw opened;
+      holds('a start finds what was destroyed below the mark', !member.isDamaged, () => ({ id: member.id }));
+      const { hardState, lastIndex } = member.storage.durable;
+      this.safety.started(member.watched);
+      const { flushedAtOpen } = opened.machine;
+      this.trace.note(this.clock.now(), 'start', member.id, lastIndex, hardState.term, hardState.vote, flushedAtOpen);
+      const run = this.#host(member, process, opened);
+      member.run = run;
+      process.run(() => run.host.start());
+    } catch (error) {
+      this.#notOpened(member, process, error);
+    }
+  }
+
+  /** @throws the error, unless it is what was done to the disk */
+  #notOpened(member: Member, process: NodeProcess, error: unknown): void {
+    const verdict = error instanceof Error ? member.storage.verdict(error) : 'bug';
+    if (verdict !== 'damaged' || !member.isDamaged) throw error;
+    member.fate = 'damaged';
+    member.process = undefined;
+    process.kill();
+    this.coverage.met('damage quarantined');
+    this.trace.note(this.clock.now(), 'quarantined', member.id);
+  }
+
+  #enter(process: NodeProcess, task: () => void): void {
+    try {
+      process.run(task);
+    } catch (error) {
+      this.failure ??= error instanceof Error ? error : new Error(String(error));
+    }
   }
 
   #around(member: Member, process: NodeProcess, task: () => void): void {
@@ -198,20 +243,7 @@ export class Cluster {
     this.safety.observed(member.watched, run.host.consensus());
   }
 
-  #machine(member: Member, process: NodeProcess): KeyMachine {
-    return new KeyMachine(member.image, process, {
-      delayMs: () => this.#syncMs(member),
-      onApply: (entry, digest) => {
-        if (entry.type === 'normal') this.operations.add(operationOf(entry.data));
-        this.safety.applied(member.id, entry.index, digest);
-      },
-      store: (image) => {
-        member.image = image;
-      },
-    });
-  }
-
-  #host(member: Member, process: NodeProcess, log: MemberRun['log'], machine: KeyMachine): MemberRun {
+  #host(member: Member, process: NodeProcess, { log, machine }: OpenStorage): MemberRun {
     const random = new SimRandom(this.random.uint32());
     const snapshots = this.#snapshots(member, process);
     const inbox: MemberRun['inbox'] = { receiver: undefined };
@@ -223,7 +255,8 @@ export class Cluster {
     };
     const peers = { transport, snapshots, random };
     const options = {
-      limits: this.#limits,
+      // Nodes forget at different times, so that what one has forgotten another may still have.
+      limits: { ...this.#limits, compactAfterEntries: this.#limits.compactAfterEntries * (1 + (member.id % 3)) },
       fitness: member.fitness,
       removed: this.#hasTombstones && member.removedAt !== undefined,
       observe: (situation: Parameters<Coverage['met']>[0]) => this.coverage.met(situation),
@@ -231,15 +264,15 @@ export class Cluster {
       onRemoved: (atIndex: number) => {
         member.removedAt = atIndex;
       },
-      removedAt: (id: NodeId) => (this.#hasTombstones ? machine.image.removed.get(id) : undefined),
-      promotes: () => true,
+      removedAt: (id: NodeId) => (this.#hasTombstones ? machine.removed.get(id) : undefined),
+      promotes: (learner: NodeId, conf: ConfState) => this.operator.mayPromote(learner, conf),
       checkInvariants: true,
     };
     const host: Host =
       this.config.profile === 'core'
         ? new CoreHost({ ...peers, log, machine, clock: process }, options)
         : driverHost(new Driver({ log, stateMachine: machine, clock: process, peers }, options));
-    return { process, log, machine, host, snapshots, startedAtMs: this.clock.now(), inbox, wasPaused: false };
+    return { process, machine, host, snapshots, startedAtMs: this.clock.now(), inbox, wasPaused: false };
   }
 
   #snapshots(member: Member, process: NodeProcess): SnapshotPort {
@@ -251,8 +284,7 @@ export class Cluster {
       pieceDelayMs: (from) => this.#pieceDelayMs(from, member.id),
       // A whole state is more than one batch of entries.
       syncMs: () => 5 * this.#syncMs(member) + (this.isHealed ? 0 : this.random.below(100)),
-      pieces: ({ lists, registers }) => 1 + Math.min(6, lists.length + registers.length),
-      install: (meta, image) => this.#install(member, meta, image),
+      install: (snapshot, done) => this.#install(member, snapshot, done),
     });
   }
 
@@ -266,7 +298,7 @@ export class Cluster {
       open: () => {
         const source = run.snapshots.source;
         if (!isSame() || run.process.isPaused || source === undefined) return undefined;
-        const { image } = member;
+        const image = member.storage.image();
         return { image, meta: source.describe(image.applied) };
       },
       failed: (reader) => this.enter(member, run, () => run.snapshots.source?.failed(reader)),
@@ -275,6 +307,8 @@ export class Cluster {
 
   #pieceDelayMs(from: NodeId, to: NodeId): number | undefined {
     const breaks = !this.isHealed && this.random.chance(0.05 + this.config.network.drop / 2);
+    const { untilMs = 0, pieceMs = 0 } = this.member(to)?.streaming ?? {};
+    if (this.clock.now() < untilMs) return 1 + this.random.below(pieceMs);
     if (breaks || this.network.isCut(from, to) || this.network.isCut(to, from)) {
       this.coverage.met('snapshot stream broken');
       return undefined;
@@ -283,13 +317,20 @@ export class Cluster {
     return 1 + this.random.below(this.isHealed ? 5 : 3 * delayMsMax + (heavyTail > 0 ? 800 : 20));
   }
 
-  #install(member: Member, meta: SnapshotMeta, image: MachineImage): void {
-    this.trace.note(this.clock.now(), 'install', member.id, meta.index, meta.term);
-    member.disk.install(meta);
-    member.image = image;
-    member.run?.machine.restore(image);
-    this.safety.installed(member.watched);
-    this.safety.applied(member.id, image.applied, image.digest);
+  #install(member: Member, snapshot: { readonly meta: SnapshotMeta; readonly image: StateImage }, done: Done): void {
+    const { index, term } = snapshot.meta;
+    this.trace.note(this.clock.now(), 'install', member.id, index, term);
+    this.safety.installs(member.watched, snapshot.meta);
+    member.storage.install(snapshot, (error) => {
+      if (error !== undefined) {
+        done(error);
+        return;
+      }
+      this.safety.installed(member.watched);
+      const machine = member.run?.machine;
+      if (machine !== undefined) this.safety.applied(member.id, machine.applied, machine.digest);
+      done();
+    });
   }
 
   #send(member: Member, messages: readonly Message[]): void {
@@ -316,14 +357,14 @@ export class Cluster {
       run.inbox.receiver?.message(message);
       if (isStale) this.safety.ignored(message, before, run.host.matchOf(message.from));
       // Who is known to have left is not heard: it stepped down when that was committed. A driver hears at its next turn only.
-      if (member.run !== run || run.machine.image.removed.has(message.from) || this.config.profile === 'driver') return;
+      if (member.run !== run || run.machine.removed.has(message.from) || this.config.profile !== 'core') return;
       this.safety.promises.received(member.id, message, run.host.consensus(), this.clock.now());
     });
   }
 
   #fatal(member: Member, process: NodeProcess, error: Error): void {
     this.trace.note(this.clock.now(), 'fatal', member.id, error.message);
-    if (error instanceof DiskError) {
+    if (member.storage.verdict(error) === 'failed') {
       this.coverage.met('sync failed');
       if (member.run?.process !== process) return;
       this.crash(member);
@@ -339,50 +380,5 @@ export class Cluster {
     const nowMs = this.clock.now();
     if (nowMs < untilMs) return delayMs + (extraMs === 0 ? untilMs - nowMs : this.random.below(extraMs));
     return slow > 0 && this.random.chance(slow) ? delayMs + this.random.below(2000) : delayMs;
-  }
-}
-
-function driverHost(driver: Driver<{ readonly swapped: boolean }>): Host {
-  return {
-    start: () => driver.start(),
-    propose: (data, done) => driver.propose(data, done),
-    proposeConf: (change, done) => driver.proposeConf(change, done),
-    readIndex: (done) => driver.readIndex(done),
-    leaseRead: () => driver.leaseRead(),
-    transfer: (to) => driver.transfer(to, () => undefined),
-    setFitness: (fitness) => driver.setFitness(fitness),
-    consensus: () => driver.consensus(),
-    matchOf: (id) => driver.peers().find((peer) => peer.id === id)?.match,
-  };
-}
-
-function factsOf(message: Message): (number | boolean)[] {
-  switch (message.type) {
-    case 'Append':
-      return [message.prevIndex, message.prevTerm, message.commit, message.entries.length, message.round];
-    case 'AppendResp':
-      return message.ok ? [true, message.match, message.round] : [false, message.prevIndex, message.hintIndex, message.hintTerm];
-    case 'Heartbeat':
-      return [message.commit, message.round];
-    case 'HeartbeatResp':
-      return [message.round, message.fit];
-    case 'PreVote':
-    case 'Vote':
-      return [message.lastIndex, message.lastTerm, message.transfer];
-    case 'PreVoteResp':
-    case 'VoteResp':
-      return [message.reject, message.forTerm, message.longerLog];
-    case 'SnapOffer':
-      return [message.meta.index, message.meta.term];
-    case 'SnapResult':
-      return [message.index, message.ok, message.lastIndex];
-    case 'TimeoutNow':
-      return [message.lastIndex, message.lastTerm];
-    case 'Removed':
-      return [message.atIndex];
-    case 'ReadIndex':
-      return [message.requests.length];
-    case 'ReadIndexResp':
-      return [message.requests.length, message.index, message.ok];
   }
 }

@@ -22,6 +22,8 @@ export function encodeCommand({ operation, key, request }: Command, size = HEADE
   return data;
 }
 
+export const operationOf = (data: Uint8Array): number => decodeCommand(data).operation;
+
 export function decodeCommand(data: Uint8Array): Command {
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
   const kind = kinds[view.getUint8(0)];

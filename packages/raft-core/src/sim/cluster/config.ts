@@ -1,6 +1,10 @@
 import { SimRandom } from '../sim-random.ts';
 
-export type Profile = 'core' | 'driver';
+/**
+ * `core`: the core with every effect done at once. `driver`: the real driver. `storage`: the real driver on a storage of the caller's,
+ * which may be a real one on a fake disk.
+ */
+export type Profile = 'core' | 'driver' | 'storage';
 
 /** Chances per message, in [0, 1]; 0 switches the fault off. */
 export interface NetworkFaults {
@@ -75,6 +79,7 @@ export const actionKinds = [
   'leaveJoint',
   'removeAndReadd',
   'burst',
+  'raceSnapshot',
 ] as const;
 export type ActionKind = (typeof actionKinds)[number];
 
@@ -100,6 +105,8 @@ export interface SimConfig {
   /** Clocks run at rates from 0.9 to 1.1, else all alike. */
   readonly clockSkew: boolean;
   readonly leaseReads: boolean;
+  /** By how many versions of the wire format nodes may be apart: 1 in a rolling upgrade, 2 where some do not understand each other. */
+  readonly skew: 0 | 1 | 2;
   readonly network: NetworkFaults;
   readonly disk: DiskFaults;
   readonly sizes: Sizes;
@@ -138,6 +145,7 @@ export function configOf(seed: number, profile: Profile, events: number): SimCon
     thinkMsMax: random.pick([10, 50, 300]),
     clockSkew: on(0.6),
     leaseReads: on(0.8),
+    skew: random.pick([0, 0, 0, 0, 0, 0, 1, 2]),
     network: {
       drop: rate(0.5, 0.2),
       duplicate: rate(0.4, 0.2),

@@ -10,11 +10,12 @@ import type { Done, LogStore } from '../../ports.ts';
 import type { ConfChange, Entry, Fitness, LogIndex, Message, NodeId, Term } from '../../types.ts';
 import type { Scheduler } from '../sim-clock.ts';
 import type { ConfDone, Host } from './host.ts';
-import type { KeyMachine, MachineResult } from './machine.ts';
+import type { MachineResult } from './machine.ts';
+import type { SimMachine } from './storage.ts';
 
 export interface CoreHostPorts extends PeerPorts {
   readonly log: LogStore;
-  readonly machine: KeyMachine;
+  readonly machine: SimMachine;
   readonly clock: Scheduler;
 }
 
@@ -98,7 +99,7 @@ export class CoreHost implements Host {
 
   leaseRead(): boolean {
     const index = this.#core.leaseRead(this.#ports.clock.now());
-    return index !== undefined && this.#ports.machine.image.applied >= index;
+    return index !== undefined && this.#ports.machine.applied >= index;
   }
 
   transfer(to: NodeId | undefined): void {
@@ -236,7 +237,7 @@ export class CoreHost implements Host {
       return;
     }
     this.#answerReads();
-    if (this.#flushing || machine.image.applied === this.#core.status().appliedIndex) return;
+    if (this.#flushing || machine.applied === this.#core.status().appliedIndex) return;
     this.#flushing = true;
     this.#begin((done) =>
       machine.flush((error, flushed) =>
@@ -302,7 +303,7 @@ export class CoreHost implements Host {
 
   #answerReads(): void {
     if (this.#confirmed.length === 0) return;
-    const { applied } = this.#ports.machine.image;
+    const { applied } = this.#ports.machine;
     const readable = this.#confirmed.filter(({ index }) => index <= applied);
     this.#confirmed = this.#confirmed.filter(({ index }) => index > applied);
     for (const { index, done } of readable) done({ kind: 'readable', index });

@@ -1,5 +1,18 @@
+export type { Command } from './command.ts';
 export { type Action, actionKinds, configOf, type Profile, type SimConfig } from './config.ts';
 export { Coverage, type Situation, situations } from './coverage.ts';
-export { type RunResult, runSimulation } from './run.ts';
+export type { MachineResult } from './machine.ts';
+export { type RunResult, runSimulation, runSimulationOn } from './run.ts';
 export { shrink } from './shrink.ts';
+export {
+  DiskError,
+  type DurableLog,
+  type NodeStorage,
+  type OpenStorage,
+  type SimMachine,
+  type StateImage,
+  type StorageMaker,
+  type StorageRun,
+} from './storage.ts';
 export { formatLine, type TraceLine } from './trace.ts';
+export { holds, Violation } from './violation.ts';

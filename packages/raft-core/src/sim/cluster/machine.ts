@@ -1,10 +1,10 @@
 import { membersOf } from '../../confchange/conf-state.ts';
 import { invariant } from '../../invariant.ts';
-import type { StateMachine } from '../../ports.ts';
 import type { ConfState, Entry, LogIndex, NodeId } from '../../types.ts';
 import { decodeConfState } from '../../wire/conf-state.ts';
 import type { Scheduler } from '../sim-clock.ts';
-import { decodeCommand } from './command.ts';
+import { type Command, decodeCommand, encodeCommand } from './command.ts';
+import type { SimMachine } from './storage.ts';
 
 /** A list as its last element and the list before it, so that a copy of the state costs nothing. */
 interface Appended {
@@ -49,7 +49,7 @@ export interface MachineOptions {
  * The state of a simulated node: registers and lists by key, tombstones of removed nodes, and a digest that chains every
  * entry ever applied, so that a lost, doubled or reordered entry shows at once.
  */
-export class KeyMachine implements StateMachine<MachineResult> {
+export class KeyMachine implements SimMachine {
   readonly flushedAtOpen: LogIndex;
   readonly #scheduler: Scheduler;
   readonly #options: MachineOptions;
@@ -63,20 +63,26 @@ export class KeyMachine implements StateMachine<MachineResult> {
     this.flushedAtOpen = image.applied;
   }
 
-  /** What reads see. */
-  get image(): MachineImage {
-    return this.#image;
+  get applied(): LogIndex {
+    return this.#image.applied;
+  }
+  get digest(): number {
+    return this.#image.digest;
+  }
+  get removed(): ReadonlyMap<NodeId, LogIndex> {
+    return this.#image.removed;
   }
   /** What the flush under way will make durable. */
   get flushing(): MachineImage | undefined {
     return this.#flushing;
   }
 
-  values(kind: 'register' | 'list', key: number): readonly number[] {
-    if (kind === 'register') return [this.#image.registers[key] ?? 0];
-    const values: number[] = [];
-    for (let last = this.#image.lists[key]; last !== undefined; last = last.before) values.push(last.value);
-    return values.reverse();
+  prepare(command: Command, size: number): { readonly request: Command['request']; readonly data: Uint8Array } {
+    return { request: command.request, data: encodeCommand(command, size) };
+  }
+
+  read(kind: 'register' | 'list', key: number, done: (values: readonly number[]) => void): void {
+    done(kind === 'register' ? [this.#image.registers[key] ?? 0] : this.#list(key));
   }
 
   apply(entry: Entry): MachineResult {
@@ -102,6 +108,12 @@ export class KeyMachine implements StateMachine<MachineResult> {
   /** Another state takes the place of this one, as a snapshot is installed. */
   restore(image: MachineImage): void {
     this.#image = image;
+  }
+
+  #list(key: number): readonly number[] {
+    const values: number[] = [];
+    for (let last = this.#image.lists[key]; last !== undefined; last = last.before) values.push(last.value);
+    return values.reverse();
   }
 }
 

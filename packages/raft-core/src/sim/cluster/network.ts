@@ -1,11 +1,13 @@
 import type { Message, NodeId } from '../../types.ts';
 import { CodecError } from '../../wire/codec-error.ts';
 import { decodeMessage, encodeMessage } from '../../wire/message.ts';
+import { commonVersion, type WireVersions } from '../../wire/version.ts';
 import type { SimClock } from '../sim-clock.ts';
 import type { SimRandom } from '../sim-random.ts';
 import type { NetworkFaults } from './config.ts';
 import type { Coverage } from './coverage.ts';
 import { crc32c } from './crc32c.ts';
+import { readFrame, writeFrame } from './versioned-frame.ts';
 
 /** Ten election timeouts of the slowest kind. */
 const TAIL_MS_MAX = 20_000;
@@ -13,25 +15,37 @@ const REPLAY_MS_MAX = 30_000;
 /** Simulated ids are small, so a directed link is one number. */
 const LINKS = 2 ** 20;
 
+const UNKNOWN_TYPE = 99;
+
+export interface World {
+  readonly clock: SimClock;
+  readonly random: SimRandom;
+  readonly coverage: Coverage;
+  /** What each node reads and writes, where nodes differ. */
+  readonly versions?: (id: NodeId) => WireVersions;
+}
+
 /** Links between all nodes that lose, delay, reorder, double, damage and repeat messages. Not bound to any run of a node. */
 export class SimNetwork {
   readonly #clock: SimClock;
   readonly #random: SimRandom;
   readonly #deliver: (message: Message, sentAtMs: number) => void;
   readonly #coverage: Coverage;
+  readonly #versions: World['versions'];
   #faults: NetworkFaults;
   readonly #cut = new Set<number>();
   /** When the newest message of a link arrives, for links that keep the order. */
   readonly #arrivals = new Map<number, number>();
 
   constructor(
-    { clock, random, coverage }: { readonly clock: SimClock; readonly random: SimRandom; readonly coverage: Coverage },
+    { clock, random, coverage, versions }: World,
     faults: NetworkFaults,
     deliver: (message: Message, sentAtMs: number) => void,
   ) {
     this.#clock = clock;
     this.#random = random;
     this.#coverage = coverage;
+    this.#versions = versions;
     this.#faults = faults;
     this.#deliver = deliver;
   }
@@ -82,11 +96,40 @@ export class SimNetwork {
       atMs = Math.max(atMs, this.#arrivals.get(link) ?? 0);
       this.#arrivals.set(link, atMs);
     }
-    const carried = this.#faults.codec ? decodeMessage(encodeMessage(message)) : message;
+    const carried = this.#carry(message);
     this.#clock.after(atMs - sentAtMs, () => {
       // A cut link loses what is under way as well as what is sent, but for what is long on its way around.
-      if (way === 'detour' || !this.#cut.has(link)) this.#deliver(carried, sentAtMs);
+      if (way !== 'detour' && this.#cut.has(link)) return;
+      const arrived = carried();
+      if (arrived !== undefined) this.#deliver(arrived, sentAtMs);
     });
+  }
+
+  /** What arrives of a message, judged when it arrives: nothing where its receiver does not read the version that it was written in. */
+  #carry(message: Message): () => Message | undefined {
+    const versions = this.#versions;
+    if (versions === undefined) {
+      const carried = this.#faults.codec ? decodeMessage(encodeMessage(message)) : message;
+      return () => carried;
+    }
+    const [from, to] = [versions(message.from), versions(message.to)];
+    const version = commonVersion(from, to);
+    const frame = writeFrame(message, version ?? from.newest);
+    // A newer node says what the older has no word for; an agreed version forbids that, and the older stands it all the same.
+    if (from.newest > to.newest && this.#random.chance(0.02)) frame[1] = UNKNOWN_TYPE;
+    return () => this.#read(frame, versions(message.to));
+  }
+
+  #read(frame: Uint8Array, versions: WireVersions): Message | undefined {
+    try {
+      const message = readFrame(frame, versions);
+      if (frame[0] !== versions.newest) this.#coverage.met('frame of an older version read');
+      return message;
+    } catch (error) {
+      if (!(error instanceof CodecError)) throw error;
+      this.#coverage.met(frame[1] === UNKNOWN_TYPE ? 'message of an unknown type dropped' : 'frame of another version dropped');
+      return undefined;
+    }
   }
 
   /** The frame's checksum finds the damage. The decoder must stand it all the same: the checksum is not what it relies on. */

@@ -23,7 +23,7 @@ type ChangeKind =
  */
 export class Operator {
   readonly #cluster: Cluster;
-  /** Configurations that were asked for and may yet come. */
+  /** Configurations that were asked for and may yet come; what became of some is never known. */
   readonly #asked = new Set<ConfState>();
 
   constructor(cluster: Cluster) {
@@ -45,17 +45,21 @@ export class Operator {
     const conf = leader?.watched.status?.conf;
     if (leader === undefined || conf === undefined) return;
     const change = this.#changeFor(kind, pick, leader, conf);
-    if (change !== undefined) this.#propose(leader, conf, change);
+    if (change !== undefined) this.#propose(leader, change);
   }
 
   /** A node comes back under a new id, to take the place of the one that it was. */
   rejoin(): Member {
     const member = this.#cluster.join();
     const { leader } = this.#cluster;
-    const conf = leader?.watched.status?.conf;
     const learner: ConfChange = { kind: 'change', members: [{ id: member.id, to: 'learner' }] };
-    if (leader !== undefined && conf !== undefined) this.#propose(leader, conf, learner);
+    if (leader !== undefined) this.#propose(leader, learner);
     return member;
+  }
+
+  /** Whether that learner may become a voter: one that was lost since it caught up must not. */
+  mayPromote(learner: NodeId, conf: ConfState): boolean {
+    return this.#canGoOn(targetOf(conf, [{ id: learner, to: 'voter' }]));
   }
 
   /** What is left to do once all faults have ended: take out the dead, leave a joint configuration. True when nothing is. */
@@ -64,12 +68,12 @@ export class Operator {
     const conf = leader?.watched.status?.conf;
     if (leader === undefined || conf === undefined) return false;
     if (conf.votersOutgoing.length > 0) {
-      if (!conf.autoLeave) this.#propose(leader, conf, { kind: 'leave' });
+      if (!conf.autoLeave) this.#propose(leader, { kind: 'leave' });
       return false;
     }
     const dead = [...conf.voters, ...conf.learners].find((id) => !this.#lives(id));
     if (dead === undefined) return true;
-    this.#propose(leader, conf, { kind: 'change', members: [{ id: dead, to: 'none' }] });
+    this.#propose(leader, { kind: 'change', members: [{ id: dead, to: 'none' }] });
     return false;
   }
 
@@ -125,16 +129,27 @@ export class Operator {
       const conf = leader?.watched.status?.conf;
       const isOut = conf !== undefined && ![...conf.voters, ...conf.votersOutgoing, ...conf.learners].includes(member.id);
       if (leader === undefined || !isOut || member.fate !== 'healthy' || this.#cluster.isHealed) return;
-      this.#propose(leader, conf, { kind: 'change', members: [{ id: member.id, to: 'learner' }] });
+      this.#propose(leader, { kind: 'change', members: [{ id: member.id, to: 'learner' }] });
     });
   }
 
-  #propose(leader: Member, conf: ConfState, change: ConfChange): void {
+  #propose(leader: Member, change: ConfChange): void {
     const { run } = leader;
-    const target = change.kind === 'leave' ? conf : targetOf(conf, change.members);
-    if (run === undefined || !isQuorum(target, (id) => this.#lives(id)) || target.voters.length === 0) return;
-    this.#asked.add(target);
-    this.#cluster.enter(leader, run, () => run.host.proposeConf(change, () => void this.#asked.delete(target)));
+    if (run === undefined) return;
+    // As it is when the node comes to it: a pause may lie between, and other changes.
+    this.#cluster.enter(leader, run, () => {
+      const { conf } = run.host.consensus();
+      const target = change.kind === 'leave' ? conf : targetOf(conf, change.members);
+      if (!this.#canGoOn(target)) return;
+      this.#asked.add(target);
+      run.host.proposeConf(change, ({ kind }) => {
+        if (kind !== 'unknown') this.#asked.delete(target);
+      });
+    });
+  }
+
+  #canGoOn(conf: ConfState): boolean {
+    return conf.voters.length > 0 && isQuorum(conf, (id) => this.#lives(id));
   }
 }
 

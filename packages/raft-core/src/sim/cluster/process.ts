@@ -1,4 +1,4 @@
-import type { Scheduler, SimClock } from '../sim-clock.ts';
+import { repeatedly, type Scheduler, type SimClock } from '../sim-clock.ts';
 
 /**
  * One run of a node's process: its own clock, which may go faster or slower than the world's, and may be stopped for a while
@@ -43,16 +43,7 @@ export class NodeProcess implements Scheduler {
   }
 
   every(intervalMs: number, task: () => void): () => void {
-    let ended = false;
-    const tick = (): void => {
-      if (ended) return;
-      task();
-      this.after(intervalMs, tick);
-    };
-    this.after(intervalMs, tick);
-    return () => {
-      ended = true;
-    };
+    return repeatedly(this, intervalMs, task);
   }
 
   /** Runs the task in this process: now, at the end of a pause, or never if the process is dead by then. */

@@ -1,6 +1,6 @@
 import type { Status } from '../../core/raft-core.ts';
 import type { LogWrite } from '../../ports.ts';
-import type { ConfState, Entry, LogIndex, Message, NodeId, Term } from '../../types.ts';
+import type { ConfState, Entry, LogIndex, Message, NodeId, SnapshotMeta, Term } from '../../types.ts';
 import type { Coverage } from './coverage.ts';
 import { LogShadow, printOf } from './log-shadow.ts';
 import type { Promises } from './promises.ts';
@@ -56,16 +56,25 @@ export class Safety {
     this.#nodes.set(node.id, node);
     node.status = undefined;
     node.truncatedNow = false;
-    node.awaitsInstall = false;
-    node.holdsBack = false;
+    node.install = 'none';
     node.commitChecked = 0;
     node.shadow = new LogShadow(node.disk.base);
     for (const entry of node.disk.entries) node.shadow.push(entry, printOf(entry));
   }
 
+  /** A snapshot is about to take the place of this node's log (Raft §7: a log that holds its last entry keeps what follows). */
+  installs({ id, disk }: Watched, { index, term }: SnapshotMeta): void {
+    const isHeld = disk.entry(index)?.term === term;
+    holds('a snapshot takes the place of no log that goes on from it', !isHeld, () => ({
+      id,
+      index,
+      term,
+      last: disk.lastIndex,
+    }));
+  }
+
   installed(node: Watched): void {
-    node.awaitsInstall = false;
-    node.holdsBack = true;
+    node.install = 'inForce';
     node.shadow = new LogShadow(node.disk.base);
   }
 
@@ -74,7 +83,7 @@ export class Safety {
     const { shadow } = node;
     const [first] = entries;
     if (first === undefined) return;
-    node.holdsBack = false;
+    if (node.install === 'inForce') node.install = 'none';
     if (first.index <= shadow.lastIndex) this.#truncated(node, first.index);
     for (const entry of entries) {
       holds('log entries are contiguous', entry.index === shadow.lastIndex + 1, () => ({ id: node.id, index: entry.index }));
@@ -211,10 +220,10 @@ export class Safety {
     }
     if (before !== undefined && status.baseIndex > before.baseIndex) {
       // A snapshot raises the base above the commit index, a compaction never does.
-      if (status.baseIndex > before.commitIndex) node.awaitsInstall = true;
+      if (status.baseIndex > before.commitIndex) node.install = 'awaited';
       else this.#coverage.met('log compacted');
     }
-    if (!node.awaitsInstall && status.stableIndex !== before?.stableIndex) {
+    if (node.install !== 'awaited' && status.stableIndex !== before?.stableIndex) {
       const { stableIndex } = status;
       const stored = node.stored(stableIndex, node.shadow.termAt(stableIndex));
       holds('what a node takes for stable is on its disk', stored, () => ({
@@ -239,8 +248,8 @@ export class Safety {
       holds('the commit index never falls', rises, () => ({ id, from: before.commitIndex, to: status.commitIndex }));
     }
     if (status.role === 'leader') this.#leads(node, status, before);
-    const comesLater = node.holdsBack && status.commitIndex > node.shadow.lastIndex;
-    if (!node.awaitsInstall && !comesLater) this.#commits(node, status, before);
+    const comesLater = node.install === 'inForce' && status.commitIndex > node.shadow.lastIndex;
+    if (node.install !== 'awaited' && !comesLater) this.#commits(node, status, before);
   }
 
   #leads(node: Watched, status: Status, before: Status | undefined): void {

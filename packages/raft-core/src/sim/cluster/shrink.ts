@@ -1,7 +1,7 @@
 import type { Action, SimConfig } from './config.ts';
 
 /** Whether this smaller run still fails, in the same way. */
-export type StillFails = (config: SimConfig) => boolean;
+export type StillFails = (config: SimConfig) => boolean | Promise<boolean>;
 
 const quietNetwork = { drop: 0, duplicate: 0, heavyTail: 0, replay: 0, corrupt: 0, reorder: false, delayMsMax: 1, codec: false };
 const quietDisk = { syncMsMax: 1, slow: 0, torn: false, slotRot: 0 };
@@ -10,10 +10,10 @@ const quietDisk = { syncMsMax: 1, slow: 0, torn: false, slotRot: 0 };
  * Makes a failing run small: fewer events, actions, clients, nodes and faults, as long as it fails (delta debugging; Zeller,
  * Hildebrandt, 2002). Every try is a whole run, so this takes some hundred times as long as one.
  */
-export function shrink(failing: SimConfig, stillFails: StillFails): SimConfig {
+export async function shrink(failing: SimConfig, stillFails: StillFails): Promise<SimConfig> {
   let config = failing;
-  const attempt = (smaller: SimConfig): boolean => {
-    if (!stillFails(smaller)) return false;
+  const attempt = async (smaller: SimConfig): Promise<boolean> => {
+    if (!(await stillFails(smaller))) return false;
     config = smaller;
     return true;
   };
@@ -21,38 +21,41 @@ export function shrink(failing: SimConfig, stillFails: StillFails): SimConfig {
     before = JSON.stringify(config);
     for (
       let events = config.events;
-      events > 10 && attempt({ ...config, events: Math.floor(events * 0.7) });
+      events > 10 && (await attempt({ ...config, events: Math.floor(events * 0.7) }));
       events = config.events
     ) {}
     const { schedule } = config;
-    attempt({ ...config, schedule: [] });
+    await attempt({ ...config, schedule: [] });
     for (const kind of new Set(config.schedule.map((action) => action.kind))) {
-      attempt({ ...config, schedule: config.schedule.filter((action) => action.kind !== kind) });
+      await attempt({ ...config, schedule: config.schedule.filter((action) => action.kind !== kind) });
     }
     if (config.schedule.length > 0 && config.schedule.length <= schedule.length) {
-      config = { ...config, schedule: fewest(config.schedule, (some) => stillFails({ ...config, schedule: some })) };
+      config = { ...config, schedule: await fewest(config.schedule, (some) => stillFails({ ...config, schedule: some })) };
     }
     for (const fault of Object.keys(quietNetwork) as (keyof typeof quietNetwork)[]) {
-      attempt({ ...config, network: { ...config.network, [fault]: quietNetwork[fault] } });
+      await attempt({ ...config, network: { ...config.network, [fault]: quietNetwork[fault] } });
     }
     for (const fault of Object.keys(quietDisk) as (keyof typeof quietDisk)[]) {
-      attempt({ ...config, disk: { ...config.disk, [fault]: quietDisk[fault] } });
+      await attempt({ ...config, disk: { ...config.disk, [fault]: quietDisk[fault] } });
     }
-    if (config.clockSkew) attempt({ ...config, clockSkew: false });
-    while (config.clients > 1 && attempt({ ...config, clients: config.clients - 1 })) {}
-    while (config.keys > 1 && attempt({ ...config, keys: config.keys - 1 })) {}
-    while (config.nodes > 1 && attempt({ ...config, nodes: config.nodes - 1 })) {}
+    if (config.clockSkew) await attempt({ ...config, clockSkew: false });
+    while (config.clients > 1 && (await attempt({ ...config, clients: config.clients - 1 }))) {}
+    while (config.keys > 1 && (await attempt({ ...config, keys: config.keys - 1 }))) {}
+    while (config.nodes > 1 && (await attempt({ ...config, nodes: config.nodes - 1 }))) {}
   }
   return config;
 }
 
 /** Removes ever smaller pieces of the schedule, until each single action left is needed. */
-function fewest(schedule: readonly Action[], stillFails: (some: readonly Action[]) => boolean): readonly Action[] {
+async function fewest(
+  schedule: readonly Action[],
+  stillFails: (some: readonly Action[]) => boolean | Promise<boolean>,
+): Promise<readonly Action[]> {
   let kept = schedule;
   for (let size = Math.ceil(kept.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
     for (let from = 0; from < kept.length; ) {
       const some = [...kept.slice(0, from), ...kept.slice(from + size)];
-      if (stillFails(some)) kept = some;
+      if (await stillFails(some)) kept = some;
       else from += size;
     }
   }

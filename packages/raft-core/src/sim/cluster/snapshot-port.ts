@@ -1,13 +1,13 @@
 import type { Done, SnapshotSource, SnapshotTransfer } from '../../ports.ts';
 import type { NodeId, SnapshotMeta } from '../../types.ts';
 import type { SimClock } from '../sim-clock.ts';
-import type { MachineImage } from './machine.ts';
 import type { NodeProcess } from './process.ts';
+import type { StateImage } from './storage.ts';
 
 /** Another node, as a stream sees it. */
 export interface SnapshotPeer {
   /** The state that is durable there, and what describes it; undefined while it does not run. */
-  open(): { readonly image: MachineImage; readonly meta: SnapshotMeta } | undefined;
+  open(): { readonly image: StateImage; readonly meta: SnapshotMeta } | undefined;
   /** The run that answered is still there. */
   isSame(): boolean;
   failed(reader: NodeId): void;
@@ -22,9 +22,8 @@ export interface SnapshotPortOptions {
   /** Delay of the next piece from that peer, or undefined: the stream breaks. */
   pieceDelayMs(from: NodeId): number | undefined;
   syncMs(): number;
-  pieces(image: MachineImage): number;
   /** One atomic step: the log begins after `meta`, the state is `image`. */
-  install(meta: SnapshotMeta, image: MachineImage): void;
+  install(snapshot: { readonly meta: SnapshotMeta; readonly image: StateImage }, done: Done): void;
 }
 
 const BREAK_MS = 500;
@@ -33,13 +32,17 @@ const BREAK_MS = 500;
 export class SnapshotPort implements SnapshotTransfer {
   readonly #options: SnapshotPortOptions;
   #source: SnapshotSource | undefined;
-  #fetched: { readonly meta: SnapshotMeta; readonly image: MachineImage } | undefined;
+  #fetched: { readonly meta: SnapshotMeta; readonly image: StateImage } | undefined;
   isInstalling = false;
+  #fetching = 0;
 
   constructor(options: SnapshotPortOptions) {
     this.#options = options;
   }
 
+  get isFetching(): boolean {
+    return this.#fetching > 0;
+  }
   get source(): SnapshotSource | undefined {
     return this.#source;
   }
@@ -54,10 +57,15 @@ export class SnapshotPort implements SnapshotTransfer {
   ): () => void {
     const { id, world, process, syncMs } = this.#options;
     let given = false;
-    const answer = (received: SnapshotMeta | undefined): void => {
-      if (given) return;
+    this.#fetching += 1;
+    const end = (): boolean => {
+      if (given) return false;
       given = true;
-      done(received);
+      this.#fetching -= 1;
+      return true;
+    };
+    const answer = (received: SnapshotMeta | undefined): void => {
+      if (end()) done(received);
     };
     const broken = (peer: SnapshotPeer | undefined): void => {
       world.after(BREAK_MS, () => {
@@ -77,7 +85,7 @@ export class SnapshotPort implements SnapshotTransfer {
         broken(peer);
         return;
       }
-      let left = this.#options.pieces(opened.image);
+      let left = opened.image.pieces;
       const piece = (): void => {
         left -= 1;
         if (given || !process.isAlive) return;
@@ -92,9 +100,7 @@ export class SnapshotPort implements SnapshotTransfer {
       };
       next(piece, peer);
     }, undefined);
-    return () => {
-      given = true;
-    };
+    return () => void end();
   }
 
   install(meta: SnapshotMeta, done: Done): void {
@@ -102,10 +108,11 @@ export class SnapshotPort implements SnapshotTransfer {
     if (fetched?.meta.index !== meta.index) throw new Error(`asked to install ${meta.index}, have ${fetched?.meta.index}`);
     this.isInstalling = true;
     this.#options.process.after(this.#options.syncMs(), () => {
-      this.isInstalling = false;
-      this.#fetched = undefined;
-      this.#options.install(meta, fetched.image);
-      done();
+      this.#options.install({ meta, image: fetched.image }, (error) => {
+        this.isInstalling = false;
+        this.#fetched = undefined;
+        done(error);
+      });
     });
   }
 

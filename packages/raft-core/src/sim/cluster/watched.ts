@@ -1,27 +1,28 @@
 import type { Status } from '../../core/raft-core.ts';
 import type { LogIndex, NodeId, Term } from '../../types.ts';
-import type { MemoryDisk } from '../memory-disk.ts';
 import { LogShadow } from './log-shadow.ts';
+import type { DurableLog } from './storage.ts';
 
 /** One node as the checkers know it, over all its runs. */
 export class Watched {
   readonly id: NodeId;
-  readonly disk: MemoryDisk;
+  readonly disk: DurableLog;
   shadow: LogShadow;
   /** After the last event of the present run; undefined before its first. */
   status: Status | undefined;
   /** Its log was cut back in the present event. */
   truncatedNow = false;
-  /** The core has decided for a snapshot that is not in force yet: what follows it is not handed out before. */
-  awaitsInstall = false;
-  /** A snapshot is in force on the disk, and since then nothing was handed out: what was taken in meanwhile comes with the next batch. */
-  holdsBack = false;
+  /**
+   * `awaited`: the core has decided for a snapshot that is not in force yet, and hands out nothing that follows it before. `inForce`:
+   * it is on the disk, and nothing was handed out since: what was taken in meanwhile comes with the next batch.
+   */
+  install: 'none' | 'awaited' | 'inForce' = 'none';
   /** Up to there its committed entries have been compared. */
   commitChecked: LogIndex = 0;
   /** Entries that were durable here before the disk was damaged on purpose: they were stored when they were acknowledged. */
   #lost: { readonly from: LogIndex; readonly terms: readonly Term[] } | undefined;
 
-  constructor(disk: MemoryDisk) {
+  constructor(disk: DurableLog) {
     this.id = disk.nodeId;
     this.disk = disk;
     this.shadow = new LogShadow(disk.base);

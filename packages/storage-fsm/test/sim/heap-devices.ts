@@ -1,0 +1,44 @@
+import type { StorageRun } from '@transitd/raft-core/sim';
+import type { DiskOperation } from '../memory-disk.ts';
+
+/** What takes its time on a real disk; all else is in the system's memory. */
+const waiting: ReadonlySet<DiskOperation> = new Set(['read', 'sync', 'syncDirectory']);
+const failing: ReadonlySet<DiskOperation> = new Set(['write', 'sync', 'syncDirectory']);
+
+/** The devices of one run of a node: what they are asked for completes by events of the simulation, in the node's own time. */
+export class HeapDevices {
+  readonly #run: StorageRun;
+  #error: Error | undefined;
+  #isInstant = false;
+
+  constructor(run: StorageRun) {
+    this.#run = run;
+  }
+
+  /** The next write or sync fails, and all after it. */
+  fail(error: Error): void {
+    this.#error = error;
+  }
+
+  /** Within one event: a step that no crash can divide. */
+  async atOnce(task: () => Promise<void>): Promise<void> {
+    this.#isInstant = true;
+    try {
+      await task();
+    } finally {
+      this.#isInstant = false;
+    }
+  }
+
+  /** For `MemoryDisk.before`. */
+  async before(operation: DiskOperation): Promise<void> {
+    if (waiting.has(operation)) await this.wait();
+    if (this.#error !== undefined && failing.has(operation)) throw this.#error;
+  }
+
+  wait(): Promise<void> {
+    if (this.#isInstant) return Promise.resolve();
+    const { process, delayMs } = this.#run;
+    return new Promise((resolve) => process.after(delayMs(), resolve));
+  }
+}

@@ -1,0 +1,94 @@
+import type { Mutant } from '../../../../scripts/sim-mutant.ts';
+
+const faults: readonly Omit<Mutant, 'profile'>[] = [
+  // The log and its recovery
+  {
+    name: 'a batch is acknowledged without a sync',
+    file: 'src/segments.ts',
+    find: '    await segment.file.sync();\n',
+    replace: '',
+  },
+  {
+    name: 'a vote is acknowledged without a sync',
+    file: 'src/node-state.ts',
+    find: '    await this.#file.sync();\n    this.#sequence',
+    replace: '    this.#sequence',
+  },
+  {
+    name: 'a vote is written to one slot only, in the real file',
+    file: 'src/node-state.ts',
+    find: '      await this.#writeOlder(state);\n      await this.#writeOlder(state);\n',
+    replace: '      await this.#writeOlder(state);\n',
+  },
+  {
+    name: 'entries of a term are stored without the term',
+    file: 'src/segment-log.ts',
+    find: 'if (supersedes || term !== value.term || vote !== value.vote)',
+    replace: 'if (supersedes || vote !== value.vote)',
+  },
+  {
+    name: 'the mark is not lowered before a truncation',
+    file: 'src/segment-log.ts',
+    find: 'if (supersedes) this.#durable =',
+    replace: 'if (supersedes && first < 0) this.#durable =',
+  },
+  {
+    name: 'a segment that is still needed is dropped',
+    file: 'src/segments.ts',
+    find: 'return view.at(index)?.segment ?? this.#active.header.number;',
+    replace: 'return this.#active.header.number + 0 * index * view.lastIndex;',
+  },
+  {
+    name: 'the name of a new segment is not synced',
+    file: 'src/segment-file.ts',
+    find: '  await disk.syncDirectory(directory);\n',
+    replace: '',
+  },
+  {
+    name: 'a log that ends below its mark is taken for whole',
+    file: 'src/log-recovery.ts',
+    find: 'if (view.lastIndex < mark.index)',
+    replace: 'if (view.lastIndex < 0)',
+  },
+  {
+    name: 'a write joins the group before its turn',
+    file: 'src/segment-log.ts',
+    find: 'return this.#waiting.splice(0, tooMany === -1 ? this.#waiting.length : tooMany);',
+    replace: 'return this.#waiting.splice(-1);',
+  },
+  {
+    name: 'an entry that was superseded is read from the disk',
+    file: 'src/log-view.ts',
+    find: '    this.#truncate(stored.index - 1);\n',
+    replace: '    if (stored.index === this.lastIndex + 1) this.#truncate(stored.index - 1);\n',
+  },
+  // The state
+  {
+    name: 'the state is flushed without its applied index',
+    file: 'src/state-store.ts',
+    find: "const steps: BatchStep[] = [{ type: 'put', key: metaKey, value: encodeMeta(meta) }];",
+    replace:
+      "const steps: BatchStep[] = meta.appliedIndex % 3 > 0 ? [{ type: 'put', key: metaKey, value: encodeMeta(meta) }] : [];",
+  },
+  {
+    name: 'a flush forgets what was written again meanwhile',
+    file: 'src/overlay.ts',
+    find: 'if (this.#pending.get(path) === pending) this.#drop(path);',
+    replace: 'if (pending.revision > 0) this.#drop(path);',
+  },
+  {
+    name: 'a condition looks at the disk, not at what is applied',
+    file: 'src/state-machine.ts',
+    find: 'applyTransaction(transaction, (path) => this.#find(nameOf(this.#spaces, path))?.revision ?? 0);',
+    replace: 'applyTransaction(transaction, (path) => this.#store.getSync(nameOf(this.#spaces, path))?.revision ?? 0);',
+  },
+  {
+    name: 'a range misses what is not flushed yet',
+    file: 'src/state-machine.ts',
+    find: 'return mergeRows(stored, pending);',
+    replace: 'return mergeRows(stored, pending.slice(0, 0));',
+  },
+];
+
+/** Faults of the log and the state machine that the simulator must find. */
+export const storageMutants: readonly Mutant[] = faults.map((fault) => ({ ...fault, profile: 'storage' }));

@@ -1,0 +1,123 @@
+import type { Entry, LogIndex, NodeId } from '@transitd/raft-core';
+import { decodeConfState } from '@transitd/raft-core';
+import type { Command, MachineResult, SimMachine, StorageRun } from '@transitd/raft-core/sim';
+import { decodeTransaction, encodeTransaction } from '../../src/codec.ts';
+import type { KeyValueMachine } from '../../src/state-machine.ts';
+
+const headBytes = 8;
+/** Small, so that lists take several. */
+const pageRecords = 7;
+
+/** Tombstones of a node. What committed entries say stays true, so they need not go back when the state does. */
+export interface Membership {
+  members: ReadonlySet<NodeId>;
+  readonly removed: Map<NodeId, LogIndex>;
+}
+
+const registerPath = (key: number): string => `sim/register/${key}`;
+const listPath = (key: number): string => `sim/list/${key}/`;
+
+/**
+ * Registers and lists as records: a register is one, a list has one for each value, in the order of their revisions. A swap is a
+ * condition on the revision that the register has where the entry is made.
+ */
+export class RecordMachine implements SimMachine {
+  readonly flushedAtOpen: LogIndex;
+  readonly #run: StorageRun;
+  readonly #membership: Membership;
+  #machine: KeyValueMachine;
+
+  constructor(machine: KeyValueMachine, run: StorageRun, membership: Membership) {
+    this.flushedAtOpen = machine.flushedAtOpen;
+    this.#machine = machine;
+    this.#run = run;
+    this.#membership = membership;
+  }
+
+  get applied(): LogIndex {
+    return this.#machine.applied.appliedIndex;
+  }
+  get digest(): number {
+    const { digest, valuesWritten } = this.#machine.applied;
+    return Number(BigInt.asUintN(32, digest)) + 2 ** 32 * (valuesWritten % 2 ** 16);
+  }
+  get removed(): ReadonlyMap<NodeId, LogIndex> {
+    return this.#membership.removed;
+  }
+
+  /** A snapshot has taken the place of the state. */
+  replace(machine: KeyValueMachine): void {
+    this.#machine = machine;
+  }
+
+  close(): Promise<void> {
+    return this.#machine.close();
+  }
+
+  prepare({ operation, key, request }: Command, size: number): ReturnType<SimMachine['prepare']> {
+    const value = Buffer.alloc(headBytes + size);
+    value.writeUInt32BE(operation);
+    if (request.kind === 'append') {
+      value.writeUInt32BE(request.value, 4);
+      const writes = [{ path: `${listPath(key)}${operation}`, value }];
+      return { request, data: encodeTransaction({ conditions: [], writes }) };
+    }
+    const path = registerPath(key);
+    const writes = [{ path, value }];
+    value.writeUInt32BE(request.kind === 'cas' ? request.to : request.value, 4);
+    if (request.kind === 'write') return { request, data: encodeTransaction({ conditions: [], writes }) };
+    const revision = this.#machine.getSync(path)?.revision ?? 0;
+    return {
+      request: { ...request, from: this.#register(key) },
+      data: encodeTransaction({ conditions: [{ path, revision }], writes }),
+    };
+  }
+
+  apply(entry: Entry): MachineResult {
+    const { outcome } = this.#machine.apply(entry);
+    if (entry.type === 'conf') this.#reconfigured(entry);
+    const { index } = entry;
+    this.#run.onApply({ index, digest: this.digest, ...(entry.type === 'normal' ? { operation: operationOf(entry) } : {}) });
+    return { swapped: outcome === 'committed' };
+  }
+
+  flush(done: (error: Error | undefined, flushed: LogIndex) => void): void {
+    this.#machine.flush((error, flushed) => this.#run.enter(() => done(error, flushed)));
+  }
+
+  read(kind: 'register' | 'list', key: number, done: (values: readonly number[]) => void): void {
+    const values = kind === 'register' ? Promise.resolve([this.#register(key)]) : this.#list(key);
+    void values.then((read) => this.#run.enter(() => done(read)));
+  }
+
+  #register(key: number): number {
+    const record = this.#machine.getSync(registerPath(key));
+    return record === undefined ? 0 : storedValue(record.value);
+  }
+
+  async #list(key: number): Promise<number[]> {
+    const records: { readonly value: Uint8Array; readonly revision: LogIndex }[] = [];
+    const prefix = listPath(key);
+    let after: string | undefined;
+    do {
+      const page = await this.#machine.range({ prefix, limit: pageRecords, ...(after === undefined ? {} : { after }) });
+      records.push(...page.records);
+      after = page.next;
+    } while (after !== undefined);
+    return records.sort((a, b) => a.revision - b.revision).map(({ value }) => storedValue(value));
+  }
+
+  #reconfigured({ index, data }: Entry): void {
+    const { voters, votersOutgoing, learners, learnersNext } = decodeConfState(data);
+    const members = new Set([...voters, ...votersOutgoing, ...learners, ...learnersNext]);
+    for (const id of this.#membership.members) if (!members.has(id)) this.#membership.removed.set(id, index);
+    this.#membership.members = members;
+  }
+}
+
+const storedValue = (value: Uint8Array): number => Buffer.from(value).readUInt32BE(4);
+
+function operationOf({ data }: Entry): number {
+  const [write] = decodeTransaction(data).writes;
+  return Buffer.from(write?.value ?? Buffer.alloc(headBytes)).readUInt32BE();
+}

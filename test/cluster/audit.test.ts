@@ -1,0 +1,55 @@
+// Which node of a cluster records a request: the one that decides, and no other.
+import { expect } from 'chai';
+import { base64 } from '../process/live-server.ts';
+import type { LiveNode } from './live-node.ts';
+import { scenarioMs, withCluster } from './scenario.ts';
+
+interface Entry {
+  readonly type: string;
+  readonly forwarded_from?: string;
+  readonly request: { readonly path: string; readonly remote_address: string };
+}
+
+/** The entries of one path on this node, in order. */
+const entriesOf = (node: LiveNode, path: string): readonly Entry[] =>
+  node.server.stdout
+    .split('\n')
+    .filter((line) => line.startsWith('{"chain"'))
+    .map((line): Entry => JSON.parse(line))
+    .filter(({ request }) => request.path === path);
+
+describe('the audit in a cluster', function () {
+  this.timeout(scenarioMs);
+
+  it('has the pair of a request on the node that decided, with the name of the one that took it', () =>
+    withCluster({ config: { audit: [{ type: 'stdout', name: 'out' }] } }, async (cluster) => {
+      const leader = await cluster.settled();
+      const [standby = leader] = cluster.others(leader);
+      const shown = (node: LiveNode, path: string) =>
+        entriesOf(node, path).map(({ type, forwarded_from: from, request }) => [type, from, request.remote_address]);
+
+      expect((await cluster.ask(standby, 'POST', 'transit/keys/k', {})).status).to.equal(200);
+      const forwarded = [
+        ['request', standby.name, '127.0.0.1'],
+        ['response', standby.name, '127.0.0.1'],
+      ];
+      expect(shown(leader, 'transit/keys/k')).to.deep.equal(forwarded);
+      expect(shown(standby, 'transit/keys/k')).to.deep.equal([]);
+
+      expect((await cluster.ask(standby, 'POST', 'transit/encrypt/k', { plaintext: base64('x') })).status).to.equal(200);
+      expect(shown(standby, 'transit/encrypt/k')).to.deep.equal([
+        ['request', undefined, '127.0.0.1'],
+        ['response', undefined, '127.0.0.1'],
+      ]);
+      expect(shown(leader, 'transit/encrypt/k')).to.deep.equal([]);
+
+      // What a replica would refuse is asked of the active node, which decides and records it.
+      expect((await cluster.ask(standby, 'GET', 'transit/keys/none')).status).to.equal(404);
+      expect(shown(leader, 'transit/keys/none')).to.deep.equal(forwarded);
+      expect(shown(standby, 'transit/keys/none')).to.deep.equal([]);
+
+      const hash = async (node: LiveNode) =>
+        (await cluster.ask(node, 'POST', 'sys/audit-hash/out', { input: 'a text' })).string('data.hash');
+      expect(await hash(standby)).to.equal(await hash(leader));
+    }));
+});

@@ -1,0 +1,161 @@
+// Backups of a whole cluster and putting them back, through every kind of node.
+import { randomBytes } from 'node:crypto';
+import { expect } from 'chai';
+import { Answer } from '../process/live-server.ts';
+import type { LiveCluster } from './live-cluster.ts';
+import type { LiveNode } from './live-node.ts';
+import { scenarioMs, withCluster, withNodes } from './scenario.ts';
+import { until } from './until.ts';
+
+const path = 'sys/storage/raft/snapshot';
+
+async function take(cluster: LiveCluster, node: LiveNode): Promise<Buffer> {
+  const response = await fetch(`${node.apiAddress}/v1/${path}`, { headers: { 'X-Service-Token': cluster.rootToken } });
+  if (response.status !== 200) throw new Error(`${response.status} ${await response.text()}`);
+  expect(response.headers.get('content-type')).to.equal('application/gzip');
+  return Buffer.from(await response.arrayBuffer());
+}
+
+async function send(
+  node: LiveNode,
+  snapshot: Uint8Array,
+  { token, to = path }: { readonly token: string; readonly to?: string },
+): Promise<Answer> {
+  const response = await fetch(`${node.apiAddress}/v1/${to}`, {
+    method: 'POST',
+    headers: { 'X-Service-Token': token },
+    body: Buffer.from(snapshot),
+    signal: AbortSignal.timeout(60_000),
+  });
+  return new Answer(response.status, response.headers, await response.text());
+}
+
+const keyStatus = async (cluster: LiveCluster, node: LiveNode, key: string): Promise<number> =>
+  (await cluster.ask(node, 'GET', `transit/keys/${key}`)).status;
+
+async function encrypt(cluster: LiveCluster, node: LiveNode, key: string): Promise<string> {
+  const answer = await cluster.ask(node, 'POST', `transit/encrypt/${key}`, { plaintext: 'c2VjcmV0' });
+  expect(answer.status, answer.text).to.equal(200);
+  return answer.string('data.ciphertext');
+}
+
+async function decrypts(cluster: LiveCluster, node: LiveNode, key: string, ciphertext: string): Promise<void> {
+  const answer = await cluster.ask(node, 'POST', `transit/decrypt/${key}`, { ciphertext });
+  expect([answer.status, answer.status === 200 && answer.at('data.plaintext')]).to.deep.equal([200, 'c2VjcmV0']);
+}
+
+describe('a snapshot of a cluster', function () {
+  this.timeout(scenarioMs);
+
+  for (const through of ['the active node', 'a standby'] as const) {
+    it(`taken and restored through ${through} brings back the state on every node, and says what that means`, () =>
+      withNodes({}, async (cluster) => {
+        const [leader, standby, late] = [cluster.node(1), cluster.node(2), cluster.node(3)];
+        await cluster.initialize(leader);
+        await cluster.join(standby, leader);
+        const nodes = [leader, standby];
+        await cluster.settled(nodes);
+        const node = through === 'a standby' ? standby : leader;
+        const membersBefore = (await cluster.ask(leader, 'GET', 'sys/storage/raft/configuration')).at('data');
+        await cluster.ask(leader, 'POST', 'transit/keys/kept', {});
+        const ciphertext = await encrypt(cluster, leader, 'kept');
+        const snapshot = await take(cluster, node);
+        await cluster.ask(leader, 'POST', 'transit/keys/later', {});
+        await cluster.ask(leader, 'POST', 'transit/keys/kept/config', { deletion_allowed: true });
+        expect((await cluster.ask(leader, 'DELETE', 'transit/keys/kept')).status).to.equal(204);
+        expect((await cluster.ask(leader, 'POST', 'sys/rotate')).status).to.equal(204);
+        const newer = await take(cluster, node);
+
+        const restored = await send(node, snapshot, { token: cluster.rootToken });
+        expect(restored.status, restored.text).to.equal(200);
+        expect(restored.text).to.match(/revoked are valid again/);
+        for (const one of nodes) {
+          await one.reaches(200, 473);
+          expect(await keyStatus(cluster, one, 'kept'), one.name).to.equal(200);
+          expect(await keyStatus(cluster, one, 'later'), one.name).to.equal(404);
+          await decrypts(cluster, one, 'kept', ciphertext);
+        }
+        // What is written from then on is there, and so is what a later snapshot holds, whose keyring is another one.
+        expect((await cluster.ask(node, 'POST', 'transit/keys/after', {})).status).to.equal(200);
+        expect((await send(node, newer, { token: cluster.rootToken })).status).to.equal(200);
+        for (const one of nodes) {
+          expect(await keyStatus(cluster, one, 'later'), one.name).to.equal(200);
+          expect(await keyStatus(cluster, one, 'after'), one.name).to.equal(404);
+        }
+        expect((await cluster.ask(leader, 'GET', 'sys/storage/raft/configuration')).at('data')).to.deep.equal(membersBefore);
+        await cluster.ask(node, 'POST', 'transit/keys/last', {});
+        await encrypt(cluster, leader, 'last');
+
+        // The authority of the cluster was kept: another node is certified and joins.
+        await cluster.join(late, standby);
+        await cluster.settled();
+        expect(await keyStatus(cluster, late, 'last')).to.equal(200);
+      }));
+  }
+
+  it('that is none is refused before anything changes, and so is who may not restore one', () =>
+    withCluster({}, async (cluster) => {
+      const leader = await cluster.settled();
+      await cluster.ask(leader, 'POST', 'transit/keys/k', {});
+      const snapshot = await take(cluster, leader);
+      const policy = `path "${path}*" { capabilities = ["read", "update"] }`;
+      expect((await cluster.ask(leader, 'POST', 'sys/policies/acl/backup', { policy })).status).to.equal(204);
+      const made = await cluster.ask(leader, 'POST', 'auth/token/create', { policies: ['backup'] });
+      const operator = made.string('auth.client_token');
+      for (const node of cluster.nodes) {
+        for (const garbage of [Buffer.from('garbage'), randomBytes(5_000_000), snapshot.subarray(0, snapshot.length >> 1)]) {
+          for (const to of [path, `${path}-force`]) {
+            const answer = await send(node, garbage, { token: cluster.rootToken, to });
+            expect(answer.status, `${node.name} ${garbage.length} ${to}: ${answer.text}`).to.equal(400);
+          }
+        }
+        expect((await send(node, snapshot, { token: 's.none' })).status).to.equal(403);
+        expect((await send(node, snapshot, { token: operator, to: `${path}-force` })).status, 'without sudo').to.equal(403);
+      }
+      expect((await cluster.ask(leader, 'POST', path)).status, 'no body').to.equal(400);
+      expect(await keyStatus(cluster, leader, 'k')).to.equal(200);
+      expect((await send(leader, snapshot, { token: operator })).status).to.equal(200);
+    }));
+
+  it('of another cluster needs force, and seals the nodes until they get its shares', () =>
+    withCluster({ size: 1, seal: 'shamir' }, async (other) => {
+      const source = other.node(1);
+      await other.ask(source, 'POST', 'transit/keys/foreign', {});
+      const ciphertext = await encrypt(other, source, 'foreign');
+      const snapshot = await take(other, source);
+      await source.stop(); // both clusters use the same addresses
+      await withNodes({ seal: 'shamir' }, async (cluster) => {
+        const [taker, second, late] = [cluster.node(1), cluster.node(2), cluster.node(3)];
+        await cluster.initialize(taker);
+        await cluster.join(second, taker);
+        await cluster.settled([taker, second]);
+        await cluster.ask(taker, 'POST', 'transit/keys/own', {});
+        const refused = await send(second, snapshot, { token: cluster.rootToken });
+        expect(refused.status, refused.text).to.equal(400);
+        expect(refused.text).to.match(/another root key/);
+        expect(await keyStatus(cluster, taker, 'own')).to.equal(200);
+        const forced = await send(taker, snapshot, { token: cluster.rootToken, to: `${path}-force` });
+        expect(forced.status, forced.text).to.equal(200);
+        expect(forced.text).to.match(/every node is sealed/);
+        for (const node of [taker, second]) await node.reaches(503);
+        const unseal = async (node: LiveNode): Promise<void> => {
+          for (const key of other.shares) await node.ask('PUT', 'sys/unseal', { body: { key } });
+        };
+        // Another node becomes active: the one that took the restore still has to bring the authority under the new keys.
+        await unseal(second);
+        await second.reaches(200);
+        await unseal(taker);
+        await taker.reaches(473);
+        for (const node of [taker, second]) {
+          const answer = await other.ask(node, 'POST', 'transit/decrypt/foreign', { ciphertext });
+          expect(answer.status, `${node.name}: ${answer.text}`).to.equal(200);
+        }
+        expect((await other.ask(taker, 'POST', 'transit/keys/new', {})).status).to.equal(200);
+        await until('the authority is back', () => taker.log.includes("the cluster's authority was written"));
+        expect((await cluster.joinAnswer(late, second)).status).to.equal(200);
+        await unseal(late);
+        await late.reaches(473);
+        expect((await other.ask(late, 'GET', 'transit/keys/new')).status).to.equal(200);
+      });
+    }));
+});

@@ -1,0 +1,105 @@
+// The audit of a real process: its files, what happens without them, and the check of their chain.
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { expect } from 'chai';
+import { startAudited } from './audited-server.ts';
+import { entry, nodeBinary, Workbench } from './live-server.ts';
+
+const verify = (...files: string[]) => spawnSync(nodeBinary, [entry, 'audit', 'verify', ...files], { encoding: 'utf8' });
+
+describe('the audit of a node', () => {
+  const bench = new Workbench();
+  afterEach(() => bench.clean());
+
+  it('goes on in a new file on SIGHUP, and the chain over both is whole', async function () {
+    this.timeout(40_000);
+    const { server, rootToken, auditFile } = await startAudited(bench);
+    await server.call('POST', 'transit/keys/a', {}, rootToken);
+    const moved = `${auditFile}.1`;
+    renameSync(auditFile, moved);
+    server.child.kill('SIGHUP');
+    await server.log(/"msg":"reloaded"/);
+    await server.call('POST', 'transit/keys/b', {}, rootToken);
+    expect((await server.stop()).code).to.equal(0);
+    expect(statSync(auditFile).mode & 0o777).to.equal(0o600);
+    expect(readFileSync(auditFile, 'utf8')).to.include('transit/keys/b').and.not.to.include('transit/keys/a');
+    expect(verify(moved, auditFile)).to.deep.include({ status: 0, stderr: '' });
+
+    const text = readFileSync(moved, 'utf8');
+    writeFileSync(moved, text.replace('"operation":"update"', '"operation":"delete"'));
+    const broken = verify(moved, auditFile);
+    expect(broken.status).to.equal(2);
+    expect(broken.stdout).to.match(/^broken at .*audit\.log\.1:2: it does not name the line before it$/m);
+    expect(verify(join(dirname(moved), 'none'))).to.deep.include({ status: 1 });
+  });
+
+  it('refuses what cannot be recorded, health goes on, and a sink that works again needs no restart', async function () {
+    this.timeout(40_000);
+    const { server, rootToken, auditFile } = await startAudited(bench);
+    const folder = dirname(auditFile);
+    const aside = `${folder}-aside`;
+    const call = (method: string, path: string, body?: unknown) => server.call(method, path, body, rootToken);
+    // In the place of the folder lies a file: nothing can be opened below it, whoever tries.
+    renameSync(folder, aside);
+    writeFileSync(folder, '');
+    server.child.kill('SIGHUP');
+    await server.log(/takes no entries/);
+    for (const name of ['a', 'b', 'c']) expect((await call('POST', `transit/keys/${name}`, {})).status).to.equal(503);
+    expect((await server.call('GET', 'sys/health', undefined, null)).status).to.equal(200);
+    expect((await server.call('PUT', 'auth/token/create', {}, null)).status, 'a refusal is audited too').to.equal(503);
+
+    rmSync(folder);
+    mkdirSync(folder);
+    renameSync(join(aside, 'audit.log'), auditFile);
+    expect((await call('GET', 'transit/keys/a')).status, 'nothing was done').to.equal(404);
+    await server.log(/takes entries again/);
+    const metrics = (await call('GET', 'sys/metrics?format=prometheus')).text;
+    expect(metrics).to.match(/^svc_audit_log_request_failure\{device="conformance"\} 4$/m);
+    expect(server.stderr.match(/takes no entries/g), 'told once').to.have.length(1);
+    expect((await server.stop()).code).to.equal(0);
+    expect(verify(auditFile).status).to.equal(0);
+  });
+
+  it('goes on with one sink of two', async function () {
+    this.timeout(40_000);
+    const folder = bench.folder();
+    const [first, second] = [join(folder, 'one/a.log'), join(folder, 'two/b.log')];
+    const sinks = [
+      { type: 'file', name: 'one', path: first },
+      { type: 'file', name: 'two', path: second, sync: true },
+    ];
+    const { server, rootToken } = await startAudited(bench, { folder, sinks });
+    renameSync(dirname(first), join(folder, 'aside'));
+    writeFileSync(dirname(first), '');
+    server.child.kill('SIGHUP');
+    await server.log(/"sink":"one".*takes no entries/);
+    expect((await server.call('POST', 'transit/keys/a', {}, rootToken)).status).to.equal(200);
+    expect((await server.stop()).code).to.equal(0);
+    expect(readFileSync(second, 'utf8').trim().split('\n')).to.have.length(2);
+  });
+
+  it('goes to the standard output', async function () {
+    this.timeout(40_000);
+    const { server, rootToken } = await startAudited(bench, { sinks: [{ type: 'stdout', name: 'out' }] });
+    await server.call('POST', 'transit/keys/a', {}, rootToken);
+    expect((await server.stop()).code).to.equal(0);
+    const types = server.stdout
+      .trim()
+      .split('\n')
+      .map((line) => Reflect.get(JSON.parse(line), 'type'));
+    expect(types).to.deep.equal(['request', 'response']);
+  });
+
+  it('starts no node whose sink cannot be opened', async function () {
+    this.timeout(40_000);
+    const folder = bench.folder();
+    writeFileSync(join(folder, 'file'), '');
+    const started = startAudited(bench, { folder, sinks: [{ type: 'file', name: 'main', path: join(folder, 'file/a.log') }] });
+    const error = await started.then(
+      () => '',
+      (reason: Error) => reason.message,
+    );
+    expect(error).to.match(/transitd: audit: the sink main cannot be opened: (ENOTDIR|EEXIST)/);
+  });
+});

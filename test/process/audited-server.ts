@@ -1,0 +1,38 @@
+// A node with a configuration file, initialised by its API, whose requests are recorded in a file.
+import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { LiveServer, StartOptions, Workbench } from './live-server.ts';
+
+export interface AuditedServer {
+  readonly server: LiveServer;
+  readonly rootToken: string;
+  readonly auditFile: string;
+}
+
+/** @param sinks - instead of the one file; @param folder - where everything of the node lies, to start it again */
+export async function startAudited(
+  bench: Workbench,
+  {
+    folder = bench.folder(),
+    name = 'conformance',
+    sinks,
+    ...options
+  }: Partial<StartOptions> & { readonly folder?: string; readonly name?: string; readonly sinks?: readonly object[] } = {},
+): Promise<AuditedServer> {
+  const auditFile = join(folder, 'logs/audit.log');
+  const configFile = join(folder, 'transitd.json');
+  const config = {
+    node_id: 'n1',
+    data_dir: join(folder, 'data'),
+    listeners: [{ address: '127.0.0.1:0', tls_disable: true }],
+    seal: { type: 'static', key_id: 'test', key_env: 'TEST_SEAL_KEY' },
+    audit: sinks ?? [{ type: 'file', name, path: auditFile }],
+  };
+  writeFileSync(configFile, JSON.stringify(config));
+  const env = { TEST_SEAL_KEY: randomBytes(32).toString('base64'), ...options.env };
+  const server = await bench.start({ ...options, dataDir: folder, command: ['server', '--config', configFile], env });
+  const answer = await server.call('PUT', 'sys/init', { recovery_shares: 1, recovery_threshold: 1 }, null);
+  const rootToken = answer.string('root_token');
+  return { server, rootToken, auditFile };
+}
