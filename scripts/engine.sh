@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # Runs a command with a container engine of its own, and ends that engine whatever the command does:
 #   scripts/engine.sh npm run e2e
-# For a machine that has no engine, as root. Everything of it lies in one temporary folder; the machine's own engine, if it has
-# one, is neither asked nor touched.
+# For a machine on which no engine runs, as root. Its files and its socket lie in one temporary folder.
 set -euo pipefail
 
 folder=$(mktemp -d /tmp/transitd-engine-XXXXXX)
@@ -28,8 +27,7 @@ for program in dockerd docker iptables; do
   fi
 done
 
-# Containers have networks of their own: without the usual bridge there is none to share with another engine, or to leave behind.
-dockerd --bridge none --data-root "$folder/data" --exec-root "$folder/exec" --pidfile "$folder/pid" --host "unix://$folder/docker.sock" \
+dockerd --data-root "$folder/data" --exec-root "$folder/exec" --pidfile "$folder/pid" --host "unix://$folder/docker.sock" \
   >"$folder/log" 2>&1 &
 engine=$!
 export DOCKER_HOST="unix://$folder/docker.sock" DOCKER_BUILDKIT=0 TESTCONTAINERS_RYUK_DISABLED=true

@@ -34,7 +34,7 @@ export class ContainerCluster {
       await cluster.settled();
       return cluster;
     } catch (error) {
-      await cluster.end();
+      await cluster.end().catch(() => undefined); // the first error tells more
       throw error;
     }
   }

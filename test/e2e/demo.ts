@@ -45,7 +45,7 @@ export class Demo {
       demo.#rootToken = (await demo.compose('exec', '-T', 'n1', 'cat', '/run/demo/root-token')).trim();
       return demo;
     } catch (error) {
-      await demo.end();
+      await demo.end().catch(() => undefined); // the first error tells more
       throw error;
     }
   }
