@@ -2,6 +2,7 @@
 import { expect } from 'chai';
 import { expectHealthBody } from './health-body.ts';
 import { scenarioMs, withCluster, withNodes } from './scenario.ts';
+import { until } from './until.ts';
 
 describe('health of a real cluster', function () {
   this.timeout(scenarioMs);
