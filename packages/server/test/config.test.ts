@@ -41,6 +41,11 @@ describe('configuration', () => {
       input: { ...least, listeners: [{ address: '127.0.0.1:1', tls_disable: true, x: 1 }] },
       says: /x/,
     },
+    {
+      what: 'an election timeout on which the leases of others could not rest',
+      input: { ...least, raft: { election_timeout: '999ms' } },
+      says: /raft\.election_timeout: is not between 1s and 1m/,
+    },
     { what: 'no listener', input: { ...least, listeners: [] }, says: /listeners/ },
     {
       what: 'a PKCS#11 library that every folder could provide',

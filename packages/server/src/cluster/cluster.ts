@@ -96,6 +96,7 @@ export class Cluster {
   #operator: Operator | undefined;
   #autopilot: Autopilot | undefined;
   #renewal: Renewal | undefined;
+  #toldOfInterval = false;
   #checking = false;
   #leading = false;
   #caring = false;
@@ -271,6 +272,7 @@ export class Cluster {
       applied,
       standbys: this.standbys,
       isActive: this.#host.isActive,
+      intervalMs: this.#host.config.cluster_heartbeat_interval,
       committed: () => (this.#removed ? undefined : this.roster.committed),
       renewal: {
         clusterId,
@@ -345,6 +347,7 @@ export class Cluster {
       target: () => this.#echoTarget(),
       news: () => this.#news(),
       onRemoved: () => this.#removedByNotice(),
+      onInterval: (theirsMs) => this.#otherInterval(theirsMs),
       onMembers: (from, told) => {
         if (storage.driver.status().leader === 0 && roster.told(from, told)) this.#followMembers();
       },
@@ -456,6 +459,18 @@ export class Cluster {
     this.#host.log.info({ address: this.#host.config.cluster_addr }, 'the cluster port is open');
   }
 
+  /** What an earlier active node answered lets this one serve for longer than the present one waits for: that ends here. */
+  #otherInterval(theirsMs: number | undefined): void {
+    if (this.heartbeats.echoes.answeredSentMs !== undefined) this.heartbeats.restart(performance.now());
+    if (this.#toldOfInterval) return;
+    this.#toldOfInterval = true;
+    const { cluster_heartbeat_interval: ownMs } = this.#host.config;
+    this.#host.log.error(
+      { ownMs, theirsMs },
+      'cluster_heartbeat_interval is another than on the active node: this node serves nothing',
+    );
+  }
+
   /** The leader; while none is known, the members in turn: one of them may know that this node was removed. */
   #echoTarget(): NodeId | undefined {
     if (this.#own === undefined || this.#removed || this.roster.identity === undefined) return undefined;
@@ -474,6 +489,7 @@ export class Cluster {
       apiAddress: apiAddress(),
       clusterAddress: config.cluster_addr ?? '',
       appliedIndex: this.#applied?.index ?? 0,
+      intervalMs: config.cluster_heartbeat_interval,
       serves: !sealed && config.performance_standby,
       sealed,
       differs: this.differs,
