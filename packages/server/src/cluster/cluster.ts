@@ -101,6 +101,8 @@ export class Cluster {
   #leading = false;
   #caring = false;
   #selfCare: Promise<void> | undefined;
+  /** The attempt to open the cluster port. */
+  #opening: Promise<void> | undefined;
   /** Ends what waits for time to pass. */
   readonly #closing = new AbortController();
 
@@ -363,6 +365,7 @@ export class Cluster {
   /** What the active node does for the cluster, at once when it becomes active and every few seconds from then on; others for themselves. */
   async care(): Promise<void> {
     if (this.#caring || this.#own === undefined) return;
+    void this.#listenAgain();
     if (!this.#host.isActive()) return this.#renew();
     this.#caring = true;
     try {
@@ -437,7 +440,23 @@ export class Cluster {
     return localAddressFor(this.#listenAddress.host);
   }
 
-  async #listen(): Promise<void> {
+  /** A founder becomes one of several while it serves already: its port may be in use, and free later. */
+  async #listenAgain(): Promise<void> {
+    if (this.#listener !== undefined || this.roster.identity === undefined || this.#closing.signal.aborted) return;
+    await this.#listen().catch((error: unknown) =>
+      this.#host.log.warn({ reason: reasonOf(error) }, 'the cluster port is not open yet'),
+    );
+  }
+
+  /** One attempt at a time. @throws StartError */
+  #listen(): Promise<void> {
+    this.#opening ??= this.#open().finally(() => {
+      this.#opening = undefined;
+    });
+    return this.#opening;
+  }
+
+  async #open(): Promise<void> {
     const calls = this.#calls;
     if (this.#listener !== undefined || calls === undefined) return;
     const listener = new ClusterListener({
@@ -455,6 +474,7 @@ export class Cluster {
       onFault: (error) => this.#host.log.error({ reason: reasonOf(error) }, 'a call on the cluster port failed'),
     });
     await listener.listen(this.#listenAddress);
+    if (this.#closing.signal.aborted) return listener.close();
     this.#listener = listener;
     this.#host.log.info({ address: this.#host.config.cluster_addr }, 'the cluster port is open');
   }
