@@ -106,6 +106,7 @@ describe('a node on its way into a cluster', () => {
     const other = createServer();
     const second = await open('n2', 'static', await listening(other));
     expect(await errorOf(second.join({ leaders: [leader] }))).to.be.instanceOf(StartError);
+    expect(second.member).to.equal(undefined);
     await new Promise((resolve) => other.close(resolve));
     await until(() => second.member !== undefined);
   }).timeout(20_000);
