@@ -58,6 +58,8 @@ export interface Storage {
   readonly driver: Driver<CommitResult>;
   readonly machine: KeyValueMachine;
   readonly snapshots: NodeSnapshots;
+  /** Consensus has run of late: a process that stood still may take requests before it has learnt that another one leads. */
+  isAwake(): boolean;
   /** Less than the reserve is free on the data disk. */
   readonly diskLow: () => boolean;
   /**
@@ -210,8 +212,17 @@ async function openStorage({
     onFetchFailed: (error) => membership?.onFetchFailed(error),
   });
   const peers = membership?.peers({ nodeId: log.start.nodeId, snapshots, random: systemRandom });
+  let tickMs = performance.now();
+  const clock: Clock = {
+    ...systemClock,
+    every: (intervalMs, task) =>
+      systemClock.every(intervalMs, () => {
+        tickMs = performance.now();
+        task();
+      }),
+  };
   const driver = new Driver<CommitResult>(
-    { log, stateMachine: machine, clock: systemClock, ...(peers && { peers }) },
+    { log, stateMachine: machine, clock, ...(peers && { peers }) },
     {
       ...(membership && {
         removed: membership.removed ?? false,
@@ -245,6 +256,7 @@ async function openStorage({
     machine,
     snapshots,
     diskLow: () => reserve.diskLow(),
+    isAwake: () => performance.now() - tickMs < raft.election_timeout,
     leads,
     stop: () => {
       stopped ??= stop();
