@@ -14,6 +14,8 @@ export interface CallParts {
   readonly applied: Applied;
   readonly standbys: Standbys;
   readonly isActive: () => boolean;
+  /** `cluster_heartbeat_interval` of this node. */
+  readonly intervalMs: number;
   /** Whom this node knows to be a member for certain; undefined where it is none itself any more. */
   readonly committed: () => ToldMembers | undefined;
   readonly renewal: RenewalOptions;
@@ -35,6 +37,7 @@ export function clusterCalls({
   applied,
   standbys,
   isActive,
+  intervalMs,
   committed,
   renewal,
   keepAuthority,
@@ -46,6 +49,7 @@ export function clusterCalls({
     /**
      * Under a lease, or after a quorum has confirmed the lead: a leader that was deposed must not keep a standby serving. One that failed to
      * hand over has no lease in that term any more. Whoever asks the wrong node may not know the right one: it is told who belongs.
+     * A node that served for longer after an answer than this one waits for would serve what is not in force any more.
      */
     'POST /cluster/echo': async ({ from, certificate, body }) => {
       const news = echoNews.safeParse(jsonIn(body));
@@ -53,6 +57,7 @@ export function clusterCalls({
       if (!isActive() || !(driver.leaseRead() || (await leads())))
         return { status: 503, json: { active: false, committed: committed() } };
       if (news.data.differs) onDifference();
+      if (news.data.intervalMs !== intervalMs) return { status: 409, json: { intervalMs } };
       standbys.heard(from, { ...news.data, certificate });
       const { appliedIndex, digest } = machine.applied;
       const answer: EchoReply = {

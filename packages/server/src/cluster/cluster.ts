@@ -96,10 +96,13 @@ export class Cluster {
   #operator: Operator | undefined;
   #autopilot: Autopilot | undefined;
   #renewal: Renewal | undefined;
+  #toldOfInterval = false;
   #checking = false;
   #leading = false;
   #caring = false;
   #selfCare: Promise<void> | undefined;
+  /** The attempt to open the cluster port. */
+  #opening: Promise<void> | undefined;
   /** Ends what waits for time to pass. */
   readonly #closing = new AbortController();
 
@@ -271,6 +274,7 @@ export class Cluster {
       applied,
       standbys: this.standbys,
       isActive: this.#host.isActive,
+      intervalMs: this.#host.config.cluster_heartbeat_interval,
       committed: () => (this.#removed ? undefined : this.roster.committed),
       renewal: {
         clusterId,
@@ -346,6 +350,7 @@ export class Cluster {
       target: () => this.#echoTarget(),
       news: () => this.#news(),
       onRemoved: () => this.#removedByNotice(),
+      onInterval: (theirsMs) => this.#otherInterval(theirsMs),
       onMembers: (from, told) => {
         if (storage.driver.status().leader === 0 && roster.told(from, told)) this.#followMembers();
       },
@@ -361,6 +366,7 @@ export class Cluster {
   /** What the active node does for the cluster, at once when it becomes active and every few seconds from then on; others for themselves. */
   async care(): Promise<void> {
     if (this.#caring || this.#own === undefined) return;
+    void this.#listenAgain();
     if (!this.#host.isActive()) return this.#renew();
     this.#caring = true;
     try {
@@ -435,7 +441,23 @@ export class Cluster {
     return localAddressFor(this.#listenAddress.host);
   }
 
-  async #listen(): Promise<void> {
+  /** A founder becomes one of several while it serves already: its port may be in use, and free later. */
+  async #listenAgain(): Promise<void> {
+    if (this.#listener !== undefined || this.roster.identity === undefined || this.#closing.signal.aborted) return;
+    await this.#listen().catch((error: unknown) =>
+      this.#host.log.warn({ reason: reasonOf(error) }, 'the cluster port is not open yet'),
+    );
+  }
+
+  /** One attempt at a time. @throws StartError */
+  #listen(): Promise<void> {
+    this.#opening ??= this.#open().finally(() => {
+      this.#opening = undefined;
+    });
+    return this.#opening;
+  }
+
+  async #open(): Promise<void> {
     const calls = this.#calls;
     if (this.#listener !== undefined || calls === undefined) return;
     const listener = new ClusterListener({
@@ -453,8 +475,21 @@ export class Cluster {
       onFault: (error) => this.#host.log.error({ reason: reasonOf(error) }, 'a call on the cluster port failed'),
     });
     await listener.listen(this.#listenAddress);
+    if (this.#closing.signal.aborted) return listener.close();
     this.#listener = listener;
     this.#host.log.info({ address: this.#host.config.cluster_addr }, 'the cluster port is open');
+  }
+
+  /** What an earlier active node answered lets this one serve for longer than the present one waits for: that ends here. */
+  #otherInterval(theirsMs: number | undefined): void {
+    if (this.heartbeats.echoes.answeredSentMs !== undefined) this.heartbeats.restart(performance.now());
+    if (this.#toldOfInterval) return;
+    this.#toldOfInterval = true;
+    const { cluster_heartbeat_interval: ownMs } = this.#host.config;
+    this.#host.log.error(
+      { ownMs, theirsMs },
+      'cluster_heartbeat_interval is another than on the active node: this node serves nothing',
+    );
   }
 
   /** The leader; while none is known, the members in turn: one of them may know that this node was removed. */
@@ -475,6 +510,7 @@ export class Cluster {
       apiAddress: apiAddress(),
       clusterAddress: config.cluster_addr ?? '',
       appliedIndex: this.#applied?.index ?? 0,
+      intervalMs: config.cluster_heartbeat_interval,
       serves: !sealed && config.performance_standby,
       sealed,
       differs: this.differs,

@@ -11,6 +11,8 @@ export const echoNews = z.object({
     .max(256)
     .refine((text) => parseHostAndPort(text) !== undefined),
   appliedIndex: z.int().min(0),
+  /** Its `cluster_heartbeat_interval`: for how long an answer lets it serve. */
+  intervalMs: z.int().min(1),
   /** It answers requests from its own replica while echoes are answered. */
   serves: z.boolean(),
   sealed: z.boolean(),
@@ -34,6 +36,11 @@ export const echoAnswer = z.object({
 
 /** A newer node may say more: what is not known is left out. */
 export type EchoReply = z.output<typeof echoAnswer>;
+
+const otherInterval = z.object({ intervalMs: z.int().min(1) });
+
+/** The active node's interval, where that is why it refuses; undefined when it does not say. */
+export const intervalTold = (json: unknown): number | undefined => otherInterval.safeParse(json).data?.intervalMs;
 
 const refusal = z.object({ committed: z.object({ index: z.int().min(0), members: z.array(z.unknown()) }) });
 

@@ -45,6 +45,11 @@ export class Answering {
     return this.#serves && (this.#parts.storage()?.driver.status().ready ?? false);
   }
 
+  /** Active, as far as this process can know: one that stood still is asked before it has learnt that another one leads. */
+  get activeForCertain(): boolean {
+    return this.active && (this.#parts.storage()?.isAwake() ?? false);
+  }
+
   /**
    * Whether a request may be answered from this node's own state at this very moment: as the active node under a lease, or as a
    * performance standby whose newest echo is fresh (decision 49).

@@ -24,7 +24,7 @@ export function nodeStatus(parts: StatusParts): NodeStatus {
   if (parts.removed) return { state: 'removed', ...common };
   if (!parts.initialized) return { state: 'uninitialized', ...common };
   if (service === undefined) return { state: 'sealed', ...common };
-  if (answering.active) return { state: 'active', ...common, lastWal: parts.commitIndex };
+  if (answering.activeForCertain) return { state: 'active', ...common, lastWal: parts.commitIndex };
   const intervalMs = config.cluster_heartbeat_interval;
   // A node without peers has nobody to echo; without leading it says soon that it is cut off.
   const echoes = cluster?.heartbeats.echoes ?? { intervalMs, sinceMs: service.sinceMs, durationMs: 0, clockSkewMs: 0 };

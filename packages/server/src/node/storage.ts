@@ -7,6 +7,7 @@ import {
   type Clock,
   type ConfState,
   Driver,
+  type DriverLimits,
   type DriverOptions,
   type DriverStatus,
   type LogIndex,
@@ -34,7 +35,7 @@ import {
   StorageInUse,
   StoreError,
 } from '@transitd/storage-fsm';
-import type { Config } from '../config.ts';
+import { type Config, electionTimeoutMsMin } from '../config.ts';
 import { StartError } from '../exit.ts';
 import { requireOwnerOnly } from '../owner-only.ts';
 import type { NodeObserver } from './observer.ts';
@@ -57,6 +58,8 @@ export interface Storage {
   readonly driver: Driver<CommitResult>;
   readonly machine: KeyValueMachine;
   readonly snapshots: NodeSnapshots;
+  /** Consensus has run of late: a process that stood still may take requests before it has learnt that another one leads. */
+  isAwake(): boolean;
   /** Less than the reserve is free on the data disk. */
   readonly diskLow: () => boolean;
   /**
@@ -86,6 +89,18 @@ interface StorageOptions extends Pick<Config, 'raft'> {
   /** Absent for a node that nobody can join. */
   readonly membership?: MembershipPorts;
 }
+
+/**
+ * A lease holds while the voters that gave it vote for nobody else, by their own election timeouts: it is shorter than the shortest that
+ * any node may have.
+ */
+export const raftLimits = (raft: Config['raft']): Partial<DriverLimits> => ({
+  heartbeatMs: raft.heartbeat,
+  electionMs: raft.election_timeout,
+  leaseMs: 0.8 * electionTimeoutMsMin,
+  compactAfterEntries: raft.snapshot_threshold,
+  keepTrailingEntries: raft.trailing_logs,
+});
 
 /** The data directory, this process's alone from `open` to `close`, whether it holds a node or not. */
 export class DataDirectory {
@@ -197,8 +212,17 @@ async function openStorage({
     onFetchFailed: (error) => membership?.onFetchFailed(error),
   });
   const peers = membership?.peers({ nodeId: log.start.nodeId, snapshots, random: systemRandom });
+  let tickMs = performance.now();
+  const clock: Clock = {
+    ...systemClock,
+    every: (intervalMs, task) =>
+      systemClock.every(intervalMs, () => {
+        tickMs = performance.now();
+        task();
+      }),
+  };
   const driver = new Driver<CommitResult>(
-    { log, stateMachine: machine, clock: systemClock, ...(peers && { peers }) },
+    { log, stateMachine: machine, clock, ...(peers && { peers }) },
     {
       ...(membership && {
         removed: membership.removed ?? false,
@@ -213,13 +237,7 @@ async function openStorage({
         if (status.ready) nowLeads();
         onStatus(status);
       },
-      limits: {
-        heartbeatMs: raft.heartbeat,
-        electionMs: raft.election_timeout,
-        leaseMs: 0.8 * raft.election_timeout,
-        compactAfterEntries: raft.snapshot_threshold,
-        keepTrailingEntries: raft.trailing_logs,
-      },
+      limits: raftLimits(raft),
     },
   );
   // The driver of a node without peers sends nobody a snapshot, but its operator keeps them too.
@@ -238,6 +256,7 @@ async function openStorage({
     machine,
     snapshots,
     diskLow: () => reserve.diskLow(),
+    isAwake: () => performance.now() - tickMs < raft.election_timeout,
     leads,
     stop: () => {
       stopped ??= stop();

@@ -18,6 +18,7 @@ const committed = { index: 20, members: [member] };
 /** One echo to node 2, and what became of it. */
 async function echoed(answer: { readonly status: number; readonly json: unknown }) {
   const told: (ToldMembers & { readonly from: number })[] = [];
+  const intervals: (number | undefined)[] = [];
   const heartbeats = new Heartbeats(1_000, 0);
   let answered = false;
   const fail = heartbeats.failed.bind(heartbeats);
@@ -33,19 +34,25 @@ async function echoed(answer: { readonly status: number; readonly json: unknown 
     news: () => ({}) as EchoNews,
     onState: () => undefined,
     onRemoved: () => undefined,
+    onInterval: (theirsMs) => intervals.push(theirsMs),
     onMembers: (from, members) => told.push({ from, ...members }),
   });
   echoing.start();
   await until(() => answered);
   await new Promise((resolve) => setImmediate(resolve));
   echoing.stop();
-  return { told };
+  return { told, intervals };
 }
 
 describe('an echo', () => {
   it('that a node answers which is not the active one brings whom that knows to be members', async () => {
     const { told } = await echoed({ status: 503, json: { active: false, committed } });
     expect(told).to.deep.equal([{ from: 2, ...committed }]);
+  });
+
+  it('that is refused for its interval tells the one of the active node', async () => {
+    expect(await echoed({ status: 409, json: { intervalMs: 250 } })).to.deep.equal({ told: [], intervals: [250] });
+    expect(await echoed({ status: 409, json: {} })).to.deep.equal({ told: [], intervals: [undefined] });
   });
 
   for (const [what, status, json] of [

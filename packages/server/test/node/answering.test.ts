@@ -13,13 +13,13 @@ const config = parseConfig({
 });
 
 /** A node that leads under a lease, and had an echo answered a moment ago. */
-function leading({ agrees, differs, serves = true }: { agrees: boolean; differs: boolean; serves?: boolean }): Answering {
+function leading({ agrees = true, differs = false, serves = true, isAwake = true }): Answering {
   const driver = { status: () => ({ ready: true, role: 'leader', appliedIndex: 7 }), leaseRead: () => true };
   const heartbeats = { appliedSentMs: () => performance.now() };
   return new Answering({
     config,
     serves: () => serves,
-    storage: () => ({ driver, replica: { fresh: async () => undefined } }) as unknown as Storage,
+    storage: () => ({ driver, isAwake: () => isAwake, replica: { fresh: async () => undefined } }) as unknown as Storage,
     cluster: () => ({ agrees, differs, heartbeats }) as unknown as Cluster,
     observer: nobody,
   });
@@ -34,8 +34,13 @@ describe('where a request is answered', () => {
   ])
     it(`a leader ${what} is ${active ? '' : 'not '}the active node`, async () => {
       expect(node.active).to.equal(active);
+      expect(node.activeForCertain).to.equal(active);
       expect(node.standing).to.equal(active ? 'active' : undefined);
       expect(await node.leads()).to.equal(active);
       expect(await node.begins()).to.equal(active);
     });
+
+  it('a leader whose process stood still does not call itself active before consensus has run again', () => {
+    expect(leading({ isAwake: false }).activeForCertain).to.equal(false);
+  });
 });
