@@ -1,7 +1,7 @@
 // Every image of the container tests, made from what lies on this machine: no registry is asked. The image under test is built by the
 // Dockerfile of the repository; its base and the images of HAProxy and Prometheus stand in for the public ones.
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 
@@ -50,6 +50,7 @@ function transitd(): string {
   const context = mkdtempSync(join(tmpdir(), 'transitd-context-'));
   try {
     for (const path of buildContext()) cpSync(join(root, path), join(context, path), { recursive: true, verbatimSymlinks: true });
+    writeFileSync(join(context, '.dockerignore'), `${readFileSync(join(root, '.dockerignore'), 'utf8')}!node_modules\n`);
     const args = ['--build-arg', `BASE=${base}`, '--build-arg', 'INSTALL=true', '--file', join(root, 'Dockerfile')];
     docker('build', '--quiet', '--tag', 'transitd-e2e', ...args, context);
   } finally {
@@ -58,21 +59,12 @@ function transitd(): string {
   return 'transitd-e2e';
 }
 
-/** What .dockerignore lets through, and the production tree as the lock file tells it. */
+/** The sources, of which .dockerignore lets through what the image needs, and the production tree as the lock file tells it. */
 function buildContext(): string[] {
-  const lock: { packages: Record<string, { dev?: true; link?: true }> } = JSON.parse(
-    readFileSync(join(root, 'package-lock.json'), 'utf8'),
-  );
-  const entries = Object.entries(lock.packages);
-  const workspaces = entries.map(([path]) => path).filter((path) => /^packages\/[^/]+$/.test(path));
-  const installed = entries.filter(([path, { dev }]) => /^node_modules\//.test(path) && dev !== true).map(([path]) => path);
-  return [
-    'package.json',
-    'package-lock.json',
-    ...workspaces.flatMap((path) => [`${path}/package.json`, `${path}/src`]),
-    'packages/server/transitd.mjs',
-    ...installed,
-  ].filter((path) => existsSync(join(root, path))); // packages for other platforms are not installed
+  const lock: { packages: Record<string, { dev?: true }> } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
+  const installed = Object.entries(lock.packages).filter(([path, { dev }]) => path.startsWith('node_modules/') && dev !== true);
+  const paths = ['.npmrc', 'package.json', 'package-lock.json', 'packages', ...installed.map(([path]) => path)];
+  return paths.filter((path) => existsSync(join(root, path))); // packages for other platforms are not installed
 }
 
 interface StandIn {
