@@ -28,7 +28,8 @@ for program in dockerd docker iptables; do
   fi
 done
 
-dockerd --data-root "$folder/data" --exec-root "$folder/exec" --pidfile "$folder/pid" --host "unix://$folder/docker.sock" \
+# Containers have networks of their own: without the usual bridge there is none to share with another engine, or to leave behind.
+dockerd --bridge none --data-root "$folder/data" --exec-root "$folder/exec" --pidfile "$folder/pid" --host "unix://$folder/docker.sock" \
   >"$folder/log" 2>&1 &
 engine=$!
 export DOCKER_HOST="unix://$folder/docker.sock" DOCKER_BUILDKIT=0 TESTCONTAINERS_RYUK_DISABLED=true

@@ -4,8 +4,9 @@ import { damageLog, generationsIn } from './disk-damage.ts';
 import { expectHealthBody } from './health-body.ts';
 import type { LiveCluster } from './live-cluster.ts';
 import type { LiveNode } from './live-node.ts';
-import { scenarioMs, withCluster } from './scenario.ts';
+import { scenarioMs, withCluster, withNodes } from './scenario.ts';
 import { caughtUp, losses } from './survivors.ts';
+import { until } from './until.ts';
 import { Workload } from './workload.ts';
 
 async function remove(cluster: LiveCluster, node: LiveNode, through: LiveNode): Promise<void> {
@@ -91,6 +92,48 @@ describe('a node that is removed', function () {
       await away.reaches(474);
       cluster.heal();
       await cluster.settled();
+    }));
+});
+
+describe('a majority of the members finds a leader', function () {
+  this.timeout(scenarioMs);
+
+  it('though one of them has begun to remove the other, and nobody else ever heard of that', () =>
+    withCluster({}, async (cluster) => {
+      const leader = await cluster.settled();
+      const [gone = leader, dies = leader] = cluster.others(leader);
+      cluster.isolate(leader, 'cut');
+      const abandoned = remove(cluster, gone, leader).catch(() => undefined);
+      await until('the removal is in the log of the old leader', async () => (await cluster.voters(leader)).length === 2);
+      await cluster.leader([gone, dies]);
+      await dies.kill();
+      cluster.heal();
+      expect(await cluster.voters(await cluster.settled([leader, gone]))).to.have.members(['n1', 'n2', 'n3']);
+      await abandoned;
+    }));
+
+  it('though one of them was away while the other joined and a third was removed', () =>
+    withNodes({ size: 4 }, async (cluster) => {
+      const [first, second, away, last] = [cluster.node(1), cluster.node(2), cluster.node(3), cluster.node(4)];
+      await cluster.initialize(first);
+      for (const node of [second, away]) await cluster.join(node, first);
+      await cluster.settled([first, second, away]);
+      await away.kill();
+      await cluster.join(last, first);
+      await cluster.settled([first, second, last]);
+      await remove(cluster, first, second);
+      await first.reaches(530);
+      await first.stop();
+      await until('the node that joined last leads', async () => {
+        const leader = await cluster.settled([second, last]);
+        if (leader === last) return true;
+        await cluster.ask(leader, 'PUT', 'sys/step-down');
+        return false;
+      });
+      await away.start();
+      expect(await cluster.settled([second, away, last])).to.equal(last);
+      await second.kill();
+      await cluster.settled([away, last]);
     }));
 });
 

@@ -109,6 +109,9 @@ const log = z.strictObject({ level: z.enum(logLevels).default('info'), format: z
 
 const tokenTtl = durationMs('768h').refine((ms) => ms >= 1000 && ms <= 3650 * 86_400_000, 'is not between 1s and 3650d');
 
+/** Of any node: the leases of the others rest on it, whatever their own is. */
+export const electionTimeoutMsMin = 1000;
+
 const schema = z.strictObject({
   node_id: z.string().regex(/^[\w.-]{1,64}$/, 'has characters other than letters, digits, _ . - or is longer than 64'),
   data_dir: z.string().min(1),
@@ -137,7 +140,7 @@ const schema = z.strictObject({
   raft: z
     .strictObject({
       heartbeat: durationMs('150ms').refine((ms) => ms >= 20, 'is less than 20ms'),
-      election_timeout: durationMs('1s').refine((ms) => ms >= 200 && ms <= 60_000, 'is not between 200ms and 1m'),
+      election_timeout: durationMs('1s').refine((ms) => ms >= electionTimeoutMsMin && ms <= 60_000, 'is not between 1s and 1m'),
       snapshot_threshold: z.int().min(100).default(50_000),
       trailing_logs: z.int().min(0).default(10_000),
       disk_reserve: byteSize('512MiB'),

@@ -78,6 +78,11 @@ describe('configuration', () => {
         says: /audit.*one file twice/,
       },
     ].map(({ what, audit, says }) => ({ what, input: { ...least, audit }, says })),
+    {
+      what: 'an election timeout on which the leases of others could not rest',
+      input: { ...least, raft: { election_timeout: '999ms' } },
+      says: /raft\.election_timeout: is not between 1s and 1m/,
+    },
     { what: 'no listener', input: { ...least, listeners: [] }, says: /listeners/ },
     {
       what: 'a PKCS#11 library that every folder could provide',

@@ -55,10 +55,15 @@ export async function makePrivateDirectory(directory: string): Promise<void> {
 /** Files that LevelDB makes later take the process's umask, which is to be 0077; the directory shuts others out in any case. */
 export async function makeFilesPrivate(directory: string): Promise<void> {
   for (const name of await readdir(directory)) {
-    const file = join(directory, name);
-    const { mode } = await stat(file);
-    if ((mode & 0o077) !== 0) await chmod(file, 0o600);
+    await makeFilePrivate(join(directory, name)).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error; // LevelDB compacts meanwhile, and removes what it needs no more
+    });
   }
+}
+
+async function makeFilePrivate(file: string): Promise<void> {
+  const { mode } = await stat(file);
+  if ((mode & 0o077) !== 0) await chmod(file, 0o600);
 }
 
 export async function openLevel(directory: string): Promise<Database> {

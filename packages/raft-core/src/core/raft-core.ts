@@ -42,6 +42,8 @@ export interface LogReadRequest {
 export type CoreEvent =
   /** The configuration in force: at the start, when its entry is appended, and again when it is rolled back. */
   | { readonly type: 'confChanged'; readonly index: LogIndex; readonly conf: ConfState }
+  /** The newest committed configuration is another one than before. */
+  | { readonly type: 'confCommitted'; readonly index: LogIndex; readonly conf: ConfState }
   /** This node is no member any more: by its own log, or because a member said so. */
   | { readonly type: 'removedFromCluster'; readonly atIndex: LogIndex };
 
@@ -108,6 +110,9 @@ export interface Status {
   /** The configuration in force and its entry. */
   readonly conf: ConfState;
   readonly confIndex: LogIndex;
+  /** The newest configuration that is committed, the one in force or one before it, and its entry. */
+  readonly committedConf: ConfState;
+  readonly committedConfIndex: LogIndex;
   readonly removed: boolean;
   /** The no-op that opened this leader's term; absent in other roles. */
   readonly termStartIndex?: LogIndex;

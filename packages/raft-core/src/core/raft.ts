@@ -217,6 +217,7 @@ export class Raft implements RaftCore {
   status(): Status {
     const { role, term, vote, leader, log, commitIndex, appliedIndex, confs, isRemoved, leadership } = this.#state;
     const { conf, index: confIndex } = confs.newest;
+    const { conf: committedConf, index: committedConfIndex } = confs.asOf(commitIndex);
     return {
       role,
       term,
@@ -229,6 +230,8 @@ export class Raft implements RaftCore {
       appliedIndex,
       conf,
       confIndex,
+      committedConf,
+      committedConfIndex,
       removed: isRemoved,
       ...(leadership === undefined ? {} : { termStartIndex: leadership.termStart }),
       ...(leadership?.transferTo === undefined ? {} : { transferTo: leadership.transferTo }),
@@ -243,7 +246,7 @@ export class Raft implements RaftCore {
     const { log, confs, toApply, leadership, durableTerm, id } = this.#state;
     log.checkInvariants();
     confs.checkInvariants(log.lastIndex);
-    const { conf: _, ...status } = this.status();
+    const { conf: _, committedConf: __, ...status } = this.status();
     const { role, vote, leader, term, baseIndex, appliedIndex, stableIndex, commitIndex, lastIndex } = status;
     const { handedOut } = toApply;
     const facts = { ...status, handedOut, durableTerm, lastTerm: log.lastTerm };

@@ -273,7 +273,9 @@ export class RaftState {
     const from = this.commitIndex;
     this.#commit.advance(index);
     this.#leadership?.committed({ from, to: index });
-    this.#removal.committed(this.confs.asOf(index));
+    const committed = this.confs.asOf(index);
+    if (committed.index > from) this.#events.push({ type: 'confCommitted', ...committed });
+    this.#removal.committed(committed);
     const { index: confIndex, conf } = this.confs.newest;
     if (confIndex <= from || confIndex > index) return;
     const isMember = (confState: ConfAt['conf']): boolean => membersOf(confState).has(this.id);

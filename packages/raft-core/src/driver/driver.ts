@@ -136,7 +136,7 @@ export class Driver<Result> {
     return { nodeId, clusterId, role, ready, term, leader, lastIndex, commitIndex, appliedIndex, flushedIndex };
   }
 
-  /** The core's own view, with the configuration in force. */
+  /** The core's own view, with the configuration in force and the newest committed one. */
   consensus(): Status {
     return this.#core.status();
   }
@@ -272,6 +272,7 @@ export class Driver<Result> {
     const { seq, events, readLog, immediate, commitHint, hardState, snapshot, entries, committed, fetch } = ready;
     for (const event of events) {
       if (event.type === 'confChanged') this.#options.onConfiguration?.(event.conf, event.index);
+      else if (event.type === 'confCommitted') this.#options.onConfCommitted?.(event.conf, event.index);
       else this.#options.onRemoved?.(event.atIndex);
     }
     for (const request of readLog) this.#logWork.read(request);

@@ -30,6 +30,8 @@ export interface DriverOptions {
   onStatus?(status: DriverStatus): void;
   /** Called with the configuration in force, at the start and at each change; it may be rolled back. */
   onConfiguration?(conf: ConfState, index: LogIndex): void;
+  /** Called when a newer configuration than before is committed: that of `consensus().committedConf`. */
+  onConfCommitted?(conf: ConfState, index: LogIndex): void;
   /** Called when this node has ceased to be a member, which ids never become again; to be remembered as `removed`. */
   onRemoved?(atIndex: LogIndex): void;
   readonly limits?: Partial<DriverLimits>;

@@ -209,6 +209,29 @@ describe('Driver, membership', () => {
     expect(confs.length).to.be.above(6);
   });
 
+  it('shows the newest committed configuration beside the one in force, and tells when that is another', () => {
+    const committed: number[] = [];
+    const trio = new Trio();
+    const leader = trio.leader();
+    const other = trio.others(leader)[0] ?? leader;
+    trio.crash(other.id);
+    trio.start(other.id, [1, 2, 3], { onConfCommitted: (_conf, index) => committed.push(index) });
+    trio.passes = () => false;
+    changed(leader, change([4, 'learner']));
+    trio.clock.runFor(10);
+    const before = leader.driver.consensus();
+    expect(before.conf).to.deep.equal(confOf([1, 2, 3], { learners: [4] }));
+    expect(before).to.deep.include({ committedConf: confOf([1, 2, 3]), committedConfIndex: 0 });
+    expect(committed).to.deep.equal([]);
+    trio.passes = () => true;
+    trio.clock.runUntil(() => committed.length > 0);
+    expect(committed).to.deep.equal([before.confIndex]);
+    for (const { driver } of [leader, other]) {
+      const { conf, confIndex, committedConf, committedConfIndex } = driver.consensus();
+      expect({ committedConf, committedConfIndex }).to.deep.equal({ committedConf: conf, committedConfIndex: confIndex });
+    }
+  });
+
   it('promotes a learner that it may promote once a round of catching up was short', () => {
     const trio = new Trio({ driver: { promotes: (id) => id === 4 } });
     const leader = trio.leader();

@@ -26,7 +26,13 @@ const join: OpenOperation = {
       },
       body,
     );
-    const { leader_api_addr: leader = '', leader_ca_cert: ca = '', non_voter: nonVoter, auto_join: autoJoin = '' } = values;
+    const {
+      leader_api_addr: leader = '',
+      leader_ca_cert: ca = '',
+      non_voter: nonVoter,
+      retry,
+      auto_join: autoJoin = '',
+    } = values;
     if (autoJoin !== '')
       throw new RequestError('invalid_request', 'auto_join is not supported: name a member in leader_api_addr');
     if (leader === '') throw new RequestError('invalid_request', 'leader_api_addr is missing');
@@ -34,6 +40,7 @@ const join: OpenOperation = {
       leaders: [leader],
       ...(ca !== '' && { ca }),
       ...(nonVoter !== undefined && { nonVoter }),
+      ...(retry !== undefined && { retry }),
     });
     return plainReply({ joined });
   },

@@ -6,6 +6,7 @@ import type { ClusterAuthority } from './authority.ts';
 import type { ClusterHandler } from './cluster-listener.ts';
 import { type EchoReply, echoNews } from './echo-wire.ts';
 import { type RenewalOptions, renewalHandler, renewPath } from './renewal.ts';
+import type { ToldMembers } from './roster.ts';
 import type { Standbys } from './standbys.ts';
 
 export interface CallParts {
@@ -13,6 +14,10 @@ export interface CallParts {
   readonly applied: Applied;
   readonly standbys: Standbys;
   readonly isActive: () => boolean;
+  /** `cluster_heartbeat_interval` of this node. */
+  readonly intervalMs: number;
+  /** Whom this node knows to be a member for certain; undefined where it is none itself any more. */
+  readonly committed: () => ToldMembers | undefined;
   readonly renewal: RenewalOptions;
   readonly keepAuthority: (authority: ClusterAuthority) => Promise<void>;
   /** A node says that its records are others than this one's. */
@@ -32,6 +37,8 @@ export function clusterCalls({
   applied,
   standbys,
   isActive,
+  intervalMs,
+  committed,
   renewal,
   keepAuthority,
   onDifference,
@@ -41,13 +48,16 @@ export function clusterCalls({
   return {
     /**
      * Under a lease, or after a quorum has confirmed the lead: a leader that was deposed must not keep a standby serving. One that failed to
-     * hand over has no lease in that term any more.
+     * hand over has no lease in that term any more. Whoever asks the wrong node may not know the right one: it is told who belongs.
+     * A node that served for longer after an answer than this one waits for would serve what is not in force any more.
      */
     'POST /cluster/echo': async ({ from, certificate, body }) => {
       const news = echoNews.safeParse(jsonIn(body));
       if (!news.success) return malformed;
-      if (!isActive() || !(driver.leaseRead() || (await leads()))) return { status: 503, json: { active: false } };
+      if (!isActive() || !(driver.leaseRead() || (await leads())))
+        return { status: 503, json: { active: false, committed: committed() } };
       if (news.data.differs) onDifference();
+      if (news.data.intervalMs !== intervalMs) return { status: 409, json: { intervalMs } };
       standbys.heard(from, { ...news.data, certificate });
       const { appliedIndex, digest } = machine.applied;
       const answer: EchoReply = {

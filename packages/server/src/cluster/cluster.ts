@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Barrier } from '@transitd/barrier';
-import type { ConfState, DriverStatus, LogIndex, NodeId } from '@transitd/raft-core';
+import type { DriverStatus, LogIndex, NodeId } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
 import type { Config } from '../config.ts';
 import type { Logger } from '../log.ts';
@@ -48,6 +48,8 @@ export interface ClusterHost {
   readonly isActive: () => boolean;
   /** It has its keys, and what serves is loaded. */
   readonly isUnsealed: () => boolean;
+  /** Its records are others than those of the active node. */
+  readonly onDifference: () => void;
   /** This node is no member any more. */
   readonly onRemoved: () => void;
   readonly observer: NodeObserver;
@@ -94,10 +96,13 @@ export class Cluster {
   #operator: Operator | undefined;
   #autopilot: Autopilot | undefined;
   #renewal: Renewal | undefined;
+  #toldOfInterval = false;
   #checking = false;
   #leading = false;
   #caring = false;
   #selfCare: Promise<void> | undefined;
+  /** The attempt to open the cluster port. */
+  #opening: Promise<void> | undefined;
   /** Ends what waits for time to pass. */
   readonly #closing = new AbortController();
 
@@ -172,6 +177,11 @@ export class Cluster {
     return this.#agreement?.verdict === 'same';
   }
 
+  /** Whether they were shown to be others: it serves nothing from them until its next start, as the active node neither. */
+  get differs(): boolean {
+    return this.#agreement?.verdict === 'different';
+  }
+
   get canaryUtcMs(): number | undefined {
     return this.#canary?.utcMs;
   }
@@ -215,9 +225,13 @@ export class Cluster {
     };
   }
 
-  /** The configuration in force has changed. */
-  configurationChanged(conf: ConfState): void {
-    this.roster.configured(conf);
+  /** The configuration in force, or the newest committed one, has changed. */
+  configurationChanged(): void {
+    this.roster.configured();
+    this.#followMembers();
+  }
+
+  #followMembers(): void {
     this.#transport?.members(this.#peers);
     this.#client.recheck();
     this.#listener?.recheck();
@@ -227,7 +241,7 @@ export class Cluster {
   statusChanged({ ready }: DriverStatus): void {
     this.#forwarder?.leaderChanged();
     if (ready && !this.#leading) {
-      this.standbys.leads(() => this.roster.known.filter((id) => id !== this.#own?.nodeId));
+      this.standbys.leads(() => this.roster.served.filter((id) => id !== this.#own?.nodeId));
       this.#autopilot?.begins();
       void this.care();
     }
@@ -260,6 +274,8 @@ export class Cluster {
       applied,
       standbys: this.standbys,
       isActive: this.#host.isActive,
+      intervalMs: this.#host.config.cluster_heartbeat_interval,
+      committed: () => (this.#removed ? undefined : this.roster.committed),
       renewal: {
         clusterId,
         authority: () => {
@@ -317,6 +333,7 @@ export class Cluster {
       digestAt: (index) => storage.machine.digestAt(index),
       onDifference: (index) => {
         this.#host.log.error({ index }, 'the records of this node are others than those of the active node: it serves nothing');
+        this.#host.onDifference();
         void this.#checkSelf();
       },
     });
@@ -333,6 +350,10 @@ export class Cluster {
       target: () => this.#echoTarget(),
       news: () => this.#news(),
       onRemoved: () => this.#removedByNotice(),
+      onInterval: (theirsMs) => this.#otherInterval(theirsMs),
+      onMembers: (from, told) => {
+        if (storage.driver.status().leader === 0 && roster.told(from, told)) this.#followMembers();
+      },
       onState: (state) => agreement.told(state),
     });
     this.#transport?.members(this.#peers);
@@ -345,6 +366,7 @@ export class Cluster {
   /** What the active node does for the cluster, at once when it becomes active and every few seconds from then on; others for themselves. */
   async care(): Promise<void> {
     if (this.#caring || this.#own === undefined) return;
+    void this.#listenAgain();
     if (!this.#host.isActive()) return this.#renew();
     this.#caring = true;
     try {
@@ -412,14 +434,30 @@ export class Cluster {
 
   /** Not who had this node's address before it: a node that follows the log from its beginning meets its own past. */
   get #peers(): readonly Member[] {
-    return this.roster.members.filter(({ clusterAddress }) => clusterAddress !== this.#host.config.cluster_addr);
+    return this.roster.known.filter(({ clusterAddress }) => clusterAddress !== this.#host.config.cluster_addr);
   }
 
   get #localAddress(): string | undefined {
     return localAddressFor(this.#listenAddress.host);
   }
 
-  async #listen(): Promise<void> {
+  /** A founder becomes one of several while it serves already: its port may be in use, and free later. */
+  async #listenAgain(): Promise<void> {
+    if (this.#listener !== undefined || this.roster.identity === undefined || this.#closing.signal.aborted) return;
+    await this.#listen().catch((error: unknown) =>
+      this.#host.log.warn({ reason: reasonOf(error) }, 'the cluster port is not open yet'),
+    );
+  }
+
+  /** One attempt at a time. @throws StartError */
+  #listen(): Promise<void> {
+    this.#opening ??= this.#open().finally(() => {
+      this.#opening = undefined;
+    });
+    return this.#opening;
+  }
+
+  async #open(): Promise<void> {
     const calls = this.#calls;
     if (this.#listener !== undefined || calls === undefined) return;
     const listener = new ClusterListener({
@@ -437,8 +475,21 @@ export class Cluster {
       onFault: (error) => this.#host.log.error({ reason: reasonOf(error) }, 'a call on the cluster port failed'),
     });
     await listener.listen(this.#listenAddress);
+    if (this.#closing.signal.aborted) return listener.close();
     this.#listener = listener;
     this.#host.log.info({ address: this.#host.config.cluster_addr }, 'the cluster port is open');
+  }
+
+  /** What an earlier active node answered lets this one serve for longer than the present one waits for: that ends here. */
+  #otherInterval(theirsMs: number | undefined): void {
+    if (this.heartbeats.echoes.answeredSentMs !== undefined) this.heartbeats.restart(performance.now());
+    if (this.#toldOfInterval) return;
+    this.#toldOfInterval = true;
+    const { cluster_heartbeat_interval: ownMs } = this.#host.config;
+    this.#host.log.error(
+      { ownMs, theirsMs },
+      'cluster_heartbeat_interval is another than on the active node: this node serves nothing',
+    );
   }
 
   /** The leader; while none is known, the members in turn: one of them may know that this node was removed. */
@@ -447,7 +498,7 @@ export class Cluster {
     const { nodeId, storage } = this.#own;
     const { leader } = storage.driver.status();
     if (leader !== 0) return leader === nodeId ? undefined : leader;
-    const others = this.roster.members.filter(({ id }) => id !== nodeId);
+    const others = this.roster.known.filter(({ id }) => id !== nodeId);
     return others[Math.floor(performance.now() / this.#host.config.cluster_heartbeat_interval) % Math.max(1, others.length)]?.id;
   }
 
@@ -459,9 +510,10 @@ export class Cluster {
       apiAddress: apiAddress(),
       clusterAddress: config.cluster_addr ?? '',
       appliedIndex: this.#applied?.index ?? 0,
+      intervalMs: config.cluster_heartbeat_interval,
       serves: !sealed && config.performance_standby,
       sealed,
-      differs: this.#agreement?.verdict === 'different',
+      differs: this.differs,
       version,
       hostname: hostname().slice(0, 255),
     };

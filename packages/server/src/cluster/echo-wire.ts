@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { parseHostAndPort } from './membership.ts';
+import { parseHostAndPort, parseMembers } from './membership.ts';
+import type { ToldMembers } from './roster.ts';
 
 /** What a node says of itself with each echo. */
 export const echoNews = z.object({
@@ -10,6 +11,8 @@ export const echoNews = z.object({
     .max(256)
     .refine((text) => parseHostAndPort(text) !== undefined),
   appliedIndex: z.int().min(0),
+  /** Its `cluster_heartbeat_interval`: for how long an answer lets it serve. */
+  intervalMs: z.int().min(1),
   /** It answers requests from its own replica while echoes are answered. */
   serves: z.boolean(),
   sealed: z.boolean(),
@@ -33,3 +36,18 @@ export const echoAnswer = z.object({
 
 /** A newer node may say more: what is not known is left out. */
 export type EchoReply = z.output<typeof echoAnswer>;
+
+const otherInterval = z.object({ intervalMs: z.int().min(1) });
+
+/** The active node's interval, where that is why it refuses; undefined when it does not say. */
+export const intervalTold = (json: unknown): number | undefined => otherInterval.safeParse(json).data?.intervalMs;
+
+const refusal = z.object({ committed: z.object({ index: z.int().min(0), members: z.array(z.unknown()) }) });
+
+/** Whom a node that is not the active one knows to be members; undefined when it does not say. @throws Error for an ill-formed list */
+export function membersTold(json: unknown): ToldMembers | undefined {
+  const said = refusal.safeParse(json);
+  if (!said.success) return undefined;
+  const { index, members } = said.data.committed;
+  return { index, members: parseMembers(members) };
+}

@@ -1,8 +1,9 @@
 import type { NodeId } from '@transitd/raft-core';
 import type { StateDigest } from './agreement.ts';
 import type { ClusterClient } from './cluster-client.ts';
-import { type EchoNews, echoAnswer } from './echo-wire.ts';
+import { type EchoNews, echoAnswer, intervalTold, membersTold } from './echo-wire.ts';
 import type { Heartbeats } from './heartbeats.ts';
+import type { ToldMembers } from './roster.ts';
 
 export interface EchoingOptions {
   readonly client: Pick<ClusterClient, 'post'>;
@@ -15,6 +16,10 @@ export interface EchoingOptions {
   readonly onEcho?: (to: NodeId, ms: number | undefined) => void;
   /** What the active node's records came to. */
   readonly onState: (state: StateDigest) => void;
+  /** The active node has another interval, or does not say which: it never answers this one's echoes. */
+  readonly onInterval: (theirsMs: number | undefined) => void;
+  /** The one that was asked is not the active node; whom it knows to be members. */
+  readonly onMembers: (from: NodeId, told: ToldMembers) => void;
   /** A member says that this node was removed, as of an entry that it knows to be committed. */
   readonly onRemoved: (from: NodeId, atIndex: number) => void;
 }
@@ -48,7 +53,7 @@ export class Echoing {
   }
 
   async #echo(): Promise<void> {
-    const { client, heartbeats, intervalMs, target, news, onRemoved, onState, onEcho } = this.#options;
+    const { client, heartbeats, intervalMs, target, news, onRemoved, onInterval, onMembers, onState, onEcho } = this.#options;
     const to = target();
     if (this.#underWay || to === undefined) return;
     this.#underWay = true;
@@ -66,6 +71,9 @@ export class Echoing {
         heartbeats.answered(reply, received);
         if (reply.state !== undefined) onState(reply.state);
       } else heartbeats.failed({ sentMs, nowMs: received.receivedMs });
+      if (answer.status === 409) onInterval(intervalTold(answer.json));
+      const told = answer.status === 503 ? membersTold(answer.json) : undefined;
+      if (told !== undefined) onMembers(to, told);
     } catch {
       heartbeats.failed({ sentMs, nowMs: performance.now() });
     } finally {

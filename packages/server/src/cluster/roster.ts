@@ -1,14 +1,24 @@
-import type { ConfState, NodeId } from '@transitd/raft-core';
+import type { LogIndex, NodeId } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
 import type { Storage } from '../node/storage.ts';
 import { type NodeIdentity, writeIdentity } from './identity.ts';
 import { decodeMembership, type Member, type Membership, nobody, type Standing, standingOf } from './membership.ts';
+
+/** Members by a committed configuration, and the entry that brought it. */
+export interface ToldMembers {
+  readonly index: LogIndex;
+  readonly members: readonly Member[];
+}
 
 /** Who belongs to the cluster, as this node knows it, and by what it is known itself. */
 export class Roster {
   readonly #directory: string;
   #identity: NodeIdentity | undefined;
   #membership: Membership = nobody;
+  #committed: Membership & { readonly index: LogIndex } = { index: 0, ...nobody };
+  #told: (ToldMembers & { readonly from: NodeId }) | undefined;
+  /** Newest first. */
+  #lists: readonly (readonly Member[])[] = [];
   #storage: Storage | undefined;
 
   constructor(directory: string, identity: NodeIdentity | undefined) {
@@ -35,46 +45,90 @@ export class Roster {
   /** From now on the log tells. */
   follow(storage: Storage): void {
     this.#storage = storage;
-    this.configured(storage.driver.consensus().conf);
+    this.configured();
   }
 
-  /** The configuration in force has changed. */
-  configured({ context }: Pick<ConfState, 'context'>): void {
-    this.#membership = decodeMembership(context);
+  /** The configuration in force, or the newest committed one, has changed. */
+  configured(): void {
+    if (this.#storage === undefined) return;
+    const { conf, confIndex, committedConf, committedConfIndex } = this.#storage.driver.consensus();
+    this.#membership = decodeMembership(conf.context);
+    this.#committed = {
+      index: committedConfIndex,
+      ...(confIndex === committedConfIndex ? this.#membership : decodeMembership(committedConf.context)),
+    };
+    const own = [this.members, this.#committed.members, this.#seeds];
+    const told = this.#told === undefined || this.#committed.index >= this.#told.index ? undefined : this.#told;
+    this.#told = told && own.flat().some(({ id }) => id === told.from) ? told : undefined;
+    this.#lists =
+      this.#told === undefined ? own : confIndex < this.#told.index ? [this.#told.members, ...own] : [...own, this.#told.members];
+  }
+
+  /**
+   * A member that the own log names says what is committed, to a node that nobody leads: it may have been away while everybody else was
+   * replaced. Whom that names is let in too, in memory, until the own log has come as far, or names the teller no more.
+   * @returns whether that is news
+   */
+  told(from: NodeId, { index, members }: ToldMembers): boolean {
+    const newest = Math.max(this.#committed.index, this.#told?.index ?? 0);
+    if (this.#storage === undefined || index <= newest) return false;
+    this.#told = { from, index, members };
+    this.configured();
+    return this.#told !== undefined;
+  }
+
+  /** What this node's log holds for certain, to be told to others. */
+  get committed(): ToldMembers {
+    const { index, members } = this.#committed;
+    return { index, members };
   }
 
   get membership(): Membership {
     return this.#membership;
   }
 
-  /** Everybody, as the log tells; before it does, as was told at the join. */
+  /** Everybody by the configuration in force; before the log tells, as was told at the join. */
   get members(): readonly Member[] {
     return this.#membership.members.length > 0 ? this.#membership.members : (this.#identity?.seeds ?? []);
   }
 
-  /** Ids of the members and of those that were removed. */
-  get known(): readonly NodeId[] {
-    return [...this.members, ...this.#membership.removed].map(({ id }) => id);
+  /** Ids of everybody who may still serve: members, and those that were removed of late. */
+  get served(): readonly NodeId[] {
+    return [...this.known, ...this.#membership.removed].map(({ id }) => id);
+  }
+
+  /**
+   * Everybody whom this node calls and lets in. A configuration that is not committed may be rolled back: until it is, who belongs to the one
+   * before it does so too, for an election may need them. By the newest list where several name one.
+   */
+  get known(): readonly Member[] {
+    const known = new Map<NodeId, Member>();
+    for (const member of this.#all) if (!known.has(member.id)) known.set(member.id, member);
+    return [...known.values()];
   }
 
   member(id: NodeId): Member | undefined {
-    return this.members.find((member) => member.id === id);
+    return this.#all.find((member) => member.id === id);
   }
 
-  /** Whose certificate that is. Removed counts only when it is committed: a configuration in force may be rolled back. */
+  /** Whose certificate that is. Removed counts only when it is committed. */
   standing(fingerprint: string): Standing | undefined {
-    const standing = standingOf({ ...this.#membership, members: this.members }, fingerprint);
-    return standing?.standing === 'removed' && !this.#isCommitted ? undefined : standing;
+    return standingOf({ members: this.#all, removed: this.#committed.removed }, fingerprint);
   }
 
   /** As of which entry a node is known to be removed for good. */
-  removedAt(id: NodeId): number | undefined {
-    const isRemoved = this.#membership.removed.some((one) => one.id === id);
-    return isRemoved && this.#isCommitted ? this.#storage?.driver.consensus().confIndex : undefined;
+  removedAt(id: NodeId): LogIndex | undefined {
+    return this.#committed.removed.some((one) => one.id === id) ? this.#committed.index : undefined;
   }
 
-  get #isCommitted(): boolean {
-    const status = this.#storage?.driver.consensus();
-    return status !== undefined && status.confIndex <= status.commitIndex;
+  /** Of a node that follows the log from its beginning: until that tells of the node itself, it tells of those who were there before it. */
+  get #seeds(): readonly Member[] {
+    const { members, removed } = this.#committed;
+    const self = this.#storage?.driver.status().nodeId;
+    return [...members, ...removed].some(({ id }) => id === self) ? [] : (this.#identity?.seeds ?? []);
+  }
+
+  get #all(): readonly Member[] {
+    return this.#storage === undefined ? this.members : this.#lists.flat();
   }
 }

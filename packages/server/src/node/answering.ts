@@ -35,9 +35,14 @@ export class Answering {
     this.#parts = parts;
   }
 
+  /** Unsealed and loaded, with records that were not shown to be others than the active node's. */
+  get #serves(): boolean {
+    return this.#parts.serves() && this.#parts.cluster()?.differs !== true;
+  }
+
   /** Leads, has applied an entry of its term, and serves. */
   get active(): boolean {
-    return this.#parts.serves() && (this.#parts.storage()?.driver.status().ready ?? false);
+    return this.#serves && (this.#parts.storage()?.driver.status().ready ?? false);
   }
 
   /**
@@ -45,7 +50,7 @@ export class Answering {
    * performance standby whose newest echo is fresh (decision 49).
    */
   get standing(): Standing | undefined {
-    if (!this.#parts.serves()) return undefined;
+    if (!this.#serves) return undefined;
     if (this.active && this.#parts.storage()?.driver.leaseRead() === true) return 'active';
     const { appliedSentMs } = this;
     const { cluster_heartbeat_interval: intervalMs } = this.#parts.config;
@@ -76,7 +81,7 @@ export class Answering {
 
   /** A node that has only just begun to lead: whether it serves as the active one within a second. */
   async begins(): Promise<boolean> {
-    const leads = (): boolean => this.#parts.serves() && this.#parts.storage()?.driver.status().role === 'leader';
+    const leads = (): boolean => this.#serves && this.#parts.storage()?.driver.status().role === 'leader';
     for (const endMs = performance.now() + reachedWithinMs; leads() && performance.now() < endMs; await pause(lookMs))
       if (this.active) return true;
     return false;

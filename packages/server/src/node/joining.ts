@@ -18,6 +18,8 @@ export interface JoinTarget {
   /** PEM: what https addresses are checked against instead of the system's authorities. */
   readonly ca?: string;
   readonly nonVoter?: boolean;
+  /** A join that fails is tried again until the node is a member. */
+  readonly retry?: boolean;
 }
 
 /** What the node is, once it was let in. */

@@ -77,6 +77,8 @@ export class Node {
   /** An operator sealed it: it does not unseal itself before the next start. */
   #sealedByHand = false;
   #activeSince: Date | undefined;
+  /** Where a node is let in that was told to go on asking. */
+  #retryTarget: JoinTarget | undefined;
   /** Founding or joining a cluster: one at a time. */
   #entering: Promise<unknown> | undefined;
   #stopping: Promise<void> | undefined;
@@ -227,22 +229,41 @@ export class Node {
 
   /**
    * Joins the cluster of the first of these addresses that lets it in.
-   * @returns whether it is a member now; a Shamir seal's shares come first, and the join is done with the last of them
+   * @returns whether it is a member now; a Shamir seal's shares come first, and the join is done with the last of them. One that is to be
+   * retried goes on in the background.
    * @throws JoinError, StoreError
    */
   async join(request: JoinTarget): Promise<{ readonly joined: boolean }> {
+    await this.#resume();
     if (this.#removed) throw new JoinError('node_removed', removedText);
     if (this.#member !== undefined) {
       if ((await clusterAt(request)) === this.answering.clusterId) return { joined: true };
       throw new JoinError('foreign_cluster', 'this node belongs to another cluster already');
     }
     return this.#enter('joined to a cluster', async () => {
-      this.#joining?.close();
-      const joining = await Joining.prepare({ seal: this.#seal, config: this.config, apiAddress: this.apiAddress, ...request });
-      this.#joining = joining;
-      if (!joining.ready) return { joined: false };
-      await this.#complete(joining);
-      return { joined: true };
+      this.#retryTarget = request.retry === true ? request : undefined;
+      this.#forgetJoining();
+      try {
+        const joining = await Joining.prepare({ seal: this.#seal, config: this.config, apiAddress: this.apiAddress, ...request });
+        this.#joining = joining;
+        if (!joining.ready) return { joined: false };
+        await this.#complete(joining);
+        return { joined: true };
+      } catch (error) {
+        this.#forgetJoining();
+        if (error instanceof JoinError && error.code === 'join_malformed') this.#retryTarget = undefined;
+        if (this.#retryTarget === undefined || !(error instanceof JoinError)) throw error;
+        this.#log.info({ reason: error.message }, 'not joined yet');
+        return { joined: false };
+      }
+    });
+  }
+
+  /** A node that was made here but could not begin, its cluster port being in use perhaps, begins now. */
+  async #resume(): Promise<void> {
+    if (this.#member !== undefined || this.#entering !== undefined || !(await this.#directory.holdsNode())) return;
+    await this.#enter('started', async () => {
+      if (this.#member === undefined) await this.#start();
     });
   }
 
@@ -377,52 +398,78 @@ export class Node {
 
   /** Opens log and records, and begins to take part. */
   async #start(joining?: Joining): Promise<void> {
-    const { config } = this;
-    const cluster = config.cluster_addr === undefined ? undefined : await this.#openCluster();
+    const cluster = this.config.cluster_addr === undefined ? undefined : await this.#openCluster();
     this.#cluster = cluster;
     if (this.#forwarded !== undefined) cluster?.serveForwarded(this.#forwarded);
-    const storage = await this.#directory.openStorage({
+    let storage: Storage | undefined;
+    try {
+      storage = await this.#openStorage(cluster);
+      await this.#takePart(storage, cluster, joining);
+    } catch (error) {
+      // Whatever was begun is undone, so that the next attempt finds nothing of it.
+      const barrier = this.#member?.barrier;
+      this.#member = undefined;
+      this.#snapshots = undefined;
+      this.#storage = undefined;
+      this.#cluster = undefined;
+      if (joining !== undefined) this.#forgetJoining();
+      barrier?.close();
+      await storage?.stop().catch(() => undefined); // the first error tells more
+      await cluster?.close();
+      throw error;
+    }
+  }
+
+  #openStorage(cluster: Cluster | undefined): Promise<Storage> {
+    const { config } = this;
+    return this.#directory.openStorage({
       raft: config.raft,
       observer: this.#observer,
       onFatal: this.#onFatal,
       onStatus: (status) => this.#statusChanged(status),
-      onConfiguration: (conf) => {
-        cluster?.configurationChanged(conf);
+      onConfiguration: () => {
+        cluster?.configurationChanged();
         this.#noteFitness();
       },
       ...(cluster && { membership: cluster.ports }),
     });
+  }
+
+  async #takePart(storage: Storage, cluster: Cluster | undefined, joining: Joining | undefined): Promise<void> {
+    this.#refuseWhenStopping();
+    this.#storage = storage;
+    this.#removed = cluster?.removed ?? false;
+    // What a single node acknowledged may still lie in its log only; among several, a node may not wait for a leader.
+    const alone = isAlone(storage);
+    if (alone) {
+      storage.driver.start();
+      await storage.leads;
+    }
+    const barrier = await this.#openBarrier(storage.replica);
+    this.#refuseWhenStopping();
+    this.#member = { replica: storage.replica, barrier };
+    this.#snapshots = new Snapshots({
+      storage,
+      barrier,
+      directory: this.#directory.path,
+      log: this.#log,
+      restoreAuthority: async (authority) => cluster?.restoreAuthority(authority),
+    });
+    this.#noteFitness();
+    if (!alone) storage.driver.start();
+    await cluster?.start({ storage, barrier });
+    if (joining !== undefined) await this.#unsealJoined(joining, barrier);
+    this.#forgetJoining();
+  }
+
+  /** A member it is by now, whatever becomes of its shares: when those are the cluster's no more, it waits for others. */
+  async #unsealJoined(joining: Joining, barrier: Barrier): Promise<void> {
     try {
-      this.#refuseWhenStopping();
-      this.#storage = storage;
-      this.#removed = cluster?.removed ?? false;
-      // What a single node acknowledged may still lie in its log only; among several, a node may not wait for a leader.
-      const alone = isAlone(storage);
-      if (alone) {
-        storage.driver.start();
-        await storage.leads;
-      }
-      const barrier = await this.#openBarrier(storage.replica);
-      this.#refuseWhenStopping();
-      this.#member = { replica: storage.replica, barrier };
-      this.#snapshots = new Snapshots({
-        storage,
-        barrier,
-        directory: this.#directory.path,
-        log: this.#log,
-        restoreAuthority: async (authority) => cluster?.restoreAuthority(authority),
-      });
-      this.#noteFitness();
-      if (!alone) storage.driver.start();
-      await cluster?.start({ storage, barrier });
-      if (joining !== undefined) await joining.unseal(barrier).then(() => this.#serving.loaded);
-      this.#forgetJoining();
+      await joining.unseal(barrier);
+      await this.#serving.loaded;
     } catch (error) {
-      this.#storage = undefined;
-      this.#cluster = undefined;
-      await storage.stop().catch(() => undefined); // the first error tells more
-      await cluster?.close();
-      throw error;
+      this.#refuseWhenStopping();
+      this.#log.warn({ reason: reasonOf(error) }, 'joined, but the shares given for the join do not unseal this node');
     }
   }
 
@@ -434,6 +481,7 @@ export class Node {
       apiAddress: () => this.apiAddress,
       isActive: () => this.active,
       isUnsealed: () => this.#serving.service !== undefined,
+      onDifference: () => this.#noteFitness(),
       onRemoved: () => this.#endMembership(),
       observer: this.#observer,
     });
@@ -479,11 +527,12 @@ export class Node {
 
   /**
    * A sealed node may not lead but to hand over. Exempt is one that does not know the cluster's keys yet, or is alone: it has to lead
-   * to apply what its log holds.
+   * to apply what its log holds. One whose records are known to be others than the cluster's never leads.
    */
   #noteFitness(): void {
     if (this.#storage === undefined || this.#member === undefined) return;
-    const fit = this.#serving.service !== undefined || !this.#member.barrier.state.initialized || isAlone(this.#storage);
+    const serves = this.#serving.service !== undefined || !this.#member.barrier.state.initialized || isAlone(this.#storage);
+    const fit = serves && this.#cluster?.differs !== true;
     const low = this.#member.replica.status().diskLow;
     this.#storage.driver.setFitness(fit ? (low ? 'low' : 'fit') : 'sealed');
   }
@@ -497,7 +546,7 @@ export class Node {
 
   /** Now and then: what did not succeed at once is tried again. */
   async #tick(): Promise<void> {
-    if (this.#member === undefined) return this.#retryJoin();
+    if (this.#member === undefined) return this.#enterAgain();
     this.#noteFitness();
     for (const { learner, silentMs } of this.#storage?.driver.peers() ?? []) if (!learner) this.#observer.lastContact(silentMs);
     if (this.service !== undefined) await this.#snapshots?.finish().catch(() => undefined); // the next tick tries again
@@ -510,7 +559,7 @@ export class Node {
     }
   }
 
-  async #retryJoin(): Promise<void> {
+  async #enterAgain(): Promise<void> {
     if (
       this.#entering !== undefined ||
       this.#joining !== undefined ||
@@ -519,11 +568,12 @@ export class Node {
     )
       return;
     try {
-      const target = await configuredTarget(this.config);
+      await this.#resume();
+      if (this.#member !== undefined) return;
+      const target = this.#retryTarget ?? (await configuredTarget(this.config));
       if (target !== undefined) await this.join(target);
     } catch (error) {
-      this.#joining = undefined;
-      this.#log.info({ reason: error instanceof Error ? error.message : String(error) }, 'not joined yet');
+      this.#log.info({ reason: reasonOf(error) }, 'not joined yet');
     }
   }
 
@@ -544,6 +594,8 @@ export class Node {
     await keepUp({ service: this.#serving.service, barrier: this.#member.barrier, log: this.#log, isActive: () => this.active });
   }
 }
+
+const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 const isFinal = ({ code }: JoinError): boolean => code === 'seal_changed' || code === 'leader_untrusted';
 

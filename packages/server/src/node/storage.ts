@@ -7,6 +7,7 @@ import {
   type Clock,
   type ConfState,
   Driver,
+  type DriverLimits,
   type DriverOptions,
   type DriverStatus,
   type LogIndex,
@@ -34,7 +35,7 @@ import {
   StorageInUse,
   StoreError,
 } from '@transitd/storage-fsm';
-import type { Config } from '../config.ts';
+import { type Config, electionTimeoutMsMin } from '../config.ts';
 import { StartError } from '../exit.ts';
 import { requireOwnerOnly } from '../owner-only.ts';
 import type { NodeObserver } from './observer.ts';
@@ -80,11 +81,24 @@ interface StorageOptions extends Pick<Config, 'raft'> {
   /** Called once when the disk failed or a rule was broken: the process must end. */
   readonly onFatal: (error: Error) => void;
   readonly onStatus: (status: DriverStatus) => void;
-  readonly onConfiguration: (conf: ConfState) => void;
+  /** The configuration in force, or the newest committed one, has changed. */
+  readonly onConfiguration: () => void;
   readonly observer: NodeObserver;
   /** Absent for a node that nobody can join. */
   readonly membership?: MembershipPorts;
 }
+
+/**
+ * A lease holds while the voters that gave it vote for nobody else, by their own election timeouts: it is shorter than the shortest that
+ * any node may have.
+ */
+export const raftLimits = (raft: Config['raft']): Partial<DriverLimits> => ({
+  heartbeatMs: raft.heartbeat,
+  electionMs: raft.election_timeout,
+  leaseMs: 0.8 * electionTimeoutMsMin,
+  compactAfterEntries: raft.snapshot_threshold,
+  keepTrailingEntries: raft.trailing_logs,
+});
 
 /** The data directory, this process's alone from `open` to `close`, whether it holds a node or not. */
 export class DataDirectory {
@@ -207,17 +221,12 @@ async function openStorage({
       }),
       onFatal,
       onConfiguration,
+      onConfCommitted: onConfiguration,
       onStatus: (status) => {
         if (status.ready) nowLeads();
         onStatus(status);
       },
-      limits: {
-        heartbeatMs: raft.heartbeat,
-        electionMs: raft.election_timeout,
-        leaseMs: 0.8 * raft.election_timeout,
-        compactAfterEntries: raft.snapshot_threshold,
-        keepTrailingEntries: raft.trailing_logs,
-      },
+      limits: raftLimits(raft),
     },
   );
   // The driver of a node without peers sends nobody a snapshot, but its operator keeps them too.

@@ -9,6 +9,7 @@ import { StartError } from '../../src/exit.ts';
 import { createLog } from '../../src/log.ts';
 import { mountsPath, recordsOf } from '../../src/node/mounts.ts';
 import { Node } from '../../src/node/node.ts';
+import { until } from '../cluster/until.ts';
 
 describe('a node', () => {
   let folder = '';
@@ -27,12 +28,13 @@ describe('a node', () => {
   });
 
   const staticSeal = (key_id: string, file = 'a') => ({ type: 'static', key_id, key_file: join(folder, file) });
-  const open = async (seal: object = staticSeal('one'), data_dir = join(folder, 'data')): Promise<Node> => {
+  const open = async (seal: object = staticSeal('one'), data_dir = join(folder, 'data'), more: object = {}): Promise<Node> => {
     const config = parseConfig({
       node_id: 'n1',
       data_dir,
       listeners: [{ address: '127.0.0.1:0', tls_disable: true }],
       seal,
+      ...more,
     });
     const node = await Node.open({
       config,
@@ -196,6 +198,21 @@ describe('a node', () => {
         .that.matches(/data_dir/);
     });
   }
+
+  it('with other records than its cluster serves nothing as the active node, and leads no more', async () => {
+    const node = await open(staticSeal('one'), join(folder, 'data'), {
+      cluster_addr: '127.0.0.1:1',
+      cluster_listen: '127.0.0.1:0',
+    });
+    node.listens('http://127.0.0.1:8200');
+    await node.initialize(one);
+    expect(node.active).to.equal(true);
+    expect(node.consensus?.leader).not.to.equal(0);
+    Object.defineProperty(node.cluster, 'differs', { value: true });
+    expect(node.active).to.equal(false);
+    expect(node.answering.standing).to.equal(undefined);
+    await until(() => node.consensus?.leader === 0);
+  }).timeout(20_000);
 
   it('is not sealed by the failure of a load that a seal and an unseal have overtaken', async () => {
     const node = await open();

@@ -1,0 +1,165 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer as createHttpServer, type Server } from 'node:http';
+import { type AddressInfo, connect, createServer, type Server as TcpServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { BarrierError } from '@transitd/barrier';
+import { expect } from 'chai';
+import { JoinError } from '../../src/cluster/join-error.ts';
+import { parseConfig } from '../../src/config.ts';
+import { StartError } from '../../src/exit.ts';
+import { createLog } from '../../src/log.ts';
+import { Joining } from '../../src/node/joining.ts';
+import { Node } from '../../src/node/node.ts';
+import { until } from '../cluster/until.ts';
+
+const errorOf = (outcome: Promise<unknown>): Promise<unknown> =>
+  outcome.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+
+/** The parts of a member's API that a node asks on its way in. */
+function apiOf(member: Node): Server {
+  return createHttpServer(async (req, res) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of req) chunks.push(chunk);
+    const body = chunks.length === 0 ? {} : JSON.parse(Buffer.concat(chunks).toString());
+    const answer = req.url?.endsWith('challenge')
+      ? await member.joinDesk.challenge(body, '127.0.0.1')
+      : req.url?.endsWith('answer')
+        ? await member.joinDesk.answer(body)
+        : { cluster_id: member.clusterName?.id };
+    res.end(JSON.stringify(answer));
+  });
+}
+
+describe('a node on its way into a cluster', () => {
+  let folder = '';
+  const closing: (() => unknown)[] = [];
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'transitd-joining-'));
+    writeFileSync(join(folder, 'key'), Buffer.alloc(32, 1), { mode: 0o600 });
+  });
+  afterEach(async () => {
+    for (const close of closing.splice(0).reverse()) await close();
+    rmSync(folder, { recursive: true });
+  });
+
+  async function open(node_id: string, seal: 'static' | 'shamir', clusterPort = 0): Promise<Node> {
+    const config = parseConfig({
+      node_id,
+      data_dir: join(folder, node_id),
+      listeners: [{ address: '127.0.0.1:0', tls_disable: true }],
+      cluster_addr: `${node_id}.example:8201`,
+      cluster_listen: `127.0.0.1:${clusterPort}`,
+      seal: seal === 'static' ? { type: 'static', key_id: 'one', key_file: join(folder, 'key') } : { type: 'shamir' },
+    });
+    const node = await Node.open({ config, log: createLog({ level: 'silent', format: 'json' }), onFatal: () => undefined });
+    closing.push(() => node.stop());
+    node.listens(`http://${node_id}.example:8200`);
+    return node;
+  }
+
+  async function listening(server: Server | TcpServer, port = 0): Promise<number> {
+    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+    closing.push(() => server.close());
+    return (server.address() as AddressInfo).port;
+  }
+
+  /** A founder that serves, and where it is asked. */
+  async function founder(
+    seal: 'static' | 'shamir',
+  ): Promise<{ readonly node: Node; readonly port: number; readonly leader: string }> {
+    const node = await open('n1', seal);
+    const counts = seal === 'static' ? { recoveryShares: 1, recoveryThreshold: 1 } : { secretShares: 1, secretThreshold: 1 };
+    const { shares } = await node.initialize(counts);
+    if (seal === 'shamir' && shares[0] !== undefined) await node.unseal(shares[0]);
+    const port = await listening(apiOf(node));
+    return { node, port, leader: `http://127.0.0.1:${port}` };
+  }
+
+  const accepts = (port: number): Promise<boolean> =>
+    new Promise((resolve) => {
+      const socket = connect(port, '127.0.0.1', () => {
+        socket.destroy();
+        resolve(true);
+      }).on('error', () => resolve(false));
+    });
+
+  it('whose cluster port is in use begins as soon as it is free, and is the member that it was made', async () => {
+    const { node, leader } = await founder('static');
+    const other = createServer();
+    const second = await open('n2', 'static', await listening(other));
+    expect(await errorOf(second.join({ leaders: [leader] }))).to.be.instanceOf(StartError);
+    expect(second.member).to.equal(undefined);
+    expect(second.initialized).to.equal(false);
+    expect(await errorOf(second.join({ leaders: [leader] }))).to.be.instanceOf(StartError);
+    await new Promise((resolve) => other.close(resolve));
+    expect(await second.join({ leaders: [leader] })).to.deep.equal({ joined: true });
+    expect(second.answering.clusterId).to.equal(node.answering.clusterId);
+    expect(node.cluster?.roster.members.map(({ name }) => name)).to.deep.equal(['n1', 'n2']);
+  });
+
+  it('whose cluster port is in use begins by itself too', async () => {
+    const { leader } = await founder('static');
+    const other = createServer();
+    const second = await open('n2', 'static', await listening(other));
+    expect(await errorOf(second.join({ leaders: [leader] }))).to.be.instanceOf(StartError);
+    expect(second.member).to.equal(undefined);
+    await new Promise((resolve) => other.close(resolve));
+    await until(() => second.member !== undefined);
+  }).timeout(20_000);
+
+  it('that has founded it opens its cluster port when that is free', async () => {
+    const other = createServer();
+    const port = await listening(other);
+    const node = await open('n1', 'static', port);
+    await node.initialize({ recoveryShares: 1, recoveryThreshold: 1 });
+    await until(() => node.cluster?.roster.identity !== undefined);
+    await new Promise((resolve) => other.close(resolve));
+    expect(await accepts(port)).to.equal(false);
+    for (let tries = 0; !(await accepts(port)) && tries < 500; tries++) await node.cluster?.care();
+    expect(await accepts(port)).to.equal(true);
+  }).timeout(20_000);
+
+  it('is a member though the shares that it was given do not unseal it', async () => {
+    const { leader } = await founder('static');
+    const second = await open('n2', 'static');
+    const { unseal } = Joining.prototype;
+    closing.push(() => Object.assign(Joining.prototype, { unseal }));
+    Joining.prototype.unseal = () => Promise.reject(new BarrierError('invalid_share', 'the shares are those of another key'));
+    expect(await second.join({ leaders: [leader] })).to.deep.equal({ joined: true });
+    expect(second.member).not.to.equal(undefined);
+    expect(second.cluster).not.to.equal(undefined);
+  });
+
+  it('waits for no shares any more when another join of it has failed', async () => {
+    const { leader } = await founder('shamir');
+    const second = await open('n2', 'shamir');
+    expect(await second.join({ leaders: [leader] })).to.deep.equal({ joined: false });
+    expect(second.initialized).to.equal(true);
+    const port = await listening(createServer((socket) => socket.destroy()));
+    expect(await errorOf(second.join({ leaders: [`http://127.0.0.1:${port}`] }))).to.be.instanceOf(JoinError);
+    expect(second.initialized).to.equal(false);
+    expect(await errorOf(second.unseal(Buffer.alloc(33))))
+      .to.be.instanceOf(BarrierError)
+      .with.property('code', 'not_initialized');
+    expect(await second.join({ leaders: [leader] })).to.deep.equal({ joined: false });
+    expect(second.initialized).to.equal(true);
+  });
+
+  it('goes on asking when it was told to', async () => {
+    const { node } = await founder('static');
+    const refusing = createServer((socket) => socket.destroy());
+    const port = await listening(refusing);
+    const second = await open('n2', 'static');
+    const target = { leaders: [`http://127.0.0.1:${port}`] };
+    expect(await errorOf(second.join(target))).to.be.instanceOf(JoinError);
+    expect(await second.join({ ...target, retry: true })).to.deep.equal({ joined: false });
+    expect(second.member).to.equal(undefined);
+    await new Promise((resolve) => refusing.close(resolve));
+    await listening(apiOf(node), port);
+    await until(() => second.member !== undefined);
+  }).timeout(20_000);
+});
