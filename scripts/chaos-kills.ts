@@ -1,6 +1,8 @@
 // `npm run chaos:kills [-- --kills 20] [--clients 12]`: kills the active node of three real processes under concurrent writes, again and
 // again, and says how long it took until another node acknowledged a write. Everything acknowledged is looked for at the end.
+import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { driverLimits } from '@transitd/raft-core';
 import { percentile } from '../bench/raft/percentile.ts';
 import { LiveCluster } from '../test/cluster/live-cluster.ts';
 import type { LiveNode } from '../test/cluster/live-node.ts';
@@ -33,8 +35,11 @@ async function run(): Promise<number> {
   const workload = await Workload.start(cluster, { clients });
   const tookMs: number[] = [];
   const killsOf = new Map(cluster.nodes.map((node) => [node, 0]));
+  let restartedMs = Number.NEGATIVE_INFINITY;
   for (let kill = 1; kill <= kills; kill++) {
     const leader = await rarelyKilledLeader(killsOf);
+    // A node that has just started votes for nobody for a while; the next active one is not to be killed within it.
+    await delay(Math.max(0, restartedMs + 1.2 * driverLimits.electionMs - performance.now()));
     await workload.nextWrite([leader]);
     const gone = leader.kill();
     const killedMs = performance.now();
@@ -49,6 +54,7 @@ async function run(): Promise<number> {
     killsOf.set(leader, (killsOf.get(leader) ?? 0) + 1);
     await gone;
     await leader.start();
+    restartedMs = performance.now();
   }
   await cluster.settled();
   await workload.stop();
