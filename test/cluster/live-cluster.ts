@@ -26,6 +26,7 @@ export class LiveCluster {
   readonly #folder: string;
   readonly #seal: 'static' | 'shamir';
   readonly #nodes: LiveNode[] = [];
+  readonly #loads = new Set<{ stop(): Promise<void> }>();
   #rootToken = '';
   #shares: readonly string[] = [];
 
@@ -194,9 +195,16 @@ export class LiveCluster {
     for (const from of this.#nodes) for (const to of this.others(from)) this.link(from, to, 'open');
   }
 
+  /** What runs on this cluster ends with it, also when the test that began it has failed. */
+  bears(load: { stop(): Promise<void> }): void {
+    this.#loads.add(load);
+  }
+
   /** Ends every process and removes every folder. */
   async end(): Promise<void> {
+    const loads = [...this.#loads].map((load) => load.stop());
     await Promise.all(this.#nodes.map((node) => node.end()));
+    await Promise.allSettled(loads);
     await Promise.all(this.#nodes.map(({ proxy }) => proxy.close()));
     rmSync(this.#folder, { recursive: true, force: true });
   }

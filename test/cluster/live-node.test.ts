@@ -44,6 +44,20 @@ describe('a node under test', () => {
     await node.reaches(501);
   });
 
+  it('ends what runs on it, so that a test that fails leaves nothing behind', async function () {
+    this.timeout(120_000);
+    cluster = await LiveCluster.start({ size: 1 });
+    await cluster.initialize(cluster.node(1));
+    const workload = await Workload.start(cluster);
+    await workload.nextWrite(cluster.nodes);
+    void workload.nextWrite([]); // for ever
+    await cluster.end();
+    const { size } = workload.history;
+    await workload.stop();
+    expect(workload.history.size, 'calls after the end').to.equal(size);
+    expect(cluster.node(1).alive).to.equal(false);
+  });
+
   it('keeps under load and kills what it has acknowledged, and the checker says so', async function () {
     this.timeout(120_000);
     cluster = await LiveCluster.start({ size: 1 });

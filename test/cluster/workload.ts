@@ -46,7 +46,8 @@ export class Workload {
   readonly #options: Required<Omit<WorkloadOptions, 'seed'>>;
   /** Refusals and unknown outcomes by their text, and how often. */
   readonly #troubles = new Map<string, number>();
-  readonly #watchers = new Set<(write: Acknowledged) => void>();
+  /** Who waits for a write, and what ends the waiting. */
+  readonly #watchers = new Map<(write: Acknowledged) => void, NodeJS.Timeout>();
   #serial = 0;
   #stopping = false;
   #clients: Promise<unknown> = Promise.resolve();
@@ -65,6 +66,7 @@ export class Workload {
       const answer = await cluster.ask(leader, 'POST', `transit/keys/counter-${i}`, {});
       if (answer.status !== 200) throw new Error(`a counter could not be made: ${answer.status} ${answer.text}`);
     }
+    cluster.bears(workload);
     const clients = Array.from({ length: workload.#options.clients }, (_, i) => workload.#client(i));
     workload.#clients = Promise.all(clients);
     return workload;
@@ -74,6 +76,7 @@ export class Workload {
   async stop(): Promise<void> {
     this.#stopping = true;
     await this.#clients;
+    for (const timer of this.#watchers.values()) clearTimeout(timer);
   }
 
   /** The first write that was asked for after now, through one of these nodes, and acknowledged. @throws when none is, for long */
@@ -91,7 +94,7 @@ export class Workload {
         const names = through.map(({ name }) => name).join(', ');
         reject(new Error(`no write through ${names} within ${patienceMs} ms\n${this.troublesText}\n${this.#cluster.tails()}`));
       }, patienceMs);
-      this.#watchers.add(watcher);
+      this.#watchers.set(watcher, timer);
     });
   }
 
@@ -185,7 +188,7 @@ export class Workload {
 
   #acknowledge(node: LiveNode, begunMs: number): void {
     this.acknowledged += 1;
-    for (const watcher of [...this.#watchers]) watcher({ node, begunMs, doneMs: performance.now() });
+    for (const watcher of [...this.#watchers.keys()]) watcher({ node, begunMs, doneMs: performance.now() });
   }
 
   #newValue(): number {
