@@ -59,7 +59,8 @@ export function wrapReply(status: number, { token, accessor, path, createdMs, tt
 /** The members of `data` once more at the top level, where older clients look for them. */
 export function twiceReply(data: object): Reply {
   const text = JSON.stringify(data);
-  return { status: 200, body: `${text.slice(0, -1)},${envelope(text).slice(1)}` };
+  const members = text === '{}' ? '{' : `${text.slice(0, -1)},`;
+  return { status: 200, body: `${members}${envelope(text).slice(1)}` };
 }
 
 /** A write without a result. */

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { dataReply, envelope, errorsBody, noContent } from '../../src/http/envelope.ts';
+import { dataReply, envelope, errorsBody, noContent, twiceReply } from '../../src/http/envelope.ts';
 import { type Reply, sendReply } from '../../src/http/reply.ts';
 
 describe('sendReply', () => {
@@ -126,6 +126,13 @@ describe('the envelope', () => {
   it('carries warnings as an array, whatever stands in them', () => {
     expect(JSON.parse(dataReply('{}', ['a "b"\n', 'c']).body ?? '').warnings).to.deep.equal(['a "b"\n', 'c']);
   });
+
+  for (const data of [{}, { a: 1 }])
+    it(`says ${JSON.stringify(data)} twice, at the top and in data`, () => {
+      const { data: inside, ...top } = JSON.parse(twiceReply(data).body ?? '');
+      expect(inside).to.deep.equal(data);
+      expect(top).to.deep.include(data);
+    });
 
   it('has an errors body of its own, empty when nothing is there', () => {
     expect(errorsBody([])).to.equal('{"errors":[]}\n');
