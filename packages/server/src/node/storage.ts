@@ -39,6 +39,7 @@ import { type Config, electionTimeoutMsMin } from '../config.ts';
 import { StartError } from '../exit.ts';
 import { requireOwnerOnly } from '../owner-only.ts';
 import type { NodeObserver } from './observer.ts';
+import { Wakefulness } from './wakefulness.ts';
 
 /** The event loop and its clock, as raft-core's driver sees them. */
 export const systemClock: Clock = {
@@ -58,7 +59,7 @@ export interface Storage {
   readonly driver: Driver<CommitResult>;
   readonly machine: KeyValueMachine;
   readonly snapshots: NodeSnapshots;
-  /** Consensus has run of late: a process that stood still may take requests before it has learnt that another one leads. */
+  /** Consensus has run of late, and gave a lease if the process stood still before. */
   isAwake(): boolean;
   /** Less than the reserve is free on the data disk. */
   readonly diskLow: () => boolean;
@@ -212,12 +213,12 @@ async function openStorage({
     onFetchFailed: (error) => membership?.onFetchFailed(error),
   });
   const peers = membership?.peers({ nodeId: log.start.nodeId, snapshots, random: systemRandom });
-  let tickMs = performance.now();
+  const wakefulness = new Wakefulness(raft.election_timeout, performance.now());
   const clock: Clock = {
     ...systemClock,
     every: (intervalMs, task) =>
       systemClock.every(intervalMs, () => {
-        tickMs = performance.now();
+        wakefulness.ticked(performance.now());
         task();
       }),
   };
@@ -256,7 +257,7 @@ async function openStorage({
     machine,
     snapshots,
     diskLow: () => reserve.diskLow(),
-    isAwake: () => performance.now() - tickMs < raft.election_timeout,
+    isAwake: () => wakefulness.isAwake(performance.now(), () => driver.leaseRead()),
     leads,
     stop: () => {
       stopped ??= stop();

@@ -1,0 +1,30 @@
+import { expect } from 'chai';
+import { Wakefulness } from '../../src/node/wakefulness.ts';
+
+const limitMs = 1_000;
+const withLease = (): boolean => true;
+const withoutLease = (): boolean => false;
+
+describe('whether a process may say that it leads', () => {
+  it('it may while consensus runs, with a lease or for the moment without', () => {
+    const process = new Wakefulness(limitMs, 0);
+    for (let nowMs = 50; nowMs < 3 * limitMs; nowMs += limitMs - 1) {
+      process.ticked(nowMs);
+      expect(process.isAwake(nowMs + limitMs - 1, withoutLease)).to.equal(true);
+    }
+  });
+
+  it('it may not once consensus has not run for so long that another one may lead', () => {
+    expect(new Wakefulness(limitMs, 0).isAwake(limitMs, withLease)).to.equal(false);
+  });
+
+  it('it may not when it stood still, also after ticks, until it holds a lease; then it may again without', () => {
+    const process = new Wakefulness(limitMs, 0);
+    for (const nowMs of [limitMs, limitMs + 50, limitMs + 100]) {
+      process.ticked(nowMs);
+      expect(process.isAwake(nowMs, withoutLease)).to.equal(false);
+    }
+    expect(process.isAwake(limitMs + 101, withLease)).to.equal(true);
+    expect(process.isAwake(limitMs + 102, withoutLease)).to.equal(true);
+  });
+});
