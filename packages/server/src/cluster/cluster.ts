@@ -216,6 +216,8 @@ export class Cluster {
           identity: () => this.roster.requireIdentity(),
           localAddress: this.#localAddress,
           onRemoved: () => this.#removedByNotice(),
+          onForeignVersion: (peer) =>
+            this.#host.log.error({ peer }, 'that node reads no frames of this version: upgrade by one release at a time'),
         });
         return { transport: this.#transport, snapshots, random };
       },
