@@ -109,7 +109,7 @@ describe('a node', () => {
     expect(await records()).to.be.greaterThan(0);
     await node.upkeep();
     expect(await records()).to.equal(0);
-  }).timeout(20_000);
+  });
 
   it('seals itself when it cannot follow the mounts any more', async () => {
     const node = await open();
@@ -212,7 +212,7 @@ describe('a node', () => {
     expect(node.active).to.equal(false);
     expect(node.answering.standing).to.equal(undefined);
     await until(() => node.consensus?.leader === 0);
-  }).timeout(20_000);
+  });
 
   it('is not sealed by the failure of a load that a seal and an unseal have overtaken', async () => {
     const node = await open();
