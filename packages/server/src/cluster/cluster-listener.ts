@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { SecureContextOptions, TLSSocket } from 'node:tls';
-import { frameBytesMax, type NodeId } from '@transitd/raft-core';
+import { frameBytesMax, type NodeId, type WireVersions, wireVersions } from '@transitd/raft-core';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { StartError } from '../exit.ts';
 import { readBody } from '../http/body.ts';
@@ -14,6 +14,7 @@ import { type Reply, sendReply } from '../http/reply.ts';
 import { fingerprintOf, nameIn } from './certificate.ts';
 import type { NodeIdentity } from './identity.ts';
 import type { Standing } from './membership.ts';
+import { agreedProtocol } from './raft-protocol.ts';
 
 export interface ClusterCall {
   readonly from: NodeId;
@@ -45,6 +46,8 @@ export interface ClusterListenerOptions {
   readonly onFault: (error: unknown) => void;
   /** How often the standing of those who stay connected is looked at. */
   readonly checkMs?: number;
+  /** Of Raft's frames; those of this program without it. */
+  readonly versions?: WireVersions;
 }
 
 export const raftPath = '/cluster/raft';
@@ -69,6 +72,7 @@ interface Caller {
 }
 
 const gone: Reply = { status: 410, body: '{"removed":true}\n' };
+const foreignVersion: Reply = { status: 426, body: '{"errors":["no format of frames in common"]}\n' };
 const notFound: Reply = { status: 404, body: '{"errors":[]}\n' };
 const fault: Reply = { status: 500, body: '{"errors":["internal error"]}\n' };
 
@@ -80,11 +84,13 @@ const fault: Reply = { status: 500, body: '{"errors":["internal error"]}\n' };
 export class ClusterListener {
   readonly #options: ClusterListenerOptions;
   readonly #server: Server;
+  readonly #versions: WireVersions;
   readonly #upgrades = new WebSocketServer({
     noServer: true,
     clientTracking: false,
     perMessageDeflate: false,
     maxPayload: frameBytesMax,
+    handleProtocols: (offered) => agreedProtocol(offered, this.#versions) ?? false,
   });
   /** By the far end's address and port. */
   readonly #handshakes = new Map<string, Socket>();
@@ -96,6 +102,7 @@ export class ClusterListener {
 
   constructor(options: ClusterListenerOptions) {
     this.#options = options;
+    this.#versions = options.versions ?? wireVersions;
     this.#identity = options.identity();
     this.#authority = new X509Certificate(this.#identity.authority);
     this.#clusterId = nameIn(new X509Certificate(this.#identity.certificate), this.#authority)?.clusterId;
@@ -263,6 +270,8 @@ export class ClusterListener {
     if (caller === undefined || standing === undefined) socket.destroy();
     else if (standing === 'removed') refuseUpgrade(socket, '410 Gone', gone.body);
     else if (targetOf(req).path !== raftPath) refuseUpgrade(socket, '404 Not Found', notFound.body);
+    else if (agreedProtocol(offeredBy(req), this.#versions) === undefined)
+      refuseUpgrade(socket, '426 Upgrade Required', foreignVersion.body);
     else {
       this.#upgrades.handleUpgrade(req, socket, head, (webSocket) => {
         caller.lasting.add({ end: () => webSocket.terminate() });
@@ -286,6 +295,9 @@ function targetOf({ url = '' }: IncomingMessage): { readonly path: string; reado
   if (mark === -1) return { path: url, query: new URLSearchParams() };
   return { path: url.slice(0, mark), query: new URLSearchParams(url.slice(mark + 1)) };
 }
+
+const offeredBy = ({ headers }: IncomingMessage): ReadonlySet<string> =>
+  new Set(headers['sec-websocket-protocol']?.split(',').map((protocol) => protocol.trim()));
 
 /** The reader went away, which is no fault of ours. */
 const isLost = (error: unknown): boolean =>

@@ -10,12 +10,14 @@ import {
   type NodeId,
   type Transport,
   type TransportReceiver,
+  wireVersions,
 } from '@transitd/raft-core';
 import { WebSocket } from 'ws';
 import { raftPath } from './cluster-listener.ts';
 import type { NodeIdentity } from './identity.ts';
 import { certificatesOf, type Member } from './membership.ts';
 import { connectToPeer } from './peer-connection.ts';
+import { raftProtocols } from './raft-protocol.ts';
 
 export interface TransportLimits {
   /** How often connections are looked at; they are pinged every second time. */
@@ -51,6 +53,8 @@ export interface WebSocketTransportOptions {
   readonly localAddress?: string | undefined;
   /** A member answered that this node was removed. */
   readonly onRemoved?: () => void;
+  /** A member reads no format of frames that this node writes; told once until it does. */
+  readonly onForeignVersion?: (peer: NodeId) => void;
   readonly limits?: Partial<TransportLimits>;
   /** What the looks are taken by: a timer of Node unless given. */
   readonly every?: Clock['every'];
@@ -136,9 +140,15 @@ export class WebSocketTransport implements Transport {
   }
 
   #linkOptions(id: NodeId): LinkOptions {
-    const { identity, localAddress, onRemoved } = this.#options;
-    const unreachable = (): void => this.#receiver?.unreachable(id);
-    return { identity, localAddress, limits: this.#limits, unreachable, removed: () => onRemoved?.() };
+    const { identity, localAddress, onRemoved, onForeignVersion } = this.#options;
+    return {
+      identity,
+      localAddress,
+      limits: this.#limits,
+      unreachable: () => this.#receiver?.unreachable(id),
+      removed: () => onRemoved?.(),
+      foreignVersion: () => onForeignVersion?.(id),
+    };
   }
 
   #tick(): void {
@@ -177,6 +187,7 @@ interface LinkOptions {
   readonly limits: TransportLimits;
   readonly unreachable: () => void;
   readonly removed: () => void;
+  readonly foreignVersion: () => void;
 }
 
 /** The way to one peer; connects again and again. */
@@ -193,6 +204,7 @@ class Link {
   /** Looks since a ping was answered, and the most that waited to be sent meanwhile. */
   #silentTicks = 0;
   #waitedBytes = 0;
+  #toldOfVersion = false;
   #closed = false;
 
   constructor(member: Member, options: LinkOptions) {
@@ -232,10 +244,10 @@ class Link {
   }
 
   #connect(): WebSocket {
-    const { identity, localAddress, limits, removed } = this.#options;
+    const { identity, localAddress, limits } = this.#options;
     const { connectMsMax } = limits;
     this.#certificate = undefined;
-    const socket = new WebSocket(`wss://${this.#member.clusterAddress}${raftPath}`, {
+    const socket = new WebSocket(`wss://${this.#member.clusterAddress}${raftPath}`, [...raftProtocols(wireVersions)], {
       perMessageDeflate: false,
       maxPayload: frameBytesMax,
       handshakeTimeout: connectMsMax,
@@ -247,6 +259,7 @@ class Link {
         })) as never,
     });
     socket.on('open', () => {
+      this.#toldOfVersion = false;
       this.#silentTicks = 0;
       this.#waitedBytes = 0;
     });
@@ -259,11 +272,18 @@ class Link {
     socket.on('message', () => socket.terminate());
     socket.on('unexpected-response', (_request, { statusCode }) => {
       socket.terminate();
-      if (statusCode === 410 && !this.#closed) removed();
+      if (!this.#closed) this.#onRefusal(statusCode);
     });
     socket.on('error', ignoreError); // `close` follows
     socket.on('close', () => this.#onClose());
     return socket;
+  }
+
+  #onRefusal(status: number | undefined): void {
+    if (status === 410) this.#options.removed();
+    if (status !== 426 || this.#toldOfVersion) return;
+    this.#toldOfVersion = true;
+    this.#options.foreignVersion();
   }
 
   #onClose(): void {

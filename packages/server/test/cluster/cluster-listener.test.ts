@@ -47,6 +47,7 @@ function call(
       Upgrade: 'websocket',
       'Sec-WebSocket-Version': '13',
       'Sec-WebSocket-Key': 'AAAAAAAAAAAAAAAAAAAAAA==',
+      'Sec-WebSocket-Protocol': 'transitd.raft.1',
     };
     const headers = { ...upgrade, ...(method === 'POST' && { 'Content-Length': Buffer.byteLength(body) }) };
     const own = { key: shown?.key, cert: shown?.certificate, rejectUnauthorized: false, agent: false };
@@ -78,7 +79,7 @@ const connected = (port: number, shown: Shown): Promise<TLSSocket> =>
 
 const asksForRaft =
   'GET /cluster/raft HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n' +
-  'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n';
+  'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: transitd.raft.1\r\n\r\n';
 
 describe('the cluster port', () => {
   let cluster: TestCluster;

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
-import { encodeBatch, encodeMessage, frameBytesMax, type Message, type NodeId } from '@transitd/raft-core';
+import { encodeBatch, encodeMessage, frameBytesMax, type Message, type NodeId, wireVersions } from '@transitd/raft-core';
 import { expect } from 'chai';
 import { WebSocket } from 'ws';
 import { ClusterListener } from '../../src/cluster/cluster-listener.ts';
@@ -39,6 +39,8 @@ interface End {
   readonly transport: WebSocketTransport;
   readonly heard: Message[];
   readonly unreachable: NodeId[];
+  /** Who answered that it reads no format of this end. */
+  readonly foreign: NodeId[];
   readonly removed: () => number;
   /** Looks at its connections, as it would by its timer: looks are counted, not time. */
   readonly look: () => void;
@@ -71,10 +73,12 @@ describe('Raft’s messages', () => {
     let look = (): void => undefined;
     const [heard, unreachable]: [Message[], NodeId[]] = [[], []];
     const { id: self, identity } = node;
+    const foreign: NodeId[] = [];
     const transport = new WebSocketTransport({
       self,
       identity: () => identity,
       onRemoved: () => removed++,
+      onForeignVersion: (peer) => foreign.push(peer),
       limits: { connectMsMax: 60_000, ...limits },
       every: (_intervalMs, task) => {
         look = task;
@@ -83,11 +87,11 @@ describe('Raft’s messages', () => {
     });
     transport.receive({ message: (message) => heard.push(message), unreachable: (peer) => unreachable.push(peer) });
     closing.push(() => transport.close());
-    return { transport, heard, unreachable, removed: () => removed, look: () => look() };
+    return { transport, heard, unreachable, foreign, removed: () => removed, look: () => look() };
   }
 
   /** Lets peers in to a node's end, and answers with the port and how to stop. */
-  async function listen(node: TestNode, { transport }: End, port = 0) {
+  async function listen(node: TestNode, { transport }: End, { port = 0, versions = wireVersions } = {}) {
     const listener = new ClusterListener({
       identity: () => node.identity,
       standing: (certificate) => standing.get(certificate),
@@ -99,6 +103,7 @@ describe('Raft’s messages', () => {
       },
       onFault: () => undefined,
       checkMs: 10,
+      versions,
     });
     closing.push(() => listener.close());
     return { port: await listener.listen({ host: '127.0.0.1', port }), stop: () => listener.close() };
@@ -130,6 +135,22 @@ describe('Raft’s messages', () => {
     expect(b.heard[0]).to.deep.equal(heartbeat(1, 2));
     expect(a.heard[0]).to.deep.equal(heartbeat(2, 1));
     expect(accepted.length).to.equal(2);
+  });
+
+  it('travel in a format that both know, and not at all where there is none: the sender is told once, and again after it was heard', async () => {
+    const [a, b] = [endOf(one, { reconnectMsMin: 1, reconnectMsMax: 2 }), endOf(two)];
+    const { newest } = wireVersions;
+    const later = await listen(two, b, { versions: { oldest: newest + 1, newest: newest + 2 } });
+    a.transport.members([memberAt(two, later.port)]);
+    await until(() => a.unreachable.length > 3);
+    expect(a.foreign).to.deep.equal([2]);
+    await later.stop();
+    const next = await listen(two, b, { port: later.port, versions: { oldest: newest, newest: newest + 1 } });
+    await untilHeard(a, b, heartbeat(1, 2));
+    expect(accepted[0]?.protocol).to.equal(`transitd.raft.${newest}`);
+    await next.stop();
+    await listen(two, b, { port: later.port, versions: { oldest: newest + 1, newest: newest + 1 } });
+    await until(() => a.foreign.length === 2);
   });
 
   it('of one send to one peer travel in one frame, in order', async () => {
@@ -206,7 +227,11 @@ describe('Raft’s messages', () => {
         const b = endOf(two);
         const { port } = await listen(two, b);
         const { key, certificate: cert } = one.identity;
-        const socket = new WebSocket(`wss://127.0.0.1:${port}/cluster/raft`, { key, cert, rejectUnauthorized: false });
+        const socket = new WebSocket(`wss://127.0.0.1:${port}/cluster/raft`, 'transitd.raft.1', {
+          key,
+          cert,
+          rejectUnauthorized: false,
+        });
         socket.on('error', () => undefined);
         await once(socket, 'open');
         const closed = once(socket, 'close');
@@ -221,7 +246,11 @@ describe('Raft’s messages', () => {
       const { port } = await listen(two, b);
       const { key, certificate: cert } = one.identity;
       const connect = async (): Promise<WebSocket> => {
-        const socket = new WebSocket(`wss://127.0.0.1:${port}/cluster/raft`, { key, cert, rejectUnauthorized: false });
+        const socket = new WebSocket(`wss://127.0.0.1:${port}/cluster/raft`, 'transitd.raft.1', {
+          key,
+          cert,
+          rejectUnauthorized: false,
+        });
         await once(
           socket.on('error', () => undefined),
           'open',
@@ -262,7 +291,7 @@ describe('Raft’s messages', () => {
       await until(() => attempts === 3);
       await new Promise((resolve) => refusing.close(resolve));
       await until(() => a.unreachable.length >= 3);
-      await listen(two, b, port);
+      await listen(two, b, { port });
       await meet(a, b);
       const told = a.unreachable.length;
       expect(a.unreachable.every((peer) => peer === 2)).to.equal(true);
@@ -280,7 +309,7 @@ describe('Raft’s messages', () => {
       await stop();
       await until(() => a.unreachable.length >= 1);
       b.heard.length = 0;
-      await listen(two, b, port);
+      await listen(two, b, { port });
       await meet(a, b);
     });
 

@@ -1,0 +1,110 @@
+import { StoreError } from '@transitd/storage-fsm';
+import type { ClusterAuthority } from './authority.ts';
+import type { Autopilot } from './autopilot-care.ts';
+import { authorityCall, confirmWithinMs } from './calls.ts';
+import type { Canary } from './canary.ts';
+import type { Changes } from './changes.ts';
+import type { ClusterClient } from './cluster-client.ts';
+import type { ClusterPort } from './cluster-port.ts';
+import { type ClusterHost, type Own, reasonOf } from './host.ts';
+import type { Member } from './membership.ts';
+import type { Renewal } from './renewal.ts';
+import type { Roster } from './roster.ts';
+import { careForMembers, careForSelf, keepAuthority } from './self-care.ts';
+import type { Standbys } from './standbys.ts';
+
+export interface CareParts {
+  readonly host: ClusterHost;
+  readonly own: Own;
+  readonly roster: Roster;
+  readonly standbys: Standbys;
+  readonly client: ClusterClient;
+  readonly port: ClusterPort;
+  readonly changes: Changes;
+  readonly autopilot: Autopilot;
+  readonly canary: Canary;
+  readonly renewal: Renewal;
+  readonly isRemoved: () => boolean;
+  /** The member that is believed to be active; never this node. */
+  readonly activeMember: () => Member | undefined;
+}
+
+/** What a member does from time to time: the active node for the cluster, others for themselves. What fails is left for the next round. */
+export class Care {
+  readonly #parts: CareParts;
+  #underWay = false;
+  #selfCare: Promise<void> | undefined;
+
+  constructor(parts: CareParts) {
+    this.#parts = parts;
+  }
+
+  async round(): Promise<void> {
+    if (this.#underWay) return;
+    const { host, roster, standbys, port, changes, autopilot, canary } = this.#parts;
+    void port.openAgain();
+    if (!host.isActive()) return this.#renew();
+    this.#underWay = true;
+    try {
+      await this.forSelf();
+      await careForMembers(changes, (id) => standbys.news(id));
+      await autopilot.care();
+      if (roster.members.length > 1) await canary.write(Date.now());
+    } catch (error) {
+      host.log.warn({ reason: reasonOf(error) }, 'the care for the members was left for the next round');
+    } finally {
+      this.#underWay = false;
+    }
+  }
+
+  /** That this node stands in the member list, with its certificate. One at a time: where there is none yet, two would make one each. */
+  forSelf(): Promise<void> {
+    this.#selfCare ??= this.#careForSelf().finally(() => {
+      this.#selfCare = undefined;
+    });
+    return this.#selfCare;
+  }
+
+  async keepAuthority(authority: ClusterAuthority): Promise<void> {
+    const { own, roster } = this.#parts;
+    await keepAuthority(own.barrier.store, roster.requireIdentity().authority, authority);
+  }
+
+  /** The active node shall write the authority again, this one or another. @throws ClusterCallError, StoreError */
+  async restoreAuthority(authority: ClusterAuthority): Promise<void> {
+    if (this.#parts.host.isActive()) return this.keepAuthority(authority);
+    const active = this.#parts.activeMember();
+    if (active === undefined) throw new StoreError('not_leader', 'no active node is known');
+    const { status } = await this.#parts.client.post(active.id, authorityCall, { json: authority, timeoutMs: confirmWithinMs });
+    if (status !== 200) throw new StoreError('not_leader', `the active node did not take the authority: status ${status}`);
+  }
+
+  #careForSelf(): Promise<void> {
+    const { host, own, roster, port, changes } = this.#parts;
+    const { config, apiAddress } = host;
+    return careForSelf({
+      store: own.barrier.store,
+      changes,
+      clusterId: own.clusterId,
+      nodeId: own.nodeId,
+      self: () => ({
+        name: config.node_id,
+        apiAddress: apiAddress(),
+        clusterAddress: config.cluster_addr ?? '',
+        nonVoter: config.non_voter,
+      }),
+      identity: () => roster.identity,
+      become: (identity) => port.show(identity),
+    });
+  }
+
+  async #renew(): Promise<void> {
+    const { host, renewal, isRemoved } = this.#parts;
+    if (isRemoved()) return;
+    try {
+      if (await renewal.renewIfDue()) host.log.info('the certificate of this node was renewed');
+    } catch (error) {
+      host.log.warn({ reason: reasonOf(error) }, 'the certificate of this node is not renewed yet');
+    }
+  }
+}

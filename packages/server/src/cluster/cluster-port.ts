@@ -1,0 +1,102 @@
+import type { NodeId } from '@transitd/raft-core';
+import type { WebSocket } from 'ws';
+import { ClusterListener, type ClusterListenerOptions } from './cluster-listener.ts';
+import { type ClusterHost, reasonOf } from './host.ts';
+import type { NodeIdentity } from './identity.ts';
+import { localAddressFor } from './peer-connection.ts';
+import type { Roster } from './roster.ts';
+
+export interface ClusterPortOptions extends Pick<ClusterHost, 'config' | 'log'> {
+  readonly roster: Roster;
+  /** A member connects for Raft's messages. */
+  readonly raft: (socket: WebSocket, from: NodeId) => void;
+}
+
+/** Where other members reach this node: open as soon as there is an identity to show and something that answers. */
+export class ClusterPort {
+  readonly #options: ClusterPortOptions;
+  #calls: ClusterListenerOptions['calls'] | undefined;
+  #forwarded: ClusterListenerOptions['forwarded'] | undefined;
+  #listener: ClusterListener | undefined;
+  #opening: Promise<void> | undefined;
+  #closed = false;
+
+  constructor(options: ClusterPortOptions) {
+    this.#options = options;
+  }
+
+  /** What outgoing connections bind to. */
+  get localAddress(): string | undefined {
+    return localAddressFor(this.#address.host);
+  }
+
+  /** Who takes in what other members hand on. */
+  serveForwarded(forwarded: ClusterListenerOptions['forwarded']): void {
+    this.#forwarded = forwarded;
+  }
+
+  /** Answers these calls from now on. @throws StartError */
+  serve(calls: ClusterListenerOptions['calls']): Promise<void> {
+    this.#calls = calls;
+    return this.#open();
+  }
+
+  /** Puts an identity in force: durably, and from the next connection on. @throws StartError */
+  async show(identity: NodeIdentity): Promise<void> {
+    await this.#options.roster.become(identity);
+    this.recheck();
+    await this.#open();
+  }
+
+  /** A founder becomes one of several while it serves already: its port may be in use, and free later. */
+  async openAgain(): Promise<void> {
+    await this.#open().catch((error: unknown) =>
+      this.#options.log.warn({ reason: reasonOf(error) }, 'the cluster port is not open yet'),
+    );
+  }
+
+  /** The member list or this node's identity may have changed. */
+  recheck(): void {
+    this.#listener?.recheck();
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#listener?.close();
+  }
+
+  get #address(): { readonly host: string; readonly port: number } {
+    const { cluster_listen, cluster_addr = '', listeners } = this.#options.config;
+    const port = Number(cluster_addr.slice(cluster_addr.lastIndexOf(':') + 1));
+    return cluster_listen ?? { host: listeners[0]?.address.host ?? '127.0.0.1', port };
+  }
+
+  /** One attempt at a time. */
+  #open(): Promise<void> {
+    this.#opening ??= this.#tryToOpen().finally(() => {
+      this.#opening = undefined;
+    });
+    return this.#opening;
+  }
+
+  async #tryToOpen(): Promise<void> {
+    const { config, log, roster, raft } = this.#options;
+    const calls = this.#calls;
+    if (this.#listener !== undefined || this.#closed || calls === undefined || roster.identity === undefined) return;
+    const listener = new ClusterListener({
+      identity: () => roster.requireIdentity(),
+      standing: (fingerprint) => roster.standing(fingerprint),
+      calls,
+      forwarded: (req, res, from) => {
+        if (this.#forwarded === undefined) res.destroy();
+        else this.#forwarded(req, res, from);
+      },
+      raft,
+      onFault: (error) => log.error({ reason: reasonOf(error) }, 'a call on the cluster port failed'),
+    });
+    await listener.listen(this.#address);
+    if (this.#closed) return listener.close();
+    this.#listener = listener;
+    log.info({ address: config.cluster_addr }, 'the cluster port is open');
+  }
+}

@@ -1,0 +1,35 @@
+import type { Barrier } from '@transitd/barrier';
+import type { NodeId } from '@transitd/raft-core';
+import type { Config } from '../config.ts';
+import type { Logger } from '../log.ts';
+import type { NodeObserver } from '../node/observer.ts';
+import type { Storage } from '../node/storage.ts';
+
+/** What the node around its part in the cluster is and does. */
+export interface ClusterHost {
+  readonly config: Config;
+  readonly log: Logger;
+  /** The data directory. */
+  readonly directory: string;
+  /** URL of this node's API. */
+  readonly apiAddress: () => string;
+  /** It leads, and serves. */
+  readonly isActive: () => boolean;
+  /** It has its keys, and what serves is loaded. */
+  readonly isUnsealed: () => boolean;
+  /** Its records are others than those of the active node. */
+  readonly onDifference: () => void;
+  /** This node is no member any more. */
+  readonly onRemoved: () => void;
+  readonly observer: NodeObserver;
+}
+
+/** The node's own parts, once they are open. */
+export interface Own {
+  readonly storage: Storage;
+  readonly barrier: Barrier;
+  readonly nodeId: NodeId;
+  readonly clusterId: string;
+}
+
+export const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

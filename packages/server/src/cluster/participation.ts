@@ -1,0 +1,272 @@
+import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
+import type { DriverStatus, LogIndex, NodeId } from '@transitd/raft-core';
+import { StoreError } from '@transitd/storage-fsm';
+import { version } from '../version.ts';
+import { admit } from './admission.ts';
+import { Agreement } from './agreement.ts';
+import { Applied } from './applied.ts';
+import { Autopilot } from './autopilot-care.ts';
+import { clusterCalls } from './calls.ts';
+import { Canary } from './canary.ts';
+import { Care } from './care.ts';
+import { Changes } from './changes.ts';
+import type { ClusterClient } from './cluster-client.ts';
+import type { ClusterPort } from './cluster-port.ts';
+import { Echoing } from './echoing.ts';
+import { Forwarder } from './forwarder.ts';
+import type { Heartbeats } from './heartbeats.ts';
+import type { ClusterHost, Own } from './host.ts';
+import { JoinDesk } from './join-desk.ts';
+import type { Member } from './membership.ts';
+import { Operator } from './operator.ts';
+import { Renewal } from './renewal.ts';
+import type { Roster } from './roster.ts';
+import { authorityOf, listCertificate } from './self-care.ts';
+import { SelfCheck } from './self-check.ts';
+import type { Standbys } from './standbys.ts';
+
+export interface ParticipationParts {
+  readonly host: ClusterHost;
+  readonly own: Own;
+  readonly roster: Roster;
+  readonly heartbeats: Heartbeats;
+  readonly standbys: Standbys;
+  readonly client: ClusterClient;
+  readonly port: ClusterPort;
+  readonly pause: (ms: number) => Promise<void>;
+  readonly isRemoved: () => boolean;
+  /** This node is no member any more; the configuration in force as it knows it is that of the entry at this index. */
+  readonly onRemoved: (confIndex: LogIndex) => void;
+  /** A member told who belongs to the cluster. */
+  readonly onMembers: () => void;
+}
+
+const careIntervalMs = 5000;
+
+/** A node with its log open, among the others: asks the active node how things are, and does what it falls to the active node to do. */
+export class Participation {
+  /** Only the leader changes members. */
+  readonly changes: Changes;
+  readonly operator: Operator;
+  readonly autopilot: Autopilot;
+  readonly joinDesk: JoinDesk;
+  readonly forwarder: Forwarder;
+  readonly agreement: Agreement;
+  readonly canary: Canary;
+  readonly care: Care;
+  readonly #parts: ParticipationParts;
+  readonly #applied: Applied;
+  readonly #echoing: Echoing;
+  readonly #selfCheck: SelfCheck;
+  #timer: NodeJS.Timeout | undefined;
+  #leads = false;
+  #toldOfInterval = false;
+
+  constructor(parts: ParticipationParts) {
+    const { host, own, roster, standbys, client, port } = parts;
+    const { storage, barrier, clusterId } = own;
+    const { config, log } = host;
+    this.#parts = parts;
+    this.changes = new Changes(storage.driver, parts.pause);
+    this.#applied = new Applied(storage.replica);
+    this.canary = new Canary(barrier.store);
+    this.#selfCheck = new SelfCheck(storage.machine, log);
+    this.operator = new Operator({ driver: storage.driver, changes: this.changes, standbys });
+    this.autopilot = new Autopilot({ storage, roster, store: barrier.store, operator: this.operator, log });
+    this.care = new Care({
+      ...parts,
+      changes: this.changes,
+      autopilot: this.autopilot,
+      canary: this.canary,
+      renewal: new Renewal({
+        client,
+        identity: () => roster.identity,
+        leader: () => this.#leader()?.id,
+        become: (identity) => port.show(identity),
+        now: Date.now,
+      }),
+      activeMember: () => this.activeMember,
+    });
+    this.joinDesk = this.#makeJoinDesk();
+    this.forwarder = new Forwarder({
+      client,
+      clusterId,
+      leader: () => this.#leader(),
+      reached: (index, withinMs) => this.#applied.reached(index, withinMs),
+      self: config.node_id,
+    });
+    this.agreement = new Agreement({
+      appliedIndex: () => this.#applied.index,
+      digestAt: (index) => storage.machine.digestAt(index),
+      onDifference: (index) => {
+        log.error({ index }, 'the records of this node are others than those of the active node: it serves nothing');
+        host.onDifference();
+        void this.#selfCheck.run();
+      },
+    });
+    this.#echoing = this.#makeEchoing();
+  }
+
+  /** The member that is believed to be active; never this node. */
+  get activeMember(): Member | undefined {
+    const leader = this.#leader();
+    return leader && this.#parts.roster.member(leader.id);
+  }
+
+  /** @throws StartError when the cluster port cannot be opened */
+  async start(): Promise<void> {
+    this.statusChanged(this.#parts.own.storage.driver.status()); // a node alone leads already
+    await this.#parts.port.serve(this.#calls());
+    if (this.#parts.isRemoved()) return;
+    this.#echoing.start();
+    this.#timer = setInterval(() => void this.care.round(), careIntervalMs);
+  }
+
+  /** Role, term, leader or readiness has changed. */
+  statusChanged({ ready }: DriverStatus): void {
+    const { standbys, roster, heartbeats, own } = this.#parts;
+    this.forwarder.leaderChanged();
+    if (ready && !this.#leads) {
+      standbys.leads(() => roster.served.filter((id) => id !== own.nodeId));
+      this.autopilot.begins();
+      void this.care.round();
+    }
+    if (!ready) this.joinDesk.clear();
+    // Until now it was in contact with the active node: with itself.
+    if (this.#leads && !ready) heartbeats.restart(performance.now());
+    this.#leads = ready;
+    this.#echoing.now();
+  }
+
+  /** The node is unsealed, or sealed: what was heard before lets it serve nothing. */
+  sealChanged(): void {
+    this.joinDesk.clear();
+    this.#echoing.now();
+    void this.care.round();
+  }
+
+  /** A member says that this node was removed; ids never come back, so that holds whatever this node knows. */
+  removedByNotice(): void {
+    this.#parts.onRemoved(this.#parts.own.storage.driver.consensus().confIndex);
+  }
+
+  /** This node is no member any more. */
+  removed(): void {
+    this.#echoing.stop();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    this.#echoing.stop();
+    this.canary.close();
+  }
+
+  #leader() {
+    const { nodeId, storage } = this.#parts.own;
+    const { leader: id, term } = storage.driver.status();
+    return id === 0 || id === nodeId ? undefined : { id, term };
+  }
+
+  #makeJoinDesk(): JoinDesk {
+    const { storage, barrier, nodeId, clusterId } = this.#parts.own;
+    return new JoinDesk({
+      wrap: (exchanged) => barrier.wrapForJoin(exchanged),
+      cluster: async () => ({ id: clusterId, authority: (await authorityOf(barrier.store, clusterId)).certificate }),
+      admit: async (joiner) => {
+        await this.care.forSelf(); // a joiner lets in whom its first member list names: this node has to stand there
+        return admit(
+          { store: barrier.store, changes: this.changes, clusterId, self: nodeId, peers: () => storage.driver.peers() },
+          joiner,
+        );
+      },
+      nowMs: () => performance.now(),
+      randomBytes,
+    });
+  }
+
+  #calls(): ReturnType<typeof clusterCalls> {
+    const { host, own, roster, standbys, isRemoved } = this.#parts;
+    const { storage, barrier, clusterId } = own;
+    return clusterCalls({
+      storage,
+      applied: this.#applied,
+      standbys,
+      isActive: host.isActive,
+      intervalMs: host.config.cluster_heartbeat_interval,
+      committed: () => (isRemoved() ? undefined : roster.committed),
+      renewal: {
+        clusterId,
+        authority: () => {
+          if (!host.isActive()) throw new StoreError('not_leader', 'this node is not the active one');
+          return authorityOf(barrier.store, clusterId);
+        },
+        list: (node, fingerprint) => listCertificate(this.changes, node, fingerprint),
+        now: () => new Date(),
+      },
+      keepAuthority: (authority) => this.care.keepAuthority(authority),
+      onDifference: () => void this.#selfCheck.run(),
+    });
+  }
+
+  #makeEchoing(): Echoing {
+    const { host, roster, heartbeats, client, onMembers } = this.#parts;
+    return new Echoing({
+      client,
+      onEcho: (to, ms) => {
+        const peer = roster.member(to)?.name ?? '';
+        if (ms === undefined) host.observer.echoFailed(peer);
+        else host.observer.echoed(peer, ms);
+      },
+      heartbeats,
+      intervalMs: host.config.cluster_heartbeat_interval,
+      target: () => this.#echoTarget(),
+      news: () => this.#news(),
+      onRemoved: () => this.removedByNotice(),
+      onInterval: (theirsMs) => this.#otherInterval(theirsMs),
+      onMembers: (from, told) => {
+        if (this.#parts.own.storage.driver.status().leader === 0 && roster.told(from, told)) onMembers();
+      },
+      onState: (state) => this.agreement.told(state),
+    });
+  }
+
+  /** The leader; while none is known, the members in turn: one of them may know that this node was removed. */
+  #echoTarget(): NodeId | undefined {
+    const { host, own, roster, isRemoved } = this.#parts;
+    if (isRemoved() || roster.identity === undefined) return undefined;
+    const { leader } = own.storage.driver.status();
+    if (leader !== 0) return leader === own.nodeId ? undefined : leader;
+    const others = roster.known.filter(({ id }) => id !== own.nodeId);
+    return others[Math.floor(performance.now() / host.config.cluster_heartbeat_interval) % Math.max(1, others.length)]?.id;
+  }
+
+  #news() {
+    const { config, apiAddress, isUnsealed } = this.#parts.host;
+    const sealed = !isUnsealed();
+    return {
+      name: config.node_id,
+      apiAddress: apiAddress(),
+      clusterAddress: config.cluster_addr ?? '',
+      appliedIndex: this.#applied.index,
+      intervalMs: config.cluster_heartbeat_interval,
+      serves: !sealed && config.performance_standby,
+      sealed,
+      differs: this.agreement.verdict === 'different',
+      version,
+      hostname: hostname().slice(0, 255),
+    };
+  }
+
+  /** What an earlier active node answered lets this one serve for longer than the present one waits for: that ends here. */
+  #otherInterval(theirsMs: number | undefined): void {
+    const { heartbeats, host } = this.#parts;
+    if (heartbeats.echoes.answeredSentMs !== undefined) heartbeats.restart(performance.now());
+    if (this.#toldOfInterval) return;
+    this.#toldOfInterval = true;
+    host.log.error(
+      { ownMs: host.config.cluster_heartbeat_interval, theirsMs },
+      'cluster_heartbeat_interval is another than on the active node: this node serves nothing',
+    );
+  }
+}
