@@ -214,6 +214,13 @@ describe('a node', () => {
     await until(() => node.consensus?.leader === 0);
   });
 
+  it('that is alone is active also when it stood still for long, asked before anything else has run', async () => {
+    const node = await open();
+    await node.initialize(one);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1100);
+    expect(node.status.state).to.equal('active');
+  });
+
   it('is not sealed by the failure of a load that a seal and an unseal have overtaken', async () => {
     const node = await open();
     await node.initialize(one);
