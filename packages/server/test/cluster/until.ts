@@ -1,7 +1,7 @@
 import { setTimeout as later } from 'node:timers/promises';
 
 /** Generous: who waits this long has failed, not been slow. */
-const patienceMs = 25_000;
+const patienceMs = 120_000;
 const pollMs = 2;
 
 /** Resolves when the condition holds. It is given up in the end, so that a wait in vain does not keep the process. */
