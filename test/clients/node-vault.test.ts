@@ -1,7 +1,7 @@
 // A client that others wrote, unchanged, against a live node: what it sends and expects is what existing services send and expect.
 import { expect } from 'chai';
 import nodeVault from 'node-vault';
-import { base64, type LiveServer, Workbench } from '../process/live-server.ts';
+import { base64, type LiveServer, processMs, Workbench } from '../process/live-server.ts';
 
 /** What lies at `data.keys.1` and the like in an answer. */
 function at(answer: unknown, path: string): unknown {
@@ -30,7 +30,7 @@ describe('node-vault', () => {
   const clientWith = (token: string): nodeVault.client => nodeVault({ apiVersion: 'v1', endpoint: server.url, token });
 
   before(async function () {
-    this.timeout(30_000);
+    this.timeout(processMs);
     server = await bench.start({ dataDir: bench.folder() });
     vault = clientWith(server.rootToken);
   });

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { Answer, nodeBinary, root } from '../process/live-server.ts';
 import { freePort } from './free-port.ts';
+import { isRefusedForNow } from './outcome.ts';
 import { scenarioMs } from './scenario.ts';
 import { until } from './until.ts';
 
@@ -66,10 +67,17 @@ describe('npm run cluster', function () {
     return new Answer(response.status, response.headers, await response.text());
   };
 
+  /** The shipped timing is for machines that never stand still: on others the lead may have to be won again. */
+  const served = (port: number, path: string, body: unknown): Promise<Answer> =>
+    until(`${port} answers ${path}`, async () => {
+      const answer = await ask(port, path, body);
+      return !isRefusedForNow(answer) && answer;
+    });
+
   it('starts three nodes that serve, keeps its secrets to its owner, and finds its data again', async () => {
     const port = await freePorts();
     await start(port);
-    const encrypted = await ask(port + 10, 'transit/encrypt/my-key', { plaintext: 'AAAA' });
+    const encrypted = await served(port + 10, 'transit/encrypt/my-key', { plaintext: 'AAAA' });
     expect(encrypted.status, encrypted.text).to.equal(200);
     for (const name of ['seal.key', 'root-token'])
       expect(statSync(join(folder, 'dev-cluster', name)).mode & 0o777, name).to.equal(0o600);
@@ -80,7 +88,7 @@ describe('npm run cluster', function () {
     await start(port);
     const ciphertext = encrypted.string('data.ciphertext');
     for (const other of [port, port + 10, port + 20]) {
-      const decrypted = await ask(other, 'transit/decrypt/my-key', { ciphertext });
+      const decrypted = await served(other, 'transit/decrypt/my-key', { ciphertext });
       expect(decrypted.at('data.plaintext'), decrypted.text).to.equal('AAAA');
     }
     expect(await stop(), output).to.equal(0);

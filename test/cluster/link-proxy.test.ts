@@ -1,6 +1,7 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { type LinkMode, LinkProxy } from './link-proxy.ts';
+import { scenarioMs } from './scenario.ts';
 import { until } from './until.ts';
 
 const one = '127.0.0.21';
@@ -27,13 +28,12 @@ class Line {
 
   hears(text: string): Promise<true> {
     return until(`"${text}" arrives`, () => this.heard.includes(text), {
-      withinMs: 5000,
       explain: () => `${this.heard} ${this.ended}`,
     });
   }
 
   ends(how: 'end' | 'reset'): Promise<true> {
-    return until(how, () => this.ended === how, { withinMs: 5000, explain: () => `${this.heard} ${this.ended}` });
+    return until(how, () => this.ended === how, { explain: () => `${this.heard} ${this.ended}` });
   }
 }
 
@@ -62,7 +62,8 @@ class Target {
   }
 }
 
-describe('the proxy before a cluster port', () => {
+describe('the proxy before a cluster port', function () {
+  this.timeout(scenarioMs);
   let target: Target;
   let proxy: LinkProxy;
   const callers: Line[] = [];
@@ -216,13 +217,13 @@ describe('the proxy before a cluster port', () => {
 
   it('holds what was under way late when it begins to hold', async () => {
     const { caller, called } = await connected(one);
-    proxy.setMode(one, { delayMs: 100 });
+    proxy.setMode(one, { delayMs: 1500 });
     caller.socket.write('late;');
     await until('the proxy has it', () => caller.socket.bytesWritten > 0 && caller.socket.writableLength === 0);
     proxy.setMode(one, 'hold');
     // A second line with the same delay, begun later, has passed it by.
     const other = await connected(two);
-    proxy.setMode(two, { delayMs: 200 });
+    proxy.setMode(two, { delayMs: 2000 });
     other.caller.socket.write('passes;');
     await other.called.hears('passes;');
     expect(called.heard).not.to.include('late');

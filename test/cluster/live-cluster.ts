@@ -1,4 +1,4 @@
-// A cluster of real processes on loopback, with a proxy before each cluster port. Its timing is the product's own.
+// A cluster of real processes on loopback, with a proxy before each cluster port.
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,6 +7,7 @@ import type { Answer } from '../process/live-server.ts';
 import { freePort } from './free-port.ts';
 import { type LinkMode, LinkProxy } from './link-proxy.ts';
 import { type AskOptions, LiveNode } from './live-node.ts';
+import { isRefusedForNow } from './outcome.ts';
 import { until } from './until.ts';
 
 export interface ClusterOptions {
@@ -16,10 +17,16 @@ export interface ClusterOptions {
   readonly retryJoin?: boolean;
   /** The last node has a seal key of its own. */
   readonly strangersSeal?: boolean;
+  /**
+   * `rare`, unless given: voters wait for a leader for so long that only what a test does makes another one, not a machine that stands still
+   * for a moment. `shipped`: the product's own timing, for tests that hold whoever comes to lead meanwhile.
+   */
+  readonly elections?: 'rare' | 'shipped';
   /** Added to each node's configuration. */
   readonly config?: Readonly<Record<string, unknown>>;
 }
 
+const rareElections = { election_timeout: '5s' };
 const shares = { secret_shares: 3, secret_threshold: 2 };
 
 export class LiveCluster {
@@ -95,6 +102,22 @@ export class LiveCluster {
   /** With the root token. */
   ask(node: LiveNode, method: string, path: string, body?: unknown, options: AskOptions = {}): Promise<Answer> {
     return node.ask(method, path, { token: this.#rootToken, ...(body !== undefined && { body }), ...options });
+  }
+
+  /**
+   * The same of a cluster whose leader may change at any time: asked again as long as there is no active node to answer, which is what 503
+   * says, and that nothing was done.
+   */
+  askWhenLed(node: LiveNode, method: string, path: string, body?: unknown): Promise<Answer> {
+    let last: Answer | undefined;
+    return until(
+      `${method} ${path} is answered by ${node.name}`,
+      async () => {
+        last = await this.ask(node, method, path, body);
+        return !isRefusedForNow(last) && last;
+      },
+      { explain: () => `last: ${last?.status} ${last?.text}\n${this.tails()}` },
+    );
   }
 
   /** Founds the cluster on this node and unseals it. */
@@ -213,7 +236,11 @@ export class LiveCluster {
     return this.#nodes.map((node) => node.tail()).join('\n');
   }
 
-  async #add(index: number, size: number, { retryJoin, strangersSeal, config: more }: ClusterOptions): Promise<void> {
+  async #add(
+    index: number,
+    size: number,
+    { retryJoin, strangersSeal, elections = 'rare', config: more }: ClusterOptions,
+  ): Promise<void> {
     const name = `n${index}`;
     const host = hostOf(index);
     const api = `${host}:${await freePort(host)}`;
@@ -237,6 +264,7 @@ export class LiveCluster {
       listeners: [{ address: api, tls_disable: true }],
       seal: this.#seal === 'static' ? { type: 'static', key_id: 'test', key_file: keyFile } : { type: 'shamir' },
       ...more,
+      raft: { ...(elections === 'rare' && rareElections), ...Object(more?.['raft']) },
     };
     mkdirSync(dataDir, { mode: 0o700 });
     writeFileSync(configFile, JSON.stringify(config, undefined, 2));

@@ -1,6 +1,7 @@
 // The harness itself, on single nodes: what it says of a cluster is worth what it does here.
 import { expect } from 'chai';
 import { LiveCluster } from './live-cluster.ts';
+import { scenarioMs } from './scenario.ts';
 import { losses } from './survivors.ts';
 import { until } from './until.ts';
 import { Workload } from './workload.ts';
@@ -11,7 +12,7 @@ describe('a node under test', () => {
 
   for (const seal of ['static', 'shamir'] as const) {
     it(`is founded with a ${seal} seal, killed and started again`, async function () {
-      this.timeout(120_000);
+      this.timeout(scenarioMs);
       cluster = await LiveCluster.start({ size: 1, seal });
       const node = cluster.node(1);
       expect((await node.health())?.code).to.equal(501);
@@ -31,7 +32,7 @@ describe('a node under test', () => {
   }
 
   it('does not answer while it is frozen, and has lost everything when it is replaced', async function () {
-    this.timeout(120_000);
+    this.timeout(scenarioMs);
     cluster = await LiveCluster.start({ size: 1 });
     const node = cluster.node(1);
     await cluster.initialize(node);
@@ -45,7 +46,7 @@ describe('a node under test', () => {
   });
 
   it('ends what runs on it, so that a test that fails leaves nothing behind', async function () {
-    this.timeout(120_000);
+    this.timeout(scenarioMs);
     cluster = await LiveCluster.start({ size: 1 });
     await cluster.initialize(cluster.node(1));
     const workload = await Workload.start(cluster);
@@ -59,7 +60,7 @@ describe('a node under test', () => {
   });
 
   it('keeps under load and kills what it has acknowledged, and the checker says so', async function () {
-    this.timeout(120_000);
+    this.timeout(scenarioMs);
     cluster = await LiveCluster.start({ size: 1 });
     const node = cluster.node(1);
     await cluster.initialize(node);

@@ -30,8 +30,7 @@ export interface LiveNodeOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-const callMs = 15_000;
-const healthMs = 2_000;
+const callMs = 60_000;
 
 export class LiveNode {
   readonly name: string;
@@ -144,7 +143,7 @@ export class LiveNode {
   async health(query = ''): Promise<HealthSeen | undefined> {
     if (!this.running) return undefined;
     try {
-      const { status, headers, text } = await this.ask('GET', `sys/health${query}`, { withinMs: healthMs });
+      const { status, headers, text } = await this.ask('GET', `sys/health${query}`);
       return { code: status, body: JSON.parse(text), headers };
     } catch {
       return undefined;

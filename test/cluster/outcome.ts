@@ -16,6 +16,12 @@ export function outcomeOf(answer: Answer): Outcome {
   return { kind: 'refused', status, text };
 }
 
+/** Nothing was done, and the same may be asked again: there is no active node at the moment. */
+export function isRefusedForNow(answer: Answer): boolean {
+  const outcome = outcomeOf(answer);
+  return outcome.kind === 'refused' && outcome.status === 503;
+}
+
 /** Only a connection that was never made is certain to have carried nothing. */
 export function outcomeOfError(error: unknown): Outcome {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ClusterOptions, LiveCluster } from './live-cluster.ts';
 
-export const scenarioMs = 240_000;
+export const scenarioMs = 600_000;
 
 type Task = (cluster: LiveCluster) => Promise<void>;
 

@@ -25,7 +25,7 @@ async function send(
     method: 'POST',
     headers: { 'X-Service-Token': token },
     body: Buffer.from(snapshot),
-    signal: AbortSignal.timeout(60_000),
+    signal: AbortSignal.timeout(240_000),
   });
   return new Answer(response.status, response.headers, await response.text());
 }

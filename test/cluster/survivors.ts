@@ -18,6 +18,12 @@ export async function caughtUp(cluster: LiveCluster, node: LiveNode): Promise<vo
   );
 }
 
+/** @throws when something was acknowledged and is not there, or was answered and cannot be explained */
+export async function expectNothingLost(cluster: LiveCluster, workload: Workload): Promise<void> {
+  const found = await losses(cluster, workload);
+  if (found.length > 0) throw new Error(`${found.length} losses:\n${found.slice(0, 20).join('\n')}`);
+}
+
 /** What was acknowledged and is not there, or what nobody can explain; empty when all is well. */
 export async function losses(cluster: LiveCluster, workload: Workload): Promise<string[]> {
   const found = [...workload.stale];
@@ -30,12 +36,12 @@ export async function losses(cluster: LiveCluster, workload: Workload): Promise<
     await caughtUp(cluster, node);
     const say = (text: string): unknown => found.push(`${node.name}: ${text}`);
     await each([...workload.created], async (key) => {
-      const { status, text } = await cluster.ask(node, 'GET', `transit/keys/${key}`);
+      const { status, text } = await cluster.askWhenLed(node, 'GET', `transit/keys/${key}`);
       if (status !== 200) say(`${key} was acknowledged: ${status} ${text}`);
     });
     await each(history.keys, (key) => compare(cluster, { leader, node, key, say }));
     await each(workload.encrypted, async ({ key, ciphertext, plaintext }) => {
-      const answer = await cluster.ask(node, 'POST', `transit/decrypt/${key}`, { ciphertext });
+      const answer = await cluster.askWhenLed(node, 'POST', `transit/decrypt/${key}`, { ciphertext });
       if (answer.status !== 200 || answer.at('data.plaintext') !== plaintext) say(`${ciphertext} of ${key}: ${answer.text}`);
     });
   }
@@ -56,7 +62,7 @@ const isSetting = (key: string): boolean => key.startsWith('setting');
 async function readInto(cluster: LiveCluster, leader: LiveNode, { history }: Workload, key: string): Promise<void> {
   const kind = isSetting(key) ? 'setting' : 'counter';
   const call = history.begin(key, kind, { kind: 'read' }, `${leader.name}, at the end`);
-  const { status, text } = await cluster.ask(leader, 'GET', `transit/keys/${key}`);
+  const { status, text } = await cluster.askWhenLed(leader, 'GET', `transit/keys/${key}`);
   if (status !== 200 && status !== 404) throw new Error(`${key} cannot be read at the end: ${status} ${text}`);
   const value = status === 404 ? 0 : JSON.parse(text).data[kind === 'setting' ? 'auto_rotate_period' : 'latest_version'];
   history.returned(call, Number(value));
@@ -71,7 +77,7 @@ interface Comparison {
 
 /** The key as it is on this node and on the active one. */
 async function compare(cluster: LiveCluster, { leader, node, key, say }: Comparison): Promise<void> {
-  const [here, there] = await Promise.all([node, leader].map((asked) => cluster.ask(asked, 'GET', `transit/keys/${key}`)));
+  const [here, there] = await Promise.all([node, leader].map((asked) => cluster.askWhenLed(asked, 'GET', `transit/keys/${key}`)));
   const view = (text = ''): string => JSON.stringify(JSON.parse(text).data ?? null);
   if (here?.status !== there?.status || view(here?.text) !== view(there?.text))
     say(`${key} is ${here?.text}, on the active node ${there?.text}`);

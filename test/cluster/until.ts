@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** Generous: who waits this long has failed, not been slow. */
-export const patienceMs = 45_000;
+export const patienceMs = 120_000;
 const pollMs = 15;
 
 /**

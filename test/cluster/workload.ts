@@ -63,7 +63,7 @@ export class Workload {
     const workload = new Workload(cluster, options);
     const leader = await cluster.leader();
     for (let i = 0; i < workload.#options.counters; i++) {
-      const answer = await cluster.ask(leader, 'POST', `transit/keys/counter-${i}`, {});
+      const answer = await cluster.askWhenLed(leader, 'POST', `transit/keys/counter-${i}`, {});
       if (answer.status !== 200) throw new Error(`a counter could not be made: ${answer.status} ${answer.text}`);
     }
     cluster.bears(workload);

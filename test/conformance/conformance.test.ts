@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { startAudited } from '../process/audited-server.ts';
-import { Workbench } from '../process/live-server.ts';
+import { processMs, Workbench } from '../process/live-server.ts';
 import { runSuite, type Suite, waiting } from './conformance.ts';
 
 describe('conformance', () => {
@@ -9,7 +9,7 @@ describe('conformance', () => {
 
   for (const suite of ['transit', 'system'] satisfies Suite[]) {
     it(`passes every ${suite} case but those that are listed as waiting, and those really wait`, async function () {
-      this.timeout(300_000);
+      this.timeout(2 * processMs);
       const { server, rootToken, auditFile } = await startAudited(bench);
       const outcomes = await runSuite(suite, { url: server.url, token: rootToken, auditFile });
       const list = waiting(suite);

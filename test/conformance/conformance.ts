@@ -43,7 +43,7 @@ export async function runSuite(
   const strict = suite === 'transit' ? ['--strict'] : ['--header', 'X-Service-Token', '--audit-log', auditFile];
   const child = spawn(
     nodeBinary,
-    [join(folder, suite, 'run.mjs'), '--url', url, '--token', token, '--json', ...strict, ...args],
+    [join(folder, suite, 'run.mjs'), '--url', url, '--token', token, '--json', '--timeout', '120000', ...strict, ...args],
     {
       stdio: ['ignore', 'pipe', 'pipe'],
     },

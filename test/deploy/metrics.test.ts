@@ -1,6 +1,6 @@
 // A rule or a panel about a metric that no node has would stay silent for ever.
 import { expect } from 'chai';
-import { base64, Workbench } from '../process/live-server.ts';
+import { base64, processMs, Workbench } from '../process/live-server.ts';
 import { named, recorded } from './metric-names.ts';
 
 describe('the metrics of rules and dashboard', () => {
@@ -18,7 +18,7 @@ describe('the metrics of rules and dashboard', () => {
   });
 
   it('are recorded by a rule, or shown by a live node that was used; HAProxy shows its own', async function () {
-    this.timeout(60_000);
+    this.timeout(processMs);
     const server = bench.launch({ dataDir: bench.folder(), env: { TRANSITD_TELEMETRY_ADDRESS: '127.0.0.1:0' } });
     await server.ready();
     const [, address = ''] = await server.log(/"telemetry":"(http[^"]+)"/);

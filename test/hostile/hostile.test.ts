@@ -1,6 +1,6 @@
 // What no well-meaning client sends: each request has one right answer, none is a fault of ours, and the node serves on.
 import { expect } from 'chai';
-import { type LiveServer, Workbench } from '../process/live-server.ts';
+import { type LiveServer, processMs, Workbench } from '../process/live-server.ts';
 import { access } from './access.ts';
 import { base64Strings } from './base64.ts';
 import { bodies } from './bodies.ts';
@@ -99,7 +99,7 @@ describe('hostile input', () => {
   let made: Made;
 
   before(async function () {
-    this.timeout(30_000);
+    this.timeout(processMs);
     server = await bench.start({ dataDir: bench.folder() });
     made = await prepare(server);
   });
@@ -116,7 +116,7 @@ describe('hostile input', () => {
 
   for (const [name, cases] of Object.entries(tables)) {
     it(`gets its answer: ${cases.length} ${name}`, async function () {
-      this.timeout(30_000);
+      this.timeout(processMs);
       const url = new URL(server.url);
       const wrong: string[] = [];
       for (const one of cases) {

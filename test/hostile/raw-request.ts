@@ -15,6 +15,9 @@ export interface ExchangeOptions {
   readonly deadlineMs?: number;
 }
 
+/** Shorter than what the server gives a body: it must not be that which ends a connection. */
+const deadlineMsMax = 25_000;
+
 /**
  * Sends bytes that nobody repairs and reads until the server closes.
  * @throws Error when it does not close within `deadlineMs`, or when what came are no answers of HTTP
@@ -22,7 +25,7 @@ export interface ExchangeOptions {
 export function exchange(
   url: URL,
   bytes: Buffer,
-  { ends, head = false, deadlineMs = 8_000 }: ExchangeOptions = {},
+  { ends, head = false, deadlineMs = deadlineMsMax }: ExchangeOptions = {},
 ): Promise<readonly RawAnswer[]> {
   return new Promise((resolve, reject) => {
     const pieces: Buffer[] = [];

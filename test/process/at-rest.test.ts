@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { base64, Workbench } from './live-server.ts';
+import { base64, processMs, Workbench } from './live-server.ts';
 
 /** A secret as it would stand in a file: raw, hex in both cases, base64 (standard and URL) in the three alignments. */
 function shapesOf(secret: Buffer): Buffer[] {
@@ -39,7 +39,7 @@ describe('data at rest', () => {
   });
 
   it('holds no token, no plaintext and no seal key in any file, and keeps folders and files to their owner', async function () {
-    this.timeout(60_000);
+    this.timeout(processMs);
     const dataDir = bench.folder();
     const server = await bench.start({ dataDir });
     const plaintext = Buffer.from('this plaintext must never reach the disk');

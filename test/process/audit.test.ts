@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } 
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { startAudited } from './audited-server.ts';
-import { entry, nodeBinary, Workbench } from './live-server.ts';
+import { entry, nodeBinary, processMs, Workbench } from './live-server.ts';
 
 const verify = (...files: string[]) => spawnSync(nodeBinary, [entry, 'audit', 'verify', ...files], { encoding: 'utf8' });
 
@@ -13,7 +13,7 @@ describe('the audit of a node', () => {
   afterEach(() => bench.clean());
 
   it('goes on in a new file on SIGHUP, and the chain over both is whole', async function () {
-    this.timeout(40_000);
+    this.timeout(processMs);
     const { server, rootToken, auditFile } = await startAudited(bench);
     await server.call('POST', 'transit/keys/a', {}, rootToken);
     const moved = `${auditFile}.1`;
@@ -35,7 +35,7 @@ describe('the audit of a node', () => {
   });
 
   it('refuses what cannot be recorded, health goes on, and a sink that works again needs no restart', async function () {
-    this.timeout(40_000);
+    this.timeout(processMs);
     const { server, rootToken, auditFile } = await startAudited(bench);
     const folder = dirname(auditFile);
     const aside = `${folder}-aside`;
@@ -62,7 +62,7 @@ describe('the audit of a node', () => {
   });
 
   it('goes on with one sink of two', async function () {
-    this.timeout(40_000);
+    this.timeout(processMs);
     const folder = bench.folder();
     const [first, second] = [join(folder, 'one/a.log'), join(folder, 'two/b.log')];
     const sinks = [
@@ -80,7 +80,7 @@ describe('the audit of a node', () => {
   });
 
   it('goes to the standard output', async function () {
-    this.timeout(40_000);
+    this.timeout(processMs);
     const { server, rootToken } = await startAudited(bench, { sinks: [{ type: 'stdout', name: 'out' }] });
     await server.call('POST', 'transit/keys/a', {}, rootToken);
     expect((await server.stop()).code).to.equal(0);
@@ -92,7 +92,7 @@ describe('the audit of a node', () => {
   });
 
   it('starts no node whose sink cannot be opened', async function () {
-    this.timeout(40_000);
+    this.timeout(processMs);
     const folder = bench.folder();
     writeFileSync(join(folder, 'file'), '');
     const started = startAudited(bench, { folder, sinks: [{ type: 'file', name: 'main', path: join(folder, 'file/a.log') }] });

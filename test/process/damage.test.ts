@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { expect } from 'chai';
-import { base64, Workbench } from './live-server.ts';
+import { base64, processMs, Workbench } from './live-server.ts';
 
 const filesIn = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
@@ -29,7 +29,7 @@ describe('a damaged data directory', () => {
   afterEach(() => bench.clean());
 
   it('is refused with exit code 74 and one sentence, or opens with every key; never anything between', async function () {
-    this.timeout(240_000);
+    this.timeout(processMs);
     const sound = bench.folder();
     const first = await bench.start({ dataDir: sound });
     for (const name of ['a', 'b', 'c']) expect((await first.call('POST', `transit/keys/${name}`, {})).status).to.equal(200);

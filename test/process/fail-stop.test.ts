@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { type LiveServer, Workbench } from './live-server.ts';
+import { type LiveServer, processMs, Workbench } from './live-server.ts';
 
 interface Load {
   readonly acknowledged: string[];
@@ -56,7 +56,7 @@ describe('fail-stop', () => {
     'state.after_flush',
   ]) {
     it(`ends with 74 on an error at ${failpoint} and keeps what was acknowledged`, async function () {
-      this.timeout(60_000);
+      this.timeout(processMs);
       const dataDir = bench.folder();
       await (await bench.start({ dataDir })).stop();
       const failing = await bench.start({ dataDir, env: { TRANSITD_FAILPOINTS: `${failpoint}=error:12` } });
@@ -66,7 +66,7 @@ describe('fail-stop', () => {
   }
 
   it('ends with 74 when files may not grow any more (ulimit -f)', async function () {
-    this.timeout(60_000);
+    this.timeout(processMs);
     const dataDir = bench.folder();
     await (await bench.start({ dataDir })).stop();
     // 512-byte blocks: room for a start, not for many megabytes of log. Node ignores SIGXFSZ, so writes fail with EFBIG.
@@ -81,7 +81,7 @@ describe('fail-stop', () => {
   (mountable ? it : it.skip)(
     'refuses writes below the disk reserve, and ends with 74 when the file system is full all the same',
     async function () {
-      this.timeout(120_000);
+      this.timeout(processMs);
       const mountPoint = join(bench.folder(), 'disk');
       mkdirSync(mountPoint);
       execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=24m', 'tmpfs', mountPoint]);

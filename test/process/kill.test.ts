@@ -1,6 +1,6 @@
 // No acknowledged write is lost by kill -9, at any moment.
 import { expect } from 'chai';
-import { base64, type LiveServer, Workbench } from './live-server.ts';
+import { base64, type LiveServer, processMs, Workbench } from './live-server.ts';
 
 const kills = 20;
 const writers = 8;
@@ -10,7 +10,7 @@ describe('kill -9 under load', () => {
   afterEach(() => bench.clean());
 
   it(`keeps every acknowledged write through ${kills} kills at random moments`, async function () {
-    this.timeout(240_000);
+    this.timeout(processMs);
     const dataDir = bench.folder();
     /** Key name → newest version whose rotation was answered. */
     const acknowledged = new Map<string, number>();

@@ -8,6 +8,9 @@ export const root = join(import.meta.dirname, '../..');
 export const nodeBinary = join(root, 'node_modules/.bin/node');
 export const entry = join(root, 'packages/server/transitd.mjs');
 
+/** For a test that starts processes. Generous: who takes this long has failed, not been slow. */
+export const processMs = 300_000;
+
 export class Answer {
   readonly status: number;
   readonly headers: Headers;

@@ -2,14 +2,14 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { Answer, type LiveServer, Workbench } from './live-server.ts';
+import { Answer, type LiveServer, processMs, Workbench } from './live-server.ts';
 
 describe('logins', () => {
   const bench = new Workbench();
   afterEach(() => bench.clean());
 
   it('survive a crash with all that was spent, revoked and disabled before, and leave no secret on disk', async function () {
-    this.timeout(90_000);
+    this.timeout(processMs);
     const dataDir = bench.folder();
     let server: LiveServer = await bench.start({ dataDir });
     const crash = async (): Promise<void> => {

@@ -4,14 +4,14 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { needsToken, softhsmLibrary, TokenFolder } from '../../packages/pkcs11/test/softhsm.ts';
-import { type Answer, base64, type LiveServer, Workbench } from './live-server.ts';
+import { type Answer, base64, type LiveServer, processMs, Workbench } from './live-server.ts';
 
 const pin = 'pin-that-nobody-sees';
 const message = Buffer.from('the quick brown fox');
 const input = base64(message.toString());
 
 describe('managed keys on a live node', function () {
-  this.timeout(60_000);
+  this.timeout(processMs);
   const bench = new Workbench();
   let tokens: TokenFolder;
   let folder: string;

@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { base64, type LiveServer, root, Workbench } from './live-server.ts';
+import { base64, type LiveServer, processMs, root, Workbench } from './live-server.ts';
 
 describe('operating a node', () => {
   const bench = new Workbench();
@@ -26,7 +26,7 @@ describe('operating a node', () => {
     (await server.call('GET', `sys/health${query}`, undefined, null)).status;
 
   it('goes from uninitialised over sealed to active, by shares that are each checked at once', async function () {
-    this.timeout(60_000);
+    this.timeout(processMs);
     const { file } = configured();
     const server = await launch(file).ready();
     expect(await health(server)).to.equal(501);
@@ -103,7 +103,7 @@ describe('operating a node', () => {
   });
 
   it('unseals itself by a static key, follows a change of that key, and stays sealed without the right one', async function () {
-    this.timeout(60_000);
+    this.timeout(processMs);
     const folder = bench.folder();
     const [oldKey, newKey] = [join(folder, 'old'), join(folder, 'new')];
     writeFileSync(oldKey, Buffer.alloc(32, 1), { mode: 0o600 });
@@ -167,7 +167,7 @@ describe('operating a node', () => {
     { what: 'an unknown command', args: ['fly'], says: /unknown command/ },
   ] as { what: string; config?: string; args?: string[]; env?: Record<string, string>; says: RegExp }[]) {
     it(`says in a sentence why it does not start, with exit code 1: ${what}`, async function () {
-      this.timeout(20_000);
+      this.timeout(processMs);
       const server = args === undefined ? launch(configured(config).file, env) : bench.launch({ dataDir: '', command: args });
       expect((await server.exited).code, server.stderr).to.equal(1);
       expect(server.stderr).to.match(says);
@@ -176,7 +176,7 @@ describe('operating a node', () => {
   }
 
   it('refuses a port in use and a data directory in use, with exit code 1', async function () {
-    this.timeout(30_000);
+    this.timeout(processMs);
     const { folder, file } = configured();
     const first = await launch(file).ready();
     const second = launch(file);
@@ -190,7 +190,7 @@ describe('operating a node', () => {
   });
 
   it('finishes what is in flight when it is asked to stop, and loses none of it', async function () {
-    this.timeout(60_000);
+    this.timeout(processMs);
     const dataDir = bench.folder();
     const server = await bench.start({ dataDir });
     const token = server.rootToken;
@@ -219,7 +219,7 @@ describe('operating a node', () => {
   });
 
   it('serves scrapers on the telemetry listener, sealed too, and nothing else there', async function () {
-    this.timeout(30_000);
+    this.timeout(processMs);
     const { file } = configured('telemetry: { address: "127.0.0.1:0" }\n');
     const server = launch(file);
     const address = (await server.log(/"telemetry":"(http[^"]+)"/))[1];
@@ -234,7 +234,7 @@ describe('operating a node', () => {
   });
 
   it('speaks TLS, and takes a new certificate and log level on SIGHUP without a restart', async function () {
-    this.timeout(30_000);
+    this.timeout(processMs);
     const folder = bench.folder();
     const certificate = (name: string): void => {
       const [key, cert] = [join(folder, 'tls.key'), join(folder, 'tls.crt')];

@@ -1,6 +1,6 @@
 // Rights on a live node: what a policy denies stays denied however the request spells it.
 import { expect } from 'chai';
-import { base64, type LiveServer, Workbench } from './live-server.ts';
+import { base64, type LiveServer, processMs, Workbench } from './live-server.ts';
 
 describe('rights', () => {
   const bench = new Workbench();
@@ -13,7 +13,7 @@ describe('rights', () => {
   };
 
   it('end at a denied algorithm, in the path, in the body or by default, and at a denied policy name in other letters', async function () {
-    this.timeout(30_000);
+    this.timeout(processMs);
     const server = await bench.start({ dataDir: bench.folder() });
     await server.call('POST', 'transit/keys/k', {});
     const token = await tokenWith(
@@ -35,7 +35,7 @@ describe('rights', () => {
   });
 
   it('on a policy are those on its name as it is stored, however it is asked for', async function () {
-    this.timeout(30_000);
+    this.timeout(processMs);
     const server = await bench.start({ dataDir: bench.folder() });
     const token = await tokenWith(
       server,
@@ -53,7 +53,7 @@ describe('rights', () => {
   });
 
   it('of a token of limited uses hold for every one of them, however many come at once, and the last one shows it', async function () {
-    this.timeout(30_000);
+    this.timeout(processMs);
     const server = await bench.start({ dataDir: bench.folder() });
     const made = await server.call('POST', 'auth/token/create', { policies: ['default'], num_uses: 40 });
     const token = made.string('auth.client_token');
@@ -66,7 +66,7 @@ describe('rights', () => {
   });
 
   it('are told of at most 1,000 paths, and renewing itself says that a token in the body has no effect', async function () {
-    this.timeout(30_000);
+    this.timeout(processMs);
     const server = await bench.start({ dataDir: bench.folder() });
     const token = await tokenWith(
       server,
@@ -80,7 +80,7 @@ describe('rights', () => {
   });
 
   it('end with the token and its children the moment a revocation is answered, also over a restart', async function () {
-    this.timeout(30_000);
+    this.timeout(processMs);
     const dataDir = bench.folder();
     const server = await bench.start({ dataDir });
     await server.call('POST', 'transit/keys/k', {});

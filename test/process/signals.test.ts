@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { Workbench } from './live-server.ts';
+import { processMs, Workbench } from './live-server.ts';
 
 describe('a node and its signals', () => {
   const bench = new Workbench();
@@ -16,7 +16,7 @@ describe('a node and its signals', () => {
     { signal: 'SIGTERM', moment: 'data/ballast' },
   ] as const) {
     it(`ends with 0 on ${signal} as soon as ${moment} is made, and starts again`, async function () {
-      this.timeout(30_000);
+      this.timeout(processMs);
       const dataDir = bench.folder();
       const server = bench.launch({ dataDir });
       while (!existsSync(join(dataDir, moment))) await new Promise((resolve) => setImmediate(resolve));
@@ -27,7 +27,7 @@ describe('a node and its signals', () => {
   }
 
   it('opens no debugger on SIGUSR1', async function () {
-    this.timeout(20_000);
+    this.timeout(processMs);
     const server = await bench.start({ dataDir: bench.folder() });
     server.child.kill('SIGUSR1');
     expect((await server.call('GET', 'sys/health', undefined, null)).status).to.equal(200);
@@ -36,7 +36,7 @@ describe('a node and its signals', () => {
   });
 
   it('goes on when nobody reads its welcome', async function () {
-    this.timeout(20_000);
+    this.timeout(processMs);
     // The pipe is closed before the first byte: `true` ends at once and the shell waits for it.
     const script = 'dir=$1; shift; mkfifo "$dir/out"; true < "$dir/out" & exec 3> "$dir/out"; wait; exec "$@" >&3';
     const folder = bench.folder();
@@ -47,7 +47,7 @@ describe('a node and its signals', () => {
   });
 
   it('takes a temporary folder with it, after a fault of the disk too', async function () {
-    this.timeout(30_000);
+    this.timeout(processMs);
     for (const failpoint of ['', 'log.after_fsync=error:3']) {
       const temporary = join(bench.folder(), 'tmp');
       mkdirSync(temporary);

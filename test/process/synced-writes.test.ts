@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { Workbench } from './live-server.ts';
+import { processMs, Workbench } from './live-server.ts';
 
 const writes = 12;
 
@@ -37,7 +37,7 @@ describe('synced writes', () => {
   (traceable ? it : it.skip)(
     'puts an fdatasync of the log between the arrival of every acknowledged write and its answer',
     async function () {
-      this.timeout(120_000);
+      this.timeout(processMs);
       const dataDir = bench.folder();
       const trace = join(bench.folder(), 'trace');
       const server = await bench.start({

@@ -11,7 +11,7 @@ const call = (pin: string): TokenCall => ({
 });
 
 describe('the thread of a library', function () {
-  this.timeout(20_000); // each starts a thread
+  this.timeout(240_000); // each starts a thread
   let library: Library | undefined;
   const channels: BroadcastChannel[] = [];
   const open = (options: Partial<LibraryOptions> = {}): Library => {

@@ -30,7 +30,7 @@ async function failureOf(call: Promise<unknown>): Promise<Pick<Pkcs11Failure, 'c
 const codeOf = async (call: Promise<unknown>): Promise<string> => (await failureOf(call)).code;
 
 describe('keys in a SoftHSM token', function () {
-  this.timeout(60_000);
+  this.timeout(240_000);
   let folder: TokenFolder;
   let tokens: Pkcs11Tokens;
   let count = 0;

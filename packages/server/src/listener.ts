@@ -8,7 +8,7 @@ import { attachFront } from './http/attach.ts';
 import { tlsContext } from './tls-context.ts';
 
 /** How long requests in flight may take to end after the process was asked to stop. */
-const drainMs = 5000;
+const defaultDrainMs = 5000;
 
 /** The server of the API's clients, which hands all their requests to `front`. @throws StartError */
 export function createListener({ tls, headers_timeout }: ListenerConfig, front: RequestListener): Server {
@@ -40,10 +40,16 @@ export class Listener {
   readonly #server: Server;
   readonly #connections = new Set<Socket>();
   readonly #inFlight = new Set<ServerResponse>();
+  readonly #drainMs: number;
   #draining = false;
 
   /** @param create - makes the server, which hands its requests to the listener given, of whatever event they come from */
-  constructor(handle: RequestListener, create: (counted: RequestListener) => Server) {
+  constructor(
+    handle: RequestListener,
+    create: (counted: RequestListener) => Server,
+    { drainMs = defaultDrainMs }: { readonly drainMs?: number } = {},
+  ) {
+    this.#drainMs = drainMs;
     this.#server = create((req, res) => {
       this.#count(res);
       handle(req, res);
@@ -86,7 +92,7 @@ export class Listener {
     this.#draining = true;
     for (const res of this.#inFlight) res.shouldKeepAlive = false;
     return new Promise((resolve) => {
-      const deadline = setTimeout(() => this.#cut(), drainMs);
+      const deadline = setTimeout(() => this.#cut(), this.#drainMs);
       this.#server.close(() => {
         clearTimeout(deadline);
         resolve();

@@ -37,10 +37,12 @@ describe('a listener', () => {
   };
   const start = async (more: object, handle: RequestListener): Promise<{ listener: Listener; url: URL }> => {
     const config = configOf(more);
-    const listener = new Listener(handle, (counted) => createListener(config, counted));
+    const listener = new Listener(handle, (counted) => createListener(config, counted), { drainMs: 3_600_000 });
     return { listener, url: new URL(await listener.listen(config.address)) };
   };
-  const plain = { tls_disable: true };
+  /** What is not ended at once lasts longer than any test. */
+  const headers_timeout = '5m';
+  const plain = { tls_disable: true, headers_timeout };
   const hello: RequestListener = (_req, res) => void res.end('hello');
   const open = async ({ port }: URL): Promise<Socket> => {
     const socket = connect(Number(port), '127.0.0.1');
@@ -62,8 +64,7 @@ describe('a listener', () => {
     { what: 'has sent half a LIST', sent: 'LIST /v1/x HT' },
     { what: 'has sent half the verb of a LIST', sent: 'LI' },
   ]) {
-    it(`drains at once with a connection that ${what}`, async function () {
-      this.timeout(3000);
+    it(`drains at once with a connection that ${what}`, async () => {
       const { listener, url } = await start(plain, hello);
       (await open(url)).write(sent);
       await roundTrip(url);
@@ -71,9 +72,8 @@ describe('a listener', () => {
     });
   }
 
-  it('drains at once with a silent connection on a TLS port', async function () {
-    this.timeout(3000);
-    const { listener, url } = await start({ tls: certificate }, hello);
+  it('drains at once with a silent connection on a TLS port', async () => {
+    const { listener, url } = await start({ tls: certificate, headers_timeout }, hello);
     await open(url);
     const other = connectTls({ port: Number(url.port), host: '127.0.0.1', rejectUnauthorized: false });
     other.end('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
@@ -82,8 +82,7 @@ describe('a listener', () => {
   });
 
   for (const verb of ['GET', 'LIST']) {
-    it(`lets a ${verb} in flight end, tells its caller to close, and is drained then`, async function () {
-      this.timeout(3000);
+    it(`lets a ${verb} in flight end, tells its caller to close, and is drained then`, async () => {
       const arrived = Promise.withResolvers<() => void>();
       const { listener, url } = await start(plain, (_req, res) => arrived.resolve(() => res.end('late')));
       const silent = await open(url);
@@ -101,14 +100,11 @@ describe('a listener', () => {
     });
   }
 
-  it('ends a head that does not come within headers_timeout', async function () {
-    this.timeout(8000);
+  it('ends a head that does not come within headers_timeout', async () => {
     const { listener, url } = await start({ ...plain, headers_timeout: '1s' }, hello);
     const slow = await open(url);
     slow.write('GET / HTTP/1.1\r\nHo');
-    const begun = performance.now();
     expect(await text(slow)).to.match(/ 408 /);
-    expect(performance.now() - begun).to.be.lessThan(5000);
     await listener.drain();
   });
 

@@ -30,7 +30,7 @@ const base: SnapshotMeta = {
   conf: { voters: [...ids], votersOutgoing: [], learners: [], learnersNext: [], autoLeave: false, context: Buffer.alloc(0) },
 };
 const limits = {
-  electionMs: 500,
+  electionMs: 3_000, // a slow disk makes no other leader
   heartbeatMs: 50,
   tickMs: 10,
   leaseMs: 0,
@@ -154,7 +154,7 @@ describe('a cluster on real disks', () => {
       } finally {
         await members.end();
       }
-    })).timeout(30_000);
+    })).timeout(240_000);
 
   it('restores a backup across a change of leader: the next one goes on with it, and all members come to the same state', () =>
     inTemporaryDirectory(async (parent) => {
@@ -199,5 +199,5 @@ describe('a cluster on real disks', () => {
       } finally {
         await members.end();
       }
-    })).timeout(30_000);
+    })).timeout(240_000);
 });

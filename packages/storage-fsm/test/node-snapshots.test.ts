@@ -80,7 +80,7 @@ async function transferred(
 }
 
 describe('snapshots between nodes', function () {
-  this.timeout(30_000);
+  this.timeout(240_000);
 
   it('put the flushed state of the leader in the place of state and log; term and vote stay', () =>
     pair(async ({ leader, follower, reopen }) => {
@@ -209,7 +209,7 @@ async function* cutAfter(stream: AsyncIterable<Uint8Array>, chunks: number): Asy
 }
 
 describe('a follower that fetches', function () {
-  this.timeout(30_000);
+  this.timeout(240_000);
 
   const attempt = (link: (source: NodeSnapshots) => NodeSnapshotsOptions['link'], offered = base(1, 3)) =>
     new Promise<string>((resolve, reject) => {
@@ -337,7 +337,7 @@ async function oldStream(): Promise<AsyncIterable<Uint8Array>> {
 }
 
 describe('a leader that is asked for a snapshot', function () {
-  this.timeout(30_000);
+  this.timeout(240_000);
 
   const codeOf = (attempt: () => unknown): string => {
     try {

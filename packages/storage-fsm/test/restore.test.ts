@@ -69,7 +69,7 @@ const textOf = (machine: KeyValueMachine, path: string): string | undefined => {
 };
 
 describe('a backup', function () {
-  this.timeout(30_000);
+  this.timeout(240_000);
 
   it('is a file that only its owner reads, and that says what it holds', () =>
     withBackup(async ({ file, parent }) => {
@@ -104,7 +104,7 @@ describe('a backup', function () {
 });
 
 describe('a restore', function () {
-  this.timeout(30_000);
+  this.timeout(240_000);
 
   it('puts the records of a backup in the place of all others but those kept, and tells watchers', () =>
     withBackup(async ({ file, node: { machine } }) => {
@@ -417,7 +417,7 @@ const someStep = fc.oneof(
 );
 
 describe('records through restores', function () {
-  this.timeout(30_000);
+  this.timeout(240_000);
 
   it('read as the plain model does, and sum up alike on a node that flushes, restarts or sweeps at other times', async () => {
     let swaps = 0;
@@ -476,5 +476,5 @@ describe('records through restores', function () {
     );
     expect(swaps).to.be.above(50);
     expect(swept).to.be.above(15);
-  }).timeout(60_000);
+  }).timeout(240_000);
 });

@@ -8,7 +8,7 @@ import { apply, flush, put } from './snapshot-nodes.ts';
 import { inTemporaryDirectory } from './temporary-directory.ts';
 
 describe('the self-check of the records on disk', function () {
-  this.timeout(30_000);
+  this.timeout(240_000);
 
   it('finds a sound state sound, as of the newest flush, while entries are applied and flushed', () =>
     inTemporaryDirectory(async (parent) => {

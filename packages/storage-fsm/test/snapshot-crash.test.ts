@@ -40,7 +40,7 @@ async function installOn(disk: MemoryDisk, crashAt: number, coin: () => boolean)
 }
 
 describe('a node whose power fails while a snapshot is put in force', function () {
-  this.timeout(30_000);
+  this.timeout(240_000);
 
   it('opens with the old log or the new one, at whatever operation that was and whatever was kept of it', async () => {
     const found = { old: 0, new: 0 };
@@ -77,7 +77,7 @@ describe('a node whose power fails while a snapshot is put in force', function (
     }
     expect(found.old).to.be.above(50);
     expect(found.new).to.be.above(50);
-  }).timeout(20_000);
+  }).timeout(240_000);
 
   it('has a mark of the new log alone, also where the old one was longer and its mark is raised at the same time', async () => {
     const disk = new MemoryDisk();
@@ -129,7 +129,7 @@ async function openOn(disk: MemoryDisk): Promise<SegmentLog> {
 }
 
 describe('a process that is killed while it takes a snapshot', function () {
-  this.timeout(30_000);
+  this.timeout(240_000);
 
   for (const { failpoint, expected } of [
     { failpoint: 'snapshot.before_batch', expected: 'old' },
@@ -179,7 +179,7 @@ describe('a process that is killed while it takes a snapshot', function () {
 
         if (expected === 'new') return;
         await take(parent);
-      })).timeout(20_000);
+      })).timeout(240_000);
 });
 
 /** A later attempt is not disturbed by what the first one left. */

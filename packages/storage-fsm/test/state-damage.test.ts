@@ -112,7 +112,7 @@ describe('damage to the state on disk', () => {
       if (name.endsWith('.log')) expect([...seen], name).to.include.members(['damaged', 'older']);
       if (name.startsWith('LOG')) expect([...seen], name).to.deep.equal(['same']);
     }
-  }).timeout(60_000);
+  }).timeout(240_000);
 
   it('is found for a file cut short or removed, or the content is exactly that of an applied index', async () => {
     for (const name of files()) {
@@ -125,5 +125,5 @@ describe('damage to the state on disk', () => {
       if (name.endsWith('.ldb')) expect([...seen], name).to.deep.equal(['damaged']);
       if (name.endsWith('.log')) expect([...seen], name).to.deep.equal(['older']);
     }
-  }).timeout(60_000);
+  }).timeout(240_000);
 });

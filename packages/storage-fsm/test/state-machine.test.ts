@@ -110,7 +110,7 @@ describe('KeyValueMachine', () => {
       ),
       { numRuns: 150 },
     );
-  }).timeout(20_000);
+  }).timeout(240_000);
 
   it('keeps a page at one applied index though entries are applied and flushed while it is read', () =>
     withMachine(async (machine) => {

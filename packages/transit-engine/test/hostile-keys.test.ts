@@ -247,7 +247,7 @@ describe('hostile key material', () => {
   }
 
   it('is refused at any cut and with any byte changed, or is a key that signs', async function () {
-    this.timeout(60_000);
+    this.timeout(240_000);
     const whole = Object.entries(pairs);
     await fc.assert(
       fc.asyncProperty(
@@ -294,7 +294,7 @@ describe('hostile key material', () => {
 
 describe('the search for RSA keys', () => {
   it('finds one after the other, so that other work has threads of the pool, and goes on behind a failure', async function () {
-    this.timeout(60_000);
+    this.timeout(240_000);
     const found: number[] = [];
     const search = (bits: number): Promise<unknown> => generateRsa(bits).then(() => found.push(bits));
     const impossible = generateRsa(1).catch(() => found.push(1));

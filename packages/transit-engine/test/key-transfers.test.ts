@@ -36,7 +36,7 @@ async function exported(engine: TransitEngine, name: string, exportType: string,
 
 describe('the wrapping key', () => {
   it('is an RSA key of 4,096 bits, made once by engines that ask at the same time, and kept', async function () {
-    this.timeout(60_000); // two of them are made, of which one is stored
+    this.timeout(240_000); // two of them are made, of which one is stored
     const store = memoryStore();
     const engines = [newEngine({ store }).engine, newEngine({ store }).engine];
     const asked = await Promise.all(engines.flatMap(({ transfers }) => [transfers.wrappingKey(), transfers.wrappingKey()]));

@@ -135,7 +135,7 @@ describe('a password', () => {
     const { N, r, p } = { N: work.cost, r: work.blockSize, p: work.parallelization };
     const expected = scryptSync('p', Buffer.from(salt, 'base64'), 32, { N, r, p, maxmem: 2 ** 28 });
     expect(hash).to.equal(expected.toString('base64'));
-  }).timeout(20_000);
+  }).timeout(240_000);
 
   it('of nobody takes the same work as one that is wrong, and of more than are let wait none', async () => {
     const passwords = new Passwords({ cost: 16, blockSize: 8, parallelization: 1 });

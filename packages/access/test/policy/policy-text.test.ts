@@ -180,7 +180,7 @@ describe('the parser', () => {
   const more = ['1', '-', 'true', 'null', '<<E', 'allowed_parameters', '\ud800', '\u0000', '"p"', '{"path":', '+*', 'é'];
 
   it('says nothing but its own error to any text', function () {
-    this.timeout(30_000);
+    this.timeout(240_000);
     const text = fc.oneof(
       fc.array(fc.nat(0xffff), { maxLength: 200 }).map((units) => String.fromCharCode(...units)),
       fc.array(fc.constantFrom(...words, ...more), { maxLength: 60 }).map((parts) => parts.join(' ')),
@@ -193,7 +193,7 @@ describe('the parser', () => {
   });
 
   it('says nothing but its own error to a policy with anything put in, taken out or cut off', function () {
-    this.timeout(30_000);
+    this.timeout(240_000);
     const whole = 'path "a/+/b*" { capabilities = ["create", "deny"] allowed_parameters = { x = [1, "y", true] } } # end';
     const json = '{"path":{"a/+/b*":{"capabilities":["create"],"denied_parameters":{"x":[1,"y",true,null]}}}}';
     fc.assert(
@@ -223,10 +223,11 @@ describe('the parser', () => {
   ] as const)
     for (const start of ['', '{"', 'path "', 'path "x" { capabilities = [', 'path "x" { allowed_parameters = { a = ['])
       it(`does not stall on 1 MiB of ${what} after ${JSON.stringify(start)}`, function () {
-        this.timeout(30_000);
-        const begun = performance.now();
+        this.timeout(240_000);
+        const begun = process.cpuUsage();
         complaint(() => parsePolicy(start + piece.repeat(Math.floor(policyBytesMax / piece.length))));
         complaint(() => plainText(start + piece.repeat(Math.floor(policyBytesMax / piece.length))));
-        expect(performance.now() - begun).to.be.below(10_000);
+        const { user, system } = process.cpuUsage(begun); // in µs of the processor, which other processes do not take
+        expect(user + system).to.be.below(10_000_000);
       });
 });

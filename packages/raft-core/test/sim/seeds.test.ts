@@ -51,7 +51,7 @@ describe('the simulator', () => {
       const result = runSimulation(config);
       coverage.add(result.coverage);
       expect(result.failure?.message).to.equal(undefined);
-    }).timeout(60_000);
+    }).timeout(240_000);
   }
 
   it(`finds nothing in ${FIXED} fixed seeds`, async () => {
@@ -77,7 +77,7 @@ describe('the simulator', () => {
       }
       const [one, other] = [3, 4].map((seed) => runSimulation(configOf(seed, profile, 3_000)).hash);
       expect(one).not.to.equal(other);
-    }).timeout(60_000);
+    }).timeout(240_000);
   }
 
   it('makes a failing run smaller, as long as it fails', async () => {

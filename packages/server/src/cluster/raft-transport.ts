@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream';
 import {
+  type Clock,
   CodecError,
   decodeBatch,
   encodeBatch,
@@ -55,6 +56,8 @@ export interface WebSocketTransportOptions {
   /** A member reads no format of frames that this node writes; told once until it does. */
   readonly onForeignVersion?: (peer: NodeId) => void;
   readonly limits?: Partial<TransportLimits>;
+  /** What the looks are taken by: a timer of Node unless given. */
+  readonly every?: Clock['every'];
 }
 
 /**
@@ -66,14 +69,14 @@ export class WebSocketTransport implements Transport {
   readonly #limits: TransportLimits;
   readonly #outgoing = new Map<NodeId, Link>();
   readonly #incoming = new Map<NodeId, Incoming>();
-  readonly #timer: NodeJS.Timeout;
+  readonly #stopLooking: () => void;
   #receiver: TransportReceiver | undefined;
   #closed = false;
 
   constructor(options: WebSocketTransportOptions) {
     this.#options = options;
     this.#limits = { ...transportLimits, ...options.limits };
-    this.#timer = setInterval(() => this.#tick(), this.#limits.tickMs);
+    this.#stopLooking = (options.every ?? everyMs)(this.#limits.tickMs, () => this.#tick());
   }
 
   receive(receiver: TransportReceiver): void {
@@ -129,7 +132,7 @@ export class WebSocketTransport implements Transport {
   /** Ends every connection; nothing is sent or received any more. */
   close(): void {
     this.#closed = true;
-    clearInterval(this.#timer);
+    this.#stopLooking();
     this.#receiver = undefined;
     for (const link of this.#outgoing.values()) link.close();
     for (const { socket } of this.#incoming.values()) socket.terminate();
@@ -155,6 +158,11 @@ export class WebSocketTransport implements Transport {
     }
   }
 }
+
+const everyMs: Clock['every'] = (intervalMs, task) => {
+  const timer = setInterval(task, intervalMs);
+  return () => clearInterval(timer);
+};
 
 interface Incoming {
   readonly socket: WebSocket;

@@ -93,13 +93,16 @@ interface StorageOptions extends Pick<Config, 'raft'> {
 
 /**
  * A lease holds while the voters that gave it vote for nobody else, by their own election timeouts: it is shorter than the shortest that
- * any node may have. Half the jitter of the paper's: with three to five nodes, two that campaign at once are rare enough.
+ * any node may have.
  */
+const leaseMs = 0.8 * electionTimeoutMsMin;
+
+/** What the driver is told. Half the jitter of the paper's: with three to five nodes, two that campaign at once are rare enough. */
 export const raftLimits = (raft: Config['raft']): Partial<DriverLimits> => ({
   heartbeatMs: raft.heartbeat,
   electionMs: raft.election_timeout,
   electionJitterMs: raft.election_timeout / 2,
-  leaseMs: 0.8 * electionTimeoutMsMin,
+  leaseMs,
   compactAfterEntries: raft.snapshot_threshold,
   keepTrailingEntries: raft.trailing_logs,
 });
@@ -214,7 +217,7 @@ async function openStorage({
     onFetchFailed: (error) => membership?.onFetchFailed(error),
   });
   const peers = membership?.peers({ nodeId: log.start.nodeId, snapshots, random: systemRandom });
-  const wakefulness = new Wakefulness(raft.election_timeout, performance.now());
+  const wakefulness = new Wakefulness(leaseMs, performance.now());
   const clock: Clock = {
     ...systemClock,
     every: (intervalMs, task) =>

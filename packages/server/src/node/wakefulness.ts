@@ -5,24 +5,33 @@
  */
 export class Wakefulness {
   readonly #limitMs: number;
-  #tickMs: number;
+  /** When consensus was last seen to run. */
+  #ranMs: number;
   #stoodStill = false;
 
-  /** @param limitMs the election timeout: so long without a tick, and another one may have been elected. */
+  /** @param limitMs what a lease lasts: so long without a tick, and another one may have been elected. */
   constructor(limitMs: number, nowMs: number) {
     this.#limitMs = limitMs;
-    this.#tickMs = nowMs;
+    this.#ranMs = nowMs;
   }
 
   /** Consensus runs. */
   ticked(nowMs: number): void {
-    this.#stoodStill ||= nowMs - this.#tickMs >= this.#limitMs;
-    this.#tickMs = nowMs;
+    this.#look(nowMs);
+    this.#ranMs = nowMs;
   }
 
+  /** @param holdsLease - asked at this moment; a node that is its own majority always does */
   isAwake(nowMs: number, holdsLease: () => boolean): boolean {
-    if (nowMs - this.#tickMs >= this.#limitMs) return false;
-    if (this.#stoodStill && holdsLease()) this.#stoodStill = false;
+    this.#look(nowMs);
+    if (this.#stoodStill && holdsLease()) {
+      this.#stoodStill = false;
+      this.#ranMs = nowMs;
+    }
     return !this.#stoodStill;
+  }
+
+  #look(nowMs: number): void {
+    this.#stoodStill ||= nowMs - this.#ranMs >= this.#limitMs;
   }
 }

@@ -97,9 +97,10 @@ async function pair(daysAgo: number) {
     rmSync(folder, { recursive: true });
   });
   /** Which certificate of node 2 the leader sees on a call. */
-  const seen = async (): Promise<unknown> => (await toLeader.post(1, '/cluster/whoami', { json: {}, timeoutMs: 5000 })).json;
+  const seen = async (): Promise<unknown> => (await toLeader.post(1, '/cluster/whoami', { json: {}, timeoutMs: 60_000 })).json;
   /** The leader calls node 2, and takes it for itself only under a certificate that the list names. */
-  const answers = async (): Promise<number> => (await toStandby.post(2, '/cluster/whoami', { json: {}, timeoutMs: 5000 })).status;
+  const answers = async (): Promise<number> =>
+    (await toStandby.post(2, '/cluster/whoami', { json: {}, timeoutMs: 60_000 })).status;
   return { state, renewal, clock, losing, folder, seen, answers };
 }
 

@@ -31,7 +31,7 @@ describe('a key at rest', () => {
   };
 
   it('is in no file: neither raw nor as hex nor as base64 in any alignment, after writes, a flush, a stop and a start', async function () {
-    this.timeout(30_000);
+    this.timeout(240_000);
     writeFileSync(join(folder, 'seal.key'), Buffer.alloc(32, 7), { mode: 0o600 });
     const node = await open();
     await node.initialize({ recoveryShares: 1, recoveryThreshold: 1 });

@@ -4,6 +4,7 @@ import { type AddressInfo, connect, createServer, type Server as TcpServer } fro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BarrierError } from '@transitd/barrier';
+import { StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { JoinError } from '../../src/cluster/join-error.ts';
 import { parseConfig } from '../../src/config.ts';
@@ -79,6 +80,18 @@ describe('a node on its way into a cluster', () => {
     return { node, port, leader: `http://127.0.0.1:${port}` };
   }
 
+  /** Asked again when the node is busy: once a second it tries by itself what it was made for. */
+  async function joining(node: Node, leader: string): Promise<{ readonly joined: boolean }> {
+    for (;;) {
+      try {
+        return await node.join({ leaders: [leader] });
+      } catch (error) {
+        if (!(error instanceof StoreError) || error.code !== 'busy') throw error;
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    }
+  }
+
   const accepts = (port: number): Promise<boolean> =>
     new Promise((resolve) => {
       const socket = connect(port, '127.0.0.1', () => {
@@ -91,12 +104,12 @@ describe('a node on its way into a cluster', () => {
     const { node, leader } = await founder('static');
     const other = createServer();
     const second = await open('n2', 'static', await listening(other));
-    expect(await errorOf(second.join({ leaders: [leader] }))).to.be.instanceOf(StartError);
+    expect(await errorOf(joining(second, leader))).to.be.instanceOf(StartError);
     expect(second.member).to.equal(undefined);
     expect(second.initialized).to.equal(false);
-    expect(await errorOf(second.join({ leaders: [leader] }))).to.be.instanceOf(StartError);
+    expect(await errorOf(joining(second, leader))).to.be.instanceOf(StartError);
     await new Promise((resolve) => other.close(resolve));
-    expect(await second.join({ leaders: [leader] })).to.deep.equal({ joined: true });
+    expect(await joining(second, leader)).to.deep.equal({ joined: true });
     expect(second.answering.clusterId).to.equal(node.answering.clusterId);
     expect(node.cluster?.roster.members.map(({ name }) => name)).to.deep.equal(['n1', 'n2']);
   });
@@ -109,7 +122,7 @@ describe('a node on its way into a cluster', () => {
     expect(second.member).to.equal(undefined);
     await new Promise((resolve) => other.close(resolve));
     await until(() => second.member !== undefined);
-  }).timeout(20_000);
+  });
 
   it('that has founded it opens its cluster port when that is free', async () => {
     const other = createServer();
@@ -118,10 +131,9 @@ describe('a node on its way into a cluster', () => {
     await node.initialize({ recoveryShares: 1, recoveryThreshold: 1 });
     await until(() => node.cluster?.roster.identity !== undefined);
     await new Promise((resolve) => other.close(resolve));
-    expect(await accepts(port)).to.equal(false);
     for (let tries = 0; !(await accepts(port)) && tries < 500; tries++) await node.cluster?.care();
     expect(await accepts(port)).to.equal(true);
-  }).timeout(20_000);
+  });
 
   it('is a member though the shares that it was given do not unseal it', async () => {
     const { leader } = await founder('static');
@@ -161,5 +173,5 @@ describe('a node on its way into a cluster', () => {
     await new Promise((resolve) => refusing.close(resolve));
     await listening(apiOf(node), port);
     await until(() => second.member !== undefined);
-  }).timeout(20_000);
+  });
 });

@@ -109,7 +109,7 @@ describe('a node', () => {
     expect(await records()).to.be.greaterThan(0);
     await node.upkeep();
     expect(await records()).to.equal(0);
-  }).timeout(20_000);
+  });
 
   it('seals itself when it cannot follow the mounts any more', async () => {
     const node = await open();
@@ -212,7 +212,14 @@ describe('a node', () => {
     expect(node.active).to.equal(false);
     expect(node.answering.standing).to.equal(undefined);
     await until(() => node.consensus?.leader === 0);
-  }).timeout(20_000);
+  });
+
+  it('that is alone is active also when it stood still for long, asked before anything else has run', async () => {
+    const node = await open();
+    await node.initialize(one);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1100);
+    expect(node.status.state).to.equal('active');
+  });
 
   it('is not sealed by the failure of a load that a seal and an unseal have overtaken', async () => {
     const node = await open();

@@ -14,8 +14,9 @@ describe('whether a process may say that it leads', () => {
     }
   });
 
-  it('it may not once consensus has not run for so long that another one may lead', () => {
-    expect(new Wakefulness(limitMs, 0).isAwake(limitMs, withLease)).to.equal(false);
+  it('it may not once consensus has not run for so long that another one may lead, unless it holds a lease all the same', () => {
+    expect(new Wakefulness(limitMs, 0).isAwake(limitMs, withoutLease)).to.equal(false);
+    expect(new Wakefulness(limitMs, 0).isAwake(limitMs, withLease)).to.equal(true);
   });
 
   it('it may not when it stood still, also after ticks, until it holds a lease; then it may again without', () => {

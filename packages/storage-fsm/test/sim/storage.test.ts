@@ -60,7 +60,7 @@ describe('the simulator with the real log and state machine', () => {
     }
     const [one, other] = [await playStorage(configOf(3, 'storage', 500)), await playStorage(configOf(4, 'storage', 500))];
     expect(one.hash).not.to.equal(other.hash);
-  }).timeout(120_000);
+  }).timeout(240_000);
 });
 
 describe('a fault planted in the log or the state machine', () => {
@@ -73,6 +73,6 @@ describe('a fault planted in the log or the state machine', () => {
       const mutant = storageMutants.find((each) => each.name === name);
       if (mutant === undefined) throw new Error('no such fault');
       expect(await hunt(mutant, { seeds: 50, events: EVENTS })).not.to.equal(undefined);
-    }).timeout(120_000);
+    }).timeout(240_000);
   }
 });

@@ -50,7 +50,7 @@ const curveKey = (text: string): KeyObject =>
       });
 
 describe('keys of type ml-dsa', function () {
-  this.timeout(20_000); // some search for RSA keys
+  this.timeout(240_000); // some search for RSA keys
   for (const set of sets) {
     it(`${set}: sign what the other implementation verifies, under the public key that is shown`, async () => {
       const { engine } = newEngine();

@@ -58,7 +58,7 @@ function derOf(pem: string): Buffer {
 }
 
 describe('a certificate request', function () {
-  this.timeout(20_000); // some search for RSA keys
+  this.timeout(240_000); // some search for RSA keys
   for (const [kind, newKey] of Object.entries(kinds)) {
     it(`of a key of type ${kind} is for its public half and signed by it`, async () => {
       const privateKey = newKey();

@@ -54,7 +54,7 @@ describe('three cores', () => {
       const { failure, states } = explore(() => new SmallCluster({ ...small, isLed }), { depthMax });
       expect(failure).to.equal(undefined);
       expect(states).to.be.at.least(statesMin);
-    }).timeout(120_000);
+    }).timeout(240_000);
   }
 
   it('are found to commit too early where a follower’s commit index outruns what it was shown', async () => {
@@ -66,5 +66,5 @@ describe('three cores', () => {
     rmSync(folder, { recursive: true });
     const { failure } = explore(() => new Faulty({ ...small, isLed: true }), { depthMax: 6 });
     expect(failure?.message).to.match(/^what is committed is in the log/);
-  }).timeout(120_000);
+  }).timeout(240_000);
 });
