@@ -17,7 +17,7 @@ export type Download = (path: Path, options?: RequestOptions) => Promise<Streame
 
 /**
  * A transitd service, by the addresses of its nodes. Every call may throw `RefusedError` (the server said no), `UnansweredError` (nobody
- * answered) and `TypeError` (a name that cannot stand in a path). What may have taken effect is never asked twice.
+ * answered) and `PathError` (a name that cannot stand in a path). What may have taken effect is never asked twice.
  */
 export class TransitdClient {
   readonly #connection: Connection;

@@ -91,7 +91,7 @@ export class Connection {
 
   /**
    * What `read` makes of the answer, whose status says that it is one.
-   * @throws RefusedError, UnansweredError; TypeError for a path that is none
+   * @throws RefusedError, UnansweredError, PathError
    */
   async send<T>(asked: Asked, read: (response: Response) => Promise<T>): Promise<T> {
     const local = isOfOneNode(asked.path);

@@ -1,17 +1,22 @@
 /** A path below `/v1/`: its segments as they are meant, or a text with slashes between them. */
 export type Path = string | readonly string[];
 
+/** A name that cannot stand in a path. The message does not hold it. */
+export class PathError extends TypeError {
+  override readonly name = 'PathError';
+}
+
 /** Segments that a URL would fold away, and with them the segment before. */
 const folded = new Set(['.', '..']);
 
 /**
  * The URL of a path. Each segment is encoded, so that no name becomes a path of its own.
- * @throws TypeError for an empty segment (a trailing slash is none), `.` and `..`
+ * @throws PathError for an empty segment (a trailing slash is none), `.` and `..`
  */
 export function urlOf(address: string, path: Path, query: Readonly<Record<string, string>> = {}): URL {
   const segments = typeof path === 'string' ? path.replace(/^\/+|\/+$/g, '').split('/') : path;
   for (const segment of segments)
-    if (segment === '' || folded.has(segment)) throw new TypeError('a path has no empty segments and none of dots');
+    if (segment === '' || folded.has(segment)) throw new PathError('a path has no empty segments and none of dots');
   const trailing = typeof path === 'string' && path.endsWith('/') ? '/' : '';
   const url = new URL(`/v1/${segments.map(encodeURIComponent).join('/')}${trailing}`, address);
   for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { below, isOfOneNode, urlOf } from '../src/paths.ts';
+import { below, isOfOneNode, PathError, urlOf } from '../src/paths.ts';
 
 const address = 'https://n1.example:8200';
 
@@ -27,7 +27,7 @@ describe('paths', () => {
     ['transit', 'keys', ''],
   ])
     it(`${JSON.stringify(path)} is refused: the URL would name another path`, () => {
-      expect(() => urlOf(address, path)).to.throw(TypeError, 'a path has no empty segments and none of dots');
+      expect(() => urlOf(address, path)).to.throw(PathError, 'a path has no empty segments and none of dots');
     });
 
   it('no name leaves its place', () => {
