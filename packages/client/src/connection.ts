@@ -100,7 +100,7 @@ export class Connection {
     for (let round = 1; ; round++) {
       const failures: Failure[] = [];
       for (const place of local ? [0] : this.#order()) {
-        const tried = await this.#try(asked, place, { local, read });
+        const tried = await this.#try(asked, place, { local, repeatable, read });
         if ('answer' in tried) {
           if (!local) this.#preferred = place;
           return tried.answer;
@@ -121,7 +121,11 @@ export class Connection {
   async #try<T>(
     asked: Asked,
     place: number,
-    { local, read }: { readonly local: boolean; readonly read: (response: Response) => Promise<T> },
+    {
+      local,
+      repeatable,
+      read,
+    }: { readonly local: boolean; readonly repeatable: boolean; readonly read: (response: Response) => Promise<T> },
   ): Promise<{ readonly answer: T } | Failure> {
     const address = this.#addresses[place] ?? '';
     const { method, path, query, body, accepts = isSuccess } = asked;
@@ -144,7 +148,10 @@ export class Connection {
       const verdict = verdictOfFailure(codesOf(error));
       return {
         verdict,
-        error: new UnansweredError({ address, outcome: outcomeOf(verdict), reason: reasonOf(error) }, { cause: error }),
+        error: new UnansweredError(
+          { address, outcome: outcomeOf(verdict), reason: reasonOf(error), changes: !repeatable },
+          { cause: error },
+        ),
       };
     }
   }

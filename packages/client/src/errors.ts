@@ -31,8 +31,13 @@ export class UnansweredError extends Error {
   readonly address: string;
   readonly outcome: Outcome;
 
-  constructor({ address, outcome, reason }: { address: string; outcome: Outcome; reason: string }, options?: ErrorOptions) {
-    super(`no answer from ${address}: ${reason}${outcome === 'unknown' ? '; the request may have taken effect' : ''}`, options);
+  /** @param changes - the request was to change something, which matters when the outcome is unknown */
+  constructor(
+    { address, outcome, reason, changes }: { address: string; outcome: Outcome; reason: string; changes: boolean },
+    options?: ErrorOptions,
+  ) {
+    const doubt = changes && outcome === 'unknown' ? '; the request may have taken effect' : '';
+    super(`no answer from ${address}: ${reason}${doubt}`, options);
     this.address = address;
     this.outcome = outcome;
   }

@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { accessSync, constants, existsSync, readFileSync, statfsSync, statSync } from 'node:fs';
+import { isIP } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { type Config, isLoopback, type ListenerConfig, readConfigFile } from '../../config.ts';
 import { StartError } from '../../exit.ts';
@@ -36,7 +37,7 @@ function dataDirectory({ data_dir: folder, raft }: Config): readonly Finding[] {
   const disk = diskFinding(bavail * bsize, raft.disk_reserve);
   if (place !== resolve(folder))
     return [
-      mayWrite(place)
+      mayWrite(resolve(folder))
         ? ok(check, `${folder} is made at the first start`)
         : fail(check, `${place} cannot be written`, 'let the user who runs the node write there'),
       disk,
@@ -60,10 +61,12 @@ function dataDirectory({ data_dir: folder, raft }: Config): readonly Finding[] {
 /** The path itself, or the first folder above it that is there. */
 const existing = (path: string): string => (existsSync(path) || dirname(path) === path ? path : existing(dirname(path)));
 
+/** Whether there can be a file or folder at this path, which `existing` is the existing part of. */
 function mayWrite(path: string): boolean {
+  const place = existing(path);
   try {
-    accessSync(path, constants.W_OK);
-    return true;
+    accessSync(place, constants.W_OK);
+    return place === path || statSync(place).isDirectory();
   } catch {
     return false;
   }
@@ -104,7 +107,7 @@ function listenerFindings({ address, tls }: ListenerConfig, { api_addr: api }: C
   ];
   if (api?.startsWith('https:') !== true) return findings;
   const { host } = endpointOf(api);
-  const isNamed = certificate.checkHost(host) !== undefined || certificate.checkIP(host) !== undefined;
+  const isNamed = (isIP(host) === 0 ? certificate.checkHost(host) : certificate.checkIP(host)) !== undefined;
   return isNamed
     ? findings
     : [
@@ -130,12 +133,11 @@ function auditSinks({ audit }: Config): readonly Finding[] {
   return audit.map((sink) => {
     const check = `audit ${sink.name}`;
     if (sink.type !== 'file') return ok(check, 'goes to the standard output');
-    const place = existing(sink.path);
-    return mayWrite(place)
+    return mayWrite(sink.path)
       ? ok(check, `${sink.path} can be written`)
       : fail(
           check,
-          `${place} cannot be written`,
+          `${sink.path} cannot be written`,
           'let the user who runs the node write there: without a sink every request is refused',
         );
   });
