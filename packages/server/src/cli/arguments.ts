@@ -21,9 +21,11 @@ export function normalised(argv: readonly string[], flags: ReadonlySet<string>):
   return [...plain, ...rest];
 }
 
-/** A complaint about an argument, without the value that was given: it may be a secret, and errors end up in logs. */
+/** A complaint about an argument, without what was given: it may be a secret, and errors end up in logs. A word that may be a misspelt command stays. */
 export const withoutValues = (text: string): string =>
   text
     .replace(/'(--?[\w-]+)=[^\n]*?'(?=\s|$|\.)/g, "'$1=…'")
     .replace(/ argument '[^\n]*' is invalid/g, ' has an argument that is not valid')
-    .replace(/argument value '[^\n]*' is invalid for/g, 'a value is not valid for');
+    .replace(/argument value '[^\n]*' is invalid for/g, 'a value is not valid for')
+    .replace(/(unknown command) '(?![a-z-]{1,24}')[^\n]*'/g, '$1')
+    .replace(/(too many arguments[^\n]*? but got \d+)[^\n]*/g, '$1.');

@@ -7,9 +7,9 @@ import { createProgram, flagsOf, treeOf } from './program.ts';
 /** Runs one command; resolves with the exit code. What a person should know of a failure is one sentence on stderr. */
 export async function runCommandLine(argv: readonly string[]): Promise<number> {
   let code: number = exitCode.ok;
-  const program = createProgram((ended) => {
+  const program = await createProgram((ended) => {
     code = ended;
-  });
+  }, argv[0]);
   for (const command of treeOf(program)) {
     command
       .exitOverride()

@@ -9,9 +9,12 @@ export function completionCommand(program: Command, { local }: Runner): void {
     .addArgument(new Argument('<shell>').choices(['bash', 'zsh', 'fish']))
     .action(
       local(async (name: string) => {
-        const { completionScript, shells } = await import('./completion.ts');
+        const [{ completionScript, shells }, { createProgram }] = await Promise.all([
+          import('./completion.ts'),
+          import('./program.ts'),
+        ]);
         const shell = shells.find((one) => one === name);
-        if (shell !== undefined) process.stdout.write(completionScript(shell, program));
+        if (shell !== undefined) process.stdout.write(completionScript(shell, await createProgram(() => undefined)));
       }),
     );
 }

@@ -12,8 +12,8 @@ interface Shown {
 
 const wrapping = ({ wrapTtl }: Shown) => ({ ...(wrapTtl !== undefined && { wrapTtl }) });
 
-/** Any path of the interface: `read`, `write`, `list`, `delete`, `unwrap`. */
-export function genericCommands(program: Command, { asking }: Runner): void {
+/** `read`: what a path answers. */
+export function readCommand(program: Command, { asking }: Runner): void {
   wraps(program.command('read'))
     .description('show what a path answers')
     .argument('<path>', 'path below /v1/, such as transit/keys/orders')
@@ -25,7 +25,10 @@ export function genericCommands(program: Command, { asking }: Runner): void {
         output.answer(await client.request('GET', path, undefined, { query, ...wrapping(options) }), options);
       }),
     );
+}
 
+/** `write`: data for a path. */
+export function writeCommand(program: Command, { asking }: Runner): void {
   wraps(program.command('write'))
     .description('send data to a path')
     .argument('<path>', 'path below /v1/')
@@ -40,7 +43,10 @@ export function genericCommands(program: Command, { asking }: Runner): void {
         else output.answer(answer, options);
       }),
     );
+}
 
+/** `list`: the names below a path. */
+export function listCommand(program: Command, { asking }: Runner): void {
   wraps(program.command('list'))
     .description('show the names below a path')
     .argument('<path>', 'path below /v1/, such as transit/keys')
@@ -53,7 +59,10 @@ export function genericCommands(program: Command, { asking }: Runner): void {
         output.names(keys);
       }),
     );
+}
 
+/** `delete`: the end of what is at a path. */
+export function deleteCommand(program: Command, { asking }: Runner): void {
   asksServer(program.command('delete'))
     .description('remove what is at a path')
     .argument('<path>', 'path below /v1/')
@@ -62,7 +71,10 @@ export function genericCommands(program: Command, { asking }: Runner): void {
         output.done(await client.request('DELETE', path), `Deleted ${path}.`);
       }),
     );
+}
 
+/** `unwrap`: what was wrapped. */
+export function unwrapCommand(program: Command, { asking }: Runner): void {
   wraps(program.command('unwrap'))
     .description('show what was wrapped; this once')
     .argument('[token]', 'the wrapping token, or - for standard input; the own token unless given')

@@ -1,42 +1,42 @@
 import { Command } from 'commander';
-import { version } from '../version.ts';
-import { auditCommands } from './audit-commands.ts';
-import { completionCommand } from './completion-command.ts';
-import { doctorCommand } from './doctor-command.ts';
-import { genericCommands } from './generic-commands.ts';
-import { healthcheckCommand } from './healthcheck-command.ts';
-import { keyCommands } from './key-commands.ts';
-import { loginCommand } from './login-command.ts';
-import { authCommands, secretsCommands } from './mount-commands.ts';
-import { operatorCommands } from './operator-commands.ts';
-import { policyCommands } from './policy-commands.ts';
-import { createRunner } from './runner.ts';
-import { serverCommand } from './server-command.ts';
-import { statusCommand } from './status-command.ts';
-import { tokenCommands } from './token-commands.ts';
+import { createRunner, type Runner } from './runner.ts';
 
-/** Every command. @param end - told the exit code of the one that was run */
-export function createProgram(end: (code: number) => void): Command {
+type Declare = (program: Command, runner: Runner) => void;
+
+/** The commands at the top, in the order in which the help shows them, and where each is declared with all below it. */
+const declarations: Readonly<Record<string, () => Promise<Declare>>> = {
+  server: async () => (await import('./server-command.ts')).serverCommand,
+  status: async () => (await import('./status-command.ts')).statusCommand,
+  login: async () => (await import('./login-command.ts')).loginCommand,
+  read: async () => (await import('./generic-commands.ts')).readCommand,
+  write: async () => (await import('./generic-commands.ts')).writeCommand,
+  list: async () => (await import('./generic-commands.ts')).listCommand,
+  delete: async () => (await import('./generic-commands.ts')).deleteCommand,
+  unwrap: async () => (await import('./generic-commands.ts')).unwrapCommand,
+  key: async () => (await import('./key-commands.ts')).keyCommands,
+  token: async () => (await import('./token-commands.ts')).tokenCommands,
+  policy: async () => (await import('./policy-commands.ts')).policyCommands,
+  secrets: async () => (await import('./mount-commands.ts')).secretsCommands,
+  auth: async () => (await import('./mount-commands.ts')).authCommands,
+  audit: async () => (await import('./audit-commands.ts')).auditCommands,
+  operator: async () => (await import('./operator-commands.ts')).operatorCommands,
+  doctor: async () => (await import('./doctor-command.ts')).doctorCommand,
+  healthcheck: async () => (await import('./healthcheck-command.ts')).healthcheckCommand,
+  completion: async () => (await import('./completion-command.ts')).completionCommand,
+  version: async () => (await import('./version-command.ts')).versionCommand,
+};
+
+/**
+ * The commands, of which only the one that is asked for is loaded: a container engine's probe comes every few seconds. All of them
+ * when it is none of them.
+ * @param end - told the exit code of the command that was run
+ */
+export async function createProgram(end: (code: number) => void, asked?: string): Promise<Command> {
   const program = new Command('transitd').description('A clustered, highly available transit cryptography service.');
   const runner = createRunner(end);
-  serverCommand(program, runner);
-  statusCommand(program, runner);
-  loginCommand(program, runner);
-  genericCommands(program, runner);
-  keyCommands(program, runner);
-  tokenCommands(program, runner);
-  policyCommands(program, runner);
-  secretsCommands(program, runner);
-  authCommands(program, runner);
-  auditCommands(program, runner);
-  operatorCommands(program, runner);
-  doctorCommand(program, runner);
-  healthcheckCommand(program, runner);
-  completionCommand(program, runner);
-  program
-    .command('version')
-    .description('print the version')
-    .action(() => console.log(`transitd ${version}`));
+  const one = asked !== undefined && Object.hasOwn(declarations, asked) ? declarations[asked] : undefined;
+  const declared = await Promise.all((one === undefined ? Object.values(declarations) : [one]).map((load) => load()));
+  for (const declare of declared) declare(program, runner);
   return program;
 }
 

@@ -20,13 +20,13 @@ describe('arguments as other command lines write them', () => {
   ])
     it(`${JSON.stringify(given)}: ${because}`, () => expect(normalised(given, flags)).to.deep.equal(means));
 
-  it('stay as they are when they are ours', () => {
+  it('stay as they are when they are ours', async () => {
     const ours = ['operator', 'init', '--key-shares', '5', '--format=json', '-f', 'a=b'];
-    expect(normalised(ours, flagsOf(createProgram(() => undefined)))).to.deep.equal(ours);
+    expect(normalised(ours, flagsOf(await createProgram(() => undefined)))).to.deep.equal(ours);
   });
 
-  it('finds the flags of every command', () => {
-    const found = flagsOf(createProgram(() => undefined));
+  it('finds the flags of every command', async () => {
+    const found = flagsOf(await createProgram(() => undefined));
     for (const flag of ['--force', '--reset', '--no-store', '--detailed', '--self']) expect(found.has(flag), flag).to.equal(true);
     for (const option of ['--field', '--key-shares', '--policy', '--format']) expect(found.has(option), option).to.equal(false);
   });
@@ -41,6 +41,11 @@ describe('complaints about arguments', () => {
       told: "error: option '--dev-root-token-id <id>' has an argument that is not valid. a token is …",
     },
     { text: "error: unknown option '--fly'", told: "error: unknown option '--fly'" },
+    { text: "error: unknown command 's.Abc1'", told: 'error: unknown command' },
+    {
+      text: "error: too many arguments for 'list'. Expected 0 arguments but got 1: s.abc.",
+      told: "error: too many arguments for 'list'. Expected 0 arguments but got 1.",
+    },
     { text: "error: unknown command 'fly'", told: "error: unknown command 'fly'" },
   ])
     it(`tell no value: ${JSON.stringify(text)}`, () => expect(withoutValues(text)).to.equal(told));

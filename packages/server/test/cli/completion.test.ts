@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { completionScript, completions } from '../../src/cli/completion.ts';
 import { createProgram } from '../../src/cli/program.ts';
 
-const program = createProgram(() => undefined);
+const program = await createProgram(() => undefined);
 
 /** What a real bash offers behind these words. */
 function offered(...words: readonly string[]): readonly string[] {
