@@ -1,52 +1,15 @@
 // The real command against a real node: what a person types, what comes out, and with which code it ends.
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { entry, type LiveServer, nodeBinary, Workbench } from './live-server.ts';
-
-interface Ran {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-  /** Standard output as JSON. */
-  json<T = Record<string, unknown>>(): T;
-}
-
-interface Circumstances {
-  readonly env?: Readonly<Record<string, string>>;
-  readonly input?: string;
-}
+import { type LiveServer, Workbench } from './live-server.ts';
+import { type Circumstances, expectCode, type Ran, run } from './transitd-command.ts';
 
 const nothingListens = 'http://127.0.0.1:9999';
 
-/** One run of `transitd`, with nothing of the caller's environment that it would read. */
-async function run(args: readonly string[], { env = {}, input = '' }: Circumstances = {}): Promise<Ran> {
-  const child = spawn(nodeBinary, [entry, ...args], { env: { PATH: process.env['PATH'], ...env } });
-  child.stdin.on('error', () => undefined); // who does not read may end before
-  child.stdin.end(input);
-  const [stdout, stderr, code] = await Promise.all([
-    textOf(child.stdout),
-    textOf(child.stderr),
-    new Promise<number | null>((resolve) => child.on('close', resolve)),
-  ]);
-  return { code, stdout, stderr, json: () => JSON.parse(stdout) };
-}
-
-async function textOf(stream: AsyncIterable<Buffer>): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of stream) chunks.push(chunk);
-  return Buffer.concat(chunks).toString('utf8');
-}
-
-/** Fails with all that was said. */
-function expectCode(ran: Ran, code: number, what = ''): Ran {
-  expect(ran.code, `${what}\n${ran.stdout}\n${ran.stderr}`).to.equal(code);
-  return ran;
-}
-
 describe('transitd, the command', function () {
-  this.timeout(120_000);
+  this.timeout(240_000);
   const bench = new Workbench();
 
   describe('against a node that serves', () => {
@@ -412,6 +375,33 @@ describe('transitd, the command', function () {
       const [, share = ''] = /^Key 1: (\S+)$/m.exec(made) ?? [];
       const [, verification = ''] = /--verify --nonce (\S+)$/m.exec(made) ?? [];
       expectCode(await transitd(['operator', 'rekey', '-verify', '-nonce', verification, '-'], share, root), 0);
+
+      const begin = ['operator', 'generate-root', '-init', '-format=json'];
+      const attempt = expectCode(await transitd(begin), 0).json<{ nonce: string; otp: string; otp_length: number }>();
+      expect(attempt.otp).to.have.length(attempt.otp_length);
+      expectCode(await transitd(begin), 2, 'one at a time');
+      const told = expectCode(await transitd(['operator', 'generate-root', '-status', '-format=json']), 0);
+      expect(told.json()).to.include({ started: true, nonce: '', progress: 0, required: 1, complete: false, otp: '' });
+      expectCode(await transitd(['operator', 'generate-root', '-cancel']), 2, 'neither the nonce nor a token');
+      expectCode(await transitd(['operator', 'generate-root', '-cancel', '-nonce=other']), 2, 'another nonce');
+      const give = (nonce: string, given: string): Promise<Ran> =>
+        transitd(['operator', 'generate-root', '-format=json', '-nonce', nonce, '-'], given);
+      expectCode(await give('other', share), 2, 'another attempt');
+      expectCode(await give(attempt.nonce, first), 2, 'an old share');
+      expectCode(await transitd(['operator', 'generate-root', share]), 1, 'for which attempt?');
+      const encoded = expectCode(await give(attempt.nonce, share), 0).json<{ encoded_token: string; complete: boolean }>();
+      expect(encoded.complete).to.equal(true);
+      const decode = ['operator', 'generate-root', '-decode', encoded.encoded_token, '-otp=-'];
+      expectCode(await transitd(decode, 'x'.repeat(25)), 1, 'an OTP of another length');
+      const { stdout: newRoot } = expectCode(await transitd(decode, attempt.otp), 0);
+      expect(newRoot).to.match(/^s\.\w{24}$/);
+      const looked = expectCode(await transitd(['token', 'lookup', '-format=json'], '', { TRANSITD_TOKEN: newRoot }), 0);
+      expect(looked.json()).to.deep.nested.include({ 'data.policies': ['root'], 'data.orphan': true, 'data.ttl': 0 });
+      expectCode(await give(attempt.nonce, share), 2, 'one agreement makes one token');
+      expectCode(await transitd(begin), 0);
+      expectCode(await transitd(['operator', 'generate-root', '-cancel'], '', root), 0);
+      const { nonce: own } = expectCode(await transitd([...begin, '-otp=-'], 'o'.repeat(26)), 0).json<{ nonce: string }>();
+      expectCode(await transitd(['operator', 'generate-root', '-cancel', '-nonce', own]), 0);
 
       expectCode(await transitd(['operator', 'seal']), 2, 'without a token');
       expectCode(await transitd(['operator', 'seal'], '', root), 0);

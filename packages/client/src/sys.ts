@@ -98,6 +98,20 @@ export interface RekeyStep extends Partial<RekeyStatus> {
   readonly verification_nonce?: string;
 }
 
+export interface RootGeneration {
+  readonly started: boolean;
+  /** Told to who begins and to who gives a share. */
+  readonly nonce: string;
+  readonly progress: number;
+  readonly required: number;
+  readonly complete: boolean;
+  /** Base64 of the token, XORed with the OTP. */
+  readonly encoded_token: string;
+  /** Told to who begins without one. */
+  readonly otp: string;
+  readonly otp_length: number;
+}
+
 export interface Mount {
   readonly accessor: string;
   readonly type: string;
@@ -215,6 +229,26 @@ export class SysCalls {
 
   cancelRekey(): Promise<Written> {
     return this.#ask('DELETE', 'sys/rotate/root/init');
+  }
+
+  rootGeneration(): Promise<RootGeneration> {
+    return this.#ask('GET', 'sys/generate-root/attempt', undefined, { open: true });
+  }
+
+  /** @param otp - with which the token will be masked; the server makes one unless given */
+  startRootGeneration(otp?: string): Promise<RootGeneration> {
+    return this.#ask('POST', 'sys/generate-root/attempt', { ...(otp !== undefined && { otp }) }, { open: true });
+  }
+
+  /** One share, or the last one that is needed. */
+  generateRoot(given: { readonly key: string; readonly nonce: string }): Promise<RootGeneration> {
+    return this.#ask('POST', 'sys/generate-root/update', given, { open: true });
+  }
+
+  /** By the attempt's nonce, or by a token with sudo. */
+  cancelRootGeneration(nonce?: string): Promise<Written> {
+    const path = 'sys/generate-root/attempt';
+    return nonce === undefined ? this.#ask('DELETE', path) : this.#ask('DELETE', path, { nonce }, { open: true });
   }
 
   mounts(): Promise<Envelope<Readonly<Record<string, Mount>>>> {

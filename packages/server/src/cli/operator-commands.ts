@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { exitCode, StartError } from '../exit.ts';
+import { generateRootCommand } from './generate-root-command.ts';
 import { asksServer, showsField, wholeNumber } from './options.ts';
 import { raftCommands } from './raft-commands.ts';
 import { rekeyCommand } from './rekey-command.ts';
@@ -59,6 +60,7 @@ export function operatorCommands(program: Command, runner: Runner): void {
     );
 
   rekeyCommand(operator, runner);
+  generateRootCommand(operator, runner);
 
   showsField(operator.command('key-status'))
     .description('show the term and the use of the key that values are encrypted under')
