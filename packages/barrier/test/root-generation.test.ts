@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { memoryStore, StoreError } from '@transitd/storage-fsm';
+import { memoryStore, type Store, StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import type { Barrier } from '../src/index.ts';
-import { codeOf, openBarrier, unsealedBarrier, unsealWith } from './fixtures.ts';
+import { codeOf, everything, openBarrier, unsealedBarrier, unsealWith } from './fixtures.ts';
 
 const token = 's.ABCDEFGHIJKLMNOPQRSTUVWX';
 const pad = randomBytes(token.length);
@@ -27,11 +27,12 @@ const never = async (): Promise<string> => {
 
 describe('a root generation', () => {
   let barrier: Barrier;
+  let store: Store;
   let shares: readonly Buffer[];
   let first: Buffer = Buffer.alloc(0);
   let second: Buffer = Buffer.alloc(0);
   beforeEach(async () => {
-    ({ barrier, shares } = await unsealedBarrier());
+    ({ barrier, store, shares } = await unsealedBarrier());
     [first = Buffer.alloc(0), second = Buffer.alloc(0)] = shares;
   });
 
@@ -108,6 +109,16 @@ describe('a root generation', () => {
     for (const share of [first, second]) await barrier.rekey.update({ nonce: rekey.nonce, share });
     expect(await codeOf(barrier.rootGeneration.update({ nonce, share: first }, never))).to.equal('conflict');
     expect(barrier.rootGeneration.status.started).to.equal(false);
+  });
+
+  it('makes nothing by shares of another root key, however the record came to name them', async () => {
+    const other = await unsealedBarrier();
+    const value = (await everything(other.store)).get('core/seal') ?? null;
+    await store.commit({ conditions: [], writes: [{ path: 'core/seal', value }] });
+    const { nonce } = await barrier.rootGeneration.start(pad);
+    const [a = first, b = first] = other.shares;
+    await barrier.rootGeneration.update({ nonce, share: a }, never);
+    expect(await codeOf(barrier.rootGeneration.update({ nonce, share: b }, never))).to.equal('barrier_corrupt');
   });
 
   it('ends with sealing, and cannot begin while sealed', async () => {
