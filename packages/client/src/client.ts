@@ -53,10 +53,20 @@ export class TransitdClient {
     this.#connection.send({ method: 'GET', path, ...options }, async ({ body }) => body ?? new ReadableStream());
 }
 
-/** JSON as a value, other content as text. */
+/** JSON as a value, plain text (metrics) as it is. @throws Error for anything else, which shows nothing of it */
 async function bodyOf<Body>(response: Response): Promise<Body> {
   const text = await response.text();
-  const isJson = response.headers.get('Content-Type')?.startsWith('application/json') === true;
   // The server's interface is the contract: what the caller names is what the path answers.
-  return (text === '' ? undefined : isJson ? JSON.parse(text) : text) as Body;
+  return (text === '' ? undefined : isOf(response, 'text/plain') ? text : jsonIn(text, response)) as Body;
+}
+
+const isOf = ({ headers }: Response, type: string): boolean => headers.get('Content-Type')?.startsWith(type) === true;
+
+function jsonIn(text: string, response: Response): unknown {
+  try {
+    if (isOf(response, 'application/json')) return JSON.parse(text);
+  } catch {
+    // told below: the error of the parser would quote the answer
+  }
+  throw new Error('what answers there does not speak the interface of transitd');
 }

@@ -103,6 +103,24 @@ describe('a client', () => {
     expect(JSON.stringify(error)).not.to.include('c2VjcmV0');
   });
 
+  for (const [what, type, text] of [
+    ['a page of something else', 'text/html', '<p>s.secret2</p>'],
+    ['JSON that breaks off', 'application/json', '{"auth":{"client_token":"s.secret2'],
+  ] as const)
+    it(`takes ${what} for no answer, and quotes nothing of it`, async () => {
+      const { client } = clientOf([() => new Response(text, { headers: { 'Content-Type': type } })]);
+      const error = await refusalOf(client.auth.token.create(), UnansweredError);
+      expect(error.message).to.match(/does not speak the interface of transitd; the request may have taken effect$/);
+      expect(`${error.message}${String(error.cause)}`).not.to.include('secret2');
+    });
+
+  it('gives plain text as it is', async () => {
+    const { client } = clientOf([
+      () => new Response('metrics 1\n', { headers: { 'Content-Type': 'text/plain; version=0.0.4' } }),
+    ]);
+    expect(await client.request('GET', 'sys/metrics', undefined, { query: { format: 'prometheus' } })).to.equal('metrics 1\n');
+  });
+
   it('follows no redirect: the token would go where nobody sent it', async () => {
     const { client, seen } = clientOf([() => new Response(null, { status: 307, headers: { Location: 'http://evil/' } })]);
     expect((await refusalOf(client.request('GET', 'x'), RefusedError)).status).to.equal(307);

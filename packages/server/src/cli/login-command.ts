@@ -45,6 +45,8 @@ async function login(session: Session, data: readonly string[], options: LoginOp
   // A token that is kept needs no showing: what is shown stays in scrollbacks and logs.
   output.rows(keeps ? rows.filter(([name]) => name !== 'token') : rows, answer);
   if (keeps && output.format === 'table') output.line(`\nLogged in; the token is kept in ${session.tokenFile}.`);
+  if (keeps && session.tokenIsGiven)
+    output.remark('warning: a variable of the environment names another token, which goes before the kept one');
 }
 
 /** The token that the method gives, or, for a token that is there already, what it is. @throws StartError */

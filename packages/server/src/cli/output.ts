@@ -53,7 +53,8 @@ export class Output {
   /** A whole answer, or one field of it, which then stands alone. @throws StartError when there is no such field */
   answer(answer: unknown, { field }: { readonly field?: string | undefined } = {}): void {
     this.warnings(answer);
-    if (field !== undefined) this.field(rowsOf(answer), field);
+    if (typeof answer === 'string') this.line(harmless(answer.trimEnd()));
+    else if (field !== undefined) this.field(rowsOf(answer), field);
     else this.rows(rowsOf(answer), answer);
   }
 

@@ -14,6 +14,8 @@ export interface Session {
   readonly addresses: readonly string[];
   /** The token that is shown to the server, where there is one. */
   readonly token: string | undefined;
+  /** … and it comes from the environment. */
+  readonly tokenIsGiven: boolean;
   /** Where a login keeps its token. */
   readonly tokenFile: string;
 }
@@ -36,6 +38,7 @@ export function openSession(options: SessionOptions, environment: NodeJS.Process
     sources: processSources(),
     addresses,
     token,
+    tokenIsGiven: settings.token !== undefined,
     tokenFile: file,
   };
 }
