@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { Write } from '@transitd/storage-fsm';
 import { AccessError } from './errors.ts';
-import { isTokenShaped, newAccessor, newToken } from './token.ts';
+import { rootRecord } from './root-record.ts';
+import { isTokenShaped, newToken } from './token.ts';
 import { accessorIdOf, encodeTokenKey, tokenIdOf, tokenKeyBytes } from './token-key.ts';
 import { tokenKeyPath } from './token-paths.ts';
-import type { TokenRecord } from './token-record.ts';
 import { tokenWrites } from './token-transactions.ts';
 
 export interface InitialAccess {
@@ -30,30 +30,7 @@ export function initialAccess({
   if (!isTokenShaped(rootToken))
     throw new AccessError('invalid_token', 'a root token has 1 to 1024 characters and no control characters');
   const key = randomBytes(tokenKeyBytes);
-  const record: TokenRecord = {
-    type: 'service',
-    accessor: newAccessor(),
-    policies: ['root'],
-    displayName: 'root',
-    meta: {},
-    path: 'auth/token/root',
-    createdMs: now,
-    ttlS: 0,
-    expiresMs: 0,
-    explicitMaxTtlS: 0,
-    periodS: 0,
-    renewable: false,
-    parent: '',
-    parentAccessorId: '',
-    generation: 0,
-    usesLeft: 0,
-    renewedMs: 0,
-    maxTtlS: 0,
-    role: '',
-    boundCidrs: [],
-    mount: '',
-    source: '',
-  };
+  const record = rootRecord(now);
   const writes = [
     { path: tokenKeyPath, value: encodeTokenKey(key) },
     ...tokenWrites({ id: tokenIdOf(key, rootToken), record, accessorId: accessorIdOf(key, record.accessor) }),

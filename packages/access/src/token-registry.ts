@@ -3,6 +3,7 @@ import { type LoginGrant, loginRecord } from './auth/login-grant.ts';
 import { AccessError, invalidRequest } from './errors.ts';
 import type { Policies } from './policy/policies.ts';
 import type { Principal } from './principal.ts';
+import { rootRecord } from './root-record.ts';
 import { isTokenShaped, newAccessor, newToken } from './token.ts';
 import type { LoadedToken } from './token-cache.ts';
 import { accessorIdOf, tokenIdOf } from './token-key.ts';
@@ -131,6 +132,19 @@ export class TokenRegistry {
     const key = await this.#tokens.key();
     const made = { id: tokenIdOf(key, token), record, accessorId: accessorIdOf(key, record.accessor) };
     return (await this.#commit(issueTransaction(made, { conditions, writes }))) ? { ...granted, token } : undefined;
+  }
+
+  /**
+   * Makes a root token that nobody's token stands above: whoever calls this has seen that it may be. It is shown this once.
+   * @throws AccessError `too_many_conflicts`; StoreError
+   */
+  createRoot(): Promise<{ readonly token: string; readonly record: TokenRecord }> {
+    return this.#attempt(async () => {
+      const [token, record] = [newToken(), rootRecord(this.#now())];
+      const key = await this.#tokens.key();
+      const made = { id: tokenIdOf(key, token), record, accessorId: accessorIdOf(key, record.accessor) };
+      return (await this.#commit(issueTransaction(made, { conditions: [], writes: [] }))) ? { token, record } : undefined;
+    });
   }
 
   /** A good token; undefined for any other. @throws StoreError */

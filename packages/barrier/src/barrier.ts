@@ -10,6 +10,7 @@ import { oneAtATime } from './one-at-a-time.ts';
 import { isReserved, keyringPath, rotationPath, sealPath } from './paths.ts';
 import { plaintextView } from './plaintext-view.ts';
 import { Rekey } from './rekey.ts';
+import { RootGeneration } from './root-generation.ts';
 import { requireSameType, unwrapByShares, unwrapByStaticKey, wrapRootKey } from './root-key-wrapping.ts';
 import * as rotation from './rotation.ts';
 import { checkSealConfig, countsFor, type InitializeRequest, type SealConfig, type SealType } from './seal-config.ts';
@@ -65,6 +66,8 @@ export class Barrier {
   readonly store: Store;
   /** Exchanges the shares and the root key. */
   readonly rekey: Rekey;
+  /** Lets enough holders of the shares make a root token. */
+  readonly rootGeneration: RootGeneration;
 
   readonly #options: BarrierOptions;
   readonly #ciphertext: Store;
@@ -111,6 +114,7 @@ export class Barrier {
       },
     });
     this.rekey = new Rekey(this.#sealKeeper, this.#exclusive);
+    this.rootGeneration = new RootGeneration(this.#sealKeeper, this.#exclusive);
     this.#unwatch = options.store.watch('core/', (changes) => {
       const touches = (record: string): boolean => changes === 'everything' || changes.some(({ path }) => path === record);
       if (touches(sealPath)) void this.#follow(() => this.#refreshSeal());
@@ -244,6 +248,7 @@ export class Barrier {
     this.#seals += 1;
     this.#forgetShares();
     this.rekey.drop();
+    this.rootGeneration.drop();
     this.#keys.wipe();
     this.#announce(reason);
   }

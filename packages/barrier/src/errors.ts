@@ -15,6 +15,9 @@ export type BarrierErrorCode =
   | 'rekey_in_progress'
   | 'rekey_not_started'
   | 'rekey_nonce'
+  | 'root_generation_in_progress'
+  | 'root_generation_not_started'
+  | 'root_generation_nonce'
   | 'barrier_corrupt';
 
 /**

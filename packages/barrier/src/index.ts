@@ -9,6 +9,7 @@ export {
   wrappedJoinSecretBytes,
 } from './join-secret.ts';
 export type { GivenShare, NewShares, Rekey, RekeyRequest, RekeyStatus, RekeyStep } from './rekey.ts';
+export type { RootGeneration, RootGenerationStatus, RootGenerationStep } from './root-generation.ts';
 export { defaultRotation, type KeyStatus, type RotationConfig, rotationDue } from './rotation.ts';
 export {
   checkCounts,

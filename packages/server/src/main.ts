@@ -1,4 +1,4 @@
-import { runCommandLine } from './command-line.ts';
+import { runCommandLine } from './cli/command-line.ts';
 import { exitCode } from './exit.ts';
 
 // Nothing below catches a bug: whatever arrives here unforeseen stops the node rather than let it serve wrong state.

@@ -10,6 +10,7 @@ import type { Route } from './operation.ts';
 import { auditRoutes } from './sys-audit.ts';
 import { authRoutes } from './sys-auth.ts';
 import { capabilityRoutes } from './sys-capabilities.ts';
+import { generateRootRoutes } from './sys-generate-root.ts';
 import { haRoutes } from './sys-ha.ts';
 import { hostRoutes } from './sys-host-info.ts';
 import { internalRoutes } from './sys-internal.ts';
@@ -49,6 +50,7 @@ export const allRoutes = (metrics: Metrics, audit?: AuditTrail): readonly Route[
   ...pluginRoutes,
   ...managedKeyRoutes,
   ...rotateRoutes,
+  ...generateRootRoutes,
   ...tokenRoutes,
   ...tokenRoleRoutes,
   ...wrappingRoutes,

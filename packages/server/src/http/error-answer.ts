@@ -129,6 +129,9 @@ export const answers: Readonly<Record<ErrorCode, Answer>> = {
   request_aborted: refused(400),
   request_refused: refused(400),
   reserved_path: refused(500), // no caller can name a record
+  root_generation_in_progress: refused(400),
+  root_generation_nonce: refused(400),
+  root_generation_not_started: refused(400),
   seal_changed: refused(400),
   seal_mismatch: refused(400),
   sealed: refused(503), // until someone unseals it: no time can be named

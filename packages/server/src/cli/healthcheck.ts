@@ -1,4 +1,4 @@
-import { exitCode } from './exit.ts';
+import { exitCode } from '../exit.ts';
 
 /** For container engines: 0 when the node serves (active or a standby), 2 when it answers that it cannot, 1 when it does not answer. */
 export async function checkHealth(address: string): Promise<number> {
@@ -7,9 +7,9 @@ export async function checkHealth(address: string): Promise<number> {
       signal: AbortSignal.timeout(5000),
     });
     console.log(await answer.text());
-    return answer.status === 200 ? exitCode.ok : 2;
+    return answer.status === 200 ? exitCode.ok : exitCode.denied;
   } catch (error) {
     console.error(`transitd: no answer from ${address}: ${error instanceof Error ? error.message : String(error)}`);
-    return 1;
+    return exitCode.start;
   }
 }

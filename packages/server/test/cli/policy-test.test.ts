@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { runCommandLine } from '../src/command-line.ts';
+import { runCommandLine } from '../../src/cli/command-line.ts';
 
 const policy = `
 path "transit/encrypt/*" { capabilities = ["update"] denied_parameters = { key_version = [1] } }

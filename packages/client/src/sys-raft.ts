@@ -1,0 +1,106 @@
+import type { Ask, Download } from './client.ts';
+import type { Streamed } from './connection.ts';
+import type { Envelope, Written } from './envelope.ts';
+
+export interface Server {
+  readonly node_id: string;
+  readonly id: string;
+  readonly address: string;
+  readonly leader: boolean;
+  readonly voter: boolean;
+  readonly non_voter: boolean;
+}
+
+export interface JoinRequest {
+  readonly leader_api_addr: string;
+  /** PEM. */
+  readonly leader_ca_cert?: string;
+  readonly retry?: boolean;
+  readonly non_voter?: boolean;
+}
+
+export interface ServerState {
+  readonly id: string;
+  readonly address: string;
+  readonly node_status: string;
+  readonly last_contact: string;
+  readonly last_term: number;
+  readonly last_index: number;
+  readonly healthy: boolean;
+  readonly stable_since?: string;
+  readonly status: string;
+  readonly version: string;
+}
+
+export interface AutopilotState {
+  readonly healthy: boolean;
+  readonly failure_tolerance: number;
+  readonly leader: string;
+  readonly voters: readonly string[];
+  readonly non_voters: readonly string[];
+  readonly servers: Readonly<Record<string, ServerState>>;
+}
+
+export interface AutopilotConfig {
+  readonly cleanup_dead_servers: boolean;
+  readonly dead_server_last_contact_threshold: string;
+  readonly last_contact_threshold: string;
+  readonly max_trailing_logs: number;
+  readonly min_quorum: number;
+  readonly server_stabilization_time: string;
+}
+
+/** The members of a cluster, and its snapshots. */
+export class RaftCalls {
+  readonly #ask: Ask;
+  readonly #download: Download;
+
+  constructor(ask: Ask, download: Download) {
+    this.#ask = ask;
+    this.#download = download;
+  }
+
+  /** As the node of the first address knows it, also without a leader. */
+  configuration(): Promise<Envelope<{ readonly config: { readonly servers: readonly Server[] } }>> {
+    return this.#ask('GET', 'sys/storage/raft/configuration');
+  }
+
+  /** Makes the node of the first address a member. */
+  join(request: JoinRequest): Promise<{ readonly joined: boolean }> {
+    return this.#ask('POST', 'sys/storage/raft/join', request, { open: true, slow: true });
+  }
+
+  removePeer(serverId: string): Promise<Written> {
+    return this.#ask('POST', 'sys/storage/raft/remove-peer', { server_id: serverId });
+  }
+
+  promote(serverId: string): Promise<Written> {
+    return this.#ask('POST', 'sys/storage/raft/promote', { server_id: serverId });
+  }
+
+  demote(serverId: string): Promise<Written> {
+    return this.#ask('POST', 'sys/storage/raft/demote', { server_id: serverId });
+  }
+
+  autopilotState(): Promise<Envelope<AutopilotState>> {
+    return this.#ask('GET', 'sys/storage/raft/autopilot/state');
+  }
+
+  autopilotConfig(): Promise<Envelope<AutopilotConfig>> {
+    return this.#ask('GET', 'sys/storage/raft/autopilot/configuration');
+  }
+
+  configureAutopilot(config: Partial<AutopilotConfig>): Promise<Written> {
+    return this.#ask('POST', 'sys/storage/raft/autopilot/configuration', config);
+  }
+
+  /** A gzip'd tar of the cluster's state; one that breaks off ends with an error. */
+  snapshot(): Promise<Streamed> {
+    return this.#download('sys/storage/raft/snapshot', { slow: true });
+  }
+
+  /** @param force - also a snapshot that was made under other keys */
+  restoreSnapshot(snapshot: Streamed, { force = false }: { readonly force?: boolean } = {}): Promise<Written> {
+    return this.#ask('POST', `sys/storage/raft/snapshot${force ? '-force' : ''}`, snapshot, { slow: true });
+  }
+}

@@ -1,0 +1,73 @@
+import { expect } from 'chai';
+import { mayRepeat, outcomeOf, verdictOfAnswer, verdictOfFailure, waitMs } from '../src/verdict.ts';
+
+describe('what may be done about a request that failed', () => {
+  for (const { status, errors = [], retryAfterS, verdict, because } of [
+    { status: 400, errors: ['bad'], verdict: 'final', because: 'a mistake stays one' },
+    { status: 403, errors: ['permission denied'], verdict: 'final', because: 'the token is no better next time' },
+    {
+      status: 429,
+      errors: ['rate limit quota exceeded'],
+      retryAfterS: 3,
+      verdict: 'final',
+      because: 'who is told to slow down does',
+    },
+    { status: 412, errors: ['not reached'], retryAfterS: 1, verdict: 'again', because: 'a node that is behind catches up' },
+    {
+      status: 400,
+      errors: ['X-Service-Index is none of this cluster'],
+      verdict: 'again',
+      because: 'it is asked without the index',
+    },
+    { status: 500, errors: ['internal error'], verdict: 'unknown', because: 'a fault says nothing of what was done before it' },
+    { status: 501, errors: [], verdict: 'final', because: 'a node that is not initialised says so' },
+    { status: 502, errors: [], verdict: 'unknown', because: 'a proxy may have passed the request on' },
+    { status: 503, errors: ['no leader'], retryAfterS: 1, verdict: 'again', because: 'the server says that it was not done' },
+    { status: 503, errors: ['transitd is sealed'], verdict: 'elsewhere', because: 'only another node can' },
+    { status: 503, errors: ['transitd is not initialized'], verdict: 'elsewhere', because: 'only another node can' },
+    { status: 503, errors: ['audit: the request took effect'], verdict: 'final', because: 'its text says what became of it' },
+    { status: 503, errors: [], verdict: 'unknown', because: 'a proxy knows nothing of the request' },
+    {
+      status: 503,
+      errors: ['outcome unknown, …'],
+      retryAfterS: 1,
+      verdict: 'unknown',
+      because: 'the text goes before the header',
+    },
+    { status: 504, errors: ['outcome unknown, the change may still take effect: x'], verdict: 'unknown', because: 'it says so' },
+    { status: 504, errors: [], verdict: 'unknown', because: 'a proxy lost patience' },
+  ] as const)
+    it(`${status} ${errors[0] ?? ''} is ${verdict}: ${because}`, () => {
+      expect(verdictOfAnswer({ status, errors: [...errors], retryAfterS })).to.equal(verdict);
+    });
+
+  for (const { codes, verdict } of [
+    { codes: ['ECONNREFUSED'], verdict: 'again' },
+    { codes: ['ECONNREFUSED', 'ENETUNREACH'], verdict: 'again' },
+    { codes: ['UND_ERR_CONNECT_TIMEOUT'], verdict: 'again' },
+    { codes: ['ENOTFOUND'], verdict: 'elsewhere' },
+    { codes: ['SELF_SIGNED_CERT_IN_CHAIN'], verdict: 'elsewhere' },
+    { codes: ['CERT_HAS_EXPIRED'], verdict: 'elsewhere' },
+    { codes: ['ECONNREFUSED', 'ECONNRESET'], verdict: 'unknown' },
+    { codes: ['ECONNRESET'], verdict: 'unknown' },
+    { codes: ['UND_ERR_SOCKET'], verdict: 'unknown' },
+    { codes: [], verdict: 'unknown' },
+  ] as const)
+    it(`a connection that ends with ${codes.join(' and ') || 'nothing that has a name'} is ${verdict}`, () => {
+      expect(verdictOfFailure(codes)).to.equal(verdict);
+    });
+
+  it('repeats what was surely not done, and what may have been only where that does no harm', () => {
+    const repeats = (repeatable: boolean) =>
+      (['final', 'again', 'elsewhere', 'unknown'] as const).filter((verdict) => mayRepeat(verdict, { repeatable }));
+    expect(repeats(false)).to.deep.equal(['again', 'elsewhere']);
+    expect(repeats(true)).to.deep.equal(['again', 'elsewhere', 'unknown']);
+    expect(outcomeOf('unknown')).to.equal('unknown');
+    expect(outcomeOf('again')).to.equal('not_done');
+  });
+
+  it('waits as long as the server asks, or twice as long each round, and never for more than five seconds', () => {
+    expect([1, 2, 3, 9].map((round) => waitMs(round, undefined))).to.deep.equal([200, 400, 800, 5000]);
+    expect([0, 1, 60].map((seconds) => waitMs(1, seconds))).to.deep.equal([0, 1000, 5000]);
+  });
+});

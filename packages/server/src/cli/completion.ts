@@ -1,0 +1,106 @@
+import type { Command } from 'commander';
+
+/** One command: the words that lead to it, and what may follow. */
+export interface Completed {
+  /** `operator raft`; empty for the program. */
+  readonly path: string;
+  readonly commands: readonly { readonly name: string; readonly says: string }[];
+  readonly options: readonly { readonly name: string; readonly says: string }[];
+}
+
+/** Every command of a tree, as the scripts need them. */
+export function completions(command: Command, path: readonly string[] = []): readonly Completed[] {
+  const subcommands = command.commands.map((one) => ({ name: one.name(), says: one.description() }));
+  const options = command.options.flatMap(({ long, description }) => (long ? [{ name: long, says: description }] : []));
+  return [
+    { path: path.join(' '), commands: subcommands, options: [...options, { name: '--help', says: 'show the help' }] },
+    ...command.commands.flatMap((one) => completions(one, [...path, one.name()])),
+  ];
+}
+
+export const shells = ['bash', 'zsh', 'fish'] as const;
+export type Shell = (typeof shells)[number];
+
+/** The script that a shell reads at its start. */
+export function completionScript(shell: Shell, program: Command): string {
+  const all = completions(program);
+  return shell === 'fish' ? fishScript(all) : shell === 'zsh' ? zshScript(all) : bashScript(all);
+}
+
+const names = (listed: readonly { readonly name: string }[]): string => listed.map(({ name }) => name).join(' ');
+
+/** The same lines in both shells: where in the tree the words before the cursor lead, and what may come there. */
+const cases = (all: readonly Completed[]): string =>
+  all
+    .map(({ path, commands, options }) => `    '${path}') commands='${names(commands)}' options='${names(options)}' ;;`)
+    .join('\n');
+const pathCases = (all: readonly Completed[]): string =>
+  all
+    .filter(({ path }) => path !== '')
+    .map(({ path }) => `'${path}'`)
+    .join('|');
+
+function bashScript(all: readonly Completed[]): string {
+  return `# transitd completion for bash: source <(transitd completion bash)
+_transitd() {
+  local current=\${COMP_WORDS[COMP_CWORD]} at='' word commands='' options=''
+  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    case "\${at:+$at }$word" in
+      ${pathCases(all)}) at="\${at:+$at }$word" ;;
+    esac
+  done
+  case "$at" in
+${cases(all)}
+  esac
+  if [[ $current == -* ]]; then COMPREPLY=($(compgen -W "$options" -- "$current"))
+  else COMPREPLY=($(compgen -W "$commands" -- "$current")); fi
+}
+complete -o default -F _transitd transitd
+`;
+}
+
+function zshScript(all: readonly Completed[]): string {
+  return `#compdef transitd
+# transitd completion for zsh: source <(transitd completion zsh)
+_transitd() {
+  local current=\${words[CURRENT]} at='' word commands='' options=''
+  for word in "\${(@)words[2,CURRENT-1]}"; do
+    case "\${at:+$at }$word" in
+      ${pathCases(all)}) at="\${at:+$at }$word" ;;
+    esac
+  done
+  case "$at" in
+${cases(all)}
+  esac
+  if [[ $current == -* ]]; then compadd -- \${=options}
+  elif [[ -n $commands ]]; then compadd -- \${=commands}
+  else _files; fi
+}
+compdef _transitd transitd
+`;
+}
+
+const fishText = (text: string): string => `'${text.replace(/[\\']/g, '\\$&')}'`;
+
+function fishScript(all: readonly Completed[]): string {
+  const lines = all.flatMap(({ path, commands, options }) => {
+    const here = `-c transitd -n ${fishText(`__transitd_at ${fishText(path)}`)}`;
+    return [
+      ...commands.map(({ name, says }) => `complete ${here} -f -a ${name} -d ${fishText(says)}`),
+      ...options.map(({ name, says }) => `complete ${here} -l ${name.slice(2)} -d ${fishText(says)}`),
+    ];
+  });
+  return `# transitd completion for fish: transitd completion fish | source
+function __transitd_at
+  set -l at
+  for word in (commandline -opc)[2..]
+    switch (string join ' ' $at $word)
+      case ${all.flatMap(({ path }) => (path === '' ? [] : [fishText(path)])).join(' ')}
+        set at $at $word
+    end
+  end
+  test (string join ' ' $at) = "$argv[1]"
+end
+${lines.join('\n')}
+`;
+}

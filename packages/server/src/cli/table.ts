@@ -1,0 +1,58 @@
+import type { Auth, Envelope, WrapInfo } from '@transitd/client';
+
+/** Characters by which a text of the server's would steer the terminal, shown instead of sent. */
+const steering = /(?![\n\t])[\p{Cc}\p{Cf}]/gu;
+export const harmless = (text: string): string =>
+  text.replace(steering, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
+
+/** A value as a person reads it: a text as it is, a list of texts with commas, anything else as JSON. */
+export function cellOf(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (value === null || value === undefined) return 'n/a';
+  if (Array.isArray(value) && value.every((item) => typeof item === 'string'))
+    return value.length === 0 ? 'none' : value.join(', ');
+  return JSON.stringify(value);
+}
+
+/** Lines with aligned columns below their titles; empty for no rows at all. */
+export function tableText(titles: readonly string[], rows: readonly (readonly unknown[])[]): string {
+  const cells = [
+    titles,
+    titles.map((title) => '-'.repeat(title.length)),
+    ...rows.map((row) => row.map((value) => harmless(cellOf(value)))),
+  ];
+  const widths = titles.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
+  return cells
+    .map((row) => row.map((cell, column) => (column === row.length - 1 ? cell : cell.padEnd(widths[column] ?? 0))).join('    '))
+    .join('\n');
+}
+
+export type Rows = readonly (readonly [name: string, value: unknown])[];
+
+const authRows = (auth: Auth): Rows => [
+  ['token', auth.client_token],
+  ['token_accessor', auth.accessor],
+  ['token_duration', auth.lease_duration === 0 ? '∞' : `${auth.lease_duration}s`],
+  ['token_renewable', auth.renewable],
+  ['token_policies', auth.token_policies],
+  ...Object.entries(auth.metadata ?? {}).map(([name, value]) => [`token_meta_${name}`, value] as const),
+];
+
+const wrapRows = (wrapped: WrapInfo): Rows => [
+  ['wrapping_token', wrapped.token],
+  ['wrapping_accessor', wrapped.accessor],
+  ['wrapping_token_ttl', `${wrapped.ttl}s`],
+  ['wrapping_token_creation_time', wrapped.creation_time],
+  ['wrapping_token_creation_path', wrapped.creation_path],
+  ...(wrapped.wrapped_accessor === undefined ? [] : [['wrapped_accessor', wrapped.wrapped_accessor] as const]),
+];
+
+/** What of an answer is shown: a wrapping, a token, its data, or the answer itself where it has no envelope. */
+export function rowsOf(answer: unknown): Rows {
+  if (typeof answer !== 'object' || answer === null) return [];
+  const { wrap_info: wrapped, auth, data } = answer as Partial<Envelope>;
+  if (wrapped) return wrapRows(wrapped);
+  if (auth) return authRows(auth);
+  const shown = 'request_id' in answer ? data : answer;
+  return typeof shown === 'object' && shown !== null ? Object.entries(shown) : [];
+}

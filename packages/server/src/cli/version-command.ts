@@ -1,0 +1,15 @@
+import type { Command } from 'commander';
+import { version } from '../version.ts';
+import type { Runner } from './runner.ts';
+
+/** `version`: the release of this command and of the node that it runs. */
+export function versionCommand(program: Command, { local }: Runner): void {
+  program
+    .command('version')
+    .description('print the version')
+    .action(
+      local(async () => {
+        console.log(`transitd ${version}`);
+      }),
+    );
+}

@@ -1,0 +1,439 @@
+// The real command against a real node: what a person types, what comes out, and with which code it ends.
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { type LiveServer, Workbench } from './live-server.ts';
+import { type Circumstances, expectCode, type Ran, run } from './transitd-command.ts';
+
+const nothingListens = 'http://127.0.0.1:9999';
+
+describe('transitd, the command', function () {
+  this.timeout(240_000);
+  const bench = new Workbench();
+
+  describe('against a node that serves', () => {
+    let server: LiveServer;
+    let home = '';
+    let folder = '';
+    before(async () => {
+      folder = bench.folder();
+      server = await bench.start({ dataDir: bench.folder() });
+    });
+    beforeEach(() => {
+      home = bench.folder();
+    });
+    after(() => bench.clean());
+
+    const transitd = (args: readonly string[], { env = {}, input = '' }: Circumstances = {}): Promise<Ran> =>
+      run(args, { env: { HOME: home, TRANSITD_ADDR: server.url, TRANSITD_TOKEN: server.rootToken, ...env }, input });
+    const done = async (args: readonly string[], circumstances?: Circumstances): Promise<Ran> =>
+      expectCode(await transitd(args, circumstances), 0, args.join(' '));
+
+    it('encrypts what comes in and decrypts it byte by byte, by arguments, files and standard input', async () => {
+      await done(['key', 'create', 'orders']);
+      const bytes = 'a line\nand another, without an end\u0000';
+      const file = join(folder, 'plain');
+      writeFileSync(file, bytes);
+      for (const [args, input] of [
+        [['key', 'encrypt', 'orders'], bytes],
+        [['key', 'encrypt', 'orders', '-'], bytes],
+        [['key', 'encrypt', 'orders', `@${file}`], ''],
+      ] as const) {
+        const { stdout: ciphertext } = await done(args, { input });
+        expect(ciphertext).to.match(/^svc:v1:\S+\n$/);
+        expect((await done(['key', 'decrypt', 'orders'], { input: ciphertext })).stdout).to.equal(bytes);
+        expect((await done(['key', 'decrypt', 'orders', ciphertext.trim()])).stdout).to.equal(bytes);
+      }
+      const sealed = await done(['key', 'encrypt', 'orders', 'x', '--associated-data', 'row 7']);
+      expectCode(await transitd(['key', 'decrypt', 'orders'], { input: sealed.stdout }), 2);
+      expect((await done(['key', 'decrypt', 'orders', '--associated-data=row 7'], { input: sealed.stdout })).stdout).to.equal(
+        'x',
+      );
+    });
+
+    it('keeps keys: rotation, settings, old versions, rewrapping, backup and removal', async () => {
+      await done(['key', 'create', 'kept', '-allow-plaintext-backup', '-exportable=true']);
+      const { stdout: old } = await done(['key', 'encrypt', 'kept', 'x']);
+      expect((await done(['key', 'rotate', 'kept', '-field=latest_version'])).stdout).to.equal('2');
+      const { stdout: renewed } = await done(['key', 'rewrap', 'kept', old.trim()]);
+      expect(renewed).to.match(/^svc:v2:/);
+      await done(['key', 'config', 'kept', '--min-decryption-version', '2', '--deletion-allowed=true']);
+      expectCode(await transitd(['key', 'decrypt', 'kept', old.trim()]), 2);
+      const { stdout: backup } = await done(['key', 'backup', 'kept']);
+      await done(['key', 'delete', 'kept']);
+      expectCode(await transitd(['key', 'read', 'kept']), 2);
+      await done(['key', 'restore', '-', 'back'], { input: backup });
+      expect((await done(['key', 'decrypt', 'back', renewed.trim()])).stdout).to.equal('x');
+      expect((await done(['key', 'list', '--format', 'json'])).json<string[]>())
+        .to.include('back')
+        .and.not.include('kept');
+      expect((await done(['key', 'export', 'encryption-key', 'back', '2', '-format=json'])).json()).to.have.nested.property(
+        'data.keys.2',
+      );
+      expectCode(await transitd(['key', 'config', 'back']), 1, 'no setting');
+    });
+
+    it('signs, and says by its exit code whether a signature fits', async () => {
+      await done(['key', 'create', 'pen', '--type', 'ed25519']);
+      const signature = (await done(['key', 'sign', 'pen', 'text'])).stdout.trim();
+      expect((await done(['key', 'verify', 'pen', 'text', '--signature', signature])).stdout).to.equal('valid\n');
+      expect(expectCode(await transitd(['key', 'verify', 'pen', 'other', '--signature', signature]), 2).stdout).to.equal(
+        'not valid\n',
+      );
+      expectCode(await transitd(['key', 'verify', 'pen', 'text']), 1, 'no signature');
+      const mac = (await done(['key', 'hmac', 'pen', 'text'])).stdout.trim();
+      await done(['key', 'verify', 'pen', 'text', '--hmac', mac]);
+      await done(['key', 'create', 'tag', '--type=aes256-cmac']);
+      const cmac = (await done(['key', 'cmac', 'tag', 'text'])).stdout.trim();
+      await done(['key', 'verify', 'tag', 'text', '--cmac', cmac]);
+      await done(['key', 'create', 'wraps']);
+      const datakey = (await done(['key', 'datakey', 'plaintext', 'wraps', '--bits=128', '--format=json'])).json<{
+        data: { plaintext: string; ciphertext: string };
+      }>().data;
+      const opened = await done(['key', 'decrypt', 'wraps', datakey.ciphertext, '--field=plaintext']);
+      expect(opened.stdout).to.equal(datakey.plaintext);
+    });
+
+    it('reads, writes, lists and deletes any path, as other command lines do', async () => {
+      const { stderr } = expectCode(await transitd(['write', 'transit/keys/a']), 1);
+      expect(stderr).to.equal('transitd: there is no data to write: give some, or --force\n');
+      await done(['write', '-f', 'transit/keys/a']);
+      await done(['write', '/transit/keys/b', 'type=aes128-gcm96', 'exportable=true']);
+      await done(['write', 'transit/keys/c', '-'], { input: '{"type":"hmac","key_size":64}' });
+      const file = join(folder, 'text');
+      writeFileSync(file, Buffer.from('hello').toString('base64'));
+      const encrypted = await done(['write', '-field=ciphertext', 'transit/encrypt/b', `plaintext=@${file}`]);
+      const decrypted = await done(['write', '-format=json', 'transit/decrypt/b', 'ciphertext=-'], { input: encrypted.stdout });
+      expect(decrypted.json()).to.have.nested.property('data.plaintext', Buffer.from('hello').toString('base64'));
+      expect((await done(['list', 'transit/keys', '-format=json'])).json<string[]>()).to.include.members(['a', 'b', 'c']);
+      expect((await done(['read', 'transit/keys/b', '-field=type'])).stdout).to.equal('aes128-gcm96');
+      expect((await done(['read', 'transit/keys/b'])).stdout).to.match(/^Key +Value\n-+ +-+\n/);
+      await done(['write', 'transit/keys/b/config', 'deletion_allowed=true']);
+      expect((await done(['delete', 'transit/keys/b'])).stdout).to.equal('Deleted transit/keys/b.\n');
+      expect(expectCode(await transitd(['read', 'transit/keys/b']), 2).stderr).to.include('404');
+      expectCode(await transitd(['read', 'transit/keys/a', '-field=colour']), 1, 'no such field');
+      expectCode(await transitd(['read', 'transit/../sys/mounts']), 1, 'a path that would be folded');
+    });
+
+    it('wraps an answer for one reader', async () => {
+      const wrapped = await done(['read', 'transit/keys/a', '-wrap-ttl=60s', '-field=wrapping_token']);
+      const unwrapped = await done(['unwrap', '-', '--format=json'], { input: wrapped.stdout, env: { TRANSITD_TOKEN: '' } });
+      expect(unwrapped.json()).to.have.nested.property('data.name', 'a');
+      expectCode(await transitd(['unwrap', wrapped.stdout]), 2);
+      const own = await done(['token', 'create', '-policy=default', '-wrap-ttl=60s', '-field=wrapping_token']);
+      expect((await done(['unwrap', '-field=token'], { env: { TRANSITD_TOKEN: own.stdout } })).stdout).to.match(/^s\./);
+      expectCode(await run(['unwrap'], { env: { HOME: home, TRANSITD_ADDR: server.url } }), 1, 'no token at all');
+    });
+
+    it('makes tokens, looks at them, renews and revokes them', async () => {
+      const made = (
+        await done(['token', 'create', '-policy=default', '-ttl=1h', '-metadata=for=me', '-use-limit=9', '-format=json'])
+      ).json<{
+        auth: { client_token: string; accessor: string; lease_duration: number };
+      }>().auth;
+      expect(made.lease_duration).to.equal(3600);
+      const env = { TRANSITD_TOKEN: made.client_token };
+      const seen = await done(['token', 'lookup'], { env });
+      expect(seen.stdout)
+        .to.match(/^meta +\{"for":"me"\}$/m)
+        .and.not.include(made.client_token);
+      expect((await done(['token', 'lookup', '-', '-field=num_uses'], { input: made.client_token })).stdout).to.equal('8');
+      expect((await done(['token', 'lookup', '-accessor', made.accessor, '-format=json'])).json()).to.have.nested.property(
+        'data.id',
+        '',
+      );
+      expect((await done(['token', 'renew', '-increment=2h', '-field=token_duration'], { env })).stdout).to.equal('7200s');
+      expect((await done(['token', 'capabilities', 'transit/keys/a'], { env })).stdout).to.equal('deny\n');
+      expect((await done(['token', 'capabilities', '-', 'sys/x'], { input: server.rootToken })).stdout).to.equal('root\n');
+      expectCode(await transitd(['token', 'revoke']), 1, 'which one?');
+      await done(['token', 'revoke', '-self'], { env });
+      expectCode(await transitd(['token', 'lookup'], { env }), 2);
+      expectCode(await transitd(['token', 'lookup', made.client_token]), 2);
+    });
+
+    it('logs in, keeps the token where its owner alone can read it, and uses it from then on', async () => {
+      await done(['auth', 'enable', 'userpass', '-description=people']);
+      await done(['write', 'auth/userpass/users/ann', 'password=-', 'policies=default'], { input: 'correct horse' });
+      const secret = join(folder, 'password');
+      writeFileSync(secret, 'correct horse\n');
+      const env = { TRANSITD_TOKEN: '' };
+      const login = ['login', '-method=userpass', 'username=ann', `password=@${secret}`];
+      const wrong = expectCode(
+        await transitd(['login', '-method=userpass', 'username=ann', 'password=battery staple'], { env }),
+        2,
+      );
+      expect(wrong.stdout + wrong.stderr).not.to.include('battery');
+      const file = join(home, '.transitd-token');
+      expect(existsSync(file)).to.equal(false);
+      const { stdout } = await done(login, { env });
+      expect(statSync(file).mode & 0o777).to.equal(0o600);
+      const kept = readFileSync(file, 'utf8').trim();
+      expect(stdout).to.include(file).and.not.include(kept);
+      expect((await done(['token', 'lookup', '-field=display_name'], { env })).stdout).to.equal('userpass-ann');
+      expect((await done([...login, '-token-only'], { env })).stdout).to.match(/^s\.\w+$/);
+      expect(readFileSync(file, 'utf8').trim(), 'a token that is shown is not kept').to.equal(kept);
+      expect((await done(['login', '-'], { env, input: server.rootToken })).stderr).to.equal('');
+      expect((await done(['login', '-'], { input: server.rootToken })).stderr).to.match(
+        /^warning: .* goes before the kept one\n$/,
+      );
+      expect((await done(['token', 'lookup', '-field=display_name'], { env })).stdout).to.equal('root');
+      expectCode(await transitd(['login', '-'], { env, input: 's.nobody' }), 2);
+      expect(readFileSync(file, 'utf8').trim(), 'a token that is none is not kept').to.equal(server.rootToken);
+      expectCode(await transitd(['login', '-method=userpass', 'username=ann'], { env }), 1, 'nobody to ask for a password');
+      expect((await done(['auth', 'list', '-format=json'])).json()).to.have.property('userpass/');
+      await done(['auth', 'tune', 'userpass', '-default-lease-ttl=2h']);
+      await done(['auth', 'disable', 'userpass']);
+    });
+
+    it('logs in by a role', async () => {
+      await done(['auth', 'enable', '-path=machines', 'approle']);
+      await done(['write', 'auth/machines/role/web', 'token_policies=default']);
+      const roleId = (await done(['read', '-field=role_id', 'auth/machines/role/web/role-id'])).stdout;
+      const secretId = (await done(['write', '-f', '-field=secret_id', 'auth/machines/role/web/secret-id'])).stdout;
+      const args = ['login', '-method=approle', '-path=machines', '-token-only', `role_id=${roleId}`, 'secret_id=-'];
+      expect((await done(args, { input: secretId })).stdout).to.match(/^s\./);
+    });
+
+    it('writes policies, mounts engines and says what it has done', async () => {
+      const text = 'path "transit/encrypt/orders" { capabilities = ["update"] }\n';
+      await done(['policy', 'write', 'app', '-'], { input: text });
+      expect((await done(['policy', 'read', 'app'])).stdout).to.equal(text);
+      expect((await done(['policy', 'list', '-format=json'])).json<string[]>()).to.include('app');
+      const file = join(folder, 'p.hcl');
+      writeFileSync(file, 'path "a" { capabilities = ["fly"] }');
+      expect(expectCode(await transitd(['policy', 'write', 'app', file]), 2).stderr).to.include('400');
+      expectCode(await transitd(['policy', 'write', 'app', join(folder, 'nothing')]), 1);
+      await done(['policy', 'delete', 'app']);
+      expect((await done(['secrets', 'enable', '-path=team/a', '-description=theirs', 'transit'])).stdout).to.equal(
+        'Enabled transit at team/a/.\n',
+      );
+      await done(['key', 'create', 'k', '--mount', 'team/a']);
+      await done(['secrets', 'tune', 'team/a/', '-ciphertext-prefix=ours']);
+      expect((await done(['key', 'encrypt', 'k', 'x', '-mount=team/a'])).stdout).to.match(/^ours:v1:/);
+      await done(['secrets', 'move', 'team/a', 'team/b']);
+      expect((await done(['secrets', 'list', '-format=json'])).json()).to.have.nested.property('team/b/.description', 'theirs');
+      await done(['secrets', 'disable', 'team/b']);
+      expect((await done(['audit', 'list', '-format=json'])).json()).to.deep.equal({});
+      expectCode(await transitd(['audit', 'hash', 'main', '-'], { input: 'text' }), 2);
+    });
+
+    it('shows the node to who runs it', async () => {
+      const status = (await done(['status', '-format=json'])).json();
+      expect(status).to.include({ sealed: false, initialized: true, is_self: true });
+      expect((await done(['operator', 'key-status', '-field=term'])).stdout).to.equal('1');
+      expect((await done(['operator', 'rotate', '-format=json'])).json()).to.have.nested.property('data.term', 2);
+      expect((await done(['operator', 'members'])).stdout).to.include(server.url);
+      expect((await done(['operator', 'raft', 'list-peers', '-format=json'])).json()).to.have.nested.property(
+        'config.servers[0].leader',
+        true,
+      );
+      expect((await done(['operator', 'init', '-status'])).stdout).to.include('true');
+      await done(['healthcheck']);
+      expect((await done(['read', 'sys/metrics', 'format=prometheus'])).stdout).to.match(/^svc_core_unsealed\S* 1$/m);
+      const doctor = await done(['doctor', '--format', 'json']);
+      expect(doctor.json<{ check: string; state: string }[]>()).to.deep.include({ check: 'state', state: 'ok', found: 'active' });
+      expect((await done(['version'])).stdout).to.match(/^transitd \d+\.\d+\.\d+\n$/);
+    });
+
+    it('saves a snapshot, checks it without a server, and puts it back', async () => {
+      const file = join(folder, 'state.snap');
+      await done(['write', '-f', 'transit/keys/before']);
+      await done(['operator', 'raft', 'snapshot', 'save', file]);
+      expect(statSync(file).mode & 0o777).to.equal(0o600);
+      expect(existsSync(`${file}.part`)).to.equal(false);
+      expectCode(await transitd(['operator', 'raft', 'snapshot', 'save', file]), 1, 'it is there already');
+      const inspected = await run(['operator', 'raft', 'snapshot', 'inspect', '-format=json', file]);
+      expect(expectCode(inspected, 0).json()).to.have.property('index').that.is.greaterThan(1);
+      await done(['write', '-f', 'transit/keys/after']);
+      const restored = await done(['operator', 'raft', 'snapshot', 'restore', file]);
+      expect(restored.stderr).to.match(/^warning: .*revoked/);
+      await done(['key', 'read', 'before']);
+      expectCode(await transitd(['key', 'read', 'after']), 2);
+      const damaged = join(folder, 'damaged.snap');
+      writeFileSync(damaged, readFileSync(file).subarray(0, 500));
+      expectCode(await run(['operator', 'raft', 'snapshot', 'inspect', damaged]), 1);
+      expectCode(await transitd(['operator', 'raft', 'snapshot', 'restore', damaged]), 2);
+      expectCode(await transitd(['operator', 'raft', 'snapshot', 'restore', join(folder, 'nothing')]), 1);
+    });
+
+    for (const { what, args, env, code, says } of [
+      {
+        what: 'a token that is none',
+        args: ['key', 'list'],
+        env: { TRANSITD_TOKEN: 's.wrong' },
+        code: 2,
+        says: /403: permission denied/,
+      },
+      {
+        what: 'a server that is not there',
+        args: ['key', 'list'],
+        env: { TRANSITD_ADDR: nothingListens },
+        code: 1,
+        says: /ECONNREFUSED/,
+      },
+      { what: 'an address that is none', args: ['status'], env: { TRANSITD_ADDR: 'n1' }, code: 1, says: /https:\/\/host:port/ },
+      { what: 'a namespace', args: ['key', 'list'], env: { TRANSITD_NAMESPACE: 'team' }, code: 2, says: /404/ },
+      { what: 'an unknown command', args: ['fly'], env: {}, code: 1, says: /unknown command/ },
+      { what: 'a token in the place of a command', args: ['token', 's.wrong'], env: {}, code: 1, says: /unknown command/ },
+      { what: 'an unknown command in a group', args: ['operator', 'fly'], env: {}, code: 1, says: /unknown command/ },
+      { what: 'an unknown option', args: ['key', 'list', '--tokn=s.wrong'], env: {}, code: 1, says: /unknown option/ },
+      { what: 'a number that is none', args: ['operator', 'init', '-key-shares=s.wrong'], env: {}, code: 1, says: /not valid/ },
+      { what: 'an unknown format', args: ['key', 'list', '-format=s.wrong'], env: {}, code: 1, says: /not valid/ },
+      { what: 'too many arguments', args: ['key', 'list', 's.wrong'], env: {}, code: 1, says: /too many arguments/ },
+      { what: 'a member without a value', args: ['write', 'transit/keys/k', 's.wrong'], env: {}, code: 1, says: /name=value/ },
+    ] as { what: string; args: string[]; env: Record<string, string>; code: number; says: RegExp }[])
+      it(`ends with ${code} and a sentence for ${what}, which holds no secret`, async () => {
+        const ran = expectCode(await transitd(args, { env }), code);
+        expect(ran.stdout).to.equal('');
+        expect(ran.stderr)
+          .to.match(says)
+          .and.not.include('s.wrong')
+          .and.not.include(server.rootToken)
+          .and.not.match(/\n\s+at /);
+      });
+
+    it('reads the variables of other command lines when ours are not set, and tries several addresses in turn', async () => {
+      const env = { HOME: home, VAULT_ADDR: `${nothingListens},${server.url}`, BAO_TOKEN: server.rootToken };
+      expectCode(await run(['key', 'list'], { env }), 0);
+    });
+
+    it('does not use a kept token that others could read', async () => {
+      writeFileSync(join(home, '.transitd-token'), server.rootToken, { mode: 0o644 });
+      const ran = expectCode(await transitd(['key', 'list'], { env: { TRANSITD_TOKEN: '' } }), 1);
+      expect(ran.stderr).to.match(/has the mode 0644/);
+    });
+  });
+
+  describe('against a node with a Shamir seal, behind TLS', () => {
+    afterEach(() => bench.clean());
+
+    it('takes it from uninitialised to new shares, and back to sealed', async () => {
+      const folder = bench.folder();
+      const [certFile, keyFile] = [join(folder, 'crt'), join(folder, 'key')];
+      execFileSync(
+        'openssl',
+        [
+          ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', keyFile],
+          ...['-out', certFile, '-days', '2', '-subj', '/CN=node', '-addext', 'subjectAltName=IP:127.0.0.1'],
+        ],
+        { stdio: 'ignore' },
+      );
+      const config = join(folder, 'transitd.yaml');
+      writeFileSync(
+        config,
+        `node_id: n1\ndata_dir: ${folder}/data\nlisteners:\n  - { address: "127.0.0.1:0", tls: { cert_file: ${certFile}, key_file: ${keyFile} } }\n`,
+      );
+      const checked = expectCode(await run(['doctor', '--config', config]), 0);
+      expect(checked.stdout).to.match(/^warn +listener \S+ certificate .*in 1 days/m);
+
+      const server = await bench.start({ dataDir: '', command: ['server', '--config', config] });
+      const env = { HOME: folder, TRANSITD_ADDR: server.url };
+      const distrusted = expectCode(await run(['status'], { env }), 1);
+      expect(distrusted.stderr).to.include('DEPTH_ZERO_SELF_SIGNED_CERT');
+      const transitd = (args: readonly string[], input = '', more: Readonly<Record<string, string>> = {}): Promise<Ran> =>
+        run(args, { env: { ...env, TRANSITD_CACERT: certFile, ...more }, input });
+
+      /** Several at once: none of them changes anything. */
+      const ends = async (
+        code: number,
+        ...lines: (readonly [args: readonly string[], input?: string, more?: Readonly<Record<string, string>>])[]
+      ) => {
+        const ran = await Promise.all(lines.map((line) => transitd(...line)));
+        for (const [at, one] of ran.entries()) expectCode(one, code, lines[at]?.[0].join(' '));
+      };
+
+      await ends(2, [['status']], [['operator', 'init', '-status']], [['operator', 'init', '-recovery-shares=1']]);
+      const init = expectCode(await transitd(['operator', 'init', '-key-shares=3', '-key-threshold=2', '-format=json']), 0).json<{
+        unseal_keys_b64: string[];
+        unseal_keys_hex: string[];
+        root_token: string;
+      }>();
+      expect(init.unseal_keys_hex).to.have.length(3);
+      const [first = '', second = '', third = ''] = init.unseal_keys_b64;
+      const root = { TRANSITD_TOKEN: init.root_token };
+      expect(expectCode(await transitd(['key', 'list'], '', root), 2).stderr).to.include('sealed');
+      expectCode(await transitd(['healthcheck']), 2);
+
+      const half = expectCode(await transitd(['operator', 'unseal', '-'], `${first}\n`), 0);
+      expect(half.stdout)
+        .to.match(/^Unseal Progress +1\/2$/m)
+        .and.not.include(first);
+      expect(expectCode(await transitd(['operator', 'unseal', '-reset']), 0).stdout).not.to.include('Unseal Progress');
+      const wrong = Buffer.from(first, 'base64').fill(7).toString('base64');
+      const refused = expectCode(await transitd(['operator', 'unseal', wrong]), 2);
+      expect(refused.stderr).not.to.include(wrong);
+      expectCode(await transitd(['operator', 'unseal']), 1, 'nobody to ask for a share');
+      expectCode(await transitd(['operator', 'unseal', first]), 0);
+      expect(
+        expectCode(await transitd(['operator', 'unseal', '-format=json', init.unseal_keys_hex[1] ?? '']), 0).json(),
+      ).to.have.property('sealed', false);
+      await ends(0, [['status']], [['healthcheck']], [['doctor'], '', root]);
+
+      await ends(1, [['operator', 'rekey', '-'], third, root], [['operator', 'rekey', '-init', '-status'], '', root]);
+      expectCode(await transitd(['operator', 'rekey', '-init', '-key-shares=1', '-key-threshold=1'], '', root), 0);
+      expectCode(await transitd(['operator', 'rekey', '-cancel'], '', root), 0);
+      const begun = await transitd(['operator', 'rekey', '-init', '-key-shares=1', '-verify', '-format=json'], '', root);
+      const { nonce } = expectCode(begun, 0).json<{ nonce: string }>();
+      expectCode(await transitd(['operator', 'rekey', '-nonce=other', '-'], second, root), 2, 'another exchange');
+      expect(expectCode(await transitd(['operator', 'rekey', '-nonce', nonce, '-'], second, root), 0).stdout).to.match(
+        /^Progress +1\/2$/m,
+      );
+      const made = expectCode(await transitd(['operator', 'rekey', '-'], third, root), 0).stdout;
+      const [, share = ''] = /^Key 1: (\S+)$/m.exec(made) ?? [];
+      const [, verification = ''] = /--verify --nonce (\S+)$/m.exec(made) ?? [];
+      expectCode(await transitd(['operator', 'rekey', '-verify', '-nonce', verification, '-'], share, root), 0);
+
+      const begin = ['operator', 'generate-root', '-init', '-format=json'];
+      const attempt = expectCode(await transitd(begin), 0).json<{ nonce: string; otp: string; otp_length: number }>();
+      expect(attempt.otp).to.have.length(attempt.otp_length);
+      const told = expectCode(await transitd(['operator', 'generate-root', '-status', '-format=json']), 0);
+      expect(told.json()).to.include({ started: true, nonce: '', progress: 0, required: 1, complete: false, otp: '' });
+      const give = (nonce: string, given: string): Promise<Ran> =>
+        transitd(['operator', 'generate-root', '-format=json', '-nonce', nonce, '-'], given);
+      await ends(
+        2,
+        [begin],
+        [['operator', 'generate-root', '-cancel']],
+        [['operator', 'generate-root', '-cancel', '-nonce=other']],
+        [['operator', 'generate-root', '-nonce=other', '-'], share],
+        [['operator', 'generate-root', '-nonce', attempt.nonce, '-'], first],
+      );
+      expectCode(await transitd(['operator', 'generate-root', share]), 1, 'for which attempt?');
+      const encoded = expectCode(await give(attempt.nonce, share), 0).json<{ encoded_token: string; complete: boolean }>();
+      expect(encoded.complete).to.equal(true);
+      const decode = ['operator', 'generate-root', '-decode', encoded.encoded_token, '-otp=-'];
+      expectCode(await transitd(decode, 'x'.repeat(25)), 1, 'an OTP of another length');
+      const { stdout: newRoot } = expectCode(await transitd(decode, attempt.otp), 0);
+      expect(newRoot).to.match(/^s\.\w{24}$/);
+      const looked = expectCode(await transitd(['token', 'lookup', '-format=json'], '', { TRANSITD_TOKEN: newRoot }), 0);
+      expect(looked.json()).to.deep.nested.include({ 'data.policies': ['root'], 'data.orphan': true, 'data.ttl': 0 });
+      expectCode(await give(attempt.nonce, share), 2, 'one agreement makes one token');
+      expectCode(await transitd(begin), 0);
+      expectCode(await transitd(['operator', 'generate-root', '-cancel'], '', root), 0);
+      const { nonce: own } = expectCode(await transitd([...begin, '-otp=-'], 'o'.repeat(26)), 0).json<{ nonce: string }>();
+      expectCode(await transitd(['operator', 'generate-root', '-cancel', '-nonce', own]), 0);
+
+      expectCode(await transitd(['operator', 'seal']), 2, 'without a token');
+      expectCode(await transitd(['operator', 'seal'], '', root), 0);
+      expectCode(await transitd(['status']), 2);
+      expectCode(await transitd(['operator', 'unseal', first]), 2, 'an old share');
+      expectCode(await transitd(['operator', 'unseal', '-'], share), 0);
+      expectCode(await transitd(['status']), 0);
+      expectCode(await transitd(['operator', 'step-down'], '', root), 0);
+    });
+  });
+
+  describe('where something is wrong on this side', () => {
+    afterEach(() => bench.clean());
+
+    it('the doctor ends with 1, and says what to do', async () => {
+      const folder = bench.folder();
+      const config = join(folder, 'transitd.yaml');
+      writeFileSync(config, 'colour: red\n');
+      const { stdout } = expectCode(await run(['doctor', '--config', config]), 1);
+      expect(stdout).to.match(new RegExp(`^fail +configuration .*correct ${config}$`, 'm'));
+      expect(expectCode(await run(['doctor', '--address', nothingListens]), 1).stdout).to.match(/^fail +node /m);
+    });
+  });
+});
