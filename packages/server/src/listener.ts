@@ -5,6 +5,7 @@ import type { SecureContextOptions } from 'node:tls';
 import type { ListenerConfig } from './config.ts';
 import { StartError } from './exit.ts';
 import { attachFront } from './http/attach.ts';
+import { type Connections, endpointOf } from './http/connections.ts';
 import { tlsContext } from './tls-context.ts';
 
 /** How long requests in flight may take to end after the process was asked to stop. */
@@ -28,6 +29,7 @@ export function createListener({ tls, headers_timeout }: ListenerConfig, front: 
       : createTlsServer({
           ...options,
           ...tlsContext(tls),
+          handshakeTimeout: headers_timeout,
           requestCert: asksForCertificate,
           rejectUnauthorized: asksForCertificate,
         });
@@ -42,14 +44,18 @@ export class Listener {
   readonly #inFlight = new Set<ServerResponse>();
   #draining = false;
 
-  /** @param create - makes the server, which hands its requests to the listener given, of whatever event they come from */
-  constructor(handle: RequestListener, create: (counted: RequestListener) => Server) {
+  /**
+   * @param create - makes the server, which hands its requests to the listener given, of whatever event they come from
+   * @param connections - where they are counted beside those of other listeners
+   */
+  constructor(handle: RequestListener, create: (counted: RequestListener) => Server, connections?: Connections) {
     this.#server = create((req, res) => {
       this.#count(res);
       handle(req, res);
     });
     this.#server.on('connection', (socket: Socket) => {
       this.#connections.add(socket);
+      connections?.add(socket, () => this.#atWork());
       socket.once('close', () => this.#connections.delete(socket));
     });
   }
@@ -93,6 +99,11 @@ export class Listener {
       });
       this.#cutWhenAllAnswered();
     });
+  }
+
+  /** Far ends whose whole request waits for its answer. */
+  #atWork(): ReadonlySet<string> {
+    return new Set([...this.#inFlight].filter(({ req }) => req.complete).map(({ req }) => endpointOf(req.socket)));
   }
 
   #count(res: ServerResponse): void {
