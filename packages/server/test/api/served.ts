@@ -42,11 +42,14 @@ export async function served({
   trustedProxies = [],
   audit,
   limits,
+  logTo,
   forwarded = false,
 }: {
   readonly trustedProxies?: readonly string[];
   readonly audit?: AuditTrail;
   readonly limits?: Limits;
+  /** Takes each line of the log. */
+  readonly logTo?: (line: string) => void;
   readonly forwarded?: boolean;
 } = {}): Promise<Served> {
   const store = memoryStore();
@@ -71,7 +74,7 @@ export async function served({
   } as unknown as Node;
   const sources = { unsealed: () => true, active: () => true, raft: () => undefined, barrierEncryptions: () => 0 };
   const metrics = new Metrics('t', sources);
-  const log = pino({ level: 'silent' });
+  const log = logTo === undefined ? pino({ level: 'silent' }) : pino({ level: 'trace' }, { write: logTo });
   const front = createFront({
     node,
     log,
