@@ -12,6 +12,9 @@ const secretBytesMin = 12;
 /** Beside the mark. What a long test makes is alike: the first of it stand for the rest. */
 const secretsMax = 256;
 
+/** Longer texts are not taken apart: that would hold up the test. */
+const learntCharsMax = 1_000_000;
+
 /** Members of bodies and answers that hold secrets: as text, or as bytes in base64. */
 const texts =
   /^(?:password|token|client_token|root_token|new_token|encoded_token|wrapping_token|secret_id|role_id|accessor|secret_id_accessor|wrapped_accessor|pin|jwt|otp)$/;
@@ -51,6 +54,7 @@ export class SecretWatch {
 
   /** Adds what stands in those members of a body or an answer that hold secrets, however deep. @param json - parsed, or its text */
   learn(json: unknown): void {
+    if (typeof json === 'string' && json.length > learntCharsMax) return;
     try {
       this.#learn(typeof json === 'string' ? JSON.parse(json) : json);
     } catch {

@@ -242,7 +242,7 @@ export class Pipeline {
     const turn = work?.enter(res);
     if (turn !== undefined) await turn;
     try {
-      const call = { verb, path: path.path, params, query: path.query, body: bodyOf(bytes, req, asked), address };
+      const call = { verb, path: path.path, params, query: path.query, body: await bodyOf(bytes, req, asked), address };
       const token = tokenOf(req.headers);
       exchange?.from(token);
       await exchange?.begin(call.body);
@@ -284,7 +284,7 @@ export class Pipeline {
       if (operation.streamsBody) throw permissionDenied();
       // Malformed JSON is told before the missing token, as clients know it; a longer body stays unread and ends the connection.
       const bytes = await this.#bytes(req, res, anonymousBodyBytesMax).catch(ignoreTooLarge);
-      bodyOf(bytes, req, routed);
+      await bodyOf(bytes, req, routed);
       throw permissionDenied();
     }
     if (source === 'none') return new Forward(operation.endsLead && (await this.#keptBytes(req, res)));
@@ -297,13 +297,14 @@ export class Pipeline {
     if (turn !== undefined) await turn;
     try {
       const run = async (): Promise<Reply> => {
+        const body = bodyOf(bytes, req, routed);
         const content = operation.streamsBody ? contentOf(req, res) : undefined;
         const asked = {
           verb,
           path: path.path,
           params,
           query: path.query,
-          body: bodyOf(bytes, req, routed),
+          body: body instanceof Promise ? await body : body,
           address,
           ...(wrapTtlS > 0 && { wrapTtlS }),
           ...(content && { content }),
@@ -472,7 +473,7 @@ const handedOver: Reply = {
 /** A lead that goes back and forth more often than that is no lead. */
 const handoversMax = 3;
 
-function bodyOf(bytes: Buffer | undefined, { headers }: IncomingMessage, { verb, path }: Routed): Body {
+function bodyOf(bytes: Buffer | undefined, { headers }: IncomingMessage, { verb, path }: Routed): Body | Promise<Body> {
   if (verb === 'GET' || verb === 'LIST') return queryBody(path.query);
   return bytes === undefined ? emptyBody : parseBody(bytes, headers['content-type']);
 }
