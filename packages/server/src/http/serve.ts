@@ -235,6 +235,7 @@ export class Pipeline {
     const { service } = node;
     if (operation.wraps === true && service === undefined) throw unavailable(node);
     const where = whereOf(operation, verb);
+    service?.quotas.admitToken(path.path, undefined, address);
     if (where !== 'here' && (await this.#source(req, where)) === 'none') return new Forward();
     if (operation.wraps === true) service?.wrapping.checkTtl(wrapTtlS);
     const bytes = await this.#bytes(req, res, anonymousBodyBytesMax);
@@ -273,6 +274,7 @@ export class Pipeline {
     let principal = found instanceof Promise ? await found : found;
     // Away from where it is bound to, a token is as good as none.
     if (principal !== undefined && !withinCidrs(principal.record.boundCidrs, address)) principal = undefined;
+    service.quotas.admitToken(path.path, principal?.id, address);
     // Nobody waits, and no place at the active node is taken, for a request without a token.
     const source = token === undefined ? 'here' : await this.#source(req, where, { waits: principal !== undefined });
     if (source === 'reader') exchange?.waitForAnswer();
@@ -462,7 +464,9 @@ const isAuditFailure = (error: unknown): boolean => error instanceof RequestErro
 const isUndecided = (error: unknown): boolean =>
   error instanceof LeadHandedOver ||
   (isRefusal(error) &&
-    ['index_not_reached', 'leader_changed', 'not_leader', 'overloaded', 'sealed', 'stopped'].includes(error.code));
+    ['index_not_reached', 'leader_changed', 'not_leader', 'overloaded', 'rate_limited', 'sealed', 'stopped'].includes(
+      error.code,
+    ));
 
 /** Nothing was done but that: the node that reads this asks whoever leads next. */
 const handedOver: Reply = {
