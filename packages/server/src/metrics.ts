@@ -47,6 +47,8 @@ export class Metrics {
   readonly requestMs: Summary;
   readonly inFlight: Gauge;
   readonly responses: Counter<'class'>;
+  /** Requests of callers that asked too often. */
+  readonly limited: Counter;
   readonly #routeMs: Summary<'operation'>;
   /** One bound handle per operation, so that a request does no label look-up. */
   readonly #routes = new Map<string, Summary.Internal<'operation'>>();
@@ -98,6 +100,11 @@ export class Metrics {
       name: `${prefix}_http_responses`,
       help: 'Answers by class of status',
       labelNames: ['class'],
+      registers,
+    });
+    this.limited = new Counter({
+      name: `${prefix}_quota_rate_limit_violation`,
+      help: 'Requests refused because their caller asked too often',
       registers,
     });
     this.#routeMs = new Summary({

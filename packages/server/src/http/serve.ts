@@ -152,6 +152,7 @@ export class Pipeline {
   }
 
   #tooOften(error: RateLimited): Reply {
+    this.#options.metrics.limited.inc();
     const reply = errorReply(error);
     const shows = this.#options.node.service?.quotas.config.responseHeaders === true;
     return shows ? { ...reply, headers: { ...reply.headers, ...allowanceHeaders({ ...error, remaining: 0 }) } } : reply;

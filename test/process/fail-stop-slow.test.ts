@@ -1,0 +1,117 @@
+// The first storage error ends the process with exit 74; nothing is acknowledged after it, and nothing acknowledged is lost.
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, statfsSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { type LiveServer, Workbench } from './live-server.ts';
+
+interface Load {
+  readonly acknowledged: string[];
+  /** Statuses in the order of the answers. */
+  readonly statuses: number[];
+}
+
+/** Writes one key after the other until the server is gone. */
+async function writeUntilGone(server: LiveServer, name: string): Promise<Load> {
+  const token = server.rootToken;
+  const load: Load = { acknowledged: [], statuses: [] };
+  for (let serial = 0; ; serial += 1) {
+    try {
+      const answer = await server.call('POST', `transit/keys/${name}-${serial}`, {}, token);
+      load.statuses.push(answer.status);
+      if (answer.status === 200) load.acknowledged.push(`${name}-${serial}`);
+    } catch {
+      return load;
+    }
+  }
+}
+
+describe('fail-stop', () => {
+  const bench = new Workbench();
+  afterEach(() => bench.clean());
+
+  const expectAllThere = async (server: LiveServer, keys: readonly string[]): Promise<void> => {
+    const missing: string[] = [];
+    for (const key of keys) if ((await server.call('GET', `transit/keys/${key}`)).status !== 200) missing.push(key);
+    expect(missing).to.deep.equal([]);
+  };
+
+  const endsWithoutFalsePromise = async (server: LiveServer): Promise<Load> => {
+    const loads = await Promise.all(['a', 'b', 'c'].map((name) => writeUntilGone(server, name)));
+    expect(await server.exited).to.deep.include({ code: 74 });
+    expect(server.stderr).to.match(/"msg":"[^"]*(storage|disk|log)[^"]*"/i);
+    for (const { statuses } of loads) {
+      const firstRefusal = statuses.findIndex((status) => status !== 200);
+      if (firstRefusal >= 0) expect(statuses.slice(firstRefusal), 'answers after the first refusal').not.to.include(200);
+    }
+    return { acknowledged: loads.flatMap((load) => load.acknowledged), statuses: loads.flatMap((load) => load.statuses) };
+  };
+
+  for (const failpoint of [
+    'log.before_append',
+    'log.after_append',
+    'log.before_fsync',
+    'log.after_fsync',
+    'state.before_flush',
+    'state.after_flush',
+  ]) {
+    it(`ends with 74 on an error at ${failpoint} and keeps what was acknowledged`, async function () {
+      this.timeout(400_000);
+      const dataDir = bench.folder();
+      await (await bench.start({ dataDir })).stop();
+      const failing = await bench.start({ dataDir, env: { TRANSITD_FAILPOINTS: `${failpoint}=error:12` } });
+      const { acknowledged } = await endsWithoutFalsePromise(failing);
+      await expectAllThere(await bench.start({ dataDir }), acknowledged);
+    });
+  }
+
+  it('ends with 74 when files may not grow any more (ulimit -f)', async function () {
+    this.timeout(400_000);
+    const dataDir = bench.folder();
+    await (await bench.start({ dataDir })).stop();
+    // 512-byte blocks: room for a start, not for many megabytes of log. Node ignores SIGXFSZ, so writes fail with EFBIG.
+    const limited = await bench.start({ dataDir, wrapper: ['sh', '-c', 'ulimit -f 9000; exec "$@"', 'sh'] });
+    const { acknowledged } = await endsWithoutFalsePromise(limited);
+    expect(acknowledged.length).to.be.greaterThan(0);
+    await expectAllThere(await bench.start({ dataDir }), acknowledged);
+  });
+
+  // A small file system of its own takes root to mount; on a machine of CI that is always there.
+  const mountable = process.getuid?.() === 0 || process.env['CI'] !== undefined;
+  (mountable ? it : it.skip)(
+    'refuses writes below the disk reserve, and ends with 74 when the file system is full all the same',
+    async function () {
+      this.timeout(120_000);
+      const mountPoint = join(bench.folder(), 'disk');
+      mkdirSync(mountPoint);
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=24m', 'tmpfs', mountPoint]);
+      try {
+        const dataDir = join(mountPoint, 'node');
+        mkdirSync(dataDir, { mode: 0o700 });
+        const env = { TRANSITD_RAFT_DISK_RESERVE: '0' };
+        await (await bench.start({ dataDir, env })).stop();
+        const full = await bench.start({ dataDir, env });
+        execFileSync('sh', ['-c', `dd if=/dev/zero of=${mountPoint}/filler bs=1M 2>/dev/null; true`]);
+        const { acknowledged } = await endsWithoutFalsePromise(full);
+        execFileSync('rm', [`${mountPoint}/filler`]);
+        const again = await bench.start({ dataDir, env });
+        await expectAllThere(again, acknowledged);
+        await again.stop();
+
+        // 5 % of 24 MiB is the smaller reserve: with all but half a MiB taken, it is touched.
+        const { bavail, bsize } = statfsSync(mountPoint);
+        const leave = 512 * 1024;
+        execFileSync('sh', ['-c', `head -c ${bavail * bsize - leave} /dev/zero > ${mountPoint}/filler`]);
+        const careful = await bench.start({ dataDir, env: { TRANSITD_RAFT_DISK_RESERVE: '100MiB' } });
+        const refused = await careful.call('POST', 'transit/keys/refused', {});
+        expect(refused.status, refused.text).to.equal(503);
+        expect(refused.text).to.match(/disk/);
+        await expectAllThere(careful, acknowledged);
+        await careful.stop();
+      } finally {
+        await bench.stopAll();
+        execFileSync('umount', [mountPoint]);
+      }
+    },
+  );
+});
