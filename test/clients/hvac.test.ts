@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { Workbench } from '../process/live-server.ts';
+import { mark } from '../process/secret-watch.ts';
 
 const version = '2.4.0';
 const script = join(import.meta.dirname, 'hvac_client.py');
@@ -51,7 +52,10 @@ describe('hvac', () => {
       this.skip();
     }
     const server = await bench.start({ dataDir: bench.folder() });
-    const { code, stdout, stderr } = await run(python, [script, server.url], { HVAC_TOKEN: server.rootToken });
+    const { code, stdout, stderr } = await run(python, [script, server.url], {
+      HVAC_TOKEN: server.rootToken,
+      HVAC_PLANTED: mark,
+    });
     expect(code, stderr).to.equal(0);
     expect(JSON.parse(stdout)).to.deep.equal({
       status: { health: false, health_head: 200, initialized: true, sealed: false, leader: true, authenticated: true },

@@ -1,6 +1,6 @@
 """Does with hvac what existing services do with it, and prints what came of it as JSON.
 
-Usage: hvac_client.py URL, with the token in HVAC_TOKEN.
+Usage: hvac_client.py URL, with the token in HVAC_TOKEN, and a secret to plant in HVAC_PLANTED.
 """
 
 import base64
@@ -65,7 +65,7 @@ def keys(client):
 def data(client):
     transit = client.secrets.transit
     transit.create_key(name="notes")
-    plaintext = b64("hello")
+    plaintext = b64("hello " + os.environ.get("HVAC_PLANTED", ""))
     first = transit.encrypt_data(name="notes", plaintext=plaintext)["data"]["ciphertext"]
     transit.rotate_key(name="notes")
     second = transit.rewrap_data(name="notes", ciphertext=first)["data"]["ciphertext"]

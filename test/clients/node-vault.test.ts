@@ -2,6 +2,7 @@
 import { expect } from 'chai';
 import nodeVault from 'node-vault';
 import { base64, type LiveServer, processMs, Workbench } from '../process/live-server.ts';
+import { planted } from '../process/secret-watch.ts';
 
 /** What lies at `data.keys.1` and the like in an answer. */
 function at(answer: unknown, path: string): unknown {
@@ -60,7 +61,7 @@ describe('node-vault', () => {
 
   it('encrypts, decrypts and rewraps, one by one and in batches', async () => {
     await vault.write('transit/keys/notes', {});
-    const plaintext = base64('hello');
+    const plaintext = base64(planted('hello'));
     const encrypted = await vault.encryptData({ name: 'notes', plaintext });
     const ciphertext = textAt(encrypted, 'data.ciphertext');
     expect(ciphertext).to.match(/^svc:v1:/);
@@ -80,10 +81,12 @@ describe('node-vault', () => {
 
   it('makes and verifies HMACs, and makes data keys, hashes and random bytes', async () => {
     await vault.write('transit/keys/seals', {});
-    const input = base64('signed');
+    const input = base64(planted('signed'));
     const hmac = textAt(await vault.write('transit/hmac/seals', { input }), 'data.hmac');
     expect(at(await vault.write('transit/verify/seals', { input, hmac }), 'data.valid')).to.equal(true);
-    expect(at(await vault.write('transit/verify/seals', { input: base64('other'), hmac }), 'data.valid')).to.equal(false);
+    expect(at(await vault.write('transit/verify/seals', { input: base64(planted('other')), hmac }), 'data.valid')).to.equal(
+      false,
+    );
     const dataKey = await vault.write('transit/datakey/plaintext/seals', {});
     const opened = await vault.decryptData({ name: 'seals', ciphertext: textAt(dataKey, 'data.ciphertext') });
     expect(at(opened, 'data.plaintext')).to.equal(textAt(dataKey, 'data.plaintext'));

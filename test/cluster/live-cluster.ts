@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Answer } from '../process/live-server.ts';
+import { SecretWatch } from '../process/secret-watch.ts';
 import { freePort } from './free-port.ts';
 import { type LinkMode, LinkProxy } from './link-proxy.ts';
 import { type AskOptions, LiveNode } from './live-node.ts';
@@ -33,6 +34,7 @@ export class LiveCluster {
   readonly #folder: string;
   readonly #seal: 'static' | 'shamir';
   readonly #nodes: LiveNode[] = [];
+  readonly #secrets = new SecretWatch();
   readonly #loads = new Set<{ stop(): Promise<void> }>();
   #rootToken = '';
   #shares: readonly string[] = [];
@@ -226,10 +228,11 @@ export class LiveCluster {
   /** Ends every process and removes every folder. */
   async end(): Promise<void> {
     const loads = [...this.#loads].map((load) => load.stop());
-    await Promise.all(this.#nodes.map((node) => node.end()));
+    const ended = await Promise.allSettled(this.#nodes.map((node) => node.end()));
     await Promise.allSettled(loads);
     await Promise.all(this.#nodes.map(({ proxy }) => proxy.close()));
     rmSync(this.#folder, { recursive: true, force: true });
+    for (const end of ended) if (end.status === 'rejected') throw end.reason;
   }
 
   tails(): string {
@@ -268,7 +271,9 @@ export class LiveCluster {
     };
     mkdirSync(dataDir, { mode: 0o700 });
     writeFileSync(configFile, JSON.stringify(config, undefined, 2));
-    this.#nodes.push(new LiveNode({ name, host, apiAddress: `http://${api}`, dataDir, configFile, proxy }));
+    this.#nodes.push(
+      new LiveNode({ name, host, apiAddress: `http://${api}`, dataDir, configFile, proxy, secrets: this.#secrets }),
+    );
   }
 }
 

@@ -1,6 +1,7 @@
 // One node of a cluster under test: it dies, freezes, comes back and is replaced, under one name and one address.
 import { rmSync } from 'node:fs';
 import { Answer, LiveServer } from '../process/live-server.ts';
+import { SecretWatch } from '../process/secret-watch.ts';
 import type { LinkProxy } from './link-proxy.ts';
 import { until } from './until.ts';
 
@@ -28,6 +29,8 @@ export interface LiveNodeOptions {
   /** What stands before its cluster port. */
   readonly proxy: LinkProxy;
   readonly env?: Readonly<Record<string, string>>;
+  /** Of the whole cluster: what one node is told, another may not tell. */
+  readonly secrets?: SecretWatch;
 }
 
 const callMs = 60_000;
@@ -40,11 +43,12 @@ export class LiveNode {
   readonly proxy: LinkProxy;
   readonly #configFile: string;
   readonly #env: Readonly<Record<string, string>>;
+  readonly #secrets: SecretWatch;
   #server: LiveServer | undefined;
   #paused = false;
   #log = '';
 
-  constructor({ name, host, apiAddress, dataDir, configFile, proxy, env = {} }: LiveNodeOptions) {
+  constructor({ name, host, apiAddress, dataDir, configFile, proxy, env = {}, secrets }: LiveNodeOptions) {
     this.name = name;
     this.host = host;
     this.apiAddress = apiAddress;
@@ -52,6 +56,7 @@ export class LiveNode {
     this.proxy = proxy;
     this.#configFile = configFile;
     this.#env = env;
+    this.#secrets = secrets ?? new SecretWatch();
   }
 
   /** Its process is there, frozen or not. */
@@ -82,7 +87,7 @@ export class LiveNode {
     this.#log = this.log;
     this.#paused = false;
     const command = ['server', '--config', this.#configFile];
-    this.#server = new LiveServer({ dataDir: this.dataDir, command, env: this.#env });
+    this.#server = new LiveServer({ dataDir: this.dataDir, command, env: this.#env, secrets: this.#secrets });
     return this.#server;
   }
 
@@ -125,7 +130,9 @@ export class LiveNode {
 
   /** Ends its process for good, frozen or not. */
   async end(): Promise<void> {
+    if (this.running) await this.server.keepMetrics();
     if (this.alive) await this.kill();
+    else this.#server?.assertDiscreet();
   }
 
   /** @param path - below `/v1/`. @throws when no whole answer comes */
@@ -136,7 +143,11 @@ export class LiveNode {
       signal: AbortSignal.timeout(withinMs),
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
-    return new Answer(response.status, response.headers, await response.text());
+    const text = await response.text();
+    if (token !== undefined) this.#secrets.add('a token', token);
+    this.#secrets.learn(body);
+    this.#secrets.learn(text);
+    return new Answer(response.status, response.headers, text);
   }
 
   /** Undefined when it does not answer. @param query - with its question mark */

@@ -2,6 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { SimRandom } from '@transitd/raft-core/sim';
 import { type Answer, base64 } from '../process/live-server.ts';
+import { planted } from '../process/secret-watch.ts';
 import { type Asked, History, type KeyKind } from './history.ts';
 import type { LiveCluster } from './live-cluster.ts';
 import type { LiveNode } from './live-node.ts';
@@ -166,7 +167,7 @@ export class Workload {
   /** Standbys answer this themselves, but never with a version from before a rotation that was acknowledged. */
   async #encrypt(node: LiveNode, key: string): Promise<boolean> {
     this.#serial += 1;
-    const plaintext = base64(`text ${this.#serial}`);
+    const plaintext = base64(planted(`text ${this.#serial}`));
     const floor = this.history.floor(key);
     const outcome = await this.#ask(node, 'POST', `transit/encrypt/${key}`, { plaintext });
     if (outcome.kind !== 'done') return false;

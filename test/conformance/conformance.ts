@@ -1,7 +1,7 @@
 // Runs the conformance cases against a server of their own, and holds the outcome against the list of cases that wait for a
 // later release. A listed case that passes is as wrong as an unlisted one that fails: the list only shrinks.
 import { spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { nodeBinary } from '../process/live-server.ts';
 
@@ -33,6 +33,15 @@ export function waiting(suite: Suite): ReadonlyMap<string, string> {
   const bySuite = Reflect.get(Object(groups), suite) as Readonly<Record<string, readonly string[]>>;
   for (const [reason, ids] of Object.entries(bySuite)) for (const id of ids) rows.set(id, reason);
   return rows;
+}
+
+/** Plaintexts of the cases, long enough to be known anywhere. */
+export function plaintextsOf(suite: Suite): readonly string[] {
+  const cases = join(folder, suite, 'cases');
+  const texts = readdirSync(cases).map((name) => readFileSync(join(cases, name), 'utf8'));
+  return [
+    ...new Set(texts.flatMap((text) => [...text.matchAll(/\{\{b64:([^{}]{12,})\}\}/g)].map(([, plaintext = '']) => plaintext))),
+  ];
 }
 
 /** Every case of the suite (or those that the arguments select) against the server at `url`, which writes its audit to `auditFile`. */

@@ -3,21 +3,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { base64, processMs, Workbench } from './live-server.ts';
-
-/** A secret as it would stand in a file: raw, hex in both cases, base64 (standard and URL) in the three alignments. */
-function shapesOf(secret: Buffer): Buffer[] {
-  const shapes = [secret, Buffer.from(secret.toString('hex')), Buffer.from(secret.toString('hex').toUpperCase())];
-  for (const alignment of [0, 1, 2]) {
-    for (const encoding of ['base64', 'base64url'] as const) {
-      const text = Buffer.concat([Buffer.alloc(alignment), secret])
-        .toString(encoding)
-        .replace(/=+$/, '');
-      // The first characters depend on what stands before the secret, the last ones on what follows.
-      shapes.push(Buffer.from(text.slice(alignment === 0 ? 0 : alignment + 1, -2)));
-    }
-  }
-  return shapes;
-}
+import { shapesOf } from './secret-shapes.ts';
 
 const filesIn = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })

@@ -1,6 +1,7 @@
 // No acknowledged write is lost by kill -9, at any moment.
 import { expect } from 'chai';
 import { base64, type LiveServer, processMs, Workbench } from './live-server.ts';
+import { planted } from './secret-watch.ts';
 
 const kills = 20;
 const writers = 8;
@@ -22,7 +23,7 @@ describe('kill -9 under load', () => {
       for (;;) {
         serial += 1;
         const key = `k${serial}`;
-        const plaintext = base64(`text ${serial}`);
+        const plaintext = base64(planted(`text ${serial}`));
         try {
           if ((await server.call('POST', `transit/keys/${key}`, {}, token)).status !== 200) continue;
           acknowledged.set(key, 1);

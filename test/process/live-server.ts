@@ -1,8 +1,10 @@
 // A real transitd process for tests: its own data directory, a free port, ended by its id.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { SecretWatch } from './secret-watch.ts';
+import { auditFilesOf, configurationOf, sealKeyOf } from './written-out.ts';
 
 export const root = join(import.meta.dirname, '../..');
 export const nodeBinary = join(root, 'node_modules/.bin/node');
@@ -46,28 +48,38 @@ export interface StartOptions {
   readonly wrapper?: readonly string[];
   /** Arguments of `transitd`; a dev node on a free loopback port unless given. */
   readonly command?: readonly string[];
+  /** Shared where several processes know the same secrets. */
+  readonly secrets?: SecretWatch;
 }
+
+/** A page that is there without a token, and when the node is sealed. */
+const telemetry = { TRANSITD_TELEMETRY_ADDRESS: '127.0.0.1:0' };
+/** What a dev node tells whoever has started it: the one place where a token is shown on purpose. */
+const welcome = /\ntransitd is running, [\s\S]*?paste it here…"}'\n/;
+const metricsMs = 2_000;
 
 export class LiveServer {
   readonly child: ChildProcess;
   readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
+  /** What may stand nowhere in what this server writes. */
+  readonly secrets: SecretWatch;
   readonly #dataDir: string;
+  readonly #command: readonly string[];
+  readonly #env: Readonly<Record<string, string>>;
+  #metrics = '';
   #stderr = '';
   #stdout = '';
   #waiters: (() => void)[] = [];
   url = '';
 
-  constructor({ dataDir, args = [], env = {}, wrapper = [], command }: StartOptions) {
+  constructor({ dataDir, args = [], env = {}, wrapper = [], command, secrets }: StartOptions) {
     this.#dataDir = dataDir;
-    const line = [
-      ...wrapper,
-      nodeBinary,
-      entry,
-      ...(command ?? ['server', '--dev', '--data-dir', dataDir, '--listen', '127.0.0.1:0']),
-      ...args,
-    ];
+    this.secrets = secrets ?? new SecretWatch();
+    this.#command = [...(command ?? ['server', '--dev', '--data-dir', dataDir, '--listen', '127.0.0.1:0']), ...args];
+    this.#env = env;
+    const line = [...wrapper, nodeBinary, entry, ...this.#command];
     this.child = spawn(line[0] ?? '', line.slice(1), {
-      env: { ...process.env, TRANSITD_LOG_FORMAT: 'json', TRANSITD_LOG_LEVEL: 'info', ...env },
+      env: { ...process.env, TRANSITD_LOG_FORMAT: 'json', TRANSITD_LOG_LEVEL: 'info', ...telemetry, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.child.stdout?.setEncoding('utf8').on('data', (text: string) => {
@@ -125,12 +137,49 @@ export class LiveServer {
       headers: token === null ? {} : { 'X-Service-Token': token },
       ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     });
-    return new Answer(response.status, response.headers, await response.text());
+    const text = await response.text();
+    if (token !== null) this.secrets.add('a token', token);
+    this.secrets.learn(body);
+    this.secrets.learn(text);
+    return new Answer(response.status, response.headers, text);
   }
 
+  /** Ends it with a signal. @throws when it has told a secret */
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
+    if (signal === 'SIGTERM') await this.keepMetrics();
     this.child.kill(signal);
-    return this.exited;
+    const ended = await this.exited;
+    this.assertDiscreet();
+    return ended;
+  }
+
+  /** Keeps the page of its metrics as it is now, as far as it can be had. */
+  async keepMetrics(): Promise<void> {
+    const address = /"telemetry":"(http[^"]+)"/.exec(this.#stderr)?.[1];
+    if (address === undefined || this.child.exitCode !== null || this.child.signalCode !== null) return;
+    const page = fetch(`${address}/metrics`, { signal: AbortSignal.timeout(metricsMs) }).then((answer) => answer.text());
+    this.#metrics += await page.catch(() => '');
+  }
+
+  /** @throws when a secret of this server stands in its log, its audit or its metrics */
+  assertDiscreet(): void {
+    const configuration = configurationOf(this.#command);
+    const sealKey = sealKeyOf(configuration, this.#env);
+    if (sealKey !== undefined) this.secrets.add('the seal key', sealKey);
+    for (const [name, what] of [
+      ['dev/root-token', 'the root token'],
+      ['dev/seal.key', 'the seal key'],
+    ] as const) {
+      const file = join(this.#dataDir, name);
+      if (existsSync(file)) this.secrets.addEncoded(what, readFileSync(file, 'utf8').trim());
+    }
+    const found = [
+      ...this.secrets.findings('the log', this.#stderr),
+      ...this.secrets.findings('the standard output', this.#stdout.replace(welcome, '')),
+      ...this.secrets.findings('the metrics', this.#metrics),
+      ...auditFilesOf(configuration).flatMap((file) => this.secrets.findings(file, readFileSync(file))),
+    ];
+    if (found.length > 0) throw new Error(`a secret was told:\n${found.join('\n')}`);
   }
 }
 
@@ -156,14 +205,26 @@ export class Workbench {
   }
 
   async stopAll(): Promise<void> {
+    const told: unknown[] = [];
     for (const server of this.#servers.splice(0)) {
-      if (server.child.exitCode === null && server.child.signalCode === null) await server.stop('SIGKILL');
+      await server.keepMetrics();
+      if (server.child.exitCode === null && server.child.signalCode === null) server.child.kill('SIGKILL');
+      await server.exited;
+      try {
+        server.assertDiscreet();
+      } catch (error) {
+        told.push(error);
+      }
     }
+    if (told.length > 0) throw told[0];
   }
 
   async clean(): Promise<void> {
-    await this.stopAll();
-    for (const folder of this.#folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+    try {
+      await this.stopAll();
+    } finally {
+      for (const folder of this.#folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+    }
   }
 }
 

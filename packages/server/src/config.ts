@@ -104,6 +104,15 @@ const auditSink = z.discriminatedUnion('type', [
 /** A chain of entries has one writer. */
 const whereTo = (sink: z.output<typeof auditSink>): string => (sink.type === 'file' ? resolve(sink.path) : sink.type);
 
+/** What one node takes on at a time. */
+const limits = z.strictObject({
+  reads: z.int().min(1).max(100_000).default(1024),
+  changes: z.int().min(1).max(100_000).default(256),
+  waiting: z.int().min(0).max(100_000).default(1024),
+  body_memory: byteSize('256MiB').refine((bytes) => bytes >= 1024 * 1024, 'is less than 1MiB'),
+  connections: z.int().min(16).max(1_000_000).default(4096),
+});
+
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 const log = z.strictObject({ level: z.enum(logLevels).default('info'), format: z.enum(['json', 'pretty']).default('json') });
 
@@ -172,6 +181,7 @@ const schema = z.strictObject({
   ciphertext_prefix: z.string().regex(ciphertextPrefixPattern).default('svc'),
   trusted_proxies: z.array(z.string().refine(isCidr, 'is not a block of addresses such as 10.0.0.0/8')).max(64).default([]),
   jwks_files: z.record(z.string().regex(/^[\w.-]{1,64}$/), z.string().min(1)).default({}),
+  limits: limits.prefault({}),
   tokens: z
     .strictObject({ default_ttl: tokenTtl, max_ttl: tokenTtl })
     .refine((tokens) => tokens.default_ttl <= tokens.max_ttl, { message: 'default_ttl must be at most max_ttl' })
@@ -229,6 +239,11 @@ const variables: Readonly<Record<string, readonly (string | number)[]>> = {
   TRANSITD_BARRIER_ROTATION_MAX_OPERATIONS: ['barrier_rotation', 'max_operations'],
   TRANSITD_BARRIER_ROTATION_INTERVAL: ['barrier_rotation', 'interval'],
   TRANSITD_CIPHERTEXT_PREFIX: ['ciphertext_prefix'],
+  TRANSITD_LIMITS_READS: ['limits', 'reads'],
+  TRANSITD_LIMITS_CHANGES: ['limits', 'changes'],
+  TRANSITD_LIMITS_WAITING: ['limits', 'waiting'],
+  TRANSITD_LIMITS_BODY_MEMORY: ['limits', 'body_memory'],
+  TRANSITD_LIMITS_CONNECTIONS: ['limits', 'connections'],
   TRANSITD_TOKENS_DEFAULT_TTL: ['tokens', 'default_ttl'],
   TRANSITD_TOKENS_MAX_TTL: ['tokens', 'max_ttl'],
   TRANSITD_LOG_LEVEL: ['log', 'level'],
@@ -287,6 +302,11 @@ export function parseConfig(input: unknown, environment: NodeJS.ProcessEnv = {},
   const config = result.data;
   if (config.cluster_addr === undefined && (config.retry_join.length > 0 || config.cluster_listen !== undefined))
     throw new StartError('configuration: cluster_addr: is missing, and without it no other node can be reached');
+  const large = config.listeners.findIndex(({ max_request_size }) => max_request_size > config.limits.body_memory);
+  if (large >= 0)
+    throw new StartError(
+      `configuration: limits.body_memory: is less than listeners.${large}.max_request_size: no such body would fit`,
+    );
   const inside = sealKeyFiles(config).find((file) => isInside(file, config.data_dir));
   if (inside !== undefined) {
     throw new StartError(

@@ -5,6 +5,7 @@ import type { SecureContextOptions } from 'node:tls';
 import type { ListenerConfig } from './config.ts';
 import { StartError } from './exit.ts';
 import { attachFront } from './http/attach.ts';
+import { type Connections, endpointOf } from './http/connections.ts';
 import { tlsContext } from './tls-context.ts';
 
 /** How long requests in flight may take to end after the process was asked to stop. */
@@ -28,6 +29,7 @@ export function createListener({ tls, headers_timeout }: ListenerConfig, front: 
       : createTlsServer({
           ...options,
           ...tlsContext(tls),
+          handshakeTimeout: headers_timeout,
           requestCert: asksForCertificate,
           rejectUnauthorized: asksForCertificate,
         });
@@ -43,11 +45,14 @@ export class Listener {
   readonly #drainMs: number;
   #draining = false;
 
-  /** @param create - makes the server, which hands its requests to the listener given, of whatever event they come from */
+  /**
+   * @param create - makes the server, which hands its requests to the listener given, of whatever event they come from
+   * @param connections - where they are counted beside those of other listeners
+   */
   constructor(
     handle: RequestListener,
     create: (counted: RequestListener) => Server,
-    { drainMs = defaultDrainMs }: { readonly drainMs?: number } = {},
+    { connections, drainMs = defaultDrainMs }: { readonly connections?: Connections | undefined; readonly drainMs?: number } = {},
   ) {
     this.#drainMs = drainMs;
     this.#server = create((req, res) => {
@@ -56,6 +61,7 @@ export class Listener {
     });
     this.#server.on('connection', (socket: Socket) => {
       this.#connections.add(socket);
+      connections?.add(socket, () => this.#atWork());
       socket.once('close', () => this.#connections.delete(socket));
     });
   }
@@ -99,6 +105,11 @@ export class Listener {
       });
       this.#cutWhenAllAnswered();
     });
+  }
+
+  /** Far ends whose whole request waits for its answer. */
+  #atWork(): ReadonlySet<string> {
+    return new Set([...this.#inFlight].filter(({ req }) => req.complete).map(({ req }) => endpointOf(req.socket)));
   }
 
   #count(res: ServerResponse): void {

@@ -11,6 +11,7 @@ import type { AuditObserver } from './audit/audit-trail.ts';
 import { registerAudit } from './metrics-audit.ts';
 import { type ClusterFigures, registerClusterFigures } from './metrics-cluster.ts';
 import { quantiles, registerHappenings } from './metrics-happenings.ts';
+import { type LoadFigures, registerLoad } from './metrics-load.ts';
 import type { NodeObserver } from './node/observer.ts';
 
 /** What the gauges read when they are scraped: state is asked for, never copied beside. */
@@ -28,6 +29,8 @@ export interface MetricSources {
       }
     | undefined;
   readonly barrierEncryptions: () => number;
+  /** Absent where nothing bounds it. */
+  readonly load?: LoadFigures;
   /** Undefined on a node that has no peers. */
   readonly cluster?: () => ClusterFigures | undefined;
 }
@@ -44,6 +47,8 @@ export class Metrics {
   readonly requestMs: Summary;
   readonly inFlight: Gauge;
   readonly responses: Counter<'class'>;
+  /** Requests of callers that asked too often. */
+  readonly limited: Counter;
   readonly #routeMs: Summary<'operation'>;
   /** One bound handle per operation, so that a request does no label look-up. */
   readonly #routes = new Map<string, Summary.Internal<'operation'>>();
@@ -83,6 +88,7 @@ export class Metrics {
     this.audit = registerAudit({ prefix, registers });
     registerClusterFigures({ prefix, registers, cluster: sources.cluster ?? (() => undefined) });
     this.observer = registerHappenings({ prefix, registers });
+    if (sources.load !== undefined) registerLoad({ prefix, registers, load: sources.load });
     this.requestMs = new Summary({
       name: `${prefix}_core_handle_request`,
       help: 'Milliseconds a request took',
@@ -94,6 +100,11 @@ export class Metrics {
       name: `${prefix}_http_responses`,
       help: 'Answers by class of status',
       labelNames: ['class'],
+      registers,
+    });
+    this.limited = new Counter({
+      name: `${prefix}_quota_rate_limit_violation`,
+      help: 'Requests refused because their caller asked too often',
       registers,
     });
     this.#routeMs = new Summary({

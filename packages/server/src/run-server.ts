@@ -10,7 +10,9 @@ import { warnOfCoreDumps } from './core-dumps.ts';
 import type { DevNode } from './dev.ts';
 import { printWelcome } from './dev-welcome.ts';
 import { exitCode, StartError } from './exit.ts';
+import { Connections } from './http/connections.ts';
 import { createFront } from './http/front.ts';
+import { Limits } from './http/limits.ts';
 import { createListener, Listener } from './listener.ts';
 import { createLog, type Logger } from './log.ts';
 import { Metrics } from './metrics.ts';
@@ -51,10 +53,9 @@ export async function runServer(config: Config, { dev, reread }: RunOptions = {}
   });
 
   arm(process.env['TRANSITD_FAILPOINTS']);
-  const metrics = new Metrics(
-    config.telemetry.prefix,
-    figuresOf(() => running.node),
-  );
+  const limits = new Limits(config.limits);
+  const connections = new Connections(config.limits.connections);
+  const metrics = new Metrics(config.telemetry.prefix, { ...figuresOf(() => running.node), load: { limits, connections } });
   const audit = await AuditTrail.open({ sinks: config.audit, log, observer: metrics.audit });
   running.audit = audit;
   const open = () => Node.open({ config, log, onFatal: stopOnFault(log), observer: metrics.observer });
@@ -67,7 +68,7 @@ export async function runServer(config: Config, { dev, reread }: RunOptions = {}
     if (dev !== undefined && !node.initialized) await Promise.race([stop.asked, initializing(node, dev)]);
     const routes = allRoutes(metrics, audit);
     const bodyBytesMax = Math.max(...config.listeners.map(({ max_request_size }) => max_request_size));
-    node.serveForwarded(createFront({ node, log, metrics, routes, bodyBytesMax, audit, forwarded: true }));
+    node.serveForwarded(createFront({ node, log, metrics, routes, bodyBytesMax, limits, audit, forwarded: true }));
     for (const listenerConfig of config.listeners) {
       if (stop.isAsked) return;
       const front = createFront({
@@ -75,11 +76,12 @@ export async function runServer(config: Config, { dev, reread }: RunOptions = {}
         log,
         metrics,
         routes,
+        limits,
         audit,
         bodyBytesMax: listenerConfig.max_request_size,
         trustedProxies: config.trusted_proxies,
       });
-      const listener = new Listener(front, (counted) => createListener(listenerConfig, counted));
+      const listener = new Listener(front, (counted) => createListener(listenerConfig, counted), { connections });
       listeners.push(listener);
       const address = await listener.listen(listenerConfig.address);
       if (listenerConfig.tls === undefined && !isLoopback(listenerConfig.address.host)) {

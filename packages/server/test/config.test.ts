@@ -31,6 +31,13 @@ describe('configuration', () => {
       disk_reserve: 512 * 2 ** 20,
     });
     expect(config.barrier_rotation).to.deep.equal({ max_operations: 2 ** 31, interval: 0 });
+    expect(config.limits).to.deep.equal({
+      reads: 1024,
+      changes: 256,
+      waiting: 1024,
+      body_memory: 256 * 2 ** 20,
+      connections: 4096,
+    });
   });
 
   it('makes an audit file for its owner alone, and syncs nothing, unless it is told to', () => {
@@ -78,6 +85,19 @@ describe('configuration', () => {
         says: /audit.*one file twice/,
       },
     ].map(({ what, audit, says }) => ({ what, input: { ...least, audit }, says })),
+    ...[
+      { what: 'a node that may work on nothing', limits: { reads: 0 }, says: /limits\.reads/ },
+      { what: 'part of a change at a time', limits: { changes: 1.5 }, says: /limits\.changes/ },
+      { what: 'a line of less than nobody', limits: { waiting: -1 }, says: /limits\.waiting/ },
+      { what: 'connections for next to nobody', limits: { connections: 1 }, says: /limits\.connections/ },
+      { what: 'no memory for bodies', limits: { body_memory: 0 }, says: /limits\.body_memory/ },
+      {
+        what: 'less memory than one body takes',
+        limits: { body_memory: '2MiB' },
+        says: /body_memory.*listeners\.0\.max_request_size/,
+      },
+      { what: 'a limit that there is not', limits: { rate: 1 }, says: /limits/ },
+    ].map(({ what, limits, says }) => ({ what, input: { ...least, limits }, says })),
     {
       what: 'an election timeout on which the leases of others could not rest',
       input: { ...least, raft: { election_timeout: '999ms' } },
@@ -187,6 +207,8 @@ describe('configuration', () => {
         TRANSITD_LISTEN_TLS_DISABLE: 'true',
         TRANSITD_LOG_LEVEL: 'debug',
         TRANSITD_RAFT_TRAILING_LOGS: '50',
+        TRANSITD_LIMITS_READS: '7',
+        TRANSITD_LIMITS_BODY_MEMORY: '64MiB',
         TRANSITD_SEAL_TYPE: 'static',
         TRANSITD_SEAL_KEY_ID: '2026',
         TRANSITD_SEAL_KEY_ENV: 'K',
@@ -197,6 +219,7 @@ describe('configuration', () => {
     expect(config).to.deep.include({ node_id: '7', data_dir: '/d', seal: { type: 'static', key_id: '2026', key_env: 'K' } });
     expect(config.log.level).to.equal('debug');
     expect(config.raft.trailing_logs).to.equal(50);
+    expect(config.limits).to.deep.include({ reads: 7, body_memory: 64 * 2 ** 20 });
   });
 
   it('refuses a variable that it does not know, but for the one that holds the seal key', () => {

@@ -8,6 +8,7 @@ import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { expect } from 'chai';
 import { type ListenerConfig, parseConfig } from '../src/config.ts';
 import { StartError } from '../src/exit.ts';
+import { Connections } from '../src/http/connections.ts';
 import { createListener, Listener } from '../src/listener.ts';
 import { tlsContext } from '../src/tls-context.ts';
 import { makeCertificate } from './certificate.ts';
@@ -105,6 +106,29 @@ describe('a listener', () => {
     const slow = await open(url);
     slow.write('GET / HTTP/1.1\r\nHo');
     expect(await text(slow)).to.match(/ 408 /);
+    await listener.drain();
+  });
+
+  it('ends a TLS handshake that does not come within headers_timeout', async function () {
+    this.timeout(8000);
+    const { listener, url } = await start({ tls: certificate, headers_timeout: '1s' }, hello);
+    const slow = await open(url);
+    slow.resume().write(Buffer.from([0x16, 0x03, 0x01])); // the beginning of a record that never ends
+    await new Promise((resolve) => slow.once('close', resolve));
+    await listener.drain();
+  });
+
+  it('answers a newcomer when silent connections and half bodies have taken all that there may be', async () => {
+    const connections = new Connections(4);
+    const config = configOf(plain);
+    const front: RequestListener = (req, res) => void req.resume().on('end', () => res.end('hello'));
+    const listener = new Listener(front, (counted) => createListener(config, counted), { connections });
+    const url = new URL(await listener.listen(config.address));
+    for (const sent of ['', 'GET / HT', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf', ''])
+      (await open(url)).write(sent);
+    for (let n = 0; n < 6; n += 1) await roundTrip(url);
+    expect(connections.cut).to.be.at.least(1);
+    expect(connections.open).to.be.at.most(4);
     await listener.drain();
   });
 

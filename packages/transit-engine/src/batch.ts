@@ -1,5 +1,5 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { TransitError } from './errors.ts';
+import { nextTurn } from './next-turn.ts';
 
 /** What one item of a batch came to. */
 export type ItemResult<R> = (R | { readonly error: string }) & { readonly reference: string };

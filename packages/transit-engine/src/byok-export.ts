@@ -1,5 +1,4 @@
 import { constants, createPublicKey, type KeyObject, publicEncrypt, randomBytes } from 'node:crypto';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Store } from '@transitd/storage-fsm';
 import { TransitError } from './errors.ts';
 import type { StoredKey } from './key.ts';
@@ -8,6 +7,7 @@ import { hashOf } from './key-import.ts';
 import { type KeyType, keyType } from './key-type.ts';
 import { storedVersion, versionsBetween } from './key-versions.ts';
 import { takeWrappingKey, wrapKey } from './key-wrap.ts';
+import { nextTurn } from './next-turn.ts';
 import type { Paths } from './paths.ts';
 import { wipeSecrets } from './version-record.ts';
 

@@ -1,5 +1,6 @@
 /**
  * Why the engine refuses a request.
+ * - `busy_generation`: too many keys that take seconds to make are being made
  * - `not_found`: nothing to read or to list under that name
  * - `key_not_found`: an operation on a key that does not exist
  * - `invalid_request`: a value, or a combination of values, that no key could accept or that this one cannot
@@ -11,6 +12,7 @@
  * - `too_many_conflicts`: the key changed again and again under this change, which therefore did nothing
  */
 export type TransitErrorCode =
+  | 'busy_generation'
   | 'not_found'
   | 'key_not_found'
   | 'invalid_request'

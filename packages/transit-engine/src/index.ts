@@ -5,6 +5,7 @@ export type { Encryption } from './encryption.ts';
 export { type KeyAnswer, TransitEngine, type TransitEngineOptions } from './engine.ts';
 export { DamagedRecord, TransitError, type TransitErrorCode } from './errors.ts';
 export { defaultHash } from './hash-algorithm.ts';
+export { endOfString, type JsonRules, parseInTurns, pieceValuesMax } from './json-in-turns.ts';
 export type { CreateKeyRequest } from './key.ts';
 export type { CertificateChainRequest, CertificateSigningRequest, KeyCertificates } from './key-certificates.ts';
 export type { ConfigureKeyRequest } from './key-config.ts';
@@ -33,6 +34,7 @@ export type {
   ManagedSigningInput,
   ManagedUsage,
 } from './managed/provider.ts';
+export { nextTurn } from './next-turn.ts';
 export type { DatakeyRequest, DatakeyResult } from './operations/datakey.ts';
 export { type HashRequest, type HashResult, hashOf } from './operations/hash.ts';
 export { type RandomRequest, type RandomResult, random, randomSources } from './operations/random.ts';
@@ -48,5 +50,6 @@ export type {
   HmacResult,
   RewrapRequest,
 } from './requests.ts';
+export { shownName } from './shown-name.ts';
 export type { SignRequest, SignResult, VerifyRequest, VerifyResult } from './signature-requests.ts';
 export type { Signing } from './signing.ts';

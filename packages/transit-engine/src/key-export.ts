@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Store } from '@transitd/storage-fsm';
 import { noBytes } from './aead.ts';
 import { TransitError } from './errors.ts';
@@ -8,6 +7,7 @@ import { publicPemOf } from './key-pairs/key-formats.ts';
 import type { KeyRecord } from './key-record.ts';
 import { type KeyType, keyType } from './key-type.ts';
 import { type NumberedVersion, versionsBetween } from './key-versions.ts';
+import { nextTurn } from './next-turn.ts';
 import type { Paths } from './paths.ts';
 import { wipeSecrets } from './version-record.ts';
 

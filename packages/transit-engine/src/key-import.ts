@@ -8,6 +8,7 @@ import { decryptOaep } from './key-pairs/oaep.ts';
 import type { KeyRecord } from './key-record.ts';
 import { defaultKeyType, fitsType, isKeyType, type KeyType, keyType } from './key-type.ts';
 import { takeWrappingKey, unwrapKey } from './key-wrap.ts';
+import { shownName } from './shown-name.ts';
 import { wrappingKeyBytes } from './wrapping-key.ts';
 
 /** Material from outside, wrapped under the mount's wrapping key. */
@@ -158,7 +159,7 @@ function unwrapMaterial(wrapping: KeyObject, { ciphertext = '', hashFunction }: 
 /** OpenSSL's name. @throws TransitError `invalid_request` */
 export function hashOf(hashFunction = 'SHA256'): string {
   const hash = hashFunctions.get(hashFunction.toUpperCase());
-  if (hash === undefined) throw refusal(`unknown hash function: ${hashFunction}`);
+  if (hash === undefined) throw refusal(`unknown hash function: ${shownName(hashFunction)}`);
   return hash;
 }
 
@@ -169,7 +170,7 @@ function importedType(name: string): KeyType {
     const type = keyType(lower);
     if (type.keyPair === undefined || type.keyPair.transfer !== undefined) return type;
   }
-  throw refusal(`unknown key type: ${name}`);
+  throw refusal(`unknown key type: ${shownName(name)}`);
 }
 
 /** Types, as callers call them, whose keys never come in from outside. */

@@ -7,6 +7,7 @@ import { hybridPairs } from './key-pairs/hybrid.ts';
 import { mlDsaPairs } from './key-pairs/ml-dsa.ts';
 import { rsa } from './key-pairs/rsa.ts';
 import { parameterSets } from './pq/ml-dsa.ts';
+import { shownName } from './shown-name.ts';
 
 /** An AEAD of node:crypto with a 96-bit nonce and a 128-bit tag (RFC 5116, RFC 8439). */
 export interface Aead {
@@ -174,16 +175,16 @@ function mlDsaType(parameterSet: string, only = parameterSet): KeyType {
 function hybridType({ parameterSet = '', hybridKeyTypePqc: pqc = '', hybridKeyTypeEc: ec = '' }: TypeRequest): KeyType {
   const invalid = (reason: string): TransitError =>
     new TransitError('invalid_request', `invalid config for hybrid key: ${reason}`);
-  if (pqc !== 'ml-dsa') throw invalid(`invalid PQC key type: ${pqc}`);
+  if (pqc !== 'ml-dsa') throw invalid(`invalid PQC key type: ${shownName(pqc)}`);
   const ofSet = hybridTypes.filter(({ shown }) => shown?.parameters.parameterSet === parameterSet);
   if (ofSet.length === 0) throw invalid(invalidSet(parameterSet));
   const type = ofSet.find(({ shown }) => shown?.parameters.hybridKeyTypeEc === ec);
-  if (type === undefined) throw invalid(`invalid key type for hybrid key: ${ec}`);
+  if (type === undefined) throw invalid(`invalid key type for hybrid key: ${shownName(ec)}`);
   return type;
 }
 
-const invalidSet = (parameterSet: string): string => `invalid parameter set ${parameterSet} for key type ml-dsa`;
-const unknownType = (name: string): TransitError => new TransitError('invalid_request', `unknown key type ${name}`);
+const invalidSet = (parameterSet: string): string => `invalid parameter set ${shownName(parameterSet)} for key type ml-dsa`;
+const unknownType = (name: string): TransitError => new TransitError('invalid_request', `unknown key type ${shownName(name)}`);
 
 /** Whether a stored name can be read by this program. */
 export const isKeyType = (name: string): boolean => byName.has(name);

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { autoRotatePeriodMinS, newKeySettings } from './key.ts';
 import { pemOf } from './key-pairs/key-formats.ts';
 import { type KeyType, keyType } from './key-type.ts';
+import { nextTurn } from './next-turn.ts';
 import { peerKeyPair } from './peer-key-pair.ts';
 import { type Members, parseMembers } from './peer-members.ts';
 import { invalidBackup, type WholeKey } from './whole-key.ts';
@@ -39,7 +39,7 @@ export const looksLikePeerBackup = (backup: Uint8Array): boolean => backup[0] ==
  * @throws TransitError `invalid_request`
  */
 export async function readPeerBackup(backup: Buffer): Promise<WholeKey> {
-  const whole = parseMembers(backup);
+  const whole = await parseMembers(backup);
   const policy = whole.object('policy');
   const type = keyType(typeName(policy.integer('type')));
   const convergent = policy.flag('convergent_encryption');

@@ -1,9 +1,13 @@
+import { parseInTurns } from './json-in-turns.ts';
 import { invalidBackup } from './whole-key.ts';
 
 /** Longer than any 64-bit number: only the numbers of key pairs are. */
 const [longDigitsMin, longDigitsMax] = [20, 1300];
 const longNumber = new RegExp(`[:[,]\\d{${longDigitsMin}}`);
 const longNumbers = new RegExp(`([:[,])(\\d{${longDigitsMin},${longDigitsMax}})(?=[,\\]}])`, 'g');
+/** One that stands alone. */
+const longWord = new RegExp(`^\\d{${longDigitsMin},${longDigitsMax}}$`);
+const [depthMax, valuesMax, membersMax] = [16, 5_000_000, 1_000_000];
 /** About 700 versions of the largest key pairs. Reading more in one go would keep other requests waiting. */
 const withLongNumbersBytesMax = 8 * 1024 * 1024;
 
@@ -12,18 +16,18 @@ const withLongNumbersBytesMax = 8 * 1024 * 1024;
  * whole is no JSON any more, which is a refusal.
  * @throws TransitError `invalid_request`
  */
-export function parseMembers(backup: Buffer): Members {
+export async function parseMembers(backup: Buffer): Promise<Members> {
   const text = backup.toString();
   backup.fill(0);
-  const hasLongNumbers = longNumber.test(text);
-  if (hasLongNumbers && text.length > withLongNumbersBytesMax) {
-    throw invalidBackup('a backup of key pairs can have 8 MiB; import the versions one by one');
-  }
-  try {
-    return new Members(JSON.parse(hasLongNumbers ? text.replace(longNumbers, '$1"$2"') : text));
-  } catch {
-    throw invalidBackup('it is not the JSON it should be'); // the parser's own message could quote it
-  }
+  const parse = (piece: string): unknown => {
+    if (!longNumber.test(`:${piece}`)) return JSON.parse(piece);
+    if (text.length > withLongNumbersBytesMax)
+      throw invalidBackup('a backup of key pairs can have 8 MiB; import the versions one by one');
+    return longWord.test(piece) ? piece : JSON.parse(piece.replace(longNumbers, '$1"$2"'));
+  };
+  // The reason is not told: the text is a secret.
+  const refusal = (): Error => invalidBackup('it is not the JSON it should be');
+  return new Members(await parseInTurns(text, { depthMax, valuesMax, membersMax: () => membersMax, parse, refusal }));
 }
 
 /** The members of a JSON object, read by the kind that each must have; null is as good as absent. */

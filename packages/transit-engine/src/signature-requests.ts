@@ -6,6 +6,7 @@ import type { SigningOptions } from './key-pair.ts';
 import { batchOf, type Work } from './operations/operation.ts';
 import type { SignItem, SignResult } from './operations/sign.ts';
 import { type Verifiable, type VerifyItem, type VerifyResult, verifiable } from './operations/verify.ts';
+import { shownName } from './shown-name.ts';
 
 /** How to sign, or how it was signed; what is absent or empty has its default. */
 export interface SignatureSettings {
@@ -114,8 +115,8 @@ function signingOptions(settings: SignatureSettings): SigningOptions {
   const hash = settings.hashAlgorithm || defaultHash;
   const signatureAlgorithm = settings.signatureAlgorithm || 'pss';
   const marshaling = settings.marshalingAlgorithm || 'asn1';
-  if (hash !== noHash && signatureHash(hash) === undefined) throw refusal(`invalid hash algorithm "${hash}"`);
-  if (marshaling !== 'asn1' && marshaling !== 'jws') throw refusal(`invalid marshaling type "${marshaling}"`);
+  if (hash !== noHash && signatureHash(hash) === undefined) throw refusal(`invalid hash algorithm "${shownName(hash)}"`);
+  if (marshaling !== 'asn1' && marshaling !== 'jws') throw refusal(`invalid marshaling type "${shownName(marshaling)}"`);
   const saltLength = saltLengthOf(settings.saltLength || 'auto');
   if (hash === noHash && !(prehashed && signatureAlgorithm === 'pkcs1v15')) {
     throw refusal('hash_algorithm=none requires both prehashed=true and signature_algorithm=pkcs1v15');
@@ -127,7 +128,7 @@ function signingOptions(settings: SignatureSettings): SigningOptions {
 function saltLengthOf(text: string): SigningOptions['saltLength'] {
   const word = text.toLowerCase();
   if (word === 'auto' || word === 'hash') return word;
-  if (!/^[+-]?\d{1,15}$/.test(text)) throw refusal(`salt length neither 'auto', 'hash', nor an int: ${text}`);
+  if (!/^[+-]?\d{1,15}$/.test(text)) throw refusal(`salt length neither 'auto', 'hash', nor an int: ${shownName(text)}`);
   const bytes = Number(text);
   if (bytes < -1) throw refusal(`salt length is invalid: ${bytes}`);
   return bytes === -1 ? 'hash' : bytes === 0 ? 'auto' : bytes;

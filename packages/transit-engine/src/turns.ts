@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { nextTurn } from './next-turn.ts';
 
 /** What is worked on before other requests get their turn: a few milliseconds of the slowest hash. */
 const turnBytes = 1024 * 1024;

@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { noBytes } from './aead.ts';
 import { TransitError } from './errors.ts';
 import { checkAutoRotatePeriod, checkDerivation, checkRotatesByItself, type FreshVersion } from './key.ts';
@@ -6,6 +5,7 @@ import { checkMinimums } from './key-config.ts';
 import type { KeyRecord } from './key-record.ts';
 import { fitsVersion, keyType } from './key-type.ts';
 import { managedScheme } from './managed/managed-pair.ts';
+import { nextTurn } from './next-turn.ts';
 import { isKeyName } from './paths.ts';
 import { convergenceOf } from './version-record.ts';
 import { isKeptChain } from './x509/certificate-chain.ts';

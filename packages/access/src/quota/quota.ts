@@ -9,6 +9,8 @@ export interface Quota extends Rate {
   readonly path: string;
   /** Of logins by this role only; empty for all requests. */
   readonly role: string;
+  /** Whose requests count together. `token`: those of one good token, wherever they come from; any other request counts for its address. */
+  readonly groupBy: 'ip' | 'token';
 }
 
 export type QuotaChange = { readonly [Name in keyof Omit<Quota, 'name'>]?: Quota[Name] | undefined };
@@ -22,18 +24,22 @@ export interface QuotaConfig {
 
 export const newQuotaConfig: QuotaConfig = { responseHeaders: false, exemptPaths: [] };
 
-const example: Quota = { name: '', path: '', role: '', rate: 0, intervalS: 1, blockIntervalS: 0 };
+const example: Omit<Quota, 'groupBy'> = { name: '', path: '', role: '', rate: 0, intervalS: 1, blockIntervalS: 0 };
+/** What a record says that was written before its member was known. */
+const later: Pick<Quota, 'groupBy'> = { groupBy: 'ip' };
 const secondsMax = 366 * 86_400;
 const pathsMax = 256;
 
 /** A quota after a change, or a new one. @throws AccessError `invalid_request` */
 export function changedQuota(name: string, present: Quota | undefined, change: QuotaChange): Quota {
   const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
-  const quota: Quota = { ...(present ?? { ...example, name }), ...given };
+  const quota: Quota = { ...(present ?? { ...example, ...later, name }), ...given };
   if (!Number.isFinite(quota.rate) || quota.rate <= 0) throw invalidRequest("'rate' must be greater than 0");
   if (quota.intervalS < 1 || quota.intervalS > secondsMax) throw invalidRequest(`'interval' is between 1s and ${secondsMax}s`);
   if (quota.blockIntervalS < 0 || quota.blockIntervalS > secondsMax)
     throw invalidRequest(`'block_interval' is at most ${secondsMax}s`);
+  if (quota.role !== '' && quota.groupBy !== 'ip')
+    throw invalidRequest('logins have no token yet: a quota for a role counts by ip');
   if (quota.path.length > 1024 || quota.role.length > 128) throw invalidRequest('the path or the role is too long');
   return quota;
 }
@@ -47,7 +53,7 @@ export function checkQuotaConfig(config: QuotaConfig): QuotaConfig {
 
 export const encodeQuota = (quota: Quota | QuotaConfig): Buffer => encodeJson(quota);
 /** @throws AccessError `record_unreadable` */
-export const decodeQuota = (stored: Uint8Array): Quota => decodeJson(stored, example);
+export const decodeQuota = (stored: Uint8Array): Quota => ({ ...later, ...decodeJson(stored, example) });
 export const decodeQuotaConfig = (stored: Uint8Array): QuotaConfig => decodeJson(stored, newQuotaConfig);
 
 /** Whether a path, without a slash at its end, is one of those that `pattern` stands for. */

@@ -49,6 +49,7 @@ export class Quotas {
   #quotas: readonly Quota[] = [];
   #config = newQuotaConfig;
   readonly #buckets = new Map<string, Bucket>();
+  #byToken = false;
   #changes = 0;
   /** The reading of the rules that began last; it does not fail. */
   #reading: Promise<void> = Promise.resolve();
@@ -72,21 +73,28 @@ export class Quotas {
   }
 
   /**
-   * Counts a request; nothing where no quota is on its path.
+   * Counts a request before anything else is known of it; nothing where no quota is on its path, or one that counts by token.
    * @throws RateLimited
    */
   admit(path: string, address: string): Allowance | undefined {
-    if (this.#quotas.length === 0) return undefined;
-    const quota = this.#quotas.find((each) => each.role === '' && pathMatches(each.path, path));
-    if (quota === undefined || this.#config.exemptPaths.some((exempt) => exempt !== '' && pathMatches(exempt, path)))
-      return undefined;
-    return this.#take(quota, path, address);
+    const quota = this.#quotas.length === 0 ? undefined : this.#quotaOf(path);
+    return quota?.groupBy === 'ip' ? this.#take(quota, path, callerGroup(address)) : undefined;
+  }
+
+  /**
+   * Counts a request whose caller is known, where a quota on its path counts by token.
+   * @param tokenId - of a good token; undefined without one
+   * @throws RateLimited
+   */
+  admitToken(path: string, tokenId: string | undefined, address: string): void {
+    const quota = this.#byToken ? this.#quotaOf(path) : undefined;
+    if (quota?.groupBy === 'token') this.#take(quota, path, tokenId === undefined ? callerGroup(address) : `token ${tokenId}`);
   }
 
   /** Counts a login by a role, beside the request that it is. @throws RateLimited */
   admitLogin(path: string, role: string, address: string): void {
     const quota = this.#quotas.find((each) => each.role !== '' && each.role === role && pathMatches(each.path, path));
-    if (quota !== undefined) this.#take(quota, path, address);
+    if (quota !== undefined) this.#take(quota, path, callerGroup(address));
   }
 
   /** Undefined when there is none of that name. @throws AccessError `record_unreadable`; StoreError */
@@ -138,8 +146,14 @@ export class Quotas {
     this.#unwatch();
   }
 
-  #take(quota: Quota, path: string, address: string): Allowance {
-    const key = `${quota.name}\n${callerGroup(address)}`;
+  #quotaOf(path: string): Quota | undefined {
+    const quota = this.#quotas.find((each) => each.role === '' && pathMatches(each.path, path));
+    const isExempt = (): boolean => this.#config.exemptPaths.some((exempt) => exempt !== '' && pathMatches(exempt, path));
+    return quota === undefined || isExempt() ? undefined : quota;
+  }
+
+  #take(quota: Quota, path: string, caller: string): Allowance {
+    const key = `${quota.name}\n${caller}`;
     const { bucket, admitted, remaining, waitMs } = admission(this.#buckets.get(key), quota, this.#now());
     this.#buckets.delete(key);
     const oldest = this.#buckets.size >= this.#callersMax ? this.#buckets.keys().next() : undefined;
@@ -158,6 +172,7 @@ export class Quotas {
     const before = new Map(this.#quotas.map((quota) => [quota.name, JSON.stringify(quota)]));
     const same = new Set(quotas.filter((quota) => before.get(quota.name) === JSON.stringify(quota)).map(({ name }) => name));
     for (const key of this.#buckets.keys()) if (!same.has(key.slice(0, key.indexOf('\n')))) this.#buckets.delete(key);
+    this.#byToken = quotas.some(({ groupBy }) => groupBy === 'token');
     this.#quotas = quotas.sort((one, other) => other.path.length - one.path.length);
     this.#config = record === undefined ? newQuotaConfig : decodeQuotaConfig(record.value);
   }

@@ -132,6 +132,31 @@ describe('quotas', () => {
     expect(await quotas.list()).to.deep.equal([]);
   });
 
+  it('count a token wherever it is used from when they group by token, and an address where there is none', async () => {
+    const { quotas, asks } = await withQuotas();
+    await quotas.write('q', { rate: 1, intervalS: 60, groupBy: 'token' });
+    expect(asks('p', 5), 'nothing is known of the caller yet').to.equal(5);
+    quotas.admitToken('p', 'one', '192.0.2.1');
+    quotas.admitToken('p', 'two', '192.0.2.1');
+    quotas.admitToken('p', undefined, '192.0.2.1');
+    for (const id of ['one', 'two', undefined])
+      expect(() => quotas.admitToken('p', id, id === undefined ? '192.0.2.1' : '192.0.2.9')).to.throw(RateLimited);
+    await quotas.write('q', { groupBy: 'ip' });
+    quotas.admitToken('p', 'one', '192.0.2.1');
+    expect(asks('p', 5)).to.equal(1);
+  });
+
+  it('count by address when they were written before there was another way', async () => {
+    const { store, quotas, asks } = await withQuotas();
+    const written = { format: 1, name: 'q', path: '', role: '', rate: 1, intervalS: 60, blockIntervalS: 0 };
+    await store.commit({
+      conditions: [],
+      writes: [{ path: 'access/quota/q', value: Buffer.from(JSON.stringify(written)) }],
+    });
+    await quotas.open();
+    expect([(await quotas.find('q'))?.groupBy, asks('p', 3)]).to.deep.equal(['ip', 1]);
+  });
+
   it('are read when a node begins to serve', async () => {
     const { store, quotas } = await withQuotas();
     await quotas.write('q', { rate: 1, intervalS: 60 });

@@ -26,6 +26,7 @@ const nameIn = ({ params }: Call): string => params['name'] ?? '';
 const quotaJson = (quota: Quota): string =>
   JSON.stringify({
     block_interval: quota.blockIntervalS,
+    group_by: quota.groupBy,
     inheritable: true,
     interval: quota.intervalS,
     name: quota.name,
@@ -58,6 +59,7 @@ const write = operation('quota-write', 'update', async (service, call) => {
       interval: 'duration',
       block_interval: 'duration',
       inheritable: 'bool',
+      group_by: 'string',
     },
     call.body,
     call.params,
@@ -70,9 +72,16 @@ const write = operation('quota-write', 'update', async (service, call) => {
     rate: rateOf(values.rate),
     intervalS: values.interval === 0 ? undefined : values.interval,
     blockIntervalS: values.block_interval,
+    groupBy: groupOf(values.group_by),
   });
   return writtenReply(warnings);
 });
+
+function groupOf(value: string | undefined): Quota['groupBy'] | undefined {
+  if (value === undefined || value === '') return undefined;
+  if (value === 'ip' || value === 'token') return value;
+  throw new RequestError('invalid_request', "'group_by' is ip or token");
+}
 
 function rateOf(value: JsonValue | undefined): number | undefined {
   if (value === undefined || value === null) return undefined;

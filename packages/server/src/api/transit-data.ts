@@ -1,5 +1,5 @@
 import { allows } from '@transitd/access';
-import { defaultHash, hashOf, isKeyName, random, randomSources, TransitError } from '@transitd/transit-engine';
+import { defaultHash, hashOf, isKeyName, random, randomSources, shownName, TransitError } from '@transitd/transit-engine';
 import type { Route } from './operation.ts';
 import { type DataRoute, operation } from './transit-operation.ts';
 import { cmac, hmac, sign, verify } from './transit-signing.ts';
@@ -153,7 +153,7 @@ const randomBytes = operation({
 
 function byteCount(text: string): number {
   if (/^[+-]?\d{1,9}$/.test(text)) return Number(text);
-  throw new TransitError('invalid_request', `error parsing url-set byte count: ${JSON.stringify(text)} is no integer`);
+  throw new TransitError('invalid_request', `error parsing url-set byte count: ${shownName(text)} is no integer`);
 }
 
 /** Operations on data, by the word in the path. */

@@ -1,6 +1,5 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isDenied, type Principal } from '@transitd/access';
-import { type BatchReply, type ItemResult, itemsPerTurn, type TransitEngine } from '@transitd/transit-engine';
+import { type BatchReply, type ItemResult, itemsPerTurn, nextTurn, type TransitEngine } from '@transitd/transit-engine';
 import { dataReply, envelope } from '../http/envelope.ts';
 import { noHandler, permissionDenied } from '../http/error-answer.ts';
 import { type FieldSchema, type Fields, fields } from '../http/fields.ts';

@@ -1,4 +1,5 @@
 import type { RequestListener, Server } from 'node:http';
+import type { Duplex } from 'node:stream';
 import { errorReply, expectationFailed } from './error-answer.ts';
 import { installListVerb } from './list-verb.ts';
 import { sendReply } from './reply.ts';
@@ -16,5 +17,7 @@ export function attachFront(server: Server, front: RequestListener): void {
   server.on('checkContinue', front);
   server.on('checkExpectation', (req, res) => sendReply(res, errorReply(expectationFailed()), { head: req.method === 'HEAD' }));
   server.timeout = stillMsMax;
+  // Who does not come through the handshake can be told nothing: an answer would wait for it for ever.
+  server.on('tlsClientError', (_error, socket: Duplex) => socket.destroy());
   installListVerb(server, front);
 }

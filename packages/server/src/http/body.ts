@@ -1,11 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { RequestError } from './error-answer.ts';
+import { type BodyMemory, uncountedBytes } from './body-memory.ts';
+import { overloaded, RequestError } from './error-answer.ts';
 
 /** How much of a body is read, and for how long. */
 export interface BodyLimits {
   readonly bytesMax: number;
   /** Milliseconds from the call to the body's last byte. */
   readonly deadlineMs: number;
+  /** Where it counts beside all others. */
+  readonly memory?: BodyMemory | undefined;
 }
 
 const nothing = Buffer.alloc(0);
@@ -20,20 +23,22 @@ export function announcesBody({ headers }: IncomingMessage): boolean {
  * The whole body. A length announced above the limit is refused before a byte is read; a caller that asks first is told to go on
  * only when it fits, provided that the server sends `checkContinue` the same way as `request`. After any refusal the connection must
  * close, since what follows on it is the rest of that body; `sendReply` sees to that.
- * @throws RequestError `invalid_request` for a transfer coding other than chunked, `body_too_large`, `body_timeout`, `request_aborted`
+ * @throws RequestError `invalid_request` for a transfer coding other than chunked, `body_too_large`, `overloaded`, `body_timeout`,
+ * `request_aborted`
  */
-export function readBody(req: IncomingMessage, res: ServerResponse, { bytesMax, deadlineMs }: BodyLimits): Promise<Buffer> {
+export function readBody(req: IncomingMessage, res: ServerResponse, limits: BodyLimits): Promise<Buffer> {
   if (!announcesBody(req)) return Promise.resolve(nothing);
   const { 'content-length': announced, 'transfer-encoding': coding } = req.headers;
   // The parser undoes chunks alone: a body compressed beside that would be taken for what it is not.
   if (coding !== undefined && coding.toLowerCase() !== 'chunked') return Promise.reject(unknownCoding());
-  if (announced !== undefined && Number(announced) > bytesMax) return Promise.reject(tooLarge());
+  if (announced !== undefined && Number(announced) > limits.bytesMax) return Promise.reject(tooLarge());
+  if (announced !== undefined && limits.memory?.fits(Number(announced)) === false) return Promise.reject(overloaded());
   if (req.destroyed && !req.readableEnded) return Promise.reject(aborted());
   if (req.headers.expect !== undefined && req.httpVersionMinor > 0) res.writeContinue();
-  return collect(req, bytesMax, deadlineMs);
+  return collect(req, res, limits);
 }
 
-function collect(req: IncomingMessage, bytesMax: number, deadlineMs: number): Promise<Buffer> {
+function collect(req: IncomingMessage, res: ServerResponse, { bytesMax, deadlineMs, memory }: BodyLimits): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const pieces = new Pieces();
     const deadline = setTimeout(
@@ -49,7 +54,9 @@ function collect(req: IncomingMessage, bytesMax: number, deadlineMs: number): Pr
       reject(error);
     };
     const onData = (chunk: Buffer) => {
-      if (pieces.bytes + chunk.length > bytesMax) settle(tooLarge());
+      const bytes = pieces.bytes + chunk.length;
+      if (bytes > bytesMax) settle(tooLarge());
+      else if (bytes > uncountedBytes && memory?.grows(res, bytes) === false) settle(overloaded());
       else pieces.add(chunk);
     };
     const onEnd = () => settle();

@@ -22,6 +22,7 @@ export type RequestErrorCode =
   | 'no_handler'
   | 'not_found'
   | 'not_initialized'
+  | 'overloaded'
   | 'path_too_long'
   | 'permission_denied'
   | 'request_aborted'
@@ -49,6 +50,13 @@ export const noHandler = (path: string): RequestError =>
 export const expectationFailed = (): RequestError =>
   new RequestError('expectation_failed', 'nothing but 100-continue may be expected');
 
+/**
+ * The node has all the work that it takes on; nothing was done. 503 and not 429, which tells a caller that it asks too often itself: both
+ * are repeated by Vault's clients after `Retry-After`, and proxies take a 503 to the next node.
+ */
+export const overloaded = (): RequestError =>
+  new RequestError('overloaded', 'the node has too much to do at the moment; nothing was done');
+
 type ErrorCode = AccessErrorCode | BarrierErrorCode | JoinErrorCode | RequestErrorCode | StoreErrorCode | TransitErrorCode;
 export type Refusal = AccessError | BarrierError | JoinError | RequestError | StoreError | TransitError;
 
@@ -74,6 +82,7 @@ export const answers: Readonly<Record<ErrorCode, Answer>> = {
   body_timeout: refused(408),
   body_too_large: refused(413),
   busy: refusedForNow(503),
+  busy_generation: refusedForNow(503),
   busy_logins: refusedForNow(503),
   challenge_displaced: refusedForNow(503),
   challenge_expired: refused(400),
@@ -117,6 +126,7 @@ export const answers: Readonly<Record<ErrorCode, Answer>> = {
   not_found: { status: 404, outcome: 'refused', silent: true },
   not_initialized: refused(400),
   not_leader: refusedForNow(503),
+  overloaded: refusedForNow(503), // the node's state, not the caller's doing: another node may take it at once
   outcome_unknown: { status: 504, outcome: 'unknown' },
   path_too_long: refused(414),
   permission_denied: refused(403),

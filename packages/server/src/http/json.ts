@@ -1,5 +1,5 @@
 import { isAscii, isUtf8 } from 'node:buffer';
-import { batchItemsMax } from '@transitd/transit-engine';
+import { batchItemsMax, endOfString, type JsonRules, parseInTurns, pieceValuesMax } from '@transitd/transit-engine';
 import { RequestError } from './error-answer.ts';
 import type { Query } from './path.ts';
 
@@ -18,10 +18,10 @@ export const jsonMembersMax = { body: 1_000, nested: 64 } as const;
 /**
  * Reads a body as JSON whatever its content type says; as a form when the type says so and the text does not begin like JSON.
  * Empty and `null` are `{}`; of a member sent twice the last counts. Nested objects keep their members as own properties too.
- * Messages tell where the text broke, never what it held: a body may hold secrets.
+ * What has many values is read in turns with other requests, and comes as a promise. Messages tell where the text broke, never what it held: a body may hold secrets.
  * @throws RequestError `malformed_body`
  */
-export function parseBody(bytes: Buffer, contentType: string | undefined): Body {
+export function parseBody(bytes: Buffer, contentType: string | undefined): Body | Promise<Body> {
   if (bytes.length === 0) return bare({});
   const text = decode(bytes);
   if (contentType !== undefined && isForm(contentType) && !/^[ \t\r\n]*(?:[[{]|null[ \t\r\n]*$|$)/.test(text))
@@ -38,20 +38,29 @@ export function queryBody(query: Query): Body {
   return members;
 }
 
-function parseJson(text: string): Body {
+function parseJson(text: string): Body | Promise<Body> {
   if (isBlank(text)) return bare({});
-  checkShape(text);
+  if (hasManyValues(text)) return parseInTurns(text, rules).then((value) => membersOf(value as JsonValue));
   let value: JsonValue;
   try {
-    value = JSON.parse(text);
+    value = parsePiece(text);
   } catch (error) {
-    throw malformed(complaint(error as SyntaxError, text.length));
+    throw error instanceof SyntaxError ? malformed(complaint(error, text.length)) : error;
   }
+  return membersOf(value);
+}
+
+function membersOf(value: JsonValue): Body {
   if (value === null) return bare({});
   if (typeof value !== 'object' || Array.isArray(value))
     throw malformed(`json: cannot unmarshal ${kindOf(value)} into an object`);
-  if (/\\u[dD][89a-fA-F]/.test(text)) checkWellFormed(value);
   return bare(value as Body);
+}
+
+function parsePiece(text: string): JsonValue {
+  const value: JsonValue = JSON.parse(text);
+  if (/\\u[dD][89a-fA-F]/.test(text)) checkWellFormed(value);
+  return value;
 }
 
 /** Takes the prototype away; members named `__proto__` are own properties by then and stay. */
@@ -68,47 +77,36 @@ function decode(bytes: Buffer): string {
 /** Members so far of the objects around the place that the pass is at, by depth. Arrays begin so low that they never have too many. */
 const membersAt = new Int32Array(jsonDepthMax + 1);
 const arrayBegin = -2 * jsonValuesMax;
+const membersMaxAt = (depth: number): number => (depth === 1 ? jsonMembersMax.body : jsonMembersMax.nested);
 
 /**
- * One pass over the text before it is parsed: a text that is too deep or has too many values costs this loop and nothing else, where
- * parsing it would hold up everybody. Strings are skipped by searching for their end, so large ones cost next to nothing. Up to the
- * first syntax error it counts as the parser does, one value for each comma and each bracket; after it nothing matters.
+ * One pass over the text before it is parsed: whether it has so many values that parsing it at once would hold up everybody. One that is too
+ * deep, or has an object of too many members, costs this loop and nothing else. Strings are skipped by searching for their end, so large
+ * ones cost next to nothing. Up to the first syntax error it counts as the parser does; after it nothing matters.
  */
-function checkShape(text: string): void {
+function hasManyValues(text: string): boolean {
   let depth = 0;
   let values = 0;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
     if (code === 0x22) {
       at = endOfString(text, at);
-      if (at < 0) return;
+      if (at < 0) return false;
     } else if (code === 0x2c) {
       values += 1;
-      if (values > jsonValuesMax) throw tooManyValues();
+      if (values > pieceValuesMax) return true;
       const members = (membersAt[depth] ?? 0) + 1;
       membersAt[depth] = members;
-      const most = depth === 1 ? jsonMembersMax.body : jsonMembersMax.nested;
-      if (members > most) throw malformed(`more than ${most} members in an object`);
+      if (members > membersMaxAt(depth)) throw malformed(`more than ${membersMaxAt(depth)} members in an object`);
     } else if (code === 0x7b || code === 0x5b) {
       depth += 1;
       values += 1;
-      if (values > jsonValuesMax) throw tooManyValues();
+      if (values > pieceValuesMax) return true;
       if (depth > jsonDepthMax) throw malformed(`more than ${jsonDepthMax} levels of nesting`);
       membersAt[depth] = code === 0x7b ? 1 : arrayBegin;
     } else if (code === 0x7d || code === 0x5d) depth -= 1;
   }
-}
-
-/** Index of the quote that closes the string opened at `open`, or -1. Each backslash is looked at once. */
-function endOfString(text: string, open: number): number {
-  for (let from = open + 1; ; ) {
-    const quote = text.indexOf('"', from);
-    if (quote < 0) return -1;
-    let before = quote - 1;
-    while (before >= from && text.charCodeAt(before) === 0x5c) before -= 1;
-    if ((quote - before) % 2 === 1) return quote;
-    from = quote + 1;
-  }
+  return false;
 }
 
 /** Half a surrogate pair has no UTF-8 form: policy, audit and store would each see another text. */
@@ -135,8 +133,6 @@ function complaint({ message }: SyntaxError, length: number): string {
   return position === undefined ? 'invalid syntax' : `invalid syntax at position ${position}`;
 }
 
-const tooManyValues = (): RequestError => malformed(`more than ${jsonValuesMax} values`);
-
 const isForm = (contentType: string): boolean => /^\s*application\/x-www-form-urlencoded\s*(?:;|$)/i.test(contentType);
 
 function parseForm(text: string): Body {
@@ -157,3 +153,11 @@ function parseForm(text: string): Body {
 
 const malformed = (reason: string): RequestError => new RequestError('malformed_body', `failed to decode JSON input: ${reason}`);
 const badForm = (reason: string): RequestError => new RequestError('malformed_body', `failed to decode form input: ${reason}`);
+
+const rules: JsonRules = {
+  depthMax: jsonDepthMax,
+  valuesMax: jsonValuesMax,
+  membersMax: membersMaxAt,
+  parse: parsePiece,
+  refusal: malformed,
+};

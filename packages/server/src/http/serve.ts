@@ -26,6 +26,7 @@ import { contentOf } from './content.ts';
 import { wrapReply } from './envelope.ts';
 import { errorReply, isRefusal, permissionDenied, RequestError } from './error-answer.ts';
 import { type Body, parseBody, queryBody } from './json.ts';
+import type { Limits } from './limits.ts';
 import type { RequestPath } from './path.ts';
 import { type Reply, sendReply } from './reply.ts';
 import { indexHeader, indexWanted } from './service-index.ts';
@@ -45,6 +46,8 @@ export interface ServeOptions {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly bodyBytesMax: number;
+  /** What the node takes on at a time, by this way and all others together; absent for anything. */
+  readonly limits?: Limits | undefined;
   /** Where requests and answers are recorded; absent for nowhere. */
   readonly audit?: AuditTrail | undefined;
   /** Whose `X-Forwarded-For` is believed: blocks of addresses. */
@@ -115,6 +118,7 @@ export class Pipeline {
     metrics.route(routed.operation.name).observe(ms);
     metrics.responded(typeof answer === 'number' ? answer : answer.status);
     if (typeof answer !== 'number') sendReply(res, answer, { head: false });
+    this.#options.limits?.bodies.answered(res);
   }
 
   /** The answer, or the status with which another node answered. */
@@ -148,6 +152,7 @@ export class Pipeline {
   }
 
   #tooOften(error: RateLimited): Reply {
+    this.#options.metrics.limited.inc();
     const reply = errorReply(error);
     const shows = this.#options.node.service?.quotas.config.responseHeaders === true;
     return shows ? { ...reply, headers: { ...reply.headers, ...allowanceHeaders({ ...error, remaining: 0 }) } } : reply;
@@ -231,17 +236,25 @@ export class Pipeline {
     const { service } = node;
     if (operation.wraps === true && service === undefined) throw unavailable(node);
     const where = whereOf(operation, verb);
+    service?.quotas.admitToken(path.path, undefined, address);
     if (where !== 'here' && (await this.#source(req, where)) === 'none') return new Forward();
     if (operation.wraps === true) service?.wrapping.checkTtl(wrapTtlS);
     const bytes = await this.#bytes(req, res, anonymousBodyBytesMax);
-    const call = { verb, path: path.path, params, query: path.query, body: bodyOf(bytes, req, asked), address };
-    const token = tokenOf(req.headers);
-    exchange?.from(token);
-    await exchange?.begin(call.body);
-    const reply = await operation.run(node, call, token);
-    return service === undefined || wrapTtlS === 0 || operation.wraps !== true
-      ? reply
-      : wrapped(service, reply, { path: path.path, wrapTtlS });
+    const work = this.#options.limits?.workOf(operation, where);
+    const turn = work?.enter(res);
+    if (turn !== undefined) await turn;
+    try {
+      const call = { verb, path: path.path, params, query: path.query, body: await bodyOf(bytes, req, asked), address };
+      const token = tokenOf(req.headers);
+      exchange?.from(token);
+      await exchange?.begin(call.body);
+      const reply = await operation.run(node, call, token);
+      return service === undefined || wrapTtlS === 0 || operation.wraps !== true
+        ? reply
+        : await wrapped(service, reply, { path: path.path, wrapTtlS });
+    } finally {
+      work?.leave();
+    }
   }
 
   async #answerGuarded(req: IncomingMessage, res: ServerResponse, routed: Asked<GuardedOperation>): Promise<Reply | Forward> {
@@ -262,6 +275,7 @@ export class Pipeline {
     let principal = found instanceof Promise ? await found : found;
     // Away from where it is bound to, a token is as good as none.
     if (principal !== undefined && !withinCidrs(principal.record.boundCidrs, address)) principal = undefined;
+    service.quotas.admitToken(path.path, principal?.id, address);
     // Nobody waits, and no place at the active node is taken, for a request without a token.
     const source = token === undefined ? 'here' : await this.#source(req, where, { waits: principal !== undefined });
     if (source === 'reader') exchange?.waitForAnswer();
@@ -273,52 +287,61 @@ export class Pipeline {
       if (operation.streamsBody) throw permissionDenied();
       // Malformed JSON is told before the missing token, as clients know it; a longer body stays unread and ends the connection.
       const bytes = await this.#bytes(req, res, anonymousBodyBytesMax).catch(ignoreTooLarge);
-      bodyOf(bytes, req, routed);
+      await bodyOf(bytes, req, routed);
       throw permissionDenied();
     }
     if (source === 'none') return new Forward(operation.endsLead && (await this.#keptBytes(req, res)));
     service.wrapping.checkTtl(wrapTtlS);
     const bytes = await this.#bytesFor(operation, req, res);
     if (operation.isSlow) res.setTimeout(slowMsMax);
-    const run = async (): Promise<Reply> => {
-      const content = operation.streamsBody ? contentOf(req, res) : undefined;
-      const asked = {
-        verb,
-        path: path.path,
-        params,
-        query: path.query,
-        body: bodyOf(bytes, req, routed),
-        address,
-        ...(wrapTtlS > 0 && { wrapTtlS }),
-        ...(content && { content }),
+    // All of the request is here: what waits for a caller takes nobody's place.
+    const work = this.#options.limits?.workOf(operation, where);
+    const turn = work?.enter(res);
+    if (turn !== undefined) await turn;
+    try {
+      const run = async (): Promise<Reply> => {
+        const body = bodyOf(bytes, req, routed);
+        const content = operation.streamsBody ? contentOf(req, res) : undefined;
+        const asked = {
+          verb,
+          path: path.path,
+          params,
+          query: path.query,
+          body: body instanceof Promise ? await body : body,
+          address,
+          ...(wrapTtlS > 0 && { wrapTtlS }),
+          ...(content && { content }),
+        };
+        await exchange?.begin(asked.body);
+        // Where a mount was removed or has moved while the body came in, what was answered meanwhile is in force.
+        if (service.mounts.changing !== undefined) await service.mounts.changing;
+        // While the body came in, the token may have been revoked or its policies changed: what was answered meanwhile is in force.
+        if (service.tokens.epoch !== epoch || (principal !== undefined && principal.goodUntilMs <= Date.now()))
+          principal = await service.tokens.authenticate(token);
+        if (principal === undefined) throw permissionDenied();
+        // A use counts even when the policies refuse it.
+        if (principal.record.usesLeft !== 0) principal = await service.registry.spend(principal);
+        if (principal === undefined) throw permissionDenied();
+        if (!mayRun(principal, operation, asked)) throw permissionDenied();
+        // Between the look at the state and this line a body was read: the node may be sealed by now.
+        if (node.service !== service) throw new StoreError('sealed', 'transitd is sealed');
+        if (exchange !== undefined && source === 'active' && !(await this.#stillLeads())) throw notActive();
+        const reply = await operation.run({ node, service, principal, token }, asked);
+        return wrapTtlS === 0 ? reply : wrapped(service, reply, { path: path.path, wrapTtlS });
       };
-      await exchange?.begin(asked.body);
-      // Where a mount was removed or has moved while the body came in, what was answered meanwhile is in force.
-      if (service.mounts.changing !== undefined) await service.mounts.changing;
-      // While the body came in, the token may have been revoked or its policies changed: what was answered meanwhile is in force.
-      if (service.tokens.epoch !== epoch || (principal !== undefined && principal.goodUntilMs <= Date.now()))
-        principal = await service.tokens.authenticate(token);
-      if (principal === undefined) throw permissionDenied();
-      // A use counts even when the policies refuse it.
-      if (principal.record.usesLeft !== 0) principal = await service.registry.spend(principal);
-      if (principal === undefined) throw permissionDenied();
-      if (!mayRun(principal, operation, asked)) throw permissionDenied();
-      // Between the look at the state and this line a body was read: the node may be sealed by now.
-      if (node.service !== service) throw new StoreError('sealed', 'transitd is sealed');
-      if (exchange !== undefined && source === 'active' && !(await this.#stillLeads())) throw notActive();
-      const reply = await operation.run({ node, service, principal, token }, asked);
-      return wrapTtlS === 0 ? reply : wrapped(service, reply, { path: path.path, wrapTtlS });
-    };
-    // The body may have taken long: what was revoked elsewhere meanwhile is in force here too.
-    if (!(await this.#isStill(source))) {
-      if (this.#options.forwarded === true) throw new StoreError('not_leader', 'this node is not the active one any more');
-      return new Forward(operation.streamsBody ? undefined : (bytes ?? nothing));
+      // The body may have taken long: what was revoked elsewhere meanwhile is in force here too.
+      if (!(await this.#isStill(source))) {
+        if (this.#options.forwarded === true) throw new StoreError('not_leader', 'this node is not the active one any more');
+        return new Forward(operation.streamsBody ? undefined : (bytes ?? nothing));
+      }
+      if (source === 'reader') return await this.#asReader(run, bytes, exchange);
+      const reply = await run();
+      const adds = operation.adds === true || where !== 'leader';
+      const tells = where === 'leader' || (operation.mayWrite === true && this.#options.forwarded === true);
+      return tells ? await this.#settled(reply, { adds }) : reply;
+    } finally {
+      work?.leave();
     }
-    if (source === 'reader') return this.#asReader(run, bytes, exchange);
-    const reply = await run();
-    const adds = operation.adds === true || where !== 'leader';
-    const tells = where === 'leader' || (operation.mayWrite === true && this.#options.forwarded === true);
-    return tells ? this.#settled(reply, { adds }) : reply;
   }
 
   /** Whether this node may still answer from what it could when it began to read. */
@@ -429,7 +452,8 @@ export class Pipeline {
   }
 
   async #bytes(req: IncomingMessage, res: ServerResponse, bytesMax: number): Promise<Buffer | undefined> {
-    return announcesBody(req) ? await readBody(req, res, { bytesMax, deadlineMs: bodyDeadlineMs }) : undefined;
+    if (!announcesBody(req)) return undefined;
+    return readBody(req, res, { bytesMax, deadlineMs: bodyDeadlineMs, memory: this.#options.limits?.bodies });
   }
 }
 
@@ -440,7 +464,10 @@ const isAuditFailure = (error: unknown): boolean => error instanceof RequestErro
 /** What a node says that is not the one to decide, or that has looked at nothing of the request. */
 const isUndecided = (error: unknown): boolean =>
   error instanceof LeadHandedOver ||
-  (isRefusal(error) && ['index_not_reached', 'leader_changed', 'not_leader', 'sealed', 'stopped'].includes(error.code));
+  (isRefusal(error) &&
+    ['index_not_reached', 'leader_changed', 'not_leader', 'overloaded', 'rate_limited', 'sealed', 'stopped'].includes(
+      error.code,
+    ));
 
 /** Nothing was done but that: the node that reads this asks whoever leads next. */
 const handedOver: Reply = {
@@ -451,7 +478,7 @@ const handedOver: Reply = {
 /** A lead that goes back and forth more often than that is no lead. */
 const handoversMax = 3;
 
-function bodyOf(bytes: Buffer | undefined, { headers }: IncomingMessage, { verb, path }: Routed): Body {
+function bodyOf(bytes: Buffer | undefined, { headers }: IncomingMessage, { verb, path }: Routed): Body | Promise<Body> {
   if (verb === 'GET' || verb === 'LIST') return queryBody(path.query);
   return bytes === undefined ? emptyBody : parseBody(bytes, headers['content-type']);
 }

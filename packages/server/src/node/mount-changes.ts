@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { shownName } from '@transitd/transit-engine';
 import { ciphertextPrefixPattern } from '../config.ts';
 import { RequestError } from '../http/error-answer.ts';
 import { type Mount, type MountTable, type Move, newMount } from './mounts.ts';
@@ -39,7 +40,7 @@ export function enabled({ mounts, moves }: MountTable, request: MountRequest, ci
   if (isReserved(path)) throw refusal(`cannot mount "${path}/"`);
   checkPath(path);
   checkFree(mounts, path);
-  if (type !== 'transit') throw refusal(`plugin not found in the catalog: ${type.slice(0, pathCharsMax)}`);
+  if (type !== 'transit') throw refusal(`plugin not found in the catalog: ${shownName(type)}`);
   if (mounts.length >= mountsMax) throw refusal(`there are at most ${mountsMax} mounts`);
   const mount = tunedMount({ ...newMount(path, ciphertextPrefix), local, sealWrap }, request);
   return { mounts: [...mounts, mount], moves };

@@ -42,6 +42,8 @@ const stateBytesMax = 64 * 2 ** 30;
 /** How long what is applied may take to reach the disk. */
 const flushWithinMs = 10_000;
 const lookMs = 20;
+/** Archives at a time: each is a copy of the state on disk until its caller has read it. */
+const takenMax = 4;
 /** What belongs to this cluster and not to its state: without it nobody could join it any more. */
 const keep = [authorityPath];
 
@@ -51,6 +53,8 @@ export const transfersIn = (directory: string): string => join(directory, 'trans
 /** Backups of the state of the cluster, and putting them back; on the active node. */
 export class Snapshots {
   readonly #parts: SnapshotsParts;
+  /** Archives that are being made or read. */
+  #taken = 0;
   /** The restore under way. */
   #attempt: string | undefined;
   /** To be written again as soon as the barrier is open: the snapshot's keys do not open it. */
@@ -62,11 +66,14 @@ export class Snapshots {
 
   /** An archive of all that was acknowledged before the call. @throws StoreError */
   async take(): Promise<Readable> {
-    const { storage, barrier } = this.#parts;
-    const { appliedIndex, clusterId } = storage.driver.status();
-    await this.#flushed(appliedIndex);
-    const path = await this.#newFile();
+    if (this.#taken >= takenMax) throw new StoreError('busy', 'other snapshots are being taken');
+    this.#taken += 1;
+    let path = '';
     try {
+      const { storage, barrier } = this.#parts;
+      const { appliedIndex, clusterId } = storage.driver.status();
+      await this.#flushed(appliedIndex);
+      path = await this.#newFile();
       const sum = createHash('sha256');
       await writeSnapshotFile(path, this.#watched(storage.snapshots.backup(), sum));
       const { meta } = await inspectSnapshot(readSnapshotFile(path));
@@ -78,10 +85,14 @@ export class Snapshots {
       };
       const sums = sumsOf(parts);
       const archive = archiveOf({ ...parts, sums, proof: barrier.proveSnapshot(sums) });
-      archive.once('close', () => void rm(path, { force: true }));
+      archive.once('close', () => {
+        this.#taken -= 1;
+        void rm(path, { force: true });
+      });
       return archive;
     } catch (error) {
-      await rm(path, { force: true });
+      this.#taken -= 1;
+      if (path !== '') await rm(path, { force: true });
       throw error;
     }
   }

@@ -37,7 +37,28 @@ describe('the endpoints of access', () => {
     expect(Number(second.headers.get('retry-after'))).to.be.within(50, 60);
     expect(second.headers.get('x-ratelimit-limit')).to.equal('1');
     expect((await ask('192.0.2.2')).status).to.equal(403);
+    expect((await at.ask('GET sys/metrics')).body.Counters).to.deep.include({
+      Name: 't_quota_rate_limit_violation',
+      Count: 1,
+      Labels: {},
+    });
     expect((await at.ask('GET sys/seal-status', { headers: from('192.0.2.1') })).status).to.equal(200);
+  });
+
+  it('count by token where a quota says so, wherever it is used from, and by address without a good one, before the body is read', async () => {
+    await at.ask('POST sys/quotas/rate-limit/q', { body: { path: 'transit/', rate: 1, interval: '1m', group_by: 'token' } });
+    expect((await at.ask('GET sys/quotas/rate-limit/q')).body.data.group_by).to.equal('token');
+    const newToken = async () => (await at.ask('POST auth/token/create', { body: {} })).body.auth.client_token as string;
+    const [one, other] = [await newToken(), await newToken()];
+    const ask = async (token: string | null, address: string) =>
+      (await at.ask('POST transit/random', { token, body: '{', headers: from(address) })).status;
+    expect([await ask(one, '192.0.2.1'), await ask(one, '192.0.2.2'), await ask(other, '192.0.2.1')]).to.deep.equal([
+      400, 429, 400,
+    ]);
+    const without = [await ask(null, '192.0.2.1'), await ask(`s.${'x'.repeat(24)}`, '192.0.2.1'), await ask(null, '192.0.2.3')];
+    expect(without).to.deep.equal([400, 429, 400]);
+    for (const body of [{ group_by: 'entity' }, { path: 'auth/ar/', role: 'web', group_by: 'token' }])
+      expect((await at.ask('POST sys/quotas/rate-limit/x', { body: { rate: 1, ...body } })).status).to.equal(400);
   });
 
   it('count logins by a role', async () => {

@@ -8,6 +8,7 @@ import { allRoutes } from '../../src/api/routes.ts';
 import { AuditKey, initialAuditKey } from '../../src/audit/audit-key.ts';
 import type { AuditTrail } from '../../src/audit/audit-trail.ts';
 import { createFront } from '../../src/http/front.ts';
+import type { Limits } from '../../src/http/limits.ts';
 import { Metrics } from '../../src/metrics.ts';
 import type { Node } from '../../src/node/node.ts';
 import type { Service } from '../../src/node/service.ts';
@@ -28,6 +29,7 @@ export type Ask = (
 ) => Promise<Answer>;
 
 export interface Served {
+  readonly url: URL;
   readonly ask: Ask;
   readonly rootToken: string;
   readonly store: ReturnType<typeof memoryStore>;
@@ -39,10 +41,15 @@ export interface Served {
 export async function served({
   trustedProxies = [],
   audit,
+  limits,
+  logTo,
   forwarded = false,
 }: {
   readonly trustedProxies?: readonly string[];
   readonly audit?: AuditTrail;
+  readonly limits?: Limits;
+  /** Takes each line of the log. */
+  readonly logTo?: (line: string) => void;
   readonly forwarded?: boolean;
 } = {}): Promise<Served> {
   const store = memoryStore();
@@ -67,7 +74,7 @@ export async function served({
   } as unknown as Node;
   const sources = { unsealed: () => true, active: () => true, raft: () => undefined, barrierEncryptions: () => 0 };
   const metrics = new Metrics('t', sources);
-  const log = pino({ level: 'silent' });
+  const log = logTo === undefined ? pino({ level: 'silent' }) : pino({ level: 'trace' }, { write: logTo });
   const front = createFront({
     node,
     log,
@@ -76,6 +83,7 @@ export async function served({
     bodyBytesMax: 1_000_000,
     trustedProxies,
     audit,
+    limits,
     ...(forwarded && { forwarded }),
   });
   const server: Server = createServer(front).listen(0, '127.0.0.1');
@@ -97,5 +105,5 @@ export async function served({
     service.mounts.close();
     closeAccess(access);
   };
-  return { ask, rootToken, store, service, close };
+  return { url: new URL(`http://127.0.0.1:${port}`), ask, rootToken, store, service, close };
 }

@@ -4,7 +4,21 @@ import { RequestError } from '../../src/http/error-answer.ts';
 import { type Body, jsonDepthMax, jsonMembersMax, jsonValuesMax, parseBody, queryBody } from '../../src/http/json.ts';
 
 const form = 'application/x-www-form-urlencoded';
-const parse = (text: string | Buffer, contentType?: string): Body => parseBody(Buffer.from(text as string), contentType);
+const parse = (text: string | Buffer, contentType?: string): Body => {
+  const body = parseBody(Buffer.from(text as string), contentType);
+  if (body instanceof Promise) throw new Error('was read in turns');
+  return body;
+};
+/** Of any size. */
+const parseAny = async (text: string, contentType?: string): Promise<Body> => parseBody(Buffer.from(text), contentType);
+const refusalOfAny = (text: string): Promise<string> =>
+  parseAny(text).then(
+    () => 'was accepted',
+    (error: unknown) => {
+      if (error instanceof RequestError && error.code === 'malformed_body') return error.message;
+      throw error;
+    },
+  );
 const refusal = (text: string | Buffer, contentType?: string): string => {
   try {
     parse(text, contentType);
@@ -90,10 +104,12 @@ describe('parseBody', () => {
     expect(refusal('a=%FF', form)).to.match(/form/);
   });
 
-  it('takes the longest batch with every member that an item can have', () => {
+  it('takes the longest batch with every member that an item can have', async function () {
+    this.timeout(60_000);
     const item = { plaintext: '', context: '', associated_data: '', key_version: 1, nonce: '', reference: '' };
     const text = JSON.stringify({ batch_input: Array(100_000).fill(item), key_version: 1, partial_failure_response_code: 200 });
-    expect(parse(text)['batch_input']).to.have.length(100_000);
+    const read = (await parseAny(text))['batch_input'] as readonly unknown[];
+    expect([read.length, read.at(-1)]).to.deep.equal([100_000, item]);
   });
 
   const members = (count: number): string => Array.from({ length: count }, (_, i) => `"${i}":1`).join();
@@ -109,14 +125,14 @@ describe('parseBody', () => {
       message: /more than 64 members in an object/,
     },
   ])
-    it(`refuses too many ${name}, before they are parsed`, () => {
-      expect(refusal(text)).to.match(message);
+    it(`refuses too many ${name}`, async () => {
+      expect(await refusalOfAny(text)).to.match(message);
     });
 
-  it('takes as many members as are allowed, at the top and within, beside long arrays', () => {
-    expect(Object.keys(parse(`{${members(jsonMembersMax.body)}}`))).to.have.length(jsonMembersMax.body);
+  it('takes as many members as are allowed, at the top and within, beside long arrays', async () => {
+    expect(Object.keys(await parseAny(`{${members(jsonMembersMax.body)}}`))).to.have.length(jsonMembersMax.body);
     expect(parse(within(jsonMembersMax.nested))).to.have.property('a');
-    expect(parse(`{"a":[${'{"b":1},'.repeat(5000)}[${'1,'.repeat(5000)}1]]}`)).to.have.property('a');
+    expect(await parseAny(`{"a":[${'{"b":1},'.repeat(5000)}[${'1,'.repeat(5000)}1]]}`)).to.have.property('a');
   });
 
   it('refuses a form of too many fields', () => {
@@ -146,6 +162,26 @@ describe('parseBody', () => {
     ]) {
       expect(refusal(text)).to.not.contain('secret');
     }
+  });
+
+  it('is as strict and as discreet with a body that is read in turns', async () => {
+    const many = `"x":[${'1,'.repeat(2_000)}1]`;
+    for (const [text, message] of [
+      [`{${many},"a":secret}`, /: invalid syntax$/],
+      [`{${many}`, /: unexpected end of input$/],
+      [`{${many}} secret`, /: invalid syntax$/],
+      [`{${many},"a":"\\ud800"}`, /surrogate/],
+      [`{${many},"\\ud800":1}`, /surrogate/],
+      [`[${many.slice(4)}]`, /cannot unmarshal array/],
+      [`{"secret":${nested(jsonDepthMax)},${many}}`, /more than 64 levels/],
+      [`{${many},"secret":${nested(jsonDepthMax)}}`, /more than 64 levels/],
+    ] as const) {
+      const told = await refusalOfAny(text);
+      expect(told, text.slice(-30)).to.match(message);
+      expect(told).not.to.include('secret');
+    }
+    const body = await parseAny(`{${many},"__proto__":1,"a":null}`);
+    expect([Object.getPrototypeOf(body), Object.keys(body), body['a']]).to.deep.equal([null, ['x', '__proto__', 'a'], null]);
   });
 
   it('keeps __proto__ and constructor as plain members of an object that inherits nothing', () => {
@@ -213,7 +249,7 @@ describe('parseBody', () => {
         fc.constantFrom(undefined, form),
         (bytes, type) => {
           try {
-            parseBody(Buffer.from(bytes), type);
+            void parseBody(Buffer.from(bytes), type);
           } catch (error) {
             expect(error).to.be.instanceOf(RequestError);
           }
@@ -234,10 +270,10 @@ describe('parseBody', () => {
     { name: 'opening and closing', text: `{"a":[${'[],'.repeat(1_300_000)}[]]}` },
     { name: 'quotes', text: `{"a":[${'"",'.repeat(1_300_000)}""]}` },
   ]) {
-    it(`reads 4 MB of ${name} in linear time`, () => {
+    it(`reads 4 MB of ${name} in linear time`, async () => {
       try {
-        parse(text);
-        parse(text, form);
+        await parseAny(text);
+        await parseAny(text, form);
       } catch (error) {
         expect(error).to.be.instanceOf(RequestError);
       }

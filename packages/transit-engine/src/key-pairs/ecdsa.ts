@@ -4,6 +4,7 @@ import { derTag, encodeOid, parseDerSequence } from '../der.ts';
 import { TransitError } from '../errors.ts';
 import { isDigestLength, signatureHash } from '../hash-algorithm.ts';
 import type { KeyPair, KeyPairBytes, KeyPairScheme, SigningOptions } from '../key-pair.ts';
+import { nextTurn } from '../next-turn.ts';
 import {
   type Curve,
   type CurveName,
@@ -121,6 +122,7 @@ function load(curve: Curve, { material, publicKey: spki }: KeyPairBytes, spkiByt
 }
 
 async function sign(curve: Curve, key: KeyObject, input: Uint8Array, options: SigningOptions): Promise<Buffer> {
+  if (isSlow(curve)) await nextTurn();
   const { hash, dsaEncoding, format } = ecdsaOptions(input, options);
   if (!options.prehashed) return signNatively(hash, input, { key, dsaEncoding });
   const der = key.export({ type: 'sec1', format: 'der' });
@@ -143,6 +145,7 @@ async function verify(
 ): Promise<boolean> {
   const { hash, dsaEncoding, format } = ecdsaOptions(input, options);
   if (format === 'der') checkForm(signature);
+  if (isSlow(curve)) await nextTurn();
   if (!options.prehashed) return verifyNatively(hash, input, { key, dsaEncoding }, signature);
   try {
     return curve.overDigests.verify(signature, input, point, { prehash: false, lowS: false, format });
@@ -150,6 +153,9 @@ async function verify(
     return false; // a form that no signature has
   }
 }
+
+/** A millisecond for each signature: many at once take turns. */
+const isSlow = ({ coordinateBytes }: Curve): boolean => coordinateBytes > 32;
 
 /**
  * A digest is as long as one of the hashes makes it, whichever of them the request names but for SHA-1: ECDSA takes its leftmost bits, so that longer

@@ -3,6 +3,8 @@ import { derTag, encodeDer, encodeOid } from '../der.ts';
 import { TransitError } from '../errors.ts';
 import { type Hash, noHash, signatureHash } from '../hash-algorithm.ts';
 import type { SigningOptions } from '../key-pair.ts';
+import { nextTurn } from '../next-turn.ts';
+import { shownName } from '../shown-name.ts';
 import { signNatively, verifyNatively } from './native-signature.ts';
 import { encodePss, verifyPss } from './pss.ts';
 
@@ -11,6 +13,7 @@ const { RSA_PKCS1_PADDING, RSA_PKCS1_PSS_PADDING, RSA_NO_PADDING, RSA_PSS_SALTLE
 /** Signs with RSASSA-PSS or RSASSA-PKCS1-v1_5 (RFC 8017 §8). @param key - of that many bits @throws TransitError `invalid_request` */
 export async function signRsa(key: KeyObject, bits: number, input: Uint8Array, options: SigningOptions): Promise<Buffer> {
   const scheme = rsaOptions(bits, input, options);
+  await nextTurn(); // a signature takes a millisecond or more: many at once take turns
   if (scheme.padding === 'pkcs1v15') {
     return options.prehashed
       ? privateEncrypt({ key, padding: RSA_PKCS1_PADDING }, scheme.digestInfo)
@@ -65,7 +68,7 @@ export type RsaSignatureScheme =
 export function rsaOptions(bits: number, input: Uint8Array, options: SigningOptions): RsaSignatureScheme {
   const { signatureAlgorithm: padding, prehashed } = options;
   if (options.signatureContext.length > 0) throw refusal('signature_context is for ed25519 keys');
-  if (padding !== 'pss' && padding !== 'pkcs1v15') throw refusal(`unsupported rsa signature algorithm ${padding}`);
+  if (padding !== 'pss' && padding !== 'pkcs1v15') throw refusal(`unsupported rsa signature algorithm ${shownName(padding)}`);
   const hash = signatureHash(options.hash);
   if (hash === undefined) {
     if (padding !== 'pkcs1v15' || !prehashed || options.hash !== noHash)
@@ -122,4 +125,5 @@ const digestInfo = (hash: string, digest: Uint8Array): Buffer =>
   );
 
 const refusal = (message: string): TransitError => new TransitError('invalid_request', message);
-const saltRefused = (asked: number | string): TransitError => refusal(`requested salt length ${asked} is invalid`);
+const saltRefused = (asked: number | string): TransitError =>
+  refusal(`requested salt length ${shownName(String(asked))} is invalid`);

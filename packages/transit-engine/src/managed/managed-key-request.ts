@@ -1,4 +1,5 @@
 import { TransitError } from '../errors.ts';
+import { shownName } from '../shown-name.ts';
 import {
   type ManagedKeyRecord,
   type Pkcs11Curve,
@@ -130,7 +131,8 @@ function keyBitsAsked(asked: number | undefined, mechanism: Pkcs11Mechanism): nu
 function curveAsked(asked = '', mechanism: Pkcs11Mechanism): Pkcs11Curve | undefined {
   if (asked === '') return undefined;
   const curve = pkcs11Curves.find((each) => each === asked);
-  if (curve === undefined || mechanism !== 'CKM_ECDSA') throw refusal(`curve ${asked} is not one of keys for ${mechanism}`);
+  if (curve === undefined || mechanism !== 'CKM_ECDSA')
+    throw refusal(`curve ${shownName(asked)} is not one of keys for ${mechanism}`);
   return curve;
 }
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { TransitError } from '../errors.ts';
 import { defaultHash, hashAlgorithm } from '../hash-algorithm.ts';
+import { shownName } from '../shown-name.ts';
 import { inTurns } from '../turns.ts';
 import { bytesOf } from './inputs.ts';
 import { encodingOf } from './random.ts';
@@ -23,7 +24,7 @@ export async function hashOf({ input, algorithm = defaultHash, format = 'hex' }:
   const message = bytesOf(input);
   const encoding = encodingOf(format);
   const name = hashAlgorithm(algorithm);
-  if (name === undefined) throw new TransitError('invalid_request', `unsupported algorithm ${algorithm}`);
+  if (name === undefined) throw new TransitError('invalid_request', `unsupported algorithm ${shownName(algorithm)}`);
   const hash = createHash(name);
   const work = inTurns(message, (piece) => hash.update(piece));
   if (work !== undefined) await work;

@@ -2,6 +2,7 @@ import { createHmac, type KeyObject } from 'node:crypto';
 import { formatVersioned } from '../ciphertext.ts';
 import { TransitError } from '../errors.ts';
 import { hmacAlgorithm } from '../hash-algorithm.ts';
+import { shownName } from '../shown-name.ts';
 import { inTurns } from '../turns.ts';
 import { bytesOf } from './inputs.ts';
 import { versionForMac } from './mac-version.ts';
@@ -25,7 +26,7 @@ export interface HmacResult {
 export const hmacOperation: Pick<Operation<HmacItem, HmacResult>, 'run'> = {
   run: async (tools, key, { input, algorithm, keyVersion }) => {
     const hash = hmacAlgorithm(algorithm);
-    if (hash === undefined) throw new TransitError('invalid_request', `unsupported algorithm "${algorithm}"`);
+    if (hash === undefined) throw new TransitError('invalid_request', `unsupported algorithm "${shownName(algorithm)}"`);
     const version = versionForMac('HMAC', key, keyVersion);
     if (input === undefined) throw new TransitError('invalid_request', 'missing input for HMAC');
     const message = bytesOf(input);

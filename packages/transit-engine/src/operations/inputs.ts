@@ -4,6 +4,7 @@ import { TransitError } from '../errors.ts';
 import type { LoadedKey } from '../key-cache.ts';
 import type { KeyType } from '../key-type.ts';
 import { nonceBytes } from '../nonce-pool.ts';
+import { shownName } from '../shown-name.ts';
 import { convergenceOf } from '../version-record.ts';
 
 export const defaultPadding = 'oaep';
@@ -107,6 +108,6 @@ export function paddingFault(
   scheme: string,
 ): string | undefined {
   if (scheme === '') return undefined;
-  if (!paddingSchemes.includes(scheme)) return `unknown padding scheme: ${scheme}`;
+  if (!paddingSchemes.includes(scheme)) return `unknown padding scheme: ${shownName(scheme)}`;
   return aead === undefined && !managed ? undefined : `unsupported key type ${name} for padding scheme`;
 }

@@ -1,5 +1,6 @@
 import { randomFillSync } from 'node:crypto';
 import { TransitError } from '../errors.ts';
+import { shownName } from '../shown-name.ts';
 
 /** What random bytes are asked for. */
 export interface RandomRequest {
@@ -22,7 +23,7 @@ const bytesMax = 131_072;
 /** Random bytes of the operating system. @throws TransitError `invalid_request` */
 export function random({ bytes = 32, format = 'base64', source = 'platform' }: RandomRequest): RandomResult {
   if (!randomSources.includes(source)) {
-    throw refusal(`unsupported entropy source "${source}"; must be "platform" or "seal", or "all"`);
+    throw refusal(`unsupported entropy source "${shownName(source)}"; must be "platform" or "seal", or "all"`);
   }
   if (bytes < 1) throw refusal("'bytes' cannot be less than 1");
   if (bytes > bytesMax) throw refusal(`'bytes' should be less than ${bytesMax}`);
@@ -36,7 +37,7 @@ export function random({ bytes = 32, format = 'base64', source = 'platform' }: R
 /** @throws TransitError `invalid_request` */
 export function encodingOf(format: string): 'hex' | 'base64' {
   if (format === 'hex' || format === 'base64') return format;
-  throw refusal(`unsupported encoding format "${format}"; must be "hex" or "base64"`);
+  throw refusal(`unsupported encoding format "${shownName(format)}"; must be "hex" or "base64"`);
 }
 
 const noOtherSource = 'no seal/entropy augmentation available, using platform entropy source';

@@ -5,6 +5,7 @@ import { TransitError } from '../errors.ts';
 import { hmacAlgorithm } from '../hash-algorithm.ts';
 import type { LoadedKey } from '../key-cache.ts';
 import type { SigningOptions } from '../key-pair.ts';
+import { shownName } from '../shown-name.ts';
 import { checkMakesCmacs, cmacUnder } from './cmac.ts';
 import { hmacOf } from './hmac.ts';
 import { bytesOf, signingContextOf } from './inputs.ts';
@@ -60,7 +61,7 @@ const checks: Readonly<
 
   async hmac(tools, key, { input, value, hashAlgorithm }) {
     const hash = hmacAlgorithm(hashAlgorithm);
-    if (hash === undefined) throw new TransitError('invalid_request', `invalid hash algorithm "${hashAlgorithm}"`);
+    if (hash === undefined) throw new TransitError('invalid_request', `invalid hash algorithm "${shownName(hashAlgorithm)}"`);
     const { version, mac } = parseMac('HMAC', key, value, tools.prefix);
     const message = bytesOf(input);
     const { hmacKey } = key.versions.get(version) ?? (await versionOf(tools, key, version));

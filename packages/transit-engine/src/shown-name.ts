@@ -1,0 +1,9 @@
+/** No name that this program knows is longer; tokens, keys and their encodings are. */
+const nameCharsMax = 24;
+
+/**
+ * What stood where a name of a thing is expected, of an algorithm or a format: repeated in an error text only as long as it could be one.
+ * What a caller has put there by mistake may be a secret.
+ */
+export const shownName = (text: string): string =>
+  text.length <= nameCharsMax && /^[\w.-]*$/.test(text) ? text : '(a value that is no name, and not repeated here)';

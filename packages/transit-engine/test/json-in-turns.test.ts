@@ -1,0 +1,124 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { type JsonRules, parseInTurns } from '../src/json-in-turns.ts';
+
+const rules: JsonRules = {
+  depthMax: 20,
+  valuesMax: 10_000,
+  membersMax: () => 100,
+  parse: (piece) => JSON.parse(piece),
+  refusal: (reason) => new Error(reason),
+};
+/** As small pieces as there are, so that even a short text is taken apart. */
+const piecemeal = (text: string, more: Partial<JsonRules> = {}): Promise<unknown> =>
+  parseInTurns(text, { ...rules, pieceValuesMax: 1, ...more });
+const refusal = (parsed: Promise<unknown>): Promise<string> =>
+  parsed.then(
+    () => 'was accepted',
+    (error: Error) => error.message,
+  );
+
+/** What the parser of the platform makes of it, or that it refuses. */
+function expected(text: string): { readonly value: unknown } | 'refused' {
+  try {
+    return { value: JSON.parse(text) };
+  } catch {
+    return 'refused';
+  }
+}
+
+describe('JSON in turns', () => {
+  it('is what JSON.parse makes of it, in pieces of any size and with blanks anywhere', async () => {
+    const text = fc
+      .tuple(fc.jsonValue({ maxDepth: 6 }), fc.constantFrom(undefined, 1, '\t'))
+      .map(([value, space]) => JSON.stringify(value, undefined, space));
+    await fc.assert(
+      fc.asyncProperty(text, fc.integer({ min: 1, max: 6 }), async (json, pieceValuesMax) => {
+        expect(await parseInTurns(json, { ...rules, pieceValuesMax })).to.deep.equal(JSON.parse(json));
+      }),
+    );
+  });
+
+  it('accepts and refuses what JSON.parse accepts and refuses', async () => {
+    const pieces = [
+      '{',
+      '}',
+      '[',
+      ']',
+      '"',
+      '\\',
+      ':',
+      ',',
+      '1',
+      '-',
+      'e',
+      '.',
+      'null',
+      'true',
+      ' ',
+      '\n',
+      '"a":',
+      '"__proto__":',
+      '[]',
+      '{}',
+      '\u00a0',
+      '\u0001',
+    ];
+    const text = fc.array(fc.constantFrom(...pieces), { maxLength: 12 }).map((parts) => parts.join(''));
+    const framed = fc.tuple(fc.constantFrom('', '[', '{"a":', '[[1,2],', '{"x":1,'), text, fc.constantFrom('', ']', '}', ',3]'));
+    await fc.assert(
+      fc.asyncProperty(framed, fc.integer({ min: 1, max: 3 }), async (parts, pieceValuesMax) => {
+        const json = parts.join('');
+        const value = await parseInTurns(json, { ...rules, pieceValuesMax }).then(
+          (parsed) => ({ value: parsed }),
+          () => 'refused',
+        );
+        expect(value, JSON.stringify(json)).to.deep.equal(expected(json));
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+
+  it('keeps the last of members with one name, and __proto__ as a member', async () => {
+    const parsed = (await piecemeal('{"a":1,"__proto__":{"b":2},"a":[3]}')) as object;
+    expect(Object.entries(parsed)).to.deep.equal([
+      ['a', [3]],
+      ['__proto__', { b: 2 }],
+    ]);
+    expect(Object.getPrototypeOf(parsed)).to.equal(Object.prototype);
+  });
+
+  for (const { what, text, says } of [
+    { what: 'too many values', text: `[${'1,'.repeat(10_000)}1]`, says: 'more than 10000 values' },
+    { what: 'too many empty values', text: `[${'[],'.repeat(10_000)}1]`, says: 'more than 10000 values' },
+    { what: 'too deep a nesting', text: `${'['.repeat(21)}${']'.repeat(21)}`, says: 'more than 20 levels of nesting' },
+    {
+      what: 'too many members',
+      text: `{${Array.from({ length: 101 }, (_, i) => `"${i}":1`).join()}}`,
+      says: 'more than 100 members in an object',
+    },
+    { what: 'no end', text: '[1,[2,', says: 'unexpected end of input' },
+    { what: 'no end of a string', text: '[1,"', says: 'unexpected end of input' },
+    { what: 'a name without a value', text: '{"a":1,"b"', says: 'unexpected end of input' },
+  ])
+    for (const pieceValuesMax of [1, 1_000_000])
+      it(`is refused for ${what}, in ${pieceValuesMax === 1 ? 'pieces' : 'one piece'}`, async () => {
+        expect(await refusal(piecemeal(text, { pieceValuesMax }))).to.equal(says);
+      });
+
+  it('lets others have their turn, also for an object with ever new names', async function () {
+    this.timeout(60_000);
+    let turns = 0;
+    let done = false;
+    const count = (): void => {
+      turns += 1;
+      if (!done) setImmediate(count);
+    };
+    setImmediate(count);
+    const members = Array.from({ length: 100_000 }, (_, i) => `{"m${i}":[${i},"x"]}`);
+    const parsed = await parseInTurns(`{"x":{"y":[${members.join()}]}}`, { ...rules, valuesMax: 1_000_000 });
+    done = true;
+    expect((parsed as { x: { y: unknown[] } }).x.y).to.have.length(100_000);
+    expect(turns).to.be.greaterThan(3);
+  });
+});

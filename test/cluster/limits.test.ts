@@ -1,0 +1,31 @@
+// Where a request counts that one node takes and another does.
+import { expect } from 'chai';
+import type { LiveNode } from './live-node.ts';
+import { scenarioMs, withCluster } from './scenario.ts';
+
+describe('the limits of nodes in a cluster', function () {
+  this.timeout(scenarioMs);
+
+  it('count a request where it is worked on, and hand the refusal on to its caller', () =>
+    withCluster({ config: { limits: { changes: 1, waiting: 0 } } }, async (cluster) => {
+      const leader = await cluster.settled();
+      const [standby = leader] = cluster.others(leader);
+      const refusedBy = async (node: LiveNode): Promise<number> => {
+        const { text } = await cluster.ask(node, 'GET', 'sys/metrics?format=prometheus');
+        return Number(/^svc_core_requests_refused\{kind="changes"\} (\d+)$/m.exec(text)?.[1]);
+      };
+      const create = (index: number) => cluster.ask(standby, 'POST', `transit/keys/k${index}`, { type: 'rsa-2048' });
+      const answers = await Promise.all(Array.from({ length: 12 }, (_, index) => create(index)));
+      const refused = answers.filter(({ status }) => status === 503);
+      expect(new Set(answers.map(({ status }) => status)), 'some find it busy, one is served').to.deep.equal(new Set([200, 503]));
+      for (const { headers, text } of refused)
+        expect([headers.get('retry-after'), text]).to.deep.equal([
+          '1',
+          '{"errors":["the node has too much to do at the moment; nothing was done"]}\n',
+        ]);
+      expect([await refusedBy(leader), await refusedBy(standby)]).to.deep.equal([refused.length, 0]);
+      const keys = (await cluster.ask(leader, 'LIST', 'transit/keys')).at('data.keys');
+      const done = answers.flatMap(({ status }, index) => (status === 200 ? [`k${index}`] : []));
+      expect(keys, 'what was refused was not done').to.have.members(done);
+    }));
+});
