@@ -1,34 +1,11 @@
 // The client that Python services use, unchanged, against a live node. It comes from the Python registry into a folder of its own.
-import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { Workbench } from '../process/live-server.ts';
+import { run } from './run.ts';
 
 const version = '2.4.0';
 const script = join(import.meta.dirname, 'hvac_client.py');
-
-interface Ended {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-/** Runs a command to its end; one that does not exist ends with 127. */
-function run(command: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> {
-  return new Promise((resolve) => {
-    const child = spawn(command, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
-    let stdout = '';
-    let stderr = '';
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      stdout += text;
-    });
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      stderr += text;
-    });
-    child.on('error', (error) => resolve({ code: 127, stdout, stderr: String(error) }));
-    child.on('close', (code) => resolve({ code, stdout, stderr }));
-  });
-}
 
 describe('hvac', () => {
   const bench = new Workbench();
@@ -51,7 +28,7 @@ describe('hvac', () => {
       this.skip();
     }
     const server = await bench.start({ dataDir: bench.folder() });
-    const { code, stdout, stderr } = await run(python, [script, server.url], { HVAC_TOKEN: server.rootToken });
+    const { code, stdout, stderr } = await run(python, [script, server.url], { env: { HVAC_TOKEN: server.rootToken } });
     expect(code, stderr).to.equal(0);
     expect(JSON.parse(stdout)).to.deep.equal({
       status: { health: false, health_head: 200, initialized: true, sealed: false, leader: true, authenticated: true },
