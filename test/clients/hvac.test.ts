@@ -66,6 +66,35 @@ describe('hvac', () => {
         revoked: 'Forbidden',
         revoked_self: false,
       },
+      signatures: { ecdsa: [true, false], rsa: [true, false], batch: [true, false] },
+      derived: { equal: [true, false], opened: true, elsewhere: 'InvalidRequest', trimmed: 'InvalidRequest' },
+      system: {
+        prefix: 'vault:v1:',
+        tuned: 7_200,
+        listed: ['sys/', 'team/', 'transit/'],
+        moved: ['orders'],
+        rotated: 1,
+        quota: 1_000,
+        note: 'hello',
+        twice: 'InvalidRequest',
+        restored: 1,
+        late: 'InvalidPath',
+        audit: {},
+      },
+      logins: {
+        policies: [
+          ['default', 'writer'],
+          ['default', 'writer'],
+        ],
+        metadata: ['ann', 'a'],
+        lease: 600,
+        uses: 1,
+        spent: 'InvalidRequest',
+        wrong: 'InvalidRequest',
+        listed: [['ann'], ['shop']],
+        ended: false,
+        still: true,
+      },
     });
   });
 });
