@@ -13,6 +13,7 @@ const sources = {
   'vault-api': ['./api'],
   'openbao-api': ['-tags=openbao', './api'],
   'kms-wrapping': ['./kms-wrapping'],
+  hashivault: ['./hashivault'],
   sops: ['github.com/getsops/sops/v3/cmd/sops'],
 } as const;
 export type Program = keyof typeof sources;
@@ -20,7 +21,7 @@ export type Program = keyof typeof sources;
 /** A build from nothing, its downloads included, on a slow machine. */
 export const buildMs = 900_000;
 
-const fast = ['-gcflags=all=-N -l', '-ldflags=-s -w'];
+const fast = ['-buildvcs=false', '-gcflags=all=-N -l', '-ldflags=-s -w'];
 const inModule = { cwd: module, env: { CGO_ENABLED: '0' } };
 const lastLine = ({ stderr }: Ended): string => stderr.trim().split('\n').at(-1) ?? '';
 

@@ -17,8 +17,9 @@ describe('sops', () => {
     await build(this, 'sops');
     server = await bench.start({ dataDir: bench.folder() });
     const config = { ciphertext_prefix: 'vault' };
-    expect((await server.call('POST', 'sys/mounts/team', { type: 'transit', config })).status).to.equal(204);
-    const policy = 'path "+/+/reader" { capabilities = ["update"] }';
+    expect((await server.call('POST', 'sys/mounts/team/files', { type: 'transit', config })).status).to.equal(204);
+    const policy =
+      'path "transit/+/reader" { capabilities = ["update"] } path "team/files/+/reader" { capabilities = ["update"] }';
     expect((await server.call('POST', 'sys/policies/acl/reader', { policy })).status).to.equal(204);
   });
   beforeEach(() => {
@@ -42,7 +43,7 @@ describe('sops', () => {
 
   for (const { mount, prefix } of [
     { mount: 'transit', prefix: 'svc' },
-    { mount: 'team', prefix: 'vault' },
+    { mount: 'team/files', prefix: 'vault' },
   ])
     describe(`with ciphertexts that begin with ${prefix}`, () => {
       it('encrypts a file under a key that is made for it, and decrypts it', async () => {
