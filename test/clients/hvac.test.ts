@@ -12,7 +12,7 @@ describe('hvac', () => {
   after(() => bench.clean());
 
   it(`${version} does with a node what services do with it`, async function () {
-    this.timeout(180_000);
+    this.timeout(300_000);
     const environment = join(bench.folder(), 'venv');
     const python = join(environment, 'bin/python');
     const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--retries', '1', `hvac==${version}`];
