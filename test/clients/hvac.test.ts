@@ -1,42 +1,19 @@
 // The client that Python services use, unchanged, against a live node. It comes from the Python registry into a folder of its own.
-import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { Workbench } from '../process/live-server.ts';
 import { mark } from '../process/secret-watch.ts';
+import { run } from './run.ts';
 
 const version = '2.4.0';
 const script = join(import.meta.dirname, 'hvac_client.py');
-
-interface Ended {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-/** Runs a command to its end; one that does not exist ends with 127. */
-function run(command: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> {
-  return new Promise((resolve) => {
-    const child = spawn(command, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
-    let stdout = '';
-    let stderr = '';
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      stdout += text;
-    });
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      stderr += text;
-    });
-    child.on('error', (error) => resolve({ code: 127, stdout, stderr: String(error) }));
-    child.on('close', (code) => resolve({ code, stdout, stderr }));
-  });
-}
 
 describe('hvac', () => {
   const bench = new Workbench();
   after(() => bench.clean());
 
   it(`${version} does with a node what services do with it`, async function () {
-    this.timeout(180_000);
+    this.timeout(300_000);
     const environment = join(bench.folder(), 'venv');
     const python = join(environment, 'bin/python');
     const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--retries', '1', `hvac==${version}`];
@@ -53,8 +30,7 @@ describe('hvac', () => {
     }
     const server = await bench.start({ dataDir: bench.folder() });
     const { code, stdout, stderr } = await run(python, [script, server.url], {
-      HVAC_TOKEN: server.rootToken,
-      HVAC_PLANTED: mark,
+      env: { HVAC_TOKEN: server.rootToken, HVAC_PLANTED: mark },
     });
     expect(code, stderr).to.equal(0);
     expect(JSON.parse(stdout)).to.deep.equal({
@@ -92,6 +68,35 @@ describe('hvac', () => {
         refused: 'Forbidden',
         revoked: 'Forbidden',
         revoked_self: false,
+      },
+      signatures: { ecdsa: [true, false], rsa: [true, false], batch: [true, false] },
+      derived: { equal: [true, false], opened: true, elsewhere: 'InvalidRequest', trimmed: 'InvalidRequest' },
+      system: {
+        prefix: 'vault:v1:',
+        tuned: 7_200,
+        listed: ['sys/', 'team/', 'transit/'],
+        moved: ['orders'],
+        rotated: 1,
+        quota: 1_000,
+        note: 'hello',
+        twice: 'InvalidRequest',
+        restored: 1,
+        late: 'InvalidPath',
+        audit: {},
+      },
+      logins: {
+        policies: [
+          ['default', 'writer'],
+          ['default', 'writer'],
+        ],
+        metadata: ['ann', 'a'],
+        lease: 600,
+        uses: 1,
+        spent: 'InvalidRequest',
+        wrong: 'InvalidRequest',
+        listed: [['ann'], ['shop']],
+        ended: false,
+        still: true,
       },
     });
   });

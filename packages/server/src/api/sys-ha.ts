@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { dataReply, writtenReply } from '../http/envelope.ts';
+import { twiceReply, writtenReply } from '../http/envelope.ts';
 import { fields } from '../http/fields.ts';
 import type { Node } from '../node/node.ts';
 import { version } from '../version.ts';
@@ -27,7 +27,7 @@ const haStatus: GuardedOperation = {
   capability: 'read',
   where: 'leader',
   adds: true,
-  run: ({ node }) => dataReply(JSON.stringify({ nodes: [own(node), ...others(node, Date.now())] })),
+  run: ({ node }) => twiceReply({ nodes: [own(node), ...others(node, Date.now())] }),
 };
 
 const own = ({ config, apiAddress }: Node) => ({

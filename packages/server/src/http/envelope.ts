@@ -56,7 +56,7 @@ export function wrapReply(status: number, { token, accessor, path, createdMs, tt
   return { status, body: envelope('null').replace('"wrap_info":null', () => `"wrap_info":${JSON.stringify(info)}`) };
 }
 
-/** The members of `data` once more at the top level, where older clients look for them. */
+/** The members of `data` once more at the top level, where older clients and those in Go look for them. */
 export function twiceReply(data: object): Reply {
   const text = JSON.stringify(data);
   const members = text === '{}' ? '{' : `${text.slice(0, -1)},`;

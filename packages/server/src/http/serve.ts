@@ -29,7 +29,7 @@ import { type Body, parseBody, queryBody } from './json.ts';
 import type { Limits } from './limits.ts';
 import type { RequestPath } from './path.ts';
 import { type Reply, sendReply } from './reply.ts';
-import { indexHeader, indexWanted } from './service-index.ts';
+import { indexHeaders, indexWanted } from './service-index.ts';
 import { tokenOf, wrapTtlOf } from './token-header.ts';
 import { unavailable } from './unavailable.ts';
 
@@ -402,7 +402,7 @@ export class Pipeline {
   async #settled(reply: Reply, { adds }: { readonly adds: boolean }): Promise<Reply> {
     const { node } = this.#options;
     const index = await node.answering.settled({ adds: adds || reply.status >= 400 });
-    return index === undefined ? reply : { ...reply, headers: { ...reply.headers, [indexHeader]: index } };
+    return index === undefined ? reply : { ...reply, headers: { ...reply.headers, ...indexHeaders(index) } };
   }
 
   #forward(

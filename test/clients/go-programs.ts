@@ -1,0 +1,55 @@
+// The clients written in Go: programs of ./go, whose module pins them, and the command of sops. Built once for all test files, without
+// optimisation, because a cold build takes longer than all that the programs do.
+import { join } from 'node:path';
+import type { Context } from 'mocha';
+import { root } from '../process/live-server.ts';
+import { type Ended, type RunOptions, run } from './run.ts';
+
+const module = join(import.meta.dirname, 'go');
+const programs = join(root, 'node_modules/.cache/transitd-clients');
+
+/** What stands behind `go build` for each program. */
+const sources = {
+  'vault-api': ['./api'],
+  'openbao-api': ['-tags=openbao', './api'],
+  'kms-wrapping': ['./kms-wrapping'],
+  hashivault: ['./hashivault'],
+  sops: ['github.com/getsops/sops/v3/cmd/sops'],
+} as const;
+export type Program = keyof typeof sources;
+
+/** A build from nothing, its downloads included, on a slow machine. */
+export const buildMs = 900_000;
+
+const fast = ['-buildvcs=false', '-gcflags=all=-N -l', '-ldflags=-s -w'];
+const inModule = { cwd: module, env: { CGO_ENABLED: '0' } };
+const lastLine = ({ stderr }: Ended): string => stderr.trim().split('\n').at(-1) ?? '';
+
+let toolchain: Promise<string | undefined> | undefined;
+
+/** Why nothing can be built here; undefined when Go and the sources of the clients are there. */
+async function missing(): Promise<string | undefined> {
+  const go = await run('go', ['version']);
+  if (go.code !== 0) return 'there is no Go on this machine';
+  const fetched = await run('go', ['list', '-deps', './...', ...sources.sops], inModule);
+  if (fetched.code === 0) return undefined;
+  const reason = `the Go modules cannot be had: ${lastLine(fetched)}`;
+  if (process.env['CI'] !== undefined) throw new Error(reason);
+  return reason;
+}
+
+/** Builds a program, or skips the suite with a line that says why. @throws when it does not compile */
+export async function build(context: Context, program: Program): Promise<void> {
+  context.timeout(buildMs);
+  toolchain ??= missing();
+  const reason = await toolchain;
+  if (reason !== undefined) {
+    console.log(`      skipped: ${reason}`);
+    context.skip();
+  }
+  const built = await run('go', ['build', ...fast, '-o', join(programs, program), ...sources[program]], inModule);
+  if (built.code !== 0) throw new Error(`${program} does not compile:\n${built.stderr}`);
+}
+
+export const runProgram = (program: Program, args: readonly string[], options: RunOptions): Promise<Ended> =>
+  run(join(programs, program), args, options);

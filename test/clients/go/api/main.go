@@ -1,0 +1,110 @@
+// Does with the Go client what existing services do with it, and prints what came of it as JSON. Built with the tag openbao it is the
+// client of OpenBao, else that of Vault: the same calls, since the one began as a copy of the other.
+//
+// Usage: api EXERCISE, with the node's address in TRANSITD_ADDR and a token in TRANSITD_TOKEN.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"log"
+	"net/http"
+	"os"
+)
+
+// Outcome is what the test compares.
+type Outcome map[string]any
+
+var exercises = map[string]func(*Client) Outcome{
+	"auth":     auth,
+	"init":     initialise,
+	"limits":   limits,
+	"logical":  logical,
+	"mounts":   mounts,
+	"policies": policies,
+	"raft":     raft,
+	"refusals": refusals,
+	"status":   status,
+	"tokens":   tokens,
+	"transit":  transit,
+	"import":   importKey,
+	"index":    index,
+	"watcher":  watcher,
+	"wrapping": wrapping,
+}
+
+func main() {
+	log.SetFlags(log.Lshortfile)
+	exercise, known := exercises[os.Args[1]]
+	if !known {
+		log.Fatalf("no exercise %q", os.Args[1])
+	}
+	client := must(newClient(os.Getenv("TRANSITD_ADDR")))
+	client.SetToken(os.Getenv("TRANSITD_TOKEN"))
+	check(json.NewEncoder(os.Stdout).Encode(exercise(client)))
+}
+
+// recorder keeps the headers of the last request and its answer, as they crossed the wire.
+type recorder struct {
+	next            http.RoundTripper
+	asked, answered http.Header
+}
+
+var traffic recorder
+
+func (r *recorder) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := r.next.RoundTrip(request)
+	if err == nil {
+		r.asked, r.answered = request.Header, response.Header
+	}
+	return response, err
+}
+
+// over is the way for all requests of this program.
+func over(transport http.RoundTripper) http.RoundTripper {
+	traffic.next = transport
+	return &traffic
+}
+
+func check(err error) {
+	if err != nil {
+		log.Output(2, err.Error())
+		os.Exit(1)
+	}
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		log.Output(2, err.Error())
+		os.Exit(1)
+	}
+	return value
+}
+
+// withToken is another client for the same node.
+func withToken(c *Client, token string) *Client {
+	other := must(c.Clone())
+	other.SetToken(token)
+	return other
+}
+
+// refusal is what the client's error tells a program; nil when there is none.
+func refusal(err error) any {
+	if err == nil {
+		return nil
+	}
+	var refused *ResponseError
+	if !errors.As(err, &refused) {
+		return err.Error()
+	}
+	return Outcome{"status": refused.StatusCode, "errors": refused.Errors}
+}
+
+// statusOf is the status alone, for refusals whose words are no promise.
+func statusOf(err error) int {
+	var refused *ResponseError
+	if !errors.As(err, &refused) {
+		return 0
+	}
+	return refused.StatusCode
+}

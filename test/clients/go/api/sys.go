@@ -1,0 +1,149 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"slices"
+)
+
+func status(c *Client) Outcome {
+	health := must(c.Sys().Health())
+	seal := must(c.Sys().SealStatus())
+	leader := must(c.Sys().Leader())
+	nodes := must(c.Sys().HAStatus()).Nodes
+	before := must(c.Sys().KeyStatus())
+	check(c.Sys().Rotate())
+	after := must(c.Sys().KeyStatus())
+	return Outcome{
+		"initialized":     must(c.Sys().InitStatus()),
+		"health":          []bool{health.Initialized, health.Sealed, health.Standby},
+		"same_cluster":    health.ClusterID == seal.ClusterID && health.ClusterID != "",
+		"same_version":    health.Version == seal.Version && seal.Version == nodes[0].Version && seal.Version != "",
+		"sealed":          seal.Sealed,
+		"leader":          leader.IsSelf,
+		"active_since":    !leader.ActiveTime.IsZero(),
+		"active_nodes":    []bool{nodes[0].ActiveNode},
+		"rotated":         after.Term - before.Term,
+		"installed_later": !after.InstallTime.Before(before.InstallTime),
+		"audit":           len(must(c.Sys().ListAudit())),
+	}
+}
+
+// initialise takes a node that nobody has initialised to an active one, and seals and unseals it.
+func initialise(c *Client) Outcome {
+	fresh := must(c.Sys().InitStatus())
+	made := must(c.Sys().Init(&InitRequest{SecretShares: 3, SecretThreshold: 2}))
+	first := must(c.Sys().Unseal(made.Keys[0]))
+	reset := must(c.Sys().ResetUnsealProcess())
+	must(c.Sys().Unseal(made.Keys[0]))
+	second := must(c.Sys().Unseal(made.KeysB64[2]))
+	c.SetToken(made.RootToken)
+	check(c.Sys().Seal())
+	sealed := must(c.Sys().Health())
+	hasty := withToken(c, c.Token())
+	hasty.SetMaxRetries(0) // a 5xx is asked again otherwise
+	_, whileSealed := hasty.Logical().Read("transit/keys/none")
+	must(c.Sys().Unseal(made.Keys[1]))
+	must(c.Sys().Unseal(made.Keys[2]))
+	return Outcome{
+		"fresh":        fresh,
+		"shares":       []int{len(made.Keys), len(made.KeysB64), first.T, first.N},
+		"progress":     []int{first.Progress, reset.Progress},
+		"unsealed":     !second.Sealed,
+		"sealed_again": sealed.Sealed,
+		"while_sealed": statusOf(whileSealed),
+		"serves":       must(c.Auth().Token().LookupSelf()) != nil,
+		"new_shares":   len(must(newShares(c, made.Keys[:2]))),
+		"root_token":   made.RootToken,
+	}
+}
+
+func mounts(c *Client) Outcome {
+	description := "keys of the team"
+	check(c.Sys().Mount("team", &MountInput{
+		Type: "transit", Description: description, Config: MountConfigInput{DefaultLeaseTTL: "1h", MaxLeaseTTL: "2h"},
+	}))
+	one := must(mountAt(c, "team"))
+	tuned := "keys of two teams"
+	check(c.Sys().TuneMount("team", MountConfigInput{Description: &tuned, MaxLeaseTTL: "3h"}))
+	config := must(c.Sys().MountConfig("team"))
+	retold := must(mountAt(c, "team")).Description
+	_, err := c.Logical().Write("team/keys/orders", nil)
+	check(err)
+	check(c.Sys().Remount("team", "crew"))
+	moved := must(c.Logical().Read("crew/keys/orders"))
+	listed := []string{}
+	for path := range must(c.Sys().ListMounts()) {
+		listed = append(listed, path)
+	}
+	slices.Sort(listed)
+	check(c.Sys().Unmount("crew"))
+	_, gone := c.Logical().Write("crew/encrypt/orders", map[string]any{"plaintext": ""})
+	return Outcome{
+		"type":        one.Type,
+		"description": one.Description == description,
+		"accessor":    one.Accessor != "",
+		"uuid":        one.UUID != "",
+		"lease":       []int{one.Config.DefaultLeaseTTL, one.Config.MaxLeaseTTL},
+		"tuned":       []int{config.DefaultLeaseTTL, config.MaxLeaseTTL},
+		"retold":      retold == tuned,
+		"moved":       moved.Data["name"],
+		"listed":      listed,
+		"gone":        statusOf(gone),
+		"unknown":     statusOf(c.Sys().Mount("more", &MountInput{Type: "kv"})),
+	}
+}
+
+func policies(c *Client) Outcome {
+	const rules = `path "transit/encrypt/orders" { capabilities = ["update"] }`
+	check(c.Sys().PutPolicy("writer", rules))
+	secret := must(c.Auth().Token().Create(&TokenCreateRequest{Policies: []string{"writer"}, TTL: "10m"}))
+	limited := withToken(c, secret.Auth.ClientToken)
+	const path = "transit/encrypt/orders"
+	byAccessor := must(c.Logical().Write("sys/capabilities-accessor", map[string]any{"accessor": secret.Auth.Accessor, "paths": path}))
+	outcome := Outcome{
+		"read":        must(c.Sys().GetPolicy("writer")) == rules,
+		"listed":      slices.Contains(must(c.Sys().ListPolicies()), "writer"),
+		"self":        must(limited.Sys().CapabilitiesSelf(path)),
+		"other":       must(c.Sys().Capabilities(secret.Auth.ClientToken, path)),
+		"by_accessor": byAccessor.Data[path],
+		"none":        must(limited.Sys().CapabilitiesSelf("transit/decrypt/orders")),
+		"broken":      statusOf(c.Sys().PutPolicy("broken", `path "x" {`)),
+	}
+	check(c.Sys().DeletePolicy("writer"))
+	outcome["missing"] = must(c.Sys().GetPolicy("writer"))
+	return outcome
+}
+
+func raft(c *Client) Outcome {
+	var snapshot bytes.Buffer
+	check(c.Sys().RaftSnapshot(&snapshot)) // this client looks for the proof at the end of the archive itself
+	_, err := c.Logical().Write("transit/keys/late", nil)
+	check(err)
+	archive := tar.NewReader(must(gzip.NewReader(bytes.NewReader(snapshot.Bytes()))))
+	names := []string{}
+	for header, err := archive.Next(); err == nil; header, err = archive.Next() {
+		names = append(names, header.Name)
+	}
+	check(c.Sys().RaftSnapshotRestore(&snapshot, false))
+	late, err := c.Logical().Read("transit/keys/late")
+	check(err)
+
+	state := must(c.Sys().RaftAutopilotState())
+	config := must(c.Sys().RaftAutopilotConfiguration())
+	config.MaxTrailingLogs = 500
+	check(c.Sys().PutRaftAutopilotConfiguration(config))
+	servers := must(c.Logical().Read("sys/storage/raft/configuration")).Data["config"].(map[string]any)["servers"].([]any)
+	return Outcome{
+		"archive":      names,
+		"late":         late == nil,
+		"damaged":      statusOf(c.Sys().RaftSnapshotRestore(bytes.NewReader([]byte("no snapshot")), false)),
+		"healthy":      state.Healthy,
+		"voters":       len(state.Voters),
+		"leader":       state.Servers[state.Leader].Status,
+		"servers":      len(servers),
+		"autopilot":    must(c.Sys().RaftAutopilotConfiguration()).MaxTrailingLogs,
+		"last_contact": config.LastContactThreshold.String(),
+	}
+}

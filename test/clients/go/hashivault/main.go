@@ -1,0 +1,53 @@
+// Signs and verifies as cosign does with keys of a transit engine, and prints what came of it as JSON.
+//
+// Usage: hashivault, with VAULT_ADDR, VAULT_TOKEN and TRANSIT_SECRET_ENGINE_PATH as the client reads them itself.
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto"
+	"encoding/json"
+	"log"
+	"os"
+
+	"github.com/sigstore/sigstore/pkg/signature"
+	"github.com/sigstore/sigstore/pkg/signature/kms/hashivault"
+)
+
+func main() {
+	log.SetFlags(log.Lshortfile)
+	check(json.NewEncoder(os.Stdout).Encode(exercise()))
+}
+
+func exercise() map[string]any {
+	signer := must(hashivault.LoadSignerVerifier("hashivault://release", crypto.SHA256))
+	public := must(signer.CreateKey(context.Background(), hashivault.AlgorithmECDSAP256))
+	message := func() *bytes.Reader { return bytes.NewReader([]byte("image digest")) }
+	signed, err := signer.SignMessage(message())
+	if err != nil {
+		return map[string]any{"signed": err.Error()}
+	}
+	here := must(signature.LoadVerifier(public, crypto.SHA256))
+	return map[string]any{
+		"signed": true,
+		"here":   here.VerifySignature(bytes.NewReader(signed), message()) == nil,
+		"there":  signer.VerifySignature(bytes.NewReader(signed), message()) == nil,
+		"other":  signer.VerifySignature(bytes.NewReader(signed), bytes.NewReader([]byte("another"))) == nil,
+	}
+}
+
+func check(err error) {
+	if err != nil {
+		log.Output(2, err.Error())
+		os.Exit(1)
+	}
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		log.Output(2, err.Error())
+		os.Exit(1)
+	}
+	return value
+}
