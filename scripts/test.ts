@@ -1,5 +1,5 @@
-// `npm test`: every suite of the workspace, one after the other, and one last line that counts them all. With `-- --e2e` the container
-// tests too, on an engine that is started for them.
+// `npm test`: every suite of the workspace, one after the other, and one last line that counts them all. With `-- --clients` also the
+// clients that others wrote, which are fetched and built first; with `-- --e2e` the container tests, on an engine that is started for them.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { conclude, Tally } from './tally.ts';
@@ -11,12 +11,13 @@ const run = (command: string, args: string[]): boolean =>
   spawnSync(command, args, { cwd: root, stdio: 'inherit', env }).status === 0;
 const tool = (name: string, args: string[]): boolean => run(join(root, 'node_modules/.bin', name), args);
 
-const [e2e, rest] = [process.argv.includes('--e2e'), process.argv.slice(2).filter((arg) => arg !== '--e2e')];
+const rest = process.argv.slice(2).filter((arg) => arg !== '--clients' && arg !== '--e2e');
 // The linter and the compiler are suites of one case each: what they refuse, `npm test` refuses.
 const checks = [tool('biome', ['ci', '.']), tool('tsc', ['-b'])];
 const packages = tool('turbo', ['run', 'test', '--concurrency=1', '--continue', '--log-prefix=none', ...rest]);
 const workspace = tool('mocha', ['--config', 'test/.mocharc.json']);
-const containers = !e2e || run('scripts/engine.sh', [process.execPath, 'scripts/e2e.ts']);
+const clients = !process.argv.includes('--clients') || tool('mocha', ['--config', 'test/clients/.mocharc.json']);
+const containers = !process.argv.includes('--e2e') || run('scripts/engine.sh', [process.execPath, 'scripts/e2e.ts']);
 
 const { passed, failed, pending } = tally.counts;
 tally.close();
@@ -24,6 +25,6 @@ const checked = checks.filter((ok) => ok).length;
 process.exit(
   conclude(
     { passed: passed === 0 ? 0 : passed + checked, failed: failed + checks.length - checked, pending },
-    { ended: packages && workspace && containers },
+    { ended: packages && workspace && clients && containers },
   ),
 );
