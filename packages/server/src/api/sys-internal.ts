@@ -12,7 +12,7 @@ import { type Call, type Context, type GuardedOperation, guarded, open, type Rou
 const capabilities: readonly Capability[] = ['create', 'read', 'update', 'patch', 'delete', 'list', 'sudo'];
 
 /** Whether a token may do anything on the path, or below it. */
-function maySee(principal: Principal, path: string): boolean {
+export function maySee(principal: Principal, path: string): boolean {
   if (principal.root) return true;
   const { exact, glob } = rulesOf(principal);
   const grants = ({ capabilities: [first] }: NamedRule): boolean => first !== 'deny';
@@ -24,7 +24,7 @@ function maySee(principal: Principal, path: string): boolean {
 }
 
 /** Who asks, by a token that is good here for any number of uses; nobody else is told of anything. */
-async function asker(
+export async function asker(
   { tokens }: Service,
   { address }: Pick<Call, 'address'>,
   token: string | undefined,
