@@ -1,34 +1,11 @@
 // The client that Python services use, unchanged, against a live node. It comes from the Python registry into a folder of its own.
-import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { Workbench } from '../process/live-server.ts';
+import { pythonWith, run } from './python.ts';
 
 const version = '2.4.0';
 const script = join(import.meta.dirname, 'hvac_client.py');
-
-interface Ended {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-/** Runs a command to its end; one that does not exist ends with 127. */
-function run(command: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> {
-  return new Promise((resolve) => {
-    const child = spawn(command, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
-    let stdout = '';
-    let stderr = '';
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      stdout += text;
-    });
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      stderr += text;
-    });
-    child.on('error', (error) => resolve({ code: 127, stdout, stderr: String(error) }));
-    child.on('close', (code) => resolve({ code, stdout, stderr }));
-  });
-}
 
 describe('hvac', () => {
   const bench = new Workbench();
@@ -36,22 +13,10 @@ describe('hvac', () => {
 
   it(`${version} does with a node what services do with it`, async function () {
     this.timeout(180_000);
-    const environment = join(bench.folder(), 'venv');
-    const python = join(environment, 'bin/python');
-    const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--retries', '1', `hvac==${version}`];
-    for (const [command, args] of [
-      ['python3', ['-m', 'venv', environment]],
-      [python, pip],
-    ] as const) {
-      const { code, stderr } = await run(command, args);
-      if (code === 0) continue;
-      const reason = `hvac ${version} cannot be installed: ${stderr.trim().split('\n').at(-1)}`;
-      if (process.env['CI'] !== undefined) throw new Error(reason);
-      console.log(`      skipped: ${reason}`);
-      this.skip();
-    }
+    const python = await pythonWith([`hvac==${version}`], bench.folder());
+    if (python === undefined) return this.skip();
     const server = await bench.start({ dataDir: bench.folder() });
-    const { code, stdout, stderr } = await run(python, [script, server.url], { HVAC_TOKEN: server.rootToken });
+    const { code, stdout, stderr } = await run(python, [script, server.url], { env: { HVAC_TOKEN: server.rootToken } });
     expect(code, stderr).to.equal(0);
     expect(JSON.parse(stdout)).to.deep.equal({
       status: { health: false, health_head: 200, initialized: true, sealed: false, leader: true, authenticated: true },

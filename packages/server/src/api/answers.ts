@@ -70,10 +70,19 @@ const envelope = (content: Content): JsonSchema => object(members(content));
 /** `data` in the envelope. */
 export const data = (schema: JsonSchema): Answers => ({ 200: json('done', envelope({ data: schema })) });
 
-/** … and its members once more beside it. @param schema - an object */
-export const twice = (schema: JsonSchema): Answers => ({
-  200: json('done', { allOf: [envelope({ data: schema }), { ...schema }] }),
-});
+/** … and its members once more beside it. @param schema - an object, or a map */
+export const twice = (schema: JsonSchema): Answers => {
+  const { properties = {}, required = [], additionalProperties } = schema;
+  const outside = envelope({ data: schema });
+  return {
+    200: json('done', {
+      ...outside,
+      properties: { ...properties, ...outside.properties },
+      required: [...required, ...(outside.required ?? [])],
+      ...(additionalProperties !== undefined && { additionalProperties }),
+    }),
+  };
+};
 
 /** Without the envelope. */
 export const plain = (schema: JsonSchema): Answers => ({ 200: json('done', schema) });
@@ -119,9 +128,11 @@ export const either = ({ 200: first, ...rest }: Answers, type: string, schema: J
  * @param inBatch - how those are called in a batch, where otherwise
  */
 export function oneOrBatch(result: JsonSchema, item: JsonSchema = result): Answers {
+  const { properties = {}, required = [] } = item;
   const reference: JsonSchema = { ...string, description: 'As the item was sent with it.' };
-  const failed: JsonSchema = { allOf: [object({ error: string, reference })] };
-  const batch = object({ batch_results: list({ anyOf: [{ allOf: [item, object({ reference })] }, failed] }) });
+  const done: JsonSchema = { ...object({ ...properties, reference }), required: [...required, 'reference'] };
+  const failed = object({ error: string, reference }, properties);
+  const batch = object({ batch_results: list({ anyOf: [done, failed] }) });
   const someFailed = envelope({ data: batch });
   return {
     200: json('done: one result, or those of a batch', envelope({ data: { anyOf: [result, batch] } })),
@@ -136,6 +147,7 @@ export function oneOrBatch(result: JsonSchema, item: JsonSchema = result): Answe
 export const refusals: Readonly<Record<string, string>> = {
   400: 'a mistake in the request; also an operation on a key that does not exist',
   403: 'no token, an unknown one, or one that may not do this',
+  405: 'without `list=true`',
   404: 'nothing there: an empty list of errors, or an unknown mount',
   408: 'the body came too slowly',
   409: 'not in this state of the node',

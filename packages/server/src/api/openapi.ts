@@ -179,7 +179,7 @@ const listToo = ({ described }: Placed): object => ({
 function requestBodyOf({ verb, params, operation, described: { takes = {} } }: Placed): object {
   if (isRead(verb)) return {};
   if ('streamsBody' in operation && operation.body !== undefined)
-    return { requestBody: { required: true, content: { 'application/gzip': { schema: operation.body } } } };
+    return { requestBody: { required: true, content: { 'application/octet-stream': { schema: operation.body } } } };
   if (operation.body !== undefined) return { requestBody: jsonBody(operation.body, true) };
   const inBody = Object.entries(takes).filter(([name]) => !params.includes(name));
   if (inBody.length === 0) return {};
@@ -194,9 +194,9 @@ const jsonBody = (schema: JsonSchema, required: boolean): object => ({ required,
 const always = [400, 408, 413, 414, 429, 431, 500, 503];
 const behindToken = [403, 404, 412, 504];
 
-function responsesOf({ operation, described: { answers } }: Placed): object {
+function responsesOf({ verb, operation, described: { answers } }: Placed): object {
   const refused = operation.access === 'token' || operation.where !== undefined ? [...always, ...behindToken] : always;
-  const more = operation.name === 'raft-challenge' ? [409] : [];
+  const more = verb === 'LIST' ? [405] : operation.name === 'raft-challenge' ? [409] : [];
   const refusing = [...refused, ...more].map((status) => [status, { $ref: `#/components/responses/Refused${status}` }] as const);
   return { ...Object.fromEntries(refusing), ...answered(answers) };
 }

@@ -1,6 +1,6 @@
 import type { Principal } from '@transitd/access';
 import { bool } from '../http/field.ts';
-import { anything, map, object, string } from '../http/json-schema.ts';
+import { anything, list, map, object, string } from '../http/json-schema.ts';
 import { unavailable } from '../http/unavailable.ts';
 import { version } from '../version.ts';
 import * as answers from './answers.ts';
@@ -14,6 +14,15 @@ function generic(places: readonly Place[]): readonly Place[] {
   return [...types].map((type) => ({ path: `{${type}_mount_path}`, type }));
 }
 
+const documentSchema = object({
+  openapi: string,
+  info: map(anything),
+  servers: list(map(string)),
+  tags: list(map(string)),
+  paths: map(anything),
+  components: map(anything),
+});
+
 /**
  * What is served here, as a document: the mounts on which a caller may do something, as with `sys/internal/ui/mounts`; nothing for a
  * stranger, who may ask all the same.
@@ -23,7 +32,7 @@ export const openApiRoutes = (routes: () => readonly Route[]): readonly Route[] 
     name: 'openapi',
     about: 'this document: the paths of all mounts on which the caller may do something',
     takes: { generic_mount_paths: bool('a parameter stands for where a mount lies', { default: false }) },
-    answers: answers.plain(object({ openapi: string, info: map(anything), paths: map(anything), components: map(anything) })),
+    answers: answers.plain(documentSchema),
     where: 'replica',
     run: async (node, call, token) => {
       const { service } = node;

@@ -1,4 +1,4 @@
-import { joinAnswerSchema, joinRequestSchema } from '../cluster/join-messages.ts';
+import { isLeaderAddress, joinAnswerSchema, joinRequestSchema } from '../cluster/join-messages.ts';
 import { RequestError } from '../http/error-answer.ts';
 import { bool, idle, text } from '../http/field.ts';
 import { anything, boolean, type JsonSchema, map, object } from '../http/json-schema.ts';
@@ -37,6 +37,8 @@ const join = open({
     if (autoJoin !== '')
       throw new RequestError('invalid_request', 'auto_join is not supported: name a member in leader_api_addr');
     if (leader === '') throw new RequestError('invalid_request', 'leader_api_addr is missing');
+    if (!isLeaderAddress(leader))
+      throw new RequestError('invalid_request', 'leader_api_addr is no address such as https://n1.example:8200');
     const { joined } = await node.join({
       leaders: [leader],
       ...(ca !== '' && { ca }),

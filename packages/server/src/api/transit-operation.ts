@@ -94,7 +94,6 @@ const isKeyNamed = { pattern: '^[0-9A-Za-z_]([0-9A-Za-z_.-]*[0-9A-Za-z_])?$', mi
 export const keyName = text('name of the key', { required: true, shape: isKeyNamed });
 
 const common = {
-  name: keyName,
   partial_failure_response_code: int('status of a batch of which some items failed; not 204, 205 or 304', {
     default: 400,
     min: 200,
@@ -137,7 +136,8 @@ export function batchOf(...members: readonly (keyof typeof itemMembers)[]): Fiel
 /** The members of the body and of the path become fields, deny rules are asked, the engine answers, and its answer becomes text. */
 export function operation<S extends FieldSchema, R extends object>(data: DataOperation<S, R>): DataRoute {
   const { name, capability, mayWrite } = data;
-  const takes: FieldSchema = { ...common, ...data.takes };
+  const named = data.path.params.includes('name') && { name: keyName };
+  const takes: FieldSchema = { ...common, ...named, ...data.takes };
   const run = async ({ service, principal }: Pick<Context, 'service' | 'principal'>, call: Call): Promise<Reply> => {
     const { body, path, params } = call;
     const { mount = '', ...pathParams } = params;
