@@ -27,14 +27,14 @@ interface Placed {
   readonly path: string;
   readonly params: readonly string[];
   readonly verb: Verb;
-  readonly method: (typeof methods)[number][1];
+  readonly method: (typeof httpMethods)[number][1];
   readonly tag: string;
   readonly operation: Operation;
   readonly described: Described;
 }
 
 /** A list is a GET with a query: it comes behind the GET that it may share its place with. */
-const methods = [
+const httpMethods = [
   ['GET', 'get'],
   ['LIST', 'get'],
   ['POST', 'post'],
@@ -89,7 +89,7 @@ function* placedOperations({ routes, ...places }: DocumentOptions): Generator<Pl
   for (const route of routes) {
     for (const { path, tag, type } of placesOf(route, places)) {
       const params = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
-      for (const [verb, method] of methods) {
+      for (const [verb, method] of httpMethods) {
         const operation = route.operations[verb];
         if (operation === undefined) continue;
         const described = operation.byType === undefined ? describedIn(operation) : operation.byType[type];
@@ -108,7 +108,7 @@ function describedIn({ name, about, answers, takes }: Operation): Described {
 /** Where a route is: at each mount, at each method, or at its own path. */
 function placesOf(
   { path }: Route,
-  { mounts, methods: logins, shows }: Pick<DocumentOptions, 'mounts' | 'methods' | 'shows'>,
+  { mounts, methods, shows }: Pick<DocumentOptions, 'mounts' | 'methods' | 'shows'>,
 ): readonly { readonly path: string; readonly tag: string; readonly type: string }[] {
   const template = path.replaceAll(/[:*](\w+)/g, '{$1}');
   const at = (prefix: string, place: Place) => {
@@ -116,7 +116,7 @@ function placesOf(
     return { path: template.replace(/^(?:auth\/)?\{\w+\}/, () => tag), tag, type: place.type };
   };
   if (path.startsWith(':mount/')) return mounts.map((mount) => at('', mount));
-  if (path.startsWith('auth/:method/')) return logins.map((login) => at('auth/', login));
+  if (path.startsWith('auth/:method/')) return methods.map((method) => at('auth/', method));
   const tag = path.startsWith('sys/') ? 'sys' : 'auth/token';
   return shows(tag) ? [{ path: template, tag, type: '' }] : [];
 }
