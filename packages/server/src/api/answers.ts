@@ -106,8 +106,8 @@ export const accepted: Answers = { 202: json('begun', envelope({})) };
 
 /** What waited, as it would have been answered. */
 export const whatever: Answers = {
-  ...noContent,
-  200: json('the answer that waited', object({}, { data: anything, auth: anything })),
+  200: json('the answer that waited', map(anything)),
+  default: json('the same, where it has another status', map(anything)),
 };
 
 /** Names in `data.keys`. */
@@ -143,8 +143,11 @@ export function oneOrBatch(result: JsonSchema, item: JsonSchema = result): Answe
   };
 }
 
+/** A refusal that few operations have. */
+export const refused = (status: keyof typeof refusals): Answers => ({ [status]: json(refusals[status], shared('Errors')) });
+
 /** Statuses of refusals, with what they mean; every one has `{"errors": […]}` for a body. */
-export const refusals: Readonly<Record<string, string>> = {
+export const refusals = {
   400: 'a mistake in the request; also an operation on a key that does not exist',
   403: 'no token, an unknown one, or one that may not do this',
   405: 'without `list=true`',
@@ -159,4 +162,4 @@ export const refusals: Readonly<Record<string, string>> = {
   500: 'a fault of the server',
   503: 'sealed, stopping, too busy or without an active node; nothing was changed unless it says so',
   504: 'outcome unknown: the write may have taken effect',
-};
+} as const;

@@ -196,8 +196,9 @@ const behindToken = [403, 404, 412, 504];
 
 function responsesOf({ verb, operation, described: { answers } }: Placed): object {
   const refused = operation.access === 'token' || operation.where !== undefined ? [...always, ...behindToken] : always;
-  const more = verb === 'LIST' ? [405] : operation.name === 'raft-challenge' ? [409] : [];
-  const refusing = [...refused, ...more].map((status) => [status, { $ref: `#/components/responses/Refused${status}` }] as const);
+  const refusing = (verb === 'LIST' ? [...refused, 405] : refused).map(
+    (status) => [status, { $ref: `#/components/responses/Refused${status}` }] as const,
+  );
   return { ...Object.fromEntries(refusing), ...answered(answers) };
 }
 

@@ -55,7 +55,7 @@ const challenge: OpenOperation = {
   access: 'open',
   about: 'a node that wants to join asks for a challenge',
   body: joinRequestSchema as JsonSchema,
-  answers: answers.plain(map(anything)),
+  answers: { ...answers.plain(map(anything)), ...answers.refused(409) },
   unaudited: true,
   where: 'leader',
   run: async (node, { body, address }) => plainReply(await node.joinDesk.challenge(body, address)),

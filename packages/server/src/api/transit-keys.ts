@@ -3,7 +3,7 @@ import { defaultKeyType, isKeyName, type KeyAnswer, keyTypeNames, type TransitEn
 import { dataReply, writtenReply } from '../http/envelope.ts';
 import { base64, bool, duration, type FieldSchema, int, text } from '../http/field.ts';
 import { boolean, integer, object } from '../http/json-schema.ts';
-import { data, names, noContent } from './answers.ts';
+import { data, names, written } from './answers.ts';
 import { keyJson, keySchema } from './key-json.ts';
 import { type Asked, type Described, type GuardedOperation, guarded, type Route } from './operation.ts';
 import { engineOf, keyName } from './transit-operation.ts';
@@ -107,7 +107,7 @@ const list = operation(
 const remove = operation(
   'keys-delete',
   'delete',
-  { about: 'deletes a key whose `deletion_allowed` is true', takes: { name: keyName }, answers: noContent },
+  { about: 'deletes a key whose `deletion_allowed` is true', takes: { name: keyName }, answers: written },
   async (engine, _values, { params }) => {
     await engine.deleteKey(params['name'] ?? '');
     return {};

@@ -93,7 +93,8 @@ const isKeyNamed = { pattern: '^[0-9A-Za-z_]([0-9A-Za-z_.-]*[0-9A-Za-z_])?$', mi
 /** In the path. */
 export const keyName = text('name of the key', { required: true, shape: isKeyNamed });
 
-const common = {
+/** Of every operation that takes a batch. */
+const ofBatches = {
   partial_failure_response_code: int('status of a batch of which some items failed; not 204, 205 or 304', {
     default: 400,
     min: 200,
@@ -137,7 +138,8 @@ export function batchOf(...members: readonly (keyof typeof itemMembers)[]): Fiel
 export function operation<S extends FieldSchema, R extends object>(data: DataOperation<S, R>): DataRoute {
   const { name, capability, mayWrite } = data;
   const named = data.path.params.includes('name') && { name: keyName };
-  const takes: FieldSchema = { ...common, ...named, ...data.takes };
+  const batched = 'batch_input' in data.takes && ofBatches;
+  const takes: FieldSchema = { ...batched, ...named, ...data.takes };
   const run = async ({ service, principal }: Pick<Context, 'service' | 'principal'>, call: Call): Promise<Reply> => {
     const { body, path, params } = call;
     const { mount = '', ...pathParams } = params;
@@ -148,7 +150,7 @@ export function operation<S extends FieldSchema, R extends object>(data: DataOpe
     const caller = { keyName: params['name'] ?? '', sent: sent as Fields<S>['sent'], principal, path };
     const reply = await data.ask(engineOf(service, call), values as Fields<S>['values'], caller);
     if ('outcome' in reply) {
-      return batchReply(data, reply, (values as Fields<typeof common>['values']).partial_failure_response_code, warnings);
+      return batchReply(data, reply, (values as Fields<typeof ofBatches>['values']).partial_failure_response_code, warnings);
     }
     const more = data.warnings?.(reply) ?? [];
     return dataReply(`{${data.render(reply, false)}}`, more.length === 0 ? warnings : [...warnings, ...more]);
