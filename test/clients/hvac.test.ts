@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { Workbench } from '../process/live-server.ts';
 import { mark } from '../process/secret-watch.ts';
+import { pythonWith } from './python.ts';
 import { run } from './run.ts';
 
 const version = '2.4.0';
@@ -14,20 +15,8 @@ describe('hvac', () => {
 
   it(`${version} does with a node what services do with it`, async function () {
     this.timeout(300_000);
-    const environment = join(bench.folder(), 'venv');
-    const python = join(environment, 'bin/python');
-    const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--retries', '1', `hvac==${version}`];
-    for (const [command, args] of [
-      ['python3', ['-m', 'venv', environment]],
-      [python, pip],
-    ] as const) {
-      const { code, stderr } = await run(command, args);
-      if (code === 0) continue;
-      const reason = `hvac ${version} cannot be installed: ${stderr.trim().split('\n').at(-1)}`;
-      if (process.env['CI'] !== undefined) throw new Error(reason);
-      console.log(`      skipped: ${reason}`);
-      this.skip();
-    }
+    const python = await pythonWith([`hvac==${version}`], bench.folder());
+    if (python === undefined) return this.skip();
     const server = await bench.start({ dataDir: bench.folder() });
     const { code, stdout, stderr } = await run(python, [script, server.url], {
       env: { HVAC_TOKEN: server.rootToken, HVAC_PLANTED: mark },

@@ -1,5 +1,5 @@
 /** Every name under which a status code can be overridden, with its default. */
-const defaultCodes = {
+export const defaultCodes = {
   activecode: 200,
   standbycode: 429,
   drsecondarycode: 472,
@@ -21,8 +21,8 @@ export interface HealthQuery {
 }
 
 /** Codes that a server can answer with: below 200 clients hang or misread, above 599 is no HTTP. */
-const codeMin = 200;
-const codeMax = 599;
+export const codeMin = 200;
+export const codeMax = 599;
 
 const codeNames = Object.keys(defaultCodes) as HealthCode[];
 const nothingAsked: HealthQuery = { standbyOk: false, performanceStandbyOk: false, codes: defaultCodes };

@@ -1,5 +1,5 @@
 export { type HealthAnswer, type HealthReport, healthAnswer, healthResponseText, type Moment } from './health-answer.ts';
-export { type HealthCode, type HealthQuery, parseHealthQuery } from './health-query.ts';
+export { codeMax, codeMin, defaultCodes, type HealthCode, type HealthQuery, parseHealthQuery } from './health-query.ts';
 export {
   type Cluster,
   type Echoes,

@@ -16,6 +16,9 @@ const hashes: ReadonlyMap<string, Hash> = new Map([
   ['sha3-512', { openssl: 'sha3-512', digestBytes: 64 }],
 ]);
 
+/** Names of the hashes that are offered for everything; SHA-1 is offered beside them for HMACs and old signatures. */
+export const hashNames: readonly string[] = [...hashes.keys()];
+
 const sha1: Hash = { openssl: 'sha1', digestBytes: 20 };
 
 export const defaultHash = 'sha2-256';

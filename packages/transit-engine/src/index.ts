@@ -4,7 +4,7 @@ export type { CacheConfig } from './cache-config.ts';
 export type { Encryption } from './encryption.ts';
 export { type KeyAnswer, TransitEngine, type TransitEngineOptions } from './engine.ts';
 export { DamagedRecord, TransitError, type TransitErrorCode } from './errors.ts';
-export { defaultHash } from './hash-algorithm.ts';
+export { defaultHash, hashNames, noHash } from './hash-algorithm.ts';
 export { endOfString, type JsonRules, parseInTurns, pieceValuesMax } from './json-in-turns.ts';
 export type { CreateKeyRequest } from './key.ts';
 export type { CertificateChainRequest, CertificateSigningRequest, KeyCertificates } from './key-certificates.ts';
@@ -13,6 +13,7 @@ export type { ExportRequest, KeyExport } from './key-export.ts';
 export type { ImportKeyRequest, ImportVersionRequest } from './key-import.ts';
 export type { ListRequest } from './key-list.ts';
 export type { KeyTransfers, RestoreRequest } from './key-transfers.ts';
+export { defaultKeyType, keyTypeNames } from './key-type.ts';
 export type { KeyView, PairView, VersionView } from './key-view.ts';
 export type { KeysConfig } from './keys-config.ts';
 export {
@@ -37,7 +38,7 @@ export type {
 export { nextTurn } from './next-turn.ts';
 export type { DatakeyRequest, DatakeyResult } from './operations/datakey.ts';
 export { type HashRequest, type HashResult, hashOf } from './operations/hash.ts';
-export { type RandomRequest, type RandomResult, random, randomSources } from './operations/random.ts';
+export { type RandomRequest, type RandomResult, random, randomBytesMax, randomSources } from './operations/random.ts';
 export { isKeyName } from './paths.ts';
 export type {
   CmacRequest,

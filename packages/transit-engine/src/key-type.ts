@@ -134,6 +134,9 @@ const types: readonly KeyType[] = [
 
 const byName = new Map(types.map((type) => [type.name, type]));
 
+/** What callers may name a type. */
+export const keyTypeNames: readonly string[] = [...new Set(types.map(({ name, shown }) => shown?.type ?? name))];
+
 /** The type of a key for which none was asked. */
 export const defaultKeyType = 'aes256-gcm96';
 

@@ -1,82 +1,117 @@
 import type { SecretId } from '@transitd/access';
 import { dataReply, noContent, writtenReply } from '../http/envelope.ts';
 import { RequestError } from '../http/error-answer.ts';
-import { fields } from '../http/fields.ts';
-import type { Body, JsonValue } from '../http/json.ts';
+import { any, bool, duration, type FieldSchema, int, text, texts } from '../http/field.ts';
+import type { JsonValue } from '../http/json.ts';
+import { boolean, integer, list, map, object, string, time } from '../http/json-schema.ts';
 import { textsByName } from '../http/text-list.ts';
-import { type MethodContext, type MethodHandler, methodOperation, methodRoute } from './auth-method.ts';
-import { cidrList, tokenFields, tokenSettingsJson, tokenSettingsOf } from './login-fields.ts';
+import * as answers from './answers.ts';
+import { handler, type MethodContext, type MethodHandler, methodOperation, methodRoute } from './auth-method.ts';
+import { cidrList, tokenFields, tokenSettingsJson, tokenSettingsMembers, tokenSettingsOf } from './login-fields.ts';
 import type { Call, GuardedOperation, Route } from './operation.ts';
 
-const nameIn = ({ params }: Call): string => params['name'] ?? '';
-const named = ({ params }: Call): Readonly<Record<string, string>> => ({ name: params['name'] ?? '' });
+type Named = Pick<Call, 'params'>;
+
+const nameIn = ({ params }: Named): string => params['name'] ?? '';
+const name = text('name of the role', { required: true });
 
 /** Roles of the two kinds of methods that have them lie at the same paths. */
-export const writeAppRole: MethodHandler = async ({ service, mount }, call) => {
-  const { values, warnings } = fields(
-    {
-      name: 'string',
-      role_id: 'string',
-      bind_secret_id: 'bool',
-      secret_id_bound_cidrs: 'any',
-      secret_id_num_uses: 'int',
-      secret_id_ttl: 'duration',
-      ...tokenFields,
-    },
-    call.body,
-    named(call),
-  );
-  await service.logins.approle.write(mount, nameIn(call), {
-    roleId: values.role_id,
-    bindSecretId: values.bind_secret_id,
-    secretIdBoundCidrs: cidrList('secret_id_bound_cidrs', values.secret_id_bound_cidrs),
-    secretIdNumUses: values.secret_id_num_uses,
-    secretIdTtlS: values.secret_id_ttl,
-    token: tokenSettingsOf(values),
-  });
-  return writtenReply(warnings);
-};
+export const writeAppRole = handler({
+  about: 'a role: made, or changed in what is named',
+  takes: {
+    name,
+    role_id: text('by which logins name it; random when absent'),
+    bind_secret_id: bool('a login needs a secret id too', { default: true }),
+    secret_id_bound_cidrs: texts('blocks of addresses where secret ids are good'),
+    secret_id_num_uses: int('how often one is good; 0 for no such limit', { min: 0 }),
+    secret_id_ttl: duration('how long one is good; 0 for ever'),
+    ...tokenFields,
+  },
+  answers: answers.written,
+  run: async ({ service, mount }, { values, warnings, ...call }) => {
+    await service.logins.approle.write(mount, nameIn(call), {
+      roleId: values.role_id,
+      bindSecretId: values.bind_secret_id,
+      secretIdBoundCidrs: cidrList(values.secret_id_bound_cidrs),
+      secretIdNumUses: values.secret_id_num_uses,
+      secretIdTtlS: values.secret_id_ttl,
+      token: tokenSettingsOf(values),
+    });
+    return writtenReply(warnings);
+  },
+});
 
-async function requireRole({ service, mount }: MethodContext, call: Call) {
+async function requireRole({ service, mount }: MethodContext, call: Named) {
   const found = await service.logins.approle.roles.find(mount.id, nameIn(call));
   if (found === undefined) throw new RequestError('not_found', '');
   return found.value;
 }
 
-export const readAppRole: MethodHandler = async (context, call) => {
-  const role = await requireRole(context, call);
-  const data = {
-    bind_secret_id: role.bindSecretId,
-    local_secret_ids: false,
-    secret_id_bound_cidrs: role.secretIdBoundCidrs,
-    secret_id_num_uses: role.secretIdNumUses,
-    secret_id_ttl: role.secretIdTtlS,
-    ...tokenSettingsJson(role.token),
-  };
-  return dataReply(JSON.stringify(data));
-};
+export const readAppRole = handler({
+  about: 'a role',
+  takes: { name },
+  answers: answers.data(
+    object({
+      bind_secret_id: boolean,
+      local_secret_ids: { const: false },
+      secret_id_bound_cidrs: list(string),
+      secret_id_num_uses: integer,
+      secret_id_ttl: integer,
+      ...tokenSettingsMembers,
+    }),
+  ),
+  run: async (context, call) => {
+    const role = await requireRole(context, call);
+    const data = {
+      bind_secret_id: role.bindSecretId,
+      local_secret_ids: false,
+      secret_id_bound_cidrs: role.secretIdBoundCidrs,
+      secret_id_num_uses: role.secretIdNumUses,
+      secret_id_ttl: role.secretIdTtlS,
+      ...tokenSettingsJson(role.token),
+    };
+    return dataReply(JSON.stringify(data));
+  },
+});
 
-export const deleteAppRole: MethodHandler = async ({ service, mount }, call) => {
-  await service.logins.approle.delete(mount, nameIn(call));
-  return noContent;
-};
+export const deleteAppRole = handler({
+  about: 'deletes a role',
+  takes: { name },
+  answers: answers.noContent,
+  run: async ({ service, mount }, call) => {
+    await service.logins.approle.delete(mount, nameIn(call));
+    return noContent;
+  },
+});
 
-export const listAppRoles: MethodHandler = async ({ service, mount }) => {
-  const keys = await service.logins.approle.roles.list(mount.id);
-  if (keys.length === 0) throw new RequestError('not_found', '');
-  return dataReply(JSON.stringify({ keys }));
-};
+export const listAppRoles = handler({
+  about: 'names of roles',
+  answers: answers.names,
+  run: async ({ service, mount }) => {
+    const keys = await service.logins.approle.roles.list(mount.id);
+    if (keys.length === 0) throw new RequestError('not_found', '');
+    return dataReply(JSON.stringify({ keys }));
+  },
+});
 
-const readRoleId: MethodHandler = async (context, call) =>
-  dataReply(JSON.stringify({ role_id: (await requireRole(context, call)).roleId }));
+const readRoleId = handler({
+  about: 'by which logins name the role',
+  takes: { name },
+  answers: answers.data(object({ role_id: string })),
+  run: async (context, call) => dataReply(JSON.stringify({ role_id: (await requireRole(context, call)).roleId })),
+});
 
-const writeRoleId: MethodHandler = async (context, call) => {
-  const { values, warnings } = fields({ name: 'string', role_id: 'string' }, call.body, named(call));
-  await requireRole(context, call);
-  if (values.role_id === undefined) throw new RequestError('invalid_request', 'missing role_id');
-  await context.service.logins.approle.write(context.mount, nameIn(call), { roleId: values.role_id, token: {} });
-  return writtenReply(warnings);
-};
+const writeRoleId = handler({
+  about: 'by which logins name the role',
+  takes: { name, role_id: text('the new one', { required: true }) },
+  answers: answers.written,
+  run: async (context, { values, warnings, ...call }) => {
+    await requireRole(context, call);
+    if (values.role_id === undefined) throw new RequestError('invalid_request', 'missing role_id');
+    await context.service.logins.approle.write(context.mount, nameIn(call), { roleId: values.role_id, token: {} });
+    return writtenReply(warnings);
+  },
+});
 
 /** Metadata comes as an object, or as the text of one. */
 function metadataOf(value: JsonValue | undefined): Readonly<Record<string, string>> {
@@ -90,58 +125,60 @@ function metadataOf(value: JsonValue | undefined): Readonly<Record<string, strin
   }
 }
 
-const createSecretId: MethodHandler = async ({ service, mount }, call) => {
-  const isCustom = call.path.endsWith('/custom-secret-id');
-  const { values, warnings } = fields(
-    {
-      name: 'string',
-      metadata: 'any',
-      cidr_list: 'any',
-      token_bound_cidrs: 'any',
-      num_uses: 'int',
-      ttl: 'duration',
-      ...(isCustom && { secret_id: 'string' as const }),
+const secretIdFields = {
+  name,
+  metadata: any('texts by name, for those who look it up', {
+    shape: { type: ['object', 'string'], additionalProperties: string },
+  }),
+  cidr_list: texts('blocks of addresses where it is good'),
+  token_bound_cidrs: texts('blocks of addresses where its tokens are good'),
+  num_uses: int('how often it is good', { min: 0 }),
+  ttl: duration('how long it is good'),
+} as const satisfies FieldSchema;
+
+const createdSecretId = answers.data(
+  object({ secret_id: string, secret_id_accessor: string, secret_id_num_uses: integer, secret_id_ttl: integer }),
+);
+
+const createSecretId = (takes: typeof secretIdFields & { readonly secret_id?: ReturnType<typeof text> }): MethodHandler =>
+  handler({
+    about: 'a new secret id of the role',
+    takes,
+    answers: createdSecretId,
+    run: async ({ service, mount }, { values, warnings, ...call }) => {
+      const given = 'secret_id' in takes ? values.secret_id : undefined;
+      if ('secret_id' in takes && !given) throw new RequestError('invalid_request', 'missing secret_id');
+      const { secretId, secret } = await service.logins.approle.createSecretId(mount, nameIn(call), {
+        secretId: given,
+        cidrs: cidrList(values.cidr_list),
+        tokenBoundCidrs: cidrList(values.token_bound_cidrs),
+        numUses: values.num_uses,
+        ttlS: values.ttl,
+        meta: metadataOf(values.metadata),
+      });
+      const data = {
+        secret_id: secretId,
+        secret_id_accessor: secret.accessor,
+        secret_id_num_uses: secret.numUses,
+        secret_id_ttl: secret.ttlS,
+      };
+      return dataReply(JSON.stringify(data), warnings);
     },
-    call.body,
-    named(call),
-  );
-  const given = (values as { readonly secret_id?: string | undefined }).secret_id;
-  if (isCustom && (given === undefined || given === '')) throw new RequestError('invalid_request', 'missing secret_id');
-  const { secretId, secret } = await service.logins.approle.createSecretId(mount, nameIn(call), {
-    secretId: given,
-    cidrs: cidrList('cidr_list', values.cidr_list),
-    tokenBoundCidrs: cidrList('token_bound_cidrs', values.token_bound_cidrs),
-    numUses: values.num_uses,
-    ttlS: values.ttl,
-    meta: metadataOf(values.metadata),
   });
-  const data = {
-    secret_id: secretId,
-    secret_id_accessor: secret.accessor,
-    secret_id_num_uses: secret.numUses,
-    secret_id_ttl: secret.ttlS,
-  };
-  return dataReply(JSON.stringify(data), warnings);
-};
 
-const listSecretIds: MethodHandler = async ({ service, mount }, call) => {
-  const keys = await service.logins.approle.secretIdAccessors(mount, nameIn(call));
-  if (keys.length === 0) throw new RequestError('not_found', '');
-  return dataReply(JSON.stringify({ keys }));
-};
+const randomSecretId = createSecretId(secretIdFields);
+const customSecretId = createSecretId({ ...secretIdFields, secret_id: text('the secret id itself', { required: true }) });
 
-function secretNamed(call: Call): { readonly secretId: string } | { readonly accessor: string } {
-  const byAccessor = call.path.includes('/secret-id-accessor/');
-  const member = byAccessor ? 'secret_id_accessor' : 'secret_id';
-  const given = textIn(call.body, member);
-  return byAccessor ? { accessor: given } : { secretId: given };
-}
-
-function textIn(body: Body, member: string): string {
-  const { [member]: value } = fields({ [member]: 'string' }, body).values;
-  if (value === undefined || value === '') throw new RequestError('invalid_request', `missing ${member}`);
-  return value;
-}
+const listSecretIds = handler({
+  about: 'accessors of secret ids',
+  takes: { name },
+  answers: answers.names,
+  run: async ({ service, mount }, call) => {
+    const keys = await service.logins.approle.secretIdAccessors(mount, nameIn(call));
+    if (keys.length === 0) throw new RequestError('not_found', '');
+    return dataReply(JSON.stringify({ keys }));
+  },
+});
 
 const secretJson = (secret: SecretId): string =>
   JSON.stringify({
@@ -155,16 +192,55 @@ const secretJson = (secret: SecretId): string =>
     metadata: secret.meta,
   });
 
-const lookUpSecretId: MethodHandler = async ({ service, mount }, call) => {
-  const found = await service.logins.approle.findSecretId(mount, nameIn(call), secretNamed(call));
-  if (found === undefined) throw new RequestError('not_found', '');
-  return dataReply(secretJson(found));
-};
+const secretSchema = object({
+  secret_id_accessor: string,
+  cidr_list: list(string),
+  token_bound_cidrs: list(string),
+  creation_time: time,
+  expiration_time: time,
+  secret_id_num_uses: integer,
+  secret_id_ttl: integer,
+  metadata: map(string),
+});
 
-const destroySecretId: MethodHandler = async ({ service, mount }, call) => {
-  await service.logins.approle.destroySecretId(mount, nameIn(call), secretNamed(call));
-  return noContent;
+type SecretName = { readonly secretId: string } | { readonly accessor: string };
+
+/** By which member a body names a secret id. */
+const waysToName = {
+  secret_id: (given: string): SecretName => ({ secretId: given }),
+  secret_id_accessor: (given: string): SecretName => ({ accessor: given }),
 };
+type Way = keyof typeof waysToName;
+
+const wayFields = (way: Way) => ({ [way]: text('which one', { required: true }) });
+
+function secretNamed(way: Way, given: string | undefined): SecretName {
+  if (given === undefined || given === '') throw new RequestError('invalid_request', `missing ${way}`);
+  return waysToName[way](given);
+}
+
+const lookUpSecretId = (way: Way): MethodHandler =>
+  handler({
+    about: 'a secret id, without itself',
+    takes: wayFields(way),
+    answers: answers.data(secretSchema),
+    run: async ({ service, mount }, { values, ...call }) => {
+      const found = await service.logins.approle.findSecretId(mount, nameIn(call), secretNamed(way, values[way]));
+      if (found === undefined) throw new RequestError('not_found', '');
+      return dataReply(secretJson(found));
+    },
+  });
+
+const destroySecretId = (way: Way): MethodHandler =>
+  handler({
+    about: 'ends a secret id',
+    takes: wayFields(way),
+    answers: answers.noContent,
+    run: async ({ service, mount }, { values, ...call }) => {
+      await service.logins.approle.destroySecretId(mount, nameIn(call), secretNamed(way, values[way]));
+      return noContent;
+    },
+  });
 
 const one = (
   name: string,
@@ -173,11 +249,13 @@ const one = (
   cluster: Pick<GuardedOperation, 'where' | 'adds'> = {},
 ) => methodOperation(name, capability, { approle }, cluster);
 
-const lookUp = { POST: one('approle-secret-id-lookup', 'update', lookUpSecretId, { where: 'replica' }) };
-const destroy = {
-  POST: one('approle-secret-id-destroy', 'update', destroySecretId),
-  DELETE: one('approle-secret-id-destroy', 'delete', destroySecretId),
-};
+const lookUp = (way: Way) => ({
+  POST: one('approle-secret-id-lookup', 'update', lookUpSecretId(way), { where: 'replica' }),
+});
+const destroy = (way: Way) => ({
+  POST: one('approle-secret-id-destroy', 'update', destroySecretId(way)),
+  DELETE: one('approle-secret-id-destroy', 'delete', destroySecretId(way)),
+});
 
 /** Role ids and secret ids of `approle`; its roles and its login share their paths with `jwt`. */
 export const approleRoutes: readonly Route[] = [
@@ -186,12 +264,12 @@ export const approleRoutes: readonly Route[] = [
     POST: one('approle-role-id-write', 'update', writeRoleId),
   }),
   methodRoute('role/:name/secret-id', {
-    POST: one('approle-secret-id', 'update', createSecretId, { adds: true }),
+    POST: one('approle-secret-id', 'update', randomSecretId, { adds: true }),
     LIST: one('approle-secret-id-list', 'list', listSecretIds),
   }),
-  methodRoute('role/:name/custom-secret-id', { POST: one('approle-secret-id', 'update', createSecretId, { adds: true }) }),
-  methodRoute('role/:name/secret-id/lookup', lookUp),
-  methodRoute('role/:name/secret-id/destroy', destroy),
-  methodRoute('role/:name/secret-id-accessor/lookup', lookUp),
-  methodRoute('role/:name/secret-id-accessor/destroy', destroy),
+  methodRoute('role/:name/custom-secret-id', { POST: one('approle-secret-id', 'update', customSecretId, { adds: true }) }),
+  methodRoute('role/:name/secret-id/lookup', lookUp('secret_id')),
+  methodRoute('role/:name/secret-id/destroy', destroy('secret_id')),
+  methodRoute('role/:name/secret-id-accessor/lookup', lookUp('secret_id_accessor')),
+  methodRoute('role/:name/secret-id-accessor/destroy', destroy('secret_id_accessor')),
 ];

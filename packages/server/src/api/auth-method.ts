@@ -1,11 +1,21 @@
 import type { AuthMount, StoredMount } from '@transitd/access';
 import { noHandler, unsupportedPath } from '../http/error-answer.ts';
+import type { FieldSchema } from '../http/field.ts';
 import type { Reply } from '../http/reply.ts';
 import { unavailable } from '../http/unavailable.ts';
 import type { Service } from '../node/service.ts';
-import type { Call, GuardedOperation, OpenOperation, Route } from './operation.ts';
+import {
+  type Asked,
+  asked,
+  type Call,
+  type Described,
+  type GuardedOperation,
+  none,
+  type OpenOperation,
+  type Route,
+} from './operation.ts';
 
-type AuthType = AuthMount['type'];
+export type AuthType = AuthMount['type'];
 
 export interface MethodContext {
   readonly service: Service;
@@ -13,16 +23,28 @@ export interface MethodContext {
   readonly mount: StoredMount;
 }
 
-export type MethodHandler = (context: MethodContext, call: Call) => Promise<Reply>;
+/** What one kind of method does at a path. */
+export interface MethodHandler extends Described {
+  answer(context: MethodContext, call: Call): Promise<Reply>;
+}
+
+/** One that is given the fields that it declares. */
+export function handler<S extends FieldSchema = Record<never, never>>({
+  run,
+  ...described
+}: Described<S> & { run(context: MethodContext, asked: Asked<S>): Promise<Reply> }): MethodHandler {
+  const takes = described.takes ?? none<S>();
+  return { ...described, answer: (context, call) => run(context, asked(takes, call)) };
+}
 
 /** Several kinds of methods have the same paths: what is enabled at one decides. */
-type ByType<Handler> = Partial<Readonly<Record<AuthType, Handler>>>;
+export type ByType = Partial<Readonly<Record<AuthType, MethodHandler>>>;
 
-async function chosen<Handler>(
+async function chosen(
   service: Service,
   { path, params }: Call,
-  handlers: ByType<Handler>,
-): Promise<readonly [Handler, StoredMount]> {
+  handlers: ByType,
+): Promise<readonly [MethodHandler, StoredMount]> {
   const mount = await service.logins.mounts.find(params['method'] ?? '');
   if (mount === undefined) throw noHandler(path);
   const handler = handlers[mount.type];
@@ -34,33 +56,35 @@ async function chosen<Handler>(
 export function methodOperation(
   name: string,
   capability: NonNullable<GuardedOperation['capability']>,
-  handlers: ByType<MethodHandler>,
+  byType: ByType,
   cluster: Pick<GuardedOperation, 'where' | 'adds'> = {},
 ): GuardedOperation {
   return {
     name,
     access: 'token',
     capability,
+    byType,
     ...cluster,
     run: async ({ service }, call) => {
-      const [handler, mount] = await chosen(service, call, handlers);
-      return handler({ service, mount }, call);
+      const [handler, mount] = await chosen(service, call, byType);
+      return handler.answer({ service, mount }, call);
     },
   };
 }
 
 /** What somebody asks who has no token yet. What is shown as one is not looked at. */
-export function loginOperation(handlers: ByType<MethodHandler>): OpenOperation {
+export function loginOperation(byType: ByType): OpenOperation {
   return {
     name: 'login',
     access: 'open',
     wraps: true,
     where: 'leader',
+    byType,
     run: async (node, call) => {
       const { service } = node;
       if (service === undefined) throw unavailable(node);
-      const [handler, mount] = await chosen(service, call, handlers);
-      return handler({ service, mount }, call);
+      const [handler, mount] = await chosen(service, call, byType);
+      return handler.answer({ service, mount }, call);
     },
   };
 }

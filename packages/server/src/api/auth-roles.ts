@@ -1,23 +1,35 @@
-import { fields } from '../http/fields.ts';
+import { text } from '../http/field.ts';
+import { issued } from './answers.ts';
 import { deleteAppRole, listAppRoles, readAppRole, writeAppRole } from './auth-approle.ts';
 import { tokenReply } from './auth-json.ts';
 import { deleteJwtRole, listJwtRoles, readJwtRole, writeJwtRole } from './auth-jwt.ts';
-import { loginOperation, methodOperation, methodRoute } from './auth-method.ts';
+import { handler, loginOperation, methodOperation, methodRoute } from './auth-method.ts';
 import type { Route } from './operation.ts';
 
 const login = loginOperation({
-  approle: async ({ service, mount }, { path, body, address }) => {
-    const { values, warnings } = fields({ role_id: 'string', secret_id: 'string' }, body);
-    const { role_id: roleId = '', secret_id: secretId = '' } = values;
-    service.quotas.admitLogin(path, await service.logins.approle.roleNameOf(mount, roleId), address);
-    return tokenReply(await service.logins.approle.login({ mount, path, address }, roleId, secretId), warnings);
-  },
-  jwt: async ({ service, mount }, { path, body, address }) => {
-    const { values, warnings } = fields({ role: 'string', jwt: 'string' }, body);
-    const { role = '', jwt = '' } = values;
-    service.quotas.admitLogin(path, role.toLowerCase(), address);
-    return tokenReply(await service.logins.jwt.login({ mount, path, address }, role, jwt), warnings);
-  },
+  approle: handler({
+    about: 'a token for the ids of a role',
+    takes: { role_id: text('of the role', { required: true }), secret_id: text('one of its secret ids, where it needs one') },
+    answers: issued,
+    run: async ({ service, mount }, { values, warnings, path, address }) => {
+      const { role_id: roleId = '', secret_id: secretId = '' } = values;
+      service.quotas.admitLogin(path, await service.logins.approle.roleNameOf(mount, roleId), address);
+      return tokenReply(await service.logins.approle.login({ mount, path, address }, roleId, secretId), warnings);
+    },
+  }),
+  jwt: handler({
+    about: 'a token for a signed one of somebody else',
+    takes: {
+      role: text('by which it is looked at; the default one when absent'),
+      jwt: text('the signed token', { required: true }),
+    },
+    answers: issued,
+    run: async ({ service, mount }, { values, warnings, path, address }) => {
+      const { role = '', jwt = '' } = values;
+      service.quotas.admitLogin(path, role.toLowerCase(), address);
+      return tokenReply(await service.logins.jwt.login({ mount, path, address }, role, jwt), warnings);
+    },
+  }),
 });
 
 const list = methodOperation('auth-role-list', 'list', { approle: listAppRoles, jwt: listJwtRoles });

@@ -1,67 +1,101 @@
 import { dataReply, noContent, writtenReply } from '../http/envelope.ts';
 import { RequestError } from '../http/error-answer.ts';
-import { fields } from '../http/fields.ts';
+import { text } from '../http/field.ts';
+import { object } from '../http/json-schema.ts';
+import * as answers from './answers.ts';
 import { tokenReply } from './auth-json.ts';
-import { loginOperation, type MethodHandler, methodOperation, methodRoute } from './auth-method.ts';
-import { tokenFields, tokenSettingsJson, tokenSettingsOf } from './login-fields.ts';
+import { handler, loginOperation, type MethodContext, methodOperation, methodRoute } from './auth-method.ts';
+import { tokenFields, tokenSettingsJson, tokenSettingsMembers, tokenSettingsOf } from './login-fields.ts';
 import type { Call, Route } from './operation.ts';
 
-const nameIn = ({ params }: Call): string => params['name'] ?? '';
-const named = ({ params }: Call): Readonly<Record<string, string>> => ({ name: params['name'] ?? '' });
+type Named = Pick<Call, 'params'>;
 
-const write: MethodHandler = async ({ service, mount }, call) => {
-  const { values, warnings } = fields({ name: 'string', password: 'string', ...tokenFields }, call.body, named(call));
-  await service.logins.userpass.write(mount, nameIn(call), { password: values.password, token: tokenSettingsOf(values) });
-  return writtenReply(warnings);
-};
+const nameIn = ({ params }: Named): string => params['name'] ?? '';
+const name = text('name of the user, in any case', { required: true });
+const password = text('at least 1 character');
 
-const writePassword: MethodHandler = async ({ service, mount }, call) => {
-  const { values, warnings } = fields({ name: 'string', password: 'string' }, call.body, named(call));
-  await requireUser({ service, mount }, call);
-  if (values.password === undefined) throw new RequestError('invalid_request', 'missing password');
-  await service.logins.userpass.write(mount, nameIn(call), { password: values.password, token: {} });
-  return writtenReply(warnings);
-};
+const write = handler({
+  about: 'a user: made, or changed in what is named',
+  takes: { name, password, ...tokenFields },
+  answers: answers.written,
+  run: async ({ service, mount }, { values, warnings, ...call }) => {
+    await service.logins.userpass.write(mount, nameIn(call), { password: values.password, token: tokenSettingsOf(values) });
+    return writtenReply(warnings);
+  },
+});
 
-const writePolicies: MethodHandler = async ({ service, mount }, call) => {
-  const { values, warnings } = fields({ name: 'string', ...tokenFields }, call.body, named(call));
-  await requireUser({ service, mount }, call);
-  const { policies } = tokenSettingsOf(values);
-  await service.logins.userpass.write(mount, nameIn(call), { token: { policies } });
-  return writtenReply(warnings);
-};
+const writePassword = handler({
+  about: 'another password',
+  takes: { name, password: { ...password, required: true } },
+  answers: answers.written,
+  run: async ({ service, mount }, { values, warnings, ...call }) => {
+    await requireUser({ service, mount }, call);
+    if (values.password === undefined) throw new RequestError('invalid_request', 'missing password');
+    await service.logins.userpass.write(mount, nameIn(call), { password: values.password, token: {} });
+    return writtenReply(warnings);
+  },
+});
 
-async function requireUser({ service, mount }: Parameters<MethodHandler>[0], call: Call) {
+const writePolicies = handler({
+  about: 'other policies; nothing else is changed',
+  takes: { name, ...tokenFields },
+  answers: answers.written,
+  run: async ({ service, mount }, { values, warnings, ...call }) => {
+    await requireUser({ service, mount }, call);
+    const { policies } = tokenSettingsOf(values);
+    await service.logins.userpass.write(mount, nameIn(call), { token: { policies } });
+    return writtenReply(warnings);
+  },
+});
+
+async function requireUser({ service, mount }: MethodContext, call: Named) {
   const found = await service.logins.userpass.users.find(mount.id, nameIn(call));
   if (found === undefined) throw new RequestError('not_found', '');
   return found.value;
 }
 
-const read: MethodHandler = async (context, call) =>
-  dataReply(JSON.stringify(tokenSettingsJson((await requireUser(context, call)).token)));
+const read = handler({
+  about: 'a user',
+  takes: { name },
+  answers: answers.data(object(tokenSettingsMembers)),
+  run: async (context, call) => dataReply(JSON.stringify(tokenSettingsJson((await requireUser(context, call)).token))),
+});
 
-const remove: MethodHandler = async ({ service, mount }, call) => {
-  await service.logins.userpass.users.delete(mount.id, nameIn(call));
-  return noContent;
-};
+const remove = handler({
+  about: 'deletes a user',
+  takes: { name },
+  answers: answers.noContent,
+  run: async ({ service, mount }, call) => {
+    await service.logins.userpass.users.delete(mount.id, nameIn(call));
+    return noContent;
+  },
+});
 
-const list: MethodHandler = async ({ service, mount }) => {
-  const keys = await service.logins.userpass.users.list(mount.id);
-  if (keys.length === 0) throw new RequestError('not_found', '');
-  return dataReply(JSON.stringify({ keys }));
-};
+const list = handler({
+  about: 'names of users',
+  answers: answers.names,
+  run: async ({ service, mount }) => {
+    const keys = await service.logins.userpass.users.list(mount.id);
+    if (keys.length === 0) throw new RequestError('not_found', '');
+    return dataReply(JSON.stringify({ keys }));
+  },
+});
 
 const login = loginOperation({
-  userpass: async ({ service, mount }, call) => {
-    const { values, warnings } = fields({ name: 'string', password: 'string' }, call.body, named(call));
-    if (values.password === undefined || values.password === '') throw new RequestError('invalid_request', 'missing password');
-    const granted = await service.logins.userpass.login(
-      { mount, path: call.path, address: call.address },
-      nameIn(call),
-      values.password,
-    );
-    return tokenReply(granted, warnings);
-  },
+  userpass: handler({
+    about: 'a token for a name and its password',
+    takes: { name, password: { ...password, required: true } },
+    answers: answers.issued,
+    run: async ({ service, mount }, { values, warnings, ...call }) => {
+      if (values.password === undefined || values.password === '') throw new RequestError('invalid_request', 'missing password');
+      const granted = await service.logins.userpass.login(
+        { mount, path: call.path, address: call.address },
+        nameIn(call),
+        values.password,
+      );
+      return tokenReply(granted, warnings);
+    },
+  }),
 });
 
 /** Logins by name and password, and the users who have them. */

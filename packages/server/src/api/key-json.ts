@@ -1,4 +1,5 @@
 import type { KeyView, VersionView } from '@transitd/transit-engine';
+import { boolean, integer, map, object, string, time } from '../http/json-schema.ts';
 
 /** A key as callers see it, in JSON text. The names are the specification's; `imported` and `imported_key` say the same. */
 export function keyJson(key: KeyView): string {
@@ -52,3 +53,52 @@ const occasion = ({ timeMs, version }: { readonly timeMs: number; readonly versi
   time: new Date(timeMs).toISOString(),
   version,
 });
+
+const occasionSchema = object({ time, version: integer });
+
+/** What `keyJson` makes. */
+export const keySchema = object(
+  {
+    name: string,
+    type: string,
+    derived: boolean,
+    deletion_allowed: boolean,
+    exportable: boolean,
+    allow_plaintext_backup: boolean,
+    auto_rotate_period: { ...integer, description: 'seconds; 0 for never' },
+    imported: boolean,
+    imported_key: boolean,
+    latest_version: integer,
+    min_available_version: integer,
+    min_decryption_version: integer,
+    min_encryption_version: integer,
+    supports_encryption: boolean,
+    supports_decryption: boolean,
+    supports_signing: boolean,
+    supports_derivation: boolean,
+    keys: {
+      ...map({
+        anyOf: [
+          { ...integer, description: 'of a symmetric key: when it was made, in seconds' },
+          object(
+            { name: string, public_key: string, creation_time: time },
+            { hybrid_public_key: string, certificate_chain: string },
+          ),
+        ],
+      }),
+      description: 'by version',
+    },
+  },
+  {
+    parameter_set: string,
+    hybrid_key_type_pqc: string,
+    hybrid_key_type_ec: string,
+    kdf: string,
+    convergent_encryption: boolean,
+    convergent_encryption_version: integer,
+    imported_key_allow_rotation: boolean,
+    key_size: { ...integer, description: 'bytes' },
+    backup_info: occasionSchema,
+    restore_info: occasionSchema,
+  },
+);

@@ -1,3 +1,4 @@
+import { boolean, integer, list, map, object, orNull, string } from '../http/json-schema.ts';
 import type { Mount } from '../node/mounts.ts';
 
 /** A mount as lists show it. */
@@ -29,3 +30,22 @@ export const configJson = ({
 
 export const optionsJson = ({ options }: Pick<Mount, 'options'>): object | null =>
   Object.keys(options).length === 0 ? null : options;
+
+export const optionsSchema = orNull(map(string));
+
+export const configMembers = { default_lease_ttl: integer, force_no_cache: boolean, max_lease_ttl: integer };
+/** Those of an engine. */
+export const ownConfigMembers = { ciphertext_prefix: string, allowed_managed_keys: list(string) };
+
+/** What `mountJson` makes, and the row of `sys/`. */
+export const mountMembers = {
+  accessor: string,
+  config: object(configMembers, ownConfigMembers),
+  description: string,
+  external_entropy_access: boolean,
+  local: boolean,
+  options: optionsSchema,
+  seal_wrap: boolean,
+  type: string,
+  uuid: string,
+};

@@ -1,9 +1,13 @@
 import type { Capability, Principal } from '@transitd/access';
+import type { FieldSchema } from '../http/field.ts';
+import { type Fields, fields } from '../http/fields.ts';
 import type { Body } from '../http/json.ts';
+import type { JsonSchema } from '../http/json-schema.ts';
 import type { Query } from '../http/path.ts';
 import type { Reply } from '../http/reply.ts';
 import type { Node } from '../node/node.ts';
 import type { Service } from '../node/service.ts';
+import type { Answers } from './answers.ts';
 
 /** PUT is POST, and GET with a true `list` is LIST, before an operation is looked for. */
 export type Verb = 'GET' | 'POST' | 'DELETE' | 'LIST';
@@ -31,7 +35,37 @@ export interface Call {
  */
 export type Where = 'here' | 'replica' | 'leader';
 
-interface Common {
+/** What callers are told of an operation, and what holds for it: see `sys/internal/specs/openapi`. */
+export interface Described<S extends FieldSchema = FieldSchema> {
+  /** What it does, in a few words. */
+  readonly about: string;
+  /** What it reads of the body (of the query for GET and LIST) and of the path; nothing when absent. */
+  readonly takes?: S;
+  readonly answers: Answers;
+}
+
+/** A call with its fields, which are all that is left of its body. */
+export type Asked<S extends FieldSchema> = Omit<Call, 'body'> & Fields<S>;
+
+/** The fields that are declared, read; a parameter of the path that is one of them counts before a member of the body. */
+export function asked<S extends FieldSchema>(takes: S, { body, ...call }: Call): Asked<S> {
+  const inPath = Object.entries(call.params).filter(([name]) => Object.hasOwn(takes, name));
+  return { ...call, ...fields(takes, body, Object.fromEntries(inPath)) };
+}
+
+/** What an operation is run with. */
+export interface Context {
+  readonly node: Node;
+  readonly service: Service;
+  readonly principal: Principal;
+  readonly token: string;
+}
+
+interface Common extends Partial<Described> {
+  /** … of what different kinds of login methods do at the same path. */
+  readonly byType?: Readonly<Record<string, Described>>;
+  /** What it reads of the body itself, in the place of fields. */
+  readonly body?: JsonSchema;
   /** For metrics: a fixed word, never a name from the request. */
   readonly name: string;
   /** Absent: `here` without a token; with one `replica` for GET and LIST, and `leader` for all else. */
@@ -76,13 +110,34 @@ export interface GuardedOperation extends Common {
   readonly mayWrite?: true;
   /** The answer of a node that is not unsealed, where it is not the usual refusal. */
   readonly whenSealed?: Reply;
-  run(
-    context: { readonly node: Node; readonly service: Service; readonly principal: Principal; readonly token: string },
-    call: Call,
-  ): Reply | Promise<Reply>;
+  run(context: Context, call: Call): Reply | Promise<Reply>;
 }
 
 export type Operation = OpenOperation | GuardedOperation;
+
+/** An operation that is given the fields that it declares, and no other part of a body. */
+type Declared<O extends Operation, S extends FieldSchema> = Omit<O, 'access' | 'run' | keyof Described> & Described<S>;
+
+export function guarded<S extends FieldSchema = Record<never, never>>({
+  run,
+  ...declared
+}: Declared<GuardedOperation, S> & { run(context: Context, asked: Asked<S>): Reply | Promise<Reply> }): GuardedOperation {
+  const takes = declared.takes ?? none<S>();
+  return { ...declared, access: 'token', run: (context, call) => run(context, asked(takes, call)) };
+}
+
+export function open<S extends FieldSchema = Record<never, never>>({
+  run,
+  ...declared
+}: Declared<OpenOperation, S> & {
+  run(node: Node, asked: Asked<S>, token: string | undefined): Reply | Promise<Reply>;
+}): OpenOperation {
+  const takes = declared.takes ?? none<S>();
+  return { ...declared, access: 'open', run: (node, call, token) => run(node, asked(takes, call), token) };
+}
+
+/** Where no fields are declared, S has none. */
+export const none = <S extends FieldSchema>(): S => ({}) as S;
 
 /** A path below `/v1/` and what its verbs do. `:name` stands for one segment. */
 export interface Route {

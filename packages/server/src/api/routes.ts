@@ -16,6 +16,7 @@ import { hostRoutes } from './sys-host-info.ts';
 import { internalRoutes } from './sys-internal.ts';
 import { managedKeyRoutes } from './sys-managed-keys.ts';
 import { mountRoutes } from './sys-mounts.ts';
+import { openApiRoutes } from './sys-openapi.ts';
 import { pluginRoutes } from './sys-plugins.ts';
 import { policyRoutes } from './sys-policy.ts';
 import { quotaRoutes } from './sys-quotas.ts';
@@ -40,32 +41,36 @@ const mounted = ({ path, accepts, operations }: Route): Route => ({
 });
 
 /** Every path that this server knows, but for `sys/health`, which answers before all others. */
-export const allRoutes = (metrics: Metrics, audit?: AuditTrail): readonly Route[] => [
-  ...sealRoutes,
-  ...raftJoinRoutes,
-  ...raftRoutes,
-  ...raftSnapshotRoutes,
-  ...haRoutes,
-  ...mountRoutes,
-  ...pluginRoutes,
-  ...managedKeyRoutes,
-  ...rotateRoutes,
-  ...generateRootRoutes,
-  ...tokenRoutes,
-  ...tokenRoleRoutes,
-  ...wrappingRoutes,
-  ...quotaRoutes,
-  ...toolRoutes,
-  ...internalRoutes,
-  ...hostRoutes,
-  ...authRoutes,
-  ...userpassRoutes,
-  ...approleRoutes,
-  ...jwtRoutes,
-  ...authRoleRoutes,
-  ...policyRoutes,
-  ...capabilityRoutes,
-  ...statusRoutes(metrics),
-  ...auditRoutes(audit),
-  ...[...transitKeyRoutes, ...transitCertificateRoutes, ...transitTransferRoutes, ...transitDataRoutes].map(mounted),
-];
+export function allRoutes(metrics: Metrics, audit?: AuditTrail): readonly Route[] {
+  const routes: readonly Route[] = [
+    ...sealRoutes,
+    ...raftJoinRoutes,
+    ...raftRoutes,
+    ...raftSnapshotRoutes,
+    ...haRoutes,
+    ...mountRoutes,
+    ...pluginRoutes,
+    ...managedKeyRoutes,
+    ...rotateRoutes,
+    ...generateRootRoutes,
+    ...tokenRoutes,
+    ...tokenRoleRoutes,
+    ...wrappingRoutes,
+    ...quotaRoutes,
+    ...toolRoutes,
+    ...internalRoutes,
+    ...openApiRoutes(() => routes),
+    ...hostRoutes,
+    ...authRoutes,
+    ...userpassRoutes,
+    ...approleRoutes,
+    ...jwtRoutes,
+    ...authRoleRoutes,
+    ...policyRoutes,
+    ...capabilityRoutes,
+    ...statusRoutes(metrics),
+    ...auditRoutes(audit),
+    ...[...transitKeyRoutes, ...transitCertificateRoutes, ...transitTransferRoutes, ...transitDataRoutes].map(mounted),
+  ];
+  return routes;
+}

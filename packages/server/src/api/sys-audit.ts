@@ -1,8 +1,10 @@
 import type { AuditTrail, SinkConfig } from '../audit/audit-trail.ts';
 import { dataReply, twiceReply } from '../http/envelope.ts';
 import { RequestError } from '../http/error-answer.ts';
-import { fields } from '../http/fields.ts';
-import type { GuardedOperation, Route } from './operation.ts';
+import { text } from '../http/field.ts';
+import { boolean, map, object, string } from '../http/json-schema.ts';
+import * as answers from './answers.ts';
+import { type GuardedOperation, guarded, type Route } from './operation.ts';
 
 const shown = (sink: SinkConfig): object => ({
   type: sink.type,
@@ -15,48 +17,55 @@ const shown = (sink: SinkConfig): object => ({
       : { file_path: 'stdout' },
 });
 
+const device = text('name of the sink', { required: true });
+const sinkSchema = object({ type: string, path: string, description: string, local: boolean, options: map(string) });
+
 /** The sinks of a configuration: changing them by API is refused, so that no token can end the audit. */
 export function auditRoutes(audit: AuditTrail | undefined): readonly Route[] {
   const devices = audit?.devices ?? [];
 
-  const list: GuardedOperation = {
+  const list = guarded({
     name: 'audit-list',
-    access: 'token',
+    about: 'the sinks of this node',
+    answers: answers.twice(map(sinkSchema)),
     capability: 'read',
     sudo: true,
     run: () => twiceReply(Object.fromEntries(devices.map((sink) => [`${sink.name}/`, shown(sink)]))),
-  };
+  });
 
   /** What stands for a text in the entries of one sink, to look for it there. */
-  const hash: GuardedOperation = {
+  const hash = guarded({
     name: 'audit-hash',
-    access: 'token',
+    about: 'what stands for a text in the entries of a sink',
+    takes: { device, input: text('the text', { required: true }) },
+    answers: answers.data(object({ hash: string })),
     where: 'replica',
     capability: 'update',
-    run: async ({ service }, { body, params }) => {
-      const device = params['device'] ?? '';
-      const { input = '' } = fields({ input: 'string' }, body).values;
+    run: async ({ service }, { values: { device = '', input = '' } }) => {
       if (input === '') throw new RequestError('invalid_request', 'the "input" parameter is empty');
       if (!devices.some(({ name }) => name === device))
         throw new RequestError('invalid_request', `unknown audit device "${device}"`);
       const hashText = await service.auditKey.hashOf(device);
       return dataReply(JSON.stringify({ hash: hashText(input) }));
     },
-  };
-
-  const refused = (verb: 'enable' | 'disable'): GuardedOperation => ({
-    name: `audit-${verb}`,
-    access: 'token',
-    where: 'replica',
-    capability: 'update',
-    sudo: true,
-    run: () => {
-      throw new RequestError(
-        'invalid_request',
-        `cannot ${verb} audit device via API; use declarative, config-based audit device management instead`,
-      );
-    },
   });
+
+  const refused = (verb: 'enable' | 'disable'): GuardedOperation =>
+    guarded({
+      name: `audit-${verb}`,
+      about: 'refused: the sinks stand in the configuration',
+      takes: { device },
+      answers: {},
+      where: 'replica',
+      capability: 'update',
+      sudo: true,
+      run: () => {
+        throw new RequestError(
+          'invalid_request',
+          `cannot ${verb} audit device via API; use declarative, config-based audit device management instead`,
+        );
+      },
+    });
 
   return [
     { path: 'sys/audit', operations: { GET: list } },

@@ -1,32 +1,25 @@
-import type { AuthMount, AuthTuning } from '@transitd/access';
+import { type AuthMount, type AuthTuning, authTypes } from '@transitd/access';
 import { dataReply, noContent, twiceReply, writtenReply } from '../http/envelope.ts';
 import { RequestError } from '../http/error-answer.ts';
-import { type FieldSchema, fields } from '../http/fields.ts';
-import type { JsonValue } from '../http/json.ts';
+import { any, duration, type FieldSchema, idle, membersOf, text } from '../http/field.ts';
+import { fields, objectIn } from '../http/fields.ts';
+import { boolean, constant, integer, map, nothing, object, string } from '../http/json-schema.ts';
 import type { Reply } from '../http/reply.ts';
 import type { Node } from '../node/node.ts';
 import type { Service } from '../node/service.ts';
-import type { Call, GuardedOperation, Route } from './operation.ts';
+import * as answers from './answers.ts';
+import { type Asked, type Call, type Described, type GuardedOperation, guarded, type Route } from './operation.ts';
 
-function operation(
+const operation = <S extends FieldSchema = Record<never, never>>(
   name: string,
   capability: NonNullable<GuardedOperation['capability']>,
-  run: (context: { readonly node: Node; readonly service: Service }, call: Call) => Promise<Reply>,
+  described: Described<S>,
+  run: (context: { readonly node: Node; readonly service: Service }, asked: Asked<S>) => Promise<Reply>,
   { sudo = true, ...cluster }: Pick<GuardedOperation, 'sudo' | 'adds'> = {},
-): GuardedOperation {
-  return {
-    name,
-    access: 'token',
-    capability,
-    sudo,
-    ...cluster,
-    run: async (context, call) => {
-      return run(context, call);
-    },
-  };
-}
+): GuardedOperation => guarded({ name, capability, sudo, ...cluster, ...described, run });
 
-const pathIn = ({ params }: Call): string => params['method'] ?? '';
+const pathIn = ({ params }: Pick<Call, 'params'>): string => params['method'] ?? '';
+const method = text('where the method lies, below `auth/`', { required: true });
 
 /** A method as its list shows it. */
 const mountJson = (mount: AuthMount): object => ({
@@ -48,6 +41,24 @@ const configJson = ({ defaultTtlS, maxTtlS }: Pick<AuthMount, 'defaultTtlS' | 'm
   token_type: 'default-service',
 });
 
+const configSchema = object({
+  default_lease_ttl: integer,
+  force_no_cache: boolean,
+  max_lease_ttl: integer,
+  token_type: constant('default-service'),
+});
+const mountSchema = object({
+  accessor: string,
+  config: configSchema,
+  description: string,
+  external_entropy_access: boolean,
+  local: boolean,
+  options: nothing,
+  seal_wrap: boolean,
+  type: string,
+  uuid: string,
+});
+
 /** The method that is there from the beginning; its times are the node's own. */
 function tokenMountJson({ clusterName }: Node): object {
   const id = clusterName?.id ?? '';
@@ -67,6 +78,7 @@ async function methodJson(
 const list = operation(
   'auth-list',
   'read',
+  { about: 'the login methods', answers: answers.twice(map(mountSchema)) },
   async ({ node, service }) => {
     const mounts = await service.logins.mounts.list();
     const rows = mounts.map((mount) => [`${mount.path}/`, mountJson(mount)] as const);
@@ -75,41 +87,52 @@ const list = operation(
   { sudo: false },
 );
 
-const read = operation('auth-read', 'read', async (context, call) => {
-  const found = await methodJson(context, pathIn(call));
-  if (found === undefined) throw noMethod(pathIn(call));
-  return dataReply(JSON.stringify(found));
-});
+const read = operation(
+  'auth-read',
+  'read',
+  { about: 'a login method', takes: { method }, answers: answers.data(mountSchema) },
+  async (context, call) => {
+    const found = await methodJson(context, pathIn(call));
+    if (found === undefined) throw noMethod(pathIn(call));
+    return dataReply(JSON.stringify(found));
+  },
+);
 
-const tuning = { description: 'string', default_lease_ttl: 'duration', max_lease_ttl: 'duration' } as const satisfies FieldSchema;
-/** Members that clients send and that have nothing to say here. */
-const idle = {
-  listing_visibility: 'string',
-  token_type: 'string',
-  options: 'any',
-  plugin_version: 'string',
+const tuning = {
+  description: text('for people'),
+  default_lease_ttl: duration('how long its tokens are good; 0 leaves it to the node'),
+  max_lease_ttl: duration('how long at most'),
 } as const satisfies FieldSchema;
+/** Members that clients send and that have nothing to say here. */
+const unused = {
+  listing_visibility: idle('string'),
+  token_type: idle('string'),
+  options: idle('any'),
+  plugin_version: idle('string'),
+} as const satisfies FieldSchema;
+const configFields = { ...tuning, ...unused, force_no_cache: idle('bool') };
 
 const enable = operation(
   'auth-enable',
   'update',
-  async ({ service }, call) => {
-    const { values, warnings } = fields(
-      {
-        type: 'string',
-        description: 'string',
-        config: 'any',
-        local: 'bool',
-        seal_wrap: 'bool',
-        external_entropy_access: 'bool',
-        ...idle,
-        method: 'string',
-      },
-      call.body,
-      { method: pathIn(call) },
-    );
-    const config = membersOf(values.config);
-    const { values: tuned } = fields({ ...tuning, ...idle, force_no_cache: 'bool' }, config);
+  {
+    about: 'enables a login method',
+    takes: {
+      method,
+      type: text('what kind of method', { required: true, oneOf: authTypes }),
+      description: text('for people'),
+      config: any('its settings', {
+        shape: membersOf(configFields),
+      }),
+      local: idle('bool'),
+      seal_wrap: idle('bool'),
+      external_entropy_access: idle('bool'),
+      ...unused,
+    },
+    answers: answers.written,
+  },
+  async ({ service }, { values, warnings, ...call }) => {
+    const { values: tuned } = fields(configFields, objectIn('config', values.config));
     if (values.type === undefined || values.type === '')
       throw new RequestError('invalid_request', 'backend type must be specified as a string');
     await service.logins.mounts.enable(pathIn(call), values.type, {
@@ -122,45 +145,52 @@ const enable = operation(
   { adds: true },
 );
 
-function membersOf(value: JsonValue | undefined): { readonly [member: string]: JsonValue } {
-  if (value === undefined || value === null) return {};
-  if (typeof value === 'object' && !Array.isArray(value)) return value as { readonly [member: string]: JsonValue };
-  throw new RequestError(
-    'invalid_field',
-    'Field validation failed: error converting input for field "config": expected an object',
-  );
-}
+const tuningSchema = object({ ...configSchema.properties, description: string });
 
-const readTuning = operation('auth-tune-read', 'read', async ({ service }, call) => {
-  const path = pathIn(call);
-  const { limits } = service.registry;
-  const mount =
-    path === 'token'
-      ? { defaultTtlS: 0, maxTtlS: 0, description: 'token based credentials' }
-      : await service.logins.mounts.find(path);
-  if (mount === undefined) throw noMethod(path);
-  // What holds, so a time that is left to the node is the node's.
-  const inForce = { defaultTtlS: mount.defaultTtlS || limits.defaultTtlS, maxTtlS: mount.maxTtlS || limits.maxTtlS };
-  return twiceReply({ ...configJson(inForce), description: mount.description });
-});
+const readTuning = operation(
+  'auth-tune-read',
+  'read',
+  { about: 'settings in force', takes: { method }, answers: answers.twice(tuningSchema) },
+  async ({ service }, call) => {
+    const path = pathIn(call);
+    const { limits } = service.registry;
+    const mount =
+      path === 'token'
+        ? { defaultTtlS: 0, maxTtlS: 0, description: 'token based credentials' }
+        : await service.logins.mounts.find(path);
+    if (mount === undefined) throw noMethod(path);
+    // What holds, so a time that is left to the node is the node's.
+    const inForce = { defaultTtlS: mount.defaultTtlS || limits.defaultTtlS, maxTtlS: mount.maxTtlS || limits.maxTtlS };
+    return twiceReply({ ...configJson(inForce), description: mount.description });
+  },
+);
 
-const tune = operation('auth-tune', 'update', async ({ service }, call) => {
-  const path = pathIn(call);
-  const { values, warnings } = fields({ ...tuning, ...idle, method: 'string' }, call.body, { method: path });
-  if (path === 'token') throw new RequestError('invalid_request', 'the times of tokens stand in the configuration of the node');
-  const change: AuthTuning = {
-    description: values.description,
-    defaultTtlS: values.default_lease_ttl,
-    maxTtlS: values.max_lease_ttl,
-  };
-  if (!(await service.logins.mounts.tune(path, change))) throw noMethod(path);
-  return writtenReply(warnings);
-});
+const tune = operation(
+  'auth-tune',
+  'update',
+  { about: 'settings; those that are not named stay', takes: { ...tuning, ...unused, method }, answers: answers.written },
+  async ({ service }, { values, warnings, ...call }) => {
+    const path = pathIn(call);
+    if (path === 'token') throw new RequestError('invalid_request', 'the times of tokens stand in the configuration of the node');
+    const change: AuthTuning = {
+      description: values.description,
+      defaultTtlS: values.default_lease_ttl,
+      maxTtlS: values.max_lease_ttl,
+    };
+    if (!(await service.logins.mounts.tune(path, change))) throw noMethod(path);
+    return writtenReply(warnings);
+  },
+);
 
-const disable = operation('auth-disable', 'delete', async ({ service }, call) => {
-  await service.logins.mounts.disable(pathIn(call));
-  return noContent;
-});
+const disable = operation(
+  'auth-disable',
+  'delete',
+  { about: 'ends a login method and its tokens', takes: { method }, answers: answers.noContent },
+  async ({ service }, call) => {
+    await service.logins.mounts.disable(pathIn(call));
+    return noContent;
+  },
+);
 
 const noMethod = (path: string): RequestError => new RequestError('invalid_request', `No auth engine at ${path}/`);
 

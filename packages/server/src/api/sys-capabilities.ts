@@ -2,34 +2,42 @@ import { setImmediate } from 'node:timers/promises';
 import { capabilitiesOf, type Principal } from '@transitd/access';
 import { twiceReply } from '../http/envelope.ts';
 import { RequestError } from '../http/error-answer.ts';
-import { fields } from '../http/fields.ts';
+import { type FieldSchema, text, texts } from '../http/field.ts';
+import { list, map, string } from '../http/json-schema.ts';
 import type { Reply } from '../http/reply.ts';
-import { textList } from '../http/text-list.ts';
-import type { Call, GuardedOperation, Route } from './operation.ts';
+import { twice } from './answers.ts';
+import { type Asked, type Context, type GuardedOperation, guarded, type Route } from './operation.ts';
 
-type Context = Parameters<GuardedOperation['run']>[0];
-
-const schema = { path: 'any', paths: 'any', token: 'string', accessor: 'string' } as const;
+const schema = {
+  path: texts('older name of `paths`'),
+  paths: texts('the paths'),
+  token: text('whose rights'),
+  accessor: text('the same, by its accessor'),
+} as const satisfies FieldSchema;
 
 /** More would hold up everyone else. */
 const pathsMax = 1000;
 /** Paths between which others have their turn. */
 const pathsPerTurn = 100;
 
-function operation(name: string, subject: (context: Context, call: Call) => Promise<Principal | undefined>): GuardedOperation {
-  return {
+const operation = (
+  name: string,
+  about: string,
+  subject: (context: Context, values: Asked<typeof schema>['values']) => Promise<Principal | undefined>,
+): GuardedOperation =>
+  guarded({
     name,
-    access: 'token',
+    about,
+    takes: schema,
+    answers: twice(map(list(string))),
     capability: 'update',
     where: 'replica',
-    run: async (context, call) => capabilitiesReply(await subject(context, call), call),
-  };
-}
+    run: async (context, { values }) => capabilitiesReply(await subject(context, values), values),
+  });
 
-async function capabilitiesReply(principal: Principal | undefined, { body }: Call): Promise<Reply> {
+async function capabilitiesReply(principal: Principal | undefined, values: Asked<typeof schema>['values']): Promise<Reply> {
   if (principal === undefined) throw new RequestError('invalid_request', 'invalid token or accessor');
-  const { values } = fields(schema, body);
-  const paths = textList('paths', values.paths) ?? textList('path', values.path) ?? [];
+  const paths = values.paths ?? values.path ?? [];
   if (paths.length === 0) throw new RequestError('invalid_request', "'paths' or 'path' must name a path");
   if (paths.length > pathsMax) throw new RequestError('invalid_request', `at most ${pathsMax} paths at once`);
   const data: Record<string, readonly string[]> = Object.create(null);
@@ -42,22 +50,25 @@ async function capabilitiesReply(principal: Principal | undefined, { body }: Cal
   return twiceReply(data);
 }
 
-const textField = ({ body }: Call, name: 'token' | 'accessor'): string => fields(schema, body).values[name] ?? '';
-
 /** What a token may do on given paths. */
 export const capabilityRoutes: readonly Route[] = [
   {
     path: 'sys/capabilities',
     operations: {
-      POST: operation('capabilities', ({ service }, call) => service.registry.principal({ token: textField(call, 'token') })),
+      POST: operation('capabilities', 'what a token may do', ({ service }, { token = '' }) =>
+        service.registry.principal({ token }),
+      ),
     },
   },
-  { path: 'sys/capabilities-self', operations: { POST: operation('capabilities-self', async ({ principal }) => principal) } },
+  {
+    path: 'sys/capabilities-self',
+    operations: { POST: operation('capabilities-self', 'what the caller may do', async ({ principal }) => principal) },
+  },
   {
     path: 'sys/capabilities-accessor',
     operations: {
-      POST: operation('capabilities-accessor', ({ service }, call) =>
-        service.registry.principal({ accessor: textField(call, 'accessor') }),
+      POST: operation('capabilities-accessor', 'what a token may do', ({ service }, { accessor = '' }) =>
+        service.registry.principal({ accessor }),
       ),
     },
   },

@@ -3,12 +3,14 @@ import { allows, withinCidrs } from '@transitd/access';
 import { type Barrier, parseShare, type RootGenerationStatus } from '@transitd/barrier';
 import { noContent } from '../http/envelope.ts';
 import { permissionDenied, RequestError } from '../http/error-answer.ts';
-import { fields } from '../http/fields.ts';
+import { any, type FieldSchema, text } from '../http/field.ts';
+import { boolean, constant, integer, object, string } from '../http/json-schema.ts';
 import type { Reply } from '../http/reply.ts';
 import { unavailable } from '../http/unavailable.ts';
 import type { Node } from '../node/node.ts';
 import type { Service } from '../node/service.ts';
-import type { Call, OpenOperation, Route } from './operation.ts';
+import * as answers from './answers.ts';
+import { type Asked, type Call, type Described, type OpenOperation, open, type Route } from './operation.ts';
 
 interface Serving {
   readonly barrier: Barrier;
@@ -16,15 +18,12 @@ interface Serving {
 }
 
 /** Who has lost the last root token has none to show: the shares are what is needed. An attempt is in the active node's memory. */
-const operation = (
+const operation = <S extends FieldSchema = Record<never, never>>(
   name: string,
-  run: (serving: Serving, call: Call, token: string | undefined) => Promise<Reply> | Reply,
-): OpenOperation => ({
-  name,
-  access: 'open',
-  where: 'leader',
-  run: (node, call, token) => run(servingOf(node), call, token),
-});
+  described: Described<S>,
+  run: (serving: Serving, asked: Asked<S>, token: string | undefined) => Promise<Reply> | Reply,
+): OpenOperation =>
+  open({ name, where: 'leader', ...described, run: (node, asked, token) => run(servingOf(node), asked, token) });
 
 function servingOf(node: Node): Serving {
   const { member, service } = node;
@@ -54,14 +53,38 @@ function statusReply({ barrier }: Serving, status: RootGenerationStatus, { otp =
   return { status: 200, body: `${JSON.stringify(body)}\n` };
 }
 
-/** Anybody may ask how far it is. By the nonce it could be ended: those who take part have it from who began. */
-const status = operation('generate-root-status', (serving) =>
-  statusReply(serving, { ...serving.barrier.rootGeneration.status, nonce: '' }),
+const statusAnswer = answers.plain(
+  object({
+    started: boolean,
+    nonce: { ...string, description: 'Told to who begins and takes part.' },
+    progress: integer,
+    required: integer,
+    complete: boolean,
+    encoded_token: { ...string, description: 'The token XOR the OTP, in base64 without padding, with the last share.' },
+    encoded_root_token: string,
+    pgp_fingerprint: constant(''),
+    otp: { ...string, description: 'The one that was made, shown this once.' },
+    otp_length: constant(tokenCharacters),
+  }),
 );
 
-const start = operation('generate-root-start', async (serving, { body }) => {
-  const { values } = fields({ otp: 'string', pgp_key: 'string' }, body);
-  if (values.pgp_key !== undefined && values.pgp_key !== '')
+/** Anybody may ask how far it is. By the nonce it could be ended: those who take part have it from who began. */
+const status = operation(
+  'generate-root-status',
+  { about: 'how far the making of a root token is', answers: statusAnswer },
+  (serving) => statusReply(serving, { ...serving.barrier.rootGeneration.status, nonce: '' }),
+);
+
+const startFields = {
+  otp: text(`what masks the token: ${tokenCharacters} printable characters; made when empty`),
+  pgp_key: any('not supported: anything but an empty one is refused'),
+};
+
+const started = { about: 'begins to make a root token by shares', takes: startFields, answers: statusAnswer };
+
+const start = operation('generate-root-start', started, async (serving, { values }) => {
+  const { pgp_key: pgpKey } = values;
+  if (pgpKey !== undefined && pgpKey !== null && pgpKey !== '')
     throw new RequestError('invalid_request', 'pgp_key is not supported: give an otp, or take the one that is made');
   const given = values.otp ?? '';
   if (given !== '' && !/^[\x21-\x7e]{26}$/.test(given))
@@ -71,8 +94,14 @@ const start = operation('generate-root-start', async (serving, { body }) => {
   return statusReply(serving, begun, { otp: given === '' ? otp : '' });
 });
 
-const update = operation('generate-root-update', async (serving, { body }) => {
-  const { values } = fields({ key: 'string', nonce: 'string' }, body);
+const shareFields = {
+  key: text('a share, in hex or base64', { required: true }),
+  nonce: text('of this attempt', { required: true }),
+};
+
+const updated = { about: 'a share; with the last one, the token', takes: shareFields, answers: statusAnswer };
+
+const update = operation('generate-root-update', updated, async (serving, { values }) => {
   const share = parseShare(values.key ?? '');
   const { barrier, service } = serving;
   const make = async (): Promise<string> => (await service.registry.createRoot()).token;
@@ -82,8 +111,11 @@ const update = operation('generate-root-update', async (serving, { body }) => {
 });
 
 /** Decision 48: by its nonce, or by a token with the right `sudo` here. */
-const cancel = operation('generate-root-cancel', async ({ barrier, service }, call, token) => {
-  const { values } = fields({ nonce: 'string' }, call.body);
+const cancelFields = { nonce: text('of this attempt; without it a token with the right `sudo` is needed') };
+
+const cancelled = { about: 'ends the attempt', takes: cancelFields, answers: answers.noContent };
+
+const cancel = operation('generate-root-cancel', cancelled, async ({ barrier, service }, { values, ...call }, token) => {
   const { nonce = '' } = values;
   if (nonce !== '') await barrier.rootGeneration.cancel({ nonce });
   else if (await mayCancel(service, call, token)) await barrier.rootGeneration.cancel('privileged');
@@ -91,7 +123,11 @@ const cancel = operation('generate-root-cancel', async ({ barrier, service }, ca
   return noContent;
 });
 
-async function mayCancel({ tokens }: Service, { path, address }: Call, token: string | undefined): Promise<boolean> {
+async function mayCancel(
+  { tokens }: Service,
+  { path, address }: Pick<Call, 'path' | 'address'>,
+  token: string | undefined,
+): Promise<boolean> {
   const principal = token === undefined ? undefined : await tokens.authenticate(token);
   const isGood = principal?.record.usesLeft === 0 && withinCidrs(principal.record.boundCidrs, address);
   return isGood && allows(principal, 'delete', path) && allows(principal, 'sudo', path);

@@ -1,34 +1,50 @@
 import { hostname } from 'node:os';
 import { twiceReply, writtenReply } from '../http/envelope.ts';
-import { fields } from '../http/fields.ts';
+import { boolean, list, object, orNull, string, time } from '../http/json-schema.ts';
 import type { Node } from '../node/node.ts';
 import { version } from '../version.ts';
-import type { GuardedOperation, Route } from './operation.ts';
+import * as answers from './answers.ts';
+import { guarded, type Route } from './operation.ts';
 
 /** The active node gives its lead to another; done when that has happened, or cannot. */
-const stepDown: GuardedOperation = {
+const stepDown = guarded({
   name: 'step-down',
-  access: 'token',
+  about: 'another node becomes the active one',
+  answers: answers.written,
   capability: 'update',
   sudo: true,
   adds: true,
   endsLead: true,
-  run: async ({ node }, { body }) => {
-    const { warnings } = fields({}, body);
+  run: async ({ node }, { warnings }) => {
     await node.stepDown();
     return writtenReply(warnings);
   },
-};
+});
 
 /** The nodes as the active one has heard of them. */
-const haStatus: GuardedOperation = {
+const haStatus = guarded({
   name: 'ha-status',
-  access: 'token',
+  about: 'the nodes, as the active one has heard of them',
+  answers: answers.twice(
+    object({
+      nodes: list(
+        object({
+          hostname: string,
+          api_address: string,
+          cluster_address: string,
+          active_node: boolean,
+          last_echo: orNull(time),
+          version: string,
+          upgrade_version: string,
+        }),
+      ),
+    }),
+  ),
   capability: 'read',
   where: 'leader',
   adds: true,
   run: ({ node }) => twiceReply({ nodes: [own(node), ...others(node, Date.now())] }),
-};
+});
 
 const own = ({ config, apiAddress }: Node) => ({
   hostname: hostname(),

@@ -1,12 +1,23 @@
 import { statfs } from 'node:fs/promises';
 import { arch, cpus, freemem, hostname, loadavg, platform, release, totalmem, uptime } from 'node:os';
 import { dataReply } from '../http/envelope.ts';
-import type { GuardedOperation, Route } from './operation.ts';
+import { integer, list, map, number, object, string, time } from '../http/json-schema.ts';
+import * as answers from './answers.ts';
+import { guarded, type Route } from './operation.ts';
 
 /** The machine that this node runs on. */
-const hostInfo: GuardedOperation = {
+const hostInfo = guarded({
   name: 'host-info',
-  access: 'token',
+  about: 'the machine of this node',
+  answers: answers.data(
+    object({
+      cpu: list(object({ cpu: integer, model: string, mhz: number, times: map(number) })),
+      disk: list(object({ path: string, total: integer, free: integer, available: integer })),
+      host: object({ hostname: string, os: string, kernel: string, arch: string, uptime: integer, load: list(number) }),
+      memory: object({ total: integer, free: integer, rss: integer }),
+      timestamp: time,
+    }),
+  ),
   where: 'here',
   capability: 'read',
   run: async ({ node }) => {
@@ -34,6 +45,6 @@ const hostInfo: GuardedOperation = {
     };
     return dataReply(JSON.stringify(data));
   },
-};
+});
 
 export const hostRoutes: readonly Route[] = [{ path: 'sys/host-info', operations: { GET: hostInfo } }];

@@ -1,18 +1,18 @@
 import { allows, type Capability, type NamedRule, type Principal, rulesOf, withinCidrs } from '@transitd/access';
 import { dataReply } from '../http/envelope.ts';
 import { permissionDenied } from '../http/error-answer.ts';
+import { boolean, integer, list, map, nothing, object, orNull, string } from '../http/json-schema.ts';
 import { unavailable } from '../http/unavailable.ts';
 import type { Mount } from '../node/mounts.ts';
 import type { Service } from '../node/service.ts';
-import { mountJson, optionsJson } from './mount-json.ts';
-import type { Call, GuardedOperation, OpenOperation, Route } from './operation.ts';
-
-type Context = Parameters<GuardedOperation['run']>[0];
+import * as answers from './answers.ts';
+import { mountJson, mountMembers, optionsJson } from './mount-json.ts';
+import { type Call, type Context, type GuardedOperation, guarded, open, type Route } from './operation.ts';
 
 const capabilities: readonly Capability[] = ['create', 'read', 'update', 'patch', 'delete', 'list', 'sudo'];
 
 /** Whether a token may do anything on the path, or below it. */
-function maySee(principal: Principal, path: string): boolean {
+export function maySee(principal: Principal, path: string): boolean {
   if (principal.root) return true;
   const { exact, glob } = rulesOf(principal);
   const grants = ({ capabilities: [first] }: NamedRule): boolean => first !== 'deny';
@@ -24,7 +24,11 @@ function maySee(principal: Principal, path: string): boolean {
 }
 
 /** Who asks, by a token that is good here for any number of uses; nobody else is told of anything. */
-async function asker({ tokens }: Service, { address }: Call, token: string | undefined): Promise<Principal | undefined> {
+export async function asker(
+  { tokens }: Service,
+  { address }: Pick<Call, 'address'>,
+  token: string | undefined,
+): Promise<Principal | undefined> {
   const principal = token === undefined ? undefined : await tokens.authenticate(token);
   const isGood = principal?.record.usesLeft === 0 && withinCidrs(principal.record.boundCidrs, address);
   return isGood ? principal : undefined;
@@ -33,9 +37,15 @@ async function asker({ tokens }: Service, { address }: Call, token: string | und
 const uiJson = (mount: Mount): object => ({ type: mount.type, description: mount.description, options: optionsJson(mount) });
 
 /** The mounts on which a caller may do something: none for a stranger, who may ask all the same, as clients do before a login. */
-const uiMounts: OpenOperation = {
+const uiMounts = open({
   name: 'ui-mounts',
-  access: 'open',
+  about: 'the mounts on which the caller may do something',
+  answers: answers.data(
+    object({
+      auth: map(object({ type: string, description: string, options: nothing })),
+      secret: map(object({ type: string, description: string, options: orNull(map(string)) })),
+    }),
+  ),
   where: 'replica',
   run: async (node, call, token) => {
     const { service } = node;
@@ -51,14 +61,15 @@ const uiMounts: OpenOperation = {
       }),
     );
   },
-};
+});
 
 const prefix = 'sys/internal/ui/mounts/';
 
 /** Which mount a path leads to: what command lines ask before they write below it. */
-const uiMount: GuardedOperation = {
+const uiMount = guarded({
   name: 'ui-mount',
-  access: 'token',
+  about: 'the mount to which a path leads',
+  answers: answers.data(object({ ...mountMembers, path: string })),
   anyRights: true,
   run: ({ service, principal }, call) => {
     const asked = call.path.slice(prefix.length);
@@ -67,11 +78,14 @@ const uiMount: GuardedOperation = {
     if (mount === undefined || !(maySee(principal, `${mount.path}/`) || maySee(principal, asked))) throw permissionDenied();
     return dataReply(JSON.stringify({ ...mountJson(mount), path: `${mount.path}/` }));
   },
-};
+});
 
-const resultantAcl: GuardedOperation = {
+const rulesSchema = map(object({ capabilities: list(string) }));
+
+const resultantAcl = guarded({
   name: 'resultant-acl',
-  access: 'token',
+  about: 'what the policies of the caller come to',
+  answers: answers.data(object({ root: boolean, exact_paths: rulesSchema, glob_paths: rulesSchema })),
   capability: 'read',
   run: ({ principal }) => {
     const rows = (rules: readonly { readonly path: string; readonly capabilities: readonly string[] }[]): object =>
@@ -79,20 +93,22 @@ const resultantAcl: GuardedOperation = {
     const { exact, glob } = rulesOf(principal);
     return dataReply(JSON.stringify({ root: principal.root, exact_paths: rows(exact), glob_paths: rows(glob) }));
   },
-};
-
-const counters = (name: string, count: (context: Context) => Promise<object>): GuardedOperation => ({
-  name,
-  access: 'token',
-  capability: 'read',
-  sudo: true,
-  run: async (context) => dataReply(JSON.stringify({ counters: await count(context) })),
 });
 
-const tokenCount = counters('counters-tokens', async ({ service }) => ({
+const counters = (name: string, counted: string, count: (context: Context) => Promise<object>): GuardedOperation =>
+  guarded({
+    name,
+    about: 'how many there are',
+    answers: answers.data(object({ counters: object({ [counted]: object({ total: integer }) }) })),
+    capability: 'read',
+    sudo: true,
+    run: async (context) => dataReply(JSON.stringify({ counters: await count(context) })),
+  });
+
+const tokenCount = counters('counters-tokens', 'service_tokens', async ({ service }) => ({
   service_tokens: { total: (await service.registry.accessors()).length },
 }));
-const entityCount = counters('counters-entities', async () => ({ entities: { total: 0 } }));
+const entityCount = counters('counters-entities', 'entities', async () => ({ entities: { total: 0 } }));
 
 /** What clients ask to find their way. */
 export const internalRoutes: readonly Route[] = [

@@ -1,30 +1,50 @@
 import { dataReply, noContent, twiceReply, writtenReply } from '../http/envelope.ts';
 import { RequestError } from '../http/error-answer.ts';
-import { type FieldSchema, fields } from '../http/fields.ts';
-import type { Body, JsonValue } from '../http/json.ts';
+import {
+  any,
+  bool,
+  duration,
+  type Field,
+  type FieldSchema,
+  idle,
+  lease,
+  membersOf,
+  text,
+  textMap,
+  texts,
+} from '../http/field.ts';
+import { type Fields, fields, objectIn } from '../http/fields.ts';
+import { constant, map, object, string } from '../http/json-schema.ts';
 import type { Reply } from '../http/reply.ts';
-import { textList, textsByName } from '../http/text-list.ts';
 import { type MountTuning, mountAt } from '../node/mount-changes.ts';
 import type { Node } from '../node/node.ts';
 import type { Service } from '../node/service.ts';
-import { configJson, mountJson, optionsJson } from './mount-json.ts';
-import type { Call, GuardedOperation, Route } from './operation.ts';
+import * as answers from './answers.ts';
+import {
+  configJson,
+  configMembers,
+  mountJson,
+  mountMembers,
+  optionsJson,
+  optionsSchema,
+  ownConfigMembers,
+} from './mount-json.ts';
+import { type Asked, type Call, type Described, type GuardedOperation, guarded, type Route } from './operation.ts';
 
-function operation(
+const operation = <S extends FieldSchema = Record<never, never>>(
   name: string,
   capability: NonNullable<GuardedOperation['capability']>,
-  run: (context: { readonly node: Node; readonly service: Service }, call: Call) => Promise<Reply> | Reply,
+  described: Described<S>,
+  run: (context: { readonly node: Node; readonly service: Service }, asked: Asked<S>) => Promise<Reply> | Reply,
   more: Pick<GuardedOperation, 'sudo' | 'adds'> = {},
-): GuardedOperation {
-  return { name, access: 'token', capability, ...more, run };
-}
+): GuardedOperation => guarded({ name, capability, ...described, ...more, run });
 
 const prefix = 'sys/mounts/';
 const suffix = '/tune';
 
 /** The path of the mount: all segments of the request's that are not the route's. */
-const pathIn = ({ path }: Call): string => path.slice(prefix.length);
-const tunedPathIn = (call: Call): string => pathIn(call).slice(0, -suffix.length);
+const pathIn = ({ path }: Pick<Call, 'path'>): string => path.slice(prefix.length);
+const tunedPathIn = (call: Pick<Call, 'path'>): string => pathIn(call).slice(0, -suffix.length);
 
 /** What is there from the beginning and is no engine. */
 function systemJson({ clusterName }: Node): object {
@@ -42,57 +62,70 @@ function systemJson({ clusterName }: Node): object {
   };
 }
 
-const list = operation('mounts-list', 'read', ({ node, service }) => {
-  const rows = service.mounts.list.map((mount) => [`${mount.path}/`, mountJson(mount)] as const);
-  return twiceReply(Object.fromEntries([...rows, ['sys/', systemJson(node)]]));
-});
+const list = operation(
+  'mounts-list',
+  'read',
+  { about: 'the mounts', answers: answers.twice(map(object(mountMembers))) },
+  ({ node, service }) => {
+    const rows = service.mounts.list.map((mount) => [`${mount.path}/`, mountJson(mount)] as const);
+    return twiceReply(Object.fromEntries([...rows, ['sys/', systemJson(node)]]));
+  },
+);
 
-const read = operation('mount-read', 'read', ({ node, service }, call) => {
-  const path = pathIn(call);
-  return dataReply(JSON.stringify(path === 'sys' ? systemJson(node) : mountJson(mountAt(service.mounts.list, path))));
-});
+const read = operation(
+  'mount-read',
+  'read',
+  { about: 'a mount', answers: answers.data(object(mountMembers)) },
+  ({ node, service }, call) => {
+    const path = pathIn(call);
+    return dataReply(JSON.stringify(path === 'sys' ? systemJson(node) : mountJson(mountAt(service.mounts.list, path))));
+  },
+);
 
-const tuning = {
-  allowed_managed_keys: 'any',
-  ciphertext_prefix: 'string',
-  default_lease_ttl: 'duration',
-  max_lease_ttl: 'duration',
-} as const satisfies FieldSchema;
+/** Settings that count, by the way in which times are written. */
+const tuning = <Time extends Field>(time: (about: string) => Time) => ({
+  allowed_managed_keys: texts('names of managed keys that it may use'),
+  ciphertext_prefix: text('first part of what is written', { shape: { examples: ['svc'] } }),
+  default_lease_ttl: time('kept and shown'),
+  max_lease_ttl: time('kept and shown'),
+});
 
 /** Members that clients send and that have nothing to say to a transit engine. */
-const idle = {
-  allowed_response_headers: 'any',
-  audit_non_hmac_request_keys: 'any',
-  audit_non_hmac_response_keys: 'any',
-  delegated_auth_accessors: 'any',
-  force_no_cache: 'bool',
-  identity_token_key: 'string',
-  listing_visibility: 'string',
-  passthrough_request_headers: 'any',
-  plugin_version: 'string',
-  token_type: 'string',
-  user_lockout_config: 'any',
+const unused = {
+  allowed_response_headers: idle('any'),
+  audit_non_hmac_request_keys: idle('any'),
+  audit_non_hmac_response_keys: idle('any'),
+  delegated_auth_accessors: idle('any'),
+  force_no_cache: idle('bool'),
+  identity_token_key: idle('string'),
+  listing_visibility: idle('string'),
+  passthrough_request_headers: idle('any'),
+  plugin_version: idle('string'),
+  token_type: idle('string'),
+  user_lockout_config: idle('any'),
 } as const satisfies FieldSchema;
+const configFields = { ...tuning(duration), ...unused };
 
 const enable = operation(
   'mount-enable',
   'update',
-  async ({ service }, call) => {
-    const { values, warnings } = fields(
-      {
-        type: 'string',
-        description: 'string',
-        config: 'any',
-        options: 'any',
-        local: 'bool',
-        seal_wrap: 'bool',
-        external_entropy_access: 'bool',
-        plugin_name: 'string',
-        plugin_version: 'string',
-      },
-      call.body,
-    );
-    const config = fields({ ...tuning, ...idle }, membersOf(values.config));
+  {
+    about: 'mounts an engine',
+    takes: {
+      type: text('what kind of engine', { required: true, oneOf: ['transit'] }),
+      description: text('for people'),
+      config: any('its settings', { shape: membersOf(configFields) }),
+      options: textMap('kept and shown'),
+      local: bool('kept and shown'),
+      seal_wrap: bool('kept and shown'),
+      external_entropy_access: bool('read, without effect'),
+      plugin_name: idle('string'),
+      plugin_version: idle('string'),
+    },
+    answers: answers.written,
+  },
+  async ({ service }, { values, warnings, ...call }) => {
+    const config = fields(configFields, objectIn('config', values.config));
     await service.mounts.enable({
       path: pathIn(call),
       type: values.type ?? '',
@@ -100,7 +133,7 @@ const enable = operation(
       sealWrap: values.seal_wrap,
       ...tuningIn(config.values),
       description: values.description,
-      options: textsByName('options', values.options),
+      options: values.options ?? {},
     });
     const inVain = values.seal_wrap === true || values.external_entropy_access === true;
     return writtenReply([...warnings, ...config.warnings, ...(inVain ? [noEffect] : [])]);
@@ -111,73 +144,76 @@ const enable = operation(
 const noEffect =
   'seal_wrap and external_entropy_access have no effect: every value is encrypted by the barrier, and keys come from this platform';
 
-const readTuning = operation('mount-tune-read', 'read', ({ service }, call) => {
-  const mount = mountAt(service.mounts.list, tunedPathIn(call));
-  const { limits } = service.registry;
-  // What holds, so a time that is left to the node is the node's.
-  const inForce = { ...mount, defaultTtlS: mount.defaultTtlS || limits.defaultTtlS, maxTtlS: mount.maxTtlS || limits.maxTtlS };
-  return twiceReply({ ...configJson(inForce), description: mount.description, options: optionsJson(mount) });
-});
+const tunedSchema = object(
+  { ...configMembers, ciphertext_prefix: string, description: string, options: optionsSchema },
+  { allowed_managed_keys: ownConfigMembers.allowed_managed_keys },
+);
 
-const tune = operation('mount-tune', 'update', async ({ service }, call) => {
-  const path = tunedPathIn(call);
-  const { values, warnings } = fields({ ...tuning, ...idle, description: 'string', options: 'any' }, timesLeft(call.body));
-  const before = service.mounts.list.find((mount) => mount.path === path)?.ciphertextPrefix;
-  await service.mounts.tune(path, {
-    ...tuningIn(values),
-    description: values.description,
-    ...(values.options !== undefined && { options: textsByName('options', values.options) }),
-  });
-  const isForgotten = before !== undefined && !alwaysTaken.has(before) && (values.ciphertext_prefix || before) !== before;
-  return writtenReply(isForgotten ? [...warnings, forgotten(before)] : warnings);
-});
+const readTuning = operation(
+  'mount-tune-read',
+  'read',
+  { about: 'settings in force', answers: answers.twice(tunedSchema) },
+  ({ service }, call) => {
+    const mount = mountAt(service.mounts.list, tunedPathIn(call));
+    const { limits } = service.registry;
+    // What holds, so a time that is left to the node is the node's.
+    const inForce = { ...mount, defaultTtlS: mount.defaultTtlS || limits.defaultTtlS, maxTtlS: mount.maxTtlS || limits.maxTtlS };
+    return twiceReply({ ...configJson(inForce), description: mount.description, options: optionsJson(mount) });
+  },
+);
+
+const tuneFields = { ...tuning(lease), ...unused, description: text('for people'), options: textMap('kept and shown') };
+
+const tune = operation(
+  'mount-tune',
+  'update',
+  { about: 'settings; those that are not named stay', takes: tuneFields, answers: answers.written },
+  async ({ service }, { values, warnings, ...call }) => {
+    const path = tunedPathIn(call);
+    const before = service.mounts.list.find((mount) => mount.path === path)?.ciphertextPrefix;
+    await service.mounts.tune(path, {
+      ...tuningIn(values),
+      description: values.description,
+      ...(values.options !== undefined && { options: values.options }),
+    });
+    const isForgotten = before !== undefined && !alwaysTaken.has(before) && (values.ciphertext_prefix || before) !== before;
+    return writtenReply(isForgotten ? [...warnings, forgotten(before)] : warnings);
+  },
+);
 
 /** Prefixes that every mount takes, whatever it writes. */
 const alwaysTaken: ReadonlySet<string> = new Set(['svc', 'vault']);
 const forgotten = (before: string): string =>
   `what was written with the prefix ${before}: is not taken any more, until the mount is tuned back to it`;
 
-/** Of a time, command lines send an empty text for what is to stay, and `system` for what is to be left to the node. */
-function timesLeft(body: Body): Body {
-  const members = Object.entries(body).map(([name, value]) => {
-    if (!tuningTimes.has(name)) return [name, value] as const;
-    return [name, value === '' ? null : value === 'system' ? 0 : value] as const;
-  });
-  return Object.fromEntries(members);
-}
-
-const tuningTimes: ReadonlySet<string> = new Set(['default_lease_ttl', 'max_lease_ttl'] satisfies (keyof typeof tuning)[]);
-
 /** An empty prefix is none. */
-function tuningIn(values: ReturnType<typeof fields<typeof tuning>>['values']): MountTuning {
-  return {
-    allowedManagedKeys: textList('allowed_managed_keys', values.allowed_managed_keys)?.filter((name) => name !== ''),
-    ciphertextPrefix: values.ciphertext_prefix || undefined,
-    defaultTtlS: values.default_lease_ttl,
-    maxTtlS: values.max_lease_ttl,
-  };
-}
-
-function membersOf(value: JsonValue | undefined): { readonly [member: string]: JsonValue } {
-  if (value === undefined || value === null) return {};
-  if (typeof value === 'object' && !Array.isArray(value)) return value as { readonly [member: string]: JsonValue };
-  throw new RequestError(
-    'invalid_field',
-    'Field validation failed: error converting input for field "config": expected an object',
-  );
-}
+const tuningIn = (values: Fields<typeof configFields>['values'] | Fields<typeof tuneFields>['values']): MountTuning => ({
+  allowedManagedKeys: values.allowed_managed_keys?.filter((name) => name !== ''),
+  ciphertextPrefix: values.ciphertext_prefix || undefined,
+  defaultTtlS: values.default_lease_ttl,
+  maxTtlS: values.max_lease_ttl,
+});
 
 /** One small write, with which nothing of the mount can be reached; its records are cleared away behind it. */
-const disable = operation('mount-disable', 'delete', async ({ service }, call) => {
-  await service.mounts.disable(pathIn(call));
-  return noContent;
-});
+const disable = operation(
+  'mount-disable',
+  'delete',
+  { about: 'ends a mount, with all of its keys', answers: answers.noContent },
+  async ({ service }, call) => {
+    await service.mounts.disable(pathIn(call));
+    return noContent;
+  },
+);
 
 const remount = operation(
   'remount',
   'update',
-  async ({ service }, { body }) => {
-    const { values, warnings } = fields({ from: 'string', to: 'string' }, body);
+  {
+    about: 'moves a mount, with its keys',
+    takes: { from: text('where it lies', { required: true }), to: text('where it is to lie', { required: true }) },
+    answers: answers.data(object({ migration_id: string })),
+  },
+  async ({ service }, { values, warnings }) => {
     const [from, to] = [values.from, values.to].map((path) => (path ?? '').replace(/^\/|\/$/g, ''));
     if (!from || !to) throw new RequestError('invalid_request', 'both "from" and "to" must be given');
     const id = await service.mounts.remount({ from, to });
@@ -186,13 +222,23 @@ const remount = operation(
   { sudo: true },
 );
 
-/** A move is one write: whoever can ask for it finds it done. */
-const remountStatus = operation('remount-status', 'read', ({ service }, { params }) => {
-  const move = service.mounts.move(params['id'] ?? '');
-  if (move === undefined) throw new RequestError('not_found', '');
-  const info = { source_mount: `${move.from}/`, target_mount: `${move.to}/`, status: 'success' };
-  return dataReply(JSON.stringify({ migration_id: move.id, migration_info: info }));
+const moveSchema = object({
+  migration_id: string,
+  migration_info: object({ source_mount: string, target_mount: string, status: constant('success') }),
 });
+
+/** A move is one write: whoever can ask for it finds it done. */
+const remountStatus = operation(
+  'remount-status',
+  'read',
+  { about: 'what became of a move', takes: { id: text('of the move', { required: true }) }, answers: answers.data(moveSchema) },
+  ({ service }, { params }) => {
+    const move = service.mounts.move(params['id'] ?? '');
+    if (move === undefined) throw new RequestError('not_found', '');
+    const info = { source_mount: `${move.from}/`, target_mount: `${move.to}/`, status: 'success' };
+    return dataReply(JSON.stringify({ migration_id: move.id, migration_info: info }));
+  },
+);
 
 /** Where engines are mounted. */
 export const mountRoutes: readonly Route[] = [

@@ -1,23 +1,30 @@
 import { randomUUID } from 'node:crypto';
 import { dataReply } from '../http/envelope.ts';
 import { RequestError } from '../http/error-answer.ts';
-import { fields } from '../http/fields.ts';
+import { any, text } from '../http/field.ts';
 import type { JsonValue } from '../http/json.ts';
+import { list, object, string } from '../http/json-schema.ts';
 import type { Service } from '../node/service.ts';
-import type { GuardedOperation, Route } from './operation.ts';
+import * as answers from './answers.ts';
+import { guarded, type Route } from './operation.ts';
 
 /** Has engines put in force what they take up only when they are loaded: today the size of their key cache. */
-const reload: GuardedOperation = {
+const reload = guarded({
   name: 'plugins-reload',
-  access: 'token',
+  about: 'puts stored cache sizes in force, on every node',
+  takes: {
+    plugin: text('kind of the engines: this or the next', { oneOf: ['transit'] }),
+    mounts: any('paths of the engines', { shape: list(string) }),
+    scope: text('read, without effect: every node does it'),
+  },
+  answers: answers.data(object({ reload_id: string })),
   capability: 'update',
   sudo: true,
-  async run({ service }, { body }) {
-    const { values, warnings } = fields({ plugin: 'string', mounts: 'any', scope: 'string' }, body);
+  async run({ service }, { values, warnings }) {
     for (const mount of new Set(mountsAsked(service, values))) await service.mounts.engines.get(mount)?.reload();
     return dataReply(JSON.stringify({ reload_id: randomUUID() }), warnings);
   },
-};
+});
 
 /** Paths of the mounts that are meant, by their kind or one by one. @throws RequestError `invalid_request` */
 function mountsAsked(

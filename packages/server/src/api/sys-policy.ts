@@ -1,58 +1,85 @@
 import { allows, policyName } from '@transitd/access';
 import { dataReply, noContent, twiceReply } from '../http/envelope.ts';
 import { permissionDenied } from '../http/error-answer.ts';
-import { fields } from '../http/fields.ts';
+import { type FieldSchema, text } from '../http/field.ts';
+import { list, object, string } from '../http/json-schema.ts';
 import type { Reply } from '../http/reply.ts';
 import type { Service } from '../node/service.ts';
-import type { Call, GuardedOperation, Route } from './operation.ts';
+import * as answers from './answers.ts';
+import { type Asked, asked, type Call, type Described, type GuardedOperation, none, type Route } from './operation.ts';
 
-function operation(
+function operation<S extends FieldSchema = Record<never, never>>(
   name: string,
   capability: NonNullable<GuardedOperation['capability']>,
-  run: (service: Service, call: Call) => Promise<Reply>,
+  described: Described<S>,
+  run: (service: Service, asked: Asked<S>) => Promise<Reply>,
 ): GuardedOperation {
   return {
     name,
     access: 'token',
     capability,
+    ...described,
     run: async ({ service, principal }, call) => {
       // A name counts without case: other letters need the right on the policy that they come to.
-      const { name: asked } = call.params;
-      const meant = asked === undefined ? undefined : policyName(asked);
-      if (asked !== undefined && meant !== undefined && meant !== asked) {
-        const path = call.path.slice(0, -asked.length) + meant;
+      const { name: named } = call.params;
+      const meant = named === undefined ? undefined : policyName(named);
+      if (named !== undefined && meant !== undefined && meant !== named) {
+        const path = call.path.slice(0, -named.length) + meant;
         if (!allows(principal, capability, path, call.body, call.wrapTtlS ?? 0)) throw permissionDenied();
       }
-      return run(service, call);
+      return run(service, asked(described.takes ?? none<S>(), call));
     },
   };
 }
 
-const nameIn = ({ params }: Call): string => params['name'] ?? '';
+const nameIn = ({ params }: Pick<Call, 'params'>): string => params['name'] ?? '';
+const name = text('name of the policy, in any case', { required: true });
+
+const writeFields = {
+  name,
+  policy: text('the policy, in HCL or JSON, as it is or in base64'),
+  rules: text('older name of `policy`'),
+} as const satisfies FieldSchema;
 
 /** Earlier clients write the text as `rules`. */
-async function write({ policies }: Service, call: Call): Promise<Reply> {
+async function write({ policies }: Service, { values, warnings, ...call }: Asked<typeof writeFields>): Promise<Reply> {
   const asked = nameIn(call);
-  const { values, warnings } = fields({ name: 'string', policy: 'string', rules: 'string' }, call.body, call.params);
   const idle = await policies.write(asked, values.policy ?? values.rules ?? '');
   const name = policyName(asked);
   const all = [...warnings, ...idle, ...(name === asked ? [] : [`policy name was converted to ${name}`])];
   return all.length === 0 ? noContent : dataReply('null', all);
 }
 
-const writeEither = operation('policy-write', 'update', write);
-
-const remove = operation('policy-delete', 'delete', async ({ policies }, call) => {
-  await policies.delete(nameIn(call));
-  return noContent;
-});
-
-const readAcl = operation('policy-read', 'read', async ({ policies }, call) =>
-  dataReply(JSON.stringify({ name: policyName(nameIn(call)), policy: await policies.read(nameIn(call)) })),
+const writeEither = operation(
+  'policy-write',
+  'update',
+  { about: 'a policy: written anew', takes: writeFields, answers: answers.written },
+  write,
 );
 
-const readOld = operation('policy-read', 'read', async ({ policies }, call) =>
-  twiceReply({ name: policyName(nameIn(call)), rules: await policies.read(nameIn(call)) }),
+const remove = operation(
+  'policy-delete',
+  'delete',
+  { about: 'deletes a policy', takes: { name }, answers: answers.noContent },
+  async ({ policies }, call) => {
+    await policies.delete(nameIn(call));
+    return noContent;
+  },
+);
+
+const readAcl = operation(
+  'policy-read',
+  'read',
+  { about: 'a policy', takes: { name }, answers: answers.data(object({ name: string, policy: string })) },
+  async ({ policies }, call) =>
+    dataReply(JSON.stringify({ name: policyName(nameIn(call)), policy: await policies.read(nameIn(call)) })),
+);
+
+const readOld = operation(
+  'policy-read',
+  'read',
+  { about: 'a policy', takes: { name }, answers: answers.twice(object({ name: string, rules: string })) },
+  async ({ policies }, call) => twiceReply({ name: policyName(nameIn(call)), rules: await policies.read(nameIn(call)) }),
 );
 
 async function listTwice({ policies }: Service): Promise<Reply> {
@@ -60,7 +87,9 @@ async function listTwice({ policies }: Service): Promise<Reply> {
   return twiceReply({ keys, policies: keys });
 }
 
-const listAcl = operation('policy-list', 'list', async ({ policies }) =>
+const listed = { about: 'names of policies', answers: answers.twice(object({ keys: list(string), policies: list(string) })) };
+
+const listAcl = operation('policy-list', 'list', { about: 'names of policies', answers: answers.names }, async ({ policies }) =>
   dataReply(JSON.stringify({ keys: await policies.list() })),
 );
 
@@ -77,7 +106,10 @@ export const policyRoutes: readonly Route[] = [
   },
   {
     path: 'sys/policy',
-    operations: { GET: operation('policy-list', 'read', listTwice), LIST: operation('policy-list', 'list', listTwice) },
+    operations: {
+      GET: operation('policy-list', 'read', listed, listTwice),
+      LIST: operation('policy-list', 'list', listed, listTwice),
+    },
   },
   {
     path: 'sys/policy/:name',

@@ -1,27 +1,23 @@
 import type { Quota } from '@transitd/access';
 import { dataReply, noContent, writtenReply } from '../http/envelope.ts';
 import { RequestError } from '../http/error-answer.ts';
-import { fields } from '../http/fields.ts';
+import { any, bool, duration, type FieldSchema, idle, text, texts } from '../http/field.ts';
 import type { JsonValue } from '../http/json.ts';
+import { boolean, constant, integer, list as listOf, number, object, string } from '../http/json-schema.ts';
 import type { Reply } from '../http/reply.ts';
-import { textList } from '../http/text-list.ts';
 import type { Service } from '../node/service.ts';
-import type { Call, GuardedOperation, Route } from './operation.ts';
+import * as answers from './answers.ts';
+import { type Asked, type Call, type Described, type GuardedOperation, guarded, type Route } from './operation.ts';
 
-function operation(
+const operation = <S extends FieldSchema = Record<never, never>>(
   name: string,
   capability: NonNullable<GuardedOperation['capability']>,
-  run: (service: Service, call: Call) => Promise<Reply>,
-): GuardedOperation {
-  return {
-    name,
-    access: 'token',
-    capability,
-    run: ({ service }, call) => run(service, call),
-  };
-}
+  described: Described<S>,
+  run: (service: Service, asked: Asked<S>) => Promise<Reply>,
+): GuardedOperation => guarded({ name, capability, ...described, run: ({ service }, asked) => run(service, asked) });
 
-const nameIn = ({ params }: Call): string => params['name'] ?? '';
+const nameIn = ({ params }: Pick<Call, 'params'>): string => params['name'] ?? '';
+const name = text('name of the quota', { required: true });
 
 const quotaJson = (quota: Quota): string =>
   JSON.stringify({
@@ -36,34 +32,49 @@ const quotaJson = (quota: Quota): string =>
     type: 'rate-limit',
   });
 
-const read = operation('quota-read', 'read', async ({ quotas }, call) => {
-  const found = await quotas.find(nameIn(call));
-  if (found === undefined) throw new RequestError('not_found', '');
-  return dataReply(quotaJson(found));
+const quotaSchema = object({
+  block_interval: integer,
+  inheritable: boolean,
+  interval: integer,
+  name: string,
+  path: string,
+  rate: number,
+  role: string,
+  type: constant('rate-limit'),
 });
 
-const list = operation('quota-list', 'list', async ({ quotas }) => {
+const read = operation(
+  'quota-read',
+  'read',
+  { about: 'a quota', takes: { name }, answers: answers.data(quotaSchema) },
+  async ({ quotas }, call) => {
+    const found = await quotas.find(nameIn(call));
+    if (found === undefined) throw new RequestError('not_found', '');
+    return dataReply(quotaJson(found));
+  },
+);
+
+const list = operation('quota-list', 'list', { about: 'names of quotas', answers: answers.names }, async ({ quotas }) => {
   const keys = await quotas.list();
   if (keys.length === 0) throw new RequestError('not_found', '');
   return dataReply(JSON.stringify({ keys }));
 });
 
-const write = operation('quota-write', 'update', async (service, call) => {
-  const { values, warnings } = fields(
-    {
-      name: 'string',
-      type: 'string',
-      path: 'string',
-      role: 'string',
-      rate: 'any',
-      interval: 'duration',
-      block_interval: 'duration',
-      inheritable: 'bool',
-      group_by: 'string',
-    },
-    call.body,
-    call.params,
-  );
+const writeFields = {
+  name,
+  type: idle('string'),
+  path: text('what it limits: a mount, or a path below one; everything when empty'),
+  role: text('it counts logins by this role alone'),
+  rate: any('requests in an interval, above 0', { shape: { type: 'number', minimum: 1 } }),
+  interval: duration('one second when 0'),
+  block_interval: duration('how long whoever asks too often is refused'),
+  inheritable: idle('bool'),
+  group_by: text('what is counted by itself: each address, or each token', { oneOf: ['ip', 'token'], default: 'ip' }),
+} as const satisfies FieldSchema;
+
+const described = { about: 'a quota: made, or changed in what is named', takes: writeFields, answers: answers.written };
+
+const write = operation('quota-write', 'update', described, async (service, { values, warnings, ...call }) => {
   const path = values.path?.replace(/^\//, '');
   if (path !== undefined) await requireMount(service, path);
   await service.quotas.write(nameIn(call), {
@@ -104,33 +115,57 @@ async function requireMount({ mounts, logins }: Service, path: string): Promise<
   throw new RequestError('invalid_request', `invalid mount path: nothing is mounted at ${JSON.stringify(path)}`);
 }
 
-const remove = operation('quota-delete', 'delete', async ({ quotas }, call) => {
-  await quotas.delete(nameIn(call));
-  return noContent;
+const remove = operation(
+  'quota-delete',
+  'delete',
+  { about: 'deletes a quota', takes: { name }, answers: answers.noContent },
+  async ({ quotas }, call) => {
+    await quotas.delete(nameIn(call));
+    return noContent;
+  },
+);
+
+const configSchema = object({
+  absolute_rate_limit_exempt_paths: listOf(string),
+  enable_rate_limit_audit_logging: boolean,
+  enable_rate_limit_response_headers: boolean,
+  rate_limit_exempt_paths: listOf(string),
 });
 
-const readConfig = operation('quota-config-read', 'read', async ({ quotas }) => {
-  const { responseHeaders, exemptPaths } = quotas.config;
-  const data = {
-    absolute_rate_limit_exempt_paths: [],
-    enable_rate_limit_audit_logging: false,
-    enable_rate_limit_response_headers: responseHeaders,
-    rate_limit_exempt_paths: exemptPaths,
-  };
-  return dataReply(JSON.stringify(data));
-});
+const readConfig = operation(
+  'quota-config-read',
+  'read',
+  { about: 'settings of all quotas', answers: answers.data(configSchema) },
+  async ({ quotas }) => {
+    const { responseHeaders, exemptPaths } = quotas.config;
+    const data = {
+      absolute_rate_limit_exempt_paths: [],
+      enable_rate_limit_audit_logging: false,
+      enable_rate_limit_response_headers: responseHeaders,
+      rate_limit_exempt_paths: exemptPaths,
+    };
+    return dataReply(JSON.stringify(data));
+  },
+);
 
-const writeConfig = operation('quota-config-write', 'update', async ({ quotas }, { body }) => {
-  const { values, warnings } = fields(
-    { enable_rate_limit_response_headers: 'bool', rate_limit_exempt_paths: 'any', enable_rate_limit_audit_logging: 'bool' },
-    body,
-  );
-  await quotas.configure({
-    responseHeaders: values.enable_rate_limit_response_headers,
-    exemptPaths: textList('rate_limit_exempt_paths', values.rate_limit_exempt_paths)?.filter((path) => path !== ''),
-  });
-  return writtenReply(warnings);
-});
+const configFields = {
+  enable_rate_limit_response_headers: bool('answers say how much is left'),
+  rate_limit_exempt_paths: texts('paths that are not counted'),
+  enable_rate_limit_audit_logging: idle('bool'),
+};
+
+const writeConfig = operation(
+  'quota-config-write',
+  'update',
+  { about: 'settings of all quotas; those that are not named stay', takes: configFields, answers: answers.written },
+  async ({ quotas }, { values, warnings }) => {
+    await quotas.configure({
+      responseHeaders: values.enable_rate_limit_response_headers,
+      exemptPaths: values.rate_limit_exempt_paths?.filter((path) => path !== ''),
+    });
+    return writtenReply(warnings);
+  },
+);
 
 /** How often callers may ask, by path. */
 export const quotaRoutes: readonly Route[] = [

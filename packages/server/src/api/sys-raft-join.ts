@@ -1,31 +1,32 @@
+import { isLeaderAddress, joinAnswerSchema, joinRequestSchema } from '../cluster/join-messages.ts';
 import { RequestError } from '../http/error-answer.ts';
-import { fields } from '../http/fields.ts';
+import { bool, idle, text } from '../http/field.ts';
+import { anything, boolean, type JsonSchema, map, object } from '../http/json-schema.ts';
 import type { Reply } from '../http/reply.ts';
-import type { OpenOperation, Route } from './operation.ts';
+import * as answers from './answers.ts';
+import { type OpenOperation, open, type Route } from './operation.ts';
 
 const plainReply = (body: object): Reply => ({ status: 200, body: `${JSON.stringify(body)}\n` });
 
 /** This node becomes a member of another's cluster. It needs no token: there is none before; what it needs is the key of the seal. */
-const join: OpenOperation = {
+const join = open({
   name: 'raft-join',
-  access: 'open',
+  about: 'this node becomes a member of a cluster',
+  takes: {
+    leader_api_addr: text('address of a member: http or https, host and port', { required: true }),
+    leader_ca_cert: text('PEM: who vouches for that address'),
+    leader_client_cert: idle('string'),
+    leader_client_key: idle('string'),
+    leader_tls_servername: idle('string'),
+    auto_join: text('not supported: anything but an empty text is refused'),
+    auto_join_scheme: idle('string'),
+    auto_join_port: idle('int'),
+    retry: bool('goes on asking in the background'),
+    non_voter: bool('it is to have no vote'),
+  },
+  answers: answers.plain(object({ joined: boolean })),
   unaudited: true,
-  run: async (node, { body }) => {
-    const { values } = fields(
-      {
-        leader_api_addr: 'string',
-        leader_ca_cert: 'string',
-        leader_client_cert: 'string',
-        leader_client_key: 'string',
-        leader_tls_servername: 'string',
-        auto_join: 'string',
-        auto_join_scheme: 'string',
-        auto_join_port: 'int',
-        retry: 'bool',
-        non_voter: 'bool',
-      },
-      body,
-    );
+  run: async (node, { values }) => {
     const {
       leader_api_addr: leader = '',
       leader_ca_cert: ca = '',
@@ -36,6 +37,8 @@ const join: OpenOperation = {
     if (autoJoin !== '')
       throw new RequestError('invalid_request', 'auto_join is not supported: name a member in leader_api_addr');
     if (leader === '') throw new RequestError('invalid_request', 'leader_api_addr is missing');
+    if (!isLeaderAddress(leader))
+      throw new RequestError('invalid_request', 'leader_api_addr is no address such as https://n1.example:8200');
     const { joined } = await node.join({
       leaders: [leader],
       ...(ca !== '' && { ca }),
@@ -44,12 +47,15 @@ const join: OpenOperation = {
     });
     return plainReply({ joined });
   },
-};
+});
 
 /** A node that wants to join asks for a challenge. */
 const challenge: OpenOperation = {
   name: 'raft-challenge',
   access: 'open',
+  about: 'a node that wants to join asks for a challenge',
+  body: joinRequestSchema as JsonSchema,
+  answers: { ...answers.plain(map(anything)), ...answers.refused(409) },
   unaudited: true,
   where: 'leader',
   run: async (node, { body, address }) => plainReply(await node.joinDesk.challenge(body, address)),
@@ -59,6 +65,9 @@ const challenge: OpenOperation = {
 const answer: OpenOperation = {
   name: 'raft-answer',
   access: 'open',
+  about: 'a node that wants to join answers its challenge',
+  body: joinAnswerSchema as JsonSchema,
+  answers: answers.plain(map(anything)),
   unaudited: true,
   where: 'leader',
   run: async (node, { body }) => plainReply(await node.joinDesk.answer(body)),

@@ -2,17 +2,21 @@ import { dataReply } from '../http/envelope.ts';
 import { RequestError } from '../http/error-answer.ts';
 import type { Node } from '../node/node.ts';
 import type { Snapshots } from '../snapshot/snapshots.ts';
-import type { GuardedOperation, Route } from './operation.ts';
+import * as answers from './answers.ts';
+import { type GuardedOperation, guarded, type Route } from './operation.ts';
 
 function requireSnapshots({ snapshots }: Node): Snapshots {
   if (snapshots === undefined) throw new Error('a node serves without a state');
   return snapshots;
 }
 
+const binary = { contentMediaType: 'application/gzip' };
+
 /** The state of the cluster as a file; the active node makes it, so that it holds everything acknowledged before. */
-const take: GuardedOperation = {
+const take = guarded({
   name: 'raft-snapshot',
-  access: 'token',
+  about: 'a backup of the whole cluster',
+  answers: answers.content('application/gzip', binary),
   capability: 'read',
   where: 'leader',
   adds: true,
@@ -22,7 +26,7 @@ const take: GuardedOperation = {
     headers: { 'Content-Type': 'application/gzip' },
     stream: await requireSnapshots(node).take(),
   }),
-};
+});
 
 const revived =
   'what was deleted, revoked or changed since the snapshot is as it was then: tokens that were revoked are valid again, and so are old policies and key versions';
@@ -32,6 +36,9 @@ const sealedNow =
 const restore = (name: string, { proved }: { readonly proved: boolean }): GuardedOperation => ({
   name,
   access: 'token',
+  about: proved ? 'puts a backup back' : 'puts a backup back that was made under another root key',
+  body: binary,
+  answers: answers.warned,
   capability: 'update',
   ...(!proved && { sudo: true }),
   streamsBody: true,

@@ -5,16 +5,36 @@ import type { Cluster } from '../cluster/cluster.ts';
 import type { Operator } from '../cluster/operator.ts';
 import { dataReply, writtenReply } from '../http/envelope.ts';
 import { RequestError } from '../http/error-answer.ts';
-import { fields } from '../http/fields.ts';
+import { bool, duration, idle, int, text } from '../http/field.ts';
+import { boolean, integer, list, map, object, string, time } from '../http/json-schema.ts';
 import type { Node } from '../node/node.ts';
 import { version } from '../version.ts';
+import * as answers from './answers.ts';
 import { durationText, secondsText } from './duration-text.ts';
-import type { GuardedOperation, Route } from './operation.ts';
+import { type GuardedOperation, guarded, type Route } from './operation.ts';
 
 /** Who belongs to the cluster, as this node knows it: told by every node, also without a leader. */
-const configuration: GuardedOperation = {
+const configuration = guarded({
   name: 'raft-configuration',
-  access: 'token',
+  about: 'the members, as this node knows them',
+  answers: answers.data(
+    object({
+      config: object({
+        index: integer,
+        servers: list(
+          object({
+            node_id: string,
+            id: string,
+            address: string,
+            leader: boolean,
+            protocol_version: string,
+            voter: boolean,
+            non_voter: boolean,
+          }),
+        ),
+      }),
+    }),
+  ),
   capability: 'read',
   where: 'here',
   run: ({ node }) => {
@@ -33,7 +53,7 @@ const configuration: GuardedOperation = {
     }));
     return dataReply(JSON.stringify({ config: { index: 0, servers } }));
   },
-};
+});
 
 /** A node that nobody can join, or has not been active since somebody could. */
 const aloneIn = ({ config, replicaStatus }: Node) => ({
@@ -46,19 +66,22 @@ const aloneIn = ({ config, replicaStatus }: Node) => ({
 /** A change of one member, by the server that the body names. */
 const memberChange = (
   name: string,
+  about: string,
   change: (operator: Operator, serverId: string) => Promise<void>,
   rest: Pick<GuardedOperation, 'adds' | 'endsLead'>,
-): GuardedOperation => ({
-  name,
-  access: 'token',
-  capability: 'update',
-  ...rest,
-  run: async ({ node }, { body }) => {
-    const { values, warnings } = fields({ server_id: 'string', dr_operation_token: 'string' }, body);
-    await change(requireCluster(node).operator, values.server_id ?? '');
-    return writtenReply(warnings);
-  },
-});
+): GuardedOperation =>
+  guarded({
+    name,
+    about,
+    takes: { server_id: text('name of the node, or its `id`', { required: true }), dr_operation_token: idle('string') },
+    answers: answers.written,
+    capability: 'update',
+    ...rest,
+    run: async ({ node }, { values, warnings }) => {
+      await change(requireCluster(node).operator, values.server_id ?? '');
+      return writtenReply(warnings);
+    },
+  });
 
 function requireCluster({ cluster }: Node): {
   readonly operator: Operator;
@@ -71,14 +94,51 @@ function requireCluster({ cluster }: Node): {
   return { operator, autopilot, cluster };
 }
 
-const removePeer = memberChange('raft-remove-peer', (operator, serverId) => operator.remove(serverId), { endsLead: true });
-const promote = memberChange('raft-promote', (operator, serverId) => operator.promote(serverId), { adds: true });
-const demote = memberChange('raft-demote', (operator, serverId) => operator.demote(serverId), { adds: true, endsLead: true });
+const removePeer = memberChange(
+  'raft-remove-peer',
+  'a node is a member no more',
+  (operator, serverId) => operator.remove(serverId),
+  { endsLead: true },
+);
+const promote = memberChange('raft-promote', 'a member gets a vote', (operator, serverId) => operator.promote(serverId), {
+  adds: true,
+});
+const demote = memberChange('raft-demote', 'a member loses its vote', (operator, serverId) => operator.demote(serverId), {
+  adds: true,
+  endsLead: true,
+});
 
 /** How the active node finds the members. */
-const autopilotState: GuardedOperation = {
+const autopilotState = guarded({
   name: 'raft-autopilot-state',
-  access: 'token',
+  about: 'how the active node finds the members',
+  answers: answers.data(
+    object({
+      healthy: boolean,
+      failure_tolerance: integer,
+      leader: string,
+      voters: list(string),
+      non_voters: list(string),
+      servers: map(
+        object(
+          {
+            id: string,
+            name: string,
+            address: string,
+            node_status: { enum: ['alive', 'failed'] },
+            last_contact: string,
+            last_term: integer,
+            last_index: integer,
+            healthy: boolean,
+            status: { enum: ['leader', 'voter', 'non-voter'] },
+            version: string,
+            node_type: { enum: ['voter', 'non-voter'] },
+          },
+          { stable_since: time },
+        ),
+      ),
+    }),
+  ),
   capability: 'read',
   where: 'leader',
   adds: true,
@@ -114,11 +174,21 @@ const autopilotState: GuardedOperation = {
     };
     return dataReply(JSON.stringify(data));
   },
-};
+});
 
-const readSettings: GuardedOperation = {
+const readSettings = guarded({
   name: 'raft-autopilot-configuration-read',
-  access: 'token',
+  about: 'when a member counts as healthy, and as dead',
+  answers: answers.data(
+    object({
+      cleanup_dead_servers: boolean,
+      dead_server_last_contact_threshold: string,
+      last_contact_threshold: string,
+      max_trailing_logs: integer,
+      min_quorum: integer,
+      server_stabilization_time: string,
+    }),
+  ),
   capability: 'read',
   run: async ({ node }) => {
     const settings = await requireCluster(node).autopilot.settings();
@@ -133,26 +203,24 @@ const readSettings: GuardedOperation = {
       }),
     );
   },
-};
+});
 
-const writeSettings: GuardedOperation = {
+const writeSettings = guarded({
   name: 'raft-autopilot-configuration-write',
-  access: 'token',
+  about: 'when a member counts as healthy, and as dead; what is not named stays',
+  takes: {
+    cleanup_dead_servers: bool('dead members are removed; needs `min_quorum` of 3 or more'),
+    dead_server_last_contact_threshold: duration('silent for so long, a member is dead: a minute or more'),
+    last_contact_threshold: duration('silent for so long, a member is not healthy'),
+    max_trailing_logs: int('entries by which a healthy member may be behind', { min: 0 }),
+    min_quorum: int('voters that are left at least', { min: 0 }),
+    server_stabilization_time: duration('kept and shown'),
+    disable_upgrade_migration: idle('bool'),
+    dr_operation_token: idle('string'),
+  },
+  answers: answers.written,
   capability: 'update',
-  run: async ({ node }, { body }) => {
-    const { values, warnings } = fields(
-      {
-        cleanup_dead_servers: 'bool',
-        dead_server_last_contact_threshold: 'duration',
-        last_contact_threshold: 'duration',
-        max_trailing_logs: 'int',
-        min_quorum: 'int',
-        server_stabilization_time: 'duration',
-        disable_upgrade_migration: 'bool',
-        dr_operation_token: 'string',
-      },
-      body,
-    );
+  run: async ({ node }, { values, warnings }) => {
     const asked: { readonly [Name in keyof AutopilotSettings]: AutopilotSettings[Name] | undefined } = {
       cleanupDeadServers: values.cleanup_dead_servers,
       deadServerLastContactThreshold: values.dead_server_last_contact_threshold,
@@ -169,7 +237,7 @@ const writeSettings: GuardedOperation = {
         : ['server_stabilization_time is kept, but a new server votes as soon as it has caught up'];
     return writtenReply([...warnings, ...ineffective]);
   },
-};
+});
 
 /** The members of the cluster: who they are, how they are, and changes of them. */
 export const raftRoutes: readonly Route[] = [

@@ -1,13 +1,15 @@
 import { parseShare, type SealStatus } from '@transitd/barrier';
 import { noContent, writtenReply } from '../http/envelope.ts';
 import { RequestError } from '../http/error-answer.ts';
-import { fields } from '../http/fields.ts';
-import type { Body } from '../http/json.ts';
+import { any, bool, idle, int, text } from '../http/field.ts';
+import type { JsonValue } from '../http/json.ts';
+import { boolean, constant, integer, list, object, string } from '../http/json-schema.ts';
 import type { Reply } from '../http/reply.ts';
 import { notInitialized } from '../http/unavailable.ts';
 import type { Node } from '../node/node.ts';
 import { version } from '../version.ts';
-import type { GuardedOperation, OpenOperation, Route } from './operation.ts';
+import * as answers from './answers.ts';
+import { guarded, open, type Route } from './operation.ts';
 
 /** These endpoints answer without the envelope, as their clients know them. */
 const plainReply = (body: object): Reply => ({ status: 200, body: `${JSON.stringify(body)}\n` });
@@ -32,39 +34,72 @@ function sealStatusReply(node: Node, status: SealStatus = node.sealStatus): Repl
   });
 }
 
-const sealStatus: OpenOperation = { name: 'seal-status', access: 'open', unaudited: true, run: (node) => sealStatusReply(node) };
+const sealStatusAnswer = answers.plain(
+  object(
+    {
+      type: string,
+      initialized: boolean,
+      sealed: boolean,
+      t: { ...integer, description: 'shares that are needed' },
+      n: { ...integer, description: 'shares that there are' },
+      progress: integer,
+      nonce: string,
+      version: string,
+      build_date: string,
+      migration: constant(false),
+      recovery_seal: boolean,
+      storage_type: constant('raft'),
+      removed_from_cluster: boolean,
+    },
+    { cluster_name: string, cluster_id: string },
+  ),
+);
 
-const initStatus: OpenOperation = {
+const sealStatus = open({
+  name: 'seal-status',
+  about: 'whether this node is sealed',
+  answers: sealStatusAnswer,
+  unaudited: true,
+  run: (node) => sealStatusReply(node),
+});
+
+const initStatus = open({
   name: 'init-status',
-  access: 'open',
+  about: 'whether this node is initialised',
+  answers: answers.plain(object({ initialized: boolean })),
   unaudited: true,
   run: (node) => plainReply({ initialized: node.initialized }),
-};
+});
 
 /** Members by which shares would be encrypted for their holders. They are refused: leaving them out would show shares in clear. */
 const pgpMembers = ['pgp_keys', 'recovery_pgp_keys', 'root_token_pgp_key'] as const;
 
-const isGiven = (value: Body[string] | undefined): boolean =>
+const isGiven = (value: JsonValue | undefined): boolean =>
   value !== undefined && value !== null && value !== '' && !(Array.isArray(value) && value.length === 0);
 
-const initialize: OpenOperation = {
+const encrypted = any('not supported: anything but an empty one is refused');
+
+const initialize = open({
   name: 'init',
-  access: 'open',
+  about: 'makes the root key, its shares and the first token',
+  takes: {
+    secret_shares: int('shares of a `shamir` seal', { min: 0, max: 255 }),
+    secret_threshold: int('how many of them are needed', { min: 0, max: 255 }),
+    recovery_shares: int('recovery shares of any other seal', { min: 0, max: 255 }),
+    recovery_threshold: int('how many of them are needed', { min: 0, max: 255 }),
+    stored_shares: idle('int'),
+    pgp_keys: encrypted,
+    recovery_pgp_keys: encrypted,
+    root_token_pgp_key: encrypted,
+  },
+  answers: answers.plain(
+    object(
+      { keys: list(string), keys_base64: list(string), root_token: string },
+      { recovery_keys: list(string), recovery_keys_base64: list(string) },
+    ),
+  ),
   unaudited: true,
-  run: async (node, { body }) => {
-    const { values } = fields(
-      {
-        secret_shares: 'int',
-        secret_threshold: 'int',
-        recovery_shares: 'int',
-        recovery_threshold: 'int',
-        stored_shares: 'int',
-        pgp_keys: 'any',
-        recovery_pgp_keys: 'any',
-        root_token_pgp_key: 'any',
-      },
-      body,
-    );
+  run: async (node, { values }) => {
     const pgp = pgpMembers.find((name) => isGiven(values[name]));
     if (pgp !== undefined) throw new RequestError('invalid_request', `${pgp} is not supported: shares are returned as they are`);
     const { kind, shares, rootToken } = await node.initialize({
@@ -83,14 +118,19 @@ const initialize: OpenOperation = {
       root_token: rootToken,
     });
   },
-};
+});
 
-const unseal: OpenOperation = {
+const unseal = open({
   name: 'unseal',
-  access: 'open',
+  about: 'a share; with the last one, the node is unsealed',
+  takes: {
+    key: text('a share, in hex or base64; not needed with `reset`'),
+    reset: bool('forgets the shares that were given', { default: false }),
+    migrate: bool('not supported: true is refused', { default: false }),
+  },
+  answers: sealStatusAnswer,
   unaudited: true,
-  run: async (node, { body }) => {
-    const { values } = fields({ key: 'string', reset: 'bool', migrate: 'bool' }, body);
+  run: async (node, { values }) => {
     if (values.migrate === true) throw new RequestError('invalid_request', 'moving between seal types is not supported');
     if (!node.initialized) throw notInitialized();
     if (values.reset === true) return sealStatusReply(node, node.resetUnseal());
@@ -101,21 +141,21 @@ const unseal: OpenOperation = {
       share.fill(0);
     }
   },
-};
+});
 
-const seal: GuardedOperation = {
+const seal = guarded({
   name: 'seal',
-  access: 'token',
+  about: 'drops every key from memory',
+  answers: answers.written,
   capability: 'update',
   sudo: true,
   where: 'here',
   whenSealed: noContent,
-  run: async ({ node }, { body }) => {
-    const { warnings } = fields({}, body);
+  run: async ({ node }, { warnings }) => {
     await node.seal();
     return writtenReply(warnings);
   },
-};
+});
 
 /** Initialising, sealing and unsealing this node. */
 export const sealRoutes: readonly Route[] = [

@@ -1,13 +1,22 @@
 import { RequestError } from '../http/error-answer.ts';
+import { text } from '../http/field.ts';
+import { anything, boolean, integer, list, object, string, time } from '../http/json-schema.ts';
 import type { Reply } from '../http/reply.ts';
 import { unavailable } from '../http/unavailable.ts';
 import type { Metrics } from '../metrics.ts';
-import type { GuardedOperation, OpenOperation, Route } from './operation.ts';
+import * as answers from './answers.ts';
+import { guarded, open, type Route } from './operation.ts';
 
 /** Who leads, as this node knows it. */
-const leader: OpenOperation = {
+const leader = open({
   name: 'leader',
-  access: 'open',
+  about: 'who leads, as this node knows it',
+  answers: answers.plain(
+    object(
+      { ha_enabled: boolean, raft_committed_index: integer, raft_applied_index: integer },
+      { is_self: boolean, active_time: time, leader_address: string, leader_cluster_address: string },
+    ),
+  ),
   unaudited: true,
   run: (node) => {
     const status = node.replicaStatus;
@@ -26,7 +35,7 @@ const leader: OpenOperation = {
     };
     return { status: 200, body: `${JSON.stringify(body)}\n` };
   },
-};
+});
 
 /** Metrics in the text exposition format, or as JSON when no format is asked for. */
 export async function metricsReply(metrics: Metrics, format: string): Promise<Reply> {
@@ -41,15 +50,25 @@ export async function metricsReply(metrics: Metrics, format: string): Promise<Re
   return { status: 200, body: `${JSON.stringify(await metrics.json(new Date()))}\n` };
 }
 
+const metricsSchema = object({
+  Timestamp: string,
+  Gauges: list(anything),
+  Points: list(anything),
+  Counters: list(anything),
+  Samples: list(anything),
+});
+
 /** Where this node stands, and its figures. */
 export function statusRoutes(metrics: Metrics): readonly Route[] {
-  const read: GuardedOperation = {
+  const read = guarded({
     name: 'metrics',
-    access: 'token',
+    about: 'figures of this node',
+    takes: { format: text('absent for JSON', { oneOf: ['', 'prometheus'] }) },
+    answers: answers.either(answers.plain(metricsSchema), 'text/plain', string),
     where: 'here',
     capability: 'read',
-    run: (_context, { query }) => metricsReply(metrics, query.get('format') ?? ''),
-  };
+    run: (_context, { values }) => metricsReply(metrics, values.format ?? ''),
+  });
   return [
     { path: 'sys/leader', operations: { GET: leader } },
     { path: 'sys/metrics', operations: { GET: read } },

@@ -1,61 +1,82 @@
 import type { WrapInfo } from '@transitd/access';
 import { dataReply, wrapReply } from '../http/envelope.ts';
 import { RequestError } from '../http/error-answer.ts';
-import { fields } from '../http/fields.ts';
+import { text } from '../http/field.ts';
+import { integer, object, string, time } from '../http/json-schema.ts';
 import type { Reply } from '../http/reply.ts';
 import { unavailable } from '../http/unavailable.ts';
 import type { Service } from '../node/service.ts';
-import type { Call, GuardedOperation, OpenOperation, Route } from './operation.ts';
+import * as answers from './answers.ts';
+import { type Described, type GuardedOperation, type OpenOperation, open, type Route } from './operation.ts';
 
 /**
  * What is asked with a wrapping token, in the body or in the place of the caller's own. Whoever has it may: so nothing else is looked
  * at, and a token beside it is not needed.
  */
-function operation(name: string, run: (service: Service, token: string) => Promise<Reply>): OpenOperation {
-  return {
+const operation = (
+  name: string,
+  described: Omit<Described, 'takes'>,
+  run: (service: Service, token: string) => Promise<Reply>,
+): OpenOperation =>
+  open({
     name,
-    access: 'open',
+    ...described,
+    takes: { token: text('the wrapping token; it may stand in the place of a token instead') },
     where: 'leader',
-    run: async (node, call, token) => {
+    run: async (node, { values }, token = '') => {
       const { service } = node;
       if (service === undefined) throw unavailable(node);
-      return run(service, wrappingToken(call, token));
+      const shown = values.token || token;
+      if (shown === '') throw new RequestError('invalid_request', 'missing wrapping token');
+      return run(service, shown);
     },
-  };
-}
-
-function wrappingToken({ body }: Call, token = ''): string {
-  const named = fields({ token: 'string' }, body).values.token ?? '';
-  const shown = named === '' ? token : named;
-  if (shown === '') throw new RequestError('invalid_request', 'missing wrapping token');
-  return shown;
-}
+  });
 
 const notValid = (): RequestError => new RequestError('invalid_request', 'wrapping token is not valid or does not exist');
 
-const lookUp = operation('wrapping-lookup', async ({ wrapping }, token) => {
-  const found = await wrapping.look(token);
-  if (found === undefined) throw notValid();
-  const { path, createdMs, ttlS } = found;
-  return dataReply(JSON.stringify({ creation_path: path, creation_time: new Date(createdMs).toISOString(), creation_ttl: ttlS }));
-});
+const lookUp = operation(
+  'wrapping-lookup',
+  {
+    about: 'what waits under a token, without it',
+    answers: answers.data(object({ creation_path: string, creation_time: time, creation_ttl: integer })),
+  },
+  async ({ wrapping }, token) => {
+    const found = await wrapping.look(token);
+    if (found === undefined) throw notValid();
+    const { path, createdMs, ttlS } = found;
+    return dataReply(
+      JSON.stringify({ creation_path: path, creation_time: new Date(createdMs).toISOString(), creation_ttl: ttlS }),
+    );
+  },
+);
 
-const unwrap = operation('wrapping-unwrap', async ({ wrapping }, token) => {
-  const found = await wrapping.unwrap(token);
-  if (found === undefined) throw notValid();
-  return { status: found.status, body: found.body };
-});
+const unwrap = operation(
+  'wrapping-unwrap',
+  { about: 'the answer that waits under a token, once', answers: answers.whatever },
+  async ({ wrapping }, token) => {
+    const found = await wrapping.unwrap(token);
+    if (found === undefined) throw notValid();
+    return { status: found.status, body: found.body };
+  },
+);
 
-const rewrap = operation('wrapping-rewrap', async ({ wrapping }, token) => {
-  const info: WrapInfo | undefined = await wrapping.rewrap(token);
-  if (info === undefined) throw notValid();
-  return wrapReply(200, info);
-});
+const rewrap = operation(
+  'wrapping-rewrap',
+  { about: 'another token for the same answer', answers: answers.waiting },
+  async ({ wrapping }, token) => {
+    const info: WrapInfo | undefined = await wrapping.rewrap(token);
+    if (info === undefined) throw notValid();
+    return wrapReply(200, info);
+  },
+);
 
 /** Whatever the caller sends comes back, wrapped. */
 const wrap: GuardedOperation = {
   name: 'wrapping-wrap',
   access: 'token',
+  about: 'whatever is sent waits under a token; needs the header `X-Service-Wrap-TTL`',
+  body: object({}),
+  answers: answers.waiting,
   capability: 'update',
   adds: true,
   run: (_context, { body, wrapTtlS }) => {

@@ -1,10 +1,20 @@
+import { text } from '../http/field.ts';
+import { integer, object, string } from '../http/json-schema.ts';
+import { data } from './answers.ts';
 import type { Route } from './operation.ts';
 import { namesKey, operation } from './transit-keys.ts';
+import { keyName } from './transit-operation.ts';
+
+const version = text('`latest`, or a number', { default: 'latest' });
 
 const sign = operation(
   'keys-csr',
   'update',
-  { name: 'string', version: 'string', csr: 'string' },
+  {
+    about: 'a certificate request, signed by a version of the key',
+    takes: { name: keyName, version, csr: text('PEM: whose subject and extensions are taken; an empty one when absent') },
+    answers: data(object({ name: string, type: string, version: integer, csr: string })),
+  },
   async ({ certificates }, { version, csr: template }, { params }) => ({
     data: JSON.stringify(await certificates.request(params['name'] ?? '', { version, template })),
   }),
@@ -13,7 +23,15 @@ const sign = operation(
 const set = operation(
   'keys-set-certificate',
   'update',
-  { name: 'string', version: 'string', certificate_chain: 'string' },
+  {
+    about: 'keeps the certificates of a version',
+    takes: {
+      name: keyName,
+      version,
+      certificate_chain: text('PEM blocks, that of the key first', { required: true }),
+    },
+    answers: data(object({ name: string, type: string, version: integer, certificate_chain: string })),
+  },
   async ({ certificates }, asked, { params }) => {
     const { chain, ...of } = await certificates.setChain(params['name'] ?? '', {
       version: asked.version,

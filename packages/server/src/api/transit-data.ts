@@ -1,12 +1,33 @@
 import { allows } from '@transitd/access';
-import { defaultHash, hashOf, isKeyName, random, randomSources, shownName, TransitError } from '@transitd/transit-engine';
+import {
+  defaultHash,
+  defaultKeyType,
+  hashNames,
+  hashOf,
+  isKeyName,
+  keyTypeNames,
+  random,
+  randomBytesMax,
+  randomSources,
+  shownName,
+  TransitError,
+} from '@transitd/transit-engine';
+import { base64, bool, int, text } from '../http/field.ts';
+import { integer, object, string } from '../http/json-schema.ts';
+import { data, oneOrBatch } from './answers.ts';
 import type { Route } from './operation.ts';
-import { type DataRoute, operation } from './transit-operation.ts';
+import { batchOf, type DataRoute, itemMembers, operation } from './transit-operation.ts';
 import { cmac, hmac, sign, verify } from './transit-signing.ts';
 
 /** A ciphertext is ASCII without anything that JSON escapes; so is a plaintext in base64. */
 const ciphertextJson = ({ ciphertext, keyVersion }: { readonly ciphertext: string; readonly keyVersion: number }): string =>
   `"ciphertext":"${ciphertext}","key_version":${keyVersion}`;
+
+const ciphertextAnswer = object({ ciphertext: string, key_version: integer });
+const { context, associated_data, nonce, key_version, padding_scheme, decrypt_padding_scheme, encrypt_padding_scheme } =
+  itemMembers;
+const plaintext = base64('what to encrypt; required without a batch');
+const ciphertext = text('what to decrypt, with its prefix; required without a batch');
 
 const named = { params: ['name'], required: 1 } as const;
 
@@ -14,20 +35,22 @@ const encrypt = operation({
   name: 'encrypt',
   path: named,
   mayWrite: true,
-  schema: {
-    plaintext: 'string',
-    context: 'string',
-    associated_data: 'string',
-    padding_scheme: 'string',
-    key_version: 'int',
-    nonce: 'string',
-    type: 'string',
-    convergent_encryption: 'bool',
-    batch_input: 'any',
+  about: 'encrypts; makes the key first where there is none and the caller may create it',
+  takes: {
+    plaintext,
+    context,
+    associated_data,
+    padding_scheme,
+    key_version,
+    nonce,
+    type: text('of a key that is made on the way', { oneOf: keyTypeNames, default: defaultKeyType }),
+    convergent_encryption: bool('of a key that is made on the way'),
+    batch_input: batchOf('plaintext', 'context', 'associated_data', 'padding_scheme', 'key_version', 'nonce', 'reference'),
   },
-  ask: (engine, asked, { keyName, body, principal, path }) =>
+  answers: oneOrBatch(ciphertextAnswer),
+  ask: (engine, asked, { keyName, sent, principal, path }) =>
     engine.encryption.encrypt(keyName, {
-      plaintext: body['plaintext'] === null ? '' : asked.plaintext, // null is an empty plaintext here, not a missing one
+      plaintext: sent.plaintext === null ? '' : asked.plaintext, // null is an empty plaintext here, not a missing one
       context: asked.context,
       associatedData: asked.associated_data,
       paddingScheme: asked.padding_scheme,
@@ -45,14 +68,16 @@ const encrypt = operation({
 const decrypt = operation({
   name: 'decrypt',
   path: named,
-  schema: {
-    ciphertext: 'string',
-    context: 'string',
-    associated_data: 'string',
-    padding_scheme: 'string',
-    nonce: 'string',
-    batch_input: 'any',
+  about: 'decrypts',
+  takes: {
+    ciphertext,
+    context,
+    associated_data,
+    padding_scheme,
+    nonce,
+    batch_input: batchOf('ciphertext', 'context', 'associated_data', 'padding_scheme', 'nonce', 'reference'),
   },
+  answers: oneOrBatch(object({ plaintext: string })),
   capability: 'update',
   ask: (engine, asked, { keyName }) =>
     engine.encryption.decrypt(keyName, {
@@ -70,15 +95,25 @@ const decrypt = operation({
 const rewrap = operation({
   name: 'rewrap',
   path: named,
-  schema: {
-    ciphertext: 'string',
-    context: 'string',
-    key_version: 'int',
-    nonce: 'string',
-    decrypt_padding_scheme: 'string',
-    encrypt_padding_scheme: 'string',
-    batch_input: 'any',
+  about: 'encrypts what was encrypted under the latest version, and shows no plaintext',
+  takes: {
+    ciphertext,
+    context,
+    key_version,
+    nonce,
+    decrypt_padding_scheme,
+    encrypt_padding_scheme,
+    batch_input: batchOf(
+      'ciphertext',
+      'context',
+      'key_version',
+      'nonce',
+      'decrypt_padding_scheme',
+      'encrypt_padding_scheme',
+      'reference',
+    ),
   },
+  answers: oneOrBatch(ciphertextAnswer),
   capability: 'update',
   ask: (engine, asked, { keyName }) =>
     engine.encryption.rewrap(keyName, {
@@ -96,15 +131,17 @@ const rewrap = operation({
 const datakey = operation({
   name: 'datakey',
   path: { params: ['type', 'name'], required: 2 },
-  schema: {
-    type: 'string',
-    bits: 'int',
-    context: 'string',
-    associated_data: 'string',
-    key_version: 'int',
-    nonce: 'string',
-    padding_scheme: 'string',
+  about: 'a random key, encrypted',
+  takes: {
+    type: text('whether the answer shows the plaintext', { required: true, oneOf: ['plaintext', 'wrapped'] }),
+    bits: int('length of the key: 128, 256 or 512', { default: 256, shape: { enum: [128, 256, 512] } }),
+    context,
+    associated_data,
+    key_version,
+    nonce,
+    padding_scheme,
   },
+  answers: data(object({ ciphertext: string, key_version: integer }, { plaintext: string })),
   capability: 'update',
   ask: (engine, asked, { keyName }) =>
     engine.encryption.datakey(keyName, {
@@ -123,7 +160,14 @@ const datakey = operation({
 const hash = operation({
   name: 'hash',
   path: { params: ['urlalgorithm'], required: 0 },
-  schema: { urlalgorithm: 'string', algorithm: 'string', input: 'string', format: 'string' },
+  about: 'a hash',
+  takes: {
+    urlalgorithm: text('name of the hash', { oneOf: hashNames }),
+    algorithm: text('the same, where the path does not name it', { oneOf: hashNames, default: defaultHash }),
+    input: base64('what to hash', { required: true }),
+    format: text('of the sum', { oneOf: ['hex', 'base64'], default: 'hex' }),
+  },
+  answers: data(object({ sum: string })),
   capability: 'update',
   spelledOut: ({ urlalgorithm, algorithm }) => [urlalgorithm ?? algorithm ?? defaultHash],
   ask: (_engine, { urlalgorithm, algorithm, input, format }) => hashOf({ input, algorithm: urlalgorithm ?? algorithm, format }),
@@ -133,7 +177,14 @@ const hash = operation({
 const randomBytes = operation({
   name: 'random',
   path: { params: ['source', 'urlbytes'], required: 0 },
-  schema: { source: 'string', urlbytes: 'string', bytes: 'int', format: 'string' },
+  about: 'random bytes',
+  takes: {
+    source: text('where they come from', { oneOf: randomSources, default: 'platform' }),
+    urlbytes: text('how many', { shape: { pattern: '^[0-9]{1,6}$' } }),
+    bytes: int('the same, where the path does not say it', { default: 32, min: 1, max: randomBytesMax }),
+    format: text('of the bytes', { oneOf: ['hex', 'base64'], default: 'base64' }),
+  },
+  answers: data(object({ random_bytes: string })),
   capability: 'update',
   // One segment alone is a source if it names one, else a number of bytes.
   pathFields: ({ source, urlbytes }): Readonly<Record<string, string>> => {

@@ -1,36 +1,35 @@
 import type { Principal } from '@transitd/access';
-import { isKeyName, type KeyAnswer, type TransitEngine } from '@transitd/transit-engine';
+import { defaultKeyType, isKeyName, type KeyAnswer, keyTypeNames, type TransitEngine } from '@transitd/transit-engine';
 import { dataReply, writtenReply } from '../http/envelope.ts';
-import { type FieldSchema, type Fields, fields } from '../http/fields.ts';
-import type { Reply } from '../http/reply.ts';
-import { keyJson } from './key-json.ts';
-import type { Call, GuardedOperation, Route } from './operation.ts';
-import { engineOf } from './transit-operation.ts';
+import { base64, bool, duration, type FieldSchema, int, text } from '../http/field.ts';
+import { boolean, integer, object } from '../http/json-schema.ts';
+import { data, names, written } from './answers.ts';
+import { keyJson, keySchema } from './key-json.ts';
+import { type Asked, type Described, type GuardedOperation, guarded, type Route } from './operation.ts';
+import { engineOf, keyName } from './transit-operation.ts';
 
 /** An operation on one mount's keys: fields first, so that a mistake in them is told whatever the state of the key. */
-export function operation<S extends FieldSchema>(
+export function operation<S extends FieldSchema = Record<never, never>>(
   name: string,
   capability: NonNullable<GuardedOperation['capability']>,
-  schema: S,
+  described: Described<S>,
   run: (
     engine: TransitEngine,
-    asked: Fields<S>['values'],
-    call: Call,
+    values: Asked<S>['values'],
+    asked: Asked<S>,
     principal: Principal,
   ) => Promise<{ readonly data?: string; readonly warnings?: readonly string[] }>,
 ): GuardedOperation {
-  return {
+  return guarded({
     name,
-    access: 'token',
     capability,
-    run: async ({ service, principal }, call): Promise<Reply> => {
-      const { mount: _, ...params } = call.params;
-      const { values, warnings } = fields(schema, call.body, params);
-      const { data, warnings: more = [] } = await run(engineOf(service, call), values, call, principal);
-      const all = [...warnings, ...more];
+    ...described,
+    run: async ({ service, principal }, asked) => {
+      const { data, warnings = [] } = await run(engineOf(service, asked), asked.values, asked, principal);
+      const all = [...asked.warnings, ...warnings];
       return data === undefined ? writtenReply(all) : dataReply(data, all);
     },
-  };
+  });
 }
 
 const keyAnswer = ({ key, warnings }: KeyAnswer): { data: string; warnings: readonly string[] } => ({
@@ -42,24 +41,28 @@ const create = operation(
   'keys-create',
   'update',
   {
-    name: 'string',
-    type: 'string',
-    derived: 'bool',
-    convergent_encryption: 'bool',
-    exportable: 'bool',
-    allow_plaintext_backup: 'bool',
-    key_size: 'int',
-    auto_rotate_period: 'duration',
-    parameter_set: 'string',
-    hybrid_key_type_pqc: 'string',
-    hybrid_key_type_ec: 'string',
-    managed_key_name: 'string',
-    managed_key_id: 'string',
+    about: 'makes a key; an existing one stays as it is',
+    takes: {
+      name: keyName,
+      type: text('what kind of key', { oneOf: keyTypeNames, default: defaultKeyType }),
+      derived: bool('a key of its own for each context'),
+      convergent_encryption: bool('equal plaintexts in equal contexts give equal ciphertexts; needs `derived`'),
+      exportable: bool('its material may be shown; stays so'),
+      allow_plaintext_backup: bool('it may be backed up in clear; stays so'),
+      key_size: int('bytes of an `hmac` key; 0 is 32', { default: 0, min: 0, max: 512 }),
+      auto_rotate_period: duration('how often it gets a new version by itself: an hour or more, 0 for never'),
+      parameter_set: text('of `ml-dsa` and `hybrid`', { oneOf: ['44', '65', '87'] }),
+      hybrid_key_type_pqc: text('of `hybrid`', { oneOf: ['ml-dsa'] }),
+      hybrid_key_type_ec: text('of `hybrid`', { oneOf: ['ecdsa-p256', 'ecdsa-p384', 'ecdsa-p521', 'ed25519'] }),
+      managed_key_name: text('of `managed_key`: this or the next'),
+      managed_key_id: text('of `managed_key`'),
+    },
+    answers: data(keySchema),
   },
-  async (engine, asked, { params, body }) =>
+  async (engine, asked, { params, sent }) =>
     keyAnswer(
       await engine.createKey(params['name'] ?? '', {
-        type: body['type'] === null ? '' : asked.type, // null is an unknown type here, not the default one
+        type: sent.type === null ? '' : asked.type, // null is an unknown type here, not the default one
         derived: asked.derived,
         convergentEncryption: asked.convergent_encryption,
         exportable: asked.exportable,
@@ -75,30 +78,57 @@ const create = operation(
     ),
 );
 
-const read = operation('keys-read', 'read', { name: 'string', context: 'string' }, async (engine, { context }, { params }) => ({
-  data: keyJson(await engine.readKey(params['name'] ?? '', { context })),
-}));
+const read = operation(
+  'keys-read',
+  'read',
+  {
+    about: 'a key, without its material',
+    takes: { name: keyName, context: base64('whose derived public keys are shown') },
+    answers: data(keySchema),
+  },
+  async (engine, { context }, { params }) => ({
+    data: keyJson(await engine.readKey(params['name'] ?? '', { context })),
+  }),
+);
 
-const list = operation('keys-list', 'list', { after: 'string', limit: 'int' }, async (engine, { after, limit }) => ({
-  data: JSON.stringify({ keys: await engine.listKeys({ after, limit }) }),
-}));
+const list = operation(
+  'keys-list',
+  'list',
+  {
+    about: 'names of keys',
+    takes: { after: text('only names behind this one'), limit: int('how many at most; all when 0', { min: 0 }) },
+    answers: names,
+  },
+  async (engine, { after, limit }) => ({
+    data: JSON.stringify({ keys: await engine.listKeys({ after, limit }) }),
+  }),
+);
 
-const remove = operation('keys-delete', 'delete', { name: 'string' }, async (engine, _asked, { params }) => {
-  await engine.deleteKey(params['name'] ?? '');
-  return {};
-});
+const remove = operation(
+  'keys-delete',
+  'delete',
+  { about: 'deletes a key whose `deletion_allowed` is true', takes: { name: keyName }, answers: written },
+  async (engine, _values, { params }) => {
+    await engine.deleteKey(params['name'] ?? '');
+    return {};
+  },
+);
 
 const configure = operation(
   'keys-config',
   'update',
   {
-    name: 'string',
-    min_decryption_version: 'int',
-    min_encryption_version: 'int',
-    deletion_allowed: 'bool',
-    exportable: 'bool',
-    allow_plaintext_backup: 'bool',
-    auto_rotate_period: 'duration',
+    about: 'settings of a key; those that are not named stay',
+    takes: {
+      name: keyName,
+      min_decryption_version: int('the oldest version that decrypts and verifies', { min: 0 }),
+      min_encryption_version: int('the oldest version that encrypts and signs; 0 for the latest alone', { min: 0 }),
+      deletion_allowed: bool('it may be deleted'),
+      exportable: bool('its material may be shown; stays so'),
+      allow_plaintext_backup: bool('it may be backed up in clear; stays so'),
+      auto_rotate_period: duration('an hour or more; 0 for never'),
+    },
+    answers: data(keySchema),
   },
   async (engine, asked, { params }) =>
     keyAnswer(
@@ -116,7 +146,15 @@ const configure = operation(
 const rotate = operation(
   'keys-rotate',
   'update',
-  { name: 'string', managed_key_name: 'string', managed_key_id: 'string' },
+  {
+    about: 'a new version',
+    takes: {
+      name: keyName,
+      managed_key_name: text('of `managed_key`: this or the next'),
+      managed_key_id: text('of `managed_key`'),
+    },
+    answers: data(keySchema),
+  },
   async (engine, { managed_key_name: managedKeyName, managed_key_id: managedKeyId }, { params }) =>
     keyAnswer(await engine.rotateKey(params['name'] ?? '', { managedKeyName, managedKeyId })),
 );
@@ -124,33 +162,64 @@ const rotate = operation(
 const trim = operation(
   'keys-trim',
   'update',
-  { name: 'string', min_available_version: 'int' },
+  {
+    about: 'deletes old versions, for ever',
+    takes: { name: keyName, min_available_version: int('the oldest version that stays', { required: true, min: 1 }) },
+    answers: data(keySchema),
+  },
   async (engine, asked, { params }) =>
     keyAnswer(await engine.trimKey(params['name'] ?? '', { minAvailableVersion: asked.min_available_version })),
 );
 
 const keysConfigJson = ({ disableUpsert }: { readonly disableUpsert: boolean }): string => `{"disable_upsert":${disableUpsert}}`;
 
-const readConfig = operation('config-keys-read', 'read', {}, async (engine) => ({
-  data: keysConfigJson(await engine.readKeysConfig()),
-}));
+const keysConfigAnswer = data(object({ disable_upsert: boolean }));
+
+const readConfig = operation(
+  'config-keys-read',
+  'read',
+  { about: 'settings of all keys', answers: keysConfigAnswer },
+  async (engine) => ({
+    data: keysConfigJson(await engine.readKeysConfig()),
+  }),
+);
 
 const writeConfig = operation(
   'config-keys-write',
   'update',
-  { disable_upsert: 'bool' },
+  {
+    about: 'settings of all keys',
+    takes: { disable_upsert: bool('encryption makes no keys', { default: false }) },
+    answers: keysConfigAnswer,
+  },
   async (engine, { disable_upsert = false }) => ({
     data: keysConfigJson(await engine.writeKeysConfig({ disableUpsert: disable_upsert })),
   }),
 );
 
-const readCache = operation('cache-config-read', 'read', {}, async (engine) => ({
-  data: JSON.stringify(await engine.readCacheConfig()),
-}));
+const cacheAnswer = data(object({ size: integer }));
 
-const writeCache = operation('cache-config-write', 'update', { size: 'int' }, async (engine, { size = 0 }) => ({
-  data: JSON.stringify(await engine.writeCacheConfig({ size })),
-}));
+const readCache = operation(
+  'cache-config-read',
+  'read',
+  { about: 'size of the cache of keys', answers: cacheAnswer },
+  async (engine) => ({
+    data: JSON.stringify(await engine.readCacheConfig()),
+  }),
+);
+
+const writeCache = operation(
+  'cache-config-write',
+  'update',
+  {
+    about: 'size of the cache of keys, in force after a reload',
+    takes: { size: int('keys at most: 10 or more, 0 for no such limit', { default: 0, min: 0 }) },
+    answers: cacheAnswer,
+  },
+  async (engine, { size = 0 }) => ({
+    data: JSON.stringify(await engine.writeCacheConfig({ size })),
+  }),
+);
 
 export const namesKey = ({ name }: Readonly<Record<string, string>>): boolean => name !== undefined && isKeyName(name);
 

@@ -1,15 +1,23 @@
 import { isDenied, type Principal } from '@transitd/access';
-import { type BatchReply, type ItemResult, itemsPerTurn, nextTurn, type TransitEngine } from '@transitd/transit-engine';
+import {
+  type BatchReply,
+  batchItemsMax,
+  type ItemResult,
+  itemsPerTurn,
+  nextTurn,
+  type TransitEngine,
+} from '@transitd/transit-engine';
 import { dataReply, envelope } from '../http/envelope.ts';
 import { noHandler, permissionDenied } from '../http/error-answer.ts';
-import { type FieldSchema, type Fields, fields } from '../http/fields.ts';
-import type { Body } from '../http/json.ts';
+import { any, base64, type Field, type FieldSchema, int, schemaOf, text } from '../http/field.ts';
+import { type Fields, fields } from '../http/fields.ts';
+import { type JsonSchema, object } from '../http/json-schema.ts';
 import type { Reply } from '../http/reply.ts';
 import type { Service } from '../node/service.ts';
-import type { Call, GuardedOperation } from './operation.ts';
+import type { Call, Context, Described, GuardedOperation } from './operation.ts';
 
 /** The engine of the mount that the path begins with. */
-export function engineOf({ mounts }: Service, { params, path }: Call): TransitEngine {
+export function engineOf({ mounts }: Service, { params, path }: Pick<Call, 'params' | 'path'>): TransitEngine {
   const engine = mounts.engines.get(params['mount'] ?? '');
   if (engine === undefined) throw noHandler(path); // it was removed since the route was taken
   return engine;
@@ -47,11 +55,11 @@ async function batchReply<R extends object>(
 }
 
 /** What distinguishes one operation on data from the others. */
-interface DataOperation<S extends FieldSchema, R extends object> {
+interface DataOperation<S extends FieldSchema, R extends object> extends Described<S> {
   readonly name: string;
   /** Its path behind the word: what `:mount/<word>` is followed by, the last of it optional where `required` says so. */
   readonly path: { readonly params: readonly string[]; readonly required: number };
-  readonly schema: S;
+  readonly takes: S;
   /** Absent where the key's existence decides which right is needed. */
   readonly capability?: 'update';
   /** It may make a key on the way. */
@@ -63,7 +71,7 @@ interface DataOperation<S extends FieldSchema, R extends object> {
   spelledOut?(asked: Fields<S>['values']): readonly string[];
   /** The path's parameters as fields, where what they are depends on what they hold. */
   pathFields?(params: Readonly<Record<string, string>>): Readonly<Record<string, string>>;
-  ask(engine: TransitEngine, asked: Fields<S>['values'], caller: Caller): Promise<R | BatchReply<R>>;
+  ask(engine: TransitEngine, asked: Fields<S>['values'], caller: Caller<S>): Promise<R | BatchReply<R>>;
   /** Members of one result, as JSON text; some are called otherwise within a batch. */
   render(result: R, inBatch: boolean): string;
   /** Members that stand beside the error of a failed item. */
@@ -72,10 +80,10 @@ interface DataOperation<S extends FieldSchema, R extends object> {
   warnings?(result: R): readonly string[];
 }
 
-interface Caller {
+interface Caller<S extends FieldSchema> {
   /** Empty where the path names no key. */
   readonly keyName: string;
-  readonly body: Body;
+  readonly sent: Fields<S>['sent'];
   readonly principal: Principal;
   readonly path: string;
 }
@@ -87,32 +95,84 @@ export interface DataRoute {
   readonly required: number;
 }
 
-const common = { name: 'string', partial_failure_response_code: 'int' } as const satisfies FieldSchema;
+const isKeyNamed = { pattern: '^[0-9A-Za-z_]([0-9A-Za-z_.-]*[0-9A-Za-z_])?$', minLength: 1, maxLength: 512 } as const;
+/** In the path. */
+export const keyName = text('name of the key', { required: true, shape: isKeyNamed });
+
+/** Of every operation that takes a batch. */
+const ofBatches = {
+  partial_failure_response_code: int('status of a batch of which some items failed; not 204, 205 or 304', {
+    default: 400,
+    min: 200,
+    max: 599,
+  }),
+} as const satisfies FieldSchema;
+
+/** Members of one item of a batch, read by the engine itself: their kinds are strict. */
+export const itemMembers = {
+  plaintext: base64('what to encrypt', { required: true }),
+  ciphertext: text('what to decrypt, with its prefix', { required: true }),
+  context: base64('context of a derived key'),
+  associated_data: base64('authenticated with it, and not in it'),
+  nonce: base64('where the key takes one'),
+  key_version: int('0 is the latest', { min: 0 }),
+  padding_scheme: text('of an RSA key', { oneOf: ['oaep', 'pkcs1v15'] }),
+  decrypt_padding_scheme: text('of an RSA key', { oneOf: ['oaep', 'pkcs1v15'] }),
+  encrypt_padding_scheme: text('of an RSA key', { oneOf: ['oaep', 'pkcs1v15'] }),
+  input: base64('what it is about'),
+  signature: text('to verify'),
+  hmac: text('to verify'),
+  cmac: text('to verify'),
+  mac_length: int('bytes of the CMAC; 0 is all 16', { min: 0, max: 16 }),
+  reference: text('comes back with the result of this item'),
+} as const satisfies FieldSchema;
+
+/** Inputs at once, in the place of one. */
+export function batchOf(...members: readonly (keyof typeof itemMembers)[]): Field<'any'> {
+  const items: JsonSchema = object({}, Object.fromEntries(members.map((name) => [name, schemaOf(itemMembers[name])])));
+  const required = members.filter((name) => 'required' in itemMembers[name]);
+  const shape: JsonSchema = {
+    type: 'array',
+    minItems: 1,
+    maxItems: batchItemsMax,
+    items: { ...items, ...(required.length > 0 && { required }) },
+  };
+  return any('inputs of a batch; with it, the input beside it is not looked at', { shape });
+}
 
 /** The members of the body and of the path become fields, deny rules are asked, the engine answers, and its answer becomes text. */
 export function operation<S extends FieldSchema, R extends object>(data: DataOperation<S, R>): DataRoute {
   const { name, capability, mayWrite } = data;
-  const schema: FieldSchema = { ...common, ...data.schema };
-  const run = async (
-    { service, principal }: { readonly service: Service; readonly principal: Principal },
-    call: Call,
-  ): Promise<Reply> => {
+  const named = data.path.params.includes('name') && { name: keyName };
+  const batched = 'batch_input' in data.takes && ofBatches;
+  const takes: FieldSchema = { ...batched, ...named, ...data.takes };
+  const run = async ({ service, principal }: Pick<Context, 'service' | 'principal'>, call: Call): Promise<Reply> => {
     const { body, path, params } = call;
     const { mount = '', ...pathParams } = params;
-    const { values, warnings } = fields(schema, body, data.pathFields?.(pathParams) ?? pathParams);
+    const { values, sent, warnings } = fields(takes, body, data.pathFields?.(pathParams) ?? pathParams);
     for (const form of data.spelledOut?.(values as Fields<S>['values']) ?? []) {
       if (isDenied(principal, `${mount}/${name}/${form}`)) throw permissionDenied();
     }
-    const caller = { keyName: params['name'] ?? '', body, principal, path };
+    const caller = { keyName: params['name'] ?? '', sent: sent as Fields<S>['sent'], principal, path };
     const reply = await data.ask(engineOf(service, call), values as Fields<S>['values'], caller);
     if ('outcome' in reply) {
-      return batchReply(data, reply, (values as Fields<typeof common>['values']).partial_failure_response_code, warnings);
+      return batchReply(data, reply, (values as Fields<typeof ofBatches>['values']).partial_failure_response_code, warnings);
     }
     const more = data.warnings?.(reply) ?? [];
     return dataReply(`{${data.render(reply, false)}}`, more.length === 0 ? warnings : [...warnings, ...more]);
   };
   return {
-    operation: { name, access: 'token', where: 'replica', ...(capability && { capability }), ...(mayWrite && { mayWrite }), run },
+    operation: {
+      name,
+      access: 'token',
+      where: 'replica',
+      about: data.about,
+      takes,
+      answers: data.answers,
+      ...(capability && { capability }),
+      ...(mayWrite && { mayWrite }),
+      run,
+    },
     ...data.path,
   };
 }

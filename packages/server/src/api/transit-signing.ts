@@ -1,19 +1,30 @@
-import { defaultHash, type SignRequest } from '@transitd/transit-engine';
-import type { FieldSchema, Fields } from '../http/fields.ts';
+import { defaultHash, hashNames, noHash, type SignRequest } from '@transitd/transit-engine';
+import { base64, bool, type FieldSchema, int, text } from '../http/field.ts';
+import type { Fields } from '../http/fields.ts';
 import type { JsonValue } from '../http/json.ts';
-import { operation } from './transit-operation.ts';
+import { boolean, integer, object, string } from '../http/json-schema.ts';
+import { oneOrBatch } from './answers.ts';
+import { batchOf, itemMembers, keyName as name, operation } from './transit-operation.ts';
+
+const { context, key_version } = itemMembers;
+const input = base64('what it is about; required without a batch');
+const wholeMacBytes = 16;
+const hmacHashes = ['sha1', ...hashNames];
+const signatureHashes = [...hmacHashes, noHash];
 
 export const hmac = operation({
   name: 'hmac',
   path: { params: ['name', 'urlalgorithm'], required: 1 },
-  schema: {
-    name: 'string',
-    urlalgorithm: 'string',
-    algorithm: 'string',
-    input: 'string',
-    key_version: 'int',
-    batch_input: 'any',
+  about: 'an HMAC',
+  takes: {
+    name,
+    urlalgorithm: text('name of the hash', { oneOf: hmacHashes }),
+    algorithm: text('the same, where the path does not name it', { oneOf: hmacHashes, default: defaultHash }),
+    input,
+    key_version,
+    batch_input: batchOf('input', 'reference'),
   },
+  answers: oneOrBatch(object({ hmac: string, key_version: integer })),
   capability: 'update',
   spelledOut: ({ name, urlalgorithm, algorithm }) => [`${name}/${urlalgorithm ?? algorithm ?? defaultHash}`],
   ask: (engine, asked, { keyName }) =>
@@ -29,7 +40,16 @@ export const hmac = operation({
 export const cmac = operation({
   name: 'cmac',
   path: { params: ['name', 'url_mac_length'], required: 1 },
-  schema: { name: 'string', url_mac_length: 'int', mac_length: 'int', input: 'string', key_version: 'int', batch_input: 'any' },
+  about: 'a CMAC',
+  takes: {
+    name,
+    url_mac_length: int('bytes of the CMAC, for all items; 0 is all 16', { min: 0, max: wholeMacBytes }),
+    mac_length: int('the same, where neither path nor item says it', { default: 0, min: 0, max: wholeMacBytes }),
+    input,
+    key_version,
+    batch_input: batchOf('input', 'mac_length', 'reference'),
+  },
+  answers: oneOrBatch(object({ cmac: string, key_version: integer })),
   capability: 'update',
   spelledOut: ({ name, url_mac_length, mac_length, batch_input }) => {
     const lengths = url_mac_length === undefined ? lengthsIn(batch_input, mac_length ?? 0) : [url_mac_length];
@@ -50,21 +70,23 @@ export const cmac = operation({
 
 /** How to sign, or how it was signed. */
 const settings = {
-  name: 'string',
-  urlalgorithm: 'string',
-  hash_algorithm: 'string',
-  algorithm: 'string',
-  input: 'string',
-  context: 'string',
-  signature_context: 'string',
-  prehashed: 'bool',
-  signature_algorithm: 'string',
-  marshaling_algorithm: 'string',
-  salt_length: 'string',
-  batch_input: 'any',
+  name,
+  urlalgorithm: text('name of the hash', { oneOf: signatureHashes }),
+  hash_algorithm: text('the same, where the path does not name it', { oneOf: signatureHashes, default: defaultHash }),
+  algorithm: text('older name of `hash_algorithm`', { oneOf: signatureHashes }),
+  input,
+  context,
+  signature_context: base64('context of Ed25519ctx and Ed25519ph'),
+  prehashed: bool('the input is a digest', { default: false }),
+  signature_algorithm: text('of an RSA key', { oneOf: ['pss', 'pkcs1v15'], default: 'pss' }),
+  marshaling_algorithm: text('of an ECDSA key', { oneOf: ['asn1', 'jws'], default: 'asn1' }),
+  salt_length: text('of PSS: `auto`, `hash` or a number of bytes', {
+    default: 'auto',
+    shape: { pattern: '^(auto|hash|[0-9]{1,3})$' },
+  }),
 } as const satisfies FieldSchema;
 
-type Settings = Fields<typeof settings>['values'];
+type Settings = Fields<typeof settings>['values'] & { readonly batch_input?: JsonValue | undefined };
 
 /** The path's, else the body's, else the body's under its older name. */
 const hashAsked = ({ urlalgorithm, hash_algorithm, algorithm }: Settings): string =>
@@ -89,7 +111,13 @@ const path = { params: ['name', 'urlalgorithm'], required: 1 } as const;
 export const sign = operation({
   name: 'sign',
   path,
-  schema: { ...settings, key_version: 'int' },
+  about: 'a signature',
+  takes: { ...settings, key_version, batch_input: batchOf('input', 'context', 'reference') },
+  answers: oneOrBatch(
+    object({ signature: string, key_version: integer }, { public_key: string }),
+    object({ signature: string, key_version: integer }, { publickey: string }),
+  ),
+
   capability: 'update',
   spelledOut,
   ask: (engine, asked, { keyName }) => engine.signing.sign(keyName, { ...requestOf(asked), keyVersion: asked.key_version }),
@@ -105,7 +133,16 @@ export const sign = operation({
 export const verify = operation({
   name: 'verify',
   path,
-  schema: { ...settings, signature: 'string', hmac: 'string', cmac: 'string' },
+  about: 'whether a signature or a MAC is right: exactly one of `signature`, `hmac`, `cmac`',
+  takes: {
+    ...settings,
+    signature: text('to verify'),
+    hmac: text('to verify'),
+    cmac: text('to verify'),
+    batch_input: batchOf('input', 'context', 'signature', 'hmac', 'cmac', 'reference'),
+  },
+  answers: oneOrBatch(object({ valid: boolean })),
+
   capability: 'update',
   spelledOut,
   ask: (engine, asked, { keyName }) =>
@@ -118,8 +155,6 @@ export const verify = operation({
   render: ({ valid }) => `"valid":${valid}`,
   failedItem: '"valid":false,',
 });
-
-const wholeMacBytes = 16;
 
 /** The lengths that a request for CMACs comes to: its own, and those of its items that have one. */
 function lengthsIn(batchInput: JsonValue | undefined, own: number): readonly number[] {

@@ -1,25 +1,41 @@
 import { isDenied, type Principal } from '@transitd/access';
-import { isKeyName, type KeyExport } from '@transitd/transit-engine';
+import { isKeyName, type KeyExport, keyTypeNames } from '@transitd/transit-engine';
 import { permissionDenied } from '../http/error-answer.ts';
-import type { Route } from './operation.ts';
+import { base64, bool, duration, int, text } from '../http/field.ts';
+import { map, object, string } from '../http/json-schema.ts';
+import { data, written } from './answers.ts';
+import type { GuardedOperation, Route } from './operation.ts';
 import { namesKey, operation } from './transit-keys.ts';
+import { keyName } from './transit-operation.ts';
 
 /** Fields of what comes in wrapped, for a new key and for a new version alike. */
-const material = { name: 'string', ciphertext: 'string', hash_function: 'string', public_key: 'string' } as const;
+const hash_function = text('of RSA-OAEP', { oneOf: ['SHA1', 'SHA224', 'SHA256', 'SHA384', 'SHA512'], default: 'SHA256' });
+const material = {
+  name: keyName,
+  ciphertext: base64('an AES key wrapped by the wrapping key, and the material wrapped by that; this or `public_key`'),
+  hash_function,
+  public_key: text('PEM: a key that only verifies and encrypts'),
+};
+
+const importableTypes = keyTypeNames.filter((name) => !['managed_key', 'ml-dsa', 'hybrid'].includes(name));
 
 const importKey = operation(
   'keys-import',
   'update',
   {
-    ...material,
-    type: 'string',
-    allow_rotation: 'bool',
-    derived: 'bool',
-    context: 'string',
-    convergent_encryption: 'bool',
-    exportable: 'bool',
-    allow_plaintext_backup: 'bool',
-    auto_rotate_period: 'duration',
+    about: 'a key from elsewhere',
+    takes: {
+      ...material,
+      type: text('what kind of key', { required: true, oneOf: importableTypes }),
+      allow_rotation: bool('it may be rotated', { default: false }),
+      derived: bool('a key of its own for each context'),
+      context: base64('read, without effect'),
+      convergent_encryption: bool('as for a key that is made here'),
+      exportable: bool('its material may be shown; stays so'),
+      allow_plaintext_backup: bool('it may be backed up in clear; stays so'),
+      auto_rotate_period: duration('an hour or more; 0 for never'),
+    },
+    answers: written,
   },
   async ({ transfers }, asked, { params }) => ({
     warnings: await transfers.importKey(params['name'] ?? '', {
@@ -41,7 +57,11 @@ const importKey = operation(
 const importVersion = operation(
   'keys-import-version',
   'update',
-  { ...material, version: 'int' },
+  {
+    about: 'a version from elsewhere, of a key from elsewhere',
+    takes: { ...material, version: int('the version that gets its private key; absent for a new one', { min: 0 }) },
+    answers: written,
+  },
   async ({ transfers }, asked, { params }) => ({
     warnings: await transfers.importVersion(params['name'] ?? '', {
       ciphertext: asked.ciphertext,
@@ -52,14 +72,27 @@ const importVersion = operation(
   }),
 );
 
-const wrappingKey = operation('wrapping-key', 'read', {}, async ({ transfers }) => ({
-  data: JSON.stringify({ public_key: await transfers.wrappingKey() }),
-}));
+const wrappingKey = operation(
+  'wrapping-key',
+  'read',
+  { about: 'the RSA key under which imports come wrapped', answers: data(object({ public_key: string })) },
+  async ({ transfers }) => ({
+    data: JSON.stringify({ public_key: await transfers.wrappingKey() }),
+  }),
+);
+
+const exportTypes = ['encryption-key', 'signing-key', 'hmac-key', 'cmac-key', 'public-key', 'certificate-chain'];
+const versionAsked = text('`latest`, `3` or `v3`; all when absent', { shape: { pattern: '^(latest|v?[0-9]{1,9})$' } });
+const exported = data(object({ name: string, type: string, keys: map(string) }));
 
 const exportKey = operation(
   'export',
   'read',
-  { key_type: 'string', name: 'string', version: 'string' },
+  {
+    about: 'what a key consists of',
+    takes: { key_type: text('which part', { required: true, oneOf: exportTypes }), name: keyName, version: versionAsked },
+    answers: exported,
+  },
   async ({ transfers }, { key_type: exportType = '', version }, { params }, principal) => {
     const exported = await transfers.exportKey(params['name'] ?? '', { exportType, version });
     const { mount, key_type: kind, name } = params;
@@ -98,7 +131,11 @@ function exportJson({ name, type, versions }: KeyExport): string {
 const byokExport = operation(
   'byok-export',
   'read',
-  { destination: 'string', source: 'string', version: 'string', hash: 'string' },
+  {
+    about: 'a key, wrapped by another one as imports take it',
+    takes: { destination: keyName, source: keyName, version: versionAsked, hash: hash_function },
+    answers: exported,
+  },
   async ({ transfers }, { version, hash }, { params }, principal) => {
     const { mount, destination = '', source = '' } = params;
     const { name, type, versions, latestVersion } = await transfers.wrapForTransfer(source, {
@@ -116,21 +153,32 @@ const byokExport = operation(
 const namesBoth = ({ destination, source }: Readonly<Record<string, string>>): boolean =>
   destination !== undefined && source !== undefined && isKeyName(destination) && isKeyName(source);
 
-const backup = operation('backup', 'read', { name: 'string' }, async ({ transfers }, _asked, { params }) => ({
-  data: `{"backup":"${toBase64(await transfers.backupKey(params['name'] ?? ''))}"}`,
-}));
-
-const restore = operation(
-  'restore',
-  'update',
-  { name: 'string', backup: 'string', force: 'bool' },
-  async ({ transfers }, asked, { params }, principal) => {
-    // Decision 13: the name that is used may be the one in the backup.
-    const mayRestore = (name: string): boolean => !isDenied(principal, `${params['mount']}/restore/${name}`);
-    await transfers.restoreKey({ backup: asked.backup, name: params['name'], force: asked.force, mayRestore });
-    return {};
-  },
+const backup = operation(
+  'backup',
+  'read',
+  { about: 'a whole key, in clear', takes: { name: keyName }, answers: data(object({ backup: string })) },
+  async ({ transfers }, _values, { params }) => ({
+    data: `{"backup":"${toBase64(await transfers.backupKey(params['name'] ?? ''))}"}`,
+  }),
 );
+
+const backupFields = {
+  backup: text('what backup answered', { required: true }),
+  force: bool('in the place of a key of that name', { default: false }),
+};
+
+const restore = (takes: typeof backupFields & { readonly name?: typeof keyName }): GuardedOperation =>
+  operation(
+    'restore',
+    'update',
+    { about: 'a key from its backup', takes, answers: written },
+    async ({ transfers }, asked, { params }, principal) => {
+      // Decision 13: the name that is used may be the one in the backup.
+      const mayRestore = (name: string): boolean => !isDenied(principal, `${params['mount']}/restore/${name}`);
+      await transfers.restoreKey({ backup: asked.backup, name: params['name'], force: asked.force, mayRestore });
+      return {};
+    },
+  );
 
 /** As text, and wipes the bytes. */
 function toBase64(bytes: Uint8Array): string {
@@ -149,6 +197,6 @@ export const transitTransferRoutes: readonly Route[] = [
   { path: 'byok-export/:destination/:source', accepts: namesBoth, operations: { GET: byokExport } },
   { path: 'byok-export/:destination/:source/:version', accepts: namesBoth, operations: { GET: byokExport } },
   { path: 'backup/:name', accepts: namesKey, operations: { GET: { ...backup, mayWrite: true } } },
-  { path: 'restore', operations: { POST: restore } },
-  { path: 'restore/:name', accepts: namesKey, operations: { POST: restore } },
+  { path: 'restore', operations: { POST: restore(backupFields) } },
+  { path: 'restore/:name', accepts: namesKey, operations: { POST: restore({ ...backupFields, name: keyName }) } },
 ];

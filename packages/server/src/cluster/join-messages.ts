@@ -133,6 +133,10 @@ const offerMessage = z.strictObject({
 
 const answerMessage = z.strictObject({ challenge_id: challengeId, proof });
 
+/** What those two may be, as a JSON Schema. */
+export const joinRequestSchema = z.toJSONSchema(requestMessage, { io: 'input' });
+export const joinAnswerSchema = z.toJSONSchema(answerMessage, { io: 'input' });
+
 const memberMessage = z.strictObject({
   node_id: whole(1, 2 ** 48 - 1),
   name: z.string(),

@@ -1,24 +1,25 @@
 import { integerOf, secondsOf } from '@transitd/access';
 import { RequestError } from './error-answer.ts';
+import type { FieldKind, FieldSchema } from './field.ts';
 import type { Body, JsonValue } from './json.ts';
-
-/** What a field may hold. Durations become whole seconds; `any` stays as it was sent. */
-export type FieldKind = 'bool' | 'int' | 'string' | 'duration' | 'any';
+import { textList, textsByName } from './text-list.ts';
 
 interface Converted {
   readonly bool: boolean;
   readonly int: number;
   readonly string: string;
+  readonly strings: readonly string[];
+  readonly texts: Readonly<Record<string, string>>;
   readonly duration: number;
+  readonly lease: number;
   readonly any: JsonValue;
 }
 
-/** A route's fields by name, path parameters included: a constant beside the route. */
-export type FieldSchema = Readonly<Record<string, FieldKind>>;
-
 export interface Fields<S extends FieldSchema> {
   /** Undefined when the field was absent or null; then the route's default holds. No prototype. */
-  readonly values: { readonly [Name in keyof S]: Converted[S[Name]] | undefined };
+  readonly values: { readonly [Name in keyof S]: Converted[NonNullable<S[Name]>['kind']] | undefined };
+  /** The same as they came: there null is told from absent. */
+  readonly sent: { readonly [Name in keyof S]?: JsonValue };
   /** About members that had no effect; empty when all had one. */
   readonly warnings: readonly string[];
 }
@@ -31,20 +32,27 @@ const noPathParameters: Readonly<Record<string, string>> = {};
  * @throws RequestError `invalid_field`
  */
 export function fields<S extends FieldSchema>(schema: S, body: Body, pathParameters = noPathParameters): Fields<S> {
-  const values: Record<string, JsonValue | undefined> = Object.create(null);
+  const values: Record<string, unknown> = Object.create(null);
   const unrecognized = new NamesSeen();
   const replaced = new NamesSeen();
   for (const name in body) {
     if (Object.hasOwn(pathParameters, name)) replaced.add(name);
     else if (!Object.hasOwn(schema, name)) unrecognized.add(name);
-    else values[name] = convert(name, schema[name], body[name]);
+    else values[name] = convert(name, schema[name]?.kind, body[name]);
   }
-  for (const name in pathParameters) values[name] = convert(name, schema[name], pathParameters[name]);
+  for (const name in pathParameters) values[name] = convert(name, schema[name]?.kind, pathParameters[name]);
   const warnings = [
     ...unrecognized.warning('Endpoint ignored these unrecognized parameters'),
     ...replaced.warning("Endpoint replaced the value of these parameters with the values captured from the endpoint's path"),
   ];
-  return { values: values as Fields<S>['values'], warnings };
+  return { values: values as Fields<S>['values'], sent: body as Fields<S>['sent'], warnings };
+}
+
+/** A field that is an object with fields of its own; empty when it was absent. @throws RequestError `invalid_field` */
+export function objectIn(name: string, value: JsonValue | undefined): Body {
+  if (value === undefined || value === null) return {};
+  if (typeof value === 'object' && !Array.isArray(value)) return value as Body;
+  throw invalid(name, 'expected an object');
 }
 
 /** Caller-chosen names on their way into a warning: enough to see the mistake, never as many or as long as a body can hold. */
@@ -68,7 +76,7 @@ class NamesSeen {
   }
 }
 
-function convert(name: string, kind: FieldKind | undefined, value: JsonValue | undefined): JsonValue | undefined {
+function convert(name: string, kind: FieldKind | undefined, value: JsonValue | undefined): unknown {
   if (value === undefined || value === null) return undefined;
   switch (kind) {
     case 'bool':
@@ -79,6 +87,12 @@ function convert(name: string, kind: FieldKind | undefined, value: JsonValue | u
       return toText(name, value);
     case 'duration':
       return toSeconds(name, value);
+    case 'lease':
+      return value === '' ? undefined : value === 'system' ? 0 : toSeconds(name, value);
+    case 'strings':
+      return textList(name, value);
+    case 'texts':
+      return textsByName(name, value);
     default:
       return value;
   }

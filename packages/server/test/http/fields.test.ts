@@ -1,12 +1,23 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { RequestError } from '../../src/http/error-answer.ts';
+import { any, bool, duration, int, lease, text, textMap, texts } from '../../src/http/field.ts';
 import { fields } from '../../src/http/fields.ts';
 import type { Body, JsonValue } from '../../src/http/json.ts';
 
 const kinds = ['bool', 'int', 'string', 'duration'] as const;
-type Kind = (typeof kinds)[number];
-const convert = (kind: Kind, value: JsonValue): unknown => fields({ field: kind } as const, { field: value }).values.field;
+const about = 'for a test';
+const declared = {
+  bool: bool(about),
+  int: int(about),
+  string: text(about),
+  duration: duration(about),
+  lease: lease(about),
+  strings: texts(about),
+  texts: textMap(about),
+};
+type Kind = keyof typeof declared;
+const convert = (kind: Kind, value: JsonValue): unknown => fields({ field: declared[kind] }, { field: value }).values.field;
 const refusal = (kind: Kind, value: JsonValue): string => {
   try {
     convert(kind, value);
@@ -76,6 +87,15 @@ describe('fields', () => {
         [1.5, '1.5'],
         [true, '1'],
         [false, '0'],
+        [null, undefined],
+      ],
+    ],
+    [
+      'lease',
+      [
+        ['90m', 5400],
+        ['system', 0],
+        ['', undefined],
         [null, undefined],
       ],
     ],
@@ -204,32 +224,48 @@ describe('fields', () => {
     expect(refusal('bool', 'c2VjcmV0')).to.not.contain('c2VjcmV0');
   });
 
+  it('takes lists of texts, or one text with commas', () => {
+    expect(convert('strings', ['a', 'b,c'])).to.deep.equal(['a', 'b,c']);
+    expect(convert('strings', 'a, b')).to.deep.equal(['a', 'b']);
+    expect(refusal('strings', [1])).to.contain('expected a list of strings');
+  });
+
+  it('takes texts by name', () => {
+    expect(convert('texts', { a: 'b', c: 1 })).to.deep.equal({ a: 'b', c: '1' });
+    expect(refusal('texts', { a: [] })).to.contain('expected texts by name');
+    expect(refusal('texts', 'a=b')).to.contain('expected texts by name');
+  });
+
   it('leaves values of kind any as they were sent', () => {
     const items = [{ plaintext: 'eA==' }];
-    expect(fields({ batch_input: 'any' }, { batch_input: items }).values.batch_input).to.equal(items);
+    expect(fields({ batch_input: any(about) }, { batch_input: items }).values.batch_input).to.equal(items);
   });
 
   it('gives absent fields as undefined, and nothing that was inherited', () => {
-    const { values } = fields({ constructor: 'string', toString: 'string' } as const, bare({}));
+    const { values } = fields({ constructor: declared.string, toString: declared.string }, bare({}));
     expect([values.constructor, values.toString]).to.deep.equal([undefined, undefined]);
   });
 
   it('converts every member before anything is done, so that a mistake in an unused one is refused too', () => {
-    expect(() => fields({ a: 'int', b: 'bool' }, { a: 1, b: 'maybe' })).to.throw(RequestError, 'field "b"');
+    expect(() => fields({ a: declared.int, b: declared.bool }, { a: 1, b: 'maybe' })).to.throw(RequestError, 'field "b"');
   });
 
   it('warns of unknown members, sorted', () => {
-    expect(fields({ a: 'int' }, { b: 1, a: 1, 'B c': {} }).warnings).to.deep.equal([
+    expect(fields({ a: declared.int }, { b: 1, a: 1, 'B c': {} }).warnings).to.deep.equal([
       'Endpoint ignored these unrecognized parameters: [B c b]',
     ]);
   });
 
   it('warns of nothing when every member had an effect', () => {
-    expect(fields({ a: 'int' }, { a: null }).warnings).to.deep.equal([]);
+    expect(fields({ a: declared.int }, { a: null }).warnings).to.deep.equal([]);
   });
 
   it('lets a path parameter win over a member of the same name, with a warning', () => {
-    const { values, warnings } = fields({ source: 'string', bytes: 'int' }, { source: {}, bytes: '5' }, { source: 'all' });
+    const { values, warnings } = fields(
+      { source: declared.string, bytes: declared.int },
+      { source: {}, bytes: '5' },
+      { source: 'all' },
+    );
     expect({ ...values }).to.deep.equal({ source: 'all', bytes: 5 });
     expect(warnings).to.deep.equal([
       "Endpoint replaced the value of these parameters with the values captured from the endpoint's path: [source]",
@@ -237,12 +273,12 @@ describe('fields', () => {
   });
 
   it('converts path parameters as well', () => {
-    expect(fields({ bytes: 'int' }, {}, { bytes: '64' }).values.bytes).to.equal(64);
-    expect(() => fields({ bytes: 'int' }, {}, { bytes: 'x' })).to.throw(RequestError, 'field "bytes"');
+    expect(fields({ bytes: declared.int }, {}, { bytes: '64' }).values.bytes).to.equal(64);
+    expect(() => fields({ bytes: declared.int }, {}, { bytes: 'x' })).to.throw(RequestError, 'field "bytes"');
   });
 
   it('takes __proto__ for an unknown member like any other', () => {
-    const { values, warnings } = fields({ derived: 'bool' }, JSON.parse('{"__proto__":{"derived":true}}'));
+    const { values, warnings } = fields({ derived: declared.bool }, JSON.parse('{"__proto__":{"derived":true}}'));
     expect(values.derived).to.equal(undefined);
     expect(warnings).to.deep.equal(['Endpoint ignored these unrecognized parameters: [__proto__]']);
   });

@@ -18,7 +18,7 @@ export interface RandomResult {
 }
 
 export const randomSources: readonly string[] = ['platform', 'seal', 'all'];
-const bytesMax = 131_072;
+export const randomBytesMax = 131_072;
 
 /** Random bytes of the operating system. @throws TransitError `invalid_request` */
 export function random({ bytes = 32, format = 'base64', source = 'platform' }: RandomRequest): RandomResult {
@@ -26,7 +26,7 @@ export function random({ bytes = 32, format = 'base64', source = 'platform' }: R
     throw refusal(`unsupported entropy source "${shownName(source)}"; must be "platform" or "seal", or "all"`);
   }
   if (bytes < 1) throw refusal("'bytes' cannot be less than 1");
-  if (bytes > bytesMax) throw refusal(`'bytes' should be less than ${bytesMax}`);
+  if (bytes > randomBytesMax) throw refusal(`'bytes' should be less than ${randomBytesMax}`);
   const encoding = encodingOf(format);
   const drawn = randomFillSync(Buffer.allocUnsafeSlow(bytes)); // not from the shared pool: the bytes are wiped
   const randomBytes = drawn.toString(encoding);

@@ -1,0 +1,56 @@
+import type { Principal } from '@transitd/access';
+import { bool } from '../http/field.ts';
+import { anything, list, map, object, string } from '../http/json-schema.ts';
+import { unavailable } from '../http/unavailable.ts';
+import { version } from '../version.ts';
+import * as answers from './answers.ts';
+import { openApi, type Place } from './openapi.ts';
+import { open, type Route } from './operation.ts';
+import { asker, maySee } from './sys-internal.ts';
+
+/** One place for each kind, in the place of where it really is. */
+function generic(places: readonly Place[]): readonly Place[] {
+  const types = new Set(places.map(({ type }) => type));
+  return [...types].map((type) => ({ path: `{${type}_mount_path}`, type }));
+}
+
+const documentSchema = object({
+  openapi: string,
+  info: map(anything),
+  servers: list(map(string)),
+  tags: list(map(string)),
+  paths: map(anything),
+  components: map(anything),
+});
+
+/**
+ * What is served here, as a document: the mounts on which a caller may do something, as with `sys/internal/ui/mounts`; nothing for a
+ * stranger, who may ask all the same.
+ */
+export const openApiRoutes = (routes: () => readonly Route[]): readonly Route[] => {
+  const read = open({
+    name: 'openapi',
+    about: 'this document: the paths of all mounts on which the caller may do something',
+    takes: { generic_mount_paths: bool('a parameter stands for where a mount lies', { default: false }) },
+    answers: answers.plain(documentSchema),
+    where: 'replica',
+    run: async (node, call, token) => {
+      const { service } = node;
+      if (service === undefined) throw unavailable(node);
+      const principal: Principal | undefined = await asker(service, call, token);
+      const sees = (path: string): boolean => principal !== undefined && maySee(principal, path);
+      const mounts = service.mounts.list.filter(({ path }) => sees(`${path}/`));
+      const methods = (await service.logins.mounts.list()).filter(({ path }) => sees(`auth/${path}/`));
+      const shown = call.values.generic_mount_paths === true ? generic : (places: readonly Place[]) => places;
+      const document = openApi({
+        routes: routes(),
+        version,
+        mounts: shown(mounts),
+        methods: shown(methods),
+        shows: (place) => sees(`${place}/`),
+      });
+      return { status: 200, body: `${JSON.stringify(document)}\n` };
+    },
+  });
+  return [{ path: 'sys/internal/specs/openapi', operations: { GET: read } }];
+};

@@ -1,0 +1,26 @@
+// Programs from the Python registry, each test's in a folder of its own.
+import { join } from 'node:path';
+import { run } from './run.ts';
+
+/**
+ * A Python that has these packages; undefined, with the reason printed, where it cannot be had: then the test is to skip.
+ * @param packages - pinned: `hvac==2.4.0`
+ * @throws Error with that reason, where `CI` is set
+ */
+export async function pythonWith(packages: readonly string[], folder: string): Promise<string | undefined> {
+  const environment = join(folder, 'venv');
+  const python = join(environment, 'bin/python');
+  const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--retries', '1', ...packages];
+  for (const [command, args] of [
+    ['python3', ['-m', 'venv', environment]],
+    [python, pip],
+  ] as const) {
+    const { code, stderr } = await run(command, args);
+    if (code === 0) continue;
+    const reason = `${packages.join(' ')} cannot be installed: ${stderr.trim().split('\n').at(-1)}`;
+    if (process.env['CI'] !== undefined) throw new Error(reason);
+    console.log(`      skipped: ${reason}`);
+    return undefined;
+  }
+  return python;
+}
