@@ -279,7 +279,11 @@ export class TokenRegistry {
 
   async #missing(names: readonly string[]): Promise<string[]> {
     const warnings: string[] = [];
-    for (const name of names) if (!(await this.#policies.exists(name))) warnings.push(`Policy "${name}" does not exist`);
+    for (const name of names) {
+      if (await this.#policies.exists(name)) continue;
+      // A policy's text in the place of its name is not repeated.
+      warnings.push(/^[^\s"{}]{1,128}$/.test(name) ? `Policy "${name}" does not exist` : 'A policy named there does not exist');
+    }
     return warnings;
   }
 

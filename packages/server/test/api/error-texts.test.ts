@@ -1,9 +1,9 @@
 // A secret in the wrong place: whatever field it was put into, no error text, no warning and no log line repeats it.
 import { randomBytes } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { allRoutes } from '../../src/api/routes.ts';
+import { Metrics } from '../../src/metrics.ts';
 import { type Answer, type Served, served } from './served.ts';
 
 const mark = `planted${randomBytes(9).toString('hex')}`;
@@ -59,12 +59,44 @@ const otherwise: readonly (readonly [path: RegExp, body: Readonly<Record<string,
 /** What these would take away the others need. */
 const notAsked = /revoke|sys\/(?:init|seal|unseal|step-down|remount|rotate|rekey|generate-root|plugins|storage)|config\/keys/;
 
-const folder = join(import.meta.dirname, '../../src/api');
-/** Paths and fields as they stand in the sources, so that none is forgotten: `path: '…'` and `name: 'string'`. */
-const sources = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'utf8'));
-const fieldsOf = (source: string): string[] =>
-  [...source.matchAll(/\b([a-z][a-zA-Z_]*): '(?:string|any|int|bool|duration)'/g)].map(([, name = '']) => name);
-const pathsOf = (source: string): string[] => [...source.matchAll(/\bpath: '([^']+)'/g)].map(([, path = '']) => path);
+/** What stands for the parameters of a path. */
+const inPath: Readonly<Record<string, string>> = {
+  ':mount': 'transit',
+  ':type': 'plaintext',
+  ':source': 'platform',
+  ':urlalgorithm': 'sha2-256',
+  ':url_mac_length': '16',
+  ':urlbytes': '8',
+};
+const methodPaths: Readonly<Record<string, string>> = { userpass: 'up', approle: 'ar', jwt: 'jw' };
+const metricSources = { unsealed: () => true, active: () => true, raft: () => undefined, barrierEncryptions: () => 0 };
+
+/** Every POST with the fields that it declares, so that none is forgotten; those that are named by a path with several names for it. */
+function* linesOf(): Generator<{ readonly line: string; readonly fields: readonly string[] }> {
+  for (const { path, operations } of allRoutes(new Metrics('t', metricSources))) {
+    const { POST: operation } = operations;
+    if (operation === undefined || notAsked.test(path)) continue;
+    const described = operation.byType ?? { '': operation };
+    for (const [type, { takes = {} }] of Object.entries(described)) {
+      const fields = Object.keys(takes);
+      const here = path
+        .replace(/^auth\/:method/, `auth/${methodPaths[type]}`)
+        .replace(/^sys\/(mounts\/\*path|auth\/:method)/, tuned(path));
+      const names = path.startsWith(':mount/') && path.includes(':name') ? ['k', 'r', 'new'] : ['x'];
+      for (const name of names) {
+        const at = here.split('/').map((segment) => (segment.startsWith(':') ? (inPath[segment] ?? name) : segment));
+        if (fields.length > 0) yield { line: `POST ${at.join('/')}`, fields };
+      }
+    }
+  }
+}
+
+/** What is mounted here, where it is to be tuned; else where nothing is yet. */
+const tuned = (path: string): string => {
+  const kind = path.startsWith('sys/auth') ? 'sys/auth' : 'sys/mounts';
+  if (!path.endsWith('/tune')) return `${kind}/x`;
+  return kind === 'sys/auth' ? 'sys/auth/up' : 'sys/mounts/transit';
+};
 
 describe('a secret in the wrong field', () => {
   let server: Served;
@@ -84,63 +116,9 @@ describe('a secret in the wrong field', () => {
     await server.ask('POST sys/auth/up', { body: { type: 'userpass' } });
     await server.ask('POST sys/auth/ar', { body: { type: 'approle' } });
     await server.ask('POST sys/auth/jw', { body: { type: 'jwt' } });
-    lines = linesOf();
+    lines = [...linesOf()];
   });
   after(() => server.close());
-
-  const linesOf = () => {
-    const transit = [
-      ...new Set(
-        sources.flatMap((source) => (source.includes('TransitEngine') || source.includes('engineOf') ? fieldsOf(source) : [])),
-      ),
-    ];
-    const data = ['encrypt', 'decrypt', 'rewrap', 'sign', 'verify', 'hmac', 'cmac'];
-    const own = [
-      ...data.flatMap((word) => ['k', 'r'].map((key) => `${word}/${key}`)),
-      'datakey/plaintext/k',
-      'hash',
-      'random',
-      'keys/new',
-      'keys/k/config',
-      'keys/k/trim',
-      'keys/k/import',
-      'keys/new/import',
-      'keys/k/import_version',
-      'restore/new',
-      'restore',
-      'keys/r/csr',
-      'keys/r/set-certificate',
-      'cache-config',
-    ].map((path) => ({ line: `POST transit/${path}`, fields: [...transit, ...dataFields, 'backup'] }));
-    const others = sources.flatMap((source) =>
-      pathsOf(source)
-        .filter((path) => /^(?:sys|auth)\//.test(path) && !notAsked.test(path))
-        .map((path) => ({ line: `POST ${path.replace(/:\w+/g, 'x')}`, fields: fieldsOf(source) })),
-    );
-    const logins = [
-      'up/login/u',
-      'up/users/u',
-      'ar/login',
-      'ar/role/r',
-      'ar/role/r/secret-id',
-      'ar/role/r/custom-secret-id',
-      'jw/login',
-      'jw/config',
-      'jw/role/r',
-    ].map((path) => ({ line: `POST auth/${path}`, fields: loginFields }));
-    const mounts = ['sys/mounts/x', 'sys/mounts/transit/tune', 'sys/auth/x', 'sys/auth/up/tune'].map((path) => ({
-      line: `POST ${path}`,
-      fields: mountFields,
-    }));
-    return [...own, ...others, ...logins, ...mounts].filter(({ fields }) => fields.length > 0);
-  };
-  const dataFields = [
-    ...new Set(sources.flatMap((source) => (source.includes("from './transit-operation.ts'") ? fieldsOf(source) : []))),
-  ];
-  const mountFields = [...new Set(sources.flatMap((source) => (/sys\/(?:mounts|auth)\//.test(source) ? fieldsOf(source) : [])))];
-  const loginFields = [
-    ...new Set(sources.flatMap((source) => (source.includes('login') || source.includes('LoginMount') ? fieldsOf(source) : []))),
-  ];
 
   const ask = ({ line, body }: Asked): Promise<Answer> => server.ask(line, { body });
   const asked = (line: string, field: string, form: string): Asked => {
@@ -178,7 +156,7 @@ describe('a secret in the wrong field', () => {
       'sys/mounts/x',
       'sys/wrapping/unwrap',
       'auth/token/create',
-      'auth/up/login/u',
+      'auth/up/login/x',
       'auth/ar/login',
       'auth/jw/login',
     ])
