@@ -59,8 +59,8 @@ const faults: readonly Omit<Mutant, 'profile'>[] = [
   {
     name: 'an entry that was superseded is read from the disk',
     file: 'src/log-view.ts',
-    find: '    this.#truncate(stored.index - 1);\n',
-    replace: '    if (stored.index === this.lastIndex + 1) this.#truncate(stored.index - 1);\n',
+    find: '    if (index <= this.lastIndex) this.#numbers.length = this.#position(index);\n',
+    replace: '',
   },
   // The state
   {
