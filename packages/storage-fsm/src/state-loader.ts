@@ -11,6 +11,8 @@ export class StateLoader {
   readonly #level: Database;
   #steps: BatchStep[] = [];
   #bytes = 0;
+  /** The batch that is on its way to the disk while the next one is gathered. */
+  #writing: Promise<void> = Promise.resolve();
 
   private constructor(level: Database) {
     this.#level = level;
@@ -22,7 +24,7 @@ export class StateLoader {
     return new StateLoader(await openLevel(directory));
   }
 
-  /** Keeps no reference to the rows once it resolves or the batch is full. @throws StorageFailed */
+  /** Keeps no more than two batches in memory. @throws StorageFailed */
   async add(rows: readonly Row[]): Promise<void> {
     for (const { path, value, revision } of rows) {
       const key = Buffer.from(path);
@@ -36,19 +38,28 @@ export class StateLoader {
   async finish(meta: StateMeta): Promise<void> {
     this.#steps.push({ type: 'put', key: metaKey, value: encodeMeta(meta) });
     await this.#write();
+    await this.#writing;
     await this.#level.close();
   }
 
   /** Lets go of the directory; what is in it is rubbish. */
-  abandon(): Promise<void> {
-    return this.#level.close();
+  async abandon(): Promise<void> {
+    await this.#writing.catch(() => undefined);
+    await this.#level.close();
   }
 
+  /** Begins the next batch once the one before it is on the disk. */
   async #write(): Promise<void> {
-    failpoint('snapshot.before_batch');
     const steps = this.#steps;
     this.#steps = [];
     this.#bytes = 0;
+    await this.#writing;
+    this.#writing = this.#store(steps);
+    this.#writing.catch(() => undefined); // whoever waits for it hears of it
+  }
+
+  async #store(steps: BatchStep[]): Promise<void> {
+    failpoint('snapshot.before_batch');
     try {
       await this.#level.batch(steps, { sync: true });
     } catch (error) {
