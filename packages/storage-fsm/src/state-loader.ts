@@ -1,6 +1,6 @@
 import { failpoint } from './failpoint.ts';
 import type { Row } from './range.ts';
-import { type BatchStep, type Database, makePrivateDirectory, openError, openLevel } from './state-level.ts';
+import { type BatchStep, type OpenDatabase, openError, openLocal, type StateDatabase } from './state-level.ts';
 import { encodeMeta, encodeRecord, metaKey, type StateMeta } from './state-record.ts';
 
 /** Bytes of values gathered for one batch: each is synced, as every write of a state is (a later sync does not cover an earlier file). */
@@ -8,20 +8,19 @@ const batchBytes = 1024 * 1024;
 
 /** Fills the state directory of a new generation. Until `finish` it is no state: there is no meta record. */
 export class StateLoader {
-  readonly #level: Database;
+  readonly #database: StateDatabase;
   #steps: BatchStep[] = [];
   #bytes = 0;
   /** The batch that is on its way to the disk while the next one is gathered. */
   #writing: Promise<void> = Promise.resolve();
 
-  private constructor(level: Database) {
-    this.#level = level;
+  private constructor(database: StateDatabase) {
+    this.#database = database;
   }
 
   /** @param directory - empty, or not there yet */
-  static async create(directory: string): Promise<StateLoader> {
-    await makePrivateDirectory(directory);
-    return new StateLoader(await openLevel(directory));
+  static async create(directory: string, openDatabase: OpenDatabase = openLocal): Promise<StateLoader> {
+    return new StateLoader(await openDatabase(directory));
   }
 
   /** Keeps no more than two batches in memory. @throws StorageFailed */
@@ -39,13 +38,13 @@ export class StateLoader {
     this.#steps.push({ type: 'put', key: metaKey, value: encodeMeta(meta) });
     await this.#write();
     await this.#writing;
-    await this.#level.close();
+    await this.#database.close();
   }
 
   /** Lets go of the directory; what is in it is rubbish. */
   async abandon(): Promise<void> {
     await this.#writing.catch(() => undefined);
-    await this.#level.close();
+    await this.#database.close();
   }
 
   /** Begins the next batch once the one before it is on the disk. */
@@ -60,10 +59,11 @@ export class StateLoader {
 
   async #store(steps: BatchStep[]): Promise<void> {
     failpoint('snapshot.before_batch');
+    const { level } = this.#database;
     try {
-      await this.#level.batch(steps, { sync: true });
+      await level.batch(steps, { sync: true });
     } catch (error) {
-      throw openError(this.#level.location, error);
+      throw openError(level.location, error);
     }
   }
 }
