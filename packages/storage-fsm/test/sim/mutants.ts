@@ -51,12 +51,6 @@ const faults: readonly Omit<Mutant, 'profile'>[] = [
     replace: "if (scan.tail === 'damaged' && number < 0)",
   },
   {
-    name: 'what a torn end left is not cut',
-    file: 'src/log-recovery.ts',
-    find: "  if (scan.tail === 'torn') await file.truncate(end);\n",
-    replace: '',
-  },
-  {
     name: 'a log that ends below its mark is taken for whole',
     file: 'src/log-recovery.ts',
     find: 'if (view.lastIndex < mark.index)',
@@ -102,28 +96,10 @@ const faults: readonly Omit<Mutant, 'profile'>[] = [
   },
   // Snapshots
   {
-    name: 'a snapshot is put in force before the names of its files are durable',
-    file: 'src/snapshot-fetch.ts',
-    find: 'for (const name of [paths.state(generation), paths.generation(generation), directory]) await disk.syncDirectory(name);',
-    replace: '',
-  },
-  {
     name: 'a snapshot is described as of the applied index, not the durable one',
     file: 'src/snapshot-serving.ts',
     find: 'source.describe(appliedIndex)',
     replace: 'source.describe(appliedIndex + 1)',
-  },
-  {
-    name: 'the mark of the old log stays when a snapshot is put in force',
-    file: 'src/segment-log.ts',
-    find: '      this.#durable = end;\n',
-    replace: '',
-  },
-  {
-    name: 'a fetched state keeps the writes that were not flushed',
-    file: 'src/state-machine.ts',
-    find: '    this.#overlay = new Overlay();\n    this.#applied = store.metaAtOpen;',
-    replace: '    this.#applied = store.metaAtOpen;',
   },
 ];
 
