@@ -1,4 +1,4 @@
-// `npm run bench:raft [-- --kills 20] [--seconds 3]`: what consensus costs, with real segment logs and syncs. Three processes on the
+// `npm run bench:raft [-- --kills 20] [--seconds 3] [--only core|load|log|snapshot]`: what consensus costs, with real segment logs and syncs. Three processes on the
 // loopback interface, plain TCP. Prints markdown to stdout and what it is doing to stderr.
 import { loadavg } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -11,13 +11,18 @@ import { percentile } from './raft/percentile.ts';
 import { mebibytes, oneDecimal, type Row, report, whole } from './raft/report.ts';
 
 const { values } = parseArgs({
-  options: { kills: { type: 'string', default: '20' }, seconds: { type: 'string', default: '3' } },
+  options: {
+    kills: { type: 'string', default: '20' },
+    seconds: { type: 'string', default: '3' },
+    only: { type: 'string' },
+  },
 });
 const kills = Number(values.kills);
 const runMs = 1000 * Number(values.seconds);
 const entryBytes = 200;
 const retainedEntries = 50_000;
 const behindEntries = 100_000;
+const stateBytes = 40 * 10 ** 6;
 const transfers = 10;
 const deadlineMs = 240_000 + 5_000 * kills;
 
@@ -34,19 +39,30 @@ setTimeout(() => {
   process.exit(1);
 }, deadlineMs).unref();
 
-await measureCore();
-await withCluster({}, async (cluster) => {
-  await measureWrites(cluster);
-  await measureReads(cluster);
-  await measureTransfers(cluster);
-  await measureFailover(cluster);
-});
-// A log that forgets nothing, so that a member may be far behind.
-await withCluster({ compactAfterEntries: 10 ** 7, compactAfterBytes: 2 ** 40 }, async (cluster) => {
-  await measureMemory(cluster);
-  await measureCatchUp(cluster);
-});
-add('catch-up by snapshot', 'not measured: no snapshot transport yet', '30 MB/s', '50 MB/s');
+const questions: Readonly<Record<string, () => Promise<void>>> = {
+  core: measureCore,
+  load: () =>
+    withCluster({}, async (cluster) => {
+      await measureWrites(cluster);
+      await measureReads(cluster);
+      await measureTransfers(cluster);
+      await measureFailover(cluster);
+    }),
+  // A log that forgets nothing, so that a member may be far behind.
+  log: () =>
+    withCluster({ limits: { compactAfterEntries: 10 ** 7, compactAfterBytes: 2 ** 40 } }, async (cluster) => {
+      await measureMemory(cluster);
+      await measureCatchUp(cluster);
+    }),
+  // A log that is forgotten at once, so that a member that was away needs the whole state.
+  snapshot: async () => {
+    for (const bytes of [entryBytes, 4096]) {
+      const limits = { compactAfterEntries: 10, keepTrailingEntries: 10 };
+      await withCluster({ limits, records: true }, (cluster) => measureSnapshot(cluster, bytes));
+    }
+  },
+};
+for (const [name, measure] of Object.entries(questions)) if (name === (values.only ?? name)) await measure();
 console.log(report('Consensus', rows, remarks, loadBefore));
 
 async function withCluster(
@@ -56,9 +72,6 @@ async function withCluster(
   const cluster = await Cluster.start(limits);
   try {
     await task(cluster);
-    const wanted = await Promise.all(cluster.members.map(async (member) => (await member.ask('status', null)).snapshotsWanted));
-    if (wanted.some((count) => count > 0))
-      remarks.push(`Snapshots were asked for, which nothing here can send: ${wanted.join(', ')} times.`);
   } finally {
     await cluster.end();
   }
@@ -197,4 +210,24 @@ async function measureCatchUp(cluster: Cluster): Promise<void> {
       '60 MB/s',
     );
   }
+}
+
+/** A member that has nothing is brought the state of a leader. */
+async function measureSnapshot(cluster: Cluster, bytes: number): Promise<void> {
+  const { lead } = await cluster.settled();
+  const [away, ...stay] = cluster.members.filter(({ id }) => id !== lead.member.id);
+  if (away === undefined) throw new Error('there is no follower');
+  await away.kill();
+  const count = Math.round(stateBytes / bytes);
+  await lead.member.ask('fill', { count, bytes });
+  await cluster.settled(stay);
+  const back = await cluster.restart(away);
+  const { ms, bytes: streamed } = await back.ask('installed', null);
+  const megabytes = (count * bytes) / 10 ** 6;
+  add(
+    `catch-up by snapshot, ${whole(count)} records of ${bytes} bytes`,
+    `${oneDecimal((1000 * megabytes) / ms)} MB/s (${oneDecimal(megabytes)} MB in ${whole(ms)} ms; the stream had ${oneDecimal(streamed / 10 ** 6)} MB)`,
+    '30 MB/s',
+    '50 MB/s',
+  );
 }

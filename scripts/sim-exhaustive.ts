@@ -20,7 +20,7 @@ console.log('| --- | --- | --- | --- | --- | --- |');
 for (const isLed of [false, true]) {
   const startedMs = performance.now();
   const { states, transitions, depth, byDepth, failure } = explore(
-    () => new SmallCluster({ nodes, termMax, proposalsMax, passesMax: Number(values.passes), isLed }),
+    new SmallCluster({ nodes, termMax, proposalsMax, passesMax: Number(values.passes), isLed }),
     { depthMax: Number(values.depth), statesMax: Number(values.states) },
   );
   const seconds = ((performance.now() - startedMs) / 1000).toFixed(0);

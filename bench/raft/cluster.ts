@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type DriverLimits, type NodeId, soleVoter, type Term } from '@transitd/raft-core';
 import { createNode } from '@transitd/storage-fsm';
-import type { MemberStatus, OrderKind, Orders, Report } from './orders.ts';
+import type { Address, MemberStatus, OrderKind, Orders, Report } from './orders.ts';
 
 const memberIds: readonly NodeId[] = [1, 2, 3];
 
@@ -21,31 +21,31 @@ export interface Lead {
 export class Member {
   readonly id: NodeId;
   readonly #process: ChildProcess;
-  readonly #port = Promise.withResolvers<number>();
+  readonly #ports = Promise.withResolvers<Omit<Address, 'id'>>();
   readonly #asked = new Map<number, PromiseWithResolvers<unknown>>();
   #orders = 0;
 
-  constructor(id: NodeId, directory: string, leads: (lead: Lead) => void) {
+  constructor(id: NodeId, options: readonly string[], leads: (lead: Lead) => void) {
     this.id = id;
-    this.#process = fork(join(import.meta.dirname, 'member.ts'), [directory], {
+    this.#process = fork(join(import.meta.dirname, 'member.ts'), options, {
       execArgv: ['--expose-gc'],
       serialization: 'advanced',
     });
     this.#process.on('message', (report: Report) => {
       if (report.kind === 'answer') this.#asked.get(report.number)?.resolve(report.answer);
-      else if (report.kind === 'listening') this.#port.resolve(report.port);
+      else if (report.kind === 'listening') this.#ports.resolve(report);
       else if (report.kind === 'leads') leads({ member: this, term: report.term, atMs: performance.now() });
       else console.error(`member ${id} failed: ${report.reason}`);
     });
     this.#process.on('exit', () => {
       const ended = new Error(`member ${id} has ended`);
-      this.#port.reject(ended);
+      this.#ports.reject(ended);
       for (const { reject } of this.#asked.values()) reject(ended);
     });
   }
 
-  get port(): Promise<number> {
-    return this.#port.promise;
+  get address(): Promise<Address> {
+    return this.#ports.promise.then(({ port, snapshotPort }) => ({ id: this.id, port, snapshotPort }));
   }
 
   /** Rejects if the member ends before it answers. */
@@ -73,10 +73,17 @@ export class Member {
   }
 }
 
+export interface ClusterOptions {
+  readonly limits?: Partial<DriverLimits>;
+  /** Members keep records, as a server does; else they keep nothing but the log. */
+  readonly records?: boolean;
+}
+
 /** Three voters with logs in a temporary directory of their own, which goes when the cluster ends. */
 export class Cluster {
   readonly #directory = mkdtempSync(join(tmpdir(), 'transitd-bench-raft-'));
   readonly #limits: Partial<DriverLimits>;
+  readonly #holds: readonly string[];
   readonly #members = new Map<NodeId, Member>();
   readonly #removeAll = (): void => {
     for (const member of this.#members.values()) member.killNow();
@@ -85,16 +92,17 @@ export class Cluster {
   #newest: Lead | undefined;
   #waiting: { readonly above: Term; readonly resolve: (lead: Lead) => void }[] = [];
 
-  private constructor(limits: Partial<DriverLimits>) {
+  private constructor({ limits = {}, records = false }: ClusterOptions) {
     this.#limits = limits;
+    this.#holds = records ? ['records'] : [];
     process.once('exit', this.#removeAll);
   }
 
-  static async start(limits: Partial<DriverLimits> = {}): Promise<Cluster> {
-    const cluster = new Cluster(limits);
+  static async start(options: ClusterOptions = {}): Promise<Cluster> {
+    const cluster = new Cluster(options);
     const base = { index: 0, term: 0, conf: { ...soleVoter(1), voters: memberIds }, confIndex: 0 };
     for (const nodeId of memberIds) await createNode(cluster.#pathOf(nodeId), { clusterId: 'bench', nodeId, base });
-    await Promise.all(memberIds.map((id) => cluster.#fork(id).port));
+    await Promise.all(memberIds.map((id) => cluster.#fork(id).address));
     await Promise.all([...cluster.#members.values()].map((member) => cluster.#begin(member)));
     return cluster;
   }
@@ -113,8 +121,8 @@ export class Cluster {
   /** Starts the member anew on the log that it has. */
   async restart({ id }: Member): Promise<Member> {
     const member = this.#fork(id);
-    const port = await member.port;
-    for (const other of this.members) if (other.id !== id) await other.ask('peer', { id, port });
+    const address = await member.address;
+    for (const other of this.members) if (other.id !== id) await other.ask('peer', address);
     await this.#begin(member);
     return member;
   }
@@ -138,14 +146,14 @@ export class Cluster {
   }
 
   #fork(id: NodeId): Member {
-    const member = new Member(id, this.#pathOf(id), (lead) => this.#leads(lead));
+    const member = new Member(id, [this.#pathOf(id), ...this.#holds], (lead) => this.#leads(lead));
     this.#members.set(id, member);
     return member;
   }
 
   async #begin(member: Member): Promise<void> {
     const others = this.members.filter(({ id }) => id !== member.id);
-    const peers = await Promise.all(others.map(async ({ id, port }) => ({ id, port: await port })));
+    const peers = await Promise.all(others.map(({ address }) => address));
     await member.ask('start', { peers, limits: this.#limits });
   }
 

@@ -3,18 +3,18 @@ import type { Load, LoadRun, Orders } from './orders.ts';
 import { percentile } from './percentile.ts';
 
 /** Writes of `entryBytes` each, answered when they are applied. */
-export function write(driver: Driver<void>, { entryBytes, ...load }: Orders['write']['ask']): Promise<LoadRun> {
+export function write<Result>(driver: Driver<Result>, { entryBytes, ...load }: Orders['write']['ask']): Promise<LoadRun> {
   return run(load, (done) => {
     driver.propose(Buffer.allocUnsafe(entryBytes).fill(0x5a), ({ kind }) => done(kind === 'applied'));
   });
 }
 
-export function readIndex(driver: Driver<void>, load: Load): Promise<LoadRun> {
+export function readIndex<Result>(driver: Driver<Result>, load: Load): Promise<LoadRun> {
   return run(load, (done) => driver.readIndex(({ kind }) => done(kind === 'readable')));
 }
 
 /** A lease read is a plain call, so all clients are served in one turn of the event loop, and then again in the next one. */
-export function leaseRead(driver: Driver<void>, { clients, ms, requests }: Load): Promise<LoadRun> {
+export function leaseRead<Result>(driver: Driver<Result>, { clients, ms, requests }: Load): Promise<LoadRun> {
   return new Promise((resolve) => {
     const startedMs = performance.now();
     const turnsMs: number[] = [];

@@ -4,6 +4,8 @@ import type { DriverLimits, DriverStatus, LogIndex, NodeId, PeerStatus, Term, Tr
 export interface Address {
   readonly id: NodeId;
   readonly port: number;
+  /** For those who ask for a snapshot. */
+  readonly snapshotPort: number;
 }
 
 /** Closed-loop clients: each asks again as soon as it is answered, until the time or the number of requests is reached. */
@@ -34,14 +36,16 @@ export interface Orders {
   memory: { ask: null; answer: Memory };
   /** Answered when the member has the log up to `target` on its disk. */
   catchUp: { ask: { readonly target: LogIndex }; answer: { readonly entries: number; readonly ms: number } };
+  /** Writes so many records of so many bytes each. */
+  fill: { ask: { readonly count: number; readonly bytes: number }; answer: null };
+  /** Answered when a snapshot is in force that this member has fetched, with the time since it was asked for and the bytes that came. */
+  installed: { ask: null; answer: { readonly index: LogIndex; readonly ms: number; readonly bytes: number } };
   stop: { ask: null; answer: null };
 }
 
 export interface MemberStatus extends DriverStatus {
   readonly baseIndex: LogIndex;
   readonly peers: readonly PeerStatus[];
-  /** How often a snapshot was asked for, which no port here can bring. */
-  readonly snapshotsWanted: number;
 }
 
 /** Of the whole process, after a collection of garbage. */
@@ -61,7 +65,7 @@ export type Order<K extends OrderKind = OrderKind> = {
 /** What a member says: the answer to an order, or news. */
 export type Report =
   | { readonly kind: 'answer'; readonly number: number; readonly answer: unknown }
-  | { readonly kind: 'listening'; readonly port: number }
+  | { readonly kind: 'listening'; readonly port: number; readonly snapshotPort: number }
   /** It leads, and its first write of this term is committed. */
   | { readonly kind: 'leads'; readonly term: Term }
   | { readonly kind: 'failed'; readonly reason: string };

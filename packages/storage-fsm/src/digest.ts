@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { LogIndex } from '@transitd/raft-core';
 
 /** Sum over no records. */
@@ -14,13 +14,14 @@ export const digestBytes = 32;
  */
 export function recordDigest({ path, value, revision }: { path: string; value: Uint8Array; revision: LogIndex }): bigint {
   const pathLength = Buffer.byteLength(path);
-  const head = Buffer.allocUnsafe(4 + pathLength + 4);
-  head.writeUInt32BE(pathLength);
-  head.write(path, 4);
-  head.writeUInt32BE(value.length, 4 + pathLength);
-  const tail = Buffer.allocUnsafe(8);
-  tail.writeBigUInt64BE(BigInt(revision));
-  return BigInt(`0x${createHash('sha256').update(head).update(value).update(tail).digest('hex')}`);
+  const all = Buffer.allocUnsafe(4 + pathLength + 4 + value.length + 8);
+  let at = all.writeUInt32BE(pathLength);
+  at += all.write(path, at);
+  at = all.writeUInt32BE(value.length, at);
+  all.set(value, at);
+  at = all.writeUInt32BE(Math.floor(revision / 2 ** 32), at + value.length);
+  all.writeUInt32BE(revision % 2 ** 32, at);
+  return BigInt(`0x${hash('sha256', all, 'hex')}`);
 }
 
 /** The sum with one more record. */

@@ -37,11 +37,11 @@ interface ScannedSegment {
  * Reads the log, decides whether it is whole, and only then cuts what a batch left that was being written at the end.
  * @throws StorageDamaged if entries may be missing that were acknowledged
  */
-export async function recoverLog(place: LogPlace, cacheBytes: number): Promise<RecoveredLog> {
+export async function recoverLog(place: LogPlace): Promise<RecoveredLog> {
   if (place.state.incarnation === 0) await completeCreation(place);
   const segments: SegmentFile[] = [];
   try {
-    const replay = new Replay(place.state, cacheBytes);
+    const replay = new Replay(place.state);
     const last = await readSegments(place, segments, replay);
     const found = replay.finish(last.segment.path);
     await settle(last);
@@ -118,19 +118,16 @@ async function readSegment({ disk, directory, state }: LogPlace, number: number)
 /** Builds the log in force from its records, in the order in which they were written. */
 class Replay {
   readonly #state: NodeState;
-  readonly #cacheBytes: number;
   #view: LogView | undefined;
   #confEntries: Entry[] = [];
 
-  constructor(state: NodeState, cacheBytes: number) {
+  constructor(state: NodeState) {
     this.#state = state;
-    this.#cacheBytes = cacheBytes;
   }
 
   add({ term, index, type, data, offset, bytes }: LogRecord, { header, path }: SegmentFile): void {
     // the first one kept, or one that supersedes all of those: what it follows was dropped
-    if (this.#view === undefined || index < this.#view.firstIndex)
-      this.#view = new LogView({ index: index - 1, term: 0 }, this.#cacheBytes);
+    if (this.#view === undefined || index < this.#view.firstIndex) this.#view = new LogView({ index: index - 1, term: 0 });
     const termBefore = this.#view.termAt(index - 1);
     if (termBefore === undefined || termBefore > term)
       throw damaged(path, `has an entry at byte ${offset} that does not follow those before it`);
@@ -142,7 +139,7 @@ class Replay {
   /** @param path - the last segment, which is named when something is missing */
   finish(path: string): { view: LogView; confEntries: readonly Entry[] } {
     const { base, mark, term } = this.#state;
-    const view = this.#view ?? new LogView(base, this.#cacheBytes);
+    const view = this.#view ?? new LogView(base);
     if (view.lastIndex < mark.index)
       throw damaged(path, `ends with entry ${view.lastIndex} although entry ${mark.index} was stored`);
     if (view.firstIndex > base.index + 1) throw damaged(path, `does not reach back to entry ${base.index + 1}`);

@@ -1,30 +1,26 @@
-import type { Entry, LogIndex, Term } from '@transitd/raft-core';
+import type { LogIndex, Term } from '@transitd/raft-core';
+import type { Place } from './recent-records.ts';
 
-/** Where one entry of the log in force lies. */
-export interface StoredEntry {
+/** One entry of the log in force, and the place of its record. */
+export interface StoredEntry extends Place {
   readonly term: Term;
   readonly index: LogIndex;
-  /** Number of its segment, place in it, and length of its record. */
-  readonly segment: number;
-  readonly offset: number;
-  readonly bytes: number;
-  readonly entry?: Entry;
 }
 
-/** The entries in force: what is left of the records when each has superseded those of its index and above. */
-export class LogView {
-  /** Ascending without gaps; begins behind `#base`. */
-  #stored: StoredEntry[] = [];
-  #base: { readonly index: LogIndex; readonly term: Term };
-  readonly #cacheBytes: number;
-  #cachedBytes = 0;
-  /** Entries from this index on are held in memory. */
-  #cachedFrom: LogIndex;
+/** Numbers of one entry, in this order: term, segment, offset, bytes. */
+const width = 4;
 
-  constructor(base: { index: LogIndex; term: Term }, cacheBytes: number) {
+/**
+ * The entries in force: what is left of the records when each has superseded those of its index and above. Numbers end to end, for a
+ * log of tens of thousands of entries is kept here for as long as the node runs.
+ */
+export class LogView {
+  /** Of the entries behind `#base`, ascending without gaps. */
+  readonly #numbers: number[] = [];
+  #base: { readonly index: LogIndex; readonly term: Term };
+
+  constructor(base: { index: LogIndex; term: Term }) {
     this.#base = base;
-    this.#cachedFrom = base.index + 1;
-    this.#cacheBytes = cacheBytes;
   }
 
   /** One above the last index while there is none. */
@@ -33,36 +29,37 @@ export class LogView {
   }
 
   get lastIndex(): LogIndex {
-    return this.#base.index + this.#stored.length;
+    return this.#base.index + this.#numbers.length / width;
   }
 
   /** Of all records in force. */
   get bytes(): number {
-    return this.#stored.reduce((sum, { bytes }) => sum + bytes, 0);
+    let bytes = 0;
+    for (let at = width - 1; at < this.#numbers.length; at += width) bytes += this.#numbers[at] ?? 0;
+    return bytes;
   }
 
   /** Undefined outside base..last. */
   termAt(index: LogIndex): Term | undefined {
-    return index === this.#base.index ? this.#base.term : this.at(index)?.term;
+    return index === this.#base.index ? this.#base.term : this.#numbers[this.#position(index)];
   }
 
   at(index: LogIndex): StoredEntry | undefined {
-    return this.#stored[index - this.#base.index - 1];
+    if (index < this.firstIndex || index > this.lastIndex) return undefined;
+    const from = this.#position(index);
+    const [term = 0, segment = 0, offset = 0, bytes = 0] = this.#numbers.slice(from, from + width);
+    return { term, index, segment, offset, bytes };
   }
 
   /** Takes the place of everything from its index on, which lies between the first entry and the one behind the last. */
-  append(stored: StoredEntry): void {
-    this.#truncate(stored.index - 1);
-    this.#stored.push(stored);
-    if (stored.entry === undefined) this.#forgetUpTo(stored.index);
-    else this.#cachedBytes += stored.bytes;
-    while (this.#cachedBytes > this.#cacheBytes) this.#forgetUpTo(this.#cachedFrom);
+  append({ index, term, segment, offset, bytes }: StoredEntry): void {
+    if (index <= this.lastIndex) this.#numbers.length = this.#position(index);
+    this.#numbers.push(term, segment, offset, bytes);
   }
 
   /** Moves the beginning up; everything up to `base.index` is forgotten. */
   dropUpTo(base: { readonly index: LogIndex; readonly term: Term }): void {
-    this.#forgetUpTo(base.index);
-    this.#stored.splice(0, base.index - this.#base.index);
+    this.#numbers.splice(0, width * (base.index - this.#base.index));
     this.#base = base;
   }
 
@@ -84,26 +81,16 @@ export class LogView {
 
   /** Run-length: where each term begins. */
   terms(): { readonly term: Term; readonly firstIndex: LogIndex }[] {
-    return this.#stored
-      .filter(({ term }, i) => i === 0 || term !== this.#stored[i - 1]?.term)
-      .map(({ term, index }) => ({ term, firstIndex: index }));
+    const runs: { term: Term; firstIndex: LogIndex }[] = [];
+    for (let index = this.firstIndex; index <= this.lastIndex; index++) {
+      const term = this.termAt(index);
+      if (term !== undefined && term !== runs.at(-1)?.term) runs.push({ term, firstIndex: index });
+    }
+    return runs;
   }
 
-  #truncate(last: LogIndex): void {
-    for (let dropped = this.lastIndex; dropped > last; dropped--) {
-      const stored = this.#stored.pop();
-      if (stored?.entry !== undefined) this.#cachedBytes -= stored.bytes;
-    }
-    this.#cachedFrom = Math.min(this.#cachedFrom, last + 1);
-  }
-
-  #forgetUpTo(index: LogIndex): void {
-    for (; this.#cachedFrom <= index; this.#cachedFrom++) {
-      const stored = this.at(this.#cachedFrom);
-      if (stored?.entry === undefined) continue;
-      const { entry: _, ...place } = stored;
-      this.#cachedBytes -= stored.bytes;
-      this.#stored[this.#cachedFrom - this.#base.index - 1] = place;
-    }
+  /** Where its numbers begin. */
+  #position(index: LogIndex): number {
+    return width * (index - this.firstIndex);
   }
 }

@@ -14,8 +14,6 @@ import { unreferencedTimer } from './timer.ts';
 import { checkWrites } from './write-rules.ts';
 
 export interface SegmentLogOptions extends Partial<SegmentSizes> {
-  /** Bytes of the newest records that are held in memory. */
-  readonly cacheBytes?: number;
   /** Called once, at the first failure, wherever it happened: the process must end. */
   readonly onFailure?: (error: StorageFailed) => void;
   /** Runs the refresh of the high-water mark; by default a timer that does not keep the process alive. */
@@ -41,7 +39,7 @@ interface Waiting {
 interface Parts {
   readonly path: string;
   readonly disk: Disk;
-  readonly sizes: SegmentSizes & { readonly cacheBytes: number };
+  readonly sizes: SegmentSizes;
   readonly view: LogView;
   readonly segments: Segments;
   readonly nodeState: NodeStateFile;
@@ -243,9 +241,8 @@ export class SegmentLog implements LogStore {
     const refusal = this.#refusal();
     if (refusal !== undefined) throw refusal;
     const found = this.#parts.view.range(range);
-    const inMemory = found.flatMap(({ entry }) => entry ?? []);
     try {
-      return [...(await this.#parts.segments.read(found.filter(({ entry }) => entry === undefined))), ...inMemory];
+      return await this.#parts.segments.read(found);
     } catch (error) {
       throw this.#fail(error);
     }
@@ -275,7 +272,7 @@ export class SegmentLog implements LogStore {
     const end = { index: meta.index, term: meta.term };
     const begun = { generation, base: meta, firstSegment: 1, mark: { ...end, commit: meta.index } };
     const logDirectory = log(generation);
-    const found = await recoverLog({ disk, directory: logDirectory, state: { ...value, ...begun } }, sizes.cacheBytes);
+    const found = await recoverLog({ disk, directory: logDirectory, state: { ...value, ...begun } });
     const segments = new Segments({ disk, directory: logDirectory }, sizes, found);
     failpoint('snapshot.before_switch');
     await nodeState.replace((now) => {
@@ -339,9 +336,7 @@ async function openParts(path: string, disk: Disk, options: SegmentLogOptions, u
   const nodeState = await NodeStateFile.open(disk, nodeStatePath);
   const { generation } = nodeState.value;
   const directory = log(generation);
-  const found = await recoverLog({ disk, directory, state: nodeState.value }, sizes.cacheBytes).catch(
-    releasing(() => nodeState.close()),
-  );
+  const found = await recoverLog({ disk, directory, state: nodeState.value }).catch(releasing(() => nodeState.close()));
   const segments = new Segments({ disk, directory }, sizes, found);
   await nodeState
     .replace((now) => {

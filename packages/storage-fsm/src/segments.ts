@@ -2,6 +2,7 @@ import type { Entry, LogIndex } from '@transitd/raft-core';
 import type { Disk } from './disk.ts';
 import { failpoint } from './failpoint.ts';
 import type { LogView, StoredEntry } from './log-view.ts';
+import { RecentRecords } from './recent-records.ts';
 import { readRecord, recordBytes, writeRecord } from './record.ts';
 import { segmentHeaderBytes } from './segment.ts';
 import { createSegment, makeRoom, type SegmentFile } from './segment-file.ts';
@@ -13,6 +14,8 @@ export interface SegmentSizes {
   readonly segmentBytes: number;
   /** Files grow by this much, ahead of what is written. */
   readonly growBytes: number;
+  /** Of the newest records, held in memory. */
+  readonly cacheBytes: number;
 }
 
 /** All segments in force; the newest takes the next batch. */
@@ -21,6 +24,7 @@ export class Segments {
   readonly #directory: string;
   readonly #sizes: SegmentSizes;
   readonly #byNumber: Map<number, SegmentFile>;
+  readonly #recent: RecentRecords;
   #active: SegmentFile;
   /** Checksum of the newest record. */
   #chainEnd: number;
@@ -33,6 +37,7 @@ export class Segments {
     this.#disk = place.disk;
     this.#directory = place.directory;
     this.#sizes = sizes;
+    this.#recent = new RecentRecords(sizes.cacheBytes);
     this.#byNumber = new Map(found.segments.map((segment) => [segment.header.number, segment]));
     this.#active = this.#segment(Math.max(...this.#byNumber.keys()));
     this.#chainEnd = found.chainEnd;
@@ -57,11 +62,15 @@ export class Segments {
     return stored;
   }
 
-  /** Entries as they lie on the disk, each checked. @throws StorageDamaged */
+  /** Entries of ascending indexes as they were written, each checked. @throws StorageDamaged */
   async read(wanted: readonly StoredEntry[]): Promise<Entry[]> {
-    const entries: Entry[] = [];
-    for (const run of adjacent(wanted)) entries.push(...(await this.#readRun(run)));
-    return entries;
+    const recent = wanted.flatMap((stored) => {
+      const bytes = this.#recent.at(stored);
+      return bytes === undefined ? [] : [this.#entry(stored, bytes)];
+    });
+    const older: Entry[] = [];
+    for (const run of adjacent(wanted.slice(0, wanted.length - recent.length))) older.push(...(await this.#readRun(run)));
+    return [...older, ...recent];
   }
 
   /** The first segment that a log beginning at `index` needs: an entry in force lies behind those before it. */
@@ -89,7 +98,7 @@ export class Segments {
 
   #encode(entries: readonly Entry[], bytes: number): { batch: Buffer; stored: StoredEntry[]; chainEnd: number } {
     const { header, end: batchStart } = this.#active;
-    const batch = Buffer.allocUnsafe(bytes);
+    const batch = this.#recent.room({ segment: header.number, offset: batchStart, bytes });
     let prevCrc = this.#chainEnd;
     let at = 0;
     const stored = entries.map((entry) => {
@@ -102,7 +111,6 @@ export class Segments {
         segment: header.number,
         offset: batchStart + at - length,
         bytes: length,
-        entry,
       };
     });
     return { batch, stored, chainEnd: prevCrc };
@@ -111,15 +119,17 @@ export class Segments {
   async #readRun(run: readonly StoredEntry[]): Promise<Entry[]> {
     const [first] = run;
     if (first === undefined) return [];
-    const { file, path, header } = this.#segment(first.segment);
     const length = run.reduce((sum, { bytes }) => sum + bytes, 0);
-    const bytes = await file.read({ position: first.offset, bytes: length });
-    return run.map(({ offset, index, term }) => {
-      const record = readRecord(bytes, offset - first.offset, header.chainStart);
-      if (record?.index !== index || record.term !== term)
-        throw damaged(path, `has an unreadable entry ${index} at byte ${offset}`);
-      return { term, index, type: record.type, data: record.data };
-    });
+    const bytes = await this.#segment(first.segment).file.read({ position: first.offset, bytes: length });
+    return run.map((stored) => this.#entry(stored, bytes.subarray(stored.offset - first.offset)));
+  }
+
+  #entry({ segment, offset, index, term }: StoredEntry, bytes: Buffer): Entry {
+    const { path, header } = this.#segment(segment);
+    const record = readRecord(bytes, 0, header.chainStart);
+    if (record?.index !== index || record.term !== term)
+      throw damaged(path, `has an unreadable entry ${index} at byte ${offset}`);
+    return { term, index, type: record.type, data: record.data };
   }
 
   #segment(number: number): SegmentFile {

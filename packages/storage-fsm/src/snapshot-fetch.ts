@@ -5,7 +5,7 @@ import { IdleWatch } from './idle-watch.ts';
 import { nodePaths } from './node-directory.ts';
 import type { SegmentLog } from './segment-log.ts';
 import { readSnapshot } from './snapshot-stream.ts';
-import { StateLoader } from './state-loader.ts';
+import type { StateLoader } from './state-loader.ts';
 import type { KeyValueMachine } from './state-machine.ts';
 import type { StateMeta } from './state-record.ts';
 import type { StateStore } from './state-store.ts';
@@ -29,7 +29,7 @@ export interface Fetched {
 
 export interface FetchParts {
   readonly log: Pick<SegmentLog, 'place' | 'createGenerationLog'>;
-  readonly machine: Pick<KeyValueMachine, 'openBeside'>;
+  readonly machine: Pick<KeyValueMachine, 'loadBeside' | 'openBeside'>;
   readonly link: SnapshotLink;
   readonly disk: Disk;
   /** True while the data disk is below its reserve: a second state must not fill it, or the log fails and with it the node. */
@@ -56,7 +56,7 @@ export async function fetchSnapshot(
     await log.createGenerationLog(generation);
     const { meta, state } = await load(received(parts, { from, index, signal }), {
       index,
-      directory: paths.state(generation),
+      loader: await machine.loadBeside(paths.state(generation)),
       diskLow,
     });
     failpoint('snapshot.after_load');
@@ -78,9 +78,8 @@ export async function fetchSnapshot(
 
 async function load(
   stream: AsyncIterable<Uint8Array>,
-  { index, directory, diskLow }: { readonly index: LogIndex; readonly directory: string } & Pick<FetchParts, 'diskLow'>,
+  { index, loader, diskLow }: { readonly index: LogIndex; readonly loader: StateLoader } & Pick<FetchParts, 'diskLow'>,
 ): Promise<{ readonly meta: SnapshotMeta; readonly state: StateMeta }> {
-  const loader = await StateLoader.create(directory);
   try {
     let meta: SnapshotMeta | undefined;
     let state: StateMeta | undefined;

@@ -1,6 +1,6 @@
 import { failpoint } from './failpoint.ts';
 import type { Row } from './range.ts';
-import { type BatchStep, type Database, makePrivateDirectory, openError, openLevel } from './state-level.ts';
+import { type BatchStep, type OpenDatabase, openError, openLocal, type StateDatabase } from './state-level.ts';
 import { encodeMeta, encodeRecord, metaKey, type StateMeta } from './state-record.ts';
 
 /** Bytes of values gathered for one batch: each is synced, as every write of a state is (a later sync does not cover an earlier file). */
@@ -8,21 +8,22 @@ const batchBytes = 1024 * 1024;
 
 /** Fills the state directory of a new generation. Until `finish` it is no state: there is no meta record. */
 export class StateLoader {
-  readonly #level: Database;
+  readonly #database: StateDatabase;
   #steps: BatchStep[] = [];
   #bytes = 0;
+  /** The batch that is on its way to the disk while the next one is gathered. */
+  #writing: Promise<void> = Promise.resolve();
 
-  private constructor(level: Database) {
-    this.#level = level;
+  private constructor(database: StateDatabase) {
+    this.#database = database;
   }
 
   /** @param directory - empty, or not there yet */
-  static async create(directory: string): Promise<StateLoader> {
-    await makePrivateDirectory(directory);
-    return new StateLoader(await openLevel(directory));
+  static async create(directory: string, openDatabase: OpenDatabase = openLocal): Promise<StateLoader> {
+    return new StateLoader(await openDatabase(directory));
   }
 
-  /** Keeps no reference to the rows once it resolves or the batch is full. @throws StorageFailed */
+  /** Keeps no more than two batches in memory. @throws StorageFailed */
   async add(rows: readonly Row[]): Promise<void> {
     for (const { path, value, revision } of rows) {
       const key = Buffer.from(path);
@@ -36,23 +37,33 @@ export class StateLoader {
   async finish(meta: StateMeta): Promise<void> {
     this.#steps.push({ type: 'put', key: metaKey, value: encodeMeta(meta) });
     await this.#write();
-    await this.#level.close();
+    await this.#writing;
+    await this.#database.close();
   }
 
   /** Lets go of the directory; what is in it is rubbish. */
-  abandon(): Promise<void> {
-    return this.#level.close();
+  async abandon(): Promise<void> {
+    await this.#writing.catch(() => undefined);
+    await this.#database.close();
   }
 
+  /** Begins the next batch once the one before it is on the disk. */
   async #write(): Promise<void> {
-    failpoint('snapshot.before_batch');
     const steps = this.#steps;
     this.#steps = [];
     this.#bytes = 0;
+    await this.#writing;
+    this.#writing = this.#store(steps);
+    this.#writing.catch(() => undefined); // whoever waits for it hears of it
+  }
+
+  async #store(steps: BatchStep[]): Promise<void> {
+    failpoint('snapshot.before_batch');
+    const { level } = this.#database;
     try {
-      await this.#level.batch(steps, { sync: true });
+      await level.batch(steps, { sync: true });
     } catch (error) {
-      throw openError(this.#level.location, error);
+      throw openError(level.location, error);
     }
   }
 }

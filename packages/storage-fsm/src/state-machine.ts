@@ -21,6 +21,7 @@ import {
   visiblePath,
 } from './spaces.ts';
 import type { OpenDatabase } from './state-level.ts';
+import { StateLoader } from './state-loader.ts';
 import type { StateMeta } from './state-record.ts';
 import { type StateSnapshot, StateStore } from './state-store.ts';
 import { damaged } from './storage-errors.ts';
@@ -216,6 +217,11 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
   /** Opens another state and checks all of it, as at a start; nothing here changes. @throws as {@link open} */
   openBeside(directory: string): Promise<StateStore> {
     return openState(directory, this.#onFailure, this.#openDatabase);
+  }
+
+  /** Begins another state, to be filled and then opened; nothing here changes. @throws as {@link open} */
+  loadBeside(directory: string): Promise<StateLoader> {
+    return StateLoader.create(directory, this.#openDatabase);
   }
 
   /**

@@ -99,7 +99,7 @@ export class StateStore {
     const snapshot = this.#level.snapshot();
     try {
       const meta = readMeta(this.#level.getSync(metaKey, { snapshot }), this.#level.location);
-      const rows = () => this.#rows(this.#level.iterator({ ...bounds({ prefix: '' }), snapshot, fillCache: false }));
+      const rows = () => this.#rows(this.#level.iterator({ ...everything, snapshot }));
       return { meta, rows, close: () => snapshot.close() };
     } catch (error) {
       void snapshot.close();
@@ -200,7 +200,7 @@ const rowsAtOnce = 1000;
 async function selfCheck(level: Database, directory: string): Promise<StateMeta> {
   const meta = readMeta(level.getSync(metaKey), directory);
   let digest = emptyDigest;
-  const iterator = level.iterator({ ...bounds({ prefix: '' }), fillCache: false });
+  const iterator = level.iterator(everything);
   for (let entries = await iterator.nextv(rowsAtOnce); entries.length > 0; entries = await iterator.nextv(rowsAtOnce)) {
     for (const [key, bytes] of entries) {
       const path = decodeName(key);
@@ -237,3 +237,6 @@ function bounds({
   const lt = Buffer.concat([first.subarray(0, -1), Buffer.of(last + 1)]);
   return Buffer.compare(behind, first) >= 0 ? { gt: behind, lt } : { gte: first, lt };
 }
+
+/** All records, of which many are read at once and none is looked for again: each read takes a turn of a thread, whatever it brings. */
+const everything = { ...bounds({ prefix: '' }), fillCache: false, highWaterMarkBytes: 256 * 1024 };

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import fc from 'fast-check';
 import { crc32c } from '../src/crc32c.ts';
 
 describe('crc32c', () => {
@@ -11,4 +12,20 @@ describe('crc32c', () => {
   ]) {
     it(`is that of RFC 3720 for ${name}`, () => expect(crc32c(bytes)).to.equal(crc));
   }
+
+  it('is the remainder of a division bit by bit, whatever the length and place in memory', () => {
+    const bitwise = (bytes: Uint8Array): number => {
+      let crc = 0xffffffff;
+      for (const byte of bytes) {
+        crc ^= byte;
+        for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0x82f63b78 : crc >>> 1;
+      }
+      return ~crc >>> 0;
+    };
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 40 }), fc.nat(5), (bytes, from) => {
+        expect(crc32c(bytes.subarray(from))).to.equal(bitwise(bytes.subarray(from)));
+      }),
+    );
+  });
 });

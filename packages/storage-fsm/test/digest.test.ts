@@ -13,6 +13,12 @@ describe('state digest', () => {
     expect(recordDigest({ path: 'é', value: Buffer.from('xyz'), revision: 258 })).to.equal(expected);
   });
 
+  it('counts all 64 bits of the revision', () => {
+    const bytes = Buffer.from('0000000161 00000000 001fffffffffffff'.replaceAll(' ', ''), 'hex');
+    const expected = BigInt(`0x${createHash('sha256').update(bytes).digest('hex')}`);
+    expect(recordDigest({ path: 'a', value: Buffer.alloc(0), revision: Number.MAX_SAFE_INTEGER })).to.equal(expected);
+  });
+
   it('does not depend on the order of the records, and a record that goes leaves no trace', () => {
     fc.assert(
       fc.property(fc.array(record), record, (records, extra) => {

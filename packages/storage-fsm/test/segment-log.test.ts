@@ -302,7 +302,8 @@ describe('SegmentLog', () => {
     });
 
     it('reads the newest entries from memory', async () => {
-      await write(log, { ...term(1), entries: entries({ first: 1, last: 20 }, 1) });
+      await write(log, { ...term(1), entries: entries({ first: 1, last: 17 }, 1) });
+      await write(log, { entries: entries({ first: 18, last: 20 }, 1) });
       expect(await operationsOf(() => read(log, 18, 20))).to.deep.equal([]);
       expect(await operationsOf(() => read(log, 1, 20))).to.deep.equal(['read 0000000001.log']);
     });

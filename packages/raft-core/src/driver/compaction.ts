@@ -5,6 +5,8 @@ import type { DriverLimits } from './limits.ts';
 
 /** How finely bytes are located in the log. */
 const MARK_BYTES = 2 ** 18;
+/** What a compaction is for at least, as a part of what makes one due: it costs syncs, and peers that lag would move its end at every flush. */
+const STEP = 1 / 10;
 
 /** A log as it was opened, and how much of it the state machine had on disk by then. */
 export type StoredLog = Pick<LogStart, 'base' | 'lastIndex' | 'bytes'> & { readonly flushedIndex: LogIndex };
@@ -57,14 +59,21 @@ export class Compaction {
       this.#behind(Math.max(keepForPeersBytes, keepTrailingBytes)),
     );
     const target = Math.min(trailing, forPeers, flushedIndex);
-    return target > baseIndex ? target : undefined;
+    const entries = target - baseIndex;
+    const bytes = this.#bytesUpTo(target) - firstBytes;
+    const isWorth = entries > 0 && (entries >= STEP * compactAfterEntries || bytes >= STEP * compactAfterBytes);
+    return isWorth ? target : undefined;
   }
 
   /** The log begins after `index` now: it was compacted, or a snapshot took its place. */
   begins(index: LogIndex): void {
-    const before = this.#marks.findLast((mark) => mark.index <= index);
     const kept = this.#marks.filter((mark) => mark.index > index);
-    this.#marks = [{ index, bytes: kept.length === 0 ? this.#bytes : (before?.bytes ?? 0) }, ...kept];
+    this.#marks = [{ index, bytes: kept.length === 0 ? this.#bytes : this.#bytesUpTo(index) }, ...kept];
+  }
+
+  /** About: those up to the last mark before it. */
+  #bytesUpTo(index: LogIndex): number {
+    return this.#marks.findLast((mark) => mark.index <= index)?.bytes ?? 0;
   }
 
   /** The last mark behind which more than `bytes` lie. */

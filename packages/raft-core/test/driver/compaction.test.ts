@@ -96,4 +96,44 @@ describe('Compaction', () => {
     for (let index = 52; index <= 61; index++) subject.applied({ index, term: 1, type: 'normal', data: mebibyte });
     expect(subject.target({ baseIndex: 50, flushedIndex: 61, peers: none })).to.equal(58);
   });
+
+  describe('while a peer that lags holds it back', () => {
+    /** One entry a flush; the peer is so many behind. Answers with the steps by which the log was compacted. */
+    function steps(
+      limits: Partial<DriverLimits>,
+      { flushes, behind, bytes }: { flushes: number; behind: number; bytes: number },
+    ) {
+      const subject = compaction({ keepTrailingEntries: 10, ...limits });
+      const data = new Uint8Array(bytes);
+      const found: number[] = [];
+      let baseIndex = 0;
+      for (let index = 1; index <= flushes; index++) {
+        subject.applied({ index, term: 1, type: 'normal', data });
+        const peers = () => [peer({ match: Math.max(0, index - behind) })];
+        const target = subject.target({ baseIndex, flushedIndex: index, peers });
+        if (target === undefined) continue;
+        found.push(target - baseIndex);
+        subject.begins(target);
+        baseIndex = target;
+      }
+      return found;
+    }
+
+    it('frees a tenth of what makes it due at least, in entries', () => {
+      expect(steps({ compactAfterEntries: 1_000 }, { flushes: 3_000, behind: 2_000, bytes: 1 })).to.deep.equal(
+        Array(10).fill(100),
+      );
+    });
+
+    it('or in bytes', () => {
+      const found = steps({ compactAfterBytes: 20 * 2 ** 20 }, { flushes: 60, behind: 40, bytes: 2 ** 20 });
+      expect(found).to.deep.equal(Array(10).fill(2));
+    });
+
+    it('goes on at every entry where so little is kept that a tenth is none', () => {
+      expect(steps({ compactAfterEntries: 5, keepTrailingEntries: 5 }, { flushes: 20, behind: 8, bytes: 1 })).to.deep.equal(
+        Array(12).fill(1),
+      );
+    });
+  });
 });

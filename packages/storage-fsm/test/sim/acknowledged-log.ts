@@ -10,6 +10,8 @@ export class AcknowledgedLog implements DurableLog {
   /** Asked for and not acknowledged: any beginning of it may be there. */
   #writes: LogWrite[] = [];
   #bases: SnapshotMeta[] = [];
+  /** A snapshot that may be in force or not. */
+  #installing: SnapshotMeta | undefined;
 
   constructor({ nodeId, base }: { readonly nodeId: NodeId; readonly base: SnapshotMeta }) {
     this.nodeId = nodeId;
@@ -49,11 +51,16 @@ export class AcknowledgedLog implements DurableLog {
     this.#bases = [];
   }
 
+  installing(base: SnapshotMeta): void {
+    this.#installing = base;
+  }
+
   installed(base: SnapshotMeta): void {
     this.base = base;
     this.entries = [];
     this.#writes = [];
     this.#bases = [];
+    this.#installing = undefined;
   }
 
   /** What a new start has found takes the place of what was known. @throws Violation when something is missing */
@@ -64,16 +71,21 @@ export class AcknowledgedLog implements DurableLog {
     const facts = () => ({ id: this.nodeId, found: shown(found), acknowledged: shown(this.entries), asked: shown(asked) });
     const isVote = hardStates.some(({ term, vote }) => term === hardState.term && vote === hardState.vote);
     holds('a start finds the term and vote that were acknowledged', isVote, () => ({ hardState, hardStates }));
-    const isBase = [this.base, ...this.#bases].some(({ index, term }) => index === base.index && term === base.term);
+    const isAt = ({ index, term }: SnapshotMeta): boolean => index === base.index && term === base.term;
+    const isInstalled = this.#installing !== undefined && isAt(this.#installing);
+    const isBase = isInstalled || [this.base, ...this.#bases].some(isAt);
     holds('a start finds the beginning of the log that was acknowledged', isBase, () => ({ base: base.index, ...facts() }));
     const text = shown(found).join();
-    const isLog = logs.some((log) => shown(log.filter(({ index }) => index > base.index)).join() === text);
+    const isLog = (isInstalled ? [[]] : logs).some(
+      (log: Entry[]) => shown(log.filter(({ index }) => index > base.index)).join() === text,
+    );
     holds('a start finds the entries that were acknowledged', isLog, facts);
     this.hardState = hardState;
     this.base = base;
     this.entries = [...found];
     this.#writes = [];
     this.#bases = [];
+    this.#installing = undefined;
   }
 
   #with(entries: readonly Entry[]): Entry[] {

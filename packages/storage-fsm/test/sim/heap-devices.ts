@@ -9,7 +9,6 @@ const failing: ReadonlySet<DiskOperation> = new Set(['write', 'sync', 'syncDirec
 export class HeapDevices {
   readonly #run: StorageRun;
   #error: Error | undefined;
-  #isInstant = false;
 
   constructor(run: StorageRun) {
     this.#run = run;
@@ -20,16 +19,6 @@ export class HeapDevices {
     this.#error = error;
   }
 
-  /** Within one event: a step that no crash can divide. */
-  async atOnce(task: () => Promise<void>): Promise<void> {
-    this.#isInstant = true;
-    try {
-      await task();
-    } finally {
-      this.#isInstant = false;
-    }
-  }
-
   /** For `MemoryDisk.before`. */
   async before(operation: DiskOperation): Promise<void> {
     if (waiting.has(operation)) await this.wait();
@@ -37,7 +26,6 @@ export class HeapDevices {
   }
 
   wait(): Promise<void> {
-    if (this.#isInstant) return Promise.resolve();
     const { process, delayMs } = this.#run;
     return new Promise((resolve) => process.after(delayMs(), resolve));
   }

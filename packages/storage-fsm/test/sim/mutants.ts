@@ -45,6 +45,12 @@ const faults: readonly Omit<Mutant, 'profile'>[] = [
     replace: '',
   },
   {
+    name: 'damage in the middle is taken for a torn end',
+    file: 'src/log-recovery.ts',
+    find: "if (scan.tail === 'damaged')",
+    replace: "if (scan.tail === 'damaged' && number < 0)",
+  },
+  {
     name: 'a log that ends below its mark is taken for whole',
     file: 'src/log-recovery.ts',
     find: 'if (view.lastIndex < mark.index)',
@@ -59,8 +65,8 @@ const faults: readonly Omit<Mutant, 'profile'>[] = [
   {
     name: 'an entry that was superseded is read from the disk',
     file: 'src/log-view.ts',
-    find: '    this.#truncate(stored.index - 1);\n',
-    replace: '    if (stored.index === this.lastIndex + 1) this.#truncate(stored.index - 1);\n',
+    find: '    if (index <= this.lastIndex) this.#numbers.length = this.#position(index);\n',
+    replace: '',
   },
   // The state
   {
@@ -87,6 +93,13 @@ const faults: readonly Omit<Mutant, 'profile'>[] = [
     file: 'src/state-machine.ts',
     find: 'return mergeRows(stored, pending);',
     replace: 'return mergeRows(stored, pending.slice(0, 0));',
+  },
+  // Snapshots
+  {
+    name: 'a snapshot is described as of the applied index, not the durable one',
+    file: 'src/snapshot-serving.ts',
+    find: 'source.describe(appliedIndex)',
+    replace: 'source.describe(appliedIndex + 1)',
   },
 ];
 

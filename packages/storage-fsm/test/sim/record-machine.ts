@@ -25,7 +25,7 @@ export class RecordMachine implements SimMachine {
   readonly flushedAtOpen: LogIndex;
   readonly #run: StorageRun;
   readonly #membership: Membership;
-  #machine: KeyValueMachine;
+  readonly #machine: KeyValueMachine;
 
   constructor(machine: KeyValueMachine, run: StorageRun, membership: Membership) {
     this.flushedAtOpen = machine.flushedAtOpen;
@@ -43,15 +43,6 @@ export class RecordMachine implements SimMachine {
   }
   get removed(): ReadonlyMap<NodeId, LogIndex> {
     return this.#membership.removed;
-  }
-
-  /** A snapshot has taken the place of the state. */
-  replace(machine: KeyValueMachine): void {
-    this.#machine = machine;
-  }
-
-  close(): Promise<void> {
-    return this.#machine.close();
   }
 
   prepare({ operation, key, request }: Command, size: number): ReturnType<SimMachine['prepare']> {

@@ -8,18 +8,13 @@ export class SimLog implements LogStore {
   readonly start: LogStart;
   readonly #run: StorageRun;
   readonly #acknowledged: AcknowledgedLog;
-  #log: SegmentLog;
+  readonly #log: SegmentLog;
 
   constructor(log: SegmentLog, run: StorageRun, acknowledged: AcknowledgedLog) {
     this.start = log.start;
     this.#log = log;
     this.#run = run;
     this.#acknowledged = acknowledged;
-  }
-
-  /** A snapshot has taken the place of the log. */
-  replace(log: SegmentLog): void {
-    this.#log = log;
   }
 
   write(write: LogWrite, done: Done): void {

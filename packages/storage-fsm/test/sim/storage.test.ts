@@ -30,7 +30,7 @@ const met = (outcomes: readonly Outcome[], situation: Outcome['coverage'][number
 
 describe('the simulator with the real log and state machine', () => {
   it('finds nothing in 24 fixed seeds, which crash, damage, compact and replace the storage', async () => {
-    const outcomes = await play(25, 24);
+    const outcomes = await play(64, 24);
     expect(outcomes).to.have.length(24);
     for (const situation of [
       'unsynced write lost in a crash',

@@ -1,7 +1,7 @@
 import { Driver } from '../../driver/driver.ts';
 import { type DriverLimits, driverLimits } from '../../driver/limits.ts';
 import type { Done, TransportReceiver } from '../../ports.ts';
-import type { ConfState, Message, NodeId, SnapshotMeta } from '../../types.ts';
+import type { ConfState, LogIndex, Message, NodeId, SnapshotMeta } from '../../types.ts';
 import type { WireVersions } from '../../wire/version.ts';
 import { SimClock } from '../sim-clock.ts';
 import { SimRandom } from '../sim-random.ts';
@@ -20,7 +20,8 @@ import { NodeProcess } from './process.ts';
 import { Promises } from './promises.ts';
 import { Safety } from './safety.ts';
 import { type SnapshotPeer, SnapshotPort } from './snapshot-port.ts';
-import type { OpenStorage, StateImage, StorageMaker } from './storage.ts';
+import type { OpenStorage, StateImage, StateImages, StorageMaker } from './storage.ts';
+import { StreamedSnapshots } from './streamed-snapshots.ts';
 import type { Trace } from './trace.ts';
 import { holds } from './violation.ts';
 
@@ -243,9 +244,9 @@ export class Cluster {
     this.safety.observed(member.watched, run.host.consensus());
   }
 
-  #host(member: Member, process: NodeProcess, { log, machine }: OpenStorage): MemberRun {
+  #host(member: Member, process: NodeProcess, { log, machine, streams }: OpenStorage): MemberRun {
     const random = new SimRandom(this.random.uint32());
-    const snapshots = this.#snapshots(member, process);
+    const snapshots = streams === undefined ? this.#imaged(member, process) : this.#streamed(member, process, streams);
     const inbox: MemberRun['inbox'] = { receiver: undefined };
     const transport = {
       send: (messages: readonly Message[]) => this.#send(member, messages),
@@ -275,7 +276,7 @@ export class Cluster {
     return { process, machine, host, snapshots, startedAtMs: this.clock.now(), inbox, wasPaused: false };
   }
 
-  #snapshots(member: Member, process: NodeProcess): SnapshotPort {
+  #imaged(member: Member, process: NodeProcess): SnapshotPort {
     return new SnapshotPort({
       id: member.id,
       world: this.clock,
@@ -288,20 +289,52 @@ export class Cluster {
     });
   }
 
+  #streamed(member: Member, process: NodeProcess, streams: NonNullable<OpenStorage['streams']>): StreamedSnapshots {
+    return new StreamedSnapshots({
+      streams: streams({ open: (from, index) => this.#stream(from, { member, process }, index) }),
+      enter: (task) => this.#enter(process, task),
+      installs: (meta) => this.#installs(member, meta),
+      installed: () => this.#installed(member),
+    });
+  }
+
+  /** What one node streams to another, at the pace of the network between them, until one of the two ends or the network cuts it. */
+  async *#stream(
+    from: NodeId,
+    to: { readonly member: Member; readonly process: NodeProcess },
+    index: LogIndex,
+  ): AsyncGenerator<Uint8Array> {
+    const arrives = async (): Promise<void> => {
+      const delayMs = this.#pieceDelayMs(from, to.member.id);
+      await new Promise<void>((resolve) => this.clock.after(delayMs ?? 500, resolve));
+      if (delayMs === undefined || !to.process.isAlive) throw new Error('the network broke the stream');
+    };
+    await arrives();
+    const run = this.member(from)?.run;
+    if (run === undefined || run.process.isPaused || !(run.snapshots instanceof StreamedSnapshots))
+      throw new Error(`node ${from} does not answer`);
+    for await (const chunk of run.snapshots.stream(to.member.id, index)) {
+      await arrives();
+      if (this.member(from)?.run !== run) throw new Error(`node ${from} has ended`);
+      yield chunk;
+    }
+  }
+
   #snapshotPeer(id: NodeId): SnapshotPeer | undefined {
     const member = this.member(id);
     const run = member?.run;
-    if (member === undefined || run === undefined) return undefined;
+    if (member === undefined || run === undefined || !(run.snapshots instanceof SnapshotPort)) return undefined;
+    const { snapshots } = run;
     const isSame = (): boolean => member.run === run;
     return {
       isSame,
       open: () => {
-        const source = run.snapshots.source;
+        const source = snapshots.source;
         if (!isSame() || run.process.isPaused || source === undefined) return undefined;
-        const image = member.storage.image();
+        const image = this.#images(member).image();
         return { image, meta: source.describe(image.applied) };
       },
-      failed: (reader) => this.enter(member, run, () => run.snapshots.source?.failed(reader)),
+      failed: (reader) => this.enter(member, run, () => snapshots.source?.failed(reader)),
     };
   }
 
@@ -318,19 +351,27 @@ export class Cluster {
   }
 
   #install(member: Member, snapshot: { readonly meta: SnapshotMeta; readonly image: StateImage }, done: Done): void {
-    const { index, term } = snapshot.meta;
-    this.trace.note(this.clock.now(), 'install', member.id, index, term);
-    this.safety.installs(member.watched, snapshot.meta);
-    member.storage.install(snapshot, (error) => {
-      if (error !== undefined) {
-        done(error);
-        return;
-      }
-      this.safety.installed(member.watched);
-      const machine = member.run?.machine;
-      if (machine !== undefined) this.safety.applied(member.id, machine.applied, machine.digest);
-      done();
+    this.#installs(member, snapshot.meta);
+    this.#images(member).install(snapshot, (error) => {
+      if (error === undefined) this.#installed(member);
+      done(error);
     });
+  }
+
+  #installs(member: Member, meta: SnapshotMeta): void {
+    this.trace.note(this.clock.now(), 'install', member.id, meta.index, meta.term);
+    this.safety.installs(member.watched, meta);
+  }
+
+  #installed(member: Member): void {
+    this.safety.installed(member.watched);
+    const machine = member.run?.machine;
+    if (machine !== undefined) this.safety.applied(member.id, machine.applied, machine.digest);
+  }
+
+  #images({ storage, id }: Member): StateImages {
+    if (storage.images === undefined) throw new Error(`the storage of node ${id} has no images`);
+    return storage.images;
   }
 
   #send(member: Member, messages: readonly Message[]): void {

@@ -10,7 +10,8 @@ export {
   type NodeStorage,
   type OpenStorage,
   type SimMachine,
-  type StateImage,
+  type SnapshotStreams,
+  type SnapshotWire,
   type StorageMaker,
   type StorageRun,
 } from './storage.ts';

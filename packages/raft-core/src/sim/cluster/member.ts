@@ -4,6 +4,7 @@ import type { Host } from './host.ts';
 import type { NodeProcess } from './process.ts';
 import type { SnapshotPort } from './snapshot-port.ts';
 import type { NodeStorage, SimMachine } from './storage.ts';
+import type { StreamedSnapshots } from './streamed-snapshots.ts';
 import { Watched } from './watched.ts';
 
 /** One run of a node, from its start to its end. */
@@ -11,7 +12,7 @@ export interface MemberRun {
   readonly process: NodeProcess;
   readonly machine: SimMachine;
   readonly host: Host;
-  readonly snapshots: SnapshotPort;
+  readonly snapshots: SnapshotPort | StreamedSnapshots;
   readonly startedAtMs: number;
   /** Where messages go in, once the host has said where. */
   readonly inbox: { receiver: TransportReceiver | undefined };

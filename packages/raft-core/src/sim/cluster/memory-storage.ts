@@ -5,13 +5,14 @@ import type { MemoryLog } from '../memory-log.ts';
 import type { SimRandom } from '../sim-random.ts';
 import { operationOf } from './command.ts';
 import { emptyImage, KeyMachine, type MachineImage } from './machine.ts';
-import { DiskError, type NodeStorage, type OpenStorage, type StateImage, type StorageRun } from './storage.ts';
+import { DiskError, type NodeStorage, type OpenStorage, type StateImage, type StateImages, type StorageRun } from './storage.ts';
 
 const PIECES_MAX = 6;
 
 /** Log and state that know of entries and images alone, not of bytes: fast, and with every fault of a disk as the core can see it. */
-export class MemoryStorage implements NodeStorage {
+export class MemoryStorage implements NodeStorage, StateImages {
   readonly durable: MemoryDisk;
+  readonly images = this;
   /** The state that is durable. */
   #image: MachineImage;
   #log: MemoryLog | undefined;

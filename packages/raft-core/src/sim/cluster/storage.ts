@@ -1,4 +1,4 @@
-import type { Done, LogStore, LogWrite, StateMachine } from '../../ports.ts';
+import type { Done, LogStore, LogWrite, SnapshotTransfer, StateMachine } from '../../ports.ts';
 import type { Entry, HardState, LogIndex, NodeId, SnapshotMeta } from '../../types.ts';
 import type { SimRandom } from '../sim-random.ts';
 import type { Command } from './command.ts';
@@ -61,9 +61,30 @@ export interface SimMachine extends StateMachine<MachineResult> {
   read(kind: 'register' | 'list', key: number, done: (values: readonly number[]) => void): void;
 }
 
+/** How a storage that streams its states by itself asks another node for one. */
+export interface SnapshotWire {
+  /** What that node's `stream` gives, chunk by chunk at the pace of the network; throws where it breaks. */
+  open(from: NodeId, index: LogIndex): AsyncIterable<Uint8Array>;
+}
+
+/** Snapshots as bytes: what a storage brings that has a `SnapshotTransfer` of its own. */
+export interface SnapshotStreams extends SnapshotTransfer {
+  stream(peer: NodeId, index: LogIndex): AsyncIterable<Uint8Array>;
+}
+
 export interface OpenStorage {
   readonly log: LogStore;
   readonly machine: SimMachine;
+  /** Absent where the simulator moves whole states as `images`. */
+  readonly streams?: (wire: SnapshotWire) => SnapshotStreams;
+}
+
+/** Durable states as values, for the simulator to move. */
+export interface StateImages {
+  /** The durable state. */
+  image(): StateImage;
+  /** In one step: the log begins after `meta`, the state is `image`. */
+  install(snapshot: { readonly meta: SnapshotMeta; readonly image: StateImage }, done: Done): void;
 }
 
 /** Log and state of one node, over all its runs. */
@@ -88,10 +109,8 @@ export interface NodeStorage {
   rotSlot(slot: 0 | 1): void;
   /** A durable entry turns unreadable; the node is down. False if it is not there any more. */
   rotEntry(index: LogIndex): boolean;
-  /** The durable state. */
-  image(): StateImage;
-  /** In one step: the log begins after `meta`, the state is `image`. */
-  install(snapshot: { readonly meta: SnapshotMeta; readonly image: StateImage }, done: Done): void;
+  /** Absent where the storage streams its states by itself ({@link OpenStorage}). */
+  readonly images?: StateImages;
   /** What an error of its own, or of a start on what it holds, means. */
   verdict(error: Error): 'damaged' | 'failed' | 'bug';
 }

@@ -1,55 +1,52 @@
-/** A state that a sequence of choices leads to. */
-export interface Explored {
-  /** How many ways there are to go on; they are numbered from 0, in a fixed order. */
-  readonly choices: number;
-  /** Goes on in that way. @throws whatever rule that broke */
-  choose(choice: number): void;
-  /** Equal for states from which the same can happen. */
-  readonly print: string;
+/** States, written so that two are equal where the same can happen from both, and the ways to go on from each. */
+export interface System {
+  readonly begin: string;
+  /** In a fixed order. Going one of them gives the next state. @throws whatever rule that broke */
+  ways(state: string): readonly (() => string)[];
 }
 
 export interface Exploration {
   /** Different states, the first included. */
   readonly states: number;
-  /** Choices made in them. */
+  /** Ways gone from them. */
   readonly transitions: number;
   /** How far every order was played: the depth asked for, or less if there were too many states. */
   readonly depth: number;
   /** New states by depth. */
   readonly byDepth: readonly number[];
+  /** The ways that lead to it, by their numbers. */
   readonly failure?: { readonly choices: readonly number[]; readonly message: string };
 }
 
 /**
- * Plays every order of choices up to a depth, breadth first, so that a failure has the fewest choices. States that were met before
- * are not gone on from (state hashing). A state cannot be copied, so each is reached by playing its choices again.
+ * Goes every way from every state up to a depth, breadth first, so that a failure has the fewest choices. States that were met before
+ * are not gone on from.
  */
 export function explore(
-  begin: () => Explored,
+  system: System,
   { depthMax, statesMax = Number.POSITIVE_INFINITY }: { readonly depthMax: number; readonly statesMax?: number },
 ): Exploration {
-  const met = new Set([begin().print]);
+  /** Each state, by the one that it was first met from. */
+  const met = new Map([[system.begin, '']]);
   const byDepth = [1];
   let transitions = 0;
-  let frontier: readonly Uint8Array[] = [new Uint8Array(0)];
+  let frontier = [system.begin];
   for (let depth = 0; depth < depthMax && frontier.length > 0; depth++) {
-    const next: Uint8Array[] = [];
-    for (const path of frontier) {
-      const { choices } = replayed(begin, path);
-      for (let choice = 0; choice < choices; choice++) {
-        const longer = Uint8Array.of(...path, choice);
+    const next: string[] = [];
+    for (const state of frontier) {
+      for (const [choice, way] of system.ways(state).entries()) {
         transitions += 1;
-        const state = begin();
+        let reached: string;
         try {
-          for (const each of longer) state.choose(each);
+          reached = way();
         } catch (error) {
           const message = error instanceof Error ? error.message : String(error);
-          return { states: met.size, transitions, depth, byDepth, failure: { choices: [...longer], message } };
+          const choices = [...choicesTo(system, met, state), choice];
+          return { states: met.size, transitions, depth, byDepth, failure: { choices, message } };
         }
-        const { print } = state;
-        if (met.has(print)) continue;
-        met.add(print);
-        next.push(longer);
+        if (met.has(reached)) continue;
+        met.set(reached, state);
+        next.push(reached);
       }
       if (met.size > statesMax) return { states: met.size, transitions, depth, byDepth };
     }
@@ -59,8 +56,12 @@ export function explore(
   return { states: met.size, transitions, depth: depthMax, byDepth };
 }
 
-function replayed(begin: () => Explored, path: Uint8Array): Explored {
-  const state = begin();
-  for (const choice of path) state.choose(choice);
-  return state;
+function choicesTo(system: System, met: ReadonlyMap<string, string>, state: string): number[] {
+  const choices: number[] = [];
+  for (let at = state; at !== system.begin; ) {
+    const before = met.get(at) ?? '';
+    choices.unshift(system.ways(before).findIndex((way) => way() === at));
+    at = before;
+  }
+  return choices;
 }

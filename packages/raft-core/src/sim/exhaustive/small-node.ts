@@ -16,6 +16,8 @@ export class SmallNode {
   #nowMs = 0;
   /** When it took in a leader's words or gave a vote: what its clock is set by. */
   #setAtMs = 0;
+  /** Who has voted for it since it began to ask. */
+  readonly #votes = new Set<NodeId>();
 
   constructor(id: NodeId, voters: readonly NodeId[]) {
     this.id = id;
@@ -38,12 +40,17 @@ export class SmallNode {
   /** Time goes by; gives what it then has to say. */
   pass(ms: number): readonly Message[] {
     this.#nowMs += ms;
+    this.#votes.clear();
     this.#core.tick(this.#nowMs);
     return this.#pump();
   }
 
   receive(message: Message): readonly Message[] {
+    const { role, term } = this.status;
     this.#core.step(message, this.#nowMs);
+    const isVote = (message.type === 'VoteResp' || message.type === 'PreVoteResp') && !message.reject;
+    if (this.status.role !== role || this.status.term !== term) this.#votes.clear();
+    else if (isVote && (role === 'candidate' || role === 'precandidate')) this.#votes.add(message.from);
     if (message.type !== 'PreVote' && message.type !== 'PreVoteResp') this.#setAtMs = this.#nowMs;
     return this.#pump();
   }
@@ -58,7 +65,7 @@ export class SmallNode {
     const { role, term, vote, leader, commitIndex } = this.status;
     const log = this.entries.map((entry) => `${entry.term}.${entry.data[0] ?? '-'}`).join();
     const peers = this.#core.peers().map(({ id, state, match, next, active }) => [id, state, match, next, active]);
-    return [role, term, vote, leader, commitIndex, this.#nowMs - this.#setAtMs, log, peers].join(' ');
+    return [role, term, vote, leader, commitIndex, this.#nowMs - this.#setAtMs, log, peers, [...this.#votes].sort()].join(' ');
   }
 
   #pump(): readonly Message[] {

@@ -1,0 +1,106 @@
+import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
+import { MemoryLevel } from 'memory-level';
+import type { Disk, DiskFile } from '../../src/disk.ts';
+import type { StateDatabase } from '../../src/state-level.ts';
+
+type Step =
+  | { readonly type: 'put'; readonly key: Buffer; readonly value: Buffer }
+  | { readonly type: 'del'; readonly key: Buffer };
+
+const headBytes = 8;
+/** The file grows by this much, so that most batches change its content only. */
+const growBytes = 8 * 1024;
+
+/**
+ * A database on a fake disk: in memory, and behind that one file of batches, `length u32 | crc u32 | JSON`, each synced. A crash leaves
+ * of the last one all or nothing, as LevelDB's write-ahead file does, and of a file or directory that was not synced maybe its name.
+ */
+export async function openRecords(disk: Disk, directory: string): Promise<StateDatabase> {
+  await disk.makeDirectory(directory);
+  const path = join(directory, 'batches');
+  const file = (await disk.open(path)) ?? (await disk.create(path));
+  const level = new MemoryLevel<Buffer, Buffer>({ keyEncoding: 'buffer', valueEncoding: 'buffer' });
+  await level.open();
+  const batches = new Batches(file);
+  for (const steps of await batches.readAll()) await level.batch(steps);
+  const database = {
+    location: directory,
+    getSync: (key: Buffer, options?: object) => level.getSync(key, options ?? {}),
+    iterator: (options: object) => level.iterator(options),
+    snapshot: () => level.snapshot(),
+    batch: async (steps: Step[]) => {
+      await batches.write(steps);
+      await level.batch(steps);
+    },
+  };
+  return {
+    level: database as unknown as StateDatabase['level'],
+    syncNames: () => disk.syncDirectory(directory),
+    close: async () => {
+      await level.close();
+      await file.close();
+    },
+  };
+}
+
+class Batches {
+  readonly #file: DiskFile;
+  #end = 0;
+  #size = 0;
+  /** Checksum of the last good batch: what an earlier file left behind it is none. */
+  #crc = 0;
+
+  constructor(file: DiskFile) {
+    this.#file = file;
+  }
+
+  async readAll(): Promise<Step[][]> {
+    this.#size = await this.#file.size();
+    const bytes = await this.#file.read({ position: 0, bytes: this.#size });
+    const batches: Step[][] = [];
+    for (;;) {
+      const length = this.#end + headBytes > bytes.length ? 0 : bytes.readUInt32BE(this.#end);
+      const text = bytes.subarray(this.#end + headBytes, this.#end + headBytes + length);
+      if (length === 0 || text.length < length) return batches;
+      const crc = crc32(text, this.#crc);
+      if (crc !== bytes.readUInt32BE(this.#end + 4)) return batches;
+      batches.push(decode(text));
+      this.#end += headBytes + length;
+      this.#crc = crc;
+    }
+  }
+
+  async write(steps: readonly Step[]): Promise<void> {
+    const text = encode(steps);
+    const crc = crc32(text, this.#crc);
+    const bytes = Buffer.alloc(headBytes + text.length);
+    bytes.writeUInt32BE(text.length);
+    bytes.writeUInt32BE(crc, 4);
+    text.copy(bytes, headBytes);
+    const end = this.#end + bytes.length;
+    if (end > this.#size) {
+      this.#size = end + growBytes;
+      await this.#file.truncate(this.#size);
+    }
+    await this.#file.write(this.#end, bytes);
+    await this.#file.sync();
+    this.#end = end;
+    this.#crc = crc;
+  }
+}
+
+const encode = (steps: readonly Step[]): Buffer =>
+  Buffer.from(
+    JSON.stringify(
+      steps.map((step) => [step.key.toString('base64'), step.type === 'put' ? step.value.toString('base64') : null]),
+    ),
+  );
+
+function decode(text: Buffer): Step[] {
+  const steps: [key: string, value: string | null][] = JSON.parse(text.toString());
+  return steps.map(([name, value]) => {
+    const key = Buffer.from(name, 'base64');
+    return value === null ? { type: 'del', key } : { type: 'put', key, value: Buffer.from(value, 'base64') };
+  });
+}

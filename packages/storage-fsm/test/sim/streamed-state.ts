@@ -1,0 +1,73 @@
+import type { Done, LogIndex, NodeId, SnapshotMeta } from '@transitd/raft-core';
+import type { SnapshotStreams, SnapshotWire } from '@transitd/raft-core/sim';
+import { NodeSnapshots, type NodeSnapshotsOptions } from '../../src/node-snapshots.ts';
+import type { AcknowledgedLog } from './acknowledged-log.ts';
+import type { Membership } from './record-machine.ts';
+
+export interface StreamedStateOptions extends Pick<NodeSnapshotsOptions, 'log' | 'machine' | 'disk' | 'every'> {
+  readonly wire: SnapshotWire;
+  readonly durable: AcknowledgedLog;
+  readonly membership: Membership;
+}
+
+/**
+ * The real snapshots of a node. Its tombstones, which a server keeps among the records, travel as a chunk of their own ahead of the stream.
+ */
+export class StreamedState implements SnapshotStreams {
+  readonly #options: StreamedStateOptions;
+  readonly #snapshots: NodeSnapshots;
+  #arrived: Membership | undefined;
+
+  constructor(options: StreamedStateOptions) {
+    const { wire } = options;
+    this.#options = options;
+    this.#snapshots = new NodeSnapshots({
+      ...options,
+      diskLow: () => false,
+      link: { open: async (from, index) => this.#received(wire.open(from, index)) },
+    });
+  }
+
+  serve(...args: Parameters<SnapshotStreams['serve']>): void {
+    this.#snapshots.serve(...args);
+  }
+
+  async *stream(peer: NodeId, index: LogIndex): AsyncGenerator<Uint8Array> {
+    const stream = this.#snapshots.stream(peer, index);
+    const { members, removed } = this.#options.membership;
+    yield Buffer.from(JSON.stringify([[...members], [...removed]]));
+    yield* stream;
+  }
+
+  fetch(...args: Parameters<SnapshotStreams['fetch']>): () => void {
+    return this.#snapshots.fetch(...args);
+  }
+
+  install(meta: SnapshotMeta, done: Done): void {
+    const { durable, membership } = this.#options;
+    durable.installing(meta);
+    this.#snapshots.install(meta, (error) => {
+      if (error === undefined) {
+        durable.installed(meta);
+        membership.members = this.#arrived?.members ?? membership.members;
+        for (const [id, at] of this.#arrived?.removed ?? []) membership.removed.set(id, at);
+      }
+      done(error);
+    });
+  }
+
+  discard(): void {
+    this.#snapshots.discard();
+  }
+
+  async *#received(stream: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    let isFirst = true;
+    for await (const chunk of stream) {
+      if (isFirst) {
+        const [members, removed]: [NodeId[], [NodeId, LogIndex][]] = JSON.parse(Buffer.from(chunk).toString());
+        this.#arrived = { members: new Set(members), removed: new Map(removed) };
+        isFirst = false;
+      } else yield chunk;
+    }
+  }
+}
