@@ -134,12 +134,6 @@ export class LiveServer {
   }
 }
 
-/**
- * A write that hangs for this long ends the lead, also of a node that is alone, which refuses everything until the disk has moved again: on a
- * loaded machine the shipped second is soon over.
- */
-const patientDisk = { TRANSITD_RAFT_ELECTION_TIMEOUT: '1m' };
-
 /** Servers and folders of one test file; `clean` ends and removes whatever is left. */
 export class Workbench {
   readonly #servers: LiveServer[] = [];
@@ -152,7 +146,7 @@ export class Workbench {
   }
 
   launch(options: StartOptions): LiveServer {
-    const server = new LiveServer({ ...options, env: { ...patientDisk, ...options.env } });
+    const server = new LiveServer(options);
     this.#servers.push(server);
     return server;
   }
