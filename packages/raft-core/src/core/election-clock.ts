@@ -6,7 +6,7 @@ import { Xorshift32 } from './xorshift.ts';
  * counting turns would let a promise end early that another node's lease rests on.
  */
 export class ElectionClock {
-  readonly #limits: Pick<RaftLimits, 'electionMs'>;
+  readonly #limits: Pick<RaftLimits, 'electionMs' | 'electionJitterMs'>;
   readonly #random: Xorshift32;
   #bootMs: number | undefined;
   #heardMs = Number.NEGATIVE_INFINITY;
@@ -14,7 +14,7 @@ export class ElectionClock {
   /** This node rather leaves the lead to others. */
   isLate = false;
 
-  constructor(limits: Pick<RaftLimits, 'electionMs'>, seed: number) {
+  constructor(limits: Pick<RaftLimits, 'electionMs' | 'electionJitterMs'>, seed: number) {
     this.#limits = limits;
     this.#random = new Xorshift32(seed);
   }
@@ -32,10 +32,11 @@ export class ElectionClock {
     this.reset(nowMs);
   }
 
-  /** Waits an election timeout and up to as long again, at random, before the next campaign; a late one longer still. */
+  /** Waits an election timeout and some more, at random, before the next campaign; a late one longer still. */
   reset(nowMs: number): void {
-    const { electionMs } = this.#limits;
-    this.#deadlineMs = nowMs + electionMs + (this.#random.next() % electionMs) + (this.isLate ? electionMs : 0);
+    const { electionMs, electionJitterMs } = this.#limits;
+    const lateMs = this.isLate ? electionMs : 0;
+    this.#deadlineMs = nowMs + electionMs + (this.#random.next() % Math.ceil(electionJitterMs)) + lateMs;
   }
 
   isDue(nowMs: number): boolean {

@@ -14,8 +14,10 @@ export interface RaftLimits {
   /** Payload bytes sent to one peer and not answered. */
   readonly inflightBytesMax: number;
   readonly heartbeatMs: number;
-  /** How long a heard leader is believed in, at least; campaigns begin up to as long again later, at random. */
+  /** How long a heard leader is believed in, at least. */
   readonly electionMs: number;
+  /** Campaigns begin up to so much later, at random: the more, the rarer two begin at once; the less, the sooner one leads. */
+  readonly electionJitterMs: number;
   /** How long an acknowledged round backs reads without another one; 0 turns lease reads off. */
   readonly leaseMs: number;
 }
@@ -29,6 +31,7 @@ export const raftLimits: RaftLimits = {
   inflightBytesMax: 4 * 2 ** 20,
   heartbeatMs: 150,
   electionMs: 1_000,
+  electionJitterMs: 1_000,
   leaseMs: 800,
 };
 
@@ -36,7 +39,8 @@ export const raftLimits: RaftLimits = {
  * A leader's clock at rate 0.9 lets 800 of its ms last 889; a follower's at 1.1 ends its promise of 1 000 ms after 909. So a
  * lease of 0.8 election timeouts ends first while rates differ by less than a tenth from the true one.
  */
-export function checkLimits({ electionMs, heartbeatMs, leaseMs }: RaftLimits): void {
+export function checkLimits({ electionMs, electionJitterMs, heartbeatMs, leaseMs }: RaftLimits): void {
   invariant(leaseMs <= 0.8 * electionMs, 'a lease ends before the promise that backs it', { leaseMs, electionMs });
   invariant(heartbeatMs > 0 && heartbeatMs < electionMs, 'heartbeats are more frequent than elections', { heartbeatMs });
+  invariant(electionJitterMs >= 1, 'nodes do not campaign all at once', { electionJitterMs });
 }

@@ -124,11 +124,12 @@ export class Participation {
   }
 
   /** Role, term, leader or readiness has changed. */
-  statusChanged({ ready }: DriverStatus): void {
+  statusChanged({ ready, leader, term }: DriverStatus): void {
     const { standbys, roster, heartbeats, own } = this.#parts;
     this.forwarder.leaderChanged();
+    if (leader !== 0 && leader !== own.nodeId) standbys.follows(leader, term);
     if (ready && !this.#leads) {
-      standbys.leads(() => roster.served.filter((id) => id !== own.nodeId));
+      standbys.leads(() => roster.served.filter((id) => id !== own.nodeId), term);
       this.autopilot.begins();
       void this.care.round();
     }

@@ -1,4 +1,4 @@
-import type { LogIndex, NodeId } from '@transitd/raft-core';
+import type { LogIndex, NodeId, Term } from '@transitd/raft-core';
 
 /** What a node says of itself in an echo. */
 export interface StandbyNews {
@@ -49,13 +49,29 @@ export class Standbys {
   /** Whoever served under the leader before may do so for as long again, unknown ones too. */
   #termStartMs = Number.NEGATIVE_INFINITY;
   #others: () => readonly NodeId[] = () => [];
+  /** Whom this node follows or followed last. */
+  #followed: { readonly id: NodeId; readonly term: Term; readonly sinceMs: number } | undefined;
+  /** Led the term before this node's for so long that no echo lets it serve, and has lost its lease. */
+  #former: NodeId | undefined;
 
   constructor(options: StandbysOptions) {
     this.#options = options;
   }
 
-  /** A term of this node as leader begins. `others`: the members but for this one, and those removed of late. */
-  leads(others: () => readonly NodeId[]): void {
+  /** Another node leads; what it had been let serve before, as a standby, runs out from now on at the latest. */
+  follows(leader: NodeId, term: Term): void {
+    if (this.#followed?.term === term) return;
+    this.#followed = { id: leader, term, sinceMs: this.#options.nowMs() };
+  }
+
+  /**
+   * A term of this node as leader begins. `others`: the members but for this one, and those removed of late. Who led the term right
+   * before it had echoes answered by nobody since, so a leader that died is not waited for.
+   */
+  leads(others: () => readonly NodeId[], term: Term): void {
+    const followed = this.#followed;
+    const isOver = followed?.term === term - 1 && followed.sinceMs + this.#servesAtMostMs < this.#options.nowMs();
+    this.#former = isOver ? followed.id : undefined;
     this.#known.clear();
     this.#confirmedUnheard.clear();
     this.#wanted = 0;
@@ -122,7 +138,11 @@ export class Standbys {
   }
 
   #servesUntilMs(id: NodeId): number {
-    const since = Math.max(this.#termStartMs, this.#known.get(id)?.servingMs ?? Number.NEGATIVE_INFINITY);
-    return since + clockRateMargin * this.#options.servesForMs;
+    const letBeforeMs = id === this.#former ? Number.NEGATIVE_INFINITY : this.#termStartMs;
+    return Math.max(letBeforeMs, this.#known.get(id)?.servingMs ?? Number.NEGATIVE_INFINITY) + this.#servesAtMostMs;
+  }
+
+  get #servesAtMostMs(): number {
+    return clockRateMargin * this.#options.servesForMs;
   }
 }

@@ -15,7 +15,6 @@ import { type DriverStatus, type NodeId, votersOf } from '@transitd/raft-core';
 import { type Replica, type ReplicaStatus, StoreError } from '@transitd/storage-fsm';
 import { initialAuditKey } from '../audit/audit-key.ts';
 import { Cluster } from '../cluster/cluster.ts';
-import { writeIdentity } from '../cluster/identity.ts';
 import type { JoinDesk } from '../cluster/join-desk.ts';
 import { JoinError } from '../cluster/join-error.ts';
 import type { Config } from '../config.ts';
@@ -23,7 +22,8 @@ import { StartError } from '../exit.ts';
 import type { Logger } from '../log.ts';
 import { Snapshots, transfersIn } from '../snapshot/snapshots.ts';
 import { Answering } from './answering.ts';
-import { clusterAt, configuredTarget, Joining, type JoinTarget } from './joining.ts';
+import { Entrance } from './entrance.ts';
+import { clusterAt, type Joining, type JoinTarget } from './joining.ts';
 import { initialMounts } from './mounts.ts';
 import { LeadObserver, type NodeObserver, nobody } from './observer.ts';
 import { sealConfig } from './seal-key.ts';
@@ -66,21 +66,17 @@ export class Node {
   readonly #lead: LeadObserver;
   readonly #directory: DataDirectory;
   readonly #serving: Serving;
+  readonly #entrance: Entrance;
   /** By what state a request may be answered here. */
   readonly answering: Answering;
   #storage: Storage | undefined;
   #member: Member | undefined;
   #cluster: Cluster | undefined;
   #snapshots: Snapshots | undefined;
-  #joining: Joining | undefined;
   #removed = false;
   /** An operator sealed it: it does not unseal itself before the next start. */
   #sealedByHand = false;
   #activeSince: Date | undefined;
-  /** Where a node is let in that was told to go on asking. */
-  #retryTarget: JoinTarget | undefined;
-  /** Founding or joining a cluster: one at a time. */
-  #entering: Promise<unknown> | undefined;
   #stopping: Promise<void> | undefined;
   #listener: string | undefined;
   #forwarded: RequestListener | undefined;
@@ -96,6 +92,16 @@ export class Node {
     this.#observer = observer;
     this.#lead = new LeadObserver(observer, () => performance.now());
     this.#serving = new Serving({ config, log }, () => this.#servingChanged());
+    this.#entrance = new Entrance({
+      config,
+      seal,
+      directory,
+      log,
+      apiAddress: () => this.apiAddress,
+      isListening: () => this.#listener !== undefined,
+      isMember: () => this.#member !== undefined,
+      start: (joining) => this.#start(joining),
+    });
     this.answering = new Answering({
       config,
       serves: () => this.#serving.service !== undefined,
@@ -141,7 +147,7 @@ export class Node {
 
   /** It belongs to a cluster that has its keys, or is about to join one. */
   get initialized(): boolean {
-    return (this.#member?.barrier.state.initialized ?? false) || this.#joining?.sealStatus !== undefined;
+    return (this.#member?.barrier.state.initialized ?? false) || this.#entrance.sealStatus !== undefined;
   }
 
   get removed(): boolean {
@@ -190,7 +196,7 @@ export class Node {
   }
 
   get sealStatus(): SealStatus {
-    return this.#member?.barrier.sealStatus ?? this.#joining?.sealStatus ?? sealBefore(this.config.seal.type);
+    return this.#member?.barrier.sealStatus ?? this.#entrance.sealStatus ?? sealBefore(this.config.seal.type);
   }
 
   /** Present as soon as the node belongs to a cluster that is initialised, sealed or not. */
@@ -224,7 +230,7 @@ export class Node {
    * @throws BarrierError `already_initialized`, `invalid_seal_config`; StoreError
    */
   async initialize(request: InitializeRequest, rootTokenId?: string): Promise<Initialized> {
-    return this.#enter('initialized', () => this.#initialize(request, rootTokenId));
+    return this.#entrance.alone('initialized', () => this.#initialize(request, rootTokenId));
   }
 
   /**
@@ -234,61 +240,23 @@ export class Node {
    * @throws JoinError, StoreError
    */
   async join(request: JoinTarget): Promise<{ readonly joined: boolean }> {
-    await this.#resume();
+    await this.#entrance.resume();
     if (this.#removed) throw new JoinError('node_removed', removedText);
-    if (this.#member !== undefined) {
-      if ((await clusterAt(request)) === this.answering.clusterId) return { joined: true };
-      throw new JoinError('foreign_cluster', 'this node belongs to another cluster already');
-    }
-    return this.#enter('joined to a cluster', async () => {
-      this.#retryTarget = request.retry === true ? request : undefined;
-      this.#forgetJoining();
-      try {
-        const joining = await Joining.prepare({ seal: this.#seal, config: this.config, apiAddress: this.apiAddress, ...request });
-        this.#joining = joining;
-        if (!joining.ready) return { joined: false };
-        await this.#complete(joining);
-        return { joined: true };
-      } catch (error) {
-        this.#forgetJoining();
-        if (error instanceof JoinError && error.code === 'join_malformed') this.#retryTarget = undefined;
-        if (this.#retryTarget === undefined || !(error instanceof JoinError)) throw error;
-        this.#log.info({ reason: error.message }, 'not joined yet');
-        return { joined: false };
-      }
-    });
-  }
-
-  /** A node that was made here but could not begin, its cluster port being in use perhaps, begins now. */
-  async #resume(): Promise<void> {
-    if (this.#member !== undefined || this.#entering !== undefined || !(await this.#directory.holdsNode())) return;
-    await this.#enter('started', async () => {
-      if (this.#member === undefined) await this.#start();
-    });
+    if (this.#member === undefined) return this.#entrance.join(request);
+    if ((await clusterAt(request)) === this.answering.clusterId) return { joined: true };
+    throw new JoinError('foreign_cluster', 'this node belongs to another cluster already');
   }
 
   /** Forgets the shares given so far. @throws BarrierError `unsealed` */
   resetUnseal(): SealStatus {
-    this.#joining?.reset();
+    this.#entrance.reset();
     return this.#member?.barrier.resetUnseal() ?? this.sealStatus;
   }
 
   /** Takes a share; resolves when, with the last one, the node serves. @throws BarrierError, JoinError, StoreError */
   async unseal(share: Uint8Array): Promise<SealStatus> {
     if (this.#removed) throw new StoreError('sealed', removedText);
-    const joining = this.#joining;
-    if (joining !== undefined && this.#member === undefined) {
-      return this.#enter('joined to a cluster', async () => {
-        try {
-          if (joining.addShare(share)) await this.#complete(joining);
-        } catch (error) {
-          // These shares open nothing: they are to be gathered anew, for the seal as it is then.
-          if (error instanceof JoinError && isFinal(error)) this.#forgetJoining();
-          throw error;
-        }
-        return this.sealStatus;
-      });
-    }
+    if (this.#member === undefined && (await this.#entrance.addShare(share))) return this.sealStatus;
     this.#sealedByHand = false;
     const status = await this.#requireMember().barrier.unseal(share);
     await this.#serving.loaded;
@@ -331,12 +299,12 @@ export class Node {
 
   async #stop(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
-    this.#joining?.close();
+    this.#entrance.close();
     this.#serving.end();
     this.#member?.barrier.close();
     await this.#storage?.stop();
     await this.#cluster?.close();
-    await this.#entering?.catch(() => undefined);
+    await this.#entrance.ended();
     await this.#directory.close();
   }
 
@@ -347,19 +315,6 @@ export class Node {
   #requireMember(): Member {
     if (this.#member === undefined) throw new BarrierError('not_initialized', 'transitd is not initialized');
     return this.#member;
-  }
-
-  /** Two at once would both make a node in one directory. */
-  async #enter<T>(what: string, task: () => Promise<T>): Promise<T> {
-    if (this.#entering !== undefined) throw new StoreError('busy', `this node is being ${what}`);
-    this.#refuseWhenStopping();
-    const entering = task();
-    this.#entering = entering;
-    try {
-      return await entering;
-    } finally {
-      this.#entering = undefined;
-    }
   }
 
   async #initialize(request: InitializeRequest, rootTokenId: string | undefined): Promise<Initialized> {
@@ -382,20 +337,6 @@ export class Node {
     return { ...shares, rootToken };
   }
 
-  #forgetJoining(): void {
-    this.#joining?.close();
-    this.#joining = undefined;
-  }
-
-  /** The seal's key is there: becomes a member, and unseals with what it was given as soon as the records are here. */
-  async #complete(joining: Joining): Promise<void> {
-    const { clusterId, nodeId, identity } = await joining.complete();
-    await writeIdentity(this.#directory.path, identity);
-    await this.#directory.joinCluster({ clusterId, nodeId });
-    await this.#start(joining);
-    this.#log.info({ cluster: clusterId }, 'joined');
-  }
-
   /** Opens log and records, and begins to take part. */
   async #start(joining?: Joining): Promise<void> {
     const cluster = this.config.cluster_addr === undefined ? undefined : await this.#openCluster();
@@ -412,7 +353,6 @@ export class Node {
       this.#snapshots = undefined;
       this.#storage = undefined;
       this.#cluster = undefined;
-      if (joining !== undefined) this.#forgetJoining();
       barrier?.close();
       await storage?.stop().catch(() => undefined); // the first error tells more
       await cluster?.close();
@@ -459,7 +399,6 @@ export class Node {
     if (!alone) storage.driver.start();
     await cluster?.start({ storage, barrier });
     if (joining !== undefined) await this.#unsealJoined(joining, barrier);
-    this.#forgetJoining();
   }
 
   /** A member it is by now, whatever becomes of its shares: when those are the cluster's no more, it waits for others. */
@@ -546,7 +485,7 @@ export class Node {
 
   /** Now and then: what did not succeed at once is tried again. */
   async #tick(): Promise<void> {
-    if (this.#member === undefined) return this.#enterAgain();
+    if (this.#member === undefined) return this.#entrance.again();
     this.#noteFitness();
     for (const { learner, silentMs } of this.#storage?.driver.peers() ?? []) if (!learner) this.#observer.lastContact(silentMs);
     if (this.service !== undefined) await this.#snapshots?.finish().catch(() => undefined); // the next tick tries again
@@ -556,24 +495,6 @@ export class Node {
       await this.#autoUnseal().catch((error: Error) =>
         this.#log.warn({ reason: error.message }, 'the node could not unseal itself'),
       );
-    }
-  }
-
-  async #enterAgain(): Promise<void> {
-    if (
-      this.#entering !== undefined ||
-      this.#joining !== undefined ||
-      this.#stopping !== undefined ||
-      this.#listener === undefined
-    )
-      return;
-    try {
-      await this.#resume();
-      if (this.#member !== undefined) return;
-      const target = this.#retryTarget ?? (await configuredTarget(this.config));
-      if (target !== undefined) await this.join(target);
-    } catch (error) {
-      this.#log.info({ reason: reasonOf(error) }, 'not joined yet');
     }
   }
 
@@ -596,8 +517,6 @@ export class Node {
 }
 
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
-
-const isFinal = ({ code }: JoinError): boolean => code === 'seal_changed' || code === 'leader_untrusted';
 
 const removedText = 'this node was removed from its cluster: it can only join again with an empty data directory';
 

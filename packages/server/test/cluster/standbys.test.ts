@@ -36,14 +36,14 @@ function setup(answer: (id: number, index: number, nowMs: number) => number | un
 describe('who may still serve an older state', () => {
   it('is nobody on a node without others', async () => {
     const { standbys, asked } = setup(() => undefined);
-    standbys.leads(() => []);
+    standbys.leads(() => [], 7);
     await standbys.confirmed(5);
     expect(asked).to.deep.equal([]);
   });
 
   it('is everybody at the beginning of a term, until it has confirmed', async () => {
     const { standbys, clock, asked } = setup((_id, index) => index);
-    standbys.leads(() => [2, 3]);
+    standbys.leads(() => [2, 3], 7);
     await standbys.confirmed(5);
     expect(asked).to.deep.equal([
       [2, 5],
@@ -54,7 +54,7 @@ describe('who may still serve an older state', () => {
 
   it('is not asked again for what it has applied already', async () => {
     const { standbys, asked } = setup((_id, index) => index);
-    standbys.leads(() => [2]);
+    standbys.leads(() => [2], 7);
     standbys.heard(2, news(9));
     await standbys.confirmed(9);
     expect(asked).to.deep.equal([]);
@@ -64,7 +64,7 @@ describe('who may still serve an older state', () => {
 
   it('is a silent node until its time has run out, a tenth later for the difference of clocks', async () => {
     const { standbys, clock } = setup(() => undefined);
-    standbys.leads(() => [2]);
+    standbys.leads(() => [2], 7);
     clock.nowMs += 10_000;
     standbys.heard(2, news(1));
     const began = clock.nowMs;
@@ -77,7 +77,7 @@ describe('who may still serve an older state', () => {
       standbys.heard(id, news(1));
       return undefined;
     });
-    standbys.leads(() => [2]);
+    standbys.leads(() => [2], 7);
     const began = clock.nowMs;
     await standbys.confirmed(5);
     expect(clock.nowMs - began).to.be.within(2200, 2400);
@@ -86,7 +86,7 @@ describe('who may still serve an older state', () => {
   it('is a node that was removed, as long as its last echo lets it serve', async () => {
     const { standbys, clock, asked } = setup((_id, index) => index);
     const others = [2];
-    standbys.leads(() => others);
+    standbys.leads(() => others, 7);
     clock.nowMs += 10_000;
     standbys.heard(2, news(1));
     others.pop();
@@ -96,11 +96,48 @@ describe('who may still serve an older state', () => {
 
   it('is not a node that serves nothing, once the term is old enough', async () => {
     const { standbys, clock, asked } = setup(() => undefined);
-    standbys.leads(() => [2]);
+    standbys.leads(() => [2], 7);
     clock.nowMs += 2300;
     standbys.heard(2, news(1, false));
     await standbys.confirmed(5);
     expect(asked).to.deep.equal([]);
+  });
+
+  for (const { who, led, ledForMs, term, waits } of [
+    { who: 'who led the term right before for longer than an echo lets it serve', led: 6, ledForMs: 2201, term: 7, waits: false },
+    {
+      who: 'who led the term right before, but may have been let serve before that',
+      led: 6,
+      ledForMs: 2199,
+      term: 7,
+      waits: true,
+    },
+    { who: 'who led an earlier term: another one may have let it serve since', led: 5, ledForMs: 9000, term: 7, waits: true },
+    { who: 'another one than who led the term right before', led: 6, ledForMs: 9000, term: 7, waits: true },
+  ])
+    it(`at the beginning of a term ${waits ? 'may be' : 'is not'} ${who}`, async () => {
+      const { standbys, clock } = setup(() => undefined);
+      const other = who.startsWith('another');
+      standbys.follows(2, led);
+      clock.nowMs += ledForMs / 2;
+      standbys.follows(2, led); // it was lost and heard again: it has led all the time
+      clock.nowMs += ledForMs / 2;
+      standbys.leads(() => [other ? 3 : 2], term);
+      const began = clock.nowMs;
+      await standbys.confirmed(5);
+      if (waits) expect(clock.nowMs - began).to.be.at.least(2200);
+      else expect(clock.nowMs).to.equal(began);
+    });
+
+  it('is a former leader again as soon as it has echoed in this term', async () => {
+    const { standbys, clock } = setup(() => undefined);
+    standbys.follows(2, 6);
+    clock.nowMs += 9000;
+    standbys.leads(() => [2], 7);
+    standbys.heard(2, news(1));
+    const began = clock.nowMs;
+    await standbys.confirmed(5);
+    expect(clock.nowMs - began).to.be.at.least(2200);
   });
 
   it('is asked once for all writes that wait, and once more for those that came meanwhile', async () => {
@@ -119,7 +156,7 @@ describe('who may still serve an older state', () => {
         return index;
       },
     });
-    standbys.leads(() => [2]);
+    standbys.leads(() => [2], 7);
     const waiting = [5, 6, 7].map((index) => standbys.confirmed(index));
     release();
     await Promise.all(waiting);
@@ -128,7 +165,7 @@ describe('who may still serve an older state', () => {
 
   it('is nobody of those removed once their time to serve has run out, also who was never heard of in this term', async () => {
     const { standbys, clock } = setup(() => undefined);
-    standbys.leads(() => [2]);
+    standbys.leads(() => [2], 7);
     await standbys.silenced(9);
     expect(clock.nowMs, 'since the beginning of the term').to.be.greaterThan(102_000 + 200);
     clock.nowMs += 5000;
