@@ -19,7 +19,7 @@ export interface ClusterOptions {
   readonly strangersSeal?: boolean;
   /**
    * `rare`, unless given: voters wait for a leader for so long that only what a test does makes another one, not a machine that stands still
-   * for a moment. `shipped`: the product's own timing, for tests that hold whoever comes to lead meanwhile.
+   * for a moment. `shipped`: the product's own timing, for who measures it.
    */
   readonly elections?: 'rare' | 'shipped';
   /** Added to each node's configuration. */
@@ -154,12 +154,17 @@ export class LiveCluster {
     await node.reaches(473);
   }
 
-  /** Gives this node as many shares as it takes. */
-  async unseal(node: LiveNode): Promise<void> {
-    for (const key of this.#shares.slice(0, shares.secret_threshold)) {
-      const answer = await node.ask('PUT', 'sys/unseal', { body: { key }, withinMs: 60_000 });
-      if (answer.status !== 200) throw new Error(`unseal of ${node.name}: ${answer.status} ${answer.text}`);
-    }
+  /** Gives this node as many shares as it takes, until they have opened it: one that joins takes them again when its records came late. */
+  async unseal(node: LiveNode, keys = this.shares): Promise<void> {
+    let last: Answer | undefined;
+    await until(
+      `${node.name} is unsealed`,
+      async () => {
+        for (const key of keys) last = await node.ask('PUT', 'sys/unseal', { body: { key } });
+        return last?.status === 200 && last.at('sealed') === false;
+      },
+      { explain: () => `last: ${last?.status} ${last?.text}` },
+    );
   }
 
   /** The one node that answers 200 to health, as soon as there is one among these. */

@@ -131,7 +131,7 @@ describe('a bad link: bytes are lost one way', function () {
     },
   ]) {
     it(`${way}: another one becomes active, and nothing acknowledged is lost`, () =>
-      withCluster({ elections: 'shipped' }, async (cluster) => {
+      withCluster({}, async (cluster) => {
         const workload = await Workload.start(cluster, { clients: 4 });
         const leader = await cluster.settled();
         await workload.nextWrite([leader]);
