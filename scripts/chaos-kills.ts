@@ -18,7 +18,7 @@ const medianMaxMs = 1_500;
 const longestMaxMs = 4_000;
 const whole = (ms: number): string => `${Math.round(ms)} ms`;
 
-const cluster = await LiveCluster.formed();
+const cluster = await LiveCluster.formed({ elections: 'shipped' });
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => void cluster.end().then(() => process.exit(130)));
 }

@@ -73,7 +73,7 @@ describe('a cluster comes back from a stop of all its nodes', function () {
   this.timeout(scenarioMs);
 
   it('with every acknowledged write, by itself, when its seal is static', () =>
-    withCluster({ elections: 'shipped' }, async (cluster) => {
+    withCluster({}, async (cluster) => {
       const workload = await Workload.start(cluster, { clients: 4 });
       await workload.nextWrite(cluster.nodes);
       await Promise.all(cluster.nodes.map((node) => node.kill()));

@@ -20,7 +20,7 @@ export interface ClusterOptions {
   readonly strangersSeal?: boolean;
   /**
    * `rare`, unless given: voters wait for a leader for so long that only what a test does makes another one, not a machine that stands still
-   * for a moment. `shipped`: the product's own timing, for tests that hold whoever comes to lead meanwhile.
+   * for a moment. `shipped`: the product's own timing, for who measures it.
    */
   readonly elections?: 'rare' | 'shipped';
   /** Added to each node's configuration. */
@@ -141,18 +141,32 @@ export class LiveCluster {
 
   /** Makes an uninitialised node a member and unseals it; waits until it serves. */
   async join(node: LiveNode, via: LiveNode): Promise<void> {
-    const answer = await this.joinAnswer(node, via);
-    if (answer.status !== 200) throw new Error(`join of ${node.name}: ${answer.status} ${answer.text}`);
+    let last: Answer | undefined;
+    await until(
+      `${node.name} is let in`,
+      async () => {
+        last = await this.joinAnswer(node, via);
+        // Nobody leads at the moment, and to join again is safe.
+        if (last.status !== 200 && last.status !== 503) throw new Error(`join of ${node.name}: ${last.status} ${last.text}`);
+        return last.status === 200;
+      },
+      { explain: () => `${last?.text}` },
+    );
     if (this.#seal === 'shamir') await this.unseal(node);
     await node.reaches(473);
   }
 
-  /** Gives this node as many shares as it takes. */
-  async unseal(node: LiveNode): Promise<void> {
-    for (const key of this.#shares.slice(0, shares.secret_threshold)) {
-      const answer = await node.ask('PUT', 'sys/unseal', { body: { key }, withinMs: 60_000 });
-      if (answer.status !== 200) throw new Error(`unseal of ${node.name}: ${answer.status} ${answer.text}`);
-    }
+  /** Gives this node as many shares as it takes, until they have opened it: one that joins takes them again when its records came late. */
+  async unseal(node: LiveNode, keys = this.shares): Promise<void> {
+    let last: Answer | undefined;
+    await until(
+      `${node.name} is unsealed`,
+      async () => {
+        for (const key of keys) last = await node.ask('PUT', 'sys/unseal', { body: { key } });
+        return last?.status === 200 && last.at('sealed') === false;
+      },
+      { explain: () => `last: ${last?.status} ${last?.text}` },
+    );
   }
 
   /** The one node that answers 200 to health, as soon as there is one among these. */

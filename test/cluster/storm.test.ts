@@ -49,7 +49,7 @@ describe('a storm of faults', function () {
 
   for (const who of ['the active node', 'a standby'] as const) {
     it(`at ${who} loses nothing that was acknowledged, and leaves histories that one order explains`, () =>
-      withCluster({ elections: 'shipped' }, async (cluster) => {
+      withCluster({}, async (cluster) => {
         const workload = await Workload.start(cluster, { clients: 6, seed: 7 });
         for (const { strike, mend } of faults) {
           const leader = await cluster.settled();

@@ -7,7 +7,7 @@ import { type Asked, History, type KeyKind } from './history.ts';
 import type { LiveCluster } from './live-cluster.ts';
 import type { LiveNode } from './live-node.ts';
 import { attempt, type Outcome } from './outcome.ts';
-import { patienceMs } from './until.ts';
+import { patienceMs, until } from './until.ts';
 
 export interface WorkloadOptions {
   readonly clients?: number;
@@ -64,8 +64,16 @@ export class Workload {
     const workload = new Workload(cluster, options);
     const leader = await cluster.leader();
     for (let i = 0; i < workload.#options.counters; i++) {
-      const answer = await cluster.askWhenLed(leader, 'POST', `transit/keys/counter-${i}`, {});
-      if (answer.status !== 200) throw new Error(`a counter could not be made: ${answer.status} ${answer.text}`);
+      // Asked again while nobody leads, or when it is not known whether it was made: to make a key once more changes nothing.
+      let last: Outcome | undefined;
+      await until(
+        `counter-${i} is made`,
+        async () => {
+          last = await attempt(cluster.ask(leader, 'POST', `transit/keys/counter-${i}`, {}));
+          return last.kind === 'done';
+        },
+        { explain: () => JSON.stringify(last) },
+      );
     }
     cluster.bears(workload);
     const clients = Array.from({ length: workload.#options.clients }, (_, i) => workload.#client(i));

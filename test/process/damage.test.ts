@@ -29,7 +29,7 @@ describe('a damaged data directory', () => {
   afterEach(() => bench.clean());
 
   it('is refused with exit code 74 and one sentence, or opens with every key; never anything between', async function () {
-    this.timeout(processMs);
+    this.timeout(4 * processMs);
     const sound = bench.folder();
     const first = await bench.start({ dataDir: sound });
     for (const name of ['a', 'b', 'c']) expect((await first.call('POST', `transit/keys/${name}`, {})).status).to.equal(200);

@@ -11,7 +11,7 @@ describe('kill -9 under load', () => {
   afterEach(() => bench.clean());
 
   it(`keeps every acknowledged write through ${kills} kills at random moments`, async function () {
-    this.timeout(processMs);
+    this.timeout(4 * processMs);
     const dataDir = bench.folder();
     /** Key name → newest version whose rotation was answered. */
     const acknowledged = new Map<string, number>();

@@ -22,7 +22,9 @@ export class Campaign {
 
   setStalled(stalled: boolean): void {
     this.#stalled = stalled;
-    if (stalled && this.#state.role === 'leader') this.#state.stepDown();
+    const { role, confs, id } = this.#state;
+    // The sole member would step down for nobody, and leave all that it has taken uncertain.
+    if (stalled && role === 'leader' && !isSoleMember(confs, id)) this.#state.stepDown();
   }
 
   /** Begins a campaign when it is time for one. */

@@ -164,7 +164,7 @@ export interface RaftCore {
    */
   snapshotReceived(meta: SnapshotMeta | undefined): boolean;
   setFitness(fitness: Fitness): void;
-  /** A write hangs (true), or is through (false): meanwhile this node neither leads nor campaigns. */
+  /** A write hangs (true), or is through (false): meanwhile this node does not campaign, and leads only as the sole member. */
   setStalled(stalled: boolean): void;
   /** A write or read failed. The role becomes `faulty` for good: nothing is accepted, handed out or acknowledged any more. */
   storageFailed(): void;

@@ -170,4 +170,16 @@ describe('§3 the persistence contract', () => {
     leader.core.setStalled(false);
     cluster.elect(1);
   });
+
+  it('3.6: a sole member whose disk stalls leads on, for nobody else can, and commits when it moves', () => {
+    const cluster = new Cluster([1]);
+    const leader = cluster.elect(1);
+    const { term, commitIndex } = leader.core.status();
+    leader.core.setStalled(true);
+    expect(leader.core.propose(bytes('a'))).to.include({ accepted: true });
+    expect(leader.core.status()).to.include({ role: 'leader', term, commitIndex });
+    leader.core.setStalled(false);
+    cluster.pass(1, [1]);
+    expect(leader.core.status()).to.include({ role: 'leader', term, commitIndex: commitIndex + 1 });
+  });
 });
