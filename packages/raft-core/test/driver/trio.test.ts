@@ -148,6 +148,22 @@ describe('Driver, one of three', () => {
     expect(seen.at(-1)).to.equal('aborted');
   });
 
+  it('has no lease for the rest of a term in which it could not hand over, and shows by a round that it leads', () => {
+    const trio = new Trio();
+    const leader = trio.leader();
+    const { term } = leader.driver.status();
+    trio.clock.runFor(300);
+    trio.passes = ({ type }) => type !== 'TimeoutNow';
+    leader.driver.transfer(undefined, () => {});
+    trio.clock.runFor(30_000);
+    expect(leader.driver.status()).to.deep.include({ role: 'leader', term, ready: true });
+    expect(leader.driver.leaseRead()).to.equal(false);
+    const seen: string[] = [];
+    leader.driver.readIndex((outcome) => seen.push(kindOf(outcome)));
+    trio.clock.runUntil(() => seen.length === 1);
+    expect(seen).to.deep.equal(['readable']);
+  });
+
   it('steps down when a write hangs for longer than an election timeout, and leads again only after it', () => {
     let hangs = false;
     const delayed = new Map<number, number>();

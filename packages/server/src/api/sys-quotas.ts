@@ -34,6 +34,7 @@ const quotaJson = (quota: Quota): string =>
 
 const quotaSchema = object({
   block_interval: integer,
+  group_by: constant('ip', 'token'),
   inheritable: boolean,
   interval: integer,
   name: string,

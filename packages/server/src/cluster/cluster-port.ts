@@ -71,18 +71,19 @@ export class ClusterPort {
     return cluster_listen ?? { host: listeners[0]?.address.host ?? '127.0.0.1', port };
   }
 
-  /** One attempt at a time. */
-  #open(): Promise<void> {
-    this.#opening ??= this.#tryToOpen().finally(() => {
+  /** One attempt at a time. What is not ready is no attempt: whoever makes it ready would wait for that instead of opening. */
+  async #open(): Promise<void> {
+    const calls = this.#calls;
+    const isReady = calls !== undefined && this.#options.roster.identity !== undefined;
+    if (!isReady || this.#listener !== undefined || this.#closed) return;
+    this.#opening ??= this.#listen(calls).finally(() => {
       this.#opening = undefined;
     });
-    return this.#opening;
+    await this.#opening;
   }
 
-  async #tryToOpen(): Promise<void> {
+  async #listen(calls: ClusterListenerOptions['calls']): Promise<void> {
     const { config, log, roster, raft } = this.#options;
-    const calls = this.#calls;
-    if (this.#listener !== undefined || this.#closed || calls === undefined || roster.identity === undefined) return;
     const listener = new ClusterListener({
       identity: () => roster.requireIdentity(),
       standing: (fingerprint) => roster.standing(fingerprint),

@@ -20,6 +20,7 @@ export const indexValue = (clusterId: string, index: LogIndex): string =>
 /** What a header of this cluster names; undefined for any other text. */
 export function indexIn(header: string | string[] | undefined, clusterId: string): LogIndex | undefined {
   const [, digits] = /:(\d{1,15}):0:$/.exec(Buffer.from(String(header ?? ''), 'base64').toString('latin1')) ?? [];
+  if (digits === undefined) return undefined;
   const index = Number(digits);
   return indexValue(clusterId, index) === header ? index : undefined; // the decoder reads much that was never encoded
 }

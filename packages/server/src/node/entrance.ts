@@ -114,9 +114,8 @@ export class Entrance {
     if (this.#underWay !== undefined || this.#joining !== undefined || this.#closed || !isListening()) return;
     try {
       await this.resume();
-      if (isMember()) return;
       const target = this.#retryTarget ?? (await configuredTarget(config));
-      if (target !== undefined) await this.join(target);
+      if (target !== undefined && !isMember()) await this.join(target); // it may have become one meanwhile
     } catch (error) {
       this.#notYet(error);
     }

@@ -59,7 +59,7 @@ export interface Storage {
   readonly driver: Driver<CommitResult>;
   readonly machine: KeyValueMachine;
   readonly snapshots: NodeSnapshots;
-  /** Consensus has run of late, and gave a lease if the process stood still before. */
+  /** Consensus has run of late, and has shown since then that this node leads if the process stood still before. */
   isAwake(): boolean;
   /** Less than the reserve is free on the data disk. */
   readonly diskLow: () => boolean;
@@ -245,6 +245,21 @@ async function openStorage({
       limits: raftLimits(raft),
     },
   );
+  let isAsking = false;
+  const askWhetherItLeads = (): void => {
+    if (isAsking) return;
+    isAsking = true;
+    const askedMs = performance.now();
+    driver.readIndex(({ kind }) => {
+      isAsking = false;
+      if (kind === 'readable') wakefulness.confirmed(performance.now(), askedMs);
+    });
+  };
+  const isAwake = (): boolean => {
+    const isSo = wakefulness.isAwake(performance.now(), () => driver.leaseRead());
+    if (!isSo) askWhetherItLeads();
+    return isSo;
+  };
   // The driver of a node without peers sends nobody a snapshot, but its operator keeps them too.
   if (peers === undefined) snapshots.serve({ describe: (index) => driver.snapshotMeta(index), failed: () => undefined });
   const stop = async (): Promise<void> => {
@@ -261,7 +276,7 @@ async function openStorage({
     machine,
     snapshots,
     diskLow: () => reserve.diskLow(),
-    isAwake: () => wakefulness.isAwake(performance.now(), () => driver.leaseRead()),
+    isAwake,
     leads,
     stop: () => {
       stopped ??= stop();

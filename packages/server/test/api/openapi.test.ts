@@ -5,6 +5,7 @@ import { openApi, type Place } from '../../src/api/openapi.ts';
 import type { Described, Operation, Route, Verb } from '../../src/api/operation.ts';
 import { allRoutes } from '../../src/api/routes.ts';
 import { batchOf, itemMembers } from '../../src/api/transit-operation.ts';
+import type { JsonSchema } from '../../src/http/json-schema.ts';
 import { Metrics } from '../../src/metrics.ts';
 import { type Served, served } from './served.ts';
 
@@ -167,6 +168,30 @@ describe('sys/internal/specs/openapi', () => {
     expect(paths).to.include('/transit/encrypt/{name}');
     expect(paths.filter((path) => !path.startsWith('/transit/'))).to.deep.equal([]);
   });
+
+  for (const [path, at] of Object.entries({
+    '/transit/keys/{name}': 'transit/keys/k',
+    '/transit/config/keys': 'transit/config/keys',
+    '/transit/cache-config': 'transit/cache-config',
+    '/auth/userpass-here/users/{name}': 'auth/people/users/k',
+    '/auth/token/lookup-self': 'auth/token/lookup-self',
+    '/auth/token/roles/{name}': 'auth/token/roles/k',
+    '/sys/auth/{method}': 'sys/auth/people',
+    '/sys/auth/{method}/tune': 'sys/auth/people/tune',
+    '/sys/policies/acl/{name}': 'sys/policies/acl/default',
+    '/sys/quotas/config': 'sys/quotas/config',
+    '/sys/quotas/rate-limit/{name}': 'sys/quotas/rate-limit/k',
+  }))
+    it(`describes of the answer to ${path} every member that is there, and promises no other`, async () => {
+      await node.ask('POST auth/people/users/k', { body: { password: 'password' } });
+      await node.ask('POST auth/token/roles/k');
+      await node.ask('POST sys/quotas/rate-limit/k', { body: { path: 'transit/', rate: 1000 } });
+      const { body } = await node.ask(`GET ${at}`);
+      const responses = shown(path, 'get')?.responses as { 200: { content: { 'application/json': { schema: JsonSchema } } } };
+      const data = responses[200].content['application/json'].schema.properties?.['data'];
+      expect(Object.keys(data?.properties ?? {})).to.include.members(Object.keys(body.data));
+      expect(Object.keys(body.data)).to.include.members(data?.required ?? []);
+    });
 
   it('says of a field that it is required only where nothing is done without it', async () => {
     const accepted: string[] = [];

@@ -32,7 +32,15 @@ describe('the header that names a state', () => {
       expect(indexWanted(headers, here)).to.equal(5);
     });
 
-  for (const value of ['5', '0b7c9f52.5', indexValue(elsewhere, 5), `${indexValue(here, 5)}, ${indexValue(here, 6)}`])
+  for (const value of [
+    '5',
+    '0b7c9f52.5',
+    indexValue(elsewhere, 5),
+    indexValue(here, Number.NaN),
+    indexValue(here, -1),
+    indexValue(here, 1e300),
+    `${indexValue(here, 5)}, ${indexValue(here, 6)}`,
+  ])
     it(`is refused as ${value}, which this cluster did not say`, () => {
       expect(() => indexWanted({ 'x-vault-index': value }, here)).to.throw(RequestError);
     });

@@ -135,6 +135,14 @@ describe('a node on its way into a cluster', () => {
     expect(await accepts(port)).to.equal(true);
   });
 
+  it('that has founded it does not start while its cluster port is in use', async () => {
+    const node = await open('n1', 'static');
+    await node.initialize({ recoveryShares: 1, recoveryThreshold: 1 });
+    await until(() => node.cluster?.roster.identity !== undefined);
+    await node.stop();
+    expect(await errorOf(open('n1', 'static', await listening(createServer())))).to.be.instanceOf(StartError);
+  });
+
   it('is a member though the shares that it was given do not unseal it', async () => {
     const { leader } = await founder('static');
     const second = await open('n2', 'static');

@@ -28,4 +28,14 @@ describe('whether a process may say that it leads', () => {
     expect(process.isAwake(limitMs + 101, withLease)).to.equal(true);
     expect(process.isAwake(limitMs + 102, withoutLease)).to.equal(true);
   });
+
+  it('it may without a lease when it has asked since and a quorum said so, unless it stood still meanwhile', () => {
+    const process = new Wakefulness(limitMs, 0);
+    expect(process.isAwake(5 * limitMs, withoutLease)).to.equal(false);
+    process.confirmed(6 * limitMs, 5 * limitMs);
+    expect(process.isAwake(6 * limitMs, withoutLease)).to.equal(false);
+    process.confirmed(6 * limitMs + 1, 5 * limitMs + 2);
+    expect(process.isAwake(6 * limitMs + 2, withoutLease)).to.equal(true);
+    expect(process.isAwake(7 * limitMs + 1, withoutLease)).to.equal(false);
+  });
 });
