@@ -7,6 +7,9 @@ type VoteRequest = Extract<Message, { type: 'PreVote' | 'Vote' }>;
 type VoteAnswer = Extract<Message, { type: 'PreVoteResp' | 'VoteResp' }>;
 type TimeoutNow = Extract<Message, { type: 'TimeoutNow' }>;
 
+/** Election timeouts for which the sole member leads on while a write hangs. */
+const aloneForTimeouts = 10;
+
 /** Elections (Raft §5.2, §5.4.1, thesis §9.6): campaigns of this node, and its votes in those of others. */
 export class Campaign {
   readonly #state: RaftState;
@@ -20,11 +23,12 @@ export class Campaign {
     this.#state = state;
   }
 
-  setStalled(stalled: boolean): void {
-    this.#stalled = stalled;
-    const { role, confs, id } = this.#state;
-    // The sole member would step down for nobody, and leave all that it has taken uncertain.
-    if (stalled && role === 'leader' && !isSoleMember(confs, id)) this.#state.stepDown();
+  setStalled(forMs: number): void {
+    const { role, confs, id, limits } = this.#state;
+    this.#stalled = forMs > limits.electionMs;
+    // The sole member steps down for nobody, only to leave no caller without an answer.
+    const patienceMs = isSoleMember(confs, id) ? aloneForTimeouts * limits.electionMs : limits.electionMs;
+    if (role === 'leader' && forMs > patienceMs) this.#state.stepDown();
   }
 
   /** Begins a campaign when it is time for one. */

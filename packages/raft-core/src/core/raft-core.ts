@@ -164,8 +164,11 @@ export interface RaftCore {
    */
   snapshotReceived(meta: SnapshotMeta | undefined): boolean;
   setFitness(fitness: Fitness): void;
-  /** A write hangs (true), or is through (false): meanwhile this node does not campaign, and leads only as the sole member. */
-  setStalled(stalled: boolean): void;
+  /**
+   * For how long the oldest write has been under way, 0 without one. Longer than an election timeout, this node neither leads nor campaigns;
+   * the sole member, whom nobody can replace, leads on for ten of them.
+   */
+  setStalled(forMs: number): void;
   /** A write or read failed. The role becomes `faulty` for good: nothing is accepted, handed out or acknowledged any more. */
   storageFailed(): void;
 

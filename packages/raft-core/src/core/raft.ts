@@ -202,8 +202,8 @@ export class Raft implements RaftCore {
     this.#state.setFitness(fitness);
   }
 
-  setStalled(stalled: boolean): void {
-    this.#campaign.setStalled(stalled);
+  setStalled(forMs: number): void {
+    this.#campaign.setStalled(forMs);
   }
 
   storageFailed(): void {

@@ -221,7 +221,7 @@ export class Driver<Result> {
     this.#takeInput();
     // After the input: what has just arrived may already answer a deadline that a stalled event loop is late for.
     const nowMs = this.#clock.now();
-    this.#core.setStalled(this.#logWork.hangs);
+    this.#core.setStalled(this.#logWork.stalledMs);
     this.#core.tick(nowMs);
     if (!this.#snapshots.isPending && this.#core.hasReady()) this.#carryOut(this.#core.ready());
     if (this.#snapshots.isPending) this.#install();

@@ -37,9 +37,10 @@ export class LogWork {
   get isBusy(): boolean {
     return this.#writes.count > 0 || this.#reads > 0 || this.#compacting;
   }
-  /** A write has been under way for longer than an election timeout. */
-  get hangs(): boolean {
-    return this.#writes.hangs(this.#parts.clock.now(), this.#parts.limits.electionMs);
+
+  /** For how long the oldest write has been under way; 0 without one. */
+  get stalledMs(): number {
+    return this.#writes.stalledMs(this.#parts.clock.now());
   }
 
   /** The batch `seq` is durable with this write, unless it is only `partial`: then more of the batch follows. */

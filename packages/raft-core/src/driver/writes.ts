@@ -35,9 +35,8 @@ export class Writes {
     return released.flatMap(({ messages }) => messages);
   }
 
-  /** Whether the oldest write has been under way for longer than this. */
-  hangs(nowMs: number, longestMs: number): boolean {
-    const oldest = this.#underWay[0];
-    return oldest !== undefined && nowMs - oldest.startedMs > longestMs;
+  /** For how long the oldest write has been under way; 0 without one. */
+  stalledMs(nowMs: number): number {
+    return nowMs - (this.#underWay[0]?.startedMs ?? nowMs);
   }
 }

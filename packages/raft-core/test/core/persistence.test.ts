@@ -163,23 +163,25 @@ describe('§3 the persistence contract', () => {
   it('3.6: a leader whose disk stalls steps down, and campaigns again only when it moves', () => {
     const cluster = new Cluster([1, 2, 3]);
     const leader = cluster.elect(1);
-    leader.core.setStalled(true);
+    leader.core.setStalled(1_001);
     expect(leader.core.status().role).to.equal('follower');
     cluster.pass(5_000, [1]);
     expect(leader.core.status().role).to.equal('follower');
-    leader.core.setStalled(false);
+    leader.core.setStalled(0);
     cluster.elect(1);
   });
 
-  it('3.6: a sole member whose disk stalls leads on, for nobody else can, and commits when it moves', () => {
+  it('3.6: a sole member whose disk stalls leads on for ten election timeouts, for nobody else can, and commits when it moves', () => {
     const cluster = new Cluster([1]);
     const leader = cluster.elect(1);
     const { term, commitIndex } = leader.core.status();
-    leader.core.setStalled(true);
+    leader.core.setStalled(10_000);
     expect(leader.core.propose(bytes('a'))).to.include({ accepted: true });
     expect(leader.core.status()).to.include({ role: 'leader', term, commitIndex });
-    leader.core.setStalled(false);
+    leader.core.setStalled(0);
     cluster.pass(1, [1]);
     expect(leader.core.status()).to.include({ role: 'leader', term, commitIndex: commitIndex + 1 });
+    leader.core.setStalled(10_001);
+    expect(leader.core.status().role).to.equal('follower');
   });
 });

@@ -139,7 +139,7 @@ export class CoreHost implements Host {
   #tick(): void {
     const nowMs = this.#ports.clock.now();
     const [oldestMs] = this.#writesSinceMs;
-    this.#core.setStalled(oldestMs !== undefined && nowMs - oldestMs > this.#options.limits.electionMs);
+    this.#core.setStalled(nowMs - (oldestMs ?? nowMs));
     this.#core.tick(nowMs);
   }
 
