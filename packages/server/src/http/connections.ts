@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { callerGroup } from '@transitd/access';
 
 /** By which a connection is known on all its layers, TLS among them. */
 export const endpointOf = ({ remoteAddress, remotePort }: Pick<Socket, 'remoteAddress' | 'remotePort'>): string =>
@@ -11,7 +12,7 @@ export const endpointOf = ({ remoteAddress, remotePort }: Pick<Socket, 'remoteAd
  */
 export class Connections {
   readonly #max: number;
-  /** By address, each oldest first. */
+  /** By address, or network of IPv6, each oldest first. */
   readonly #of = new Map<string, Set<Socket>>();
   /** Of all listeners. */
   readonly #atWork = new Set<() => ReadonlySet<string>>();
@@ -33,7 +34,7 @@ export class Connections {
 
   /** @param atWork - endpoints of this listener that have a whole request under way; asked only when there are too many connections */
   add(socket: Socket, atWork: () => ReadonlySet<string>): void {
-    const address = socket.remoteAddress ?? '';
+    const address = callerGroup(socket.remoteAddress ?? '');
     this.#atWork.add(atWork);
     this.#of.set(address, (this.#of.get(address) ?? new Set()).add(socket));
     this.#open += 1;
