@@ -78,6 +78,7 @@ export class RootGeneration {
       const status = statusOf(attempt);
       const token = Buffer.from(await this.#made(make));
       try {
+        this.#stillRuns(attempt); // or its pad is wiped, and would mask nothing
         return { complete: true, status, masked: masked(token, attempt.pad) };
       } finally {
         token.fill(0);

@@ -57,9 +57,12 @@ export class SealKeeper {
     keys();
     if (record.type === 'static') return; // recovery shares wrap nothing: that each hash is in the record is the proof
     const unwrapped = await unwrapByShares(record, shares);
-    const same = timingSafeEqual(unwrapped, keys().rootKey);
-    unwrapped.fill(0);
-    if (!same) throw new BarrierError('barrier_corrupt', `the record ${sealPath} holds another root key`);
+    try {
+      if (!timingSafeEqual(unwrapped, keys().rootKey))
+        throw new BarrierError('barrier_corrupt', `the record ${sealPath} holds another root key`);
+    } finally {
+      unwrapped.fill(0);
+    }
   }
 
   /**

@@ -130,6 +130,17 @@ describe('a root generation', () => {
     expect(barrier.rootGeneration.status.started).to.equal(false);
   });
 
+  it('shows no token that was made while the barrier was being sealed: the pad is wiped by then', async () => {
+    const { nonce } = await barrier.rootGeneration.start(pad);
+    await barrier.rootGeneration.update({ nonce, share: first }, never);
+    const makeAndSeal = async (): Promise<string> => {
+      barrier.seal();
+      return token;
+    };
+    expect(await codeOf(barrier.rootGeneration.update({ nonce, share: second }, makeAndSeal))).to.equal('sealed');
+    expect(barrier.rootGeneration.status.started).to.equal(false);
+  });
+
   it('takes no pad of another length than the token', async () => {
     const { nonce } = await barrier.rootGeneration.start(pad.subarray(1));
     await barrier.rootGeneration.update({ nonce, share: first }, never);

@@ -76,8 +76,9 @@ export class Connection {
   /** @throws TypeError for addresses that are none */
   constructor({ addresses, token, namespace, timeoutMs = 60_000, retries = 2, ...effects }: ClientOptions) {
     for (const address of addresses) {
-      const { protocol, username } = new URL(address);
-      if (!/^https?:$/.test(protocol) || username !== '') throw new TypeError('an address begins with https:// or http://');
+      const { protocol, username, password } = new URL(address);
+      if (!/^https?:$/.test(protocol) || username !== '' || password !== '')
+        throw new TypeError('an address begins with https:// or http://');
     }
     if (addresses.length === 0) throw new TypeError('there is no address');
     this.#addresses = addresses;
@@ -130,10 +131,12 @@ export class Connection {
     const address = this.#addresses[place] ?? '';
     const { method, path, query, body, accepts = isSuccess } = asked;
     const url = urlOf(address, path, method === 'LIST' ? { ...query, list: 'true' } : query);
+    const headers = this.#headers(asked, { local });
+    if (!Object.values(headers).every((value) => headerValue.test(value))) throw unsendable(address);
     try {
       const response = await this.#fetch(url, {
         method: method === 'LIST' ? 'GET' : method,
-        headers: this.#headers(asked, { local }),
+        headers,
         // Elsewhere the token would be shown to somebody who was not asked.
         redirect: 'manual',
         signal: this.#signal(asked),
@@ -180,6 +183,16 @@ export class Connection {
   }
 }
 
+const headerValue = /^[\x20-\x7e]*$/;
+/** Before `fetch` sees it, whose own complaint quotes the value. */
+const unsendable = (address: string): UnansweredError =>
+  new UnansweredError({
+    address,
+    outcome: 'not_done',
+    reason: 'the token, or what else is sent as a header, has a character that cannot be sent',
+    changes: false,
+  });
+
 const isSuccess = (status: number): boolean => status >= 200 && status < 300;
 
 const isStream = (body: unknown): body is Streamed => body instanceof ReadableStream;
@@ -213,13 +226,17 @@ function errorsIn(body: unknown): readonly string[] {
 const secondsIn = (header: string | null): number | undefined =>
   header !== null && /^\d{1,9}$/.test(header) ? Number(header) : undefined;
 
-/** The codes of an error, of its causes, and of all of them where there are several. */
+/**
+ * The codes of an error, of its causes, and of all of them where there are several. Those of reading and writing are told as such: a network
+ * that goes away under a connection has the codes of one that was never there.
+ */
 function codesOf(error: unknown): readonly string[] {
   if (typeof error !== 'object' || error === null) return [];
   const inner: unknown = Reflect.get(error, 'errors');
   if (Array.isArray(inner) && inner.length > 0) return inner.flatMap(codesOf);
-  const code: unknown = Reflect.get(error, 'code');
-  return typeof code === 'string' ? [code] : codesOf(Reflect.get(error, 'cause'));
+  const [code, call]: unknown[] = [Reflect.get(error, 'code'), Reflect.get(error, 'syscall')];
+  if (typeof code !== 'string') return codesOf(Reflect.get(error, 'cause'));
+  return [call === 'read' || call === 'write' ? `${call} ${code}` : code];
 }
 
 function reasonOf(error: unknown): string {

@@ -14,7 +14,8 @@ export interface FailedAnswer {
   readonly retryAfterS: number | undefined;
 }
 
-const outcomeUnknown = /^outcome unknown/;
+/** The second: what was done could not be recorded, and its answer is withheld. */
+const outcomeUnknown = /^outcome unknown|^audit: .*\b(?:took|taken) effect\b/;
 const doesNotServe = /^transitd is (?:sealed|not initialized)$/;
 const otherCluster = /^X-Service-Index is none of this cluster$/;
 
@@ -30,9 +31,9 @@ export function verdictOfAnswer(answer: FailedAnswer): Verdict {
   if (status === 501) return 'final';
   if (status !== 503) return 'unknown';
   if (errors.some((text) => doesNotServe.test(text))) return 'elsewhere';
-  if (retryAfterS !== undefined) return 'again';
   // The server's own refusals have a text. Without one it was something in between, which knows nothing of the request.
-  return errors.length > 0 ? 'final' : 'unknown';
+  if (errors.length === 0) return 'unknown';
+  return retryAfterS === undefined ? 'final' : 'again';
 }
 
 /** Failures of a connection that was never there: nothing was sent on it. */

@@ -23,9 +23,9 @@ const noLeader = json(503, { errors: ['there is no leader'] }, { 'Retry-After': 
 const sealed = json(503, { errors: ['transitd is sealed'] });
 const unknown = json(504, { errors: ['outcome unknown, the change may still take effect: x'] });
 const fails =
-  (code: string): Reaction =>
+  (code: string, syscall?: string): Reaction =>
   () =>
-    Promise.reject(new TypeError('fetch failed', { cause: Object.assign(new Error(code), { code }) }));
+    Promise.reject(new TypeError('fetch failed', { cause: Object.assign(new Error(code), { code, syscall }) }));
 
 /** A client whose requests meet these reactions, one after the other. */
 function clientOf(reactions: readonly Reaction[], options: Partial<ClientOptions> = {}) {
@@ -79,6 +79,15 @@ describe('a client', () => {
     for (const { url, headers } of seen) expect(headers.has('X-Service-Token'), url).to.equal(false);
   });
 
+  for (const token of ['s.secret2\nrest', 's.secret2\u2013'])
+    it(`sends nothing, and quotes nothing, with ${JSON.stringify(token)} for a token`, async () => {
+      const { client, seen } = clientOf([], { token });
+      const error = await refusalOf(client.auth.token.look(), UnansweredError);
+      expect(error).to.include({ outcome: 'not_done' });
+      expect(error.message).not.to.include('secret2');
+      expect(seen).to.have.length(0);
+    });
+
   it('lists by a query, and gives nothing for an empty answer', async () => {
     const { client, seen } = clientOf([ok(), () => new Response(null, { status: 204 })]);
     await client.sys.policies();
@@ -127,7 +136,7 @@ describe('a client', () => {
     expect(seen.map(({ redirect }) => redirect)).to.deep.equal(['manual']);
   });
 
-  for (const address of ['n1:8200', 'ftp://a', 'http://user:pass@a', ''])
+  for (const address of ['n1:8200', 'ftp://a', 'http://user:pass@a', 'http://:pass@a', ''])
     it(`refuses ${JSON.stringify(address)} as an address`, () => {
       expect(() => new TransitdClient({ addresses: [address] })).to.throw(TypeError);
     });
@@ -150,6 +159,8 @@ describe('a client whose request fails', () => {
   for (const [what, reaction] of [
     ['an outcome that is unknown', unknown],
     ['a connection that broke', fails('ECONNRESET')],
+    ['a network that went away under a connection', fails('EHOSTUNREACH', 'read')],
+    ['a proxy that names a time', () => new Response('busy', { status: 503, headers: { 'Retry-After': '1' } })],
     ['a fault of the server', json(500, { errors: ['internal error'] })],
   ] as const) {
     it(`never repeats a change after ${what}`, async () => {

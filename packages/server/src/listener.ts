@@ -59,9 +59,10 @@ export class Listener {
       this.#count(res);
       handle(req, res);
     });
+    const atWork = () => this.#atWork();
     this.#server.on('connection', (socket: Socket) => {
       this.#connections.add(socket);
-      connections?.add(socket, () => this.#atWork());
+      connections?.add(socket, atWork);
       socket.once('close', () => this.#connections.delete(socket));
     });
   }

@@ -10,6 +10,8 @@ export interface JsonRules {
   membersMax(depth: number): number;
   /** Values parsed in one go, at least 1: an empty container is one. */
   readonly pieceValuesMax?: number;
+  /** Characters of a container that is parsed in one go, unless it holds one value alone. */
+  readonly pieceCharsMax?: number;
   /** `JSON.parse`, or what knows more than it. */
   parse(piece: string): unknown;
   refusal(reason: string): Error;
@@ -17,6 +19,8 @@ export interface JsonRules {
 
 /** What is parsed in one go where nothing else is said: a few milliseconds' worth, should every name be a new one. */
 export const pieceValuesMax = 500;
+/** Each container within others is looked at anew, up to here. */
+const usualPieceCharsMax = 64 * 1024;
 const turnMs = 4;
 const [quote, comma, openBracket, closeBracket, openBrace, closeBrace, colon] = [0x22, 0x2c, 0x5b, 0x5d, 0x7b, 0x7d, 0x3a];
 
@@ -47,6 +51,9 @@ class Reader {
   /** Members so far of the objects around the place that a scan is at, by depth; less than 0 within an array. */
   readonly #members: Float64Array;
   readonly #pieceValuesMax: number;
+  readonly #pieceCharsMax: number;
+  /** The last string that is longer than a piece: it is met once in each container around it. */
+  #long = { open: -1, end: -1 };
   #at = 0;
   #values = 0;
   #turnEndsMs = performance.now() + turnMs;
@@ -55,6 +62,7 @@ class Reader {
     this.#text = text;
     this.#rules = rules;
     this.#pieceValuesMax = rules.pieceValuesMax ?? pieceValuesMax;
+    this.#pieceCharsMax = rules.pieceCharsMax ?? usualPieceCharsMax;
     this.#members = new Float64Array(rules.depthMax + 2);
   }
 
@@ -151,13 +159,13 @@ class Reader {
     const text = this.#text;
     const first = text.charCodeAt(this.#at);
     if (this.#at >= text.length) throw this.#cut();
-    if (first === quote) return this.#orCut(endOfString(text, this.#at)) + 1;
+    if (first === quote) return this.#endOfString(this.#at) + 1;
     if (first !== openBracket && first !== openBrace) return this.#endOfWord();
     let depth = outer - 1;
     let values = 0;
     for (let at = this.#at; at < text.length; at += 1) {
       const code = text.charCodeAt(at);
-      if (code === quote) at = this.#orCut(endOfString(text, at));
+      if (code === quote) at = this.#endOfString(at);
       else if (code === comma) {
         values += 1;
         const members = (this.#members[depth] ?? 0) + 1;
@@ -175,7 +183,7 @@ class Reader {
           return at + 1;
         }
       }
-      if (values > this.#pieceValuesMax) return undefined;
+      if (values > this.#pieceValuesMax || (values > 1 && at - this.#at > this.#pieceCharsMax)) return undefined;
     }
     throw this.#cut();
   }
@@ -190,8 +198,11 @@ class Reader {
     return at;
   }
 
-  #orCut(end: number): number {
+  #endOfString(open: number): number {
+    if (open === this.#long.open) return this.#long.end;
+    const end = endOfString(this.#text, open);
     if (end < 0) throw this.#cut();
+    if (end - open > this.#pieceCharsMax) this.#long = { open, end };
     return end;
   }
 

@@ -33,9 +33,14 @@ describe('JSON in turns', () => {
       .tuple(fc.jsonValue({ maxDepth: 6 }), fc.constantFrom(undefined, 1, '\t'))
       .map(([value, space]) => JSON.stringify(value, undefined, space));
     await fc.assert(
-      fc.asyncProperty(text, fc.integer({ min: 1, max: 6 }), async (json, pieceValuesMax) => {
-        expect(await parseInTurns(json, { ...rules, pieceValuesMax })).to.deep.equal(JSON.parse(json));
-      }),
+      fc.asyncProperty(
+        text,
+        fc.integer({ min: 1, max: 6 }),
+        fc.integer({ min: 1, max: 20 }),
+        async (json, pieceValuesMax, pieceCharsMax) => {
+          expect(await parseInTurns(json, { ...rules, pieceValuesMax, pieceCharsMax })).to.deep.equal(JSON.parse(json));
+        },
+      ),
     );
   });
 
@@ -67,14 +72,19 @@ describe('JSON in turns', () => {
     const text = fc.array(fc.constantFrom(...pieces), { maxLength: 12 }).map((parts) => parts.join(''));
     const framed = fc.tuple(fc.constantFrom('', '[', '{"a":', '[[1,2],', '{"x":1,'), text, fc.constantFrom('', ']', '}', ',3]'));
     await fc.assert(
-      fc.asyncProperty(framed, fc.integer({ min: 1, max: 3 }), async (parts, pieceValuesMax) => {
-        const json = parts.join('');
-        const value = await parseInTurns(json, { ...rules, pieceValuesMax }).then(
-          (parsed) => ({ value: parsed }),
-          () => 'refused',
-        );
-        expect(value, JSON.stringify(json)).to.deep.equal(expected(json));
-      }),
+      fc.asyncProperty(
+        framed,
+        fc.integer({ min: 1, max: 3 }),
+        fc.integer({ min: 1, max: 8 }),
+        async (parts, pieceValuesMax, pieceCharsMax) => {
+          const json = parts.join('');
+          const value = await parseInTurns(json, { ...rules, pieceValuesMax, pieceCharsMax }).then(
+            (parsed) => ({ value: parsed }),
+            () => 'refused',
+          );
+          expect(value, JSON.stringify(json)).to.deep.equal(expected(json));
+        },
+      ),
       { numRuns: 5_000 },
     );
   });
@@ -87,6 +97,19 @@ describe('JSON in turns', () => {
     ]);
     expect(Object.getPrototypeOf(parsed)).to.equal(Object.prototype);
   });
+
+  for (const [what, filling] of [
+    ['blanks', ' '.repeat(100_000)],
+    ['a long string', `"${'\\"'.repeat(50_000)}",1`],
+    ['two long strings', `"${'a'.repeat(70_000)}",{"b":"${'c'.repeat(70_000)}"},1`],
+    ['a long number', '1'.repeat(70_000)],
+  ] as const)
+    it(`takes apart what is long by ${what}, within many others`, async () => {
+      for (const depth of [1, 2, 15]) {
+        const text = `${'['.repeat(depth)}${filling}${']'.repeat(depth)}`;
+        expect(await parseInTurns(text, rules)).to.deep.equal(JSON.parse(text));
+      }
+    });
 
   for (const { what, text, says } of [
     { what: 'too many values', text: `[${'1,'.repeat(10_000)}1]`, says: 'more than 10000 values' },

@@ -104,10 +104,15 @@ const updated = { about: 'a share; with the last one, the token', takes: shareFi
 const update = operation('generate-root-update', updated, async (serving, { values }) => {
   const share = parseShare(values.key ?? '');
   const { barrier, service } = serving;
-  const make = async (): Promise<string> => (await service.registry.createRoot()).token;
+  let issued: Reply['issued'];
+  const make = async (): Promise<string> => {
+    const { token, record } = await service.registry.createRoot();
+    issued = { token, accessor: record.accessor };
+    return token;
+  };
   const step = await barrier.rootGeneration.update({ nonce: values.nonce ?? '', share }, make).finally(() => share.fill(0));
   const encoded = step.complete ? step.masked.toString('base64').replace(/=+$/, '') : '';
-  return statusReply(serving, step.status, { encoded });
+  return { ...statusReply(serving, step.status, { encoded }), ...(issued && { issued }) };
 });
 
 /** Decision 48: by its nonce, or by a token with the right `sudo` here. */

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { callerGroup } from '@transitd/access';
 
 /** By which a connection is known on all its layers, TLS among them. */
 export const endpointOf = ({ remoteAddress, remotePort }: Pick<Socket, 'remoteAddress' | 'remotePort'>): string =>
@@ -11,8 +12,10 @@ export const endpointOf = ({ remoteAddress, remotePort }: Pick<Socket, 'remoteAd
  */
 export class Connections {
   readonly #max: number;
-  /** By address, each oldest first. */
+  /** By address, or network of IPv6, each oldest first. */
   readonly #of = new Map<string, Set<Socket>>();
+  /** Of all listeners. */
+  readonly #atWork = new Set<() => ReadonlySet<string>>();
   #open = 0;
   #cut = 0;
 
@@ -29,17 +32,19 @@ export class Connections {
     return this.#cut;
   }
 
-  /** @param atWork - endpoints that have a whole request under way; asked only when there are too many connections */
+  /** @param atWork - endpoints of this listener that have a whole request under way; asked only when there are too many connections */
   add(socket: Socket, atWork: () => ReadonlySet<string>): void {
-    const address = socket.remoteAddress ?? '';
+    const address = callerGroup(socket.remoteAddress ?? '');
+    this.#atWork.add(atWork);
     this.#of.set(address, (this.#of.get(address) ?? new Set()).add(socket));
     this.#open += 1;
     socket.once('close', () => this.#forget(address, socket));
-    if (this.#open > this.#max) this.#makeRoom(address, socket, atWork());
+    if (this.#open > this.#max) this.#makeRoom(address, socket);
   }
 
-  #makeRoom(address: string, newest: Socket, atWork: ReadonlySet<string>): void {
+  #makeRoom(address: string, newest: Socket): void {
     this.#cut += 1;
+    const atWork = new Set([...this.#atWork].flatMap((endpoints) => [...endpoints()]));
     let most: readonly [address: string, sockets: ReadonlySet<Socket>] = [address, new Set()];
     for (const entry of this.#of) if (entry[1].size > most[1].size) most = entry;
     const silent = [...most[1]].find((socket) => !atWork.has(endpointOf(socket)));

@@ -16,7 +16,7 @@ export interface LimitsConfig {
 /**
  * What one node takes on at a time, whichever of its listeners it comes by; a request that is handed on counts where it is worked on. Two kinds
  * of work, so that neither can crowd out the other. What an operator needs to see or to stop a crowded node is not counted: operations
- * that any node answers in any state (`here`), the step-down, what needs no token but logins, and, on another port, metrics and health.
+ * that any node answers in any state (`here`), the step-down, and, on another port, metrics and health.
  */
 export class Limits {
   readonly reads: WorkLimit;

@@ -248,6 +248,8 @@ export class Pipeline {
       const token = tokenOf(req.headers);
       exchange?.from(token);
       await exchange?.begin(call.body);
+      // What began while the node did not serve is recorded nowhere; and since the look at the state a body was read.
+      if (where !== 'here' && node.service !== service) throw new StoreError('sealed', 'transitd is sealed');
       const reply = await operation.run(node, call, token);
       return service === undefined || wrapTtlS === 0 || operation.wraps !== true
         ? reply

@@ -34,6 +34,8 @@ export interface Served {
   readonly rootToken: string;
   readonly store: ReturnType<typeof memoryStore>;
   readonly service: Service;
+  /** As much of one as the routes need; a test may change what it is. */
+  readonly node: { -readonly [Name in 'member' | 'service']: Node[Name] };
   close(): void;
 }
 
@@ -105,5 +107,5 @@ export async function served({
     service.mounts.close();
     closeAccess(access);
   };
-  return { url: new URL(`http://127.0.0.1:${port}`), ask, rootToken, store, service, close };
+  return { url: new URL(`http://127.0.0.1:${port}`), ask, rootToken, store, service, node, close };
 }

@@ -1,6 +1,10 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { ensureAuditKey } from '../../src/audit/audit-key.ts';
 import type { AuditTrail, EntryType } from '../../src/audit/audit-trail.ts';
+import type { Node } from '../../src/node/node.ts';
 import { type Ask, type Served, served } from '../api/served.ts';
 
 /** A trail in memory, whose sinks fail when they are told to. */
@@ -237,6 +241,47 @@ describe('the audit of requests', () => {
     );
     trail.failing = undefined;
     expect((await ask('GET auth/token/accessors?list=true')).body.data.keys).to.have.members(before);
+  });
+
+  it('revokes a root token that shares have made when its answer could not be recorded', async () => {
+    await start();
+    const status = { started: true, nonce: 'n', progress: 1, required: 1 };
+    const update = async (_: unknown, make: () => Promise<string>) => ({
+      complete: true,
+      status,
+      masked: Buffer.from(await make()),
+    });
+    server.node.member = { barrier: { rootGeneration: { update } } } as unknown as NonNullable<Node['member']>;
+    const give = () => ask('POST sys/generate-root/update', { token: null, body: { key: '00', nonce: 'n' } });
+    const accessors = async () => (await ask('GET auth/token/accessors?list=true')).body.data.keys;
+    const before = await accessors();
+    trail.failing = 'response';
+    expect((await give()).status).to.equal(503);
+    trail.failing = undefined;
+    expect(await accessors()).to.have.members(before);
+    expect((await give()).status).to.equal(200);
+    expect(await accessors()).to.have.length(before.length + 1);
+  });
+
+  it('does nothing without a token that began before the node served, and so has no first entry', async () => {
+    await start();
+    let begun = 0;
+    const begin = async () => {
+      begun += 1;
+      return { started: true, nonce: 'n', progress: 0, required: 1 };
+    };
+    server.node.member = { barrier: { rootGeneration: { start: begin } } } as unknown as NonNullable<Node['member']>;
+    server.node.service = undefined;
+    const { port, hostname } = server.url;
+    const socket = connect(Number(port), hostname);
+    const body = '{"otp":""}';
+    const head = `POST /v1/sys/generate-root/attempt HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}`;
+    socket.write(`${head}\r\nExpect: 100-continue\r\n\r\n`);
+    await once(socket, 'data');
+    server.node.service = server.service;
+    socket.end(body);
+    expect(await text(socket)).to.match(/^HTTP\/1.1 503 /);
+    expect([begun, trail.lines.length]).to.deep.equal([0, 0]);
   });
 
   it('has the first entry before anything is done, and both before the answer', async () => {

@@ -39,6 +39,23 @@ describe('the connections of a node', () => {
     expect([connections.open, connections.cut]).to.deep.equal([4, 1]);
   });
 
+  it('are spared when they have asked, also by another listener than the one that gets the connection too many', () => {
+    const connections = new Connections(2);
+    const [asking, quiet] = [from('192.0.2.9'), from('192.0.2.9')];
+    connections.add(asking, () => new Set([endpointOf(asking)]));
+    connections.add(quiet, nobody);
+    const late = from('192.0.2.2');
+    connections.add(late, nobody);
+    expect([asking, quiet, late].map(({ destroyed }) => destroyed)).to.deep.equal([false, true, false]);
+  });
+
+  it('count as of one address when they come from one network of IPv6, in which everybody has addresses for each', () => {
+    const connections = new Connections(3);
+    const [client, ...many] = ['192.0.2.1', '2001:db8::1', '2001:db8::2', '2001:db8::3'].map(from);
+    for (const socket of [client, ...many]) if (socket !== undefined) connections.add(socket, nobody);
+    expect([client, ...many].map((socket) => socket?.destroyed)).to.deep.equal([false, true, false, false]);
+  });
+
   it('turn the newest away when all that there are have asked', () => {
     const connections = new Connections(2);
     const sockets = [from('192.0.2.9'), from('192.0.2.9')];

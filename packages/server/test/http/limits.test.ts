@@ -138,6 +138,20 @@ describe('a node with too much to do', () => {
     await until(() => limits.bodies.held === 0);
   });
 
+  for (const path of ['transit/random', 'transit/keys/b'])
+    it(`gives back what ${path} held that came behind another request, on a connection that is no more`, async () => {
+      const limits = new Limits({ ...few, changes: 2, body_memory: 300_000 });
+      server = await served({ limits });
+      const letGo = holdCommits();
+      const body = JSON.stringify({ bytes: 4, x: 'A'.repeat(200_000) });
+      const socket = await open(`${post('transit/keys/a', 0)}${post(path, body.length)}${body}`);
+      await until(() => limits.bodies.held > 100_000 && limits.changes.atWork > 0);
+      socket.destroy();
+      await until(() => limits.bodies.held === 0);
+      letGo();
+      await until(() => limits.changes.atWork === 0);
+    });
+
   it('holds what it announces for nobody: many heads that announce the most keep nobody out', async () => {
     const limits = new Limits({ ...few, body_memory: 300_000 });
     server = await served({ limits });
