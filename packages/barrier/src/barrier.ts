@@ -247,10 +247,15 @@ export class Barrier {
   seal(reason?: string): void {
     this.#seals += 1;
     this.#forgetShares();
-    this.rekey.drop();
-    this.rootGeneration.drop();
+    this.dropAttempts();
     this.#keys.wipe();
     this.#announce(reason);
+  }
+
+  /** Ends an exchange of shares and the making of a root token, if any: this node is not the one to go on with it. */
+  dropAttempts(): void {
+    this.rekey.drop();
+    this.rootGeneration.drop();
   }
 
   /** Seals, and lets go of the store. */

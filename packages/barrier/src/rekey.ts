@@ -61,7 +61,7 @@ const idle: RekeyStatus = {
   verifying: false,
 };
 
-/** One exchange of the shares at a time, in this node's memory only: it ends with success, a cancel, sealing or the process. */
+/** One exchange of the shares at a time, in this node's memory only: it ends with success, a cancel, sealing, the loss of the lead or the process. */
 export class Rekey {
   readonly #seal: SealKeeper;
   readonly #exclusive: <T>(task: () => Promise<T>) => Promise<T>;
@@ -171,9 +171,10 @@ export class Rekey {
     return this.#attempt;
   }
 
-  /** Sealing drops an attempt while one of its steps waits. */
+  /** Sealing, or the loss of the lead, drops an attempt while one of its steps waits. */
   #stillRuns(attempt: Attempt): void {
-    if (this.#attempt !== attempt) throw new StoreError('sealed', 'transitd was sealed during the rekey');
+    if (this.#attempt !== attempt)
+      throw new StoreError('sealed', 'the rekey has ended: this node was sealed, or does not lead any more');
   }
 
   /** Another rekey, or a rewrapping, came first: the shares gathered here are of a seal that is no more. */
@@ -189,7 +190,8 @@ export class Rekey {
   }
 
   /** After a refusal that certainly changed nothing the attempt stays, and giving the last share again tries again. */
-  async #replace({ request, revision }: Attempt, shared: SharedKey): Promise<true | 'unknown'> {
+  async #replace({ request, revision }: Attempt, { key, shares }: SharedKey): Promise<true | 'unknown'> {
+    const shared = { key: Buffer.from(key), shares }; // a drop meanwhile wipes the other: nothing may be wrapped by zeros
     try {
       const outcome = await this.#seal.replace({ counts: request, shared, revision });
       if (outcome === 'conflict') throw this.#overtaken();
@@ -199,6 +201,8 @@ export class Rekey {
       if (!(error instanceof StoreError && error.code === 'outcome_unknown')) throw error;
       this.drop();
       return 'unknown';
+    } finally {
+      shared.key.fill(0);
     }
   }
 }

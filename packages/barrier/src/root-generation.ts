@@ -113,9 +113,10 @@ export class RootGeneration {
     }
   }
 
-  /** Sealing drops an attempt while one of its steps waits. */
+  /** Sealing, or the loss of the lead, drops an attempt while one of its steps waits. */
   #stillRuns(attempt: Attempt): void {
-    if (this.#attempt !== attempt) throw new StoreError('sealed', 'transitd was sealed during the root generation');
+    if (this.#attempt !== attempt)
+      throw new StoreError('sealed', 'the root generation has ended: this node was sealed, or does not lead any more');
   }
 }
 

@@ -290,6 +290,7 @@ describe('a rekey with verification', () => {
   for (const [what, end] of [
     ['cancelled', (barrier: Barrier) => barrier.rekey.cancel('privileged')],
     ['sealed', async (barrier: Barrier) => barrier.seal()],
+    ['dropped', async (barrier: Barrier) => barrier.dropAttempts()],
   ] as const)
     it(`leaves the old shares in force when it is ${what}`, async () => {
       const { barrier, store, shares } = await unsealedBarrier();
@@ -298,6 +299,23 @@ describe('a rekey with verification', () => {
       expect(barrier.rekey.status.started).to.equal(false);
       expect(await opensWith(store, shares.slice(0, 2))).to.equal(true);
     });
+
+  it('puts those shares in force that were shown, also when the attempt is dropped and the keyring changes before its commit', async () => {
+    const store = memoryStore();
+    const faulty = faultyStore(store);
+    const { barrier, shares } = await unsealedBarrier({ store: faulty });
+    const next = await rekeyed(barrier, shares.slice(0, 2), { shares: 1, threshold: 1, requireVerification: true });
+    const other = await openBarrier(store);
+    await unsealWith(other, shares.slice(0, 2));
+    faulty.beforeCommit = async () => {
+      faulty.beforeCommit = async () => undefined;
+      barrier.dropAttempts();
+      await other.rotate();
+    };
+    const given = { nonce: next.verificationNonce ?? '', share: next.shares[0] ?? Buffer.alloc(0) };
+    expect(await barrier.rekey.verify(given)).to.have.property('complete', true);
+    expect(await opensWith(store, next.shares)).to.equal(true);
+  });
 
   it('says when the outcome of its commit is unknown', async () => {
     const store = memoryStore();

@@ -429,6 +429,7 @@ export class Node {
   #statusChanged(status: DriverStatus): void {
     this.#lead.statusChanged(status);
     if (status.ready) this.#activeSince = new Date();
+    else this.#member?.barrier.dropAttempts(); // the next active node knows nothing of them
     this.#cluster?.statusChanged(status);
   }
 

@@ -206,12 +206,14 @@ describe('a node', () => {
     });
     node.listens('http://127.0.0.1:8200');
     await node.initialize(one);
+    await node.member?.barrier.rootGeneration.start(Buffer.alloc(26, 1));
     expect(node.active).to.equal(true);
     expect(node.consensus?.leader).not.to.equal(0);
     Object.defineProperty(node.cluster, 'differs', { value: true });
     expect(node.active).to.equal(false);
     expect(node.answering.standing).to.equal(undefined);
     await until(() => node.consensus?.leader === 0);
+    expect(node.member?.barrier.rootGeneration.status.started, 'an attempt that only this node knew').to.equal(false);
   });
 
   it('that is alone is active also when it stood still for long, asked before anything else has run', async () => {
