@@ -43,6 +43,8 @@ const keySetCharsMax = 1024 * 1024;
 /** How long fetched keys are used, and how soon they may be fetched again for a key that is not among them. */
 const [freshMs, againMs] = [5 * 60_000, 30_000];
 const sourcesMax = 64;
+/** Logins that wait for keys on their way: a provider that hangs is not to hold up all that a node works on. */
+const waitingMax = 64;
 
 interface Fetched {
   readonly keys: Promise<JSONWebKeySet>;
@@ -54,6 +56,7 @@ export class JwtKeys {
   readonly #sources: KeySources;
   readonly #now: () => number;
   readonly #fetched = new Map<string, Fetched>();
+  #waiting = 0;
 
   constructor({ sources, now }: { readonly sources: KeySources; readonly now: () => number }) {
     this.#sources = sources;
@@ -62,19 +65,29 @@ export class JwtKeys {
 
   /**
    * The claims of a token that one of the keys has signed.
-   * @throws AccessError `invalid_request` for any other token, `keys_unavailable`
+   * @throws AccessError `invalid_request` for any other token, `keys_unavailable`, `busy_logins`
    */
   async verify(source: JwtKeySource, jwt: string, options: JWTVerifyOptions): Promise<JWTPayload> {
     try {
-      return await claimsOf(jwt, await this.#keysOf(source, freshMs), options);
+      return await claimsOf(jwt, await this.#loaded(source, freshMs), options);
     } catch (error) {
       if (!(error instanceof errors.JWKSNoMatchingKey) || (source.url === '' && source.file === '')) throw refusalOf(error);
     }
     // Its signer may have a new key since.
     try {
-      return await claimsOf(jwt, await this.#keysOf(source, againMs), options);
+      return await claimsOf(jwt, await this.#loaded(source, againMs), options);
     } catch (error) {
       throw refusalOf(error);
+    }
+  }
+
+  async #loaded(source: JwtKeySource, ageMsMax: number): Promise<JSONWebKeySet> {
+    if (this.#waiting >= waitingMax) throw new AccessError('busy_logins', 'too many logins wait for the keys that sign tokens');
+    this.#waiting += 1;
+    try {
+      return await this.#keysOf(source, ageMsMax);
+    } finally {
+      this.#waiting -= 1;
     }
   }
 

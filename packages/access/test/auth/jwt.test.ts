@@ -2,6 +2,7 @@ import { generateKeyPairSync, sign } from 'node:crypto';
 import { expect } from 'chai';
 import { type CryptoKey, exportJWK, exportSPKI, generateKeyPair, SignJWT, UnsecuredJWT } from 'jose';
 import type { JwtConfigChange, JwtRoleChange } from '../../src/auth/jwt.ts';
+import { JwtKeys } from '../../src/auth/jwt-keys.ts';
 import { refusal } from '../fixtures.ts';
 import { withMethod } from './login-setup.ts';
 
@@ -166,6 +167,18 @@ describe('keys that check tokens', () => {
     expect(await refusal(enter(await signed()))).to.match(/^keys_unavailable/);
     sources.set('https://issuer/keys', JSON.stringify({ keys: [await jwkOf(pair.publicKey)] }));
     expect(await refusal(enter(await signed()))).to.equal('none');
+  });
+
+  it('that do not come hold up no more than 64 logins', async () => {
+    const arrived = Promise.withResolvers<string>();
+    const keys = new JwtKeys({ sources: { url: () => arrived.promise, file: async () => undefined }, now: () => 0 });
+    const source = { keys: [], jwks: '', file: '', url: 'https://issuer/keys', urlCa: '' };
+    const outcome = (): Promise<string> => refusal(keys.verify(source, 'x', {}));
+    const waiting = Array.from({ length: 64 }, outcome);
+    expect(await outcome()).to.match(/^busy_logins/);
+    arrived.resolve(JSON.stringify({ keys: [await jwkOf(pair.publicKey)] }));
+    for (const told of await Promise.all(waiting)) expect(told).to.match(/the token is refused/);
+    expect(await outcome()).to.match(/the token is refused/);
   });
 
   it('that are too short to be used give no token', async () => {
