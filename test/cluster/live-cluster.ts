@@ -27,7 +27,7 @@ export interface ClusterOptions {
   readonly config?: Readonly<Record<string, unknown>>;
 }
 
-const rareElections = { election_timeout: '2s' };
+const rareElections = { election_timeout: '5s' };
 const shares = { secret_shares: 3, secret_threshold: 2 };
 
 export class LiveCluster {
