@@ -14,7 +14,7 @@ describe('hvac', () => {
   after(() => bench.clean());
 
   it(`${version} does with a node what services do with it`, async function () {
-    this.timeout(300_000);
+    this.timeout(600_000);
     const python = await pythonWith([`hvac==${version}`], bench.folder());
     if (python === undefined) return this.skip();
     const server = await bench.start({ dataDir: bench.folder() });

@@ -105,7 +105,7 @@ describe('the document', () => {
   after(() => bench.clean());
 
   it('is OpenAPI 3.1, and a live node does what it says', async function () {
-    this.timeout(600_000);
+    this.timeout(1_200_000);
     const folder = bench.folder();
     const python = await pythonWith(versions, folder);
     if (python === undefined) return this.skip();
