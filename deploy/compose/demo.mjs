@@ -25,7 +25,8 @@ async function until(what, condition) {
   }
 }
 
-const ask = (address, path, init) => fetch(`${address}/v1/sys/${path}`, { ...init, signal: AbortSignal.timeout(5000) });
+const ask = (address, path, init, timeoutMs = 5000) =>
+  fetch(`${address}/v1/sys/${path}`, { ...init, signal: AbortSignal.timeout(timeoutMs) });
 
 async function initialize(addresses) {
   // One that is initialised but does not answer must not be missed: a second cluster beside it would have other keys.
@@ -33,10 +34,9 @@ async function initialize(addresses) {
     Promise.all(addresses.map(async (address) => (await (await ask(address, 'init')).json()).initialized)),
   );
   if (!states.includes(true)) {
-    const answer = await ask(addresses[0], 'init', {
-      method: 'POST',
-      body: JSON.stringify({ recovery_shares: 1, recovery_threshold: 1 }),
-    });
+    const body = JSON.stringify({ recovery_shares: 1, recovery_threshold: 1 });
+    // The token is shown this once: a slow machine gets the time that it needs.
+    const answer = await ask(addresses[0], 'init', { method: 'POST', body }, 120_000);
     if (!answer.ok) throw new Error(`${addresses[0]} was not initialised: ${answer.status} ${await answer.text()}`);
     writeSecret(tokenFile, `${(await answer.json()).root_token}\n`);
   }

@@ -62,7 +62,10 @@ export class Demo {
       'the demonstration is ready',
       async () => (await this.docker('inspect', '--format', '{{.State.Status}}', init)) === 'exited',
     );
-    return this.compose('logs', '--no-color', 'init');
+    const said = await this.compose('logs', '--no-color', 'init');
+    const code = await this.docker('inspect', '--format', '{{.State.ExitCode}}', init);
+    if (code !== '0') throw new Error(`the demonstration was not initialised, exit code ${code}:\n${said}`);
+    return said;
   }
 
   /** What a command of compose writes. @throws with what it says when it fails */
