@@ -51,6 +51,6 @@ export type {
   HmacResult,
   RewrapRequest,
 } from './requests.ts';
-export { shownName } from './shown-name.ts';
+export { shownName, shownPath } from './shown-name.ts';
 export type { SignRequest, SignResult, VerifyRequest, VerifyResult } from './signature-requests.ts';
 export type { Signing } from './signing.ts';

@@ -1,3 +1,4 @@
+import { shownName } from '@transitd/transit-engine';
 import { dataReply, noContent, twiceReply, writtenReply } from '../http/envelope.ts';
 import { RequestError } from '../http/error-answer.ts';
 import {
@@ -184,7 +185,7 @@ const tune = operation(
 /** Prefixes that every mount takes, whatever it writes. */
 const alwaysTaken: ReadonlySet<string> = new Set(['svc', 'vault']);
 const forgotten = (before: string): string =>
-  `what was written with the prefix ${before}: is not taken any more, until the mount is tuned back to it`;
+  `what was written with the prefix ${shownName(before)}: is not taken any more, until the mount is tuned back to it`;
 
 /** An empty prefix is none. */
 const tuningIn = (values: Fields<typeof configFields>['values'] | Fields<typeof tuneFields>['values']): MountTuning => ({

@@ -1,4 +1,5 @@
 import type { Quota } from '@transitd/access';
+import { shownPath } from '@transitd/transit-engine';
 import { dataReply, noContent, writtenReply } from '../http/envelope.ts';
 import { RequestError } from '../http/error-answer.ts';
 import { any, bool, duration, type FieldSchema, idle, text, texts } from '../http/field.ts';
@@ -113,7 +114,7 @@ async function requireMount({ mounts, logins }: Service, path: string): Promise<
     return;
   const method = /^auth\/([^/]+)\//.exec(`${path}/`)?.[1];
   if (method !== undefined && (await logins.mounts.find(method)) !== undefined) return;
-  throw new RequestError('invalid_request', `invalid mount path: nothing is mounted at ${JSON.stringify(path)}`);
+  throw new RequestError('invalid_request', `invalid mount path: nothing is mounted at "${shownPath(path)}"`);
 }
 
 const remove = operation(

@@ -1,5 +1,5 @@
 import { TransitError } from '../errors.ts';
-import { shownName } from '../shown-name.ts';
+import { shownName, shownPath } from '../shown-name.ts';
 import {
   type ManagedKeyRecord,
   type Pkcs11Curve,
@@ -51,7 +51,7 @@ export function managedKeyRecord(
   const pin = text('pin', request.pin) ?? present?.pin;
   const mechanism = mechanismAsked(request.mechanism) ?? present?.mechanism;
   if (library === undefined) throw missing('library');
-  if (!libraries.includes(library)) throw refusal(`no PKCS#11 library is configured under the name ${library}`);
+  if (!libraries.includes(library)) throw refusal(`no PKCS#11 library is configured under the name ${shownPath(library)}`);
   if (pin === undefined) throw missing('pin');
   if (mechanism === undefined) throw missing('mechanism');
   const place = placeAsked(request, present);
