@@ -2,13 +2,10 @@ import { allows } from '@transitd/access';
 import {
   defaultHash,
   defaultKeyType,
-  hashNames,
   hashOf,
   isKeyName,
   keyTypeNames,
   random,
-  randomBytesMax,
-  randomSources,
   shownName,
   TransitError,
 } from '@transitd/transit-engine';
@@ -16,6 +13,7 @@ import { base64, bool, int, text } from '../http/field.ts';
 import { integer, object, string } from '../http/json-schema.ts';
 import { data, oneOrBatch } from './answers.ts';
 import type { Route } from './operation.ts';
+import { hashFields, hashResult, randomFields, randomPath, randomResult } from './random-and-hash.ts';
 import { batchOf, type DataRoute, itemMembers, operation } from './transit-operation.ts';
 import { cmac, hmac, sign, verify } from './transit-signing.ts';
 
@@ -161,13 +159,8 @@ const hash = operation({
   name: 'hash',
   path: { params: ['urlalgorithm'], required: 0 },
   about: 'a hash',
-  takes: {
-    urlalgorithm: text('name of the hash', { oneOf: hashNames }),
-    algorithm: text('the same, where the path does not name it', { oneOf: hashNames, default: defaultHash }),
-    input: base64('what to hash', { required: true }),
-    format: text('of the sum', { oneOf: ['hex', 'base64'], default: 'hex' }),
-  },
-  answers: data(object({ sum: string })),
+  takes: hashFields,
+  answers: data(hashResult),
   capability: 'update',
   spelledOut: ({ urlalgorithm, algorithm }) => [urlalgorithm ?? algorithm ?? defaultHash],
   ask: (_engine, { urlalgorithm, algorithm, input, format }) => hashOf({ input, algorithm: urlalgorithm ?? algorithm, format }),
@@ -178,20 +171,10 @@ const randomBytes = operation({
   name: 'random',
   path: { params: ['source', 'urlbytes'], required: 0 },
   about: 'random bytes',
-  takes: {
-    source: text('where they come from', { oneOf: randomSources, default: 'platform' }),
-    urlbytes: text('how many', { shape: { pattern: '^[0-9]{1,6}$' } }),
-    bytes: int('the same, where the path does not say it', { default: 32, min: 1, max: randomBytesMax }),
-    format: text('of the bytes', { oneOf: ['hex', 'base64'], default: 'base64' }),
-  },
-  answers: data(object({ random_bytes: string })),
+  takes: { ...randomFields, urlbytes: text('how many', { shape: { pattern: '^[0-9]{1,6}$' } }) },
+  answers: data(randomResult),
   capability: 'update',
-  // One segment alone is a source if it names one, else a number of bytes.
-  pathFields: ({ source, urlbytes }): Readonly<Record<string, string>> => {
-    if (source === undefined) return {};
-    if (urlbytes !== undefined) return { source, urlbytes };
-    return randomSources.includes(source) ? { source } : { urlbytes: source };
-  },
+  pathFields: randomPath,
   spelledOut: ({ source = 'platform', urlbytes, bytes = 32 }) => {
     const count = urlbytes === undefined ? bytes : byteCount(urlbytes);
     return [source, String(count), `${source}/${count}`];
