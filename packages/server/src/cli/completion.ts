@@ -29,7 +29,6 @@ export function completionScript(shell: Shell, program: Command): string {
 
 const names = (listed: readonly { readonly name: string }[]): string => listed.map(({ name }) => name).join(' ');
 
-/** The same lines in both shells: where in the tree the words before the cursor lead, and what may come there. */
 const cases = (all: readonly Completed[]): string =>
   all
     .map(({ path, commands, options }) => `    '${path}') commands='${names(commands)}' options='${names(options)}' ;;`)
@@ -40,18 +39,22 @@ const pathCases = (all: readonly Completed[]): string =>
     .map(({ path }) => `'${path}'`)
     .join('|');
 
-function bashScript(all: readonly Completed[]): string {
-  return `# transitd completion for bash: source <(transitd completion bash)
-_transitd() {
-  local current=\${COMP_WORDS[COMP_CWORD]} at='' word commands='' options=''
-  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+/** The same lines in bash and zsh: where in the tree the words before the cursor lead, and what may come there. */
+const place = (all: readonly Completed[], { current, before }: { readonly current: string; readonly before: string }): string =>
+  `  local current=\${${current}} at='' word commands='' options=''
+  for word in "\${${before}}"; do
     case "\${at:+$at }$word" in
       ${pathCases(all)}) at="\${at:+$at }$word" ;;
     esac
   done
   case "$at" in
 ${cases(all)}
-  esac
+  esac`;
+
+function bashScript(all: readonly Completed[]): string {
+  return `# transitd completion for bash: source <(transitd completion bash)
+_transitd() {
+${place(all, { current: 'COMP_WORDS[COMP_CWORD]', before: 'COMP_WORDS[@]:1:COMP_CWORD-1' })}
   if [[ $current == -* ]]; then COMPREPLY=($(compgen -W "$options" -- "$current"))
   else COMPREPLY=($(compgen -W "$commands" -- "$current")); fi
 }
@@ -63,15 +66,7 @@ function zshScript(all: readonly Completed[]): string {
   return `#compdef transitd
 # transitd completion for zsh: source <(transitd completion zsh)
 _transitd() {
-  local current=\${words[CURRENT]} at='' word commands='' options=''
-  for word in "\${(@)words[2,CURRENT-1]}"; do
-    case "\${at:+$at }$word" in
-      ${pathCases(all)}) at="\${at:+$at }$word" ;;
-    esac
-  done
-  case "$at" in
-${cases(all)}
-  esac
+${place(all, { current: 'words[CURRENT]', before: '(@)words[2,CURRENT-1]' })}
   if [[ $current == -* ]]; then compadd -- \${=options}
   elif [[ -n $commands ]]; then compadd -- \${=commands}
   else _files; fi
