@@ -186,6 +186,11 @@ describe('a node that was away for long', function () {
       const [away = leader, stays = leader] = cluster.others(leader);
       await away.kill();
       expect(generationsIn(away.dataDir)).to.deep.equal(['generation-1']);
+      // For one that it heard of a moment ago the leader keeps the log.
+      await until('the leader takes the node for dead', async () => {
+        const state = await cluster.ask(leader, 'GET', 'sys/storage/raft/autopilot/state');
+        return state.at(`data.servers.${away.name}.node_status`) === 'failed';
+      });
       const names = Array.from({ length: 1000 }, (_, i) => `key-${i}`);
       const clients = Array.from({ length: 20 }, async () => {
         for (let name = names.shift(); name !== undefined; name = names.shift()) {
