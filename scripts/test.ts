@@ -6,7 +6,13 @@ import { conclude, Tally } from './tally.ts';
 
 const root = join(import.meta.dirname, '..');
 const tally = new Tally();
-const env = { ...process.env, ...tally.env, TURBO_TELEMETRY_DISABLED: '1' };
+const env = {
+  ...process.env,
+  ...tally.env,
+  TURBO_TELEMETRY_DISABLED: '1',
+  // The tests and what they start are compiled once, as a node is.
+  NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/transitd'),
+};
 const run = (command: string, args: string[]): boolean =>
   spawnSync(command, args, { cwd: root, stdio: 'inherit', env }).status === 0;
 const tool = (name: string, args: string[]): boolean => run(join(root, 'node_modules/.bin', name), args);

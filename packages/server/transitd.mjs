@@ -1,4 +1,7 @@
 #!/usr/bin/env node
+import module from 'node:module';
+import { join } from 'node:path';
+
 // The entry that any Node can read: it says one sentence where TypeScript sources would die with a riddle.
 // Node would open its debugger at this signal, and with it every key in memory; `--disable-sigusr1` says the same where it is given.
 process.on('SIGUSR1', () => {});
@@ -12,4 +15,6 @@ if (major < 24) {
 // Crypto, TLS and the file system share libuv's pool; it reads its size when it is first used (design: at least 8).
 process.env.UV_THREADPOOL_SIZE ??= '8';
 process.umask(0o077);
+// Types are stripped and code is compiled once, not at every start (decision 71). What may not be written there is not kept.
+module.enableCompileCache(join(import.meta.dirname, '../../node_modules/.cache/transitd'));
 await import('./src/main.ts');

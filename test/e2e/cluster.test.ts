@@ -47,9 +47,12 @@ describe('three nodes in containers', () => {
       const fs = require('node:fs');
       const writes = (path) => { try { fs.writeFileSync(path, ''); return 'written'; } catch ({ code }) { return code; } };
       const status = fs.readFileSync('/proc/1/status', 'utf8');
+      const cache = '/opt/transitd/node_modules/.cache/transitd';
+      const compiled = fs.readdirSync(cache).map((name) => [cache, name].join('/'));
       console.log(JSON.stringify({
         uid: process.getuid(), gid: process.getgid(), capabilities: /CapEff:\\s*(\\w+)/.exec(status)[1],
         program: writes('/opt/transitd/packages/server/transitd.mjs'), root: writes('/new'), data: fs.statSync('/var/lib/transitd/data').mode.toString(8),
+        compiled: compiled.map((folder) => ({ forUid: folder.split('-').at(-1), owner: fs.statSync(folder).uid, files: fs.readdirSync(folder).length > 500 })),
       }))`;
     const { output } = (await node?.exec(['node', '-e', script])) ?? {};
     expect(JSON.parse(output ?? '')).to.deep.equal({
@@ -59,6 +62,7 @@ describe('three nodes in containers', () => {
       program: 'EROFS',
       root: 'EROFS',
       data: '40700',
+      compiled: [{ forUid: '65532', owner: 0, files: true }],
     });
   });
 

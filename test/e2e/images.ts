@@ -42,6 +42,7 @@ function transitd(): string {
       '/usr/local/bin/node': join(root, 'node_modules/node/bin/node'),
       '/bin/sh': '/bin/sh',
       '/usr/bin/cat': '/usr/bin/cat',
+      '/usr/bin/chmod': '/usr/bin/chmod',
       '/usr/bin/install': '/usr/bin/install',
       '/usr/bin/true': '/usr/bin/true',
     },
