@@ -1,4 +1,6 @@
 // Nodes leave, come back, are replaced, and are brought up to date.
+import { execFileSync } from 'node:child_process';
+import { renameSync, rmSync } from 'node:fs';
 import { expect } from 'chai';
 import { damageLog, generationsIn } from './disk-damage.ts';
 import { expectHealthBody } from './health-body.ts';
@@ -166,8 +168,32 @@ describe('a node that is replaced', function () {
       await hurt.stop();
       damageLog(hurt.dataDir);
       expect(await hurt.launch().exited).to.deep.equal({ code: 74, signal: null });
-      const line = hurt.server.stderr.split('\n').find((text) => text.includes('"level":60')) ?? '{}';
-      expect(JSON.parse(line).reason, hurt.server.stderr).to.match(/^[^\n]+\.$/);
+      expect(lastWords(hurt)).to.match(/^[^\n]+\.$/);
+      await remove(cluster, hurt, leader);
+      await hurt.replace();
+      await cluster.join(hurt, leader);
+      await cluster.settled();
+      await workload.stop();
+      await expectNothingLost(cluster, workload);
+    }));
+
+  it('because its disk was set back to an earlier state: the others hear it no more, it says so, ends with exit code 74, and is replaced', () =>
+    withCluster({}, async (cluster) => {
+      const workload = await Workload.start(cluster, { clients: 4 });
+      const leader = await cluster.settled();
+      const [hurt = leader] = cluster.others(leader);
+      await workload.nextWrite([hurt]);
+      await hurt.stop();
+      const earlier = `${hurt.dataDir}-earlier`;
+      execFileSync('cp', ['-a', hurt.dataDir, earlier]); // with its modes
+      await hurt.start();
+      await caughtUp(cluster, hurt);
+      await workload.nextWrite([hurt]);
+      await hurt.kill();
+      rmSync(hurt.dataDir, { recursive: true });
+      renameSync(earlier, hurt.dataDir);
+      expect(await hurt.launch().exited).to.deep.equal({ code: 74, signal: null });
+      expect(lastWords(hurt)).to.match(/^node \d+ knows a later run of this node .*\.$/);
       await remove(cluster, hurt, leader);
       await hurt.replace();
       await cluster.join(hurt, leader);
@@ -176,6 +202,12 @@ describe('a node that is replaced', function () {
       await expectNothingLost(cluster, workload);
     }));
 });
+
+/** What a node that ended said last of why. */
+function lastWords({ server }: LiveNode): string {
+  const line = server.stderr.split('\n').find((text) => text.includes('"level":60'));
+  return String(JSON.parse(line ?? '{}').reason);
+}
 
 describe('a node that was away for long', function () {
   this.timeout(scenarioMs);

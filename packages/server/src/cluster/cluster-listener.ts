@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -15,6 +15,7 @@ import { fingerprintOf, nameIn } from './certificate.ts';
 import type { NodeIdentity } from './identity.ts';
 import type { Standing } from './membership.ts';
 import { agreedProtocol } from './raft-protocol.ts';
+import { type Run, type RunVerdict, readRun, runHeader } from './runs.ts';
 
 export interface ClusterCall {
   readonly from: NodeId;
@@ -42,6 +43,8 @@ export interface ClusterListenerOptions {
   /** A client's request under `/v1/`, handed on by a member. Its body is unread; a caller that asks first has not been told to go on. */
   readonly forwarded: (req: IncomingMessage, res: ServerResponse, from: NodeId) => void;
   readonly raft: (socket: WebSocket, from: NodeId) => void;
+  /** Whether this run of a member may connect for Raft's messages. */
+  readonly meet: (from: NodeId, run: Run) => RunVerdict;
   /** A handler failed in a way that is ours. */
   readonly onFault: (error: unknown) => void;
   /** How often the standing of those who stay connected is looked at. */
@@ -73,6 +76,9 @@ interface Caller {
 
 const gone: Reply = { status: 410, body: '{"removed":true}\n' };
 const foreignVersion: Reply = { status: 426, body: '{"errors":["no format of frames in common"]}\n' };
+const overtaken: Reply = { status: 409, body: '{"errors":["a later run of this node was here"]}\n' };
+const early: Reply = { status: 503, body: '{"errors":["an earlier run of this node is still connected"]}\n' };
+const runless: Reply = { status: 400, body: '{"errors":["a node has to name its run"]}\n' };
 const notFound: Reply = { status: 404, body: '{"errors":[]}\n' };
 const fault: Reply = { status: 500, body: '{"errors":["internal error"]}\n' };
 
@@ -267,17 +273,29 @@ export class ClusterListener {
   #onUpgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void {
     const caller = this.#callers.get(req.socket);
     const standing = caller === undefined ? undefined : this.#standing(caller);
-    if (caller === undefined || standing === undefined) socket.destroy();
-    else if (standing === 'removed') refuseUpgrade(socket, '410 Gone', gone.body);
-    else if (targetOf(req).path !== raftPath) refuseUpgrade(socket, '404 Not Found', notFound.body);
-    else if (agreedProtocol(offeredBy(req), this.#versions) === undefined)
-      refuseUpgrade(socket, '426 Upgrade Required', foreignVersion.body);
-    else {
-      this.#upgrades.handleUpgrade(req, socket, head, (webSocket) => {
-        caller.lasting.add({ end: () => webSocket.terminate() });
-        this.#options.raft(webSocket, caller.from);
-      });
+    if (caller === undefined || standing === undefined) {
+      socket.destroy();
+      return;
     }
+    const refusal = standing === 'removed' ? gone : this.#refusal(req, caller.from);
+    if (refusal !== undefined) {
+      refuseUpgrade(socket, refusal);
+      return;
+    }
+    this.#upgrades.handleUpgrade(req, socket, head, (webSocket) => {
+      caller.lasting.add({ end: () => webSocket.terminate() });
+      this.#options.raft(webSocket, caller.from);
+    });
+  }
+
+  /** Why a member may not connect for Raft's messages; undefined where it may. */
+  #refusal(req: IncomingMessage, from: NodeId): Reply | undefined {
+    if (targetOf(req).path !== raftPath) return notFound;
+    if (agreedProtocol(offeredBy(req), this.#versions) === undefined) return foreignVersion;
+    const run = readRun(String(req.headers[runHeader] ?? ''));
+    if (run === undefined) return runless;
+    const verdict = this.#options.meet(from, run);
+    return verdict === 'in order' ? undefined : verdict === 'early' ? early : overtaken;
   }
 }
 
@@ -305,8 +323,9 @@ const isLost = (error: unknown): boolean =>
     (error as NodeJS.ErrnoException).code ?? '',
   );
 
-function refuseUpgrade(socket: Duplex, status: string, body = ''): void {
+function refuseUpgrade(socket: Duplex, { status, body = '' }: Reply): void {
+  const length = Buffer.byteLength(body);
   socket.end(
-    `HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n${body}`,
   );
 }

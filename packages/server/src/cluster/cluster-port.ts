@@ -1,15 +1,11 @@
-import type { NodeId } from '@transitd/raft-core';
-import type { WebSocket } from 'ws';
 import { ClusterListener, type ClusterListenerOptions } from './cluster-listener.ts';
 import { type ClusterHost, reasonOf } from './host.ts';
 import type { NodeIdentity } from './identity.ts';
 import { localAddressFor } from './peer-connection.ts';
 import type { Roster } from './roster.ts';
 
-export interface ClusterPortOptions extends Pick<ClusterHost, 'config' | 'log'> {
+export interface ClusterPortOptions extends Pick<ClusterHost, 'config' | 'log'>, Pick<ClusterListenerOptions, 'raft' | 'meet'> {
   readonly roster: Roster;
-  /** A member connects for Raft's messages. */
-  readonly raft: (socket: WebSocket, from: NodeId) => void;
 }
 
 /** Where other members reach this node: open as soon as there is an identity to show and something that answers. */
@@ -83,7 +79,7 @@ export class ClusterPort {
   }
 
   async #listen(calls: ClusterListenerOptions['calls']): Promise<void> {
-    const { config, log, roster, raft } = this.#options;
+    const { config, log, roster, raft, meet } = this.#options;
     const listener = new ClusterListener({
       identity: () => roster.requireIdentity(),
       standing: (fingerprint) => roster.standing(fingerprint),
@@ -93,6 +89,7 @@ export class ClusterPort {
         else this.#forwarded(req, res, from);
       },
       raft,
+      meet,
       onFault: (error) => log.error({ reason: reasonOf(error) }, 'a call on the cluster port failed'),
     });
     await listener.listen(this.#address);

@@ -1,9 +1,10 @@
+import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Barrier } from '@transitd/barrier';
 import type { DriverStatus, LogIndex, NodeId } from '@transitd/raft-core';
-import { StoreError } from '@transitd/storage-fsm';
+import { StorageDamaged, StoreError } from '@transitd/storage-fsm';
 import type { MembershipPorts, Storage } from '../node/storage.ts';
 import type { ClusterAuthority } from './authority.ts';
 import type { Autopilot } from './autopilot-care.ts';
@@ -56,6 +57,7 @@ export class Cluster {
         if (this.#transport === undefined) socket.terminate();
         else this.#transport.accept(socket, from);
       },
+      meet: (from, run) => this.#transport?.meet(from, run) ?? 'in order', // there is nobody yet who would hear it
     });
     this.#client = new ClusterClient({
       identity: () => this.roster.requireIdentity(),
@@ -141,14 +143,26 @@ export class Cluster {
       },
       onFetchFailed: (error) =>
         this.#host.log.warn({ reason: error.message }, 'a snapshot did not arrive; it is asked for again'),
-      peers: ({ nodeId, snapshots, random }) => {
+      peers: ({ nodeId, incarnation, snapshots, random }) => {
         this.#transport = new WebSocketTransport({
           self: nodeId,
+          run: { incarnation, nonce: randomBytes(16).toString('hex') },
           identity: () => this.roster.requireIdentity(),
           localAddress: this.#port.localAddress,
           onRemoved: () => this.#participation?.removedByNotice(),
           onForeignVersion: (peer) =>
             this.#host.log.error({ peer }, 'that node reads no frames of this version: upgrade by one release at a time'),
+          onEarly: (peer) =>
+            this.#host.log.warn(
+              { peer },
+              'another process that runs as this node is still connected to that node, which hears only that one',
+            ),
+          onOvertaken: (peer) =>
+            this.#host.onFatal(
+              new StorageDamaged(
+                `node ${peer} knows a later run of this node than the one on this disk: data_dir was set back to an earlier state, or another process has a copy of it. Remove this node from the cluster and let it join again with an empty data_dir.`,
+              ),
+            ),
         });
         return { transport: this.#transport, snapshots, random };
       },

@@ -19,6 +19,8 @@ export interface ClusterHost {
   readonly isUnsealed: () => boolean;
   /** Its records are others than those of the active node. */
   readonly onDifference: () => void;
+  /** What is on its disk is not what this node told the others: the process must end. */
+  readonly onFatal: (error: Error) => void;
   /** This node is no member any more. */
   readonly onRemoved: () => void;
   readonly observer: NodeObserver;

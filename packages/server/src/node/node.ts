@@ -421,6 +421,7 @@ export class Node {
       isActive: () => this.active,
       isUnsealed: () => this.#serving.service !== undefined,
       onDifference: () => this.#noteFitness(),
+      onFatal: this.#onFatal,
       onRemoved: () => this.#endMembership(),
       observer: this.#observer,
     });

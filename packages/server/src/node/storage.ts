@@ -77,7 +77,12 @@ export interface MembershipPorts extends Pick<DriverOptions, 'onRemoved' | 'remo
   readonly link: SnapshotLink;
   /** Why a snapshot did not arrive. */
   onFetchFailed(error: Error): void;
-  peers(parts: { readonly nodeId: NodeId; readonly snapshots: SnapshotTransfer; readonly random: Random }): PeerPorts;
+  peers(parts: {
+    readonly nodeId: NodeId;
+    readonly incarnation: number;
+    readonly snapshots: SnapshotTransfer;
+    readonly random: Random;
+  }): PeerPorts;
 }
 
 interface StorageOptions extends Pick<Config, 'raft'> {
@@ -216,7 +221,7 @@ async function openStorage({
     link: membership?.link ?? noLink,
     onFetchFailed: (error) => membership?.onFetchFailed(error),
   });
-  const peers = membership?.peers({ nodeId: log.start.nodeId, snapshots, random: systemRandom });
+  const peers = membership?.peers({ ...log.start, snapshots, random: systemRandom });
   const wakefulness = new Wakefulness(leaseMs, performance.now());
   const clock: Clock = {
     ...systemClock,

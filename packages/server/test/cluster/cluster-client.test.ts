@@ -71,6 +71,7 @@ describe('calls to a peer', () => {
         onForwarded(req, res);
       },
       raft: () => undefined,
+      meet: () => 'in order',
       onFault: () => undefined,
       checkMs: 10,
     });

@@ -26,6 +26,8 @@ const everyCall = [
   'GET /cluster/nothing',
 ] as const;
 
+const runText = `7.${'a'.repeat(32)}`;
+
 type Shown = Pick<NodeIdentity, 'key' | 'certificate'> | undefined;
 
 interface Answered {
@@ -38,7 +40,7 @@ function call(
   port: number,
   shown: Shown,
   asked: string,
-  { body = '', socket }: { readonly body?: string; readonly socket?: TLSSocket } = {},
+  { body = '', socket, run = runText }: { readonly body?: string; readonly socket?: TLSSocket; readonly run?: string } = {},
 ): Promise<Answered | 'cut'> {
   const [method, path] = asked.split(' ');
   return new Promise((resolve) => {
@@ -48,6 +50,7 @@ function call(
       'Sec-WebSocket-Version': '13',
       'Sec-WebSocket-Key': 'AAAAAAAAAAAAAAAAAAAAAA==',
       'Sec-WebSocket-Protocol': 'transitd.raft.1',
+      'X-Transitd-Run': run,
     };
     const headers = { ...upgrade, ...(method === 'POST' && { 'Content-Length': Buffer.byteLength(body) }) };
     const own = { key: shown?.key, cert: shown?.certificate, rejectUnauthorized: false, agent: false };
@@ -79,7 +82,8 @@ const connected = (port: number, shown: Shown): Promise<TLSSocket> =>
 
 const asksForRaft =
   'GET /cluster/raft HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n' +
-  'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: transitd.raft.1\r\n\r\n';
+  'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: transitd.raft.1\r\n' +
+  `X-Transitd-Run: ${runText}\r\n\r\n`;
 
 describe('the cluster port', () => {
   let cluster: TestCluster;
@@ -131,6 +135,7 @@ describe('the cluster port', () => {
         handled.push(`raft of ${from}`);
         raft.push(socket);
       },
+      meet: () => 'in order',
       onFault: (error) => faults.push(error),
       checkMs: 10,
       ...more,
@@ -329,6 +334,34 @@ describe('the cluster port', () => {
     });
   });
 
+  describe('takes in a run of a member for Raft’s messages', () => {
+    for (const [verdict, status] of [
+      ['in order', 101],
+      ['early', 503],
+      ['overtaken', 409],
+    ] as const)
+      it(`or not: ${verdict}, ${status}`, async () => {
+        list(member.certificate, 2);
+        const met: unknown[] = [];
+        await start({
+          meet: (...named) => {
+            met.push(named);
+            return verdict;
+          },
+        });
+        expect(await call(port, member.identity, 'GET /cluster/raft')).to.have.property('status', status);
+        expect(met).to.deep.equal([[2, { incarnation: 7, nonce: 'a'.repeat(32) }]]);
+        expect(handled).to.deep.equal(status === 101 ? ['raft of 2'] : []);
+      });
+
+    it('not without its name: 400', async () => {
+      list(member.certificate, 2);
+      await start({ meet: () => expect.fail('asked about no run') });
+      expect(await call(port, member.identity, 'GET /cluster/raft', { run: '7' })).to.have.property('status', 400);
+      expect(handled).to.deep.equal([]);
+    });
+  });
+
   it('shows a renewed certificate without a restart', async () => {
     let identity = server.identity;
     await start({ identity: () => identity, checkMs: 60_000 });
@@ -449,6 +482,7 @@ describe('the cluster port', () => {
       calls: {},
       forwarded: () => undefined,
       raft: () => undefined,
+      meet: () => 'in order',
       onFault: () => undefined,
     });
     const error = await second.listen({ host: '127.0.0.1', port }).catch((thrown: Error) => thrown);

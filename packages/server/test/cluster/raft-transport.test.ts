@@ -5,7 +5,9 @@ import { expect } from 'chai';
 import { WebSocket } from 'ws';
 import { ClusterListener } from '../../src/cluster/cluster-listener.ts';
 import type { Member, Standing } from '../../src/cluster/membership.ts';
-import { backoffMs, type TransportLimits, transportLimits, WebSocketTransport } from '../../src/cluster/raft-transport.ts';
+import { backoffMs, type TransportLimits, transportLimits } from '../../src/cluster/peer-link.ts';
+import { WebSocketTransport } from '../../src/cluster/raft-transport.ts';
+import { type Run, runHeader, writeRun } from '../../src/cluster/runs.ts';
 import { clusterId, memberAt, type TestCluster, type TestNode, testCluster } from './credentials.ts';
 import { type TcpProxy, tcpProxy } from './tcp-proxy.ts';
 import { until } from './until.ts';
@@ -34,6 +36,9 @@ const append = (from: NodeId, to: NodeId, bytes: number): Message => ({
   entries: [{ term: 1, index: 1, type: 'normal', data: new Uint8Array(bytes).fill(7) }],
 });
 
+/** A run of a node's process on some copy of its disk. */
+const run = (incarnation: number, copy = 'a'): Run => ({ incarnation, nonce: copy.repeat(32) });
+
 /** A node's end: what it hears, and what it is told of its peers. */
 interface End {
   readonly transport: WebSocketTransport;
@@ -42,6 +47,9 @@ interface End {
   /** Who answered that it reads no format of this end. */
   readonly foreign: NodeId[];
   readonly removed: () => number;
+  /** Who has met a later run of it, and who is still connected to an earlier one. */
+  readonly overtaken: NodeId[];
+  readonly early: NodeId[];
   /** Looks at its connections, as it would by its timer: looks are counted, not time. */
   readonly look: () => void;
 }
@@ -68,17 +76,20 @@ describe('Raft’s messages', () => {
     for (const close of closing) await close();
   });
 
-  function endOf(node: TestNode, limits: Partial<TransportLimits> = {}): End {
+  function endOf(node: TestNode, limits: Partial<TransportLimits> = {}, ownRun = run(1)): End {
     let removed = 0;
     let look = (): void => undefined;
     const [heard, unreachable]: [Message[], NodeId[]] = [[], []];
     const { id: self, identity } = node;
-    const foreign: NodeId[] = [];
+    const [foreign, overtaken, early]: [NodeId[], NodeId[], NodeId[]] = [[], [], []];
     const transport = new WebSocketTransport({
       self,
+      run: ownRun,
       identity: () => identity,
       onRemoved: () => removed++,
       onForeignVersion: (peer) => foreign.push(peer),
+      onOvertaken: (peer) => overtaken.push(peer),
+      onEarly: (peer) => early.push(peer),
       limits: { connectMsMax: 60_000, ...limits },
       every: (_intervalMs, task) => {
         look = task;
@@ -87,7 +98,7 @@ describe('Raft’s messages', () => {
     });
     transport.receive({ message: (message) => heard.push(message), unreachable: (peer) => unreachable.push(peer) });
     closing.push(() => transport.close());
-    return { transport, heard, unreachable, foreign, removed: () => removed, look: () => look() };
+    return { transport, heard, unreachable, foreign, overtaken, early, removed: () => removed, look: () => look() };
   }
 
   /** Lets peers in to a node's end, and answers with the port and how to stop. */
@@ -101,6 +112,7 @@ describe('Raft’s messages', () => {
         accepted.push(socket);
         transport.accept(socket, from);
       },
+      meet: (from, met) => transport.meet(from, met),
       onFault: () => undefined,
       checkMs: 10,
       versions,
@@ -151,6 +163,66 @@ describe('Raft’s messages', () => {
     await next.stop();
     await listen(two, b, { port: later.port, versions: { oldest: newest + 1, newest: newest + 1 } });
     await until(() => a.foreign.length === 2);
+  });
+
+  describe('of a node whose disk was set back or copied', () => {
+    const quick: Partial<TransportLimits> = { reconnectMsMin: 1, reconnectMsMax: 2 };
+
+    for (const [what, later] of [
+      ['an earlier run', run(4, 'b')],
+      ['another run of the same number', run(5, 'b')],
+    ] as const)
+      it(`are not taken in, and it is told: ${what}`, async () => {
+        const b = endOf(two);
+        const list = [memberAt(two, (await listen(two, b)).port)];
+        const first = endOf(one, quick, run(5));
+        first.transport.members(list);
+        await meet(first, b);
+        first.transport.close();
+        const copy = endOf(one, quick, later);
+        copy.transport.members(list);
+        await until(() => copy.overtaken.length > 0);
+        copy.transport.send([heartbeat(1, 2)]);
+        await until(() => copy.unreachable.length > 3);
+        expect(copy.overtaken[0]).to.equal(2);
+        expect(b.heard).to.deep.equal([]);
+        expect(copy.early).to.deep.equal([]);
+      });
+
+    it('are not taken in while the node that was copied is connected, and are when it is gone', async () => {
+      const b = endOf(two);
+      const list = [memberAt(two, (await listen(two, b)).port)];
+      const first = endOf(one, quick, run(5));
+      first.transport.members(list);
+      await meet(first, b);
+      const copy = endOf(one, quick, run(6, 'b'));
+      copy.transport.members(list);
+      await until(() => copy.unreachable.length > 3);
+      expect(copy.early, 'told once').to.deep.equal([2]);
+      expect(copy.overtaken).to.deep.equal([]);
+      await untilHeard(first, b, heartbeat(1, 2));
+      first.transport.close();
+      await until(() => {
+        copy.transport.send([heartbeat(1, 2, 6)]);
+        return b.heard.some((message) => message.type === 'Heartbeat' && message.round === 6);
+      });
+      // From now on the one that was copied is the older one.
+      const again = endOf(one, quick, run(5));
+      again.transport.members(list);
+      await until(() => again.overtaken.length > 0);
+    });
+
+    it('are taken in from the same run as often as it connects', async () => {
+      const b = endOf(two);
+      const list = [memberAt(two, (await listen(two, b)).port)];
+      for (let time = 0; time < 3; time++) {
+        const same = endOf(one, quick, run(5));
+        same.transport.members(list);
+        await meet(same, b);
+        expect([same.early, same.overtaken]).to.deep.equal([[], []]);
+        same.transport.close();
+      }
+    });
   });
 
   it('of one send to one peer travel in one frame, in order', async () => {
@@ -228,6 +300,7 @@ describe('Raft’s messages', () => {
         const { port } = await listen(two, b);
         const { key, certificate: cert } = one.identity;
         const socket = new WebSocket(`wss://127.0.0.1:${port}/cluster/raft`, 'transitd.raft.1', {
+          headers: { [runHeader]: writeRun(run(1)) },
           key,
           cert,
           rejectUnauthorized: false,
@@ -247,6 +320,7 @@ describe('Raft’s messages', () => {
       const { key, certificate: cert } = one.identity;
       const connect = async (): Promise<WebSocket> => {
         const socket = new WebSocket(`wss://127.0.0.1:${port}/cluster/raft`, 'transitd.raft.1', {
+          headers: { [runHeader]: writeRun(run(1)) },
           key,
           cert,
           rejectUnauthorized: false,

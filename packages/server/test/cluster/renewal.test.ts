@@ -46,6 +46,7 @@ async function pair(daysAgo: number) {
       },
       forwarded: (_req, res) => res.destroy(),
       raft: (socket) => socket.terminate(),
+      meet: () => 'in order',
       onFault: (error) => {
         throw error;
       },

@@ -1,0 +1,41 @@
+import type { NodeId } from '@transitd/raft-core';
+
+/** One run of a node on its disk, as the node names it to its peers. */
+export interface Run {
+  /** Raised durably at each start. */
+  readonly incarnation: number;
+  /** Drawn at each start: 32 hexadecimal digits. */
+  readonly nonce: string;
+}
+
+/** Header in which a node names its run when it connects. */
+export const runHeader = 'x-transitd-run';
+
+export const writeRun = ({ incarnation, nonce }: Run): string => `${incarnation}.${nonce}`;
+
+export function readRun(text: string): Run | undefined {
+  const [, incarnation, nonce] = /^([1-9]\d{0,14})\.([0-9a-f]{32})$/.exec(text) ?? [];
+  return incarnation === undefined || nonce === undefined ? undefined : { incarnation: Number(incarnation), nonce };
+}
+
+/**
+ * What a peer's run is to those that were met before. `overtaken`: a later run has been here, or another one of the same number: the disk was
+ * set back to an earlier state or copied, and what it acknowledged may be missing. `early`: the run before it is still connected.
+ */
+export type RunVerdict = 'in order' | 'overtaken' | 'early';
+
+/** The newest run of each peer that this process has met. */
+export class Runs {
+  readonly #newest = new Map<NodeId, Run>();
+
+  /** @param isConnected - whether the peer has a connection here, of the newest run that is */
+  meet(peer: NodeId, run: Run, isConnected: boolean): RunVerdict {
+    const newest = this.#newest.get(peer);
+    if (newest !== undefined && run.nonce !== newest.nonce) {
+      if (run.incarnation <= newest.incarnation) return 'overtaken';
+      if (isConnected) return 'early';
+    }
+    this.#newest.set(peer, run);
+    return 'in order';
+  }
+}
