@@ -111,9 +111,9 @@ export class Campaign {
   }
 
   #mayCampaign(): boolean {
-    const { observe, isRemoved, isInstalling, confs, id, commitIndex } = this.#state;
+    const { observe, isRemoved, replicated, confs, id, commitIndex } = this.#state;
     if (this.#stalled) observe('stalled disk refused to campaign');
-    return !this.#stalled && !isRemoved && !isInstalling && mayCampaign(confs, id, commitIndex);
+    return !this.#stalled && !isRemoved && !replicated.isInstalling && mayCampaign(confs, id, commitIndex);
   }
 
   #preCampaign(): void {

@@ -84,7 +84,7 @@ export class Follower {
       return;
     }
     if (verdict.kind === 'meets') {
-      state.takeIn(verdict.news);
+      state.replicated.takeIn(verdict.news);
       state.commitTo(Math.min(commit, verdict.match));
     }
     const match = verdict.kind === 'meets' ? verdict.match : state.commitIndex;

@@ -145,9 +145,9 @@ export class Raft implements RaftCore {
     const { committed, readLog } = state.toApply.take(state.commitIndex);
     return {
       seq: this.#seq,
-      events: state.takeEvents(),
+      events: state.replicated.takeEvents(),
       readLog: [...(readLog === undefined ? [] : [{ for: 0, ...readLog }]), ...(flushed?.readLog ?? [])],
-      ...state.takeCommitHint(),
+      ...state.replicated.takeCommitHint(),
       ...state.takeHardState(this.#seq),
       ...state.outbox.take(state.durableTerm),
       ...this.#snapshots.take(this.#seq),
@@ -159,7 +159,7 @@ export class Raft implements RaftCore {
 
   persisted(seq: number): void {
     invariant(seq <= this.#seq, 'only a batch that was handed out is persisted', { seq, newest: this.#seq });
-    if (this.#snapshots.persisted(seq)) this.#state.installed();
+    if (this.#snapshots.persisted(seq)) this.#state.replicated.installed();
     this.#state.persisted(seq);
     this.#campaign.persisted();
     this.#state.advanceCommit();
@@ -167,7 +167,7 @@ export class Raft implements RaftCore {
   }
 
   applied(index: LogIndex): void {
-    this.#state.applied(index);
+    this.#state.replicated.applied(index);
   }
 
   logRead(reader: NodeId, entries: readonly Entry[]): void {
@@ -179,11 +179,7 @@ export class Raft implements RaftCore {
   }
 
   compacted(base: SnapshotMeta): void {
-    const { appliedIndex, log, confs } = this.#state;
-    invariant(base.index <= appliedIndex, 'only applied entries are compacted', { base: base.index, applied: appliedIndex });
-    if (base.index <= log.baseIndex) return;
-    log.compacted(base);
-    confs.compact(base.index);
+    this.#state.replicated.compacted(base);
   }
 
   unreachable(id: NodeId): void {
@@ -211,11 +207,11 @@ export class Raft implements RaftCore {
   }
 
   snapshotMeta(index: LogIndex): SnapshotMeta {
-    return this.#state.snapshotMeta(index);
+    return this.#state.replicated.snapshotMeta(index);
   }
 
   status(): Status {
-    const { role, term, vote, leader, log, commitIndex, appliedIndex, confs, isRemoved, leadership } = this.#state;
+    const { role, term, vote, leader, log, commitIndex, replicated, confs, isRemoved, leadership } = this.#state;
     const { conf, index: confIndex } = confs.newest;
     const { conf: committedConf, index: committedConfIndex } = confs.asOf(commitIndex);
     return {
@@ -227,7 +223,7 @@ export class Raft implements RaftCore {
       lastIndex: log.lastIndex,
       stableIndex: log.stableIndex,
       commitIndex,
-      appliedIndex,
+      appliedIndex: replicated.appliedIndex,
       conf,
       confIndex,
       committedConf,
@@ -316,7 +312,7 @@ export class Raft implements RaftCore {
     const { conf, index } = confs.newest;
     if (isRemoved || (membersOf(conf).has(id) && index > atIndex)) return;
     observe('removed by notice');
-    this.#state.noteRemoved(atIndex);
+    this.#state.replicated.noteRemoved(atIndex);
     this.#state.stepDown();
   }
 

@@ -1,7 +1,7 @@
-import { type ConfAt, ConfHistory } from '../confchange/conf-history.ts';
-import { isJoint, isVoter, membersOf } from '../confchange/conf-state.ts';
+import type { ConfAt, ConfHistory } from '../confchange/conf-history.ts';
+import { isJoint, isVoter } from '../confchange/conf-state.ts';
 import { invariant } from '../invariant.ts';
-import { LogView, type Position } from '../log/log-view.ts';
+import type { LogView, Position } from '../log/log-view.ts';
 import type { LogStart } from '../ports.ts';
 import type {
   Entry,
@@ -16,19 +16,15 @@ import type {
   SnapshotMeta,
   Term,
 } from '../types.ts';
-import { decodeConfState } from '../wire/conf-state.ts';
 import { Ballot } from './ballot.ts';
-import { CommitIndex } from './commit-index.ts';
-import { CommittedEntries } from './committed.ts';
+import type { CommittedEntries } from './committed.ts';
 import { ElectionClock } from './election-clock.ts';
 import { Leadership } from './leadership.ts';
 import type { RaftLimits } from './limits.ts';
 import { Outbox } from './outbox.ts';
-import type { CoreEvent } from './raft-core.ts';
 import { ReadDesk } from './read-desk.ts';
-import { Removal } from './removal.ts';
+import { ReplicatedLog } from './replicated-log.ts';
 import type { Observe } from './situations.ts';
-import { committedAtStart } from './start.ts';
 
 export interface StateOptions {
   /** Last entry that the state machine holds durably. */
@@ -54,8 +50,8 @@ export interface Envelope {
 const NOTHING = new Uint8Array(0);
 
 /**
- * The state of one node (Raft figure 2) and its transitions: the one place where a role, a term, a vote, the commit index or
- * the configuration in force changes.
+ * The state of one node (Raft figure 2) and its transitions: the one place where a role, a term or a vote changes, and where a
+ * leader is told what becomes of the log.
  */
 export class RaftState {
   readonly id: NodeId;
@@ -63,6 +59,7 @@ export class RaftState {
   readonly incarnation: number;
   readonly limits: RaftLimits;
   readonly observe: Observe;
+  readonly replicated: ReplicatedLog;
   readonly log: LogView;
   readonly confs: ConfHistory;
   readonly toApply: CommittedEntries;
@@ -70,16 +67,12 @@ export class RaftState {
   readonly outbox = new Outbox();
   readonly reads = new ReadDesk();
   readonly #ballot: Ballot;
-  readonly #commit: CommitIndex;
-  readonly #removal: Removal;
 
   #role: Role = 'follower';
   #leader: NodeId = 0;
   #leadership: Leadership | undefined;
   #fitness: Fitness;
-  #applied: LogIndex;
   #nowMs = Number.NEGATIVE_INFINITY;
-  #events: CoreEvent[] = [];
 
   /** @throws LogDamage when entries are missing that were committed or applied */
   constructor(start: LogStart, { applied, limits, seed, fitness = 'fit', removed = false, observe = () => {} }: StateOptions) {
@@ -88,20 +81,14 @@ export class RaftState {
     this.incarnation = start.incarnation;
     this.limits = limits;
     this.observe = observe;
-    this.log = new LogView(start);
-    this.confs = new ConfHistory(
-      { index: start.base.confIndex, conf: start.base.conf },
-      start.confEntries.map(({ index, data }) => ({ index, conf: decodeConfState(data) })),
-    );
+    this.replicated = new ReplicatedLog(start, { applied, committedBytesMax: limits.committedBytesMax, removed, observe });
+    this.log = this.replicated.view;
+    this.confs = this.replicated.confs;
+    this.toApply = this.replicated.toApply;
     this.#ballot = new Ballot(start.hardState);
-    this.#commit = new CommitIndex({ commit: committedAtStart(start, applied), hint: start.hardState.commit });
-    this.#removal = new Removal(start.nodeId, { wasTold: removed });
-    this.#applied = applied;
-    this.toApply = new CommittedEntries(this.log, { applied, bytesMax: limits.committedBytesMax });
     this.clock = new ElectionClock(limits, seed);
     this.#fitness = fitness;
     this.clock.isLate = fitness === 'low';
-    this.#events.push({ type: 'confChanged', ...this.confs.newest });
   }
 
   get role(): Role {
@@ -122,14 +109,7 @@ export class RaftState {
     return this.#leadership;
   }
   get commitIndex(): LogIndex {
-    return this.#commit.value;
-  }
-  /** Durable in the state machine. */
-  get appliedIndex(): LogIndex {
-    return this.#applied;
-  }
-  get isInstalling(): boolean {
-    return this.#commit.isInstalling;
+    return this.replicated.commitIndex;
   }
   get nowMs(): number {
     return this.#nowMs;
@@ -146,10 +126,10 @@ export class RaftState {
     return { index: this.log.lastIndex, term: this.log.lastTerm };
   }
   get isRemoved(): boolean {
-    return this.#removal.isInForce(this.confs.newest);
+    return this.replicated.isRemoved;
   }
   get hasNews(): boolean {
-    return this.#ballot.isChanged || this.#commit.hasNewHint(this.log.stableIndex) || this.#events.length > 0;
+    return this.#ballot.isChanged || this.replicated.hasNews;
   }
 
   advanceTime(nowMs: number): void {
@@ -216,7 +196,7 @@ export class RaftState {
         log: this.log,
         observe: this.observe,
         commitIndex: () => this.commitIndex,
-        durableSnapshot: () => this.snapshotMeta(this.#applied),
+        durableSnapshot: () => this.replicated.snapshotMeta(this.replicated.appliedIndex),
         post: (to, session, body) => this.post({ to, session, vouches: false }, body),
       },
       { conf, termStart: this.log.lastIndex + 1, nowMs: this.#nowMs, fitness: this.#fitness },
@@ -232,7 +212,7 @@ export class RaftState {
     this.outbox.clear();
   }
 
-  // Log, configuration, commit index
+  // What the log's changes mean for a leader
 
   /** A leader only appends (§5.3). */
   append(type: EntryType, data: Uint8Array): Entry {
@@ -241,20 +221,9 @@ export class RaftState {
     return entry;
   }
 
-  /** Entries of the leader that this log does not hold; the first takes the place of all from its index on. */
-  takeIn(entries: readonly Entry[]): void {
-    const first = entries[0];
-    if (first !== undefined && first.index <= this.log.lastIndex) this.#truncate(first.index);
-    for (const entry of entries) {
-      this.log.push(entry);
-      if (entry.type === 'conf') this.configure({ index: entry.index, conf: decodeConfState(entry.data) });
-    }
-  }
-
-  /** The newest configuration in the log is in force, committed or not (thesis §4.1). */
+  /** A leader's own entry, just appended: its peers and quorums are those of this configuration from now on. */
   configure(conf: ConfAt): void {
-    this.confs.append(conf);
-    this.#events.push({ type: 'confChanged', ...conf });
+    this.replicated.configure(conf);
     this.#leadership?.configured(conf, this.#nowMs);
   }
 
@@ -268,19 +237,11 @@ export class RaftState {
   }
 
   commitTo(index: LogIndex): void {
-    if (index <= this.commitIndex) return;
-    invariant(index <= this.log.lastIndex, 'what is committed is in the log', { index, lastIndex: this.log.lastIndex });
     const from = this.commitIndex;
-    this.#commit.advance(index);
+    if (index <= from) return;
+    const conf = this.replicated.commit(index);
     this.#leadership?.committed({ from, to: index });
-    const committed = this.confs.asOf(index);
-    if (committed.index > from) this.#events.push({ type: 'confCommitted', ...committed });
-    this.#removal.committed(committed);
-    const { index: confIndex, conf } = this.confs.newest;
-    if (confIndex <= from || confIndex > index) return;
-    const isMember = (confState: ConfAt['conf']): boolean => membersOf(confState).has(this.id);
-    if (!isMember(conf) && isMember(this.confs.asOf(confIndex - 1).conf)) this.noteRemoved(confIndex);
-    if (this.#leadership === undefined || isVoter(conf, this.id)) return;
+    if (this.#leadership === undefined || conf === undefined || isVoter(conf, this.id)) return;
     // Thesis §4.2.2: until here it led a cluster that it is no voter of any more.
     this.observe('removed leader stepped down');
     this.#leadership.announceCommit(this.#nowMs);
@@ -288,47 +249,18 @@ export class RaftState {
     this.stepDown();
   }
 
-  noteRemoved(atIndex: LogIndex): void {
-    this.#removal.note(atIndex);
-    this.#events.push({ type: 'removedFromCluster', atIndex });
-  }
-
-  /** A snapshot takes the place of the log, and of what is being applied. */
+  /** A snapshot takes the place of the log. */
   install(meta: SnapshotMeta): void {
     // The stream may be of a later term than its offer; the term is on disk before an entry of it is.
     if (this.#role !== 'follower' || meta.term > this.term) {
       this.follow({ term: Math.max(this.term, meta.term), leader: 0 });
     }
-    this.log.install(meta);
-    this.confs.install({ index: meta.confIndex, conf: meta.conf });
-    this.toApply.reset(meta.index);
-    this.#commit.install(meta.index);
-    this.#applied = meta.index;
-    this.#events.push({ type: 'confChanged', ...this.confs.newest });
-  }
-
-  /** The snapshot is in force on the disk. */
-  installed(): void {
-    this.#commit.installed();
-  }
-
-  applied(index: LogIndex): void {
-    if (index < this.log.baseIndex) return;
-    const facts = { from: this.#applied, to: index, handedOut: this.toApply.handedOut };
-    invariant(index >= this.#applied && index <= this.toApply.handedOut, 'applied ascends, within what was handed out', facts);
-    this.#applied = index;
-    this.log.release(index);
+    this.replicated.install(meta);
   }
 
   persisted(seq: number): void {
-    this.log.persisted(seq);
+    this.replicated.persisted(seq);
     this.#ballot.persisted(seq);
-    this.log.release(this.#applied);
-  }
-
-  snapshotMeta(index: LogIndex): SnapshotMeta {
-    const { conf, index: confIndex } = this.confs.asOf(index);
-    return { index, term: this.log.termAt(index), conf, confIndex };
   }
 
   // Effects
@@ -343,27 +275,9 @@ export class RaftState {
     this.post({ to: from, session, vouches }, body);
   }
 
-  takeEvents(): readonly CoreEvent[] {
-    const events = this.#events;
-    this.#events = [];
-    return events;
-  }
-
-  takeCommitHint(): { readonly commitHint?: LogIndex } {
-    return this.#commit.takeHint(this.log.stableIndex);
-  }
-
   takeHardState(seq: number): { readonly hardState?: HardState } {
     if (!this.#ballot.isChanged) return {};
     this.#ballot.written(seq);
-    return { hardState: { term: this.term, vote: this.vote, commit: this.#commit.onDisk(this.log.stableIndex) } };
-  }
-
-  #truncate(index: LogIndex): void {
-    if (this.log.truncate(index)) this.observe('write acknowledgement clipped');
-    const rolledBack = this.confs.truncate(index);
-    if (rolledBack === 0) return;
-    this.#events.push({ type: 'confChanged', ...this.confs.newest });
-    this.observe(rolledBack > 1 ? 'several configuration entries truncated' : 'configuration entry truncated');
+    return { hardState: { term: this.term, vote: this.vote, commit: this.replicated.commitOnDisk } };
   }
 }

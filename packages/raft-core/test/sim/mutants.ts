@@ -136,7 +136,7 @@ export const mutants: readonly Mutant[] = [
   // Membership (§6, thesis §4)
   {
     name: 'a truncated configuration stays in force',
-    file: `${core}state.ts`,
+    file: `${core}replicated-log.ts`,
     find: 'const rolledBack = this.confs.truncate(index);',
     replace: 'const rolledBack: number = 0;',
   },
