@@ -1,19 +1,16 @@
-import { changeConf } from '../confchange/change.ts';
-import { isVoter, membersOf } from '../confchange/conf-state.ts';
+import { isVoter } from '../confchange/conf-state.ts';
 import { invariant } from '../invariant.ts';
 import type { LogStart } from '../ports.ts';
-import type { ConfChange, ConfState, Entry, Fitness, LogIndex, Message, NodeId, SnapshotMeta } from '../types.ts';
-import { encodeConfState } from '../wire/conf-state.ts';
+import type { ConfChange, Entry, Fitness, LogIndex, Message, NodeId, SnapshotMeta } from '../types.ts';
 import { Campaign } from './campaign.ts';
 import { Follower } from './follower.ts';
 import type { PeerAnswer } from './leadership.ts';
 import { checkLimits } from './limits.ts';
+import { LinearizableReads } from './linearizable-reads.ts';
+import { Membership } from './membership.ts';
 import type { ConfRefusal, CoreRefusal, PeerStatus, ProposeResult, RaftCore, Ready, Status } from './raft-core.ts';
-import type { ConfirmedRead } from './read-index.ts';
 import { SnapshotReceiver } from './snapshot-receiver.ts';
 import { RaftState, type StateOptions } from './state.ts';
-
-type MessageOf<T extends Message['type']> = Extract<Message, { type: T }>;
 
 export type RaftOptions = StateOptions;
 
@@ -22,6 +19,8 @@ export class Raft implements RaftCore {
   readonly #state: RaftState;
   readonly #campaign: Campaign;
   readonly #follower: Follower;
+  readonly #membership: Membership;
+  readonly #reads: LinearizableReads;
   readonly #snapshots = new SnapshotReceiver();
   #seq = 0;
 
@@ -31,6 +30,8 @@ export class Raft implements RaftCore {
     this.#state = new RaftState(start, options);
     this.#campaign = new Campaign(this.#state);
     this.#follower = new Follower(this.#state, this.#snapshots);
+    this.#membership = new Membership(this.#state);
+    this.#reads = new LinearizableReads(this.#state);
   }
 
   tick(nowMs: number): void {
@@ -41,7 +42,7 @@ export class Raft implements RaftCore {
     const resignation = state.leadership?.tick(nowMs);
     if (resignation === 'noQuorum') state.observe('leader without a quorum stepped down');
     if (resignation !== undefined) state.stepDown();
-    this.#leaveJoint();
+    this.#membership.leaveJoint();
     this.#campaign.tick();
   }
 
@@ -73,13 +74,13 @@ export class Raft implements RaftCore {
         this.#onPeerAnswer(message);
         break;
       case 'Removed':
-        this.#onRemoved(message);
+        this.#membership.onRemoved(message);
         break;
       case 'ReadIndex':
-        this.#onReadIndex(message);
+        this.#reads.onRequest(message);
         break;
       case 'ReadIndexResp':
-        this.#onReadIndexAnswer(message);
+        this.#reads.onAnswer(message);
         break;
     }
   }
@@ -93,35 +94,21 @@ export class Raft implements RaftCore {
       observe('proposal refused: busy');
       return { accepted: false, reason: 'busy' };
     }
-    return accepted(this.#state.append('normal', data));
+    const { index, term } = this.#state.append('normal', data);
+    return { accepted: true, index, term };
   }
 
   proposeConf(change: ConfChange): ProposeResult<ConfRefusal> {
-    const reason = this.#refusal() ?? this.#confRefusal();
-    if (reason !== undefined) return { accepted: false, reason };
-    const changed = changeConf(this.#state.confs.newest.conf, change);
-    return 'flaw' in changed ? { accepted: false, reason: 'confInvalid' } : accepted(this.#appendConf(changed.conf));
+    const reason = this.#refusal();
+    return reason === undefined ? this.#membership.propose(change) : { accepted: false, reason };
   }
 
   readIndex(ctx: number): CoreRefusal | undefined {
-    const { role, leader, leadership, fitness, isRemoved, id, incarnation, reads, nowMs, limits, observe } = this.#state;
-    if (role === 'faulty') return 'faulty';
-    const request = { id: ctx, incarnation };
-    if (leadership !== undefined) {
-      if (fitness === 'sealed') return 'sealed';
-      leadership.ask({ asker: id, request });
-      return undefined;
-    }
-    if (leader === 0) return isRemoved ? 'removed' : 'notLeader';
-    observe('read forwarded');
-    reads.forward(ctx, nowMs + limits.electionMs);
-    this.#state.post({ to: leader, session: 0, vouches: false }, { type: 'ReadIndex', requests: [request] });
-    return undefined;
+    return this.#reads.ask(ctx);
   }
 
   leaseRead(nowMs: number): LogIndex | undefined {
-    const { leadership, fitness, commitIndex } = this.#state;
-    return fitness !== 'sealed' && leadership?.holdsLease(nowMs) === true ? commitIndex : undefined;
+    return this.#reads.byLease(nowMs);
   }
 
   transferLeadership(to: NodeId | undefined): CoreRefusal | 'noTarget' | undefined {
@@ -141,7 +128,7 @@ export class Raft implements RaftCore {
     invariant(this.hasReady(), 'a batch of effects is taken when there is one', { role: state.role });
     this.#seq += 1;
     const flushed = state.leadership?.flush(state.nowMs);
-    this.#answerReads(flushed?.reads ?? []);
+    this.#reads.confirmed(flushed?.reads ?? []);
     const { committed, readLog } = state.toApply.take(state.commitIndex);
     return {
       seq: this.#seq,
@@ -163,7 +150,7 @@ export class Raft implements RaftCore {
     this.#state.persisted(seq);
     this.#campaign.persisted();
     this.#state.advanceCommit();
-    this.#leaveJoint();
+    this.#membership.leaveJoint();
   }
 
   applied(index: LogIndex): void {
@@ -270,54 +257,7 @@ export class Raft implements RaftCore {
     return isLeaving || leadership.transferTo !== undefined ? 'transferring' : undefined;
   }
 
-  // Membership (§6, thesis §4)
-
-  /** At most one change is uncommitted, and none is begun before the own term has committed an entry (thesis §4.1). */
-  #confRefusal(): ConfRefusal | undefined {
-    const { leadership, commitIndex, confs, observe } = this.#state;
-    if (commitIndex < (leadership?.termStart ?? Number.POSITIVE_INFINITY)) {
-      observe('change refused before the own term committed');
-      return 'confPending';
-    }
-    if (confs.newest.index <= commitIndex) return undefined;
-    observe('second change refused');
-    return 'confPending';
-  }
-
-  #appendConf(conf: ConfState): Entry {
-    const { confs, commitIndex, leadership } = this.#state;
-    invariant(confs.newest.index <= commitIndex, 'one change at a time', { pending: confs.newest.index, commitIndex });
-    const data = encodeConfState(conf);
-    leadership?.uncommitted.take(data.length);
-    const entry = this.#state.append('conf', data);
-    this.#state.configure({ index: entry.index, conf });
-    return entry;
-  }
-
-  /** Whoever leads when a joint configuration is committed ends it, also one whose predecessor began it. */
-  #leaveJoint(): void {
-    const { leadership, confs, commitIndex, observe } = this.#state;
-    const { index, conf } = confs.newest;
-    if (leadership === undefined || !conf.autoLeave || index > commitIndex) return;
-    if (commitIndex < leadership.termStart || leadership.transferTo !== undefined) return;
-    const changed = changeConf(conf, { kind: 'leave' });
-    invariant('conf' in changed, 'a joint configuration can be left', { index });
-    observe('joint configuration left');
-    this.#appendConf(changed.conf);
-  }
-
-  /** Ids never come back, so what a member says holds whatever the terms. */
-  #onRemoved({ atIndex }: MessageOf<'Removed'>): void {
-    const { confs, isRemoved, id, observe } = this.#state;
-    const { conf, index } = confs.newest;
-    if (isRemoved || (membersOf(conf).has(id) && index > atIndex)) return;
-    observe('removed by notice');
-    this.#state.replicated.noteRemoved(atIndex);
-    this.#state.stepDown();
-  }
-
-  // A leader's answers and reads (§5.3, §8, thesis §6.4)
-
+  /** A follower's answer to this leader (§5.3, §7). */
   #onPeerAnswer(answer: PeerAnswer): void {
     const { leadership, term, nowMs } = this.#state;
     // Who is no peer of this leader cannot end its lead.
@@ -329,39 +269,6 @@ export class Raft implements RaftCore {
     if (leadership === undefined || answer.term < term) return;
     leadership.answered(answer, nowMs);
     this.#state.advanceCommit();
-    this.#leaveJoint();
-  }
-
-  #onReadIndex({ from, term, requests }: MessageOf<'ReadIndex'>): void {
-    const { leadership, fitness } = this.#state;
-    if (leadership === undefined || fitness === 'sealed' || term !== this.#state.term) {
-      this.#state.post({ to: from, session: 0, vouches: false }, { type: 'ReadIndexResp', requests, index: 0, ok: false });
-      return;
-    }
-    for (const request of requests) leadership.ask({ asker: from, request });
-  }
-
-  #onReadIndexAnswer({ requests, index, ok }: MessageOf<'ReadIndexResp'>): void {
-    const { incarnation, reads, observe } = this.#state;
-    for (const request of requests) {
-      // An answer to an earlier run of this node must not confirm a read that has the same number now.
-      if (request.incarnation !== incarnation || !reads.answered(request.id)) observe('late read answer ignored');
-      else if (ok) reads.confirm({ ctx: request.id, index });
-      else reads.drop([request.id]);
-    }
-  }
-
-  #answerReads(confirmed: readonly ConfirmedRead[]): void {
-    const { id, reads } = this.#state;
-    for (const { asker, request, index } of confirmed) {
-      if (asker === id) reads.confirm({ ctx: request.id, index });
-      else
-        this.#state.post(
-          { to: asker, session: 0, vouches: false },
-          { type: 'ReadIndexResp', requests: [request], index, ok: true },
-        );
-    }
+    this.#membership.leaveJoint();
   }
 }
-
-const accepted = ({ index, term }: Entry): ProposeResult<never> => ({ accepted: true, index, term });

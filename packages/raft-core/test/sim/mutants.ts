@@ -142,13 +142,13 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a second change begins before the first is committed',
-    file: `${core}raft.ts`,
+    file: `${core}membership.ts`,
     find: 'if (confs.newest.index <= commitIndex) return undefined;',
     replace: 'return undefined;',
   },
   {
     name: 'a change begins before the own term has committed an entry',
-    file: `${core}raft.ts`,
+    file: `${core}membership.ts`,
     find: 'if (commitIndex < (leadership?.termStart ?? Number.POSITIVE_INFINITY)) {',
     replace: 'if (leadership === undefined) {',
   },
@@ -166,7 +166,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a joint configuration is left before it is committed',
-    file: `${core}raft.ts`,
+    file: `${core}membership.ts`,
     find: '!conf.autoLeave || index > commitIndex) return;',
     replace: '!conf.autoLeave) return;',
   },
@@ -223,7 +223,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'an answer to an earlier run of the asker confirms a read',
-    file: `${core}raft.ts`,
+    file: `${core}linearizable-reads.ts`,
     find: 'request.incarnation !== incarnation || !reads.answered(request.id)',
     replace: 'incarnation < 0 || !reads.answered(request.id)',
   },
