@@ -7,6 +7,7 @@ export { type Consensus, LocalReplica, type LocalReplicaParts } from './local-re
 export { type MemoryStoreOptions, memoryStore } from './memory-store.ts';
 export { createNode, hasNode, type LockedDirectory, lockNodeDirectory, type NewNode } from './node-directory.ts';
 export { NodeSnapshots, type NodeSnapshotsOptions } from './node-snapshots.ts';
+export type { SegmentLogOptions } from './open-log.ts';
 export { pathBytesMax, pathFault } from './path.ts';
 export {
   clearRestores,
@@ -17,7 +18,7 @@ export {
   type SnapshotSummary,
 } from './restore.ts';
 export type { RestoredRecord, RestoreStep } from './restore-step.ts';
-export { SegmentLog, type SegmentLogOptions } from './segment-log.ts';
+export { SegmentLog } from './segment-log.ts';
 export type { SnapshotLink } from './snapshot-fetch.ts';
 export { readSnapshotFile, writeSnapshotFile } from './snapshot-file.ts';
 export { KeyValueMachine, type KeyValueMachineOptions } from './state-machine.ts';

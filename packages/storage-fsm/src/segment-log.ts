@@ -1,30 +1,16 @@
-import type { Clock, Done, Entry, LogIndex, LogStart, LogStore, LogWrite, SnapshotMeta, Term } from '@transitd/raft-core';
+import type { Done, Entry, LogIndex, LogStart, LogStore, LogWrite, SnapshotMeta, Term } from '@transitd/raft-core';
 import { StorageDamaged } from './damage.ts';
-import { type Disk, localDisk } from './disk.ts';
 import { failpoint } from './failpoint.ts';
-import { createFirstSegment, type RecoveredLog, recoverLog } from './log-recovery.ts';
-import type { LogView } from './log-view.ts';
-import { hasNode, nodePaths, removeOtherGenerations } from './node-directory.ts';
-import { type HighWaterMark, NodeStateFile } from './node-state.ts';
+import { createFirstSegment, recoverLog } from './log-recovery.ts';
+import { nodePaths } from './node-directory.ts';
+import type { HighWaterMark } from './node-state.ts';
+import { type OpenLog, openLog, type SegmentLogOptions } from './open-log.ts';
 import { recordBytes } from './record.ts';
-import { segmentHeaderBytes } from './segment.ts';
-import { type SegmentSizes, Segments } from './segments.ts';
+import { Segments } from './segments.ts';
 import { damaged, StorageFailed, StorageInUse } from './storage-errors.ts';
 import { unreferencedTimer } from './timer.ts';
 import { checkWrites } from './write-rules.ts';
 
-export interface SegmentLogOptions extends Partial<SegmentSizes> {
-  /** Called once, at the first failure, wherever it happened: the process must end. */
-  readonly onFailure?: (error: StorageFailed) => void;
-  /** Runs the refresh of the high-water mark; by default a timer that does not keep the process alive. */
-  readonly every?: Clock['every'];
-  readonly disk?: Disk;
-}
-
-const mebibyte = 1024 * 1024;
-const defaults = { segmentBytes: 64 * mebibyte, growBytes: 4 * mebibyte, cacheBytes: 16 * mebibyte };
-/** Writes that wait share one sync up to this size. */
-const groupBytesMax = 8 * mebibyte;
 const markIntervalMs = 200;
 
 interface Waiting {
@@ -35,22 +21,6 @@ interface Waiting {
   commitAfter: LogIndex;
 }
 
-/** What an open log is made of. */
-interface Parts {
-  readonly path: string;
-  readonly disk: Disk;
-  readonly sizes: SegmentSizes;
-  readonly view: LogView;
-  readonly segments: Segments;
-  readonly nodeState: NodeStateFile;
-  readonly start: LogStart;
-  readonly stateDirectory: string;
-  readonly logDirectory: string;
-  readonly unlock: () => Promise<void>;
-  readonly groupBytes: number;
-  readonly options: SegmentLogOptions;
-}
-
 /**
  * The durable log and hard state (Raft figure 2, "persistent state"), in append-only segments and `node.state`. One batch is in
  * flight at a time, one write and one sync; what is asked for meanwhile joins the next. Nothing is ever overwritten: a record
@@ -58,7 +28,7 @@ interface Parts {
  */
 export class SegmentLog implements LogStore {
   readonly start: LogStart;
-  #parts: Parts;
+  #parts: OpenLog;
   readonly #stopTimer: () => void;
   /** Newest entry that is durable and not being superseded. */
   #durable: { readonly index: LogIndex; readonly term: Term };
@@ -74,7 +44,7 @@ export class SegmentLog implements LogStore {
   #closing: Promise<void> | undefined;
   #failure: StorageFailed | undefined;
 
-  private constructor(parts: Parts) {
+  private constructor(parts: OpenLog) {
     const { view, start, options } = parts;
     this.#parts = parts;
     this.start = start;
@@ -90,11 +60,7 @@ export class SegmentLog implements LogStore {
    */
   static async open(directory: string, options: SegmentLogOptions = {}): Promise<SegmentLog> {
     try {
-      const disk = options.disk ?? localDisk;
-      const { path, nodeState } = nodePaths(directory);
-      if (!(await hasNode(path, disk))) throw damaged(nodeState, 'is missing');
-      const unlock = await disk.lock(path);
-      return await openParts(path, disk, options, unlock).then((parts) => new SegmentLog(parts), releasing(unlock));
+      return new SegmentLog(await openLog(directory, options));
     } catch (error) {
       if (error instanceof StorageDamaged || error instanceof StorageInUse) throw error;
       throw failed(error);
@@ -330,65 +296,10 @@ export class SegmentLog implements LogStore {
   }
 }
 
-async function openParts(path: string, disk: Disk, options: SegmentLogOptions, unlock: () => Promise<void>): Promise<Parts> {
-  const { log, state: stateOf, nodeState: nodeStatePath } = nodePaths(path);
-  const sizes = { ...defaults, ...options };
-  const nodeState = await NodeStateFile.open(disk, nodeStatePath);
-  const { generation } = nodeState.value;
-  const directory = log(generation);
-  const found = await recoverLog({ disk, directory, state: nodeState.value }).catch(releasing(() => nodeState.close()));
-  const segments = new Segments({ disk, directory }, sizes, found);
-  await nodeState
-    .replace((now) => {
-      const { lastIndex } = found.view;
-      const mark = { index: lastIndex, term: found.view.termAt(lastIndex) ?? now.term, commit: now.mark.commit };
-      return { ...now, incarnation: now.incarnation + 1, mark };
-    })
-    .then(() => removeOtherGenerations(disk, path, generation)) // not before: a slot that goes bad may bring the older one back
-    .catch(releasing(() => Promise.all([nodeState.close(), segments.close()])));
-  return {
-    path,
-    disk,
-    sizes,
-    view: found.view,
-    segments,
-    nodeState,
-    start: startOf(nodeState, found),
-    stateDirectory: stateOf(generation),
-    logDirectory: directory,
-    unlock,
-    groupBytes: Math.min(groupBytesMax, sizes.segmentBytes - segmentHeaderBytes),
-    options,
-  };
-}
-
-function startOf({ value }: NodeStateFile, { view, confEntries }: RecoveredLog): LogStart {
-  const { nodeId, clusterId, incarnation, term, vote, base, mark } = value;
-  return {
-    nodeId,
-    clusterId,
-    incarnation,
-    hardState: { term, vote, commit: Math.max(mark.commit, base.index) },
-    base,
-    lastIndex: view.lastIndex,
-    bytes: view.bytes,
-    terms: view.terms(),
-    confEntries,
-  };
-}
-
 const failed = (cause: unknown): StorageFailed => {
   const reason = cause instanceof Error ? cause.message : String(cause);
   return new StorageFailed(`nothing more can be stored or acknowledged: ${reason}`, { cause });
 };
-
-/** For a failed opening: lets go of what is held, then passes the error on. */
-const releasing =
-  (release: () => Promise<unknown>) =>
-  async (error: unknown): Promise<never> => {
-    await release();
-    throw error;
-  };
 
 /** Calls back in a turn of its own, so that what the callback throws is its caller's, not the log's. */
 function after(earlier: Promise<void> | undefined, callback: () => void): void {

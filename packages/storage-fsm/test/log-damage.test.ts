@@ -2,9 +2,10 @@ import { expect } from 'chai';
 import { StorageDamaged } from '../src/damage.ts';
 import { createNode, hasNode } from '../src/node-directory.ts';
 import { NodeStateFile } from '../src/node-state.ts';
+import type { SegmentLogOptions } from '../src/open-log.ts';
 import { recordHeaderBytes } from '../src/record.ts';
 import { segmentHeaderBytes } from '../src/segment.ts';
-import { SegmentLog, type SegmentLogOptions } from '../src/segment-log.ts';
+import { SegmentLog } from '../src/segment-log.ts';
 import { base, close, compact, contents, entries, entry, genesis, shown, write } from './log-calls.ts';
 import { MemoryDisk } from './memory-disk.ts';
 
