@@ -3,27 +3,13 @@ import { decodeTransaction } from './codec.ts';
 import { addToDigest, recordDigest, removeFromDigest } from './digest.ts';
 import { DigestHistory } from './digest-history.ts';
 import { failpoint } from './failpoint.ts';
-import { Overlay } from './overlay.ts';
-import { comparePaths } from './path.ts';
-import { checkQuery, mergeAscending, mergeRows, type Row, takePage } from './range.ts';
+import { openState, Records } from './records.ts';
 import { applyRestoreStep, type RestoreStep } from './restore-step.ts';
-import {
-  decodeSpaces,
-  encodeSpaces,
-  isDead,
-  nameOf,
-  noSpaces,
-  type Spaces,
-  spaceHead,
-  spaceOf,
-  spacesBelow,
-  spacesName,
-  visiblePath,
-} from './spaces.ts';
+import { encodeSpaces, nameOf, spacesName } from './spaces.ts';
 import type { OpenDatabase } from './state-level.ts';
 import { StateLoader } from './state-loader.ts';
 import type { StateMeta } from './state-record.ts';
-import { type StateSnapshot, StateStore } from './state-store.ts';
+import type { StateSnapshot, StateStore } from './state-store.ts';
 import { damaged } from './storage-errors.ts';
 import type { Change, Changes, CommitResult, RangePage, RangeQuery, StoredRecord } from './store.ts';
 import { applyTransaction, type Transaction, type Write } from './transaction.ts';
@@ -49,12 +35,10 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
   readonly flushedAtOpen: LogIndex;
   readonly #onFailure: (error: Error) => void;
   readonly #openDatabase: OpenDatabase | undefined;
-  #store: StateStore;
-  #overlay = new Overlay();
+  readonly #records: Records;
   readonly #watchers = new Watchers();
   readonly #digests = new DigestHistory();
   #applied: StateMeta;
-  #spaces: Spaces;
   #flushed: LogIndex;
   #flushing: Promise<void> | undefined;
 
@@ -62,9 +46,8 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
     const { appliedIndex, digest } = store.metaAtOpen;
     this.#onFailure = onFailure;
     this.#openDatabase = openDatabase;
-    this.#store = store;
+    this.#records = new Records(store);
     this.#applied = store.metaAtOpen;
-    this.#spaces = storedSpaces(store);
     this.#flushed = appliedIndex;
     this.flushedAtOpen = appliedIndex;
     this.#digests.restart(appliedIndex, digest);
@@ -103,7 +86,7 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
 
   /** Memory held by writes that are not on disk, in bytes, about: whoever adds to them should wait while this is large. */
   get pendingBytes(): number {
-    return this.#overlay.bytes;
+    return this.#records.pending.bytes;
   }
 
   /**
@@ -126,11 +109,11 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
   flush(done: (error: Error | undefined, flushed: LogIndex) => void): void {
     invariant(this.#flushing === undefined, 'one flush is in flight', { flushed: this.#flushed });
     const target = this.#applied;
-    const writes = this.#overlay.capture();
-    this.#flushing = this.#store.write(writes, target).then(
+    const writes = this.#records.pending.capture();
+    this.#flushing = this.#records.store.write(writes, target).then(
       () => {
         this.#flushing = undefined;
-        this.#overlay.settle(writes);
+        this.#records.pending.settle(writes);
         this.#flushed = target.appliedIndex;
         done(undefined, target.appliedIndex);
       },
@@ -144,7 +127,7 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
   /** The record as of all applied entries; its bytes are the caller's own. Reads memory, then `level` on this thread. */
   getSync(path: string): StoredRecord | undefined {
     if (path < ' ') return undefined; // a control character begins the names that are no path
-    const record = this.#find(nameOf(this.#spaces, path));
+    const record = this.#records.at(path);
     return record && { value: Buffer.from(record.value), revision: record.revision };
   }
 
@@ -153,36 +136,21 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
    * what it answers watches the prefix from before the call.
    * @throws TypeError for a query that breaks its rules
    */
-  async range(query: RangeQuery): Promise<RangePage> {
-    checkQuery(query);
-    const spaces = this.#spaces;
-    const sources = spacesBelow(spaces, query.prefix).map((space) => this.#rowsOf(space, query, spaces));
-    return takePage(query, sources.length === 1 && sources[0] !== undefined ? sources[0] : mergeAscending(sources));
+  range(query: RangeQuery): Promise<RangePage> {
+    return this.#records.range(query);
   }
 
   /** The restore that is being staged, if any. */
   get restoring(): string | undefined {
-    return this.#spaces.attempt?.id;
+    return this.#records.spaces.attempt?.id;
   }
 
   /**
    * Names of records that nothing leads to any more, of a state that a restore has replaced or of a restore that was given up: what
    * a `sweep` may delete. Reads as much as it has to.
    */
-  async deadNames(limit: number): Promise<string[]> {
-    const names: string[] = [];
-    const spaces = this.#spaces;
-    for (let space = 0; space < spaces.nextSpace; space++) {
-      const isWholeLive =
-        spaces.routes.length === 0 ? space === 0 : spaces.routes.some((route) => route.prefix === '' && route.space === space);
-      if (isWholeLive || space === spaces.attempt?.space) continue;
-      for await (const { path: name } of this.#merged(inSpace(space, { prefix: '' }))) {
-        if (!isDead(spaces, name)) continue;
-        names.push(name);
-        if (names.length >= limit) return names;
-      }
-    }
-    return names;
+  deadNames(limit: number): Promise<string[]> {
+    return this.#records.deadNames(limit);
   }
 
   /** See {@link Store.watch}. A listener that throws stops the node: what it keeps may be stale. */
@@ -192,7 +160,7 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
 
   /** The state on disk, to be read beside everything else: what a peer is sent, and what a backup keeps. */
   snapshot(): StateSnapshot {
-    return this.#store.snapshot();
+    return this.#records.store.snapshot();
   }
 
   /**
@@ -204,12 +172,12 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
     { readonly sound: true; readonly index: LogIndex; readonly digest: bigint } | { readonly sound: false }
   > {
     for (;;) {
-      const store = this.#store;
+      const store = this.#records.store;
       try {
         const meta = await store.selfCheck();
         return meta === undefined ? { sound: false } : { sound: true, index: meta.appliedIndex, digest: meta.digest };
       } catch (error) {
-        if (store === this.#store) throw error; // else another state took its place meanwhile
+        if (store === this.#records.store) throw error; // else another state took its place meanwhile
       }
     }
   }
@@ -233,11 +201,9 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
     const { appliedIndex, digest } = store.metaAtOpen;
     invariant(this.#flushing === undefined, 'no flush is in flight while a state is replaced', { appliedIndex });
     invariant(appliedIndex > this.#applied.appliedIndex, 'a state is replaced by a newer one', { appliedIndex });
-    const old = this.#store;
-    this.#store = store;
-    this.#overlay = new Overlay();
+    const old = this.#records.store;
+    this.#records.replace(store);
     this.#applied = store.metaAtOpen;
-    this.#spaces = storedSpaces(store);
     this.#flushed = appliedIndex;
     this.#digests.restart(appliedIndex, digest);
     this.#watchers.tell('everything');
@@ -247,7 +213,7 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
   /** Waits for a flush in flight, writes nothing more and lets go of the directory. */
   async close(): Promise<void> {
     await this.#flushing;
-    await this.#store.close();
+    await this.#records.store.close();
   }
 
   #applyNothing(index: LogIndex): CommitResult {
@@ -257,11 +223,11 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
 
   #applyTransaction(transaction: Transaction, index: LogIndex): CommitResult {
     if (transaction.restore !== undefined) return this.#applyRestore(transaction.restore, index);
-    const effect = applyTransaction(transaction, (path) => this.#find(nameOf(this.#spaces, path))?.revision ?? 0);
+    const effect = applyTransaction(transaction, (path) => this.#records.at(path)?.revision ?? 0);
     const changes: Change[] = [];
     let { digest } = this.#applied;
     for (const { path, value } of effect === 'conflict' ? [] : effect.writes) {
-      const changed = this.#write({ name: nameOf(this.#spaces, path), value, index }, digest);
+      const changed = this.#write({ name: nameOf(this.#records.spaces, path), value, index }, digest);
       if (changed === undefined) continue;
       digest = changed;
       changes.push({ path, revision: index, deleted: value === null });
@@ -275,7 +241,7 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
 
   /** What is staged was encrypted elsewhere and earlier: it counts with the state that it comes from, when that goes live. */
   #applyRestore(step: RestoreStep, index: LogIndex): CommitResult {
-    const effect = applyRestoreStep(step, this.#spaces);
+    const effect = applyRestoreStep(step, this.#records.spaces);
     if (effect === 'conflict') return { ...this.#applyNothing(index), outcome: 'conflict' };
     let { digest, valuesWritten } = this.#applied;
     const { writes, spaces } = effect;
@@ -283,9 +249,9 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
     for (const { name, value } of all) digest = this.#write({ name, value, index }, digest) ?? digest;
     if (step.kind === 'swap' && spaces !== undefined) valuesWritten = Math.max(valuesWritten, step.valuesWritten);
     this.#applied = { appliedIndex: index, valuesWritten, digest };
-    const before = this.#spaces;
-    this.#spaces = spaces ?? before;
-    if (this.#spaces.live !== before.live) this.#watchers.tell('everything');
+    const before = this.#records.spaces;
+    this.#records.spaces = spaces ?? before;
+    if (this.#records.spaces.live !== before.live) this.#watchers.tell('everything');
     return { outcome: 'committed', index };
   }
 
@@ -294,73 +260,13 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
     { name, value, index }: { name: string; value: Uint8Array | null; index: LogIndex },
     digest: bigint,
   ): bigint | undefined {
-    const before = this.#find(name);
+    const before = this.#records.find(name);
     if (before === undefined && value === null) return undefined;
-    this.#overlay.set(name, { value, revision: index });
+    this.#records.pending.set(name, { value, revision: index });
     const without = before === undefined ? digest : removeFromDigest(digest, recordDigest({ path: name, ...before }));
     return value === null ? without : addToDigest(without, recordDigest({ path: name, value, revision: index }));
   }
-
-  /** What readers see of one space, under the paths that they know, as it is at this call. */
-  #rowsOf(space: number, query: RangeQuery, spaces: Spaces): AsyncGenerator<Row> {
-    return visibleRows(this.#merged(inSpace(space, query)), spaces, space);
-  }
-
-  /** Records by name. */
-  #merged(query: Pick<RangeQuery, 'prefix' | 'after'>): AsyncGenerator<Row> {
-    // Both are taken in this turn. A write in flight to disk is still in the overlay, so it counts the same whether the scan's
-    // snapshot has it already or not; a settled one is in the snapshot for certain.
-    const pending = this.#overlay.within(query);
-    const stored = this.#store.scan(query);
-    return mergeRows(stored, pending);
-  }
-
-  /** The record as it is kept here; not to be handed out. */
-  #find(name: string): StoredRecord | undefined {
-    const pending = this.#overlay.get(name);
-    if (pending === undefined) return this.#store.getSync(name);
-    const { value, revision } = pending;
-    return value === null ? undefined : { value, revision };
-  }
 }
-
-/** The records of a space that a query covers, by name. In space 0 those of the others and the record of the spaces sort first. */
-const inSpace = (
-  space: number,
-  { prefix, after = '' }: Pick<RangeQuery, 'prefix' | 'after'>,
-): { prefix: string; after: string } => {
-  const head = spaceHead(space);
-  const from = space === 0 && comparePaths(after, lastControl) < 0 ? lastControl : after;
-  return { prefix: head + prefix, after: from === '' ? '' : head + from };
-};
-
-async function* visibleRows(rows: AsyncIterable<Row>, spaces: Spaces, space: number): AsyncGenerator<Row> {
-  for await (const row of rows) {
-    const path = visiblePath(spaces, row.path);
-    if (path !== undefined && spaceOf(spaces, path) === space) yield { ...row, path };
-  }
-}
-
-const lastControl = '\u001f';
-
-/** Checks the record of the spaces too: without it nobody knows which records are read. */
-async function openState(directory: string, onFailure: (error: Error) => void, openDatabase?: OpenDatabase): Promise<StateStore> {
-  const store = await StateStore.open(directory, onFailure, openDatabase);
-  try {
-    storedSpaces(store);
-    return store;
-  } catch (error) {
-    await store.close();
-    throw error instanceof CodecError
-      ? damaged(directory, `has a record that this program does not know (${error.message})`)
-      : error;
-  }
-}
-
-const storedSpaces = (store: StateStore): Spaces => {
-  const record = store.getSync(spacesName);
-  return record === undefined ? noSpaces : decodeSpaces(record.value);
-};
 
 const isPut = ({ value }: Write): boolean => value !== null;
 

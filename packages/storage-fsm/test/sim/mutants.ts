@@ -85,12 +85,13 @@ const faults: readonly Omit<Mutant, 'profile'>[] = [
   {
     name: 'a condition looks at the disk, not at what is applied',
     file: 'src/state-machine.ts',
-    find: 'applyTransaction(transaction, (path) => this.#find(nameOf(this.#spaces, path))?.revision ?? 0);',
-    replace: 'applyTransaction(transaction, (path) => this.#store.getSync(nameOf(this.#spaces, path))?.revision ?? 0);',
+    find: 'applyTransaction(transaction, (path) => this.#records.at(path)?.revision ?? 0);',
+    replace:
+      'applyTransaction(transaction, (path) => this.#records.store.getSync(nameOf(this.#records.spaces, path))?.revision ?? 0);',
   },
   {
     name: 'a range misses what is not flushed yet',
-    file: 'src/state-machine.ts',
+    file: 'src/records.ts',
     find: 'return mergeRows(stored, pending);',
     replace: 'return mergeRows(stored, pending.slice(0, 0));',
   },
