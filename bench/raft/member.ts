@@ -1,5 +1,6 @@
 // One member of the bench's cluster, in a process of its own: `member.ts DIRECTORY [records]`. Takes its orders from the process
 // that forked it, and ends with it.
+import { flushCompileCache } from 'node:module';
 import { type Clock, Driver } from '@transitd/raft-core';
 import { SegmentLog } from '@transitd/storage-fsm';
 import { leaseRead, readIndex, write } from './load.ts';
@@ -31,6 +32,7 @@ const snapshotTcp = new SnapshotTcp(log.start.nodeId);
 
 const carryOut = holds === 'records' ? memberOf(await records(log, snapshotTcp, fatal)) : memberOf(nothing(log));
 process.on('message', (order: Order) => void obey(order).catch(fatal));
+flushCompileCache(); // for the next one: a member is killed, and writes none when it ends
 say({ kind: 'listening', port: await transport.listen(), snapshotPort: await snapshotTcp.listen() });
 
 function memberOf<Result>(state: State<Result>): {
