@@ -6,6 +6,7 @@ import type { NodeId } from '@transitd/raft-core';
 import type { NodeIdentity } from './identity.ts';
 import { certificatesOf, type Member, parseHostAndPort } from './membership.ts';
 import { connectToPeer, type PeerConnectionOptions } from './peer-connection.ts';
+import { type Run, runHeader, writeRun } from './runs.ts';
 
 /** `not_sent`: no byte of the request left, so it may be sent again. `outcome_unknown`: the peer may have acted on it. */
 export type ClusterCallErrorCode = 'not_sent' | 'outcome_unknown';
@@ -32,7 +33,7 @@ export interface ClusterRequest {
   readonly timeoutMs: number;
 }
 
-/** An answer, whatever its status: 410 says that this node was removed. The body has to be read to its end or destroyed. */
+/** An answer, whatever its status: 410 says that this node was removed, 421 that another run of it is the one that counts. The body has to be read to its end or destroyed. */
 export interface ClusterResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
@@ -41,6 +42,8 @@ export interface ClusterResponse {
 
 export interface ClusterClientOptions {
   readonly identity: () => NodeIdentity;
+  /** This node's, named in every call. */
+  readonly run: () => Run;
   /** Who the peers are, by the newest list. */
   readonly member: (id: NodeId) => Member | undefined;
   readonly localAddress?: string | undefined;
@@ -79,7 +82,8 @@ export class ClusterClient {
     if (asked.signal?.aborted) throw new ClusterCallError('not_sent', 'the call was given up');
     const peer = this.#peer(to);
     if (peer === undefined) throw new ClusterCallError('not_sent', `node ${to} is no member of the cluster`);
-    return exchange(peer, asked, this.#options.stallMsMax ?? defaultStallMsMax);
+    const headers = { ...asked.headers, [runHeader]: writeRun(this.#options.run()) };
+    return exchange(peer, { ...asked, headers }, this.#options.stallMsMax ?? defaultStallMsMax);
   }
 
   /**

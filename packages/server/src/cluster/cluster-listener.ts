@@ -42,9 +42,9 @@ export interface ClusterListenerOptions {
   readonly calls: Readonly<Record<string, ClusterHandler>>;
   /** A client's request under `/v1/`, handed on by a member. Its body is unread; a caller that asks first has not been told to go on. */
   readonly forwarded: (req: IncomingMessage, res: ServerResponse, from: NodeId) => void;
-  readonly raft: (socket: WebSocket, from: NodeId) => void;
-  /** Whether this run of a member may connect for Raft's messages. */
-  readonly meet: (from: NodeId, run: Run) => RunVerdict;
+  readonly raft: (socket: WebSocket, from: NodeId, run: Run) => void;
+  /** What this run of a member is to those that were here before. */
+  readonly judge: (from: NodeId, run: Run) => RunVerdict;
   /** A handler failed in a way that is ours. */
   readonly onFault: (error: unknown) => void;
   /** How often the standing of those who stay connected is looked at. */
@@ -76,8 +76,12 @@ interface Caller {
 
 const gone: Reply = { status: 410, body: '{"removed":true}\n' };
 const foreignVersion: Reply = { status: 426, body: '{"errors":["no format of frames in common"]}\n' };
-const overtaken: Reply = { status: 409, body: '{"errors":["a later run of this node was here"]}\n' };
-const early: Reply = { status: 503, body: '{"errors":["an earlier run of this node is still connected"]}\n' };
+/** To a connection for Raft's messages; calls of such a run are all misdirected (421). */
+const runRefusals: Readonly<Record<Exclude<RunVerdict, 'in order'>, Reply>> = {
+  overtaken: { status: 409, body: '{"errors":["a later run of this node was here"]}\n' },
+  early: { status: 503, body: '{"errors":["an earlier run of this node is still connected"]}\n' },
+};
+const misdirected: Reply = { status: 421, body: '{"errors":["another run of this node is the one that counts"]}\n' };
 const runless: Reply = { status: 400, body: '{"errors":["a node has to name its run"]}\n' };
 const notFound: Reply = { status: 404, body: '{"errors":[]}\n' };
 const fault: Reply = { status: 500, body: '{"errors":["internal error"]}\n' };
@@ -225,7 +229,11 @@ export class ClusterListener {
     }
     caller.inFlight++;
     res.once('close', () => caller.inFlight--);
-    if (standing === 'removed') sendReply(res, gone, { head: req.method === 'HEAD' });
+    const run = runOf(req);
+    const head = req.method === 'HEAD';
+    if (standing === 'removed') sendReply(res, gone, { head });
+    else if (run === undefined) sendReply(res, runless, { head });
+    else if (this.#options.judge(caller.from, run) !== 'in order') sendReply(res, misdirected, { head });
     else if (req.url?.startsWith('/v1/')) this.#options.forwarded(req, res, caller.from);
     else void this.#answer(req, res, caller);
   }
@@ -277,25 +285,24 @@ export class ClusterListener {
       socket.destroy();
       return;
     }
-    const refusal = standing === 'removed' ? gone : this.#refusal(req, caller.from);
-    if (refusal !== undefined) {
-      refuseUpgrade(socket, refusal);
+    const run = runOf(req);
+    const refusal = standing === 'removed' ? gone : this.#upgradeRefusal(req, caller.from, run);
+    if (refusal !== undefined || run === undefined) {
+      refuseUpgrade(socket, refusal ?? runless);
       return;
     }
     this.#upgrades.handleUpgrade(req, socket, head, (webSocket) => {
       caller.lasting.add({ end: () => webSocket.terminate() });
-      this.#options.raft(webSocket, caller.from);
+      this.#options.raft(webSocket, caller.from, run);
     });
   }
 
-  /** Why a member may not connect for Raft's messages; undefined where it may. */
-  #refusal(req: IncomingMessage, from: NodeId): Reply | undefined {
+  /** Why a member may not connect for Raft's messages; undefined where it may, if it names its run. */
+  #upgradeRefusal(req: IncomingMessage, from: NodeId, run: Run | undefined): Reply | undefined {
     if (targetOf(req).path !== raftPath) return notFound;
     if (agreedProtocol(offeredBy(req), this.#versions) === undefined) return foreignVersion;
-    const run = readRun(String(req.headers[runHeader] ?? ''));
-    if (run === undefined) return runless;
-    const verdict = this.#options.meet(from, run);
-    return verdict === 'in order' ? undefined : verdict === 'early' ? early : overtaken;
+    const verdict = run === undefined ? 'in order' : this.#options.judge(from, run);
+    return verdict === 'in order' ? undefined : runRefusals[verdict];
   }
 }
 
@@ -313,6 +320,8 @@ function targetOf({ url = '' }: IncomingMessage): { readonly path: string; reado
   if (mark === -1) return { path: url, query: new URLSearchParams() };
   return { path: url.slice(0, mark), query: new URLSearchParams(url.slice(mark + 1)) };
 }
+
+const runOf = ({ headers }: IncomingMessage): Run | undefined => readRun(String(headers[runHeader] ?? ''));
 
 const offeredBy = ({ headers }: IncomingMessage): ReadonlySet<string> =>
   new Set(headers['sec-websocket-protocol']?.split(',').map((protocol) => protocol.trim()));

@@ -4,7 +4,7 @@ import type { NodeIdentity } from './identity.ts';
 import { localAddressFor } from './peer-connection.ts';
 import type { Roster } from './roster.ts';
 
-export interface ClusterPortOptions extends Pick<ClusterHost, 'config' | 'log'>, Pick<ClusterListenerOptions, 'raft' | 'meet'> {
+export interface ClusterPortOptions extends Pick<ClusterHost, 'config' | 'log'>, Pick<ClusterListenerOptions, 'raft' | 'judge'> {
   readonly roster: Roster;
 }
 
@@ -79,7 +79,7 @@ export class ClusterPort {
   }
 
   async #listen(calls: ClusterListenerOptions['calls']): Promise<void> {
-    const { config, log, roster, raft, meet } = this.#options;
+    const { config, log, roster, raft, judge } = this.#options;
     const listener = new ClusterListener({
       identity: () => roster.requireIdentity(),
       standing: (fingerprint) => roster.standing(fingerprint),
@@ -89,7 +89,7 @@ export class ClusterPort {
         else this.#forwarded(req, res, from);
       },
       raft,
-      meet,
+      judge,
       onFault: (error) => log.error({ reason: reasonOf(error) }, 'a call on the cluster port failed'),
     });
     await listener.listen(this.#address);

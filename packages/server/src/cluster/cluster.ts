@@ -23,6 +23,7 @@ import { Participation } from './participation.ts';
 import { WebSocketTransport } from './raft-transport.ts';
 import { rememberRemoval, removalFile } from './removal.ts';
 import { Roster } from './roster.ts';
+import type { Run } from './runs.ts';
 import { Standbys } from './standbys.ts';
 
 /** How long the active node may take to open its state for a snapshot. */
@@ -37,6 +38,8 @@ export class Cluster {
   readonly #client: ClusterClient;
   readonly #port: ClusterPort;
   #removed: boolean;
+  /** Since its log was opened. */
+  #run: Run | undefined;
   #transport: WebSocketTransport | undefined;
   /** Once its log is open. */
   #participation: Participation | undefined;
@@ -53,14 +56,18 @@ export class Cluster {
       config: host.config,
       log: host.log,
       roster: this.roster,
-      raft: (socket, from) => {
+      raft: (socket, from, run) => {
         if (this.#transport === undefined) socket.terminate();
-        else this.#transport.accept(socket, from);
+        else this.#transport.accept(socket, from, run);
       },
-      meet: (from, run) => this.#transport?.meet(from, run) ?? 'in order', // there is nobody yet who would hear it
+      judge: (from, run) => this.#transport?.judge(from, run) ?? 'in order', // there is nobody yet who would hear it
     });
     this.#client = new ClusterClient({
       identity: () => this.roster.requireIdentity(),
+      run: () => {
+        if (this.#run === undefined) throw new Error('a node calls others when its log is open');
+        return this.#run;
+      },
       member: (id) => this.roster.member(id),
       localAddress: this.#port.localAddress,
     });
@@ -144,9 +151,11 @@ export class Cluster {
       onFetchFailed: (error) =>
         this.#host.log.warn({ reason: error.message }, 'a snapshot did not arrive; it is asked for again'),
       peers: ({ nodeId, incarnation, snapshots, random }) => {
+        const run = { incarnation, nonce: randomBytes(16).toString('hex') };
+        this.#run = run;
         this.#transport = new WebSocketTransport({
           self: nodeId,
-          run: { incarnation, nonce: randomBytes(16).toString('hex') },
+          run,
           identity: () => this.roster.requireIdentity(),
           localAddress: this.#port.localAddress,
           onRemoved: () => this.#participation?.removedByNotice(),

@@ -112,8 +112,8 @@ export class Forwarder {
         signal: abort.signal,
         timeoutMs: isSlow ? slowDeadlineMs : deadlineMs,
       });
-      // This node was removed: it learns so by its echoes, and its callers find another one.
-      if (answer.status === 410) {
+      // This node was removed, or is a copy: it learns so by its echoes and its connections, and its callers find another one.
+      if (answer.status === 410 || answer.status === 421) {
         answer.body.destroy();
         throw new ClusterCallError('not_sent', 'the active node knows this node no more');
       }

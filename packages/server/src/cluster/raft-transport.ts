@@ -76,17 +76,18 @@ export class WebSocketTransport implements Transport {
     for (const [id, toPeer] of Map.groupBy(messages, ({ to }) => to)) this.#outgoing.get(id)?.send(toPeer);
   }
 
-  /** Whether a run of a peer may connect. */
-  meet(from: NodeId, run: Run): RunVerdict {
-    return this.#runs.meet(from, run, this.#incoming.has(from));
+  /** What a run of a peer is to those that have connected before. */
+  judge(from: NodeId, run: Run): RunVerdict {
+    return this.#runs.judge(from, run, this.#incoming.has(from));
   }
 
   /** Takes in a connection that `from` opened; one that it had before ends. */
-  accept(socket: WebSocket, from: NodeId): void {
+  accept(socket: WebSocket, from: NodeId, run: Run): void {
     if (this.#closed) {
       socket.terminate();
       return;
     }
+    this.#runs.connected(from, run);
     this.#incoming.get(from)?.socket.terminate();
     const incoming: Incoming = { socket, idleTicks: 0 };
     this.#incoming.set(from, incoming);

@@ -8,7 +8,7 @@ export interface Run {
   readonly nonce: string;
 }
 
-/** Header in which a node names its run when it connects. */
+/** Header in which a node names its run on the cluster port. */
 export const runHeader = 'x-transitd-run';
 
 export const writeRun = ({ incarnation, nonce }: Run): string => `${incarnation}.${nonce}`;
@@ -24,18 +24,19 @@ export function readRun(text: string): Run | undefined {
  */
 export type RunVerdict = 'in order' | 'overtaken' | 'early';
 
-/** The newest run of each peer that this process has met. */
+/** The newest run of each peer that has connected to this process. */
 export class Runs {
   readonly #newest = new Map<NodeId, Run>();
 
-  /** @param isConnected - whether the peer has a connection here, of the newest run that is */
-  meet(peer: NodeId, run: Run, isConnected: boolean): RunVerdict {
+  /** @param isConnected - whether the newest run is */
+  judge(peer: NodeId, run: Run, isConnected: boolean): RunVerdict {
     const newest = this.#newest.get(peer);
-    if (newest !== undefined && run.nonce !== newest.nonce) {
-      if (run.incarnation <= newest.incarnation) return 'overtaken';
-      if (isConnected) return 'early';
-    }
+    if (newest === undefined || run.nonce === newest.nonce) return 'in order';
+    if (run.incarnation <= newest.incarnation) return 'overtaken';
+    return isConnected ? 'early' : 'in order';
+  }
+
+  connected(peer: NodeId, run: Run): void {
     this.#newest.set(peer, run);
-    return 'in order';
   }
 }

@@ -71,7 +71,7 @@ describe('calls to a peer', () => {
         onForwarded(req, res);
       },
       raft: () => undefined,
-      meet: () => 'in order',
+      judge: () => 'in order',
       onFault: () => undefined,
       checkMs: 10,
     });
@@ -80,6 +80,7 @@ describe('calls to a peer', () => {
   const connectClient = (more: Partial<ClusterClientOptions> = {}): ClusterClient =>
     new ClusterClient({
       identity: () => identity,
+      run: () => ({ incarnation: 1, nonce: 'a'.repeat(32) }),
       member: (id) => membership.members.find((one) => one.id === id),
       connectMsMax: timeoutMs,
       ...more,
@@ -387,7 +388,11 @@ describe('a peer that only looks like one', () => {
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     const member = memberAt(real, (server.address() as { port: number }).port);
-    const client = new ClusterClient({ identity: () => own.identity, member: () => member });
+    const client = new ClusterClient({
+      identity: () => own.identity,
+      run: () => ({ incarnation: 1, nonce: 'a'.repeat(32) }),
+      member: () => member,
+    });
     const body = Buffer.from('secret');
     expect(await failure(client.request(1, { method: 'POST', path: '/v1/x', body, timeoutMs }))).to.equal('not_sent');
     await until(() => connections.every((socket) => socket.destroyed));

@@ -50,9 +50,12 @@ function call(
       'Sec-WebSocket-Version': '13',
       'Sec-WebSocket-Key': 'AAAAAAAAAAAAAAAAAAAAAA==',
       'Sec-WebSocket-Protocol': 'transitd.raft.1',
-      'X-Transitd-Run': run,
     };
-    const headers = { ...upgrade, ...(method === 'POST' && { 'Content-Length': Buffer.byteLength(body) }) };
+    const headers = {
+      'X-Transitd-Run': run,
+      ...upgrade,
+      ...(method === 'POST' && { 'Content-Length': Buffer.byteLength(body) }),
+    };
     const own = { key: shown?.key, cert: shown?.certificate, rejectUnauthorized: false, agent: false };
     const given = socket === undefined ? {} : { createConnection: () => socket, agent: undefined };
     const req = httpsRequest({ host: '127.0.0.1', port, method, path, headers, ...own, ...given });
@@ -79,6 +82,8 @@ const connected = (port: number, shown: Shown): Promise<TLSSocket> =>
     const own = { key: shown?.key, cert: shown?.certificate, rejectUnauthorized: false };
     const socket = tlsConnect({ host: '127.0.0.1', port, ...own }, () => resolve(socket)).once('error', reject);
   });
+
+const asksToEcho = `POST /cluster/echo HTTP/1.1\r\nHost: x\r\nX-Transitd-Run: ${runText}\r\n`;
 
 const asksForRaft =
   'GET /cluster/raft HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n' +
@@ -135,7 +140,7 @@ describe('the cluster port', () => {
         handled.push(`raft of ${from}`);
         raft.push(socket);
       },
-      meet: () => 'in order',
+      judge: () => 'in order',
       onFault: (error) => faults.push(error),
       checkMs: 10,
       ...more,
@@ -246,7 +251,7 @@ describe('the cluster port', () => {
       const socket = await connected(port, { key, certificate: cert });
       const said: string[] = [];
       socket.on('data', (chunk: Buffer) => said.push(chunk.toString('latin1')));
-      const ask = (): void => void socket.write('POST /cluster/echo HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n');
+      const ask = (): void => void socket.write(`${asksToEcho}Content-Length: 0\r\n\r\n`);
       ask();
       await until(() => said.join('').includes('{"said":""}'));
       list(member.certificate, 2, 'removed');
@@ -265,7 +270,7 @@ describe('the cluster port', () => {
       socket.on('data', (chunk: Buffer) => {
         said += chunk.toString('latin1');
       });
-      socket.write('POST /cluster/echo HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n');
+      socket.write(`${asksToEcho}Content-Length: 2\r\nExpect: 100-continue\r\n\r\n`);
       await until(() => said.includes('100 Continue'));
       list(member.certificate, 2, 'removed');
       socket.write('{}');
@@ -334,32 +339,35 @@ describe('the cluster port', () => {
     });
   });
 
-  describe('takes in a run of a member for Raft’s messages', () => {
-    for (const [verdict, status] of [
-      ['in order', 101],
-      ['early', 503],
-      ['overtaken', 409],
+  describe('asks what a run of a member is to those before it', () => {
+    for (const [verdict, connects, calls] of [
+      ['in order', 101, 200],
+      ['early', 503, 421],
+      ['overtaken', 409, 421],
     ] as const)
-      it(`or not: ${verdict}, ${status}`, async () => {
+      it(`${verdict}: ${connects} to a connection for Raft’s messages, ${calls} to calls`, async () => {
         list(member.certificate, 2);
-        const met: unknown[] = [];
+        const judged: unknown[] = [];
         await start({
-          meet: (...named) => {
-            met.push(named);
+          judge: (...named) => {
+            judged.push(named);
             return verdict;
           },
         });
-        expect(await call(port, member.identity, 'GET /cluster/raft')).to.have.property('status', status);
-        expect(met).to.deep.equal([[2, { incarnation: 7, nonce: 'a'.repeat(32) }]]);
-        expect(handled).to.deep.equal(status === 101 ? ['raft of 2'] : []);
+        expect(await call(port, member.identity, 'GET /cluster/raft')).to.have.property('status', connects);
+        expect(await call(port, member.identity, 'POST /cluster/echo')).to.have.property('status', calls);
+        expect(await call(port, member.identity, 'GET /v1/sys/seal-status')).to.have.property('status', calls);
+        expect(judged).to.deep.equal(new Array(3).fill([2, { incarnation: 7, nonce: 'a'.repeat(32) }]));
+        expect(handled).to.deep.equal(verdict === 'in order' ? ['raft of 2', 'echo of 2', 'forwarded by 2'] : []);
       });
 
-    it('not without its name: 400', async () => {
-      list(member.certificate, 2);
-      await start({ meet: () => expect.fail('asked about no run') });
-      expect(await call(port, member.identity, 'GET /cluster/raft', { run: '7' })).to.have.property('status', 400);
-      expect(handled).to.deep.equal([]);
-    });
+    for (const asked of ['GET /cluster/raft', 'POST /cluster/echo', 'POST /v1/transit/encrypt/key'])
+      it(`does not do without its name: ${asked} is 400`, async () => {
+        list(member.certificate, 2);
+        await start({ judge: () => expect.fail('asked about no run') });
+        expect(await call(port, member.identity, asked, { run: '7' })).to.have.property('status', 400);
+        expect(handled).to.deep.equal([]);
+      });
   });
 
   it('shows a renewed certificate without a restart', async () => {
@@ -482,7 +490,7 @@ describe('the cluster port', () => {
       calls: {},
       forwarded: () => undefined,
       raft: () => undefined,
-      meet: () => 'in order',
+      judge: () => 'in order',
       onFault: () => undefined,
     });
     const error = await second.listen({ host: '127.0.0.1', port }).catch((thrown: Error) => thrown);

@@ -108,11 +108,11 @@ describe('Raft’s messages', () => {
       standing: (certificate) => standing.get(certificate),
       calls: {},
       forwarded: () => undefined,
-      raft: (socket, from) => {
+      raft: (socket, from, itsRun) => {
         accepted.push(socket);
-        transport.accept(socket, from);
+        transport.accept(socket, from, itsRun);
       },
-      meet: (from, met) => transport.meet(from, met),
+      judge: (from, itsRun) => transport.judge(from, itsRun),
       onFault: () => undefined,
       checkMs: 10,
       versions,

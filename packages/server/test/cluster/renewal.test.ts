@@ -46,7 +46,7 @@ async function pair(daysAgo: number) {
       },
       forwarded: (_req, res) => res.destroy(),
       raft: (socket) => socket.terminate(),
-      meet: () => 'in order',
+      judge: () => 'in order',
       onFault: (error) => {
         throw error;
       },
@@ -66,7 +66,11 @@ async function pair(daysAgo: number) {
   );
   state.membership = { members, removed: [] };
   const clientOf = (identity: () => NodeIdentity) =>
-    new ClusterClient({ identity, member: (id) => state.membership.members.find((one) => one.id === id) });
+    new ClusterClient({
+      identity,
+      run: () => ({ incarnation: 1, nonce: 'a'.repeat(32) }),
+      member: (id) => state.membership.members.find((one) => one.id === id),
+    });
   const toLeader = clientOf(() => state.identity);
   const toStandby = clientOf(() => identities[0]);
   const folder = mkdtempSync(join(tmpdir(), 'transitd-renewal-'));

@@ -20,16 +20,18 @@ describe('the runs of a peer', () => {
   for (const [what, met, next, isConnected, verdict] of cases)
     it(`${verdict}: ${what}`, () => {
       const runs = new Runs();
-      for (const one of met) expect(runs.meet(1, one, false)).to.equal('in order');
-      expect(runs.meet(2, run(9, 'f'), false), 'of each peer by itself').to.equal('in order');
-      expect(runs.meet(1, next, isConnected)).to.equal(verdict);
+      for (const one of met) {
+        expect(runs.judge(1, one, false)).to.equal('in order');
+        runs.connected(1, one);
+      }
+      runs.connected(2, run(99, 'f'));
+      expect(runs.judge(1, next, isConnected)).to.equal(verdict);
     });
 
-  it('that were not taken in are not remembered', () => {
+  it('are not remembered before they have connected', () => {
     const runs = new Runs();
-    runs.meet(1, run(7, 'a'), false);
-    expect(runs.meet(1, run(9, 'b'), true)).to.equal('early');
-    expect(runs.meet(1, run(8, 'c'), false)).to.equal('in order');
+    expect(runs.judge(1, run(9, 'a'), false)).to.equal('in order');
+    expect(runs.judge(1, run(8, 'b'), false)).to.equal('in order');
   });
 
   it('are read as they are written', () => {
