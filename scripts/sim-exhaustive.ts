@@ -1,8 +1,10 @@
-// `npm run sim:exhaustive [-- --depth 14] [--nodes 3] [--terms 2] [--entries 3] [--passes 4] [--states N]`: plays all orders of messages, passing
-// time and proposals in a small cluster, from a fresh one and from one with a leader; prints how many states there were.
+// `npm run sim:exhaustive [-- --depth 14] [--nodes 3] [--terms 2] [--entries 3] [--passes 4] [--states N] [--names]`: plays all orders of
+// messages, passing time and proposals in a small cluster, from a fresh one and from one with a leader; prints how many states there were.
+// States that differ by the names of the nodes alone count as one, unless `--names` tells them apart.
 import { parseArgs } from 'node:util';
 import { explore } from '../packages/raft-core/src/sim/exhaustive/explore.ts';
 import { SmallCluster } from '../packages/raft-core/src/sim/exhaustive/small-cluster.ts';
+import { UpToNames } from '../packages/raft-core/src/sim/exhaustive/up-to-names.ts';
 
 const { values } = parseArgs({
   options: {
@@ -11,21 +13,31 @@ const { values } = parseArgs({
     terms: { type: 'string', default: '2' },
     entries: { type: 'string', default: '3' },
     passes: { type: 'string', default: '4' },
-    states: { type: 'string', default: '2000000' },
+    states: { type: 'string', default: '200000000' },
+    names: { type: 'boolean', default: false },
   },
 });
 const [nodes, termMax, proposalsMax] = [Number(values.nodes), Number(values.terms), Number(values.entries)];
-console.log('| begins with | every order to depth | states | transitions | seconds | failure |');
-console.log('| --- | --- | --- | --- | --- | --- |');
+console.log('| begins with | every order to depth | states | transitions | seconds of processor time | MB at most | failure |');
+console.log('| --- | --- | --- | --- | --- | --- | --- |');
 for (const isLed of [false, true]) {
-  const startedMs = performance.now();
-  const { states, transitions, depth, byDepth, failure } = explore(
-    new SmallCluster({ nodes, termMax, proposalsMax, passesMax: Number(values.passes), isLed }),
-    { depthMax: Number(values.depth), statesMax: Number(values.states) },
-  );
-  const seconds = ((performance.now() - startedMs) / 1000).toFixed(0);
+  const before = process.cpuUsage();
+  const cluster = new SmallCluster({ nodes, termMax, proposalsMax, passesMax: Number(values.passes), isLed });
+  const upToNames = new UpToNames(cluster);
+  const { states, transitions, depth, byDepth, failure } = explore(values.names ? cluster : upToNames, {
+    depthMax: Number(values.depth),
+    statesMax: Number(values.states),
+  });
+  const { user, system } = process.cpuUsage(before);
+  const seconds = ((user + system) / 1e6).toFixed(1);
+  const megabytes = Math.round(process.resourceUsage().maxRSS / 1024);
   const beginning = isLed ? 'a leader' : 'nobody';
-  console.log(`| ${beginning} | ${depth} | ${states} | ${transitions} | ${seconds} | ${failure?.message ?? 'none'} |`);
+  console.log(
+    `| ${beginning} | ${depth} | ${states} | ${transitions} | ${seconds} | ${megabytes} | ${failure?.message ?? 'none'} |`,
+  );
   console.error(`new states by depth: ${byDepth.join(' ')}`);
-  if (failure !== undefined) process.exitCode = 1;
+  if (failure === undefined) continue;
+  process.exitCode = 1;
+  const ways = values.names ? failure.choices : upToNames.inOneName(failure.choices);
+  for (const way of ways) console.error(cluster.told(way));
 }

@@ -1,62 +1,102 @@
 import type { Message, NodeId } from '../../types.ts';
+import { encodeMessage } from '../../wire/message.ts';
+import { Numbered } from './numbered.ts';
+import { type Renaming, renamed, renamedMessage } from './renaming.ts';
 import { SmallNode } from './small-node.ts';
 
 /** What can happen to one node. */
 export type Input =
   | { readonly kind: 'message'; readonly message: Message }
-  | { readonly kind: 'pass'; readonly ms: number }
+  | { readonly kind: 'pass' }
   | { readonly kind: 'propose'; readonly data: Uint8Array };
 
 /** What its peers and the checks see of a node. */
 export type NodeView = Pick<SmallNode, 'id' | 'status' | 'entries'>;
 
 interface LocalState {
-  /** All that has happened to the node until then. */
-  readonly inputs: readonly Input[];
+  /** The numbers of all that has happened to the node until then. */
+  readonly inputs: readonly number[];
   readonly view: NodeView;
-  /** By the key of the input. */
-  readonly steps: Map<string, LocalStep>;
+  /** By the number of the input. */
+  readonly steps: Map<number, LocalStep>;
 }
 
 export interface LocalStep {
   readonly next: number;
-  readonly sent: readonly Message[];
+  /** Messages, as inputs by number. */
+  readonly sent: readonly number[];
 }
 
 /**
- * The states of one core, by number. What a core does depends on what happened to it alone, so a cluster has few of them however many
- * orders there are: each step is played once, from the core's beginning since a core cannot be copied, and looked up from then on.
+ * The states of single cores, by number. What a core does depends on what happened to it alone, so a cluster has few of them however
+ * many orders there are: each step is played once, from the core's beginning since a core cannot be copied, and looked up from then on.
  */
 export class LocalStates {
-  readonly #begin: () => SmallNode;
+  readonly inputs = new Numbered<Input>((input) => {
+    return input.kind === 'message'
+      ? encodeMessage(input.message).join()
+      : `${input.kind} ${input.kind === 'pass' ? '' : input.data}`;
+  });
+  readonly #voters: readonly NodeId[];
   readonly #states: LocalState[] = [];
   readonly #byPrint = new Map<string, number>();
-  /** The number of the first state. */
-  readonly first: number;
 
-  constructor(id: NodeId, voters: readonly NodeId[]) {
-    this.#begin = () => new SmallNode(id, voters);
-    this.first = this.#number(this.#begin(), []);
+  constructor(voters: readonly NodeId[]) {
+    this.#voters = voters;
+  }
+
+  first(id: NodeId): number {
+    return this.#played(id, []);
   }
 
   view(state: number): NodeView {
     return this.#at(state).view;
   }
 
-  /** @param key - equal for equal inputs */
-  step(state: number, key: string, input: Input): LocalStep {
-    const { inputs, steps } = this.#at(state);
-    const known = steps.get(key);
+  /** The place of the node that a message is for. */
+  placeOf(input: number): number {
+    const found = this.inputs.at(input);
+    if (found.kind !== 'message') throw new RangeError(`${found.kind} is for any node`);
+    return found.message.to - 1;
+  }
+
+  step(state: number, input: number): LocalStep {
+    const { inputs, steps, view } = this.#at(state);
+    const known = steps.get(input);
     if (known !== undefined) return known;
-    const node = this.#begin();
-    for (const each of inputs) take(node, each);
-    const sent = take(node, input);
+    const node = this.#play(view.id, inputs);
+    const sent = take(node, this.inputs.at(input)).map((message) => this.inputs.number({ kind: 'message', message }));
     const step = { next: this.#number(node, [...inputs, input]), sent };
-    steps.set(key, step);
+    steps.set(input, step);
     return step;
   }
 
-  #number(node: SmallNode, inputs: readonly Input[]): number {
+  /** The state of the node that then has this one's name, after the same has happened by the other names. */
+  renamed(state: number, renaming: Renaming): number {
+    const { inputs, view } = this.#at(state);
+    return this.#played(
+      renamed(view.id, renaming),
+      inputs.map((input) => this.inputRenamed(input, renaming)),
+    );
+  }
+
+  inputRenamed(number: number, renaming: Renaming): number {
+    const input = this.inputs.at(number);
+    if (input.kind !== 'message') return number;
+    return this.inputs.number({ kind: 'message', message: renamedMessage(input.message, renaming) });
+  }
+
+  #played(id: NodeId, inputs: readonly number[]): number {
+    return this.#number(this.#play(id, inputs), inputs);
+  }
+
+  #play(id: NodeId, inputs: readonly number[]): SmallNode {
+    const node = new SmallNode(id, this.#voters);
+    for (const input of inputs) take(node, this.inputs.at(input));
+    return node;
+  }
+
+  #number(node: SmallNode, inputs: readonly number[]): number {
     const { print } = node;
     const known = this.#byPrint.get(print);
     if (known !== undefined) return known;
@@ -73,7 +113,7 @@ export class LocalStates {
   }
 }
 
-function take(node: SmallNode, input: Input): readonly Message[] {
+export function take(node: SmallNode, input: Input): readonly Message[] {
   if (input.kind === 'message') return node.receive(input.message);
-  return input.kind === 'pass' ? node.pass(input.ms) : node.propose(input.data);
+  return input.kind === 'pass' ? node.pass() : node.propose(input.data);
 }

@@ -3,9 +3,15 @@ import { raftLimits } from '../../core/limits.ts';
 import { Raft } from '../../core/raft.ts';
 import type { Ready, Status } from '../../core/raft-core.ts';
 import type { Entry, HardState, LogIndex, Message, NodeId, Term } from '../../types.ts';
+import { InnerState } from './inner-state.ts';
 
 /** Beyond the time after a start in which a node gives no vote. */
 const BEGIN_MS = 1_000;
+/** Past an election timeout in two steps; a leader lives through one of them without an answer, and speaks in it. */
+const PASS_MS = 1_000;
+const LEADER_PASS_MS = 500;
+/** The same for all, or they could not change places. No jitter of it is 0, so that it always takes the second step. */
+export const jitterSeed = 2;
 
 /** A core whose every effect is done at once, on a clock of its own. */
 export class SmallNode {
@@ -14,19 +20,18 @@ export class SmallNode {
   hardState: HardState = { term: 0, vote: 0, commit: 0 };
   readonly entries: Entry[] = [];
   #nowMs = 0;
-  /** When it took in a leader's words or gave a vote: what its clock is set by. */
-  #setAtMs = 0;
-  /** Who has voted for it since it began to ask. */
-  readonly #votes = new Set<NodeId>();
+  readonly #inner = new InnerState(raftLimits);
 
   constructor(id: NodeId, voters: readonly NodeId[]) {
     this.id = id;
     const base = { index: 0, term: 0, conf: { ...soleVoter(id), voters }, confIndex: 0 };
     const log = { hardState: this.hardState, base, lastIndex: 0, bytes: 0, terms: [], confEntries: [] };
-    const options = { applied: 0, limits: raftLimits, seed: id };
+    const options = { applied: 0, limits: raftLimits, seed: jitterSeed };
     this.#core = new Raft({ nodeId: id, clusterId: 'c', incarnation: 1, ...log }, options);
     this.#core.tick(0);
-    this.pass(BEGIN_MS);
+    this.#nowMs = BEGIN_MS;
+    this.#core.tick(BEGIN_MS);
+    this.#pump();
   }
 
   get status(): Status {
@@ -38,34 +43,35 @@ export class SmallNode {
   }
 
   /** Time goes by; gives what it then has to say. */
-  pass(ms: number): readonly Message[] {
-    this.#nowMs += ms;
-    this.#votes.clear();
-    this.#core.tick(this.#nowMs);
-    return this.#pump();
+  pass(): readonly Message[] {
+    return this.#turn(undefined, () => {
+      this.#nowMs += this.status.role === 'leader' ? LEADER_PASS_MS : PASS_MS;
+      this.#core.tick(this.#nowMs);
+    });
   }
 
   receive(message: Message): readonly Message[] {
-    const { role, term } = this.status;
-    this.#core.step(message, this.#nowMs);
-    const isVote = (message.type === 'VoteResp' || message.type === 'PreVoteResp') && !message.reject;
-    if (this.status.role !== role || this.status.term !== term) this.#votes.clear();
-    else if (isVote && (role === 'candidate' || role === 'precandidate')) this.#votes.add(message.from);
-    if (message.type !== 'PreVote' && message.type !== 'PreVoteResp') this.#setAtMs = this.#nowMs;
-    return this.#pump();
+    return this.#turn(message, () => this.#core.step(message, this.#nowMs));
   }
 
   propose(data: Uint8Array): readonly Message[] {
-    this.#core.propose(data);
-    return this.#pump();
+    return this.#turn(undefined, () => void this.#core.propose(data));
   }
 
-  /** All that can be seen of it and that decides how it goes on. */
+  /** All that decides how it goes on. */
   get print(): string {
     const { role, term, vote, leader, commitIndex } = this.status;
     const log = this.entries.map((entry) => `${entry.term}.${entry.data[0] ?? '-'}`).join();
-    const peers = this.#core.peers().map(({ id, state, match, next, active }) => [id, state, match, next, active]);
-    return [role, term, vote, leader, commitIndex, this.#nowMs - this.#setAtMs, log, peers, [...this.#votes].sort()].join(' ');
+    const inner = this.#inner.print({ role, peers: this.#core.peers(), nowMs: this.#nowMs });
+    return [this.id, role, term, vote, leader, commitIndex, log, inner].join(' ');
+  }
+
+  #turn(message: Message | undefined, act: () => void): readonly Message[] {
+    const before = this.status;
+    act();
+    const sent = this.#pump();
+    this.#inner.turned({ before, after: this.status, message, sent, nowMs: this.#nowMs });
+    return sent;
   }
 
   #pump(): readonly Message[] {

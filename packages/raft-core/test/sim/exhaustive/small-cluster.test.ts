@@ -3,55 +3,63 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect } from 'chai';
 import { copyWith } from '../../../../../scripts/sim-mutant.ts';
-import { type Exploration, explore, type System } from '../../../src/sim/exhaustive/explore.ts';
+import { explore, type State, type System } from '../../../src/sim/exhaustive/explore.ts';
 import { SmallCluster, type SmallClusterOptions } from '../../../src/sim/exhaustive/small-cluster.ts';
+import { UpToNames } from '../../../src/sim/exhaustive/up-to-names.ts';
 import { mutants } from '../mutants.ts';
 
 const small: SmallClusterOptions = { nodes: 3, termMax: 2, proposalsMax: 3, passesMax: 4, isLed: false };
 
-/** Counts up to three by two ways that meet again. */
-class Counter implements System {
-  readonly begin = '0';
-  readonly #wrong: number;
-  constructor(wrong: number) {
-    this.#wrong = wrong;
+/** The states within a depth, as texts. */
+function reached(system: System, depthMax: number): Set<string> {
+  const met = new Map([[String(system.begin), system.begin]]);
+  let frontier = [system.begin];
+  for (let depth = 0; depth < depthMax; depth++) {
+    const next = frontier.flatMap((state) => system.ways(state).map((way) => system.go(state, way)));
+    frontier = next.filter((state) => !met.has(String(state)) && met.set(String(state), state));
   }
-  ways(state: string): readonly (() => string)[] {
-    return Number(state) < 3 ? [1, 2].map((more) => () => this.#counted(Number(state) + more)) : [];
-  }
-  #counted(count: number): string {
-    if (count === this.#wrong) throw new Error(`${count} is wrong`);
-    return String(count);
-  }
+  return new Set(met.keys());
 }
 
-describe('explore', () => {
-  it('plays every choice in every state once', () => {
-    const all: Exploration = explore(new Counter(9), { depthMax: 14 });
-    expect(all).to.deep.equal({ states: 5, transitions: 6, depth: 14, byDepth: [1, 2, 2, 0] });
-  });
-
-  it('ends at its depth, and at its number of states', () => {
-    expect(explore(new Counter(9), { depthMax: 1 })).to.include({ states: 3, depth: 1 });
-    expect(explore(new Counter(9), { depthMax: 14, statesMax: 2 })).to.include({ states: 3, depth: 0 });
-  });
-
-  it('gives the fewest choices that lead to a failure', () => {
-    const { failure } = explore(new Counter(4), { depthMax: 14 });
-    expect(failure).to.deep.equal({ choices: [1, 1], message: '4 is wrong' });
-  });
-});
+const stateOf = (text: string): State => text.split(',').map(Number);
 
 describe('three cores', () => {
   for (const [name, isLed, depthMax, statesMin] of [
-    ['from nothing', false, 7, 4_000],
-    ['from a leader', true, 6, 4_000],
+    ['from nothing', false, 8, 3_000],
+    ['from a leader', true, 6, 2_000],
   ] as const) {
     it(`keep their rules in every order of messages and passing time, ${name} to depth ${depthMax}`, () => {
-      const { failure, states } = explore(new SmallCluster({ ...small, isLed }), { depthMax });
+      const { failure, states } = explore(new UpToNames(new SmallCluster({ ...small, isLed })), { depthMax });
       expect(failure).to.equal(undefined);
       expect(states).to.be.at.least(statesMin);
     }).timeout(240_000);
+  }
+
+  for (const [name, isLed, depth] of [
+    ['from nothing', false, 6],
+    ['from a leader', true, 4],
+  ] as const) {
+    it(`come by any names to the states that they come to by their own, ${name}`, () => {
+      const cluster = new SmallCluster({ ...small, isLed });
+      const upToNames = new UpToNames(cluster);
+      const closed = (states: Set<string>) =>
+        new Set([...states].flatMap((each) => upToNames.renamings(stateOf(each)).map(String)));
+      const [own, least] = [reached(cluster, depth), reached(upToNames, depth)];
+      expect(least.size).to.be.below((isLed ? 0.6 : 0.25) * own.size);
+      expect([...closed(least)].sort()).to.deep.equal([...closed(own)].sort());
+      if (!isLed) expect(closed(own).size).to.equal(own.size);
+    });
+
+    it(`come to as many states in whatever order these are met, and fingerprints count them all, ${name}`, () => {
+      const cluster = new SmallCluster({ ...small, isLed });
+      const backwards = {
+        begin: cluster.begin,
+        ways: (state: State) => cluster.ways(state).toReversed(),
+        go: cluster.go.bind(cluster),
+      };
+      const { states } = explore(backwards, { depthMax: depth });
+      expect(states).to.equal(reached(new SmallCluster({ ...small, isLed }), depth).size);
+    });
   }
 
   it('are found to commit too early where a follower’s commit index outruns what it was shown', async () => {
@@ -61,7 +69,13 @@ describe('three cores', () => {
     const load = (file: string) => import(pathToFileURL(join(folders.raftCore, 'src/sim/exhaustive', file)).href);
     const { SmallCluster: Faulty }: { SmallCluster: typeof SmallCluster } = await load('small-cluster.ts');
     rmSync(folder, { recursive: true });
-    const { failure } = explore(new Faulty({ ...small, isLed: true }), { depthMax: 6 });
+    const cluster = new Faulty({ ...small, isLed: true });
+    const upToNames = new UpToNames(cluster);
+    const { failure } = explore(upToNames, { depthMax: 6 });
     expect(failure?.message).to.match(/^what is committed is in the log/);
+    const ways = upToNames.inOneName(failure?.choices ?? []);
+    const before = ways.slice(0, -1).reduce((state, way) => cluster.go(state, way), cluster.begin);
+    expect(() => cluster.go(before, ways.at(-1) ?? 0)).to.throw(/^what is committed is in the log/);
+    expect(ways.map((way) => cluster.told(way)).at(-1)).to.match(/^Heartbeat from 1 to [23], term 1: /);
   }).timeout(240_000);
 });

@@ -1,0 +1,90 @@
+import type { RaftLimits } from '../../core/limits.ts';
+import type { PeerStatus, Status } from '../../core/raft-core.ts';
+import type { Message, NodeId, Role } from '../../types.ts';
+
+/** What was to be seen of a core as it took something in. */
+export interface Turn {
+  readonly before: Status;
+  readonly after: Status;
+  readonly message: Message | undefined;
+  readonly sent: readonly Message[];
+  readonly nowMs: number;
+}
+
+/**
+ * What a core keeps to itself and goes on by, worked out from what goes in and out: two cores that look the same and have the
+ * same of this do the same from then on. What all cores have alike once their effects are done is left out: a probe is always
+ * paused, a window always reaches to the end of the log, a peer is always told of what is committed as far as it is known to have it.
+ */
+export class InnerState {
+  readonly #limits: RaftLimits;
+  /** When a leader spoke last, and from when on the next campaign is waited for. */
+  #heardMs = Number.NEGATIVE_INFINITY;
+  #waitsSinceMs = 0;
+  /** The answers to the campaign under way, the first of each node. */
+  readonly #answers = new Map<NodeId, boolean>();
+  /** A leader's newest heartbeat round. */
+  #round = 0;
+  /** Peers whose next heartbeat answer may be followed by an empty Append. */
+  readonly #toNudge = new Set<NodeId>();
+
+  constructor(limits: RaftLimits) {
+    this.#limits = limits;
+  }
+
+  turned(turn: Turn): void {
+    this.#setClock(turn);
+    this.#count(turn);
+    if (turn.after.role === 'leader') this.#lead(turn);
+    else {
+      this.#round = 0;
+      this.#toNudge.clear();
+    }
+  }
+
+  /** @param role, peers - as they are now */
+  print({ role, peers, nowMs }: { readonly role: Role; readonly peers: readonly PeerStatus[]; readonly nowMs: number }): string {
+    const { electionMs, electionJitterMs } = this.#limits;
+    if (role === 'leader') {
+      const each = peers.map(({ id, state, match, next, silentMs }) => {
+        return [id, state, match, next, Math.min(silentMs, electionMs), this.#toNudge.has(id)];
+      });
+      return [this.#round, ...each].join(' ');
+    }
+    const heard = Math.min(nowMs - this.#heardMs, electionMs);
+    const waited = Math.min(nowMs - this.#waitsSinceMs, electionMs + electionJitterMs);
+    return [heard, waited, ...[...this.#answers].sort(([a], [b]) => a - b)].join(' ');
+  }
+
+  #setClock({ before, after, message, sent, nowMs }: Turn): void {
+    const isLeaders = message?.type === 'Append' || message?.type === 'Heartbeat';
+    const isHeard = isLeaders && message.term === after.term;
+    if (isHeard) this.#heardMs = nowMs;
+    const isGiven = sent.some((answer) => asks(answer) || (answer.type === 'VoteResp' && !answer.reject));
+    const isDeposed = before.role === 'leader' && after.role !== 'leader';
+    if (isHeard || isGiven || isDeposed) this.#waitsSinceMs = nowMs;
+  }
+
+  #count({ after, message, sent }: Turn): void {
+    const { role, term } = after;
+    const isAsking = role === 'precandidate' || role === 'candidate';
+    if (!isAsking || sent.some(asks)) this.#answers.clear();
+    else if (message?.type === 'PreVoteResp' || message?.type === 'VoteResp') {
+      const [asked, forTerm] = role === 'candidate' ? ['VoteResp', term] : ['PreVoteResp', term + 1];
+      const isCounted = message.type === asked && message.forTerm === forTerm && !this.#answers.has(message.from);
+      if (isCounted) this.#answers.set(message.from, !message.reject);
+    }
+  }
+
+  #lead({ message, sent }: Turn): void {
+    const isAnswered = message?.type === 'HeartbeatResp' && sent.some(({ to }) => to === message.from);
+    if (isAnswered) this.#toNudge.delete(message.from);
+    for (const told of sent) {
+      if (told.type !== 'Heartbeat') continue;
+      this.#round = told.round;
+      this.#toNudge.add(told.to);
+    }
+  }
+}
+
+const asks = ({ type }: Message): boolean => type === 'PreVote' || type === 'Vote';

@@ -1,0 +1,118 @@
+import type { State, System } from './explore.ts';
+import { type Renaming, renamed, renamings } from './renaming.ts';
+import type { SmallCluster } from './small-cluster.ts';
+import { compare, insert, NODES, numberAt, PASSES, PAST, PROPOSALS } from './small-state.ts';
+
+/**
+ * A small cluster in which states count as one that differ by the names of the nodes alone: of them the least stands for all.
+ *
+ * That loses nothing where renaming a state and going on is going on and renaming. A core knows ids as names to compare for
+ * equality, with two exceptions: a leader numbers the sessions of its peers in the order of their ids, which renamed messages
+ * follow, and it prefers low ids where it hands over, which no input here makes it do. Jitter is drawn from one seed for all.
+ * The rules ask the same of every node. So a failure lies ahead of a state exactly if it does of each of its renamings.
+ */
+export class UpToNames implements System {
+  readonly begin: State;
+  readonly #cluster: SmallCluster;
+  readonly #wire: number;
+  readonly #renamings: readonly Renaming[];
+  readonly #locals: Images;
+  readonly #pasts: Images;
+  readonly #inputs: Images;
+
+  constructor(cluster: SmallCluster) {
+    this.#cluster = cluster;
+    this.#wire = NODES + cluster.nodes;
+    this.#renamings = renamings(cluster.nodes);
+    const { locals } = cluster;
+    this.#locals = new Images(this.#renamings, (number, renaming) => locals.renamed(number, renaming));
+    this.#pasts = new Images(this.#renamings, (number, renaming) => cluster.pastRenamed(number, renaming));
+    this.#inputs = new Images(this.#renamings, (number, renaming) => locals.inputRenamed(number, renaming));
+    this.begin = this.least(cluster.begin);
+  }
+
+  ways(state: State): readonly number[] {
+    return this.#cluster.ways(state);
+  }
+
+  go(state: State, way: number): State {
+    return this.least(this.#cluster.go(state, way));
+  }
+
+  /** The least of all renamings of the state. */
+  least(state: State): State {
+    let least = state;
+    for (let by = 1; by < this.#renamings.length; by++) {
+      const image = this.#nodesRenamed(state, by);
+      if (compare(image, least) > 0) continue;
+      this.#addMessages(image, state, by);
+      if (compare(image, least) < 0) least = image;
+    }
+    return least;
+  }
+
+  /** All renamings of the state, as often as there are renamings. */
+  renamings(state: State): State[] {
+    return this.#renamings.map((_, by) => {
+      const image = this.#nodesRenamed(state, by);
+      this.#addMessages(image, state, by);
+      return image;
+    });
+  }
+
+  /** The ways of the cluster by one set of names that lead through the same states as these choices, which rename in between. */
+  inOneName(choices: readonly number[]): number[] {
+    let [state, least] = [this.#cluster.begin, this.begin];
+    return choices.map((choice) => {
+      const goal = this.#reached(least, choice);
+      const same = (way: number): boolean => String(this.#reached(state, way)) === String(goal);
+      const way = this.#cluster.ways(state).find(same);
+      if (way === undefined) throw new RangeError(`there is no way like ${choice}`);
+      if (goal !== undefined) [state, least] = [this.#cluster.go(state, way), goal];
+      return way;
+    });
+  }
+
+  /** Undefined where a rule is broken. */
+  #reached(state: State, way: number): State | undefined {
+    try {
+      return this.go(state, way);
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** The state without its messages. */
+  #nodesRenamed(state: State, by: number): number[] {
+    const image = [this.#pasts.of(numberAt(state, PAST), by), numberAt(state, PROPOSALS), numberAt(state, PASSES)];
+    const names = this.#renamings[by] ?? [];
+    for (let at = NODES; at < this.#wire; at++) image.push(0);
+    for (let id = 1; id <= this.#cluster.nodes; id++) {
+      image[NODES + renamed(id, names) - 1] = this.#locals.of(numberAt(state, NODES + id - 1), by);
+    }
+    return image;
+  }
+
+  #addMessages(image: number[], state: State, by: number): void {
+    for (let at = this.#wire; at < state.length; at++) insert(image, this.#inputs.of(numberAt(state, at), by), this.#wire);
+  }
+}
+
+/** What each number becomes by each renaming. */
+class Images {
+  readonly #renamings: readonly Renaming[];
+  readonly #image: (number: number, renaming: Renaming) => number;
+  readonly #known: (readonly number[])[] = [];
+
+  constructor(all: readonly Renaming[], image: (number: number, renaming: Renaming) => number) {
+    this.#renamings = all;
+    this.#image = image;
+  }
+
+  /** @param by - the number of the renaming */
+  of(number: number, by: number): number {
+    const known = this.#known[number] ?? this.#renamings.map((renaming) => this.#image(number, renaming));
+    this.#known[number] = known;
+    return numberAt(known, by);
+  }
+}
