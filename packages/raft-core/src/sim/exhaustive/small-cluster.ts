@@ -128,7 +128,7 @@ export class SmallCluster implements System {
   }
 
   #row(before: number, last: number): number {
-    const key = before * 2 ** 16 + last;
+    const key = before * 2 ** 20 + last;
     const row = this.#rows.get(key) ?? this.#rows.size;
     if (row === this.#rows.size) this.#rows.set(key, row);
     return row;
