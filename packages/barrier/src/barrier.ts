@@ -113,8 +113,9 @@ export class Barrier {
         await this.#follow(() => this.#reload());
       },
     });
-    this.rekey = new Rekey(this.#sealKeeper, this.#exclusive);
-    this.rootGeneration = new RootGeneration(this.#sealKeeper, this.#exclusive);
+    const attempt = { seal: this.#sealKeeper, exclusive: this.#exclusive };
+    this.rekey = new Rekey(attempt);
+    this.rootGeneration = new RootGeneration(attempt);
     this.#unwatch = options.store.watch('core/', (changes) => {
       const touches = (record: string): boolean => changes === 'everything' || changes.some(({ path }) => path === record);
       if (touches(sealPath)) void this.#follow(() => this.#refreshSeal());

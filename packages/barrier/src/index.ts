@@ -1,3 +1,4 @@
+export type { GivenShare } from './attempt.ts';
 export { Barrier, type BarrierOptions, type BarrierState, type InitialShares, type SealStatus } from './barrier.ts';
 export { BarrierError, type BarrierErrorCode } from './errors.ts';
 export {
@@ -8,7 +9,7 @@ export {
   type WrappedJoinSecret,
   wrappedJoinSecretBytes,
 } from './join-secret.ts';
-export type { GivenShare, NewShares, Rekey, RekeyRequest, RekeyStatus, RekeyStep } from './rekey.ts';
+export type { NewShares, Rekey, RekeyRequest, RekeyStatus, RekeyStep } from './rekey.ts';
 export type { RootGeneration, RootGenerationStatus, RootGenerationStep } from './root-generation.ts';
 export { defaultRotation, type KeyStatus, type RotationConfig, rotationDue } from './rotation.ts';
 export {

@@ -1,9 +1,9 @@
 import { timingSafeEqual } from 'node:crypto';
 import { StoreError } from '@transitd/storage-fsm';
+import { Attempt, type AttemptParts, type AttemptWords, type Gathering, type GivenShare } from './attempt.ts';
 import { BarrierError } from './errors.ts';
 import { checkCounts, type ShareCounts } from './seal-config.ts';
 import type { SealKeeper } from './seal-keeper.ts';
-import type { SealRecord } from './seal-record.ts';
 import { hashShare, newSharedKey, ShareCollection, type SharedKey } from './shares.ts';
 
 export interface RekeyRequest extends ShareCounts {
@@ -37,17 +37,10 @@ export interface NewShares {
 
 export type RekeyStep = { readonly complete: false; readonly status: RekeyStatus } | NewShares;
 
-export interface GivenShare {
-  readonly nonce: string;
-  readonly share: Uint8Array;
-}
-
-interface Attempt {
+interface Exchange {
   readonly request: RekeyRequest;
-  readonly record: SealRecord;
-  readonly revision: number;
-  readonly authorization: ShareCollection;
-  verification?: { readonly shared: SharedKey; readonly shares: ShareCollection };
+  /** What the new shares are of, while they wait for their verification. */
+  unverified?: SharedKey;
 }
 
 const idle: RekeyStatus = {
@@ -61,64 +54,40 @@ const idle: RekeyStatus = {
   verifying: false,
 };
 
-/** One exchange of the shares at a time, in this node's memory only: it ends with success, a cancel, sealing, the loss of the lead or the process. */
+/** The exchange of the seal's shares for new ones. */
 export class Rekey {
   readonly #seal: SealKeeper;
-  readonly #exclusive: <T>(task: () => Promise<T>) => Promise<T>;
-  #attempt: Attempt | undefined;
+  readonly #attempt: Attempt<Exchange>;
 
-  constructor(seal: SealKeeper, exclusive: <T>(task: () => Promise<T>) => Promise<T>) {
+  constructor({ seal, exclusive }: Pick<AttemptParts<Exchange>, 'seal' | 'exclusive'>) {
     this.#seal = seal;
-    this.#exclusive = exclusive;
+    this.#attempt = new Attempt({ seal, exclusive, words, wipe: ({ unverified }) => unverified?.key.fill(0) });
   }
 
   get status(): RekeyStatus {
-    if (this.#attempt === undefined) return idle;
-    const { request, authorization, verification } = this.#attempt;
-    const step = verification?.shares ?? authorization;
-    return {
-      started: true,
-      nonce: step.nonce,
-      t: request.threshold,
-      n: request.shares,
-      progress: step.progress,
-      required: step.threshold,
-      verificationRequired: request.requireVerification,
-      verifying: verification !== undefined,
-    };
+    const { gathering } = this.#attempt;
+    return gathering === undefined ? idle : statusOf(gathering);
   }
 
   /** @throws BarrierError `invalid_seal_config`, `rekey_in_progress` */
-  start({ requireVerification, ...counts }: RekeyRequest): Promise<RekeyStatus> {
-    return this.#exclusive(async () => {
-      if (this.#attempt !== undefined) throw new BarrierError('rekey_in_progress', 'rekey already in progress');
-      const request = { ...checkCounts(counts), requireVerification };
-      const { record, revision } = await this.#seal.current();
-      this.#attempt = { request, record, revision, authorization: new ShareCollection(record.threshold, record.shareHashes) };
-      return this.status;
-    });
+  async start({ requireVerification, ...counts }: RekeyRequest): Promise<RekeyStatus> {
+    return statusOf(await this.#attempt.start(() => ({ request: { ...checkCounts(counts), requireVerification } })));
   }
 
   /**
    * Takes one present share; the last one needed makes the new shares.
    * @throws BarrierError `rekey_not_started`, `rekey_nonce`, `invalid_share`, `conflict`
    */
-  update({ nonce, share }: GivenShare): Promise<RekeyStep> {
-    return this.#exclusive(async () => {
-      const attempt = this.#started();
-      if (attempt.verification !== undefined)
+  update(given: GivenShare): Promise<RekeyStep> {
+    return this.#attempt.step(async (gathering) => {
+      if (gathering.unverified !== undefined)
         throw new BarrierError('rekey_in_progress', 'the new shares wait for their verification');
-      requireNonce(attempt.authorization, nonce);
-      if ((await this.#seal.current()).revision !== attempt.revision) throw this.#overtaken();
-      this.#stillRuns(attempt);
-      attempt.authorization.add(share);
-      if (!attempt.authorization.complete) return { complete: false, status: this.status };
-      await this.#seal.prove(attempt.record, attempt.authorization);
-      const shared = await newSharedKey(attempt.request);
-      this.#stillRuns(attempt);
-      if (attempt.request.requireVerification) return this.#awaitVerification(attempt, shared);
+      if (!(await this.#attempt.agreed(gathering, given))) return { complete: false, status: statusOf(gathering) };
+      const shared = await newSharedKey(gathering.request);
+      this.#attempt.requireRunning(gathering);
+      if (gathering.request.requireVerification) return awaitVerification(gathering, shared);
       try {
-        return { complete: true, shares: shared.shares, inForce: await this.#replace(attempt, shared) };
+        return { complete: true, shares: shared.shares, inForce: await this.#replace(gathering, shared) };
       } finally {
         shared.key.fill(0);
       }
@@ -130,19 +99,18 @@ export class Rekey {
    * @throws BarrierError `rekey_not_started`, `rekey_nonce`, `invalid_share`, `conflict`
    */
   verify({ nonce, share }: GivenShare): Promise<{ readonly complete: boolean; readonly status: RekeyStatus }> {
-    return this.#exclusive(async () => {
-      const attempt = this.#started();
-      const { verification } = attempt;
-      if (verification === undefined) throw new BarrierError('rekey_not_started', 'no new shares wait for verification');
-      requireNonce(verification.shares, nonce);
-      verification.shares.add(share);
-      if (!verification.shares.complete) return { complete: false, status: this.status };
-      const combined = await verification.shares.combine();
-      this.#stillRuns(attempt);
-      const same = timingSafeEqual(combined, verification.shared.key);
+    return this.#attempt.step(async (gathering) => {
+      const { unverified, shares } = gathering;
+      if (unverified === undefined) throw new BarrierError('rekey_not_started', 'no new shares wait for verification');
+      this.#attempt.requireNonce(gathering, nonce);
+      shares.add(share);
+      if (!shares.complete) return { complete: false, status: statusOf(gathering) };
+      const combined = await shares.combine();
+      this.#attempt.requireRunning(gathering);
+      const same = timingSafeEqual(combined, unverified.key);
       combined.fill(0);
       if (!same) throw new Error('the new shares do not give the new key');
-      if ((await this.#replace(attempt, verification.shared)) === 'unknown')
+      if ((await this.#replace(gathering, unverified)) === 'unknown')
         throw new StoreError('outcome_unknown', 'whether the new shares are in force is unknown: keep both sets');
       return { complete: true, status: this.status };
     });
@@ -150,51 +118,20 @@ export class Rekey {
 
   /** Ends what is started, if anything: for who knows its nonce, or may do anything. @throws BarrierError `rekey_nonce` */
   cancel(by: { readonly nonce: string } | 'privileged'): Promise<void> {
-    return this.#exclusive(async () => {
-      const attempt = this.#attempt;
-      if (attempt === undefined) return;
-      if (by !== 'privileged') requireNonce(attempt.verification?.shares ?? attempt.authorization, by.nonce);
-      this.drop();
-    });
+    return this.#attempt.cancel(by);
   }
 
   /** Ends what is started and wipes its keys, at once. */
   drop(): void {
-    this.#attempt?.authorization.wipe();
-    this.#attempt?.verification?.shares.wipe();
-    this.#attempt?.verification?.shared.key.fill(0);
-    this.#attempt = undefined;
-  }
-
-  #started(): Attempt {
-    if (this.#attempt === undefined) throw new BarrierError('rekey_not_started', 'no rekey in progress');
-    return this.#attempt;
-  }
-
-  /** Sealing, or the loss of the lead, drops an attempt while one of its steps waits. */
-  #stillRuns(attempt: Attempt): void {
-    if (this.#attempt !== attempt)
-      throw new StoreError('sealed', 'the rekey has ended: this node was sealed, or does not lead any more');
-  }
-
-  /** Another rekey, or a rewrapping, came first: the shares gathered here are of a seal that is no more. */
-  #overtaken(): BarrierError {
-    this.drop();
-    return new BarrierError('conflict', 'the seal was changed meanwhile; this rekey is void');
-  }
-
-  #awaitVerification(attempt: Attempt, shared: SharedKey): NewShares {
-    attempt.authorization.wipe();
-    attempt.verification = { shared, shares: new ShareCollection(attempt.request.threshold, shared.shares.map(hashShare)) };
-    return { complete: true, shares: shared.shares, inForce: false, verificationNonce: attempt.verification.shares.nonce };
+    this.#attempt.drop();
   }
 
   /** After a refusal that certainly changed nothing the attempt stays, and giving the last share again tries again. */
-  async #replace({ request, revision }: Attempt, { key, shares }: SharedKey): Promise<true | 'unknown'> {
+  async #replace({ request, revision }: Gathering<Exchange>, { key, shares }: SharedKey): Promise<true | 'unknown'> {
     const shared = { key: Buffer.from(key), shares }; // a drop meanwhile wipes the other: nothing may be wrapped by zeros
     try {
       const outcome = await this.#seal.replace({ counts: request, shared, revision });
-      if (outcome === 'conflict') throw this.#overtaken();
+      if (outcome === 'conflict') throw this.#attempt.overtaken();
       this.drop();
       return true;
     } catch (error) {
@@ -207,7 +144,22 @@ export class Rekey {
   }
 }
 
-/** A step's nonce is known to whoever took part in it; it is compared as such, and no error tells it. */
-function requireNonce(step: ShareCollection, nonce: string): void {
-  if (step.nonce !== nonce) throw new BarrierError('rekey_nonce', 'incorrect nonce for this rekey operation');
+const words: AttemptWords = { name: 'rekey', step: 'rekey operation', code: 'rekey' };
+
+const statusOf = ({ request, shares, unverified }: Gathering<Exchange>): RekeyStatus => ({
+  started: true,
+  nonce: shares.nonce,
+  t: request.threshold,
+  n: request.shares,
+  progress: shares.progress,
+  required: shares.threshold,
+  verificationRequired: request.requireVerification,
+  verifying: unverified !== undefined,
+});
+
+function awaitVerification(gathering: Gathering<Exchange>, shared: SharedKey): NewShares {
+  gathering.shares.wipe();
+  gathering.shares = new ShareCollection(gathering.request.threshold, shared.shares.map(hashShare));
+  gathering.unverified = shared;
+  return { complete: true, shares: shared.shares, inForce: false, verificationNonce: gathering.shares.nonce };
 }
