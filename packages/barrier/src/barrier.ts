@@ -4,17 +4,18 @@ import { keyBytes } from './box.ts';
 import { readCore, readSeal, type StoredSeal } from './core-records.ts';
 import { BarrierError } from './errors.ts';
 import { type WrappedJoinSecret, wrapJoinSecret } from './join-secret.ts';
-import { closeKeyring, type Installation, newKeyring, openKeyring, wipeKeyring, withNewTerm } from './keyring.ts';
+import { KeyRotation } from './key-rotation.ts';
+import { closeKeyring, newKeyring, openKeyring, wipeKeyring } from './keyring.ts';
 import { LoadedKeys } from './loaded-keys.ts';
 import { oneAtATime } from './one-at-a-time.ts';
-import { isReserved, keyringPath, rotationPath, sealPath } from './paths.ts';
+import { isReserved, keyringPath, sealPath } from './paths.ts';
 import { plaintextView } from './plaintext-view.ts';
 import { Rekey } from './rekey.ts';
 import { RootGeneration } from './root-generation.ts';
 import { requireSameType, unwrapByShares, unwrapByStaticKey, wrapRootKey } from './root-key-wrapping.ts';
-import * as rotation from './rotation.ts';
+import type { RotationConfig } from './rotation.ts';
 import { checkSealConfig, countsFor, type InitializeRequest, type SealConfig, type SealType } from './seal-config.ts';
-import { conflictTries, SealKeeper } from './seal-keeper.ts';
+import { SealKeeper } from './seal-keeper.ts';
 import { decodeSeal } from './seal-record.ts';
 import { newSharedKey, ShareCollection } from './shares.ts';
 import { isSnapshotProof, proveSnapshot } from './snapshot-proof.ts';
@@ -30,7 +31,7 @@ export interface BarrierOptions {
   /** Whole milliseconds since the epoch. */
   readonly now: () => number;
   /** In force until a configuration is stored. */
-  readonly rotation?: rotation.RotationConfig;
+  readonly rotation?: RotationConfig;
 }
 
 export interface BarrierState {
@@ -68,6 +69,8 @@ export class Barrier {
   readonly rekey: Rekey;
   /** Lets enough holders of the shares make a root token. */
   readonly rootGeneration: RootGeneration;
+  /** Replaces the key under which values are written. */
+  readonly rotation: KeyRotation;
 
   readonly #options: BarrierOptions;
   readonly #ciphertext: Store;
@@ -104,15 +107,15 @@ export class Barrier {
       keyringRevision: () => this.#keys.get().keyringRevision,
       reload: () => this.#reload(),
     });
+    const parts = { ...options, keys: () => this.#keys.get(), reload: () => this.#reload(), exclusive: this.#exclusive };
     this.#sealKeeper = new SealKeeper({
-      ...options,
-      keys: () => this.#keys.get(),
-      reload: () => this.#reload(),
+      ...parts,
       settle: async () => {
         await this.#follow(() => this.#refreshSeal());
         await this.#follow(() => this.#reload());
       },
     });
+    this.rotation = new KeyRotation({ ...parts, clear: this.store });
     const attempt = { seal: this.#sealKeeper, exclusive: this.#exclusive };
     this.rekey = new Rekey(attempt);
     this.rootGeneration = new RootGeneration(attempt);
@@ -154,7 +157,7 @@ export class Barrier {
   initialize(request: InitializeRequest, initialWrites: readonly Write[]): Promise<InitialShares> {
     return this.#exclusive(async () => {
       if ((await readSeal(this.#ciphertext)) !== undefined) throw alreadyInitialized();
-      const { seal } = this.#options;
+      const { seal, now, valuesWritten } = this.#options;
       const counts = countsFor(seal.type, request);
       if (initialWrites.some(({ path }) => isReserved(path)))
         throw new BarrierError('reserved_path', 'a first record has a path that belongs to the barrier');
@@ -162,7 +165,7 @@ export class Barrier {
       const seals = this.#seals;
       const shared = await newSharedKey(counts);
       const rootKey = randomBytes(keyBytes);
-      const keyring = newKeyring(this.#installation());
+      const keyring = newKeyring({ installedMs: now(), valuesAtInstall: valuesWritten() });
       const sealValue = wrapRootKey(seal, counts, shared, rootKey);
       const unsealKey = keptUnsealKey(seal, keyring.newest, shared);
       shared.key.fill(0);
@@ -266,57 +269,12 @@ export class Barrier {
     this.#listeners.clear();
   }
 
-  /** Adds a key to the keyring, under which all values are written from now on. @throws BarrierError `conflict`; StoreError */
-  rotate(): Promise<void> {
-    return this.#exclusive(async () => {
-      for (let tries = 0; tries < conflictTries; tries += 1) {
-        await this.#reload();
-        const { rootKey, keyring, keyringRevision } = this.#keys.get();
-        const next = withNewTerm(keyring, this.#installation());
-        const value = closeKeyring(rootKey, next);
-        wipeKeyring(next);
-        const conditions = [{ path: keyringPath, revision: keyringRevision }];
-        const { outcome } = await this.#ciphertext.commit({ conditions, writes: [{ path: keyringPath, value }] });
-        if (outcome === 'committed') {
-          await this.#reload();
-          return;
-        }
-      }
-      throw new BarrierError('conflict', 'the keyring changes too often; try again');
-    });
-  }
-
-  /** @throws StoreError `sealed` */
-  keyStatus(): rotation.KeyStatus {
-    const { term, installedMs, valuesAtInstall } = this.#keys.get().keyring.newest;
-    const encryptions = Math.max(0, this.#options.valuesWritten() - valuesAtInstall);
-    return { term, installTime: new Date(installedMs), encryptions };
-  }
-
-  /** @throws StoreError */
-  async rotationConfig(): Promise<rotation.RotationConfig> {
-    const record = await this.store.get(rotationPath);
-    return record === undefined ? (this.#options.rotation ?? rotation.defaultRotation) : rotation.decodeRotation(record.value);
-  }
-
-  /** @throws BarrierError `invalid_rotation_config`; StoreError */
-  async setRotationConfig(config: rotation.RotationConfig): Promise<void> {
-    const value = rotation.encodeRotation(rotation.checkRotation(config));
-    await this.store.commit({ conditions: [], writes: [{ path: rotationPath, value }] });
-  }
-
-  /** Whether the newest key is due to be replaced. @throws StoreError */
-  async needsRotation(): Promise<boolean> {
-    const config = await this.rotationConfig();
-    return rotation.rotationDue(config, this.keyStatus(), this.#options.now());
-  }
-
   /** What the leader does from time to time; nothing while sealed. @throws BarrierError `conflict`; StoreError */
   async upkeep(): Promise<{ readonly rewrapped: boolean; readonly rotated: boolean }> {
     if (!this.#keys.loaded) return { rewrapped: false, rotated: false };
     const rewrapped = await this.#exclusive(() => this.#sealKeeper.rewrap());
-    const rotated = await this.needsRotation();
-    if (rotated) await this.rotate();
+    const rotated = await this.rotation.isDue();
+    if (rotated) await this.rotation.rotate();
     return { rewrapped, rotated };
   }
 
@@ -340,10 +298,6 @@ export class Barrier {
   /** Whether a snapshot with these checksums was made under this root key, as `proof` says. @throws StoreError `sealed` */
   isSnapshotProof(sums: Uint8Array, proof: Uint8Array): boolean {
     return isSnapshotProof(this.#keys.get().rootKey, sums, proof);
-  }
-
-  #installation(): Installation {
-    return { installedMs: this.#options.now(), valuesAtInstall: this.#options.valuesWritten() };
   }
 
   /** The collection in progress, or a new one when there is none or the seal has changed since. */

@@ -9,6 +9,7 @@ export {
   type WrappedJoinSecret,
   wrappedJoinSecretBytes,
 } from './join-secret.ts';
+export type { KeyRotation } from './key-rotation.ts';
 export type { NewShares, Rekey, RekeyRequest, RekeyStatus, RekeyStep } from './rekey.ts';
 export type { RootGeneration, RootGenerationStatus, RootGenerationStep } from './root-generation.ts';
 export { defaultRotation, type KeyStatus, type RotationConfig, rotationDue } from './rotation.ts';

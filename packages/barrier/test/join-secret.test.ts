@@ -215,9 +215,9 @@ describe('the unseal key behind the barrier', () => {
     const { barrier, store, shares } = await unsealedBarrier();
     const other = await openBarrier(store);
     for (const share of shares.slice(0, 2)) await other.unseal(share);
-    await barrier.rotate();
+    await barrier.rotation.rotate();
     const next = await rekeyedBy(barrier, shares.slice(0, 2));
-    await barrier.rotate();
+    await barrier.rotation.rotate();
     expect(await opening(await other.wrapForJoin(exchanged), next)).to.equal(undefined);
   });
 

@@ -47,7 +47,7 @@ describe('the plaintext view', () => {
     const { barrier } = await unsealedBarrier();
     const seen: string[] = [];
     barrier.store.watch('', (changes) => seen.push(...pathsOf(changes)));
-    await barrier.rotate();
+    await barrier.rotation.rotate();
     await put(barrier, 'core/other', 'x');
     for (const path of ['core/seal', 'core/keyring', 'core/root-key']) {
       expect(await codeOf(barrier.store.get(path))).to.equal('reserved_path');
@@ -126,7 +126,7 @@ describe('the plaintext view', () => {
     const { barrier, store } = await unsealedBarrier();
     const planted = 'planted-plaintext-0123456789';
     await put(barrier, 'a', planted);
-    await barrier.rotate();
+    await barrier.rotation.rotate();
     await put(barrier, 'b', `x${planted}`);
     await put(barrier, 'c', JSON.stringify({ planted }));
     const forms = [planted, text(planted).toString('hex'), ...[0, 1, 2].map((shift) => base64At(planted, shift))];

@@ -70,12 +70,12 @@ describe('a rekey', () => {
 
   it('can be done again, and rotation goes on', async () => {
     const { barrier, store, shares } = await unsealedBarrier();
-    await barrier.rotate();
+    await barrier.rotation.rotate();
     const second = await rekeyed(barrier, shares.slice(0, 2));
-    await barrier.rotate();
+    await barrier.rotation.rotate();
     const third = await rekeyed(barrier, second.shares.slice(0, 3));
-    await barrier.rotate();
-    expect(barrier.keyStatus().term).to.equal(4);
+    await barrier.rotation.rotate();
+    expect(barrier.rotation.keyStatus().term).to.equal(4);
     expect(await opensWith(store, third.shares.slice(0, 3))).to.equal(true);
   });
 
@@ -84,10 +84,10 @@ describe('a rekey', () => {
     const other = await openBarrier(store);
     await unsealWith(other, shares.slice(0, 2));
     const next = await rekeyed(barrier, shares.slice(0, 2));
-    await barrier.rotate();
+    await barrier.rotation.rotate();
     await put(barrier, 'a', 'after');
     expect(await read(other, 'a')).to.equal('after');
-    await other.rotate();
+    await other.rotation.rotate();
     await rekeyed(other, next.shares.slice(0, 3));
     await put(other, 'b', 'back');
     expect(await read(barrier, 'b')).to.equal('back');
@@ -214,7 +214,7 @@ describe('a rekey', () => {
     await unsealWith(other, shares.slice(0, 2));
     faulty.beforeCommit = async () => {
       delete faulty.beforeCommit;
-      await other.rotate();
+      await other.rotation.rotate();
       await put(other, 'a', 'under term 2');
     };
     const next = await rekeyed(barrier, shares.slice(0, 2));
@@ -310,7 +310,7 @@ describe('a rekey with verification', () => {
     faulty.beforeCommit = async () => {
       faulty.beforeCommit = async () => undefined;
       barrier.dropAttempts();
-      await other.rotate();
+      await other.rotation.rotate();
     };
     const given = { nonce: next.verificationNonce ?? '', share: next.shares[0] ?? Buffer.alloc(0) };
     expect(await barrier.rekey.verify(given)).to.have.property('complete', true);

@@ -9,13 +9,13 @@ async function diverged() {
   const { barrier, store } = await unsealedBarrier({ store: memoryStore({ tellsEverything: true }) });
   await put(barrier, 'early', 'e');
   const beginning = (await everything(store)).get(keyringPath);
-  await barrier.rotate();
+  await barrier.rotation.rotate();
   await put(barrier, 'late', 'first history');
   const first = await everything(store);
   const commit = (path: string, value: Buffer | undefined) =>
     store.commit({ conditions: [], writes: [{ path, value: value ?? null }] });
   await commit(keyringPath, beginning);
-  await barrier.rotate();
+  await barrier.rotation.rotate();
   await put(barrier, 'late', 'second history');
   const restore = () =>
     store.commit({ conditions: [], writes: [keyringPath, 'late'].map((path) => ({ path, value: first.get(path) ?? null })) });
@@ -40,7 +40,7 @@ describe('a keyring that a restore brings back', () => {
     await restored;
     expect(written.outcome).to.equal('committed');
     expect([await read(barrier, 'during'), await read(barrier, 'early')]).to.deep.equal(['d', 'e']);
-    await barrier.rotate();
+    await barrier.rotation.rotate();
     expect(await read(barrier, 'during')).to.equal('d');
   });
 

@@ -14,12 +14,12 @@ describe('rotate', () => {
     for (const term of [1, 2, 3]) {
       await put(barrier, `a/${term}`, `under ${term}`);
       expect(termOf('', (await store.get(`a/${term}`))?.value ?? Buffer.alloc(0))).to.equal(term);
-      await barrier.rotate();
+      await barrier.rotation.rotate();
     }
     barrier.close();
     const again = await openBarrier(store);
     await unsealWith(again, shares.slice(0, 2));
-    expect(again.keyStatus().term).to.equal(4);
+    expect(again.rotation.keyStatus().term).to.equal(4);
     for (const term of [1, 2, 3]) expect(await read(again, `a/${term}`)).to.equal(`under ${term}`);
   });
 
@@ -28,8 +28,8 @@ describe('rotate', () => {
     const { barrier } = await unsealedBarrier({ store });
     const before = await everything(store);
     store.beforeCommit = () => Promise.reject(new StoreError('not_leader', 'not the leader'));
-    expect(await codeOf(barrier.rotate())).to.equal('not_leader');
-    expect(barrier.keyStatus().term).to.equal(1);
+    expect(await codeOf(barrier.rotation.rotate())).to.equal('not_leader');
+    expect(barrier.rotation.keyStatus().term).to.equal(1);
     expect(await everything(store)).to.deep.equal(before);
   });
 
@@ -41,10 +41,10 @@ describe('rotate', () => {
     await unsealWith(other, shares.slice(0, 2));
     faulty.beforeCommit = () => {
       delete faulty.beforeCommit;
-      return other.rotate();
+      return other.rotation.rotate();
     };
-    await barrier.rotate();
-    expect(barrier.keyStatus().term).to.equal(3);
+    await barrier.rotation.rotate();
+    expect(barrier.rotation.keyStatus().term).to.equal(3);
   });
 
   it('gives up with a conflict when that never ends', async () => {
@@ -53,27 +53,27 @@ describe('rotate', () => {
     const { barrier, shares } = await unsealedBarrier({ store: faulty });
     const other = await openBarrier(store);
     await unsealWith(other, shares.slice(0, 2));
-    faulty.beforeCommit = () => other.rotate();
-    expect(await codeOf(barrier.rotate())).to.equal('conflict');
+    faulty.beforeCommit = () => other.rotation.rotate();
+    expect(await codeOf(barrier.rotation.rotate())).to.equal('conflict');
   });
 
   it('by another node is followed: what it writes under the new term is read at once', async () => {
     const { barrier, store, shares } = await unsealedBarrier();
     const other = await openBarrier(store);
     await unsealWith(other, shares.slice(0, 2));
-    await other.rotate();
+    await other.rotation.rotate();
     await put(other, 'a', 'new');
     expect(await read(barrier, 'a')).to.equal('new');
-    expect(barrier.keyStatus().term).to.equal(2);
+    expect(barrier.rotation.keyStatus().term).to.equal(2);
   });
 
   it('by another node is followed too when all that is known is that everything may have changed', async () => {
     const { barrier, store, shares } = await unsealedBarrier({ store: memoryStore({ tellsEverything: true }) });
     const other = await openBarrier(store);
     await unsealWith(other, shares.slice(0, 2));
-    await other.rotate();
-    for (let turn = 0; turn < 1000 && barrier.keyStatus().term !== 2; turn++) await new Promise(setImmediate);
-    expect(barrier.keyStatus().term).to.equal(2);
+    await other.rotation.rotate();
+    for (let turn = 0; turn < 1000 && barrier.rotation.keyStatus().term !== 2; turn++) await new Promise(setImmediate);
+    expect(barrier.rotation.keyStatus().term).to.equal(2);
   });
 
   it('by another node is noticed by a read even when the watch could not load it', async () => {
@@ -83,7 +83,7 @@ describe('rotate', () => {
     const other = await openBarrier(store);
     await unsealWith(other, shares.slice(0, 2));
     faulty.beforeGet = () => Promise.reject(new StoreError('busy', 'busy'));
-    await other.rotate();
+    await other.rotation.rotate();
     await put(other, 'a', 'new');
     delete faulty.beforeGet;
     expect(await read(barrier, 'a')).to.equal('new');
@@ -91,8 +91,8 @@ describe('rotate', () => {
 
   it('concurrently gives each caller a term', async () => {
     const { barrier } = await unsealedBarrier();
-    await Promise.all([barrier.rotate(), barrier.rotate(), barrier.rotate()]);
-    expect(barrier.keyStatus().term).to.equal(4);
+    await Promise.all([barrier.rotation.rotate(), barrier.rotation.rotate(), barrier.rotation.rotate()]);
+    expect(barrier.rotation.keyStatus().term).to.equal(4);
   });
 });
 
@@ -102,22 +102,22 @@ describe('keyStatus', () => {
     let nowMs = 1_700_000_000_000;
     const { barrier } = await unsealedBarrier({ valuesWritten: () => valuesWritten, now: () => nowMs });
     valuesWritten = 25;
-    expect(barrier.keyStatus()).to.deep.equal({ term: 1, installTime: new Date(nowMs), encryptions: 15 });
+    expect(barrier.rotation.keyStatus()).to.deep.equal({ term: 1, installTime: new Date(nowMs), encryptions: 15 });
     nowMs += 5000;
-    await barrier.rotate();
-    expect(barrier.keyStatus()).to.deep.equal({ term: 2, installTime: new Date(nowMs), encryptions: 0 });
+    await barrier.rotation.rotate();
+    expect(barrier.rotation.keyStatus()).to.deep.equal({ term: 2, installTime: new Date(nowMs), encryptions: 0 });
     valuesWritten = 26;
-    expect(barrier.keyStatus().encryptions).to.equal(1);
+    expect(barrier.rotation.keyStatus().encryptions).to.equal(1);
   });
 
   it('counts with the replica of the store', async () => {
     const store = memoryStore();
     const { barrier } = await unsealedBarrier({ store, valuesWritten: () => store.status().valuesWritten });
-    await barrier.rotate();
-    const before = barrier.keyStatus().encryptions;
+    await barrier.rotation.rotate();
+    const before = barrier.rotation.keyStatus().encryptions;
     await put(barrier, 'a', 'b');
     await put(barrier, 'a', 'c');
-    expect(barrier.keyStatus().encryptions - before).to.equal(2);
+    expect(barrier.rotation.keyStatus().encryptions - before).to.equal(2);
   });
 });
 
@@ -125,14 +125,14 @@ describe('upkeep', () => {
   it('rotates when the newest key has been used often enough, and only then', async () => {
     let valuesWritten = 0;
     const { barrier } = await unsealedBarrier({ valuesWritten: () => valuesWritten });
-    await barrier.setRotationConfig({ ...defaultRotation, maxOperations: 1_000_000 });
+    await barrier.rotation.setConfig({ ...defaultRotation, maxOperations: 1_000_000 });
     valuesWritten = 999_999;
     expect(await barrier.upkeep()).to.deep.equal({ rewrapped: false, rotated: false });
     valuesWritten = 1_000_000;
-    expect(await barrier.needsRotation()).to.equal(true);
+    expect(await barrier.rotation.isDue()).to.equal(true);
     expect(await barrier.upkeep()).to.deep.equal({ rewrapped: false, rotated: true });
     expect(await barrier.upkeep()).to.deep.equal({ rewrapped: false, rotated: false });
-    expect(barrier.keyStatus().term).to.equal(2);
+    expect(barrier.rotation.keyStatus().term).to.equal(2);
   });
 
   it('rotates after the interval', async () => {
@@ -153,17 +153,19 @@ describe('upkeep', () => {
 describe('the rotation configuration', () => {
   it('is the default until one is stored, and then the stored one, encrypted like any value', async () => {
     const { barrier, store } = await unsealedBarrier();
-    expect(await barrier.rotationConfig()).to.deep.equal({ enabled: true, maxOperations: 2147483648, intervalMs: 0 });
+    expect(await barrier.rotation.config()).to.deep.equal({ enabled: true, maxOperations: 2147483648, intervalMs: 0 });
     const config = { enabled: false, maxOperations: 5_000_000, intervalMs: 0 };
-    await barrier.setRotationConfig(config);
-    expect(await barrier.rotationConfig()).to.deep.equal(config);
+    await barrier.rotation.setConfig(config);
+    expect(await barrier.rotation.config()).to.deep.equal(config);
     expect(Buffer.from((await store.get('core/rotation-config'))?.value ?? []).includes('5000000')).to.equal(false);
   });
 
   it('is refused when it would never or always rotate, and the old one stays', async () => {
     const { barrier } = await unsealedBarrier();
-    expect(await codeOf(barrier.setRotationConfig({ ...defaultRotation, maxOperations: 1 }))).to.equal('invalid_rotation_config');
-    expect(await barrier.rotationConfig()).to.deep.equal(defaultRotation);
+    expect(await codeOf(barrier.rotation.setConfig({ ...defaultRotation, maxOperations: 1 }))).to.equal(
+      'invalid_rotation_config',
+    );
+    expect(await barrier.rotation.config()).to.deep.equal(defaultRotation);
   });
 });
 

@@ -100,11 +100,11 @@ describe('unseal', () => {
     const read: string[] = [];
     slow.beforeGet = async (path) => {
       read.push(path);
-      if (read.length === 3) await barrier.rotate(); // seal and keyring are read, and now the seal again
+      if (read.length === 3) await barrier.rotation.rotate(); // seal and keyring are read, and now the seal again
     };
     await late.unseal(shares[1] ?? none);
     expect(read.slice(0, 3)).to.deep.equal(['core/seal', 'core/keyring', 'core/seal']);
-    expect(late.keyStatus().term).to.equal(2);
+    expect(late.rotation.keyStatus().term).to.equal(2);
   });
 
   it("says that the seal's record is damaged, and the progress starts over", async () => {
@@ -142,12 +142,12 @@ describe('seal', () => {
       () => barrier.store.get('a'),
       () => barrier.store.range({ prefix: '' }),
       () => barrier.store.commit({ conditions: [], writes: [] }),
-      () => barrier.rotate(),
-      () => barrier.rotationConfig(),
+      () => barrier.rotation.rotate(),
+      () => barrier.rotation.config(),
       () => barrier.rekey.start({ shares: 1, threshold: 1, requireVerification: false }),
     ])
       expect(await codeOf(attempt()), String(attempt)).to.equal('sealed');
-    expect(() => barrier.keyStatus()).to.throw('sealed');
+    expect(() => barrier.rotation.keyStatus()).to.throw('sealed');
   });
 
   it('forgets the shares given so far', async () => {

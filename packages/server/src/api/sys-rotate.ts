@@ -28,7 +28,7 @@ const keyStatus = operation(
     answers: answers.twice(object({ term: integer, install_time: time, encryptions: integer })),
   },
   (barrier) => {
-    const { term, installTime, encryptions } = barrier.keyStatus();
+    const { term, installTime, encryptions } = barrier.rotation.keyStatus();
     return twiceReply({ term, install_time: installTime.toISOString(), encryptions });
   },
 );
@@ -38,7 +38,7 @@ const rotate = operation(
   'update',
   { about: "a new term of the barrier's key", answers: answers.written },
   async (barrier, { warnings }) => {
-    await barrier.rotate();
+    await barrier.rotation.rotate();
     return writtenReply(warnings);
   },
 );
@@ -51,7 +51,7 @@ const readRotation = operation(
     answers: answers.twice(object({ enabled: boolean, max_operations: integer, interval: number })),
   },
   async (barrier) => {
-    const { enabled, maxOperations, intervalMs } = await barrier.rotationConfig();
+    const { enabled, maxOperations, intervalMs } = await barrier.rotation.config();
     return twiceReply({ enabled, max_operations: maxOperations, interval: intervalMs / 1000 });
   },
 );
@@ -71,8 +71,8 @@ const writeRotation = operation(
     answers: answers.written,
   },
   async (barrier, { values, warnings }) => {
-    const present = await barrier.rotationConfig();
-    await barrier.setRotationConfig({
+    const present = await barrier.rotation.config();
+    await barrier.rotation.setConfig({
       enabled: values.enabled ?? present.enabled,
       maxOperations: values.max_operations ?? present.maxOperations,
       intervalMs: values.interval === undefined ? present.intervalMs : values.interval * 1000,

@@ -7,7 +7,7 @@ export const figuresOf = (node: () => Node | undefined): MetricSources => ({
   unsealed: () => node()?.service !== undefined,
   active: () => node()?.active ?? false,
   raft: () => node()?.replicaStatus,
-  barrierEncryptions: () => (node()?.service === undefined ? 0 : (node()?.member?.barrier.keyStatus().encryptions ?? 0)),
+  barrierEncryptions: () => (node()?.service === undefined ? 0 : (node()?.member?.barrier.rotation.keyStatus().encryptions ?? 0)),
   cluster: () => clusterFigures(node()),
 });
 

@@ -160,7 +160,7 @@ export class Snapshots {
     try {
       // The snapshot's keyring is in force: a key that was never used is safe whatever was written since, and what is kept is
       // written under it.
-      await barrier.rotate();
+      await barrier.rotation.rotate();
       await this.finish();
       return { records, sealed: false };
     } catch (error) {
