@@ -1,5 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { plainAddress, withinCidrs } from '@transitd/access';
+import { callerHeader } from '../cluster/forwarder.ts';
+import type { ServeOptions } from './routed.ts';
 
 /**
  * Where a request comes from (decision 55): the other end of its connection or, when that is a trusted proxy, the last address in
@@ -16,4 +18,13 @@ export function callerAddress({ socket, headers }: IncomingMessage, trustedProxi
     address = before;
   }
   return address;
+}
+
+/** Where the caller is, as the node says that has taken the request; on this one's own listeners a caller's word counts for nothing. */
+export function addressOf(
+  req: IncomingMessage,
+  { forwarded, trustedProxies = [] }: Pick<ServeOptions, 'forwarded' | 'trustedProxies'>,
+): string {
+  const told = forwarded === true ? req.headers[callerHeader] : undefined;
+  return typeof told === 'string' ? told : callerAddress(req, trustedProxies);
 }

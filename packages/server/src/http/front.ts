@@ -3,10 +3,12 @@ import express, { type Express } from 'express';
 import { dataPlane } from '../api/data-plane.ts';
 import type { GuardedOperation, OpenOperation, Operation, Route, Verb } from '../api/operation.ts';
 import { noHandler, RequestError, unsupportedOperation, unsupportedPath } from './error-answer.ts';
+import { failureReply } from './failure.ts';
 import { asksHealth, healthReply } from './health-reply.ts';
 import { parsePath, type RequestPath } from './path.ts';
 import { sendReply } from './reply.ts';
-import { Pipeline, type Routed, type ServeOptions } from './serve.ts';
+import type { Routed, ServeOptions } from './routed.ts';
+import { Pipeline } from './serve.ts';
 import { namesNamespace } from './token-header.ts';
 
 export interface FrontOptions extends ServeOptions {
@@ -43,7 +45,7 @@ export function createFront(options: FrontOptions): RequestListener {
     try {
       answer(req, res);
     } catch (error) {
-      sendReply(res, pipeline.failure(error), { head: req.method === 'HEAD' });
+      sendReply(res, failureReply(error, options), { head: req.method === 'HEAD' });
     }
   };
 

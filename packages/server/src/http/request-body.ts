@@ -1,0 +1,60 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { GuardedOperation } from '../api/operation.ts';
+import { announcesBody, readBody } from './body.ts';
+import { RequestError } from './error-answer.ts';
+import { type Body, parseBody, queryBody } from './json.ts';
+import type { Routed, ServeOptions } from './routed.ts';
+
+/** What is read of the body of a caller without a valid token, in bytes: enough to tell malformed JSON. */
+const anonymousBodyBytesMax = 64 * 1024;
+const deadlineMs = 30_000;
+
+/** Reads the bodies of requests, no further than each may be read. */
+export class RequestBodies {
+  readonly #options: Pick<ServeOptions, 'bodyBytesMax' | 'limits'>;
+  readonly #kept = new WeakMap<IncomingMessage, Buffer>();
+
+  constructor(options: Pick<ServeOptions, 'bodyBytesMax' | 'limits'>) {
+    this.#options = options;
+  }
+
+  /** Of a caller with a token; undefined where there is none, or it is to be taken as it comes. */
+  async of(operation: GuardedOperation, req: IncomingMessage, res: ServerResponse): Promise<Buffer | undefined> {
+    if (operation.streamsBody) return undefined;
+    return operation.endsLead ? this.kept(req, res) : this.#read(req, res, this.#options.bodyBytesMax);
+  }
+
+  /** Of anybody. */
+  ofStranger(req: IncomingMessage, res: ServerResponse): Promise<Buffer | undefined> {
+    return this.#read(req, res, anonymousBodyBytesMax);
+  }
+
+  /** Of a request that may be asked more than once for it. */
+  async kept(req: IncomingMessage, res: ServerResponse): Promise<Buffer> {
+    const bytes = this.#kept.get(req) ?? (await this.ofStranger(req, res)) ?? Buffer.alloc(0);
+    this.#kept.set(req, bytes);
+    return bytes;
+  }
+
+  async #read(req: IncomingMessage, res: ServerResponse, bytesMax: number): Promise<Buffer | undefined> {
+    if (!announcesBody(req)) return undefined;
+    return readBody(req, res, { bytesMax, deadlineMs, memory: this.#options.limits?.bodies });
+  }
+}
+
+/** The members that the operation is given: of the body, or of the query. */
+export function bodyOf(
+  bytes: Buffer | undefined,
+  { headers }: IncomingMessage,
+  { verb, path }: Pick<Routed, 'verb' | 'path'>,
+): Body | Promise<Body> {
+  if (verb === 'GET' || verb === 'LIST') return queryBody(path.query);
+  return bytes === undefined ? emptyBody : parseBody(bytes, headers['content-type']);
+}
+
+const emptyBody: Body = Object.freeze(Object.create(null));
+
+/** A body that is too long for a stranger is as good as none. */
+export function ignoreTooLarge(error: unknown): undefined {
+  if (!(error instanceof RequestError) || error.code !== 'body_too_large') throw error;
+}

@@ -1,0 +1,41 @@
+import type { Operation, Verb } from '../api/operation.ts';
+import type { AuditTrail } from '../audit/audit-trail.ts';
+import type { Exchange } from '../audit/exchange.ts';
+import type { Logger } from '../log.ts';
+import type { Metrics } from '../metrics.ts';
+import type { Node } from '../node/node.ts';
+import type { Limits } from './limits.ts';
+import type { RequestPath } from './path.ts';
+
+export interface ServeOptions {
+  readonly node: Node;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly bodyBytesMax: number;
+  /** What the node takes on at a time, by this way and all others together; absent for anything. */
+  readonly limits?: Limits | undefined;
+  /** Where requests and answers are recorded; absent for nowhere. */
+  readonly audit?: AuditTrail | undefined;
+  /** Whose `X-Forwarded-For` is believed: blocks of addresses. */
+  readonly trustedProxies?: readonly string[];
+  /** These requests come from another node, which took them from their callers: they are handed to nobody else. */
+  readonly forwarded?: true;
+}
+
+/** A request whose operation is known. */
+export interface Routed {
+  readonly path: RequestPath;
+  /** As it came. */
+  readonly url: string;
+  readonly verb: Verb;
+  readonly operation: Operation;
+  readonly params: Readonly<Record<string, string>>;
+}
+
+/** A request with its kind of operation, and where it comes from. */
+export type Asked<Kind extends Operation> = Routed & {
+  readonly operation: Kind;
+  readonly address: string;
+  /** Where it is recorded; undefined where it is not. */
+  readonly exchange: Exchange | undefined;
+};
