@@ -95,12 +95,14 @@ export class ClusterListener {
   readonly #options: ClusterListenerOptions;
   readonly #server: Server;
   readonly #versions: WireVersions;
+  /** The format of frames, by the request to speak it. */
+  readonly #agreed = new WeakMap<IncomingMessage, string>();
   readonly #upgrades = new WebSocketServer({
     noServer: true,
     clientTracking: false,
     perMessageDeflate: false,
     maxPayload: frameBytesMax,
-    handleProtocols: (offered) => agreedProtocol(offered, this.#versions) ?? false,
+    handleProtocols: (_offered, req) => this.#agreed.get(req) ?? false,
   });
   /** By the far end's address and port. */
   readonly #handshakes = new Map<string, Socket>();
@@ -285,24 +287,20 @@ export class ClusterListener {
       socket.destroy();
       return;
     }
-    const run = runOf(req);
-    const refusal = standing === 'removed' ? gone : this.#upgradeRefusal(req, caller.from, run);
-    if (refusal !== undefined || run === undefined) {
-      refuseUpgrade(socket, refusal ?? runless);
-      return;
+    const [run, agreed] = [runOf(req), agreedProtocol(offeredBy(req), this.#versions)];
+    const verdict = run && this.#options.judge(caller.from, run);
+    if (standing === 'removed') refuseUpgrade(socket, gone);
+    else if (targetOf(req).path !== raftPath) refuseUpgrade(socket, notFound);
+    else if (agreed === undefined) refuseUpgrade(socket, foreignVersion);
+    else if (run === undefined || verdict === undefined) refuseUpgrade(socket, runless);
+    else if (verdict !== 'in order') refuseUpgrade(socket, runRefusals[verdict]);
+    else {
+      this.#agreed.set(req, agreed);
+      this.#upgrades.handleUpgrade(req, socket, head, (webSocket) => {
+        caller.lasting.add({ end: () => webSocket.terminate() });
+        this.#options.raft(webSocket, caller.from, run);
+      });
     }
-    this.#upgrades.handleUpgrade(req, socket, head, (webSocket) => {
-      caller.lasting.add({ end: () => webSocket.terminate() });
-      this.#options.raft(webSocket, caller.from, run);
-    });
-  }
-
-  /** Why a member may not connect for Raft's messages; undefined where it may, if it names its run. */
-  #upgradeRefusal(req: IncomingMessage, from: NodeId, run: Run | undefined): Reply | undefined {
-    if (targetOf(req).path !== raftPath) return notFound;
-    if (agreedProtocol(offeredBy(req), this.#versions) === undefined) return foreignVersion;
-    const verdict = run === undefined ? 'in order' : this.#options.judge(from, run);
-    return verdict === 'in order' ? undefined : runRefusals[verdict];
   }
 }
 
