@@ -88,7 +88,7 @@ describe('a node', () => {
         return '';
       };
     }
-    await node.upkeep();
+    await node.routine.upkeep();
     expect(sweeps).to.deep.equal([500, 1]);
     expect(done, 'whatever failed before').to.deep.equal(['sweep of 500', 'wrapping key']);
   });
@@ -107,7 +107,7 @@ describe('a node', () => {
     expect([...(node.service?.mounts.engines.keys() ?? [])]).to.deep.equal(['transit', 'team/a']);
     const records = async () => (await node.member?.barrier.store.range({ prefix: recordsOf(id) }))?.records.length;
     expect(await records()).to.be.greaterThan(0);
-    await node.upkeep();
+    await node.routine.upkeep();
     expect(await records()).to.equal(0);
   });
 

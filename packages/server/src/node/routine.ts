@@ -1,0 +1,68 @@
+import type { Logger } from '../log.ts';
+import type { Entrance } from './entrance.ts';
+import type { NodeObserver } from './observer.ts';
+import type { Serving } from './serving.ts';
+import type { TakingPart } from './taking-part.ts';
+import { keepUp } from './upkeep.ts';
+
+const tickMs = 1000;
+const upkeepIntervalMs = 10_000;
+
+export interface RoutineParts {
+  readonly entrance: Entrance;
+  readonly part: TakingPart;
+  readonly serving: Serving;
+  readonly log: Logger;
+  readonly observer: NodeObserver;
+  readonly isActive: () => boolean;
+  /** Unseals where the node does that by itself, and nobody wanted it sealed. */
+  readonly unsealAgain: () => Promise<void>;
+}
+
+/** What a node does by itself, from time to time. */
+export class Routine {
+  readonly #parts: RoutineParts;
+  readonly #timers: NodeJS.Timeout[] = [];
+  #atUpkeep = false;
+
+  constructor(parts: RoutineParts) {
+    this.#parts = parts;
+  }
+
+  begin(): void {
+    this.#timers.push(setInterval(() => void this.#tick(), tickMs));
+    this.#timers.push(setInterval(() => void this.#keepUp(), upkeepIntervalMs));
+  }
+
+  end(): void {
+    for (const timer of this.#timers) clearInterval(timer);
+  }
+
+  /** What did not succeed at once is tried again. */
+  async #tick(): Promise<void> {
+    const { entrance, part, serving, observer, unsealAgain } = this.#parts;
+    if (part.member === undefined) return entrance.again();
+    part.noteFitness();
+    for (const { learner, silentMs } of part.storage?.driver.peers() ?? []) if (!learner) observer.lastContact(silentMs);
+    if (serving.service !== undefined) await part.snapshots?.finish().catch(() => undefined); // the next tick tries again
+    await unsealAgain();
+  }
+
+  async #keepUp(): Promise<void> {
+    if (this.#atUpkeep) return; // a long round is not joined by another
+    this.#atUpkeep = true;
+    await this.upkeep().finally(() => {
+      this.#atUpkeep = false;
+    });
+  }
+
+  /** What the active node does; nothing while it is not active. */
+  async upkeep(): Promise<void> {
+    const { part, serving, log, isActive } = this.#parts;
+    if (serving.service === undefined || !isActive() || part.member === undefined) return;
+    await part.snapshots
+      ?.upkeep()
+      .catch((error: Error) => log.warn({ reason: error.message }, 'what a restore left is cleared later'));
+    await keepUp({ service: serving.service, barrier: part.member.barrier, log, isActive });
+  }
+}
