@@ -12,6 +12,8 @@ import (
 	"encoding/pem"
 
 	"github.com/tink-crypto/tink-go/v2/kwp/subtle"
+
+	"transitd.test/clients/internal/must"
 )
 
 // importKey brings keys made here, in the way that the documents of the peers show in Go.
@@ -27,38 +29,38 @@ func importKey(c *Client) Outcome {
 	later := write("encrypt/brought", map[string]any{"plaintext": b64("again")})["ciphertext"].(string)
 
 	public, private, err := ed25519.GenerateKey(rand.Reader)
-	check(err)
+	must.Do(err)
 	write("keys/signer-brought/import", map[string]any{
-		"ciphertext": wrapped(c, must(x509.MarshalPKCS8PrivateKey(private))), "type": "ed25519", "exportable": true,
+		"ciphertext": wrapped(c, must.Get(x509.MarshalPKCS8PrivateKey(private))), "type": "ed25519", "exportable": true,
 	})
 	signature := write("sign/signer-brought", map[string]any{"input": b64("hello")})["signature"].(string)
 	return Outcome{
 		"opened_here": []string{open(own, ciphertext), open(next, later)},
 		"signed":      ed25519.Verify(public, []byte("hello"), bytesOf(signature[len("svc:v1:"):])),
-		"latest":      must(c.Logical().Read("transit/keys/brought")).Data["latest_version"],
-		"imported":    must(c.Logical().Read("transit/keys/brought")).Data["imported_key"],
+		"latest":      must.Get(c.Logical().Read("transit/keys/brought")).Data["latest_version"],
+		"imported":    must.Get(c.Logical().Read("transit/keys/brought")).Data["imported_key"],
 	}
 }
 
 // wrapped is key under an ephemeral AES key (RFC 5649), behind that key under the mount's RSA key (OAEP).
 func wrapped(c *Client, key []byte) string {
-	block, _ := pem.Decode([]byte(must(c.Logical().Read("transit/wrapping_key")).Data["public_key"].(string)))
-	public := must(x509.ParsePKIXPublicKey(block.Bytes)).(*rsa.PublicKey)
+	block, _ := pem.Decode([]byte(must.Get(c.Logical().Read("transit/wrapping_key")).Data["public_key"].(string)))
+	public := must.Get(x509.ParsePKIXPublicKey(block.Bytes)).(*rsa.PublicKey)
 	ephemeral := random(32)
-	wrappedEphemeral := must(rsa.EncryptOAEP(sha256.New(), rand.Reader, public, ephemeral, nil))
-	wrappedKey := must(must(subtle.NewKWP(ephemeral)).Wrap(key))
+	wrappedEphemeral := must.Get(rsa.EncryptOAEP(sha256.New(), rand.Reader, public, ephemeral, nil))
+	wrappedKey := must.Get(must.Get(subtle.NewKWP(ephemeral)).Wrap(key))
 	return base64.StdEncoding.EncodeToString(append(wrappedEphemeral, wrappedKey...))
 }
 
 // open decrypts what the service encrypted, by the key alone: nonce, ciphertext and tag stand behind the second colon.
 func open(key []byte, ciphertext string) string {
 	sealed := bytesOf(ciphertext[len("svc:v1:"):])
-	aead := must(cipher.NewGCM(must(aes.NewCipher(key))))
-	return string(must(aead.Open(nil, sealed[:aead.NonceSize()], sealed[aead.NonceSize():], nil)))
+	aead := must.Get(cipher.NewGCM(must.Get(aes.NewCipher(key))))
+	return string(must.Get(aead.Open(nil, sealed[:aead.NonceSize()], sealed[aead.NonceSize():], nil)))
 }
 
 func random(bytes int) []byte {
 	made := make([]byte, bytes)
-	must(rand.Read(made))
+	must.Get(rand.Read(made))
 	return made
 }

@@ -5,40 +5,42 @@ import (
 	"encoding/base64"
 	"net/http"
 	"slices"
+
+	"transitd.test/clients/internal/must"
 )
 
 func logical(c *Client) Outcome {
-	check(c.Sys().Mount("paths", &MountInput{Type: "transit"}))
-	empty := must(c.Logical().List("paths/keys"))
-	created := must(c.Logical().Write("paths/keys/plain", nil))
-	must(c.Logical().Write("paths/keys/other", map[string]any{"type": "ed25519"}))
-	bytes := must(c.Logical().WriteBytes("paths/encrypt/plain", []byte(`{"plaintext":"aGVsbG8="}`)))
-	listed := must(c.Logical().List("paths/keys"))
-	paged := must(c.Logical().ReadWithData("paths/keys", map[string][]string{"list": {"true"}, "after": {"other"}, "limit": {"1"}}))
-	raw := must(c.Logical().ReadRaw("paths/keys/plain"))
+	must.Do(c.Sys().Mount("paths", &MountInput{Type: "transit"}))
+	empty := must.Get(c.Logical().List("paths/keys"))
+	created := must.Get(c.Logical().Write("paths/keys/plain", nil))
+	must.Get(c.Logical().Write("paths/keys/other", map[string]any{"type": "ed25519"}))
+	bytes := must.Get(c.Logical().WriteBytes("paths/encrypt/plain", []byte(`{"plaintext":"aGVsbG8="}`)))
+	listed := must.Get(c.Logical().List("paths/keys"))
+	paged := must.Get(c.Logical().ReadWithData("paths/keys", map[string][]string{"list": {"true"}, "after": {"other"}, "limit": {"1"}}))
+	raw := must.Get(c.Logical().ReadRaw("paths/keys/plain"))
 	raw.Body.Close()
-	must(c.Logical().Write("paths/keys/other/config", map[string]any{"deletion_allowed": true}))
-	deleted := must(c.Logical().Delete("paths/keys/other"))
+	must.Get(c.Logical().Write("paths/keys/other/config", map[string]any{"deletion_allowed": true}))
+	deleted := must.Get(c.Logical().Delete("paths/keys/other"))
 	_, patched := c.Logical().JSONMergePatch(context.Background(), "paths/keys/plain", map[string]any{"exportable": true})
 	outcome := Outcome{
 		"created":      created.Data["name"],
 		"request_id":   created.RequestID != "",
 		"listed":       listed.Data["keys"],
 		"paged":        paged.Data["keys"],
-		"read":         must(c.Logical().Read("paths/keys/plain")).Data["latest_version"],
+		"read":         must.Get(c.Logical().Read("paths/keys/plain")).Data["latest_version"],
 		"bytes":        bytes.Data["key_version"],
 		"raw":          raw.StatusCode,
 		"deleted":      deleted == nil,
-		"missing":      must(c.Logical().Read("paths/keys/other")) == nil,
+		"missing":      must.Get(c.Logical().Read("paths/keys/other")) == nil,
 		"missing_list": empty == nil,
 		"patched":      statusOf(patched),
 	}
-	check(c.Sys().Unmount("paths"))
+	must.Do(c.Sys().Unmount("paths"))
 	return outcome
 }
 
 func wrapping(c *Client) Outcome {
-	must(c.Logical().Write("transit/keys/sealed", nil))
+	must.Get(c.Logical().Write("transit/keys/sealed", nil))
 	wrapper := withToken(c, c.Token())
 	wrapper.SetWrappingLookupFunc(func(operation, path string) string {
 		if operation == http.MethodGet {
@@ -47,27 +49,27 @@ func wrapping(c *Client) Outcome {
 		return "90"
 	})
 	wrap := func() string {
-		return must(wrapper.Logical().Write("transit/datakey/plaintext/sealed", nil)).WrapInfo.Token
+		return must.Get(wrapper.Logical().Write("transit/datakey/plaintext/sealed", nil)).WrapInfo.Token
 	}
-	wrapped := must(wrapper.Logical().Write("transit/datakey/plaintext/sealed", nil))
+	wrapped := must.Get(wrapper.Logical().Write("transit/datakey/plaintext/sealed", nil))
 	own := withToken(c, wrap())
-	by := must(own.Logical().Unwrap(""))
-	lookup := must(c.Logical().Write("sys/wrapping/lookup", map[string]any{"token": wrapped.WrapInfo.Token}))
-	opened := must(c.Logical().Unwrap(wrapped.WrapInfo.Token))
+	by := must.Get(own.Logical().Unwrap(""))
+	lookup := must.Get(c.Logical().Write("sys/wrapping/lookup", map[string]any{"token": wrapped.WrapInfo.Token}))
+	opened := must.Get(c.Logical().Unwrap(wrapped.WrapInfo.Token))
 	_, twice := c.Logical().Unwrap(wrapped.WrapInfo.Token)
-	plain := must(c.Logical().Write("sys/wrapping/wrap", map[string]any{"note": "hello"})) // wrapped without being asked to
-	login := must(wrapper.Auth().Token().Create(&TokenCreateRequest{TTL: "5m"}))
-	token := must(c.Logical().Unwrap(login.WrapInfo.Token))
+	plain := must.Get(c.Logical().Write("sys/wrapping/wrap", map[string]any{"note": "hello"})) // wrapped without being asked to
+	login := must.Get(wrapper.Auth().Token().Create(&TokenCreateRequest{TTL: "5m"}))
+	token := must.Get(c.Logical().Unwrap(login.WrapInfo.Token))
 	return Outcome{
 		"ttl":          wrapped.WrapInfo.TTL,
 		"path":         wrapped.WrapInfo.CreationPath,
 		"empty":        wrapped.Data == nil,
-		"not_for_read": must(wrapper.Logical().Read("transit/keys/sealed")).WrapInfo == nil,
+		"not_for_read": must.Get(wrapper.Logical().Read("transit/keys/sealed")).WrapInfo == nil,
 		"lookup":       lookup.Data["creation_path"],
-		"opened":       len(must(base64.StdEncoding.DecodeString(opened.Data["plaintext"].(string)))),
+		"opened":       len(must.Get(base64.StdEncoding.DecodeString(opened.Data["plaintext"].(string)))),
 		"by_itself":    by.Data["ciphertext"] != nil,
 		"twice":        statusOf(twice),
-		"note":         must(c.Logical().Unwrap(plain.WrapInfo.Token)).Data["note"],
+		"note":         must.Get(c.Logical().Unwrap(plain.WrapInfo.Token)).Data["note"],
 		"accessor":     login.WrapInfo.WrappedAccessor == token.Auth.Accessor,
 	}
 }
@@ -94,14 +96,14 @@ func refusals(c *Client) Outcome {
 }
 
 func limits(c *Client) Outcome {
-	must(c.Logical().Write("sys/quotas/config", map[string]any{"enable_rate_limit_response_headers": true}))
-	must(c.Logical().Write("sys/quotas/rate-limit/random", map[string]any{"path": "transit/random/8", "rate": 1, "interval": "1s"}))
+	must.Get(c.Logical().Write("sys/quotas/config", map[string]any{"enable_rate_limit_response_headers": true}))
+	must.Get(c.Logical().Write("sys/quotas/rate-limit/random", map[string]any{"path": "transit/random/8", "rate": 1, "interval": "1s"}))
 	hasty := withToken(c, c.Token())
 	hasty.SetMaxRetries(0)
 	ask := func(c *Client) (*Response, error) {
 		return c.RawRequest(c.NewRequest(http.MethodPost, "/v1/transit/random/8"))
 	}
-	first := must(ask(hasty))
+	first := must.Get(ask(hasty))
 	var refused *Response
 	var err error
 	for asked := 0; err == nil && asked < 1_000; asked++ {
@@ -114,17 +116,17 @@ func limits(c *Client) Outcome {
 		"retry_after": refused.Header.Get("Retry-After"),
 		"refused":     statusOf(err),
 		"patient":     statusOf(patient),
-		"cleared":     must(c.Logical().Delete("sys/quotas/rate-limit/random")) == nil,
+		"cleared":     must.Get(c.Logical().Delete("sys/quotas/rate-limit/random")) == nil,
 	}
 }
 
 // index reads what it has written, by the header that answers to writes carry and that this client sends back.
 func index(c *Client) Outcome {
-	must(c.Logical().Write("transit/keys/indexed", nil))
+	must.Get(c.Logical().Write("transit/keys/indexed", nil))
 	told := traffic.answered.Get("X-Vault-Index")
-	must(c.Logical().Write("transit/keys/indexed/rotate", nil))
+	must.Get(c.Logical().Write("transit/keys/indexed/rotate", nil))
 	sent, newer := traffic.asked.Values("X-Vault-Index"), traffic.answered.Get("X-Vault-Index")
-	latest := must(c.Logical().Read("transit/keys/indexed")).Data["latest_version"]
+	latest := must.Get(c.Logical().Read("transit/keys/indexed")).Data["latest_version"]
 	resent := traffic.asked.Values("X-Vault-Index")
 	return Outcome{
 		"told":   told != "" && newer != told,

@@ -10,6 +10,8 @@ import (
 	"log"
 	"net/http"
 	"os"
+
+	"transitd.test/clients/internal/must"
 )
 
 // Outcome is what the test compares.
@@ -39,9 +41,9 @@ func main() {
 	if !known {
 		log.Fatalf("no exercise %q", os.Args[1])
 	}
-	client := must(newClient(os.Getenv("TRANSITD_ADDR")))
+	client := must.Get(newClient(os.Getenv("TRANSITD_ADDR")))
 	client.SetToken(os.Getenv("TRANSITD_TOKEN"))
-	check(json.NewEncoder(os.Stdout).Encode(exercise(client)))
+	must.Do(json.NewEncoder(os.Stdout).Encode(exercise(client)))
 }
 
 // recorder keeps the headers of the last request and its answer, as they crossed the wire.
@@ -66,24 +68,9 @@ func over(transport http.RoundTripper) http.RoundTripper {
 	return &traffic
 }
 
-func check(err error) {
-	if err != nil {
-		log.Output(2, err.Error())
-		os.Exit(1)
-	}
-}
-
-func must[T any](value T, err error) T {
-	if err != nil {
-		log.Output(2, err.Error())
-		os.Exit(1)
-	}
-	return value
-}
-
 // withToken is another client for the same node.
 func withToken(c *Client, token string) *Client {
-	other := must(c.Clone())
+	other := must.Get(c.Clone())
 	other.SetToken(token)
 	return other
 }

@@ -5,18 +5,20 @@ import (
 	"bytes"
 	"compress/gzip"
 	"slices"
+
+	"transitd.test/clients/internal/must"
 )
 
 func status(c *Client) Outcome {
-	health := must(c.Sys().Health())
-	seal := must(c.Sys().SealStatus())
-	leader := must(c.Sys().Leader())
-	nodes := must(c.Sys().HAStatus()).Nodes
-	before := must(c.Sys().KeyStatus())
-	check(c.Sys().Rotate())
-	after := must(c.Sys().KeyStatus())
+	health := must.Get(c.Sys().Health())
+	seal := must.Get(c.Sys().SealStatus())
+	leader := must.Get(c.Sys().Leader())
+	nodes := must.Get(c.Sys().HAStatus()).Nodes
+	before := must.Get(c.Sys().KeyStatus())
+	must.Do(c.Sys().Rotate())
+	after := must.Get(c.Sys().KeyStatus())
 	return Outcome{
-		"initialized":     must(c.Sys().InitStatus()),
+		"initialized":     must.Get(c.Sys().InitStatus()),
 		"health":          []bool{health.Initialized, health.Sealed, health.Standby},
 		"same_cluster":    health.ClusterID == seal.ClusterID && health.ClusterID != "",
 		"same_version":    health.Version == seal.Version && seal.Version == nodes[0].Version && seal.Version != "",
@@ -26,26 +28,26 @@ func status(c *Client) Outcome {
 		"active_nodes":    []bool{nodes[0].ActiveNode},
 		"rotated":         after.Term - before.Term,
 		"installed_later": !after.InstallTime.Before(before.InstallTime),
-		"audit":           len(must(c.Sys().ListAudit())),
+		"audit":           len(must.Get(c.Sys().ListAudit())),
 	}
 }
 
 // initialise takes a node that nobody has initialised to an active one, and seals and unseals it.
 func initialise(c *Client) Outcome {
-	fresh := must(c.Sys().InitStatus())
-	made := must(c.Sys().Init(&InitRequest{SecretShares: 3, SecretThreshold: 2}))
-	first := must(c.Sys().Unseal(made.Keys[0]))
-	reset := must(c.Sys().ResetUnsealProcess())
-	must(c.Sys().Unseal(made.Keys[0]))
-	second := must(c.Sys().Unseal(made.KeysB64[2]))
+	fresh := must.Get(c.Sys().InitStatus())
+	made := must.Get(c.Sys().Init(&InitRequest{SecretShares: 3, SecretThreshold: 2}))
+	first := must.Get(c.Sys().Unseal(made.Keys[0]))
+	reset := must.Get(c.Sys().ResetUnsealProcess())
+	must.Get(c.Sys().Unseal(made.Keys[0]))
+	second := must.Get(c.Sys().Unseal(made.KeysB64[2]))
 	c.SetToken(made.RootToken)
-	check(c.Sys().Seal())
-	sealed := must(c.Sys().Health())
+	must.Do(c.Sys().Seal())
+	sealed := must.Get(c.Sys().Health())
 	hasty := withToken(c, c.Token())
 	hasty.SetMaxRetries(0) // a 5xx is asked again otherwise
 	_, whileSealed := hasty.Logical().Read("transit/keys/none")
-	must(c.Sys().Unseal(made.Keys[1]))
-	must(c.Sys().Unseal(made.Keys[2]))
+	must.Get(c.Sys().Unseal(made.Keys[1]))
+	must.Get(c.Sys().Unseal(made.Keys[2]))
 	return Outcome{
 		"fresh":        fresh,
 		"shares":       []int{len(made.Keys), len(made.KeysB64), first.T, first.N},
@@ -53,32 +55,32 @@ func initialise(c *Client) Outcome {
 		"unsealed":     !second.Sealed,
 		"sealed_again": sealed.Sealed,
 		"while_sealed": statusOf(whileSealed),
-		"serves":       must(c.Auth().Token().LookupSelf()) != nil,
-		"new_shares":   len(must(newShares(c, made.Keys[:2]))),
+		"serves":       must.Get(c.Auth().Token().LookupSelf()) != nil,
+		"new_shares":   len(must.Get(newShares(c, made.Keys[:2]))),
 		"root_token":   made.RootToken,
 	}
 }
 
 func mounts(c *Client) Outcome {
 	description := "keys of the team"
-	check(c.Sys().Mount("team", &MountInput{
+	must.Do(c.Sys().Mount("team", &MountInput{
 		Type: "transit", Description: description, Config: MountConfigInput{DefaultLeaseTTL: "1h", MaxLeaseTTL: "2h"},
 	}))
-	one := must(mountAt(c, "team"))
+	one := must.Get(mountAt(c, "team"))
 	tuned := "keys of two teams"
-	check(c.Sys().TuneMount("team", MountConfigInput{Description: &tuned, MaxLeaseTTL: "3h"}))
-	config := must(c.Sys().MountConfig("team"))
-	retold := must(mountAt(c, "team")).Description
+	must.Do(c.Sys().TuneMount("team", MountConfigInput{Description: &tuned, MaxLeaseTTL: "3h"}))
+	config := must.Get(c.Sys().MountConfig("team"))
+	retold := must.Get(mountAt(c, "team")).Description
 	_, err := c.Logical().Write("team/keys/orders", nil)
-	check(err)
-	check(c.Sys().Remount("team", "crew"))
-	moved := must(c.Logical().Read("crew/keys/orders"))
+	must.Do(err)
+	must.Do(c.Sys().Remount("team", "crew"))
+	moved := must.Get(c.Logical().Read("crew/keys/orders"))
 	listed := []string{}
-	for path := range must(c.Sys().ListMounts()) {
+	for path := range must.Get(c.Sys().ListMounts()) {
 		listed = append(listed, path)
 	}
 	slices.Sort(listed)
-	check(c.Sys().Unmount("crew"))
+	must.Do(c.Sys().Unmount("crew"))
 	_, gone := c.Logical().Write("crew/encrypt/orders", map[string]any{"plaintext": ""})
 	return Outcome{
 		"type":        one.Type,
@@ -97,44 +99,44 @@ func mounts(c *Client) Outcome {
 
 func policies(c *Client) Outcome {
 	const rules = `path "transit/encrypt/orders" { capabilities = ["update"] }`
-	check(c.Sys().PutPolicy("writer", rules))
-	secret := must(c.Auth().Token().Create(&TokenCreateRequest{Policies: []string{"writer"}, TTL: "10m"}))
+	must.Do(c.Sys().PutPolicy("writer", rules))
+	secret := must.Get(c.Auth().Token().Create(&TokenCreateRequest{Policies: []string{"writer"}, TTL: "10m"}))
 	limited := withToken(c, secret.Auth.ClientToken)
 	const path = "transit/encrypt/orders"
-	byAccessor := must(c.Logical().Write("sys/capabilities-accessor", map[string]any{"accessor": secret.Auth.Accessor, "paths": path}))
+	byAccessor := must.Get(c.Logical().Write("sys/capabilities-accessor", map[string]any{"accessor": secret.Auth.Accessor, "paths": path}))
 	outcome := Outcome{
-		"read":        must(c.Sys().GetPolicy("writer")) == rules,
-		"listed":      slices.Contains(must(c.Sys().ListPolicies()), "writer"),
-		"self":        must(limited.Sys().CapabilitiesSelf(path)),
-		"other":       must(c.Sys().Capabilities(secret.Auth.ClientToken, path)),
+		"read":        must.Get(c.Sys().GetPolicy("writer")) == rules,
+		"listed":      slices.Contains(must.Get(c.Sys().ListPolicies()), "writer"),
+		"self":        must.Get(limited.Sys().CapabilitiesSelf(path)),
+		"other":       must.Get(c.Sys().Capabilities(secret.Auth.ClientToken, path)),
 		"by_accessor": byAccessor.Data[path],
-		"none":        must(limited.Sys().CapabilitiesSelf("transit/decrypt/orders")),
+		"none":        must.Get(limited.Sys().CapabilitiesSelf("transit/decrypt/orders")),
 		"broken":      statusOf(c.Sys().PutPolicy("broken", `path "x" {`)),
 	}
-	check(c.Sys().DeletePolicy("writer"))
-	outcome["missing"] = must(c.Sys().GetPolicy("writer"))
+	must.Do(c.Sys().DeletePolicy("writer"))
+	outcome["missing"] = must.Get(c.Sys().GetPolicy("writer"))
 	return outcome
 }
 
 func raft(c *Client) Outcome {
 	var snapshot bytes.Buffer
-	check(c.Sys().RaftSnapshot(&snapshot)) // this client looks for the proof at the end of the archive itself
+	must.Do(c.Sys().RaftSnapshot(&snapshot)) // this client looks for the proof at the end of the archive itself
 	_, err := c.Logical().Write("transit/keys/late", nil)
-	check(err)
-	archive := tar.NewReader(must(gzip.NewReader(bytes.NewReader(snapshot.Bytes()))))
+	must.Do(err)
+	archive := tar.NewReader(must.Get(gzip.NewReader(bytes.NewReader(snapshot.Bytes()))))
 	names := []string{}
 	for header, err := archive.Next(); err == nil; header, err = archive.Next() {
 		names = append(names, header.Name)
 	}
-	check(c.Sys().RaftSnapshotRestore(&snapshot, false))
+	must.Do(c.Sys().RaftSnapshotRestore(&snapshot, false))
 	late, err := c.Logical().Read("transit/keys/late")
-	check(err)
+	must.Do(err)
 
-	state := must(c.Sys().RaftAutopilotState())
-	config := must(c.Sys().RaftAutopilotConfiguration())
+	state := must.Get(c.Sys().RaftAutopilotState())
+	config := must.Get(c.Sys().RaftAutopilotConfiguration())
 	config.MaxTrailingLogs = 500
-	check(c.Sys().PutRaftAutopilotConfiguration(config))
-	servers := must(c.Logical().Read("sys/storage/raft/configuration")).Data["config"].(map[string]any)["servers"].([]any)
+	must.Do(c.Sys().PutRaftAutopilotConfiguration(config))
+	servers := must.Get(c.Logical().Read("sys/storage/raft/configuration")).Data["config"].(map[string]any)["servers"].([]any)
 	return Outcome{
 		"archive":      names,
 		"late":         late == nil,
@@ -143,7 +145,7 @@ func raft(c *Client) Outcome {
 		"voters":       len(state.Voters),
 		"leader":       state.Servers[state.Leader].Status,
 		"servers":      len(servers),
-		"autopilot":    must(c.Sys().RaftAutopilotConfiguration()).MaxTrailingLogs,
+		"autopilot":    must.Get(c.Sys().RaftAutopilotConfiguration()).MaxTrailingLogs,
 		"last_contact": config.LastContactThreshold.String(),
 	}
 }

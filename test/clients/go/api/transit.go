@@ -4,16 +4,18 @@ import (
 	"crypto/ed25519"
 	"encoding/base64"
 	"strings"
+
+	"transitd.test/clients/internal/must"
 )
 
 func b64(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 
-func bytesOf(text any) []byte { return must(base64.StdEncoding.DecodeString(text.(string))) }
+func bytesOf(text any) []byte { return must.Get(base64.StdEncoding.DecodeString(text.(string))) }
 
 // writer writes below a mount and ends the program on a refusal.
 func writer(c *Client, mount string) func(path string, body map[string]any) map[string]any {
 	return func(path string, body map[string]any) map[string]any {
-		secret := must(c.Logical().Write(mount+"/"+path, body))
+		secret := must.Get(c.Logical().Write(mount+"/"+path, body))
 		if secret == nil {
 			return nil
 		}
@@ -31,7 +33,7 @@ func transit(c *Client) Outcome {
 		"prefixes":  []string{first[:7], second[:7]},
 		"decrypted": string(bytesOf(write("decrypt/notes", map[string]any{"ciphertext": second})["plaintext"])),
 		"as_vault":  string(bytesOf(write("decrypt/notes", map[string]any{"ciphertext": "vault" + first[3:]})["plaintext"])),
-		"exported":  len(must(c.Logical().Read("transit/export/encryption-key/notes")).Data["keys"].(map[string]any)),
+		"exported":  len(must.Get(c.Logical().Read("transit/export/encryption-key/notes")).Data["keys"].(map[string]any)),
 		"random":    len(bytesOf(write("random/32", nil)["random_bytes"])),
 		"hash":      len(write("hash/sha2-256", map[string]any{"input": b64("hello")})["sum"].(string)),
 	}
@@ -44,8 +46,8 @@ func transit(c *Client) Outcome {
 	write("keys/notes/config", map[string]any{"min_decryption_version": 2, "min_encryption_version": 2, "deletion_allowed": true})
 	write("keys/notes/trim", map[string]any{"min_available_version": 2})
 	_, trimmed := c.Logical().Write("transit/decrypt/notes", map[string]any{"ciphertext": first})
-	backup := must(c.Logical().Read("transit/backup/notes")).Data["backup"]
-	must(c.Logical().Delete("transit/keys/notes"))
+	backup := must.Get(c.Logical().Read("transit/backup/notes")).Data["backup"]
+	must.Get(c.Logical().Delete("transit/keys/notes"))
 	_, deleted := c.Logical().Write("transit/decrypt/notes", map[string]any{"ciphertext": second})
 	write("restore/notes", map[string]any{"backup": backup})
 	outcome["trimmed"], outcome["deleted"] = statusOf(trimmed), statusOf(deleted)
@@ -80,7 +82,7 @@ func batches(c *Client) Outcome {
 func signatures(c *Client) Outcome {
 	write := writer(c, "transit")
 	write("keys/signer", map[string]any{"type": "ed25519"})
-	versions := must(c.Logical().Read("transit/keys/signer")).Data["keys"].(map[string]any)
+	versions := must.Get(c.Logical().Read("transit/keys/signer")).Data["keys"].(map[string]any)
 	public := ed25519.PublicKey(bytesOf(versions["1"].(map[string]any)["public_key"]))
 	signature := write("sign/signer", map[string]any{"input": b64("hello")})["signature"].(string)
 	hmac := write("hmac/signer/sha2-512", map[string]any{"input": b64("hello")})["hmac"]

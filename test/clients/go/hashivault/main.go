@@ -8,46 +8,31 @@ import (
 	"context"
 	"crypto"
 	"encoding/json"
-	"log"
 	"os"
 
 	"github.com/sigstore/sigstore/pkg/signature"
 	"github.com/sigstore/sigstore/pkg/signature/kms/hashivault"
+
+	"transitd.test/clients/internal/must"
 )
 
 func main() {
-	log.SetFlags(log.Lshortfile)
-	check(json.NewEncoder(os.Stdout).Encode(exercise()))
+	must.Do(json.NewEncoder(os.Stdout).Encode(exercise()))
 }
 
 func exercise() map[string]any {
-	signer := must(hashivault.LoadSignerVerifier("hashivault://release", crypto.SHA256))
-	public := must(signer.CreateKey(context.Background(), hashivault.AlgorithmECDSAP256))
+	signer := must.Get(hashivault.LoadSignerVerifier("hashivault://release", crypto.SHA256))
+	public := must.Get(signer.CreateKey(context.Background(), hashivault.AlgorithmECDSAP256))
 	message := func() *bytes.Reader { return bytes.NewReader([]byte("image digest")) }
 	signed, err := signer.SignMessage(message())
 	if err != nil {
 		return map[string]any{"signed": err.Error()}
 	}
-	here := must(signature.LoadVerifier(public, crypto.SHA256))
+	here := must.Get(signature.LoadVerifier(public, crypto.SHA256))
 	return map[string]any{
 		"signed": true,
 		"here":   here.VerifySignature(bytes.NewReader(signed), message()) == nil,
 		"there":  signer.VerifySignature(bytes.NewReader(signed), message()) == nil,
 		"other":  signer.VerifySignature(bytes.NewReader(signed), bytes.NewReader([]byte("another"))) == nil,
 	}
-}
-
-func check(err error) {
-	if err != nil {
-		log.Output(2, err.Error())
-		os.Exit(1)
-	}
-}
-
-func must[T any](value T, err error) T {
-	if err != nil {
-		log.Output(2, err.Error())
-		os.Exit(1)
-	}
-	return value
 }

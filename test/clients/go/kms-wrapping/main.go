@@ -8,42 +8,42 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log"
 	"os"
 	"strings"
 
 	wrapping "github.com/hashicorp/go-kms-wrapping/v2"
 	transit "github.com/hashicorp/go-kms-wrapping/wrappers/transit/v2"
 	"github.com/hashicorp/vault/api"
+
+	"transitd.test/clients/internal/must"
 )
 
 var background = context.Background()
 
 func main() {
-	log.SetFlags(log.Lshortfile)
-	check(json.NewEncoder(os.Stdout).Encode(exercise(os.Args[1], administrator())))
+	must.Do(json.NewEncoder(os.Stdout).Encode(exercise(os.Args[1], administrator())))
 }
 
 func exercise(mount string, admin *api.Client) map[string]any {
-	must(admin.Logical().Write(mount+"/keys/unseal", nil))
-	must(admin.Logical().Write(mount+"/keys/other", nil))
-	check(admin.Sys().PutPolicy("unseal", `path "`+mount+`/+/unseal" { capabilities = ["update"] }`))
-	made := must(admin.Auth().Token().CreateOrphan(&api.TokenCreateRequest{Policies: []string{"unseal"}, Period: "24h"}))
+	must.Get(admin.Logical().Write(mount+"/keys/unseal", nil))
+	must.Get(admin.Logical().Write(mount+"/keys/other", nil))
+	must.Do(admin.Sys().PutPolicy("unseal", `path "`+mount+`/+/unseal" { capabilities = ["update"] }`))
+	made := must.Get(admin.Auth().Token().CreateOrphan(&api.TokenCreateRequest{Policies: []string{"unseal"}, Period: "24h"}))
 
-	wrapper := must(configured(mount, "unseal", made.Auth.ClientToken))
-	keyIDs := []string{must(wrapper.KeyId(background))}
-	first := must(wrapper.Encrypt(background, []byte("root key")))
-	must(admin.Logical().Write(mount+"/keys/unseal/rotate", nil))
-	second := must(wrapper.Encrypt(background, []byte("root key")))
-	keyIDs = append(keyIDs, must(wrapper.KeyId(background)))
+	wrapper := must.Get(configured(mount, "unseal", made.Auth.ClientToken))
+	keyIDs := []string{must.Get(wrapper.KeyId(background))}
+	first := must.Get(wrapper.Encrypt(background, []byte("root key")))
+	must.Get(admin.Logical().Write(mount+"/keys/unseal/rotate", nil))
+	second := must.Get(wrapper.Encrypt(background, []byte("root key")))
+	keyIDs = append(keyIDs, must.Get(wrapper.KeyId(background)))
 	opened := []string{}
 	for _, blob := range []*wrapping.BlobInfo{first, second} {
-		opened = append(opened, string(must(wrapper.Decrypt(background, blob))))
+		opened = append(opened, string(must.Get(wrapper.Decrypt(background, blob))))
 	}
-	_, wrongKey := must(configured(mount, "other", admin.Token())).Decrypt(background, first)
+	_, wrongKey := must.Get(configured(mount, "other", admin.Token())).Decrypt(background, first)
 	_, wrongToken := configured(mount, "unseal", "s.nobody")
 	_, notAllowed := configured(mount, "other", made.Auth.ClientToken)
-	check(wrapper.Finalize(background))
+	must.Do(wrapper.Finalize(background))
 	return map[string]any{
 		"prefix":      strings.SplitN(string(first.Ciphertext), ":", 2)[0],
 		"key_ids":     keyIDs,
@@ -66,7 +66,7 @@ func configured(mount, key, token string) (*transit.Wrapper, error) {
 func administrator() *api.Client {
 	config := api.DefaultConfig()
 	config.Address = os.Getenv("TRANSITD_ADDR")
-	client := must(api.NewClient(config))
+	client := must.Get(api.NewClient(config))
 	client.SetToken(os.Getenv("TRANSITD_TOKEN"))
 	return client
 }
@@ -77,19 +77,4 @@ func statusOf(err error) int {
 		return 0
 	}
 	return refused.StatusCode
-}
-
-func check(err error) {
-	if err != nil {
-		log.Output(2, err.Error())
-		os.Exit(1)
-	}
-}
-
-func must[T any](value T, err error) T {
-	if err != nil {
-		log.Output(2, err.Error())
-		os.Exit(1)
-	}
-	return value
 }
