@@ -3,6 +3,7 @@ import { decodeConfState } from '@transitd/raft-core';
 import type { Command, MachineResult, SimMachine, StorageRun } from '@transitd/raft-core/sim';
 import { decodeTransaction, encodeTransaction } from '../../src/codec.ts';
 import type { KeyValueMachine } from '../../src/state-machine.ts';
+import { StorageFailed } from '../../src/storage-errors.ts';
 
 const headBytes = 8;
 /** Small, so that lists take several. */
@@ -78,7 +79,12 @@ export class RecordMachine implements SimMachine {
 
   read(kind: 'register' | 'list', key: number, done: (values: readonly number[]) => void): void {
     const values = kind === 'register' ? Promise.resolve([this.#register(key)]) : this.#list(key);
-    void values.then((read) => this.#run.enter(() => done(read)));
+    void values.then(
+      (read) => this.#run.enter(() => done(read)),
+      (error: Error) => {
+        if (!(error instanceof StorageFailed)) throw error; // a disk that has failed answers no more: the node is about to stop
+      },
+    );
   }
 
   #register(key: number): number {

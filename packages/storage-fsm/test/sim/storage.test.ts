@@ -50,6 +50,11 @@ describe('the simulator with the real log and state machine', () => {
     expect(await play(base, 20)).to.have.length(20);
   }).timeout(300_000);
 
+  it('finds nothing in a run that reads a list from a disk that has just failed', async () => {
+    const { failure } = await playStorage(configOf(2_600_777, 'storage', 10_000));
+    expect(failure).to.equal(undefined);
+  }).timeout(60_000);
+
   it('plays a seed twice alike, though the log works with promises', async () => {
     for (const seed of [3, 17]) {
       const [once, twice] = [
