@@ -35,9 +35,11 @@ describe('a limit of work', () => {
   it('refuses who comes when the line is full, and counts that', async () => {
     const limit = new WorkLimit({ atOnceMax: 1, waitingMax: 1 });
     limit.enter(caller());
-    void limit.enter(caller());
+    const waits = limit.enter(caller());
     expect(await codeOf(() => limit.enter(caller()))).to.equal('overloaded');
     expect(limit.refused).to.equal(1);
+    limit.leave();
+    await waits;
   });
 
   it('refuses who waits too long, and goes on with the next', async () => {

@@ -136,7 +136,7 @@ describe('mounted engines', () => {
 
   it('serve nothing and say so when the record cannot be read any more', async () => {
     const store = memoryStore();
-    await mounted(store, 'a');
+    (await mounted(store, 'a')).mounts.close();
     const failures: unknown[] = [];
     const mounts = await follow(store, { onFailure: (error) => failures.push(error) });
     await store.commit({ conditions: [], writes: [{ path: 'core/mounts', value: Buffer.from('{"format":3,"mounts":[]}') }] });
