@@ -64,6 +64,11 @@ export class MemoryLog implements LogStore {
     this.#faults.set(operation, { error, landed });
   }
 
+  /** No operation fails that has not failed yet. */
+  mend(): void {
+    this.#faults.clear();
+  }
+
   /**
    * The process dies: the first `landed` pieces of what was being synced are on disk. The rest never was, or, `torn`, lies there
    * behind a hole.

@@ -19,6 +19,11 @@ export class HeapDevices {
     this.#error = error;
   }
 
+  /** A failure that no write has met yet ends; a storage that has met it stays closed all the same. */
+  mend(): void {
+    this.#error = undefined;
+  }
+
   /** For `MemoryDisk.before`. */
   async before(operation: DiskOperation): Promise<void> {
     if (waiting.has(operation)) await this.wait();

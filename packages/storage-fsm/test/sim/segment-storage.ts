@@ -78,6 +78,10 @@ export class SegmentStorage implements NodeStorage {
     this.#devices?.fail(error);
   }
 
+  mend(): void {
+    this.#devices?.mend();
+  }
+
   rotSlot(slot: 0 | 1): void {
     // A crash may have torn the other one: two faults at once are more than two slots are for.
     if (storedSlot(this.#disk, slot === 0 ? 1 : 0) === undefined) return;

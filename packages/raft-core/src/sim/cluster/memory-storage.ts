@@ -64,11 +64,17 @@ export class MemoryStorage implements NodeStorage, StateImages {
     this.#log?.failNext('write', error, { landed });
   }
 
+  mend(): void {
+    this.#log?.mend();
+  }
+
   rotSlot(slot: 0 | 1): void {
     this.durable.rotSlot(slot);
   }
 
   rotEntry(index: LogIndex): boolean {
+    // The crash before may have put entries in the place of others, and the mark is lowered ahead of that.
+    if (index > this.durable.mark) return false;
     this.durable.rotEntry(index);
     return true;
   }

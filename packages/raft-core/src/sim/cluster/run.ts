@@ -133,6 +133,7 @@ function* recover(cluster: Cluster): Generator<void> {
   trace.note(clock.now(), 'heal', 0);
   for (const member of members) {
     member.slowness = { untilMs: 0, extraMs: 0 };
+    member.storage.mend();
     setFitness(cluster, member, 'fit');
     // Who is two versions behind the newest ends the upgrade now; one version is lived with.
     if (member.version < cluster.config.skew) cluster.crash(member);

@@ -105,6 +105,8 @@ export interface NodeStorage {
   ): { readonly isLost: boolean; readonly facts: readonly (number | boolean)[] };
   /** The next write fails, and with it the storage; up to `landed` pieces of it are on the disk all the same. */
   failNext(error: Error, landed: number): void;
+  /** What was to fail, and has not yet, does not any more. */
+  mend(): void;
   /** One of the two copies of the hard state turns unreadable, if the other is readable; the node is down. */
   rotSlot(slot: 0 | 1): void;
   /** A durable entry turns unreadable; the node is down. False if it is not there any more. */
