@@ -52,11 +52,14 @@ export class Attempt<Purpose extends object> {
 
   /** @throws BarrierError `…_in_progress`; what `purpose` throws */
   start(purpose: () => Purpose): Promise<Gathering<Purpose>> {
-    const { seal, exclusive, words } = this.#parts;
+    const { seal, exclusive, words, wipe } = this.#parts;
     return exclusive(async () => {
       if (this.#gathering !== undefined) throw new BarrierError(`${words.code}_in_progress`, `${words.name} already in progress`);
       const aim = purpose();
-      const { record, revision } = await seal.current();
+      const { record, revision } = await seal.current().catch((error: unknown) => {
+        wipe(aim);
+        throw error;
+      });
       this.#gathering = { ...aim, record, revision, shares: new ShareCollection(record.threshold, record.shareHashes) };
       return this.#gathering;
     });

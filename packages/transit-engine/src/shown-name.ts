@@ -9,5 +9,5 @@ export const shownName = (text: string): string => (text.length <= nameCharsMax 
 
 const hidden = '(a value that is no name, and not repeated here)';
 
-/** The same where a path is expected, of a mount or a file: a text in its place has blanks, quotes or braces. */
-export const shownPath = (text: string): string => (/^[\w./@:+-]{0,128}$/.test(text) ? text : hidden);
+/** The same where a path is expected, of a mount or a file: each part of it is as long as a name at most. */
+export const shownPath = (text: string): string => (/^(?:[\w.@:+-]{0,24}\/){0,8}[\w.@:+-]{0,24}$/.test(text) ? text : hidden);

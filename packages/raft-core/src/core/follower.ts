@@ -1,4 +1,5 @@
 import { invariant } from '../invariant.ts';
+import { LogDamage } from '../log/log-damage.ts';
 import type { Message, SnapshotMeta } from '../types.ts';
 import { receiveAppend } from './append.ts';
 import { judgeSnapshot, type SnapshotReceiver } from './snapshot-receiver.ts';
@@ -69,7 +70,13 @@ export class Follower {
     }
   }
 
+  /** @throws LogDamage when it commits what is not here: a leader tells each node no more than that node has acknowledged to it */
   #onHeartbeat(message: MessageOf<'Heartbeat'>): void {
+    const { lastIndex } = this.#state.log;
+    if (message.commit > lastIndex)
+      throw new LogDamage(
+        `The log ends at entry ${lastIndex} but entry ${message.commit} was acknowledged to the leader: it has lost its end.`,
+      );
     this.#state.commitTo(message.commit);
     this.#state.answer(message, { type: 'HeartbeatResp', round: message.round, fit: this.#state.fitness === 'fit' });
   }

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Barrier } from '@transitd/barrier';
-import type { DriverStatus, LogIndex, NodeId } from '@transitd/raft-core';
+import { type DriverStatus, LogDamage, type LogIndex, type NodeId } from '@transitd/raft-core';
 import { StorageDamaged, StoreError } from '@transitd/storage-fsm';
 import type { MembershipPorts, Storage } from '../node/storage.ts';
 import type { ClusterAuthority } from './authority.ts';
@@ -14,20 +14,23 @@ import type { ClusterListenerOptions } from './cluster-listener.ts';
 import { ClusterPort } from './cluster-port.ts';
 import type { Forwarder } from './forwarder.ts';
 import { Heartbeats } from './heartbeats.ts';
-import type { ClusterHost } from './host.ts';
+import { type ClusterHost, reasonOf } from './host.ts';
 import { type NodeIdentity, readIdentity } from './identity.ts';
 import type { JoinDesk } from './join-desk.ts';
+import { leaveMark, overtakenFile, removalFile } from './marks.ts';
 import type { Member } from './membership.ts';
 import type { Operator } from './operator.ts';
 import { Participation } from './participation.ts';
 import { WebSocketTransport } from './raft-transport.ts';
-import { rememberRemoval, removalFile } from './removal.ts';
 import { Roster } from './roster.ts';
 import type { Run } from './runs.ts';
 import { Standbys } from './standbys.ts';
 
 /** How long the active node may take to open its state for a snapshot. */
 const snapshotHeadMs = 10_000;
+
+const oldCopy =
+  'a copy of what another process runs on, or was set back to an earlier state. Remove this node from the cluster and let it join again with an empty data_dir.';
 
 /** What a node does together with others: their messages, echoes, forwarded requests, and the list of members. */
 export class Cluster {
@@ -38,6 +41,7 @@ export class Cluster {
   readonly #client: ClusterClient;
   readonly #port: ClusterPort;
   #removed: boolean;
+  #isGivenUp = false;
   /** Since its log was opened. */
   #run: Run | undefined;
   #transport: WebSocketTransport | undefined;
@@ -79,8 +83,9 @@ export class Cluster {
     });
   }
 
-  /** Reads by what this node is known to others. @throws StartError */
+  /** Reads by what this node is known to others. @throws StartError; StorageDamaged when others know a later run of this node */
   static async open(host: ClusterHost): Promise<Cluster> {
+    if (existsSync(join(host.directory, overtakenFile))) throw new StorageDamaged(`data_dir is ${oldCopy}`);
     const identity = await readIdentity(host.directory);
     return new Cluster(host, identity, existsSync(join(host.directory, removalFile)));
   }
@@ -167,10 +172,11 @@ export class Cluster {
               'another process that runs as this node is still connected to that node, which hears only that one',
             ),
           onOvertaken: (peer) =>
-            this.#host.onFatal(
-              new StorageDamaged(
-                `node ${peer} knows a later run of this node than the one on this disk: data_dir was set back to an earlier state, or another process has a copy of it. Remove this node from the cluster and let it join again with an empty data_dir.`,
-              ),
+            void this.#giveUp(new StorageDamaged(`node ${peer} knows a later run of this node: data_dir is ${oldCopy}`)),
+          onStranger: (peer, verdict) =>
+            this.#host.log.warn(
+              { peer, verdict },
+              'a process that runs as that node was refused: another one does, or its disk was set back',
             ),
         });
         return { transport: this.#transport, snapshots, random };
@@ -261,11 +267,28 @@ export class Cluster {
     return (json as { appliedIndex: LogIndex }).appliedIndex;
   }
 
+  /** Storage has failed. A log that lacks what this node acknowledged lacks it at the next start too, when nobody may notice. */
+  storageFailed(error: Error): void {
+    if (error instanceof LogDamage) void this.#giveUp(error);
+    else this.#host.onFatal(error);
+  }
+
+  /** For good: each start raises the number of the run, and would bring it nearer to one that nobody has met. */
+  async #giveUp(error: Error): Promise<void> {
+    if (this.#isGivenUp) return;
+    this.#isGivenUp = true;
+    const { directory, log, onFatal } = this.#host;
+    await leaveMark(directory, overtakenFile, { reason: error.message }).catch((cause: unknown) =>
+      log.error({ reason: reasonOf(cause) }, 'what this node was told of its disk could not be kept for later starts'),
+    );
+    onFatal(error);
+  }
+
   async #endMembership(atIndex: LogIndex): Promise<void> {
     if (this.#removed) return;
     this.#removed = true;
     this.#host.onRemoved();
     this.#participation?.removed();
-    await rememberRemoval(this.#host.directory, atIndex);
+    await leaveMark(this.#host.directory, removalFile, { atIndex });
   }
 }

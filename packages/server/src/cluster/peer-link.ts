@@ -22,6 +22,8 @@ export interface TransportLimits {
   readonly reconnectMsMin: number;
   readonly reconnectMsMax: number;
   readonly connectMsMax: number;
+  /** A peer that says so many times in a row that an earlier run is still connected has another process in mind: a lost connection ends sooner. */
+  readonly earlyMax: number;
 }
 
 /** Looks are counted, not time: a process that stood still takes the first one for one, and reads what waits for it before the next. */
@@ -34,9 +36,10 @@ export const transportLimits: TransportLimits = {
   reconnectMsMin: 50,
   reconnectMsMax: 1_000,
   connectMsMax: 2_500,
+  earlyMax: 40,
 };
 
-/** A peer's verdicts are called at each refusal, `foreignVersion` and `early` once until it takes this node in. */
+/** What a peer answers is told at each refusal; `foreignVersion` and `early` once until it takes this node in. */
 export interface PeerLinkOptions {
   readonly run: Run;
   readonly identity: () => NodeIdentity;
@@ -65,6 +68,8 @@ export class PeerLink {
   #waitedBytes = 0;
   /** What a refusal was told of, until the peer takes this node in. */
   #toldOf: number | undefined;
+  /** Refusals in a row because of an earlier run. */
+  #early = 0;
   #closed = false;
 
   constructor(member: Member, options: PeerLinkOptions) {
@@ -121,6 +126,7 @@ export class PeerLink {
     });
     socket.on('open', () => {
       this.#toldOf = undefined;
+      this.#early = 0;
       this.#silentTicks = 0;
       this.#waitedBytes = 0;
     });
@@ -131,19 +137,25 @@ export class PeerLink {
     });
     // A peer says nothing here but pongs.
     socket.on('message', () => socket.terminate());
+    let answered = false;
     socket.on('unexpected-response', (_request, { statusCode }) => {
+      answered = true;
       socket.terminate();
       if (!this.#closed) this.#onRefusal(statusCode);
     });
     socket.on('error', ignoreError); // `close` follows
-    socket.on('close', () => this.#onClose());
+    socket.on('close', () => {
+      if (!answered) this.#early = 0;
+      this.#onClose();
+    });
     return socket;
   }
 
   #onRefusal(status: number | undefined): void {
-    const { removed, overtaken, foreignVersion, early } = this.#options;
+    const { limits, removed, overtaken, foreignVersion, early } = this.#options;
+    this.#early = status === 503 ? this.#early + 1 : 0;
     if (status === 410) removed();
-    if (status === 409) overtaken();
+    if (status === 409 || this.#early >= limits.earlyMax) overtaken();
     if (status === this.#toldOf) return;
     this.#toldOf = status;
     if (status === 426) foreignVersion();

@@ -23,10 +23,12 @@ export interface WebSocketTransportOptions {
   readonly onRemoved?: () => void;
   /** A member reads no format of frames that this node writes; told once until it does. */
   readonly onForeignVersion?: (peer: NodeId) => void;
-  /** A member has met a later run of this node, or another of the same number. */
+  /** A member has met a later run of this node, or another of the same number; or it has long been connected to another one, and is still. */
   readonly onOvertaken?: (peer: NodeId) => void;
   /** A member is still connected to another run of this node; told once until it takes this one in. */
   readonly onEarly?: (peer: NodeId) => void;
+  /** A run of a member was refused here; told once of each. */
+  readonly onStranger?: (peer: NodeId, verdict: Exclude<RunVerdict, 'in order'>) => void;
   readonly limits?: Partial<TransportLimits>;
   /** What the looks are taken by: a timer of Node unless given. */
   readonly every?: Clock['every'];
@@ -42,6 +44,8 @@ export class WebSocketTransport implements Transport {
   readonly #outgoing = new Map<NodeId, PeerLink>();
   readonly #incoming = new Map<NodeId, Incoming>();
   readonly #runs = new Runs();
+  /** The nonce of the run of each peer that was refused last. */
+  readonly #refused = new Map<NodeId, string>();
   readonly #stopLooking: () => void;
   #receiver: TransportReceiver | undefined;
   #closed = false;
@@ -78,7 +82,12 @@ export class WebSocketTransport implements Transport {
 
   /** What a run of a peer is to those that have connected before. */
   judge(from: NodeId, run: Run): RunVerdict {
-    return this.#runs.judge(from, run, this.#incoming.has(from));
+    const verdict = this.#runs.judge(from, run, this.#incoming.has(from));
+    if (verdict !== 'in order' && this.#refused.get(from) !== run.nonce) {
+      this.#refused.set(from, run.nonce);
+      this.#options.onStranger?.(from, verdict);
+    }
+    return verdict;
   }
 
   /** Takes in a connection that `from` opened; one that it had before ends. */

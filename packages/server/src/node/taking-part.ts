@@ -156,7 +156,7 @@ export class TakingPart {
     return directory.openStorage({
       raft: config.raft,
       observer,
-      onFatal,
+      onFatal: (error) => (cluster === undefined ? onFatal(error) : cluster.storageFailed(error)),
       onStatus: (status) => this.#statusChanged(status),
       onConfiguration: () => {
         cluster?.configurationChanged();

@@ -50,6 +50,8 @@ interface End {
   /** Who has met a later run of it, and who is still connected to an earlier one. */
   readonly overtaken: NodeId[];
   readonly early: NodeId[];
+  /** Runs that it refused. */
+  readonly strangers: (readonly [NodeId, string])[];
   /** Looks at its connections, as it would by its timer: looks are counted, not time. */
   readonly look: () => void;
 }
@@ -82,6 +84,7 @@ describe('Raft’s messages', () => {
     const [heard, unreachable]: [Message[], NodeId[]] = [[], []];
     const { id: self, identity } = node;
     const [foreign, overtaken, early]: [NodeId[], NodeId[], NodeId[]] = [[], [], []];
+    const strangers: (readonly [NodeId, string])[] = [];
     const transport = new WebSocketTransport({
       self,
       run: ownRun,
@@ -90,6 +93,7 @@ describe('Raft’s messages', () => {
       onForeignVersion: (peer) => foreign.push(peer),
       onOvertaken: (peer) => overtaken.push(peer),
       onEarly: (peer) => early.push(peer),
+      onStranger: (...refused) => strangers.push(refused),
       limits: { connectMsMax: 60_000, ...limits },
       every: (_intervalMs, task) => {
         look = task;
@@ -98,7 +102,7 @@ describe('Raft’s messages', () => {
     });
     transport.receive({ message: (message) => heard.push(message), unreachable: (peer) => unreachable.push(peer) });
     closing.push(() => transport.close());
-    return { transport, heard, unreachable, foreign, overtaken, early, removed: () => removed, look: () => look() };
+    return { transport, heard, unreachable, foreign, overtaken, early, strangers, removed: () => removed, look: () => look() };
   }
 
   /** Lets peers in to a node's end, and answers with the port and how to stop. */
@@ -210,6 +214,35 @@ describe('Raft’s messages', () => {
       const again = endOf(one, quick, run(5));
       again.transport.members(list);
       await until(() => again.overtaken.length > 0);
+    });
+
+    it('give up after so many refusals in a row that the other one cannot be a lost connection', async () => {
+      const b = endOf(two);
+      const list = [memberAt(two, (await listen(two, b)).port)];
+      const first = endOf(one, quick, run(5));
+      first.transport.members(list);
+      await meet(first, b);
+      const copy = endOf(one, { ...quick, earlyMax: 7 }, run(6, 'b'));
+      copy.transport.members(list);
+      await until(() => copy.overtaken.length > 0);
+      expect(copy.unreachable.length).to.be.at.least(6);
+      expect(b.strangers, 'told once').to.deep.equal([[1, 'early']]);
+      await untilHeard(first, b, heartbeat(1, 2));
+    });
+
+    it('do not give up while the peer comes and goes, which forgets whom it has met', async () => {
+      const b = endOf(two);
+      const { port, stop } = await listen(two, b);
+      const first = endOf(one, quick, run(5));
+      first.transport.members([memberAt(two, port)]);
+      await meet(first, b);
+      const copy = endOf(one, { ...quick, earlyMax: 10 }, run(6, 'b'));
+      copy.transport.members([memberAt(two, port)]);
+      await until(() => copy.early.length > 0);
+      await stop();
+      const before = copy.unreachable.length;
+      await until(() => copy.unreachable.length > before + 20);
+      expect(copy.overtaken).to.deep.equal([]);
     });
 
     it('are taken in from the same run as often as it connects', async () => {

@@ -59,6 +59,7 @@ export function explore(
         try {
           reached = system.go(state, way);
         } catch (error) {
+          if (error instanceof RangeError) throw error; // of this program's tables, no rule
           const message = error instanceof Error ? error.message : String(error);
           const choices = [...choicesTo(origins, position), way];
           return { states: met.size, transitions, depth, byDepth, failure: { choices, message } };
