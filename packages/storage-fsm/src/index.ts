@@ -9,6 +9,7 @@ export { createNode, hasNode, type LockedDirectory, lockNodeDirectory, type NewN
 export { NodeSnapshots, type NodeSnapshotsOptions } from './node-snapshots.ts';
 export type { SegmentLogOptions } from './open-log.ts';
 export { pathBytesMax, pathFault } from './path.ts';
+export { LogUnreadable, type RecoveredState, type RecoveryOptions, withRecoveredState } from './recovered-state.ts';
 export {
   clearRestores,
   inspectSnapshot,

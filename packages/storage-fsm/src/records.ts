@@ -66,6 +66,11 @@ export class Records {
     return takePage(query, sources.length === 1 && sources[0] !== undefined ? sources[0] : mergeAscending(sources));
   }
 
+  /** Every record by its name, those included that no reader sees. */
+  all(): AsyncGenerator<Row> {
+    return this.#merged({ prefix: '' });
+  }
+
   /** Names that nothing leads to any more, and nothing will. */
   async deadNames(limit: number): Promise<string[]> {
     const names: string[] = [];

@@ -18,7 +18,7 @@ import type { StateSnapshot } from './state-store.ts';
  * A state as a stream (`snapshot-format.ts`), chunk by chunk as it is asked for: whoever reads slowly is written slowly. The digest
  * is the one that was stored with the records; a reader finds out by it whether all of them were there.
  */
-export async function* writeSnapshot(snapshot: StateSnapshot, meta: SnapshotMeta): AsyncGenerator<Buffer> {
+export async function* writeSnapshot(snapshot: Pick<StateSnapshot, 'meta' | 'rows'>, meta: SnapshotMeta): AsyncGenerator<Buffer> {
   const writer = new FrameWriter();
   yield writer.begin(meta);
   let records = 0;

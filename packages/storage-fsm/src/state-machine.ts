@@ -164,6 +164,14 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
   }
 
   /**
+   * The state as of all applied entries, on disk or not, to be written as a snapshot. No entry is applied, and nothing flushed, while it is
+   * read.
+   */
+  appliedState(): Pick<StateSnapshot, 'meta' | 'rows'> {
+    return { meta: this.#applied, rows: () => this.#records.all() };
+  }
+
+  /**
    * Sums up the records on disk and compares with the sum that was written with them, a page at a time. When they differ,
    * `onFailure` has been called and nothing is read or written any more: this node is damaged.
    * @throws StorageFailed when the disk fails
