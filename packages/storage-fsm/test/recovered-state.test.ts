@@ -178,6 +178,39 @@ describe('the state of a stopped node', () => {
       expect((await foundIn(directory, { withoutLog: true })).records).to.deep.equal(flushed);
     }));
 
+  it('is not given when log and term were set back behind the records, unless without the log', () =>
+    inTemporaryDirectory(async (parent) => {
+      const directory = await stoppedNode(parent);
+      const older = [join(directory, 'node.state'), logFile(directory)].map((file) => ({ file, bytes: readFileSync(file) }));
+      const node = await openNode(parent, 'node');
+      await write(node.log, { entries: [normal(9, 2, put('kept/9', 'value 9'))] });
+      await applyFromLog(node, 9);
+      await flush(node.machine);
+      await node.close();
+      for (const { file, bytes } of older) writeFileSync(file, bytes);
+      const error = await rejection(foundIn(directory));
+      expect(error).to.be.instanceOf(LogUnreadable);
+      expect(error)
+        .to.have.property('message')
+        .that.matches(/ends with entry 8, and entry 9 was already applied/);
+      const found = await foundIn(directory, { withoutLog: true });
+      expect(found).to.include({ index: 9, term: undefined, commitIndex: 9, storedIndex: 9 });
+      expect(found.records).to.deep.equal([...all, 'kept/9=value 9']);
+    }));
+
+  it('has all entries, however much they hold', () =>
+    inTemporaryDirectory(async (parent) => {
+      const directory = await stoppedNode(parent);
+      const node = await openNode(parent, 'node');
+      for (const index of [9, 10, 11, 12]) {
+        const large = { path: `large/${index}`, value: Buffer.alloc(5_000_000) };
+        await write(node.log, { entries: [normal(index, 2, { conditions: [], writes: [large] })] });
+      }
+      await node.close();
+      const { records } = await withRecoveredState(directory, {}, ({ stream }) => inspectSnapshot(stream()));
+      expect(records).to.equal(all.length + 4);
+    }));
+
   for (const { what, harm } of [
     { what: 'its records are damaged', harm: damageRecords },
     {
