@@ -15,6 +15,17 @@ export function requireOwnerOnly(path: string): void {
 }
 
 /**
+ * Refuses a folder of another user: what is made in it would be closed to its owner.
+ * @param user - id of the one who runs this; none where the system has no such ids
+ * @throws StartError; errors of the file system
+ */
+export function requireOwn(path: string, user = process.geteuid?.()): void {
+  const { uid } = statSync(path);
+  if (user !== undefined && user !== uid)
+    throw new StartError(`${path} belongs to the user with the id ${uid}: run this as that user`);
+}
+
+/**
  * Refuses a file that others than its owner could change. Reading is its mount's business: secrets are handed into containers with
  * modes such as 0440.
  * @throws StartError; errors of the file system

@@ -3,6 +3,7 @@ import { exitCode, StartError } from '../exit.ts';
 import { generateRootCommand } from './generate-root-command.ts';
 import { asksServer, showsField, wholeNumber } from './options.ts';
 import { raftCommands } from './raft-commands.ts';
+import { recoverCommand } from './recover-command.ts';
 import { rekeyCommand } from './rekey-command.ts';
 import type { Runner } from './runner.ts';
 import type { Session } from './session.ts';
@@ -61,6 +62,7 @@ export function operatorCommands(program: Command, runner: Runner): void {
 
   rekeyCommand(operator, runner);
   generateRootCommand(operator, runner);
+  recoverCommand(operator, runner);
 
   showsField(operator.command('key-status'))
     .description('show the term and the use of the key that values are encrypted under')

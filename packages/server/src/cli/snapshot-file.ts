@@ -1,6 +1,17 @@
-import { createReadStream, createWriteStream, existsSync, mkdtempSync, openAsBlob, renameSync, rmSync } from 'node:fs';
+import {
+  closeSync,
+  createReadStream,
+  createWriteStream,
+  existsSync,
+  fsyncSync,
+  mkdtempSync,
+  openAsBlob,
+  openSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Streamed } from '@transitd/client';
@@ -29,20 +40,38 @@ export async function inspectSnapshot(file: string): Promise<Inspected> {
   }
 }
 
-/** The file has its name only when it is whole and checked. @throws StartError, and what `take` throws */
-export async function saveSnapshot(file: string, take: () => Promise<Streamed>): Promise<Inspected> {
+/** @throws StartError */
+export function requireAbsent(file: string): void {
   if (existsSync(file)) throw new StartError(`${file} is there already, and is not overwritten`);
+}
+
+/** The file has its name only when it is whole and checked. @throws StartError, and what `take` throws */
+export async function saveSnapshot(file: string, take: () => Promise<Streamed | Readable>): Promise<Inspected> {
+  requireAbsent(file);
   const stream = await take();
+  const source = stream instanceof Readable ? stream : Readable.fromWeb(stream as never);
   const part = `${file}.part`;
   try {
-    await pipeline(Readable.fromWeb(stream as never), createWriteStream(part, { flags: 'wx', mode: 0o600, flush: true }));
+    await pipeline(source, createWriteStream(part, { flags: 'wx', mode: 0o600, flush: true }));
     const inspected = await inspectSnapshot(part);
+    requireAbsent(file);
     renameSync(part, file);
+    syncFolder(dirname(file));
     return inspected;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') rmSync(part, { force: true });
     if (error instanceof StartError) throw error;
     throw ofTheFile(part, error);
+  }
+}
+
+/** Makes the names in it durable. */
+function syncFolder(folder: string): void {
+  const descriptor = openSync(folder, 'r');
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
   }
 }
 

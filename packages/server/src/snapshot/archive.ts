@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { createReadStream, createWriteStream } from 'node:fs';
+import { createWriteStream } from 'node:fs';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
@@ -30,8 +30,8 @@ const meta = z.strictObject({
 /** The state of a cluster in one file, as an operator keeps it. Everything in it is ciphertext, but for the paths of the records. */
 export interface SnapshotParts {
   readonly meta: SnapshotMeta;
-  /** Where `state.bin` lies, and what it comes to. */
-  readonly state: { readonly path: string; readonly bytes: number; readonly sha256: string };
+  /** What `state.bin` comes to. */
+  readonly state: { readonly bytes: number; readonly sha256: string };
 }
 
 export interface SealedParts extends SnapshotParts {
@@ -40,6 +40,9 @@ export interface SealedParts extends SnapshotParts {
   /** Shows that they were written under the root key. */
   readonly proof: Buffer;
 }
+
+/** Stands in the place of a proof where nobody had the root key; no root key makes a proof like it. */
+export const noProof: Buffer = Buffer.from('recovered from the disk of a stopped node: there is no proof\n');
 
 type Entry = Readable & { readonly header: Header };
 
@@ -55,13 +58,16 @@ const metaBytes = (parts: SnapshotMeta): Buffer => Buffer.from(`${JSON.stringify
 export const sumsOf = ({ meta, state }: SnapshotParts): Buffer => sumsText(sha256(metaBytes(meta)), state.sha256);
 const sumsText = (metaSum: string, stateSum: string): Buffer => Buffer.from(`${metaSum}  meta.json\n${stateSum}  state.bin\n`);
 
-/** The archive: a tar in gzip. The stream breaks when the file of the state cannot be read, or is not what it was. */
-export function archiveOf({ meta, state, sums, proof }: SealedParts): Readable {
+/**
+ * The archive: a tar in gzip. The stream breaks when the content of `state.bin` does, or is not of the size that it comes to.
+ * @param content - of `state.bin`
+ */
+export function archiveOf({ meta, state, sums, proof }: SealedParts, content: AsyncIterable<Uint8Array>): Readable {
   const archive = pack();
   const gzip = createGzip({ level: 1 }); // ciphertext does not get smaller
   const write = async (): Promise<void> => {
     archive.entry({ name: 'meta.json', mode: 0o600 }, metaBytes(meta));
-    await pipeline(createReadStream(state.path), archive.entry({ name: 'state.bin', size: state.bytes, mode: 0o600 }));
+    await pipeline(content, archive.entry({ name: 'state.bin', size: state.bytes, mode: 0o600 }));
     archive.entry({ name: 'SHA256SUMS', mode: 0o600 }, sums);
     archive.entry({ name: 'SHA256SUMS.sealed', mode: 0o600 }, proof);
     archive.finalize();
@@ -72,7 +78,7 @@ export function archiveOf({ meta, state, sums, proof }: SealedParts): Readable {
 }
 
 /**
- * Takes an archive apart, with its state in a file of that name; all its checksums hold.
+ * Takes an archive apart, with its `state.bin` in the file at `statePath`; all its checksums hold.
  * @throws RequestError `invalid_request` when it is no snapshot, or damaged; what `source` and `watch` throw
  */
 export async function readArchive(
@@ -137,7 +143,7 @@ async function stateIn(
     },
   });
   await pipeline(entry, measured, createWriteStream(path, { flags: 'wx', mode: 0o600 }));
-  return { path, bytes, sha256: sum.digest('hex') };
+  return { bytes, sha256: sum.digest('hex') };
 }
 
 async function smallIn(entry: Entry): Promise<Buffer> {

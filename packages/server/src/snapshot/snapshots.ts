@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
+import { createReadStream } from 'node:fs';
 import { mkdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -19,7 +20,7 @@ import { RequestError } from '../http/error-answer.ts';
 import type { Logger } from '../log.ts';
 import type { Storage } from '../node/storage.ts';
 import { version } from '../version.ts';
-import { archiveOf, garbage, readArchive, type SealedParts, sumsOf } from './archive.ts';
+import { archiveOf, garbage, noProof, readArchive, type SealedParts, sumsOf } from './archive.ts';
 
 export interface SnapshotsParts {
   readonly storage: Storage;
@@ -77,14 +78,14 @@ export class Snapshots {
       const sum = createHash('sha256');
       await writeSnapshotFile(path, this.#watched(storage.snapshots.backup(), sum));
       const { meta } = await inspectSnapshot(readSnapshotFile(path));
-      const state = { path, bytes: (await stat(path)).size, sha256: sum.digest('hex') };
+      const state = { bytes: (await stat(path)).size, sha256: sum.digest('hex') };
       const { index, term } = meta;
       const parts = {
         meta: { format: 1, version, clusterId, index, term, createdUtc: new Date().toISOString() } as const,
         state,
       };
       const sums = sumsOf(parts);
-      const archive = archiveOf({ ...parts, sums, proof: barrier.proveSnapshot(sums) });
+      const archive = archiveOf({ ...parts, sums, proof: barrier.proveSnapshot(sums) }, createReadStream(path));
       archive.once('close', () => {
         this.#taken -= 1;
         void rm(path, { force: true });
@@ -109,7 +110,7 @@ export class Snapshots {
     const statePath = await this.#newFile();
     try {
       const parts = await readArchive(source, { statePath, bytesMax: stateBytesMax, watch: () => this.#refuseWhenLow() });
-      await this.#check(parts, proved);
+      await this.#check(parts, { statePath, proved });
       return await this.#putBack(statePath, attempt);
     } finally {
       this.#attempt = undefined;
@@ -132,13 +133,21 @@ export class Snapshots {
     await clearRestores(storage.replica, storage.machine, underWay === undefined ? {} : { underWay });
   }
 
-  async #check({ meta, state, sums, proof }: SealedParts, proved: boolean): Promise<void> {
+  async #check(
+    { meta, sums, proof }: SealedParts,
+    { statePath, proved }: { readonly statePath: string; readonly proved: boolean },
+  ): Promise<void> {
+    if (proved && proof.equals(noProof))
+      throw new RequestError(
+        'invalid_request',
+        'this snapshot was recovered from the disk of a stopped node, and nothing proves what it holds: only snapshot-force restores it, and seals the nodes if its keys are others',
+      );
     if (proved && !this.#parts.barrier.isSnapshotProof(sums, proof))
       throw new RequestError(
         'invalid_request',
         'this snapshot was made under another root key, or is not from such a server: snapshot-force restores it all the same, and seals the nodes if its keys are others',
       );
-    const summary = await this.#summary(state.path);
+    const summary = await this.#summary(statePath);
     if (summary.meta.index !== meta.index || summary.meta.term !== meta.term) throw garbage('its meta.json is of another state');
   }
 
