@@ -5,6 +5,7 @@ import { buffer } from 'node:stream/consumers';
 import { bootstrapBase, type Entry, encodeConfState } from '@transitd/raft-core';
 import { createNode, LocalReplica, SegmentLog } from '@transitd/storage-fsm';
 import { expect } from 'chai';
+import { leaveMark, overtakenFile } from '../src/cluster/marks.ts';
 import { encodeMembership } from '../src/cluster/membership.ts';
 import { StartError } from '../src/exit.ts';
 import { noProof, readArchive } from '../src/snapshot/archive.ts';
@@ -85,6 +86,14 @@ describe('a recovery', () => {
   it('tells that the node was no member any more', async () => {
     const found = await seen(await stoppedNode([await put(), conf({ voters: [8], context: Buffer.alloc(0) })]));
     expect(found).to.include({ name: undefined, isMember: false });
+  });
+
+  it('tells that the node was told that its disk was set back', async () => {
+    const directory = await stoppedNode([await put()]);
+    const isOvertaken = () => recovering(directory, {}, async (recovery) => recovery.isOvertaken);
+    expect(await isOvertaken()).to.equal(false);
+    await leaveMark(directory, overtakenFile, {});
+    expect(await isOvertaken()).to.equal(true);
   });
 
   it('does not need to understand the list of members', async () => {

@@ -63,7 +63,7 @@ const rowsOf = ({ state, name, records }: Recovery) =>
   ] as const;
 
 /** What an operator has to know before this snapshot becomes the state of a cluster. */
-function remarksOn({ state, isMember }: Recovery, file: string): readonly string[] {
+function remarksOn({ state, isMember, isOvertaken }: Recovery, file: string): readonly string[] {
   const { index, commitIndex, storedIndex, conf } = state;
   return [
     ...(index > commitIndex
@@ -77,6 +77,7 @@ function remarksOn({ state, isMember }: Recovery, file: string): readonly string
         ]
       : []),
     ...(isMember === false ? ['This node was no member any more: the others went on without it.'] : []),
+    ...(isOvertaken ? ['This node was told that its disk was set back, or is a copy: another disk may hold more.'] : []),
     `Writes that other nodes acknowledged after entry ${index} are missing. Do this on every disk that is left, and go on with the highest last_term, among those with the highest last_index.`,
     `Then found a new cluster with the same seal, and there: transitd operator raft snapshot restore --force ${file}`,
   ];

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { ConfState, NodeId } from '@transitd/raft-core';
@@ -10,6 +11,7 @@ import {
   StorageInUse,
   withRecoveredState,
 } from '@transitd/storage-fsm';
+import { overtakenFile } from '../cluster/marks.ts';
 import { decodeMembership } from '../cluster/membership.ts';
 import { StartError } from '../exit.ts';
 import { requireOwn, requireOwnerOnly } from '../owner-only.ts';
@@ -23,6 +25,8 @@ export interface Recovery {
   readonly name: string | undefined;
   /** Whether the newest configuration still names the node; undefined when that was not read. */
   readonly isMember: boolean | undefined;
+  /** Whether it was told that its disk was set back, or is a copy (decision 72). */
+  readonly isOvertaken: boolean;
   readonly records: number;
   /** What `GET sys/storage/raft/snapshot` gives, without a proof: the root key is not on the disk. */
   readonly archive: () => Readable;
@@ -85,6 +89,7 @@ async function recoveryOf(directory: string, state: RecoveredState): Promise<Rec
     state,
     name: state.conf && nameOf(state.nodeId, state.conf),
     isMember: state.conf && isMember(state.nodeId, state.conf),
+    isOvertaken: existsSync(join(directory, overtakenFile)),
     records,
     archive: () => archiveOf({ ...parts, sums: sumsOf(parts), proof: noProof }, state.stream()),
   };
