@@ -169,12 +169,7 @@ describe('a node that is replaced', function () {
       damageLog(hurt.dataDir);
       expect(await hurt.launch().exited).to.deep.equal({ code: 74, signal: null });
       expect(lastWords(hurt)).to.match(/^[^\n]+\.$/);
-      await remove(cluster, hurt, leader);
-      await hurt.replace();
-      await cluster.join(hurt, leader);
-      await cluster.settled();
-      await workload.stop();
-      await expectNothingLost(cluster, workload);
+      await isReplaced(cluster, { hurt, leader, workload });
     }));
 
   it('because its disk was set back to an earlier state: the others hear it no more, it says so, ends with exit code 74, and is replaced', () =>
@@ -198,14 +193,22 @@ describe('a node that is replaced', function () {
       );
       // Its next start raises the number of its run to one that was not met yet.
       expect(await hurt.launch().exited).to.deep.equal({ code: 74, signal: null });
-      await remove(cluster, hurt, leader);
-      await hurt.replace();
-      await cluster.join(hurt, leader);
-      await cluster.settled();
-      await workload.stop();
-      await expectNothingLost(cluster, workload);
+      await isReplaced(cluster, { hurt, leader, workload });
     }));
 });
+
+/** It joins again with an empty disk, and nothing was lost. */
+async function isReplaced(
+  cluster: LiveCluster,
+  { hurt, leader, workload }: { readonly hurt: LiveNode; readonly leader: LiveNode; readonly workload: Workload },
+): Promise<void> {
+  await remove(cluster, hurt, leader);
+  await hurt.replace();
+  await cluster.join(hurt, leader);
+  await cluster.settled();
+  await workload.stop();
+  await expectNothingLost(cluster, workload);
+}
 
 /** What a node that ended said last of why. */
 function lastWords({ server }: LiveNode): string {
