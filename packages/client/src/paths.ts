@@ -11,6 +11,7 @@ const folded = new Set(['.', '..']);
 
 /**
  * The URL of a path. Each segment is encoded, so that no name becomes a path of its own.
+ * @param address - of the service; its own path, behind a proxy that has one, goes before
  * @throws PathError for an empty segment (a trailing slash is none), `.` and `..`
  */
 export function urlOf(address: string, path: Path, query: Readonly<Record<string, string>> = {}): URL {
@@ -18,7 +19,8 @@ export function urlOf(address: string, path: Path, query: Readonly<Record<string
   for (const segment of segments)
     if (segment === '' || folded.has(segment)) throw new PathError('a path has no empty segments and none of dots');
   const trailing = typeof path === 'string' && path.endsWith('/') ? '/' : '';
-  const url = new URL(`/v1/${segments.map(encodeURIComponent).join('/')}${trailing}`, address);
+  const prefix = new URL(address).pathname.replace(/\/+$/, '');
+  const url = new URL(`${prefix}/v1/${segments.map(encodeURIComponent).join('/')}${trailing}`, address);
   for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
   return url;
 }

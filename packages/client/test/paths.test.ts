@@ -30,6 +30,14 @@ describe('paths', () => {
       expect(() => urlOf(address, path)).to.throw(PathError, 'a path has no empty segments and none of dots');
     });
 
+  for (const [of, url] of [
+    ['https://n1.example:8200/', 'https://n1.example:8200/v1/sys/health'],
+    ['https://proxy.example/keys', 'https://proxy.example/keys/v1/sys/health'],
+    ['https://proxy.example/a/b%20c/', 'https://proxy.example/a/b%20c/v1/sys/health'],
+    ['https://n1.example:8200?x=1#y', 'https://n1.example:8200/v1/sys/health'],
+  ] as const)
+    it(`are below the path of ${of}`, () => expect(urlOf(of, 'sys/health').href).to.equal(url));
+
   it('no name leaves its place', () => {
     fc.assert(
       fc.property(fc.string({ minLength: 1, unit: 'grapheme' }), (name) => {
