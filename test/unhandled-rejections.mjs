@@ -1,6 +1,9 @@
 // Mocha 12 passes over rejections that nobody handles, which end a node in operation: a test during which one comes up fails.
 const reasons = [];
-process.on('unhandledRejection', (reason) => reasons.push(reason));
+const note = (reason) => reasons.push(reason);
+
+/** Mocha takes every listener off between two files of one process. */
+const listen = () => process.off('unhandledRejection', note).on('unhandledRejection', note);
 
 function expectNone() {
   const [first] = reasons.splice(0);
@@ -8,4 +11,5 @@ function expectNone() {
   throw new Error(`a rejection that nobody handles: ${first instanceof Error ? first.stack : String(first)}`, { cause: first });
 }
 
-export const mochaHooks = { afterEach: expectNone, afterAll: expectNone };
+listen();
+export const mochaHooks = { beforeAll: listen, afterEach: expectNone, afterAll: expectNone };

@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers';
 import { bootstrapBase, type Entry, encodeConfState } from '@transitd/raft-core';
 import { createNode, LocalReplica, SegmentLog } from '@transitd/storage-fsm';
 import { expect } from 'chai';
-import { leaveMark, overtakenFile } from '../src/cluster/marks.ts';
+import { leaveMark, overtakenFile, removalFile } from '../src/cluster/marks.ts';
 import { encodeMembership } from '../src/cluster/membership.ts';
 import { StartError } from '../src/exit.ts';
 import { noProof, readArchive } from '../src/snapshot/archive.ts';
@@ -42,8 +42,8 @@ describe('a recovery', () => {
   afterEach(() => rmSync(folder, { recursive: true }));
 
   /** A node whose log holds these entries, none of which it knows to be committed. */
-  async function stoppedNode(entries: readonly Pick<Entry, 'type' | 'data'>[]): Promise<string> {
-    const directory = join(folder, 'node');
+  async function stoppedNode(entries: readonly Pick<Entry, 'type' | 'data'>[], name = 'node'): Promise<string> {
+    const directory = join(folder, name);
     await createNode(directory, { clusterId: 'c', nodeId: self, base: bootstrapBase(self) });
     const log = await SegmentLog.open(directory);
     const stored = entries.map((entry, at) => ({ ...entry, term: 1, index: at + 1 }));
@@ -86,6 +86,10 @@ describe('a recovery', () => {
   it('tells that the node was no member any more', async () => {
     const found = await seen(await stoppedNode([await put(), conf({ voters: [8], context: Buffer.alloc(0) })]));
     expect(found).to.include({ name: undefined, isMember: false });
+    const told = await stoppedNode([await put()], 'told');
+    expect(await seen(told)).to.include({ isMember: true });
+    await leaveMark(told, removalFile, {});
+    expect(await seen(told)).to.include({ isMember: false });
   });
 
   it('tells that the node was told that its disk was set back', async () => {

@@ -3,5 +3,10 @@
  * not vote, acknowledge or serve.
  */
 export class StorageDamaged extends Error {
-  override readonly name = 'StorageDamaged';
+  override readonly name: string = 'StorageDamaged';
+}
+
+/** It was written by a later version: whole perhaps, but not for this one. */
+export class NewerFormat extends StorageDamaged {
+  override readonly name = 'NewerFormat';
 }

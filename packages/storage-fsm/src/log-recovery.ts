@@ -7,7 +7,7 @@ import type { NodeState } from './node-state.ts';
 import type { LogRecord } from './record.ts';
 import { decodeSegmentHeader, type SegmentScan, scanSegment } from './segment.ts';
 import { createSegment, listSegments, type SegmentFile, segmentPath } from './segment-file.ts';
-import { damaged } from './storage-errors.ts';
+import { damaged, newerFormat } from './storage-errors.ts';
 
 /** A log as it is found at start, all of it durable. */
 export interface RecoveredLog {
@@ -105,7 +105,7 @@ async function readSegment({ disk, directory, state }: LogPlace, number: number)
     const bytes = await file.read({ position: 0, bytes: size });
     const header = decodeSegmentHeader(bytes);
     if (header === undefined) throw damaged(path, 'has an unreadable beginning');
-    if (header === 'newer') throw damaged(path, 'has a newer format than this version reads', 'run the version that wrote it');
+    if (header === 'newer') throw newerFormat(path);
     if (header.number !== number || header.nodeId !== state.nodeId) throw damaged(path, 'was written for another place or node');
     const scan = scanSegment(bytes, header);
     return { segment: { header, path, file, end: scan.end, size }, bytes, scan };

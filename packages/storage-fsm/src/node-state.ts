@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib';
 import type { ConfState, LogIndex, NodeId, SnapshotMeta, Term } from '@transitd/raft-core';
 import type { Disk, DiskFile } from './disk.ts';
-import { damaged } from './storage-errors.ts';
+import { damaged, newerFormat } from './storage-errors.ts';
 
 /** The newest entry known to be durable: a log that ends before it has lost entries. */
 export interface HighWaterMark {
@@ -148,8 +148,7 @@ function decodeSlot(path: string, bytes: Buffer): Slot | undefined {
   if (bytes.length < slotHeaderBytes || !bytes.subarray(0, 8).equals(magic)) return undefined;
   const used = slotHeaderBytes + bytes.readUInt32BE(22);
   if (used > bytes.length || bytes.readUInt32BE(12) !== slotChecksum(bytes, used)) return undefined;
-  if (bytes.readUInt32BE(8) !== format)
-    throw damaged(path, 'has a newer format than this version reads', 'run the version that wrote it');
+  if (bytes.readUInt32BE(8) !== format) throw newerFormat(path);
   const text = bytes.toString('utf8', slotHeaderBytes, used);
   return { sequence: bytes.readUIntBE(16, 6), state: decodeState(text) };
 }

@@ -9,14 +9,14 @@ import {
   type SnapshotMeta,
   type Term,
 } from '@transitd/raft-core';
-import { StorageDamaged } from './damage.ts';
+import { NewerFormat, StorageDamaged } from './damage.ts';
 import type { Disk } from './disk.ts';
 import { hasNode, lockNodeDirectory, nodePaths } from './node-directory.ts';
 import { type NodeState, NodeStateFile } from './node-state.ts';
 import { SegmentLog } from './segment-log.ts';
 import { writeSnapshot } from './snapshot-stream.ts';
 import { KeyValueMachine } from './state-machine.ts';
-import { damaged } from './storage-errors.ts';
+import { damaged, StorageFailed } from './storage-errors.ts';
 
 /** All that the disk of a stopped node holds: its records, brought up to the last entry of its log. */
 export interface RecoveredState {
@@ -80,7 +80,7 @@ async function usingLog<T>(path: string, disk: Disk, use: (state: RecoveredState
       await ofTheLog(() => log.verifyAgainstState(machine.flushedAtOpen));
       const { commit } = start.hardState;
       for (let lo = machine.flushedAtOpen + 1; lo <= start.lastIndex; lo = machine.applied.appliedIndex + 1)
-        for (const entry of await read(log, lo, start.lastIndex)) machine.apply(entry);
+        for (const entry of await ofTheLog(() => read(log, lo, start.lastIndex))) machine.apply(entry);
       const meta = { index: start.lastIndex, term: start.terms.at(-1)?.term ?? start.base.term, ...conf };
       const commitIndex = Math.max(commit, machine.flushedAtOpen); // only what is committed is ever flushed
       return use({ ...recovered(machine, start, meta), commitIndex, storedIndex: start.lastIndex });
@@ -142,12 +142,13 @@ const read = (log: SegmentLog, lo: LogIndex, hi: LogIndex): Promise<readonly Ent
     log.read({ lo, hi, maxBytes: readBytes }, (error, entries) => (error === undefined ? resolve(entries) : reject(error))),
   );
 
-/** Damage of the log is not the end: the records may be whole. */
+/** Damage of the log, or of the disk below it, is not the end: the records may be whole. A log of a later version is. */
 async function ofTheLog<T>(task: () => T | Promise<T>): Promise<T> {
   try {
     return await task();
   } catch (error) {
-    if (!(error instanceof StorageDamaged)) throw error;
+    const isOfTheLog = (error instanceof StorageDamaged && !(error instanceof NewerFormat)) || error instanceof StorageFailed;
+    if (!isOfTheLog) throw error;
     throw new LogUnreadable(error.message, { cause: error });
   }
 }

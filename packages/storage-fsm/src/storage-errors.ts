@@ -1,8 +1,11 @@
-import { StorageDamaged } from './damage.ts';
+import { NewerFormat, StorageDamaged } from './damage.ts';
 
 /** The one sentence for the operator: the file, what is wrong with it, what to do. */
 export const damaged = (file: string, problem: string, remedy = 'restore this node from a backup or replace it by a new node') =>
   new StorageDamaged(`${file} ${problem}: ${remedy}.`);
+
+export const newerFormat = (file: string) =>
+  new NewerFormat(`${file} has a newer format than this version reads: run the version that wrote it.`);
 
 /**
  * The disk refused a write, a sync or a read, or the caller broke the log's contract. Whether a failed write is on the disk

@@ -1,11 +1,13 @@
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
 import { encodeConfState } from '@transitd/raft-core';
 import { expect } from 'chai';
 import { encodeTransaction } from '../src/codec.ts';
-import { StorageDamaged } from '../src/damage.ts';
+import { NewerFormat, StorageDamaged } from '../src/damage.ts';
 import { LogUnreadable, type RecoveredState, type RecoveryOptions, withRecoveredState } from '../src/recovered-state.ts';
 import { inspectSnapshot } from '../src/restore.ts';
+import { segmentHeaderBytes } from '../src/segment.ts';
 import { readSnapshot } from '../src/snapshot-stream.ts';
 import { StorageFailed, StorageInUse } from '../src/storage-errors.ts';
 import type { Transaction } from '../src/transaction.ts';
@@ -167,6 +169,27 @@ describe('the state of a stopped node', () => {
       expect(readFileSync(join(directory, 'node.state')).equals(before), 'node.state is as it was').to.equal(true);
       damageRecords(directory);
       expect(await rejection(foundIn(directory, { withoutLog: true }))).to.be.instanceOf(StorageDamaged);
+    }));
+
+  it('is not given when the disk fails below the log, unless without the log', () =>
+    inTemporaryDirectory(async (parent) => {
+      const directory = await stoppedNode(parent);
+      const file = logFile(directory);
+      rmSync(file);
+      mkdirSync(file); // what reads it fails as a bad sector does
+      expect(await rejection(foundIn(directory))).to.be.instanceOf(LogUnreadable);
+      expect((await foundIn(directory, { withoutLog: true })).records).to.deep.equal(flushed);
+    }));
+
+  it('is not given of a log of a later version, which is no reason to go without it', () =>
+    inTemporaryDirectory(async (parent) => {
+      const directory = await stoppedNode(parent);
+      const bytes = readFileSync(logFile(directory));
+      bytes.writeUInt32BE(99, 8);
+      bytes.writeUInt32BE(crc32(bytes.subarray(16, segmentHeaderBytes), crc32(bytes.subarray(0, 12))), 12);
+      writeFileSync(logFile(directory), bytes);
+      const error = await rejection(foundIn(directory));
+      expect(error).to.be.instanceOf(NewerFormat).and.not.instanceOf(LogUnreadable);
     }));
 
   it('is not given when the log ends before what was applied, unless without the log', () =>

@@ -6,7 +6,10 @@ export const asksServer = (command: Command): Command =>
     .option('--address <url>', 'address of the server; several, separated by commas, are tried in turn')
     .option('--ca-cert <file>', 'PEM of the authorities to trust, and no others')
     .option('--namespace <name>', 'there is the root namespace only')
-    .addOption(new Option('--format <format>', 'how the answer is shown').choices(['table', 'json']).default('table'));
+    .addOption(formatOption());
+
+export const formatOption = (): Option =>
+  new Option('--format <format>', 'how the answer is shown').choices(['table', 'json']).default('table');
 
 /** … that shows an answer of which one field may be wanted. */
 export const showsField = (command: Command): Command =>

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { exitCode, StartError } from '../exit.ts';
 import type { Recovery } from '../snapshot/recovery.ts';
+import { formatOption } from './options.ts';
 import type { Runner } from './runner.ts';
 
 interface RecoverOptions {
@@ -20,7 +21,7 @@ export function recoverCommand(operator: Command, { local }: Runner): void {
     .requiredOption('--data-dir <dir>', 'of the node; it can be started as ever afterwards')
     .requiredOption('--out <file>', 'the snapshot, which must not be there yet')
     .option('--without-log', 'take the records as they were last flushed: for a log that is damaged')
-    .option('--format <format>', 'table or json', 'table')
+    .addOption(formatOption())
     .action(local(recover));
 }
 
@@ -58,7 +59,8 @@ const rowsOf = ({ state, name, records }: Recovery) =>
     ['last_index', state.index],
     ['commit_index', state.commitIndex],
     ['beyond_commit', Math.max(0, state.index - state.commitIndex)],
-    ['known_missing', state.storedIndex - state.index],
+    // With the log, nothing is known to be missing.
+    ...(state.conf === undefined ? ([['known_missing', state.storedIndex - state.index]] as const) : []),
     ['records', records],
   ] as const;
 
@@ -76,7 +78,7 @@ function remarksOn({ state, isMember, isOvertaken }: Recovery, file: string): re
           `The log was left out, and all that it held above entry ${index} is missing: this disk is known to have held entries up to ${storedIndex}, of which those up to ${commitIndex} were committed.`,
         ]
       : []),
-    ...(isMember === false ? ['This node was no member any more: the others went on without it.'] : []),
+    ...(isMember ? [] : ['This node was no member any more: the others went on without it.']),
     ...(isOvertaken ? ['This node was told that its disk was set back, or is a copy: another disk may hold more.'] : []),
     `Writes that other nodes acknowledged after entry ${index} are missing. Do this on every disk that is left, and go on with the highest last_term, among those with the highest last_index.`,
     `Then found a new cluster with the same seal, and there: transitd operator raft snapshot restore --force ${file}`,

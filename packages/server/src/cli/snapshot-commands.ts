@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { asksServer } from './options.ts';
+import { asksServer, formatOption } from './options.ts';
 import type { Runner } from './runner.ts';
 import type { Rows } from './table.ts';
 
@@ -33,7 +33,7 @@ export function snapshotCommands(raft: Command, { asking, local }: Runner): void
     .command('inspect')
     .description('check a snapshot file and show what it says of itself; without a server')
     .argument('<file>')
-    .option('--format <format>', 'table or json', 'table')
+    .addOption(formatOption())
     .action(
       local(async (file: string, { format }: { format: string }) => {
         const [{ inspectSnapshot }, { Output }] = await Promise.all([import('./snapshot-file.ts'), import('./output.ts')]);

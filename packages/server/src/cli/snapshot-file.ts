@@ -4,17 +4,17 @@ import {
   createWriteStream,
   existsSync,
   fsyncSync,
-  mkdtempSync,
+  linkSync,
   openAsBlob,
   openSync,
   renameSync,
   rmSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Streamed } from '@transitd/client';
+import { StorageDamaged, StorageFailed } from '@transitd/storage-fsm';
 import { StartError } from '../exit.ts';
 import { RequestError } from '../http/error-answer.ts';
 import { readArchive, type SnapshotMeta } from '../snapshot/archive.ts';
@@ -24,28 +24,23 @@ export type Inspected = SnapshotMeta & { readonly stateBytes: number };
 
 /** All checksums of the file hold; whose key sealed it, only a server can say. @throws StartError */
 export async function inspectSnapshot(file: string): Promise<Inspected> {
-  const folder = mkdtempSync(join(tmpdir(), 'transitd-snapshot-'));
   try {
-    const { meta, state } = await readArchive(createReadStream(file), {
-      statePath: join(folder, 'state.bin'),
-      bytesMax: Number.POSITIVE_INFINITY,
-      watch: () => undefined,
-    });
+    const { meta, state } = await readArchive(createReadStream(file));
     return { ...meta, stateBytes: state.bytes };
   } catch (error) {
     if (error instanceof RequestError) throw new StartError(`${file}: ${error.message}`);
     throw ofTheFile(file, error);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
   }
 }
 
+const taken = (file: string): StartError => new StartError(`${file} is there already, and is not overwritten`);
+
 /** @throws StartError */
 export function requireAbsent(file: string): void {
-  if (existsSync(file)) throw new StartError(`${file} is there already, and is not overwritten`);
+  if (existsSync(file)) throw taken(file);
 }
 
-/** The file has its name only when it is whole and checked. @throws StartError, and what `take` throws */
+/** The file has its name only when it is whole and checked. @throws StartError; what `take` and its stream throw of another disk */
 export async function saveSnapshot(file: string, take: () => Promise<Streamed | Readable>): Promise<Inspected> {
   requireAbsent(file);
   const stream = await take();
@@ -54,14 +49,29 @@ export async function saveSnapshot(file: string, take: () => Promise<Streamed | 
   try {
     await pipeline(source, createWriteStream(part, { flags: 'wx', mode: 0o600, flush: true }));
     const inspected = await inspectSnapshot(part);
-    requireAbsent(file);
-    renameSync(part, file);
+    giveName(part, file);
     syncFolder(dirname(file));
     return inspected;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') rmSync(part, { force: true });
-    if (error instanceof StartError) throw error;
-    throw ofTheFile(part, error);
+    const { code, syscall } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST' && syscall === 'open')
+      throw new StartError(`${part} is left of an earlier attempt, or being written: delete it if it is not`);
+    rmSync(part, { force: true });
+    throw error instanceof StartError || error instanceof StorageDamaged || error instanceof StorageFailed
+      ? error
+      : ofTheFile(part, error);
+  }
+}
+
+/** Unlike a rename a link takes the place of nothing; a file system that has none is looked at before. @throws StartError */
+function giveName(part: string, file: string): void {
+  try {
+    linkSync(part, file);
+    rmSync(part);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw taken(file);
+    requireAbsent(file);
+    renameSync(part, file);
   }
 }
 

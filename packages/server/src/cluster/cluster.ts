@@ -28,6 +28,8 @@ import { Standbys } from './standbys.ts';
 
 /** How long the active node may take to open its state for a snapshot. */
 const snapshotHeadMs = 10_000;
+/** How long a mark may take before the process ends without it. */
+const markMsMax = 2_000;
 
 const oldCopy =
   'a copy of what another process runs on, or was set back to an earlier state. Remove this node from the cluster and let it join again with an empty data_dir.';
@@ -171,8 +173,11 @@ export class Cluster {
               { peer },
               'another process that runs as this node is still connected to that node, which hears only that one',
             ),
-          onOvertaken: (peer) =>
-            void this.#giveUp(new StorageDamaged(`node ${peer} knows a later run of this node: data_dir is ${oldCopy}`)),
+          onOvertaken: (peer, by) => {
+            const knows =
+              by === 'later' ? 'knows a later run of this node' : 'is connected to another process that runs as this node';
+            void this.#giveUp(new StorageDamaged(`node ${peer} ${knows}: data_dir is ${oldCopy}`));
+          },
           onStranger: (peer, verdict) =>
             this.#host.log.warn(
               { peer, verdict },
@@ -270,7 +275,7 @@ export class Cluster {
   /** Storage has failed. A log that lacks what this node acknowledged lacks it at the next start too, when nobody may notice. */
   storageFailed(error: Error): void {
     if (error instanceof LogDamage) void this.#giveUp(error);
-    else this.#host.onFatal(error);
+    else if (!this.#isGivenUp) this.#host.onFatal(error); // else it ends as soon as that is kept
   }
 
   /** For good: each start raises the number of the run, and would bring it nearer to one that nobody has met. */
@@ -278,9 +283,10 @@ export class Cluster {
     if (this.#isGivenUp) return;
     this.#isGivenUp = true;
     const { directory, log, onFatal } = this.#host;
-    await leaveMark(directory, overtakenFile, { reason: error.message }).catch((cause: unknown) =>
+    const left = leaveMark(directory, overtakenFile, { reason: error.message }).catch((cause: unknown) =>
       log.error({ reason: reasonOf(cause) }, 'what this node was told of its disk could not be kept for later starts'),
     );
+    await Promise.race([left, pause(markMsMax)]); // a disk that hangs does not keep the process
     onFatal(error);
   }
 

@@ -48,7 +48,7 @@ export interface PeerLinkOptions {
   readonly unreachable: () => void;
   readonly removed: () => void;
   readonly foreignVersion: () => void;
-  readonly overtaken: () => void;
+  readonly overtaken: (by: 'later' | 'other') => void;
   readonly early: () => void;
 }
 
@@ -155,7 +155,8 @@ export class PeerLink {
     const { limits, removed, overtaken, foreignVersion, early } = this.#options;
     this.#early = status === 503 ? this.#early + 1 : 0;
     if (status === 410) removed();
-    if (status === 409 || this.#early >= limits.earlyMax) overtaken();
+    if (status === 409) overtaken('later');
+    if (this.#early >= limits.earlyMax) overtaken('other');
     if (status === this.#toldOf) return;
     this.#toldOf = status;
     if (status === 426) foreignVersion();

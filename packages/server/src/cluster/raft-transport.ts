@@ -24,7 +24,7 @@ export interface WebSocketTransportOptions {
   /** A member reads no format of frames that this node writes; told once until it does. */
   readonly onForeignVersion?: (peer: NodeId) => void;
   /** A member has met a later run of this node, or another of the same number; or it has long been connected to another one, and is still. */
-  readonly onOvertaken?: (peer: NodeId) => void;
+  readonly onOvertaken?: (peer: NodeId, by: 'later' | 'other') => void;
   /** A member is still connected to another run of this node; told once until it takes this one in. */
   readonly onEarly?: (peer: NodeId) => void;
   /** A run of a member was refused here; told once of each. */
@@ -137,7 +137,7 @@ export class WebSocketTransport implements Transport {
       unreachable: () => this.#receiver?.unreachable(id),
       removed: () => onRemoved?.(),
       foreignVersion: () => onForeignVersion?.(id),
-      overtaken: () => onOvertaken?.(id),
+      overtaken: (by) => onOvertaken?.(id, by),
       early: () => onEarly?.(id),
     };
   }

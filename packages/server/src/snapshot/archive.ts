@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
-import { Readable, Transform } from 'node:stream';
+import { Readable, Transform, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
 import { extract, type Header, pack } from 'tar-stream';
@@ -77,13 +77,20 @@ export function archiveOf({ meta, state, sums, proof }: SealedParts, content: As
   return gzip;
 }
 
+interface ReadOptions {
+  readonly statePath?: string;
+  readonly bytesMax?: number;
+  /** Called as bytes of the state come; what it throws ends the reading. */
+  readonly watch?: () => void;
+}
+
 /**
- * Takes an archive apart, with its `state.bin` in the file at `statePath`; all its checksums hold.
+ * Takes an archive apart, with its `state.bin` in the file at `statePath`, or nowhere; all its checksums hold.
  * @throws RequestError `invalid_request` when it is no snapshot, or damaged; what `source` and `watch` throw
  */
 export async function readArchive(
   source: AsyncIterable<Uint8Array>,
-  { statePath, bytesMax, watch }: { readonly statePath: string; readonly bytesMax: number; readonly watch: () => void },
+  { statePath, bytesMax = Number.POSITIVE_INFINITY, watch = () => undefined }: ReadOptions = {},
 ): Promise<SealedParts> {
   const small = new Map<Name, Buffer>();
   let state: SnapshotParts['state'] | undefined;
@@ -125,7 +132,7 @@ async function* told(source: AsyncIterable<Uint8Array>, failed: (error: unknown)
 
 async function stateIn(
   entry: Entry,
-  { statePath: path, bytesMax, watch }: { readonly statePath: string; readonly bytesMax: number; readonly watch: () => void },
+  { statePath: path, bytesMax, watch }: Omit<Required<ReadOptions>, 'statePath'> & { readonly statePath: string | undefined },
 ): Promise<SnapshotParts['state']> {
   const sum = createHash('sha256');
   let bytes = 0;
@@ -142,7 +149,11 @@ async function stateIn(
       }
     },
   });
-  await pipeline(entry, measured, createWriteStream(path, { flags: 'wx', mode: 0o600 }));
+  const kept =
+    path === undefined
+      ? new Writable({ write: (_chunk, _encoding, done) => done() })
+      : createWriteStream(path, { flags: 'wx', mode: 0o600 });
+  await pipeline(entry, measured, kept);
   return { bytes, sha256: sum.digest('hex') };
 }
 

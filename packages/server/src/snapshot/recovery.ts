@@ -11,7 +11,7 @@ import {
   StorageInUse,
   withRecoveredState,
 } from '@transitd/storage-fsm';
-import { overtakenFile } from '../cluster/marks.ts';
+import { overtakenFile, removalFile } from '../cluster/marks.ts';
 import { decodeMembership } from '../cluster/membership.ts';
 import { StartError } from '../exit.ts';
 import { requireOwn, requireOwnerOnly } from '../owner-only.ts';
@@ -23,8 +23,8 @@ export interface Recovery {
   readonly state: RecoveredState;
   /** `node_id` of its configuration, as the member list has it. */
   readonly name: string | undefined;
-  /** Whether the newest configuration still names the node; undefined when that was not read. */
-  readonly isMember: boolean | undefined;
+  /** Whether the newest configuration still names the node, as far as that was read, and nobody told it that it was removed. */
+  readonly isMember: boolean;
   /** Whether it was told that its disk was set back, or is a copy (decision 72). */
   readonly isOvertaken: boolean;
   readonly records: number;
@@ -88,7 +88,7 @@ async function recoveryOf(directory: string, state: RecoveredState): Promise<Rec
   return {
     state,
     name: state.conf && nameOf(state.nodeId, state.conf),
-    isMember: state.conf && isMember(state.nodeId, state.conf),
+    isMember: (state.conf === undefined || isMember(state.nodeId, state.conf)) && !existsSync(join(directory, removalFile)),
     isOvertaken: existsSync(join(directory, overtakenFile)),
     records,
     archive: () => archiveOf({ ...parts, sums: sumsOf(parts), proof: noProof }, state.stream()),
