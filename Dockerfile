@@ -17,7 +17,7 @@ RUN NODE_COMPILE_CACHE=/opt/transitd/node_modules/.cache/transitd node --input-t
   && node packages/server/transitd.mjs completion bash > /dev/null && chmod -R a+rX node_modules/.cache/transitd
 
 FROM ${BASE}
-COPY --from=tree /opt/transitd /opt/transitd
+COPY --from=tree --chown=0:0 /opt/transitd /opt/transitd
 COPY --from=tree --chown=65532:65532 /var/lib/transitd /var/lib/transitd
 USER 65532:65532
 # Nothing is written outside this volume: run it with --read-only.
