@@ -27,5 +27,5 @@ EXPOSE 8200 8201 8202
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=6s --start-period=30s --retries=3 \
   CMD ["node", "/opt/transitd/packages/server/transitd.mjs", "healthcheck"]
-ENTRYPOINT ["node", "--disable-sigusr1", "/opt/transitd/packages/server/transitd.mjs"]
+ENTRYPOINT ["node", "--disable-sigusr1", "--max-semi-space-size=8", "/opt/transitd/packages/server/transitd.mjs"]
 CMD ["server", "--config", "/etc/transitd/transitd.yaml"]
