@@ -80,7 +80,10 @@ function configOf(name: string): string {
 /** In a process group of its own: Ctrl-C in the terminal is ours to pass on, once. */
 function start(node: DevNode): void {
   const command = [join(root, 'packages/server/transitd.mjs'), 'server', '--config', configOf(node.name)];
-  const child = spawn(process.execPath, ['--disable-sigusr1', '--max-semi-space-size=8', ...command], { stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+  const child = spawn(process.execPath, ['--disable-sigusr1', '--max-semi-space-size=8', ...command], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  });
   node.child = child;
   const label = process.stdout.isTTY ? `\u001b[${node.color}m${node.name} │\u001b[0m` : `${node.name} │`;
   for (const stream of [child.stdout, child.stderr])
