@@ -49,11 +49,14 @@ export const localDisk: Disk = {
     if (first === undefined) return;
     for (let made = path; made.length >= first.length; made = dirname(made)) await this.syncDirectory(dirname(made));
   },
-  async syncDirectory(path) {
-    const directory = await open(path, 'r');
-    await directory.sync().finally(() => directory.close());
-  },
+  syncDirectory,
 };
+
+/** Makes the names in a directory durable. @throws errors of the file system */
+export async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, 'r');
+  await directory.sync().finally(() => directory.close());
+}
 
 async function openFile(path: string, flags: 'r+' | 'w+'): Promise<DiskFile> {
   const handle = await open(path, flags, 0o600);

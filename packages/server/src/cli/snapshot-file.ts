@@ -1,20 +1,9 @@
-import {
-  closeSync,
-  createReadStream,
-  createWriteStream,
-  existsSync,
-  fsyncSync,
-  linkSync,
-  openAsBlob,
-  openSync,
-  renameSync,
-  rmSync,
-} from 'node:fs';
+import { createReadStream, createWriteStream, existsSync, linkSync, openAsBlob, renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Streamed } from '@transitd/client';
-import { StorageDamaged, StorageFailed } from '@transitd/storage-fsm';
+import { StorageDamaged, StorageFailed, syncDirectory } from '@transitd/storage-fsm';
 import { StartError } from '../exit.ts';
 import { RequestError } from '../http/error-answer.ts';
 import { readArchive, type SnapshotMeta } from '../snapshot/archive.ts';
@@ -50,7 +39,7 @@ export async function saveSnapshot(file: string, take: () => Promise<Streamed | 
     await pipeline(source, createWriteStream(part, { flags: 'wx', mode: 0o600, flush: true }));
     const inspected = await inspectSnapshot(part);
     giveName(part, file);
-    syncFolder(dirname(file));
+    await syncDirectory(dirname(file));
     return inspected;
   } catch (error) {
     const { code, syscall } = error as NodeJS.ErrnoException;
@@ -72,16 +61,6 @@ function giveName(part: string, file: string): void {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw taken(file);
     requireAbsent(file);
     renameSync(part, file);
-  }
-}
-
-/** Makes the names in it durable. */
-function syncFolder(folder: string): void {
-  const descriptor = openSync(folder, 'r');
-  try {
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
   }
 }
 

@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { open, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { syncDirectory } from '@transitd/storage-fsm';
 import { StartError } from '../exit.ts';
 import { requireOwnerOnly } from '../owner-only.ts';
 import { isPair } from './authority.ts';
@@ -67,10 +68,5 @@ export async function writeIdentity(directory: string, { key, certificate, autho
     await file.close();
   }
   await rename(`${path}.new`, path);
-  const folder = await open(directory, 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
+  await syncDirectory(directory);
 }

@@ -1,5 +1,6 @@
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
+import { syncDirectory } from '@transitd/storage-fsm';
 
 /** Its node is no member any more. */
 export const removalFile = 'removed';
@@ -15,10 +16,5 @@ export async function leaveMark(directory: string, name: string, facts: object):
   } finally {
     await file.close();
   }
-  const folder = await open(directory, 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
+  await syncDirectory(directory);
 }
