@@ -1,10 +1,19 @@
 import { createHash } from 'node:crypto';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { addToDigest, emptyDigest, recordDigest, removeFromDigest } from '../src/digest.ts';
+import { addToDigest, DigestSum, emptyDigest, recordDigest, removeFromDigest } from '../src/digest.ts';
 
 const record = fc.record({ path: fc.string(), value: fc.uint8Array(), revision: fc.nat() });
 const sum = (shares: readonly bigint[]) => shares.reduce(addToDigest, emptyDigest);
+
+function sha256Of({ path, value, revision }: { path: string; value: Uint8Array; revision: number }): bigint {
+  const lengths = Buffer.alloc(16);
+  lengths.writeUInt32BE(Buffer.byteLength(path));
+  lengths.writeUInt32BE(value.length, 4);
+  lengths.writeBigUInt64BE(BigInt(revision), 8);
+  const hash = createHash('sha256').update(lengths.subarray(0, 4)).update(path).update(lengths.subarray(4, 8)).update(value);
+  return BigInt(`0x${hash.update(lengths.subarray(8)).digest('hex')}`);
+}
 
 describe('state digest', () => {
   it('is SHA-256 of the length-prefixed path and value and the revision', () => {
@@ -26,6 +35,22 @@ describe('state digest', () => {
         const share = recordDigest(extra);
         expect(sum(shares.toReversed())).to.equal(sum(shares));
         expect(removeFromDigest(sum([share, ...shares]), share)).to.equal(sum(shares));
+      }),
+    );
+  });
+
+  it('is the same when many records are summed up at once, long ones and any text among them', () => {
+    const any = fc.record({
+      path: fc.string({ unit: 'binary', maxLength: 40 }),
+      value: fc.oneof(fc.uint8Array(), fc.constantFrom(Buffer.alloc(16 * 1024, 1), Buffer.alloc(100_000, 2))),
+      revision: fc.nat(),
+    });
+    fc.assert(
+      fc.property(fc.array(any), (records) => {
+        const all = new DigestSum();
+        for (const one of records) all.add(one);
+        expect(all.digest).to.equal(sum(records.map(sha256Of)));
+        expect(sum(records.map(recordDigest))).to.equal(all.digest);
       }),
     );
   });
