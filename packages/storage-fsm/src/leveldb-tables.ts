@@ -30,10 +30,24 @@ export async function checkTables(directory: string): Promise<void> {
   const current = await readIfThere(join(directory, 'CURRENT'));
   const name = /^(MANIFEST-\d+)\n$/.exec(current?.toString('latin1') ?? '')?.[1];
   const manifest = name === undefined ? undefined : await readIfThere(join(directory, name));
-  for (const number of manifest === undefined ? [] : tablesInManifest(manifest)) {
-    const file = join(directory, `${String(number).padStart(6, '0')}.ldb`);
-    const table = await readIfThere(file);
+  const numbers = manifest === undefined ? [] : [...tablesInManifest(manifest)];
+  const files = numbers.map((number) => join(directory, `${String(number).padStart(6, '0')}.ldb`));
+  for await (const { file, table } of readAhead(files)) {
     if (table !== undefined && !allBlocksGood(table)) throw damaged(file, 'has a wrong checksum');
+  }
+}
+
+/** The next file is read while one is checked. */
+async function* readAhead(
+  files: readonly string[],
+): AsyncGenerator<{ readonly file: string; readonly table: Buffer | undefined }> {
+  let reading: Promise<Buffer | undefined> | undefined;
+  for (const [i, file] of files.entries()) {
+    const table = await (reading ?? readIfThere(file));
+    const next = files[i + 1];
+    reading = next === undefined ? undefined : readIfThere(next);
+    reading?.catch(() => undefined); // whoever asks for that file hears of it
+    yield { file, table };
   }
 }
 
