@@ -23,6 +23,19 @@ export function comparePaths(a: string, b: string): number {
   return a.length - b.length;
 }
 
+/** The first text, by its bytes in UTF-8, behind all that begin with `prefix`; undefined when every longer or greater one does. */
+export function behindAllBelow(prefix: string): string | undefined {
+  const points = Array.from(prefix, (character) => character.codePointAt(0) ?? 0);
+  const raised = points.findLastIndex((point) => point < lastCodePoint);
+  if (raised < 0) return undefined;
+  const next = (points[raised] ?? 0) + 1;
+  return String.fromCodePoint(...points.slice(0, raised), next === firstSurrogate ? behindSurrogates : next);
+}
+
+const lastCodePoint = 0x10ffff;
+const firstSurrogate = 0xd800;
+const behindSurrogates = 0xe000;
+
 /** UTF-16 sorts surrogates (code points from U+10000) before U+E000 to U+FFFF; UTF-8 sorts them behind. */
 function utf8Rank(codeUnit: number): number {
   if (codeUnit < 0xd800) return codeUnit;

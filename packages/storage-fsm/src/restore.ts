@@ -2,7 +2,7 @@ import { CodecError, type LogIndex, type SnapshotMeta } from '@transitd/raft-cor
 import { addToDigest, emptyDigest } from './digest.ts';
 import type { Row } from './range.ts';
 import { type RestoredRecord, type RestoreStep, restoredDigest } from './restore-step.ts';
-import { readSnapshot } from './snapshot-stream.ts';
+import { readSnapshot, readSummedSnapshot } from './snapshot-stream.ts';
 import { decodeSpaces, noSpaces, type Spaces, spacesName, visiblePath } from './spaces.ts';
 import type { KeyValueMachine } from './state-machine.ts';
 import { type CommitResult, type Replica, StoreError } from './store.ts';
@@ -20,7 +20,7 @@ export interface SnapshotSummary {
 /** Reads a snapshot and checks all of it; changes nothing. @throws CodecError, and what `source` throws */
 export async function inspectSnapshot(source: AsyncIterable<Uint8Array>): Promise<SnapshotSummary> {
   let meta: SnapshotMeta | undefined;
-  for await (const part of readSnapshot(source)) {
+  for await (const part of readSummedSnapshot(source)) {
     if (part.type === 'meta') meta = part.meta;
     if (part.type !== 'end' || meta === undefined) continue;
     const { valuesWritten, digest } = part.state;
@@ -106,7 +106,7 @@ export async function clearRestores(
 async function sumUp(source: AsyncIterable<Uint8Array>, keep: readonly string[]) {
   const expected = { records: 0, digest: emptyDigest, valuesWritten: 0 };
   let spaces = noSpaces;
-  for await (const part of readSnapshot(source)) {
+  for await (const part of readSummedSnapshot(source)) {
     if (part.type === 'end') expected.valuesWritten = part.state.valuesWritten;
     if (part.type !== 'records') continue;
     spaces = spacesIn(part.rows) ?? spaces;

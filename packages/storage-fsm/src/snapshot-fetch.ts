@@ -60,7 +60,8 @@ export async function fetchSnapshot(
       diskLow,
     });
     failpoint('snapshot.after_load');
-    const store = await machine.openBeside(paths.state(generation)); // reads all of it once more, from the disk
+    // Reads all of it once more, from the disk, and sums it up: that the records are those of the leader's state shows only now.
+    const store = await machine.openBeside(paths.state(generation));
     try {
       if (store.metaAtOpen.digest !== state.digest) throw new CodecError('the state on disk is not the one that came');
       for (const name of [paths.state(generation), paths.generation(generation), directory]) await disk.syncDirectory(name);

@@ -5,7 +5,7 @@ import { transactionBytesMax } from './codec.ts';
 import { digestBytes } from './digest.ts';
 import { pathBytesMax } from './path.ts';
 import type { Row } from './range.ts';
-import { decodeName } from './state-record.ts';
+import { isName } from './spaces.ts';
 
 /*
  * A snapshot as a stream: `magic (8 bytes) | format u32`, then frames. A frame: `type u8 | length u32 | crc u32 | body`, integers
@@ -127,15 +127,17 @@ export type SnapshotFrame =
   | { readonly type: 'records'; readonly rows: readonly Row[] }
   | ({ readonly type: 'end' } & SnapshotEnd);
 
-export function encodeRecordRow({ path, value, revision }: Row): Buffer {
-  const pathLength = Buffer.byteLength(path);
-  const out = Buffer.allocUnsafe(recordHeadBytes + pathLength + value.length);
-  let at = out.writeUInt16BE(pathLength);
-  at += out.write(path, at);
-  at = out.writeUIntBE(revision, at, 6);
-  at = out.writeUInt32BE(value.length, at);
-  out.set(value, at);
-  return out;
+/** How many bytes a record takes in a body. */
+export const recordRowBytes = ({ path, value }: Row): number => recordHeadBytes + Buffer.byteLength(path) + value.length;
+
+/** Writes a record at `at` into the body of a frame, which has room for it. @returns where the next one begins */
+export function writeRecordRow(body: Buffer, at: number, { path, value, revision }: Row): number {
+  const pathLength = body.write(path, at + 2);
+  body.writeUInt16BE(pathLength, at);
+  let valueAt = body.writeUIntBE(revision, at + 2 + pathLength, 6);
+  valueAt = body.writeUInt32BE(value.length, valueAt);
+  body.set(value, valueAt);
+  return valueAt + value.length;
 }
 
 /** Values are views of `body`. @throws CodecError */
@@ -157,4 +159,16 @@ function decodeRecords(body: Buffer): Row[] {
     throw error;
   }
   return rows;
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Undefined when the bytes name no record. */
+function decodeName(bytes: Buffer): string | undefined {
+  try {
+    const name = utf8.decode(bytes);
+    return isName(name) ? name : undefined;
+  } catch {
+    return undefined;
+  }
 }

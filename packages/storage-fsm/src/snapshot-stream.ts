@@ -1,15 +1,16 @@
 import { CodecError, type SnapshotMeta } from '@transitd/raft-core';
-import { addToDigest, emptyDigest, recordDigest } from './digest.ts';
+import { DigestSum } from './digest.ts';
 import { comparePaths } from './path.ts';
 import type { Row } from './range.ts';
 import {
   chunkBytes,
-  encodeRecordRow,
   FrameReader,
   FrameWriter,
   frameHeadBytes,
   preambleBytes,
+  recordRowBytes,
   type SnapshotFrame,
+  writeRecordRow,
 } from './snapshot-format.ts';
 import type { StateMeta } from './state-record.ts';
 import type { StateSnapshot } from './state-store.ts';
@@ -18,23 +19,28 @@ import type { StateSnapshot } from './state-store.ts';
  * A state as a stream (`snapshot-format.ts`), chunk by chunk as it is asked for: whoever reads slowly is written slowly. The digest
  * is the one that was stored with the records; a reader finds out by it whether all of them were there.
  */
-export async function* writeSnapshot(snapshot: Pick<StateSnapshot, 'meta' | 'rows'>, meta: SnapshotMeta): AsyncGenerator<Buffer> {
+export async function* writeSnapshot(
+  snapshot: Pick<StateSnapshot, 'meta' | 'pages'>,
+  meta: SnapshotMeta,
+): AsyncGenerator<Buffer> {
   const writer = new FrameWriter();
   yield writer.begin(meta);
   let records = 0;
-  let chunk: Buffer[] = [];
-  let bytes = 0;
-  for await (const row of snapshot.rows()) {
-    const encoded = encodeRecordRow(row);
-    if (bytes > 0 && bytes + encoded.length > chunkBytes) {
-      yield writer.records(Buffer.concat(chunk));
-      [chunk, bytes] = [[], 0];
+  let body = Buffer.allocUnsafe(chunkBytes); // each frame is copied behind its head
+  let end = 0;
+  for await (const rows of snapshot.pages()) {
+    for (const row of rows) {
+      const bytes = recordRowBytes(row);
+      if (end > 0 && end + bytes > chunkBytes) {
+        yield writer.records(body.subarray(0, end));
+        end = 0;
+      }
+      if (bytes > body.length) body = Buffer.allocUnsafe(bytes);
+      end = writeRecordRow(body, end, row);
     }
-    chunk.push(encoded);
-    bytes += encoded.length;
-    records += 1;
+    records += rows.length;
   }
-  if (bytes > 0) yield writer.records(Buffer.concat(chunk));
+  if (end > 0) yield writer.records(body.subarray(0, end));
   const { digest, valuesWritten } = snapshot.meta;
   yield writer.end({ records, valuesWritten, digest });
 }
@@ -46,7 +52,22 @@ export type SnapshotPart =
   | { readonly type: 'end'; readonly records: number; readonly state: StateMeta };
 
 /**
- * Reads a stream that {@link writeSnapshot} made, cut anywhere. Only who has read up to its end knows that it is whole.
+ * As {@link readSnapshot}, and sums up the records: they are those of the state that the stream says it is of. For whoever takes them from
+ * elsewhere than from a state that sums itself up when it is opened.
+ */
+export async function* readSummedSnapshot(source: AsyncIterable<Uint8Array>): AsyncGenerator<SnapshotPart> {
+  const sum = new DigestSum();
+  for await (const part of readSnapshot(source)) {
+    if (part.type === 'records') for (const row of part.rows) sum.add(row);
+    if (part.type === 'end' && part.state.digest !== sum.digest)
+      throw new CodecError('the records do not add up to the digest of the state');
+    yield part;
+  }
+}
+
+/**
+ * Reads a stream that {@link writeSnapshot} made, cut anywhere. Only who has read up to its end knows that it is whole: every byte
+ * as it was sent. That the records are those of a state, its digest tells: see {@link readSummedSnapshot}.
  * @throws CodecError for any other bytes; what `source` throws
  */
 export async function* readSnapshot(source: AsyncIterable<Uint8Array>): AsyncGenerator<SnapshotPart> {
@@ -54,7 +75,6 @@ export async function* readSnapshot(source: AsyncIterable<Uint8Array>): AsyncGen
   let last: string | undefined;
   let ended = false;
   let records = 0;
-  let digest = emptyDigest;
   for await (const frame of readFrames(source)) {
     if (ended || (frame.type === 'meta') !== (meta === undefined)) throw new CodecError('a frame comes out of turn');
     if (frame.type === 'meta') {
@@ -65,15 +85,13 @@ export async function* readSnapshot(source: AsyncIterable<Uint8Array>): AsyncGen
         if (last !== undefined && comparePaths(last, row.path) >= 0) throw new CodecError('records do not ascend by their paths');
         if (meta !== undefined && row.revision > meta.index) throw new CodecError('a record is newer than its snapshot');
         last = row.path;
-        digest = addToDigest(digest, recordDigest(row));
       }
       records += frame.rows.length;
       yield frame;
     } else {
       ended = true;
       if (frame.records !== records) throw new CodecError(`${records} records came and ${frame.records} were sent`);
-      if (frame.digest !== digest) throw new CodecError('the records do not add up to the digest of the state');
-      const { valuesWritten } = frame;
+      const { valuesWritten, digest } = frame;
       yield { type: 'end', records, state: { appliedIndex: meta?.index ?? 0, valuesWritten, digest } };
     }
   }

@@ -1,6 +1,6 @@
 import { failpoint } from './failpoint.ts';
 import type { Row } from './range.ts';
-import { type BatchStep, type OpenDatabase, openError, openLocal, type StateDatabase } from './state-level.ts';
+import { type Batch, type OpenDatabase, openError, openLocal, type StateDatabase } from './state-level.ts';
 import { encodeMeta, encodeRecord, metaKey, type StateMeta } from './state-record.ts';
 
 /** Bytes of values gathered for one batch: each is synced, as every write of a state is (a later sync does not cover an earlier file). */
@@ -9,7 +9,7 @@ const batchBytes = 1024 * 1024;
 /** Fills the state directory of a new generation. Until `finish` it is no state: there is no meta record. */
 export class StateLoader {
   readonly #database: StateDatabase;
-  #steps: BatchStep[] = [];
+  #batch: Batch | undefined;
   #bytes = 0;
   /** The batch that is on its way to the disk while the next one is gathered. */
   #writing: Promise<void> = Promise.resolve();
@@ -26,8 +26,7 @@ export class StateLoader {
   /** Keeps no more than two batches in memory. @throws StorageFailed */
   async add(rows: readonly Row[]): Promise<void> {
     for (const { path, value, revision } of rows) {
-      const key = Buffer.from(path);
-      this.#steps.push({ type: 'put', key, value: encodeRecord(key, { value, revision }) });
+      this.#gathered().put(path, encodeRecord(path, { value, revision }));
       this.#bytes += value.length;
       if (this.#bytes >= batchBytes) await this.#write();
     }
@@ -35,7 +34,7 @@ export class StateLoader {
 
   /** Everything is on disk, and its meta record with it; the database is closed. @throws StorageFailed */
   async finish(meta: StateMeta): Promise<void> {
-    this.#steps.push({ type: 'put', key: metaKey, value: encodeMeta(meta) });
+    this.#gathered().put(metaKey, encodeMeta(meta));
     await this.#write();
     await this.#writing;
     await this.#database.close();
@@ -47,21 +46,26 @@ export class StateLoader {
     await this.#database.close();
   }
 
+  #gathered(): Batch {
+    this.#batch ??= this.#database.level.batch();
+    return this.#batch;
+  }
+
   /** Begins the next batch once the one before it is on the disk. */
   async #write(): Promise<void> {
-    const steps = this.#steps;
-    this.#steps = [];
+    const batch = this.#gathered();
+    this.#batch = undefined;
     this.#bytes = 0;
     await this.#writing;
-    this.#writing = this.#store(steps);
+    this.#writing = this.#store(batch);
     this.#writing.catch(() => undefined); // whoever waits for it hears of it
   }
 
-  async #store(steps: BatchStep[]): Promise<void> {
+  async #store(batch: Batch): Promise<void> {
     failpoint('snapshot.before_batch');
     const { level } = this.#database;
     try {
-      await level.batch(steps, { sync: true });
+      await batch.write({ sync: true });
     } catch (error) {
       throw openError(level.location, error);
     }

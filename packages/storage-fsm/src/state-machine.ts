@@ -167,8 +167,8 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
    * The state as of all applied entries, on disk or not, to be written as a snapshot. No entry is applied, and nothing flushed, while it is
    * read.
    */
-  appliedState(): Pick<StateSnapshot, 'meta' | 'rows'> {
-    return { meta: this.#applied, rows: () => this.#records.all() };
+  appliedState(): Pick<StateSnapshot, 'meta' | 'pages'> {
+    return { meta: this.#applied, pages: () => singly(this.#records.all()) };
   }
 
   /**
@@ -274,6 +274,10 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
     const without = before === undefined ? digest : removeFromDigest(digest, recordDigest({ path: name, ...before }));
     return value === null ? without : addToDigest(without, recordDigest({ path: name, value, revision: index }));
   }
+}
+
+async function* singly<T>(items: AsyncIterable<T>): AsyncGenerator<readonly T[]> {
+  for await (const item of items) yield [item];
 }
 
 const isPut = ({ value }: Write): boolean => value !== null;

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { LogIndex } from '@transitd/raft-core';
 import { digestBytes, emptyDigest } from './digest.ts';
-import { isName } from './spaces.ts';
 import type { StoredRecord } from './store.ts';
 
 /** What the state on disk says of itself, written in one batch with the records it speaks of; the same on every node. */
@@ -18,7 +17,7 @@ export interface StateMeta {
 export const emptyMeta: StateMeta = { appliedIndex: 0, valuesWritten: 0, digest: emptyDigest };
 
 /** Key of the meta record; no record's name begins with it, and all sort behind. */
-export const metaKey = Buffer.from([0]);
+export const metaKey = '\0';
 
 const formatVersion = 1;
 const checkedBytes = 1 + 6 + 6 + digestBytes;
@@ -56,7 +55,7 @@ const headBytes = crcBytes + 6;
  * A record's value in `level`: `crc32 u32 | revision u48 | value`; the CRC covers the key too. LevelDB compares no checksums on
  * reading, and a wrong revision would have this node decide a condition otherwise than its peers.
  */
-export function encodeRecord(key: Buffer, { value, revision }: StoredRecord): Buffer {
+export function encodeRecord(key: string, { value, revision }: StoredRecord): Buffer {
   const out = Buffer.allocUnsafe(headBytes + value.length);
   out.writeUIntBE(revision, crcBytes, headBytes - crcBytes);
   out.set(value, headBytes);
@@ -65,21 +64,9 @@ export function encodeRecord(key: Buffer, { value, revision }: StoredRecord): Bu
 }
 
 /** Undefined when the bytes are not what {@link encodeRecord} wrote for this key. */
-export function decodeRecord(key: Buffer, bytes: Buffer): StoredRecord | undefined {
+export function decodeRecord(key: string, bytes: Buffer): StoredRecord | undefined {
   if (bytes.length < headBytes || bytes.readUInt32BE() !== crcOf(key, bytes)) return undefined;
   return { value: bytes.subarray(headBytes), revision: bytes.readUIntBE(crcBytes, headBytes - crcBytes) };
 }
 
-const crcOf = (key: Buffer, record: Buffer): number => crc32(record.subarray(crcBytes), crc32(key));
-
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
-/** The name of a record that a key is; undefined when it is none. */
-export function decodeName(key: Buffer): string | undefined {
-  try {
-    const name = utf8.decode(key);
-    return isName(name) ? name : undefined;
-  } catch {
-    return undefined;
-  }
-}
+const crcOf = (key: string, record: Buffer): number => crc32(record.subarray(crcBytes), crc32(key));

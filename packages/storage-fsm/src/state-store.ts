@@ -1,30 +1,23 @@
 import type { Iterator } from 'level';
 import { StorageDamaged } from './damage.ts';
-import { addToDigest, emptyDigest, recordDigest } from './digest.ts';
+import { DigestSum } from './digest.ts';
 import { failpoint } from './failpoint.ts';
 import type { Pending } from './overlay.ts';
+import { behindAllBelow, comparePaths } from './path.ts';
 import type { Row } from './range.ts';
-import { type BatchStep, type Database, type OpenDatabase, openError, openLocal, type StateDatabase } from './state-level.ts';
-import {
-  decodeMeta,
-  decodeName,
-  decodeRecord,
-  emptyMeta,
-  encodeMeta,
-  encodeRecord,
-  metaKey,
-  type StateMeta,
-} from './state-record.ts';
+import { isName } from './spaces.ts';
+import { type Database, type OpenDatabase, openError, openLocal, type StateDatabase } from './state-level.ts';
+import { decodeMeta, decodeRecord, emptyMeta, encodeMeta, encodeRecord, metaKey, type StateMeta } from './state-record.ts';
 import { damaged, StorageFailed } from './storage-errors.ts';
 import type { RangeQuery, StoredRecord } from './store.ts';
 
-type DatabaseIterator = Iterator<Database, Buffer, Buffer>;
+type DatabaseIterator = Iterator<Database, string, Buffer>;
 
 /** The state as one flush left it, whatever is written later. Holds disk space until it is closed. */
 export interface StateSnapshot {
   readonly meta: StateMeta;
-  /** All records, ascending by the bytes of their paths; read as they are asked for. */
-  rows(): AsyncGenerator<Row>;
+  /** All records, ascending by the bytes of their paths: many at a time, read a little ahead of whoever asks for them. */
+  pages(): AsyncGenerator<readonly Row[]>;
   close(): Promise<void>;
 }
 
@@ -73,10 +66,9 @@ export class StateStore {
   /** @throws the first error this store met; StorageDamaged when the record is not what was written */
   getSync(path: string): StoredRecord | undefined {
     this.#assertSound();
-    const key = Buffer.from(path);
     try {
-      const bytes = this.#level.getSync(key);
-      return bytes && this.#decode(key, bytes);
+      const bytes = this.#level.getSync(path);
+      return bytes && this.#decode(path, bytes);
     } catch (error) {
       throw this.#fail(error);
     }
@@ -99,8 +91,8 @@ export class StateStore {
     const snapshot = this.#level.snapshot();
     try {
       const meta = readMeta(this.#level.getSync(metaKey, { snapshot }), this.#level.location);
-      const rows = () => this.#rows(this.#level.iterator({ ...everything, snapshot }));
-      return { meta, rows, close: () => snapshot.close() };
+      const pages = () => this.#pages(this.#level.iterator({ ...everything, snapshot }));
+      return { meta, pages, close: () => snapshot.close() };
     } catch (error) {
       void snapshot.close();
       throw this.#fail(error);
@@ -116,8 +108,7 @@ export class StateStore {
     let snapshot: StateSnapshot | undefined;
     try {
       snapshot = this.snapshot();
-      let digest = emptyDigest;
-      for await (const row of snapshot.rows()) digest = addToDigest(digest, recordDigest(row));
+      const digest = await sumOf(snapshot.pages());
       if (digest === snapshot.meta.digest) return snapshot.meta;
       this.#fail(wrongSum(this.#level.location, snapshot.meta));
       return undefined;
@@ -132,14 +123,15 @@ export class StateStore {
   /** Writes everything or nothing, synced. One call at a time. Rejects with the first error this store met, for good. */
   async write(records: ReadonlyMap<string, Pending>, meta: StateMeta): Promise<void> {
     this.#assertSound();
-    const steps: BatchStep[] = [{ type: 'put', key: metaKey, value: encodeMeta(meta) }];
-    for (const [path, { value, revision }] of records) {
-      const key = Buffer.from(path);
-      steps.push(value === null ? { type: 'del', key } : { type: 'put', key, value: encodeRecord(key, { value, revision }) });
-    }
     try {
+      const batch = this.#level.batch();
+      batch.put(metaKey, encodeMeta(meta));
+      for (const [path, { value, revision }] of records) {
+        if (value === null) batch.del(path);
+        else batch.put(path, encodeRecord(path, { value, revision }));
+      }
       failpoint('state.before_flush');
-      await this.#level.batch(steps, { sync: true });
+      await batch.write({ sync: true });
       await this.#database.syncNames(); // LevelDB syncs a new write-ahead file but not the directory that names it
       failpoint('state.after_flush');
     } catch (error) {
@@ -164,7 +156,7 @@ export class StateStore {
       for (;;) {
         const entries = await iterator.nextv(rowsAtOnce);
         if (entries.length === 0) return;
-        for (const [key, value] of entries) yield { path: key.toString(), ...this.#decode(key, value) };
+        for (const [path, value] of entries) yield { path, ...this.#decode(path, value) };
       }
     } catch (error) {
       throw this.#fail(error);
@@ -174,10 +166,16 @@ export class StateStore {
     }
   }
 
-  #decode(key: Buffer, bytes: Buffer): StoredRecord {
-    const record = decodeRecord(key, bytes);
-    if (record === undefined) throw damaged(this.#level.location, 'has a record with a wrong checksum');
-    return record;
+  async *#pages(iterator: DatabaseIterator): AsyncGenerator<readonly Row[]> {
+    try {
+      yield* pagesOf(iterator, this.#level.location);
+    } catch (error) {
+      throw this.#fail(error);
+    }
+  }
+
+  #decode(path: string, bytes: Buffer): StoredRecord {
+    return decoded(this.#level.location, path, bytes);
   }
 
   #assertSound(): void {
@@ -199,19 +197,39 @@ const rowsAtOnce = 1000;
 /** Sums up all records and compares with the digest that was written with them. */
 async function selfCheck(level: Database, directory: string): Promise<StateMeta> {
   const meta = readMeta(level.getSync(metaKey), directory);
-  let digest = emptyDigest;
-  const iterator = level.iterator(everything);
-  for (let entries = await iterator.nextv(rowsAtOnce); entries.length > 0; entries = await iterator.nextv(rowsAtOnce)) {
-    for (const [key, bytes] of entries) {
-      const path = decodeName(key);
-      const record = decodeRecord(key, bytes);
-      if (path === undefined || record === undefined) throw damaged(directory, 'has a record with a wrong checksum');
-      digest = addToDigest(digest, recordDigest({ path, ...record }));
-    }
-  }
-  await iterator.close();
-  if (digest !== meta.digest) throw wrongSum(directory, meta);
+  if ((await sumOf(pagesOf(level.iterator(everything), directory))) !== meta.digest) throw wrongSum(directory, meta);
   return meta;
+}
+
+async function sumOf(pages: AsyncIterable<readonly Row[]>): Promise<bigint> {
+  const sum = new DigestSum();
+  for await (const rows of pages) for (const row of rows) sum.add(row);
+  return sum.digest;
+}
+
+/** The next page is on its way while one is looked at. @throws StorageDamaged, and what LevelDB throws */
+async function* pagesOf(iterator: DatabaseIterator, directory: string): AsyncGenerator<readonly Row[]> {
+  try {
+    for (let next = iterator.nextv(rowsAtOnce); ; ) {
+      const entries = await next;
+      if (entries.length === 0) return;
+      next = iterator.nextv(rowsAtOnce);
+      next.catch(() => undefined); // whoever asks for that page hears of it
+      yield entries.map(([path, bytes]) => {
+        if (!isName(path)) throw damaged(directory, 'has a record under a name that is none');
+        const { value, revision } = decoded(directory, path, bytes);
+        return { path, value, revision };
+      });
+    }
+  } finally {
+    await iterator.close();
+  }
+}
+
+function decoded(directory: string, path: string, bytes: Buffer): StoredRecord {
+  const record = decodeRecord(path, bytes);
+  if (record === undefined) throw damaged(directory, 'has a record with a wrong checksum');
+  return record;
 }
 
 const wrongSum = (directory: string, { appliedIndex }: StateMeta) =>
@@ -225,17 +243,14 @@ function readMeta(bytes: Buffer | undefined, directory: string): StateMeta {
   return meta;
 }
 
-/** A path sorts behind all its beginnings; UTF-8 has no byte 0xff, so the last byte of a prefix can always be raised. */
 function bounds({
   prefix,
   after = '',
-}: Pick<RangeQuery, 'prefix' | 'after'>): { gt: Buffer; lt?: Buffer } | { gte: Buffer; lt?: Buffer } {
-  const first = Buffer.from(prefix);
-  const behind = Buffer.from(after);
-  const last = first.at(-1);
-  if (last === undefined) return { gt: after === '' ? metaKey : behind };
-  const lt = Buffer.concat([first.subarray(0, -1), Buffer.of(last + 1)]);
-  return Buffer.compare(behind, first) >= 0 ? { gt: behind, lt } : { gte: first, lt };
+}: Pick<RangeQuery, 'prefix' | 'after'>): { gt: string; lt?: string } | { gte: string; lt?: string } {
+  if (prefix === '') return { gt: after === '' ? metaKey : after };
+  const behind = behindAllBelow(prefix);
+  const lt = behind === undefined ? {} : { lt: behind };
+  return comparePaths(after, prefix) >= 0 ? { gt: after, ...lt } : { gte: prefix, ...lt };
 }
 
 /** All records, of which many are read at once and none is looked for again: each read takes a turn of a thread, whatever it brings. */

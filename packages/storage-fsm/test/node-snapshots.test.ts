@@ -3,8 +3,10 @@ import { join } from 'node:path';
 import { InvariantViolation, type SnapshotMeta } from '@transitd/raft-core';
 import { expect } from 'chai';
 import { encodeTransaction } from '../src/codec.ts';
+import { recordDigest } from '../src/digest.ts';
 import { armFailpoints } from '../src/failpoint.ts';
 import type { NodeSnapshots, NodeSnapshotsOptions } from '../src/node-snapshots.ts';
+import { writeSnapshot } from '../src/snapshot-stream.ts';
 import { KeyValueMachine } from '../src/state-machine.ts';
 import { StoreError } from '../src/store.ts';
 import { base, entry, write } from './log-calls.ts';
@@ -242,6 +244,18 @@ describe('a follower that fetches', function () {
       }));
       expect(message, expected).to.include(expected);
     }
+  });
+
+  it('takes no records that are not those of the state that the stream says it is of', async () => {
+    const row = { path: 'a', value: Buffer.from('1'), revision: 1 };
+    const pages = async function* () {
+      yield [row];
+    };
+    const sent = (digest: bigint) =>
+      attempt(() => ({
+        open: async () => writeSnapshot({ meta: { appliedIndex: 1, valuesWritten: 1, digest }, pages }, base(1, 3)),
+      }));
+    expect(await sent(recordDigest(row) + 1n)).to.include('do not add up');
   });
 
   it('stops before it fills the disk', () =>

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { comparePaths, pathFault } from '../src/path.ts';
+import { behindAllBelow, comparePaths, pathFault } from '../src/path.ts';
 
 describe('pathFault', () => {
   for (const { path, because } of [
@@ -41,4 +41,38 @@ describe('comparePaths', () => {
       }),
     );
   });
+});
+
+describe('behindAllBelow', () => {
+  const bytes = (text: string): Buffer => Buffer.from(text);
+
+  for (const { prefix, behind } of [
+    { prefix: 'a/', behind: 'a0' },
+    { prefix: 'a\u007f', behind: 'a\u0080' },
+    { prefix: 'a\u07ff', behind: 'a\u0800' },
+    { prefix: 'a\ud7ff', behind: 'a\ue000' },
+    { prefix: 'a\uffff', behind: 'a\u{10000}' },
+    { prefix: 'a\u{10ffff}', behind: 'b' },
+    { prefix: '\u{10ffff}', behind: undefined },
+    { prefix: '', behind: undefined },
+  ])
+    it(`raises ${JSON.stringify(prefix)} to ${JSON.stringify(behind)}`, () => {
+      expect(behindAllBelow(prefix)).to.equal(behind);
+    });
+
+  it('parts what begins with the prefix from what sorts behind it', () =>
+    fc.assert(
+      fc.property(
+        fc.string({ unit: 'binary', minLength: 1, maxLength: 4 }),
+        fc.string({ unit: 'binary', maxLength: 4 }),
+        fc.boolean(),
+        (prefix, rest, below) => {
+          const end = behindAllBelow(prefix);
+          const text = below ? prefix + rest : rest;
+          const isBelow = end === undefined || Buffer.compare(bytes(text), bytes(end)) < 0;
+          if (text.startsWith(prefix)) expect(isBelow).to.equal(true);
+          else if (Buffer.compare(bytes(text), bytes(prefix)) > 0) expect(isBelow).to.equal(false);
+        },
+      ),
+    ));
 });

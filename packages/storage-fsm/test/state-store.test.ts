@@ -8,7 +8,7 @@ import { expect } from 'chai';
 import { Level } from 'level';
 import { StorageDamaged } from '../src/damage.ts';
 import { recordDigest } from '../src/digest.ts';
-import { emptyMeta, encodeMeta, metaKey } from '../src/state-record.ts';
+import { emptyMeta, encodeMeta, encodeRecord, metaKey } from '../src/state-record.ts';
 import { StateStore } from '../src/state-store.ts';
 import { StorageFailed, StorageInUse } from '../src/storage-errors.ts';
 import { rejection } from './store.suite.ts';
@@ -75,7 +75,7 @@ describe('StateStore', () => {
     it(`takes a meta record ${name} for damage`, () =>
       inTemporaryDirectory(async (directory) => {
         await writeOne(directory);
-        const level = new Level<Buffer, Buffer>(directory, { keyEncoding: 'buffer', valueEncoding: 'buffer' });
+        const level = new Level<string, Buffer>(directory, { keyEncoding: 'utf8', valueEncoding: 'buffer' });
         await (value === undefined ? level.del(metaKey) : level.put(metaKey, value));
         await level.close();
         const error = await rejection(StateStore.open(directory));
@@ -83,6 +83,27 @@ describe('StateStore', () => {
         expect(error).to.have.property('message').that.contains(says);
       }));
   }
+
+  for (const { name, key, checksumOf, says } of [
+    { name: 'not UTF-8', key: Buffer.of(0x61, 0xff), checksumOf: 'a', says: 'wrong checksum' },
+    {
+      name: 'not UTF-8 but has the checksum of what it reads as',
+      key: Buffer.of(0x61, 0xff),
+      checksumOf: 'a\ufffd',
+      says: 'do not add up',
+    },
+    { name: 'no name of a record', key: Buffer.from('a//b'), checksumOf: 'a//b', says: 'a name that is none' },
+  ])
+    it(`takes a record for damage whose key is ${name}`, () =>
+      inTemporaryDirectory(async (directory) => {
+        await writeOne(directory);
+        const level = new Level<Buffer, Buffer>(directory, { keyEncoding: 'buffer', valueEncoding: 'buffer' });
+        await level.put(key, encodeRecord(checksumOf, record));
+        await level.close();
+        const error = await rejection(StateStore.open(directory));
+        expect(error).to.be.instanceOf(StorageDamaged);
+        expect(error).to.have.property('message').that.contains(says);
+      }));
 
   it('takes a missing CURRENT for damage instead of beginning anew over the data', () =>
     inTemporaryDirectory(async (directory) => {

@@ -5,8 +5,8 @@ import type { Disk, DiskFile } from '../../src/disk.ts';
 import type { StateDatabase } from '../../src/state-level.ts';
 
 type Step =
-  | { readonly type: 'put'; readonly key: Buffer; readonly value: Buffer }
-  | { readonly type: 'del'; readonly key: Buffer };
+  | { readonly type: 'put'; readonly key: string; readonly value: Buffer }
+  | { readonly type: 'del'; readonly key: string };
 
 const headBytes = 8;
 /** The file grows by this much, so that most batches change its content only. */
@@ -20,18 +20,25 @@ export async function openRecords(disk: Disk, directory: string): Promise<StateD
   await disk.makeDirectory(directory);
   const path = join(directory, 'batches');
   const file = (await disk.open(path)) ?? (await disk.create(path));
-  const level = new MemoryLevel<Buffer, Buffer>({ keyEncoding: 'buffer', valueEncoding: 'buffer' });
+  const level = new MemoryLevel<string, Buffer>({ keyEncoding: 'utf8', valueEncoding: 'buffer' });
   await level.open();
   const batches = new Batches(file);
   for (const steps of await batches.readAll()) await level.batch(steps);
   const database = {
     location: directory,
-    getSync: (key: Buffer, options?: object) => level.getSync(key, options ?? {}),
+    getSync: (key: string, options?: object) => level.getSync(key, options ?? {}),
     iterator: (options: object) => level.iterator(options),
     snapshot: () => level.snapshot(),
-    batch: async (steps: Step[]) => {
-      await batches.write(steps);
-      await level.batch(steps);
+    batch: () => {
+      const steps: Step[] = [];
+      return {
+        put: (key: string, value: Buffer) => void steps.push({ type: 'put', key, value }),
+        del: (key: string) => void steps.push({ type: 'del', key }),
+        write: async () => {
+          await batches.write(steps);
+          await level.batch(steps);
+        },
+      };
     },
   };
   return {
@@ -91,16 +98,11 @@ class Batches {
 }
 
 const encode = (steps: readonly Step[]): Buffer =>
-  Buffer.from(
-    JSON.stringify(
-      steps.map((step) => [step.key.toString('base64'), step.type === 'put' ? step.value.toString('base64') : null]),
-    ),
-  );
+  Buffer.from(JSON.stringify(steps.map((step) => [step.key, step.type === 'put' ? step.value.toString('base64') : null])));
 
 function decode(text: Buffer): Step[] {
   const steps: [key: string, value: string | null][] = JSON.parse(text.toString());
-  return steps.map(([name, value]) => {
-    const key = Buffer.from(name, 'base64');
-    return value === null ? { type: 'del', key } : { type: 'put', key, value: Buffer.from(value, 'base64') };
-  });
+  return steps.map(([key, value]) =>
+    value === null ? { type: 'del', key } : { type: 'put', key, value: Buffer.from(value, 'base64') },
+  );
 }

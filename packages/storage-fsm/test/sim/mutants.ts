@@ -72,9 +72,8 @@ const faults: readonly Omit<Mutant, 'profile'>[] = [
   {
     name: 'the state is flushed without its applied index',
     file: 'src/state-store.ts',
-    find: "const steps: BatchStep[] = [{ type: 'put', key: metaKey, value: encodeMeta(meta) }];",
-    replace:
-      "const steps: BatchStep[] = meta.appliedIndex % 3 > 0 ? [{ type: 'put', key: metaKey, value: encodeMeta(meta) }] : [];",
+    find: 'batch.put(metaKey, encodeMeta(meta));',
+    replace: 'if (meta.appliedIndex % 3 > 0) batch.put(metaKey, encodeMeta(meta));',
   },
   {
     name: 'a flush forgets what was written again meanwhile',
