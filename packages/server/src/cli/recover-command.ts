@@ -2,13 +2,14 @@ import type { Command } from 'commander';
 import { exitCode, StartError } from '../exit.ts';
 import type { Recovery } from '../snapshot/recovery.ts';
 import { formatOption } from './options.ts';
+import type { Format } from './output.ts';
 import type { Runner } from './runner.ts';
 
 interface RecoverOptions {
   readonly dataDir: string;
   readonly out: string;
   readonly withoutLog?: true;
-  readonly format: string;
+  readonly format: Format;
 }
 
 /** `operator recover`: what is left of a cluster that lost the majority of its disks. */
@@ -33,7 +34,7 @@ async function recover({ dataDir, out, withoutLog, format }: RecoverOptions): Pr
       import('@transitd/storage-fsm'),
       import('./output.ts'),
     ]);
-  const output = new Output(format === 'json' ? 'json' : 'table');
+  const output = new Output(format);
   requireAbsent(out);
   try {
     await recovering(dataDir, { withoutLog: withoutLog === true }, async (recovery) => {

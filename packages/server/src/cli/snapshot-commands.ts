@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { asksServer, formatOption } from './options.ts';
+import type { Format } from './output.ts';
 import type { Runner } from './runner.ts';
 import type { Rows } from './table.ts';
 
@@ -35,9 +36,9 @@ export function snapshotCommands(raft: Command, { asking, local }: Runner): void
     .argument('<file>')
     .addOption(formatOption())
     .action(
-      local(async (file: string, { format }: { format: string }) => {
+      local(async (file: string, { format }: { format: Format }) => {
         const [{ inspectSnapshot }, { Output }] = await Promise.all([import('./snapshot-file.ts'), import('./output.ts')]);
-        new Output(format === 'json' ? 'json' : 'table').rows(metaRows(await inspectSnapshot(file)));
+        new Output(format).rows(metaRows(await inspectSnapshot(file)));
       }),
     );
 }

@@ -56,11 +56,16 @@ export async function saveSnapshot(file: string, take: () => Promise<Streamed | 
 function giveName(part: string, file: string): void {
   try {
     linkSync(part, file);
-    rmSync(part);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw taken(file);
     requireAbsent(file);
     renameSync(part, file);
+    return;
+  }
+  try {
+    rmSync(part);
+  } catch {
+    // The snapshot has its name; the other one is of the same file and takes no room.
   }
 }
 
