@@ -25,14 +25,17 @@ export function comparePaths(a: string, b: string): number {
 
 /** The first text, by its bytes in UTF-8, behind all that begin with `prefix`; undefined when every longer or greater one does. */
 export function behindAllBelow(prefix: string): string | undefined {
-  const points = Array.from(prefix, (character) => character.codePointAt(0) ?? 0);
-  const raised = points.findLastIndex((point) => point < lastCodePoint);
-  if (raised < 0) return undefined;
-  const next = (points[raised] ?? 0) + 1;
-  return String.fromCodePoint(...points.slice(0, raised), next === firstSurrogate ? behindSurrogates : next);
+  let end = prefix.length;
+  while (prefix.endsWith(lastCharacter, end)) end -= lastCharacter.length;
+  if (end === 0) return undefined;
+  const last = prefix.codePointAt(end - 1) ?? 0;
+  const isPair = last >= 0xdc00 && last <= 0xdfff;
+  const at = isPair ? end - 2 : end - 1;
+  const next = (prefix.codePointAt(at) ?? 0) + 1;
+  return prefix.slice(0, at) + String.fromCodePoint(next === firstSurrogate ? behindSurrogates : next);
 }
 
-const lastCodePoint = 0x10ffff;
+const lastCharacter = '\u{10ffff}';
 const firstSurrogate = 0xd800;
 const behindSurrogates = 0xe000;
 

@@ -118,7 +118,10 @@ async function sumUp(source: AsyncIterable<Uint8Array>, keep: readonly string[])
   return expected;
 }
 
-/** The same records in the same chunks whenever the same snapshot is read: that is what makes an attempt repeatable. */
+/**
+ * The same records in the same chunks whenever the same snapshot is read: that is what makes an attempt repeatable. What they come to
+ * has been summed up before, and the swap compares.
+ */
 async function* chunksOf(source: AsyncIterable<Uint8Array>, keep: readonly string[]): AsyncGenerator<RestoredRecord[]> {
   let spaces = noSpaces;
   let chunk: RestoredRecord[] = [];

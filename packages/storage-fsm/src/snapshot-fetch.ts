@@ -1,4 +1,5 @@
 import { type Clock, CodecError, type LogIndex, type NodeId, type SnapshotMeta } from '@transitd/raft-core';
+import { StorageDamaged } from './damage.ts';
 import type { Disk } from './disk.ts';
 import { failpoint } from './failpoint.ts';
 import { IdleWatch } from './idle-watch.ts';
@@ -61,7 +62,12 @@ export async function fetchSnapshot(
     });
     failpoint('snapshot.after_load');
     // Reads all of it once more, from the disk, and sums it up: that the records are those of the leader's state shows only now.
-    const store = await machine.openBeside(paths.state(generation));
+    const store = await machine.openBeside(paths.state(generation)).catch((error: unknown) => {
+      if (!(error instanceof StorageDamaged)) throw error;
+      throw new CodecError(`the records that node ${from} sent do not make up its state when they are read back`, {
+        cause: error,
+      });
+    });
     try {
       if (store.metaAtOpen.digest !== state.digest) throw new CodecError('the state on disk is not the one that came');
       for (const name of [paths.state(generation), paths.generation(generation), directory]) await disk.syncDirectory(name);

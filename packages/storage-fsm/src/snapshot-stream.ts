@@ -34,6 +34,7 @@ export async function* writeSnapshot(
       if (end > 0 && end + bytes > chunkBytes) {
         yield writer.records(body.subarray(0, end));
         end = 0;
+        if (body.length > chunkBytes) body = Buffer.allocUnsafe(chunkBytes);
       }
       if (bytes > body.length) body = Buffer.allocUnsafe(bytes);
       end = writeRecordRow(body, end, row);
@@ -52,8 +53,8 @@ export type SnapshotPart =
   | { readonly type: 'end'; readonly records: number; readonly state: StateMeta };
 
 /**
- * As {@link readSnapshot}, and sums up the records: they are those of the state that the stream says it is of. For whoever takes them from
- * elsewhere than from a state that sums itself up when it is opened.
+ * As {@link readSnapshot}, and sums up the records: they are those of the state that the stream says it is of. For whoever does not load
+ * them into a state, which is summed up when it is opened.
  */
 export async function* readSummedSnapshot(source: AsyncIterable<Uint8Array>): AsyncGenerator<SnapshotPart> {
   const sum = new DigestSum();

@@ -5,8 +5,8 @@ import { checkTables } from './leveldb-tables.ts';
 import { damaged, StorageFailed, StorageInUse } from './storage-errors.ts';
 
 /**
- * The database that holds a state. Keys are text, which LevelDB keeps and sorts as UTF-8: a buffer for each key would take a third of
- * the time of reading a record. Bytes that are not UTF-8 come back as other text, which the record's checksum does not match.
+ * The database that holds a state. Keys are text, which LevelDB keeps and sorts as UTF-8: a buffer for each would take a third of the
+ * time of reading many records. A single one is looked up by {@link getExactly}.
  */
 export type Database = Level<string, Buffer>;
 
@@ -20,6 +20,16 @@ export interface StateDatabase {
   readonly syncNames: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
+
+/**
+ * The value under exactly this key. classic-level 3.0.0 looks a key that is text up by as much of it as fits into a buffer of its own when a
+ * character would not fit whole: another record, or none.
+ */
+export const getExactly = (level: Database, key: string, options?: { readonly snapshot?: Snapshot }): Buffer | undefined =>
+  level.getSync(Buffer.from(key), { ...options, keyEncoding: 'buffer' });
+
+/** The database as it was at some moment. */
+export type Snapshot = ReturnType<Database['snapshot']>;
 
 /** Opens the database in a directory, or makes it. @throws StorageDamaged, StorageInUse, StorageFailed */
 export type OpenDatabase = (directory: string) => Promise<StateDatabase>;

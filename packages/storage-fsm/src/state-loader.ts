@@ -23,7 +23,7 @@ export class StateLoader {
     return new StateLoader(await openDatabase(directory));
   }
 
-  /** Keeps no more than two batches in memory. @throws StorageFailed */
+  /** Gathers one batch while another one is on its way. @throws StorageFailed */
   async add(rows: readonly Row[]): Promise<void> {
     for (const { path, value, revision } of rows) {
       this.#gathered().put(path, encodeRecord(path, { value, revision }));

@@ -6,7 +6,15 @@ import type { Pending } from './overlay.ts';
 import { behindAllBelow, comparePaths } from './path.ts';
 import type { Row } from './range.ts';
 import { isName } from './spaces.ts';
-import { type Database, type OpenDatabase, openError, openLocal, type StateDatabase } from './state-level.ts';
+import {
+  type Database,
+  getExactly,
+  type OpenDatabase,
+  openError,
+  openLocal,
+  type Snapshot,
+  type StateDatabase,
+} from './state-level.ts';
 import { decodeMeta, decodeRecord, emptyMeta, encodeMeta, encodeRecord, metaKey, type StateMeta } from './state-record.ts';
 import { damaged, StorageFailed } from './storage-errors.ts';
 import type { RangeQuery, StoredRecord } from './store.ts';
@@ -67,7 +75,7 @@ export class StateStore {
   getSync(path: string): StoredRecord | undefined {
     this.#assertSound();
     try {
-      const bytes = this.#level.getSync(path);
+      const bytes = getExactly(this.#level, path);
       return bytes && this.#decode(path, bytes);
     } catch (error) {
       throw this.#fail(error);
@@ -77,9 +85,10 @@ export class StateStore {
   /** Rows that the query covers, ascending by path, as they are at this call: `level` takes its snapshot now, not at the first row. */
   scan(query: Pick<RangeQuery, 'prefix' | 'after'>): AsyncIterable<Row> {
     this.#assertSound();
+    const iterator = this.#level.iterator(bounds(query));
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#scans.add(promise);
-    return this.#rows(this.#level.iterator(bounds(query)), () => {
+    return this.#rows(iterator, () => {
       this.#scans.delete(promise);
       resolve();
     });
@@ -90,9 +99,8 @@ export class StateStore {
     this.#assertSound();
     const snapshot = this.#level.snapshot();
     try {
-      const meta = readMeta(this.#level.getSync(metaKey, { snapshot }), this.#level.location);
-      const pages = () => this.#pages(this.#level.iterator({ ...everything, snapshot }));
-      return { meta, pages, close: () => snapshot.close() };
+      const meta = readMeta(getExactly(this.#level, metaKey, { snapshot }), this.#level.location);
+      return { meta, pages: () => this.#pages(snapshot), close: () => snapshot.close() };
     } catch (error) {
       void snapshot.close();
       throw this.#fail(error);
@@ -151,7 +159,7 @@ export class StateStore {
     await this.#database.close();
   }
 
-  async *#rows(iterator: DatabaseIterator, ended: () => void = () => undefined): AsyncGenerator<Row> {
+  async *#rows(iterator: DatabaseIterator, ended: () => void): AsyncGenerator<Row> {
     try {
       for (;;) {
         const entries = await iterator.nextv(rowsAtOnce);
@@ -166,9 +174,9 @@ export class StateStore {
     }
   }
 
-  async *#pages(iterator: DatabaseIterator): AsyncGenerator<readonly Row[]> {
+  async *#pages(snapshot: Snapshot): AsyncGenerator<readonly Row[]> {
     try {
-      yield* pagesOf(iterator, this.#level.location);
+      yield* pagesOf(this.#level, snapshot);
     } catch (error) {
       throw this.#fail(error);
     }
@@ -196,9 +204,14 @@ const rowsAtOnce = 1000;
 
 /** Sums up all records and compares with the digest that was written with them. */
 async function selfCheck(level: Database, directory: string): Promise<StateMeta> {
-  const meta = readMeta(level.getSync(metaKey), directory);
-  if ((await sumOf(pagesOf(level.iterator(everything), directory))) !== meta.digest) throw wrongSum(directory, meta);
-  return meta;
+  const meta = readMeta(getExactly(level, metaKey), directory);
+  const snapshot = level.snapshot();
+  try {
+    if ((await sumOf(pagesOf(level, snapshot))) !== meta.digest) throw wrongSum(directory, meta);
+    return meta;
+  } finally {
+    await snapshot.close();
+  }
 }
 
 async function sumOf(pages: AsyncIterable<readonly Row[]>): Promise<bigint> {
@@ -208,7 +221,11 @@ async function sumOf(pages: AsyncIterable<readonly Row[]>): Promise<bigint> {
 }
 
 /** The next page is on its way while one is looked at. @throws StorageDamaged, and what LevelDB throws */
-async function* pagesOf(iterator: DatabaseIterator, directory: string): AsyncGenerator<readonly Row[]> {
+async function* pagesOf(level: Database, snapshot: Snapshot): AsyncGenerator<readonly Row[]> {
+  const iterator = level.iterator({ ...everything, snapshot });
+  // U+FFFD also stands for bytes that are no text.
+  const isKept = (path: string) =>
+    isName(path) && (!path.includes('\ufffd') || getExactly(level, path, { snapshot }) !== undefined);
   try {
     for (let next = iterator.nextv(rowsAtOnce); ; ) {
       const entries = await next;
@@ -216,8 +233,8 @@ async function* pagesOf(iterator: DatabaseIterator, directory: string): AsyncGen
       next = iterator.nextv(rowsAtOnce);
       next.catch(() => undefined); // whoever asks for that page hears of it
       yield entries.map(([path, bytes]) => {
-        if (!isName(path)) throw damaged(directory, 'has a record under a name that is none');
-        const { value, revision } = decoded(directory, path, bytes);
+        if (!isKept(path)) throw damaged(level.location, 'has a record under a name that is none');
+        const { value, revision } = decoded(level.location, path, bytes);
         return { path, value, revision };
       });
     }

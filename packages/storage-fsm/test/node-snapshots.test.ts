@@ -255,7 +255,7 @@ describe('a follower that fetches', function () {
       attempt(() => ({
         open: async () => writeSnapshot({ meta: { appliedIndex: 1, valuesWritten: 1, digest }, pages }, base(1, 3)),
       }));
-    expect(await sent(recordDigest(row) + 1n)).to.include('do not add up');
+    expect(await sent(recordDigest(row) + 1n)).to.include('node 1 sent do not make up its state');
   });
 
   it('stops before it fills the disk', () =>

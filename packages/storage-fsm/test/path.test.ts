@@ -54,11 +54,16 @@ describe('behindAllBelow', () => {
     { prefix: 'a\uffff', behind: 'a\u{10000}' },
     { prefix: 'a\u{10ffff}', behind: 'b' },
     { prefix: '\u{10ffff}', behind: undefined },
+    { prefix: 'a🔑\u{10ffff}\u{10ffff}', behind: 'a🔒' },
     { prefix: '', behind: undefined },
   ])
     it(`raises ${JSON.stringify(prefix)} to ${JSON.stringify(behind)}`, () => {
       expect(behindAllBelow(prefix)).to.equal(behind);
     });
+
+  it('raises a prefix of any length', () => {
+    expect(behindAllBelow(`${'a'.repeat(1_000_000)}b`)).to.equal(`${'a'.repeat(1_000_000)}c`);
+  });
 
   it('parts what begins with the prefix from what sorts behind it', () =>
     fc.assert(

@@ -26,7 +26,7 @@ export async function openRecords(disk: Disk, directory: string): Promise<StateD
   for (const steps of await batches.readAll()) await level.batch(steps);
   const database = {
     location: directory,
-    getSync: (key: string, options?: object) => level.getSync(key, options ?? {}),
+    getSync: (key: Buffer, options?: object) => level.getSync(key, options ?? {}),
     iterator: (options: object) => level.iterator(options),
     snapshot: () => level.snapshot(),
     batch: () => {
