@@ -21,7 +21,7 @@ import { KeyCache, type LoadedKey } from './key-cache.ts';
 import { KeyCertificates } from './key-certificates.ts';
 import { type ConfigureKeyRequest, configureKey } from './key-config.ts';
 import { dueMs } from './key-due.ts';
-import { type ListRequest, listKeys } from './key-list.ts';
+import { firstBehind, KeyNames } from './key-names.ts';
 import { KeyTransfers } from './key-transfers.ts';
 import { type KeyView, keyView } from './key-view.ts';
 import { KeyedWork } from './keyed-work.ts';
@@ -54,6 +54,11 @@ export interface TransitEngineOptions {
   readonly managedKeys?: ManagedKeys;
 }
 
+export interface ListRequest {
+  readonly after?: string | undefined;
+  readonly limit?: number | undefined;
+}
+
 /** A key after a change that succeeded, and what its caller should know. */
 export interface KeyAnswer {
   readonly key: KeyView;
@@ -71,6 +76,7 @@ export class TransitEngine {
   readonly #paths: Paths;
   readonly #now: () => number;
   readonly #keys: KeyCache;
+  readonly #names: KeyNames;
   readonly #changes = new ChangeQueue();
   readonly #cacheBytesMax: number;
   readonly #managedKeys: ManagedKeys;
@@ -92,6 +98,7 @@ export class TransitEngine {
     this.#now = now;
     this.#cacheBytesMax = cacheBytesMax;
     this.#keys = new KeyCache(store, this.#paths, { entries: 0, bytes: cacheBytesMax });
+    this.#names = new KeyNames(store, this.#paths.keys);
     // A node that is being sealed cannot read the size; it reads it when it is unsealed.
     this.#unwatch = store.watch(this.#paths.cacheReload, () => void this.open().catch(() => undefined));
     this.#managedKeys = options.managedKeys ?? noManagedKeys;
@@ -133,6 +140,7 @@ export class TransitEngine {
    */
   close(refusal?: () => Error): void {
     this.#unwatch();
+    this.#names.close();
     this.#keys.close(refusal);
   }
 
@@ -169,9 +177,18 @@ export class TransitEngine {
     return this.#view(key, context);
   }
 
-  /** Names in ascending byte order. @throws TransitError `not_found` when there is none to show */
-  listKeys(request: ListRequest = {}): Promise<string[]> {
-    return listKeys(this.#store, this.#paths, request);
+  /**
+   * Names in ascending byte order: the very same list as before while no name came or went.
+   * @param range - names behind `after`, `limit` of them at most; all without a positive limit
+   * @throws TransitError `not_found` when there is none to show
+   */
+  async listKeys({ after = '', limit = 0 }: ListRequest = {}): Promise<readonly string[]> {
+    const all = await this.#names.all();
+    const first = firstBehind(all, after);
+    const isWhole = first === 0 && (limit <= 0 || limit >= all.length);
+    const names = isWhole ? all : all.slice(first, limit > 0 ? first + limit : undefined);
+    if (names.length === 0) throw new TransitError('not_found', 'no keys');
+    return names;
   }
 
   /** @throws TransitError `key_not_found`, `deletion_not_allowed` */
@@ -273,8 +290,13 @@ export class TransitEngine {
   }
 
   async #view(key: LoadedKey, context = ''): Promise<KeyView> {
-    const selecting = context === '' ? undefined : contextOf(key, context);
-    return keyView(key, await visibleVersions(this.#store, this.#paths, key.record, selecting));
+    if (context !== '') {
+      return keyView(key, await visibleVersions(this.#store, this.#paths, key.record, contextOf(key, context)));
+    }
+    if (key.view !== undefined) return key.view;
+    const view = keyView(key, await visibleVersions(this.#store, this.#paths, key.record));
+    this.#keys.keepView(key, view);
+    return view;
   }
 }
 

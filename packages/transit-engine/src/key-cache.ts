@@ -8,6 +8,7 @@ import type { StoredKey } from './key.ts';
 import type { KeyPair, KeyPairBytes, KeyPairScheme } from './key-pair.ts';
 import { decodeKeyRecord, type KeyRecord } from './key-record.ts';
 import { fitsVersion, type KeyType, keyType } from './key-type.ts';
+import type { KeyView } from './key-view.ts';
 import { managedIdText } from './managed/managed-id.ts';
 import type { BoundManagedKey } from './managed/provider.ts';
 import { isKeyName, type Paths } from './paths.ts';
@@ -17,6 +18,8 @@ import { type ConvergentVersion, convergenceOf, decodeVersionRecord, type Versio
 export interface LoadedKey extends StoredKey {
   readonly type: KeyType;
   readonly versions: Map<number, LoadedVersion>;
+  /** What its readers see, once one has asked. */
+  view?: KeyView;
 }
 
 /** A version's handles. */
@@ -52,6 +55,8 @@ const sealed = (): Error => new StoreError('sealed', 'transitd is sealed');
 
 /** What a key and each of its versions take up, natively and in the heap, in bytes; an estimate. */
 const [perKeyBytes, perVersionBytes, perPairBytes] = [2048, 2048, 16_384];
+/** The same of a view, and of the text that is made of it. */
+const [perVersionViewBytes, perPairViewBytes] = [256, 4096];
 
 /**
  * Decoded keys by name. An entry is dropped within the apply of any change to the key's record, so it is never older than what
@@ -100,6 +105,12 @@ export class KeyCache {
     } finally {
       wipe([stored]);
     }
+  }
+
+  /** What readers of the key see is not made again while the key stays: it is all in records that change with it. */
+  keepView(key: LoadedKey, view: KeyView): void {
+    key.view = view;
+    this.#measureAgain(key);
   }
 
   /** How much is kept from now on. What is kept already is forgotten, and comes back as it is used. */
@@ -168,8 +179,11 @@ const entriesWithin = ({ entries, bytes }: CacheLimits): LRUCache<string, Loaded
     // Room is set aside for `max` entries, so it is no more than fit.
     ...(entries > 0 && { max: Math.min(entries, Math.ceil(bytes / perKeyBytes)) }),
     maxSize: bytes,
-    sizeCalculation: ({ type, versions }) =>
-      perKeyBytes + versions.size * (type.keyPair === undefined ? perVersionBytes : perPairBytes),
+    sizeCalculation: ({ type, versions, view }) => {
+      const [perVersion, perView] =
+        type.keyPair === undefined ? [perVersionBytes, perVersionViewBytes] : [perPairBytes, perPairViewBytes];
+      return perKeyBytes + versions.size * perVersion + (view?.versions.length ?? 0) * perView;
+    },
   });
 
 /** A key without any version at hand. */

@@ -78,6 +78,19 @@ const create = operation(
     ),
 );
 
+/** The text that is made of a value, made once for as long as the engine gives the same one. */
+function once<T extends object>(make: (value: T) => string): (value: T) => string {
+  const made = new WeakMap<T, string>();
+  return (value) => {
+    const text = made.get(value) ?? make(value);
+    made.set(value, text);
+    return text;
+  };
+}
+
+const keyText = once(keyJson);
+const namesText = once((names: readonly string[]) => JSON.stringify({ keys: names }));
+
 const read = operation(
   'keys-read',
   'read',
@@ -87,7 +100,7 @@ const read = operation(
     answers: data(keySchema),
   },
   async (engine, { context }, { params }) => ({
-    data: keyJson(await engine.readKey(params['name'] ?? '', { context })),
+    data: keyText(await engine.readKey(params['name'] ?? '', { context })),
   }),
 );
 
@@ -100,7 +113,7 @@ const list = operation(
     answers: names,
   },
   async (engine, { after, limit }) => ({
-    data: JSON.stringify({ keys: await engine.listKeys({ after, limit }) }),
+    data: namesText(await engine.listKeys({ after, limit })),
   }),
 );
 
