@@ -190,8 +190,7 @@ function byteCount(text: string): number {
   throw new TransitError('invalid_request', `error parsing url-set byte count: ${shownName(text)} is no integer`);
 }
 
-/** Operations on data, by the word in the path. */
-export const dataOperations: ReadonlyMap<string, DataRoute> = new Map([
+const operations: readonly (readonly [word: string, DataRoute])[] = [
   ['encrypt', encrypt],
   ['decrypt', decrypt],
   ['rewrap', rewrap],
@@ -202,9 +201,10 @@ export const dataOperations: ReadonlyMap<string, DataRoute> = new Map([
   ['verify', verify],
   ['hash', hash],
   ['random', randomBytes],
-]);
+];
 
-export const transitDataRoutes: readonly Route[] = [...dataOperations].flatMap(([word, { operation: POST, params, required }]) =>
+/** Operations on data, below a mount. */
+export const transitDataRoutes: readonly Route[] = operations.flatMap(([word, { operation: POST, params, required }]) =>
   params
     .concat('')
     .map((_, count) => [word, ...params.slice(0, count).map((param) => `:${param}`)].join('/'))

@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import express, { type Express } from 'express';
-import { dataPlane } from '../api/data-plane.ts';
+import { isBelowMount, MountRoutes } from '../api/mount-routes.ts';
 import type { GuardedOperation, OpenOperation, Operation, Route, Verb } from '../api/operation.ts';
 import { noHandler, RequestError, unsupportedOperation, unsupportedPath } from './error-answer.ts';
 import { failureReply } from './failure.ts';
@@ -17,10 +17,17 @@ export interface FrontOptions extends ServeOptions {
 
 const verbs: Readonly<Record<string, Verb>> = { GET: 'GET', POST: 'POST', PUT: 'POST', DELETE: 'DELETE', LIST: 'LIST' };
 
-/** Everything below `/v1/`: health from memory, the data plane by two look-ups, the rest by Express. */
+/** Everything below `/v1/`: health from memory, what lies below a mount by a look-up, the rest by Express (decision 75). */
 export function createFront(options: FrontOptions): RequestListener {
   const pipeline = new Pipeline(options);
-  const app = createApp(options, pipeline);
+  const belowMounts = new MountRoutes(options.routes.filter(isBelowMount));
+  const serve: Serve = (req, res, { path, url, verb }, operation, params) =>
+    // A verb that no operation has comes only to operations that refuse it, and what is read of its body is what a POST's would be.
+    void pipeline.serve(req, res, { path, url, verb: verb ?? 'POST', operation, params });
+  const app = createApp(
+    options.routes.filter((route) => !isBelowMount(route)),
+    serve,
+  );
 
   const answer = (req: IncomingMessage, res: ServerResponse): void => {
     checkHead(req);
@@ -31,14 +38,16 @@ export function createFront(options: FrontOptions): RequestListener {
       return;
     }
     if (namesNamespace(req.headers)) throw new RequestError('namespace_not_found', 'namespace not found');
-    const verb = verbOf(req, path);
-    const direct = verb === undefined ? undefined : dataPlane(options.node, path, verb);
-    if (direct !== undefined && verb !== undefined) {
-      void pipeline.serve(req, res, { path, url, verb, ...direct });
+    const routing = { path, url, verb: verbOf(req, path) };
+    const mount = options.node.service?.mounts.under(path.segments);
+    const found = mount && belowMounts.find(path.segments, mount);
+    const operation = found && operationAt(found.route, routing);
+    if (operation !== undefined) {
+      serve(req, res, routing, operation, found?.params ?? {});
       return;
     }
-    req.url = canonicalUrl(path, options.node.service?.mounts.under(path.segments)?.depth);
-    app(Object.assign(req, { routing: { path, url, verb } }), res);
+    req.url = canonicalUrl(path);
+    app(Object.assign(req, { routing }), res);
   };
 
   const answerOrFail = (req: IncomingMessage, res: ServerResponse): void => {
@@ -82,43 +91,51 @@ function verbOf({ method = '', headers }: IncomingMessage, { query }: RequestPat
   throw new RequestError('invalid_request', '');
 }
 
-/**
- * The path as Express is to see it: encoded anew, so that it decodes to exactly the segments that were checked. Those of a mount become
- * one, which no caller can send.
- */
-const canonicalUrl = ({ segments }: RequestPath, mountDepth = 1): string =>
-  `/${[segments.slice(0, mountDepth).join('/'), ...segments.slice(mountDepth)].map(encodeURIComponent).join('/')}`;
+/** The path as Express is to see it: encoded anew, so that it decodes to exactly the segments that were checked. */
+const canonicalUrl = ({ segments }: RequestPath): string => `/${segments.map(encodeURIComponent).join('/')}`;
 
-interface RoutedRequest extends IncomingMessage {
-  readonly routing: { readonly path: RequestPath; readonly url: string; readonly verb: Verb | undefined };
+/** What a request asks for, read once. */
+interface Routing {
+  readonly path: RequestPath;
+  readonly url: string;
+  /** Undefined for one that no operation has. */
+  readonly verb: Verb | undefined;
 }
 
-function createApp({ routes, node }: FrontOptions, pipeline: Pipeline): Express {
+type Serve = (
+  req: IncomingMessage,
+  res: ServerResponse,
+  routing: Routing,
+  operation: Operation,
+  params: Routed['params'],
+) => void;
+
+/** What a route does for a verb, be it to refuse it; undefined where the slash at the end of the path makes it another one. */
+function operationAt({ operations }: Route, { verb, path }: Routing): Operation | undefined {
+  // GET where a list lies is a list that lacks its verb.
+  if (path.trailingSlash && verb !== 'LIST' && !(verb === 'GET' && operations.LIST !== undefined)) return undefined;
+  const operation = verb && operations[verb];
+  if (operation !== undefined) return operation;
+  return Object.values(operations).some(({ access }) => access === 'open') ? openWithoutVerb : guardedWithoutVerb;
+}
+
+function createApp(routes: readonly Route[], serve: Serve): Express {
   const app = express();
   app.disable('x-powered-by').disable('etag').enable('case sensitive routing').enable('strict routing');
-  // A verb that no operation has comes only to operations that refuse it, and what is read of its body is what a POST's would be.
-  const serve = (req: IncomingMessage, res: ServerResponse, operation: Operation, params: Routed['params']): void => {
-    const { path, url, verb = 'POST' } = (req as RoutedRequest).routing;
-    void pipeline.serve(req, res, { path, url, verb, operation, params });
-  };
-  for (const { path, accepts, operations } of routes) {
-    const mounted = path.startsWith(':mount/');
-    const open = Object.values(operations).some(({ access }) => access === 'open');
-    const withoutVerb = open ? openWithoutVerb : guardedWithoutVerb;
-    app.route(`/${path}`).all((req, res, next) => {
-      const params = req.params as Readonly<Record<string, string>>;
-      if (accepts !== undefined && !accepts(params)) return next();
-      if (mounted && node.service?.mounts.engines.has(params['mount'] ?? '') !== true) return next();
-      const { verb, path: requested } = (req as unknown as RoutedRequest).routing;
-      // GET where a list lies is a list that lacks its verb.
-      if (requested.trailingSlash && verb !== 'LIST' && !(verb === 'GET' && operations.LIST !== undefined)) return next();
-      serve(req, res, (verb && operations[verb]) ?? withoutVerb, params);
+  for (const route of routes) {
+    app.route(`/${route.path}`).all((req, res, next) => {
+      const params = req.params as Routed['params'];
+      if (route.accepts !== undefined && !route.accepts(params)) return next();
+      const { routing } = req as unknown as { readonly routing: Routing };
+      const operation = operationAt(route, routing);
+      if (operation === undefined) return next();
+      serve(req, res, routing, operation, params);
       return undefined;
     });
   }
   app.use((req, res) => {
-    const { verb, path } = (req as unknown as RoutedRequest).routing;
-    serve(req, res, path.trailingSlash && verb !== 'LIST' ? slashAtEnd : unknownPath, {});
+    const { routing } = req as unknown as { readonly routing: Routing };
+    serve(req, res, routing, routing.path.trailingSlash && routing.verb !== 'LIST' ? slashAtEnd : unknownPath, {});
   });
   return app;
 }
