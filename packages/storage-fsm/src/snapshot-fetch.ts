@@ -64,9 +64,7 @@ export async function fetchSnapshot(
     // Reads all of it once more, from the disk, and sums it up: that the records are those of the leader's state shows only now.
     const store = await machine.openBeside(paths.state(generation)).catch((error: unknown) => {
       if (!(error instanceof StorageDamaged)) throw error;
-      throw new CodecError(`the records that node ${from} sent do not make up its state when they are read back`, {
-        cause: error,
-      });
+      throw new CodecError(`what node ${from} sent is not whole when it is read back (${error.message})`, { cause: error });
     });
     try {
       if (store.metaAtOpen.digest !== state.digest) throw new CodecError('the state on disk is not the one that came');

@@ -38,7 +38,7 @@ interface Admitted {
 }
 
 /**
- * The one pipeline, for requests from the data-plane look-up and from Express alike. The order is the specification's: sealed,
+ * The one pipeline, for requests that a look-up or Express found the operation of. The order is the specification's: sealed,
  * token, body, policy, operation. So without a valid token no large body is ever read, and a sealed node looks at no token.
  */
 export class Pipeline {
