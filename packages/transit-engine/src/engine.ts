@@ -21,7 +21,7 @@ import { KeyCache, type LoadedKey } from './key-cache.ts';
 import { KeyCertificates } from './key-certificates.ts';
 import { type ConfigureKeyRequest, configureKey } from './key-config.ts';
 import { dueMs } from './key-due.ts';
-import { firstBehind, KeyNames } from './key-names.ts';
+import { KeyNames, type ListRequest } from './key-names.ts';
 import { KeyTransfers } from './key-transfers.ts';
 import { type KeyView, keyView } from './key-view.ts';
 import { KeyedWork } from './keyed-work.ts';
@@ -52,11 +52,6 @@ export interface TransitEngineOptions {
   readonly cacheBytesMax?: number;
   /** Keys of other systems that this mount may use; none when absent. */
   readonly managedKeys?: ManagedKeys;
-}
-
-export interface ListRequest {
-  readonly after?: string | undefined;
-  readonly limit?: number | undefined;
 }
 
 /** A key after a change that succeeded, and what its caller should know. */
@@ -178,15 +173,11 @@ export class TransitEngine {
   }
 
   /**
-   * Names in ascending byte order: the very same list as before while no name came or went.
-   * @param range - names behind `after`, `limit` of them at most; all without a positive limit
+   * Names in ascending byte order. All of them are the very same list as before while none came or went.
    * @throws TransitError `not_found` when there is none to show
    */
-  async listKeys({ after = '', limit = 0 }: ListRequest = {}): Promise<readonly string[]> {
-    const all = await this.#names.all();
-    const first = firstBehind(all, after);
-    const isWhole = first === 0 && (limit <= 0 || limit >= all.length);
-    const names = isWhole ? all : all.slice(first, limit > 0 ? first + limit : undefined);
+  async listKeys(request: ListRequest = {}): Promise<readonly string[]> {
+    const names = await this.#names.list(request);
     if (names.length === 0) throw new TransitError('not_found', 'no keys');
     return names;
   }
@@ -293,7 +284,7 @@ export class TransitEngine {
     if (context !== '') {
       return keyView(key, await visibleVersions(this.#store, this.#paths, key.record, contextOf(key, context)));
     }
-    if (key.view !== undefined) return key.view;
+    if (key.shown !== undefined) return key.shown.view;
     const view = keyView(key, await visibleVersions(this.#store, this.#paths, key.record));
     this.#keys.keepView(key, view);
     return view;

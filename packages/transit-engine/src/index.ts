@@ -2,7 +2,7 @@ export { type BatchReply, batchItemsMax, type ItemResult, itemsPerTurn } from '.
 export type { WrappedKey, WrapRequest } from './byok-export.ts';
 export type { CacheConfig } from './cache-config.ts';
 export type { Encryption } from './encryption.ts';
-export { type KeyAnswer, type ListRequest, TransitEngine, type TransitEngineOptions } from './engine.ts';
+export { type KeyAnswer, TransitEngine, type TransitEngineOptions } from './engine.ts';
 export { DamagedRecord, TransitError, type TransitErrorCode } from './errors.ts';
 export { defaultHash, hashNames, noHash } from './hash-algorithm.ts';
 export { endOfString, type JsonRules, parseInTurns, pieceValuesMax } from './json-in-turns.ts';
@@ -11,7 +11,7 @@ export type { CertificateChainRequest, CertificateSigningRequest, KeyCertificate
 export type { ConfigureKeyRequest } from './key-config.ts';
 export type { ExportRequest, KeyExport } from './key-export.ts';
 export type { ImportKeyRequest, ImportVersionRequest } from './key-import.ts';
-
+export type { ListRequest } from './key-names.ts';
 export type { KeyTransfers, RestoreRequest } from './key-transfers.ts';
 export { defaultKeyType, keyTypeNames } from './key-type.ts';
 export type { KeyView, PairView, VersionView } from './key-view.ts';

@@ -18,8 +18,8 @@ import { type ConvergentVersion, convergenceOf, decodeVersionRecord, type Versio
 export interface LoadedKey extends StoredKey {
   readonly type: KeyType;
   readonly versions: Map<number, LoadedVersion>;
-  /** What its readers see, once one has asked. */
-  view?: KeyView;
+  /** What its readers see, once one has asked, and how many bytes that takes up, about. */
+  shown?: { readonly view: KeyView; readonly bytes: number };
 }
 
 /** A version's handles. */
@@ -55,8 +55,8 @@ const sealed = (): Error => new StoreError('sealed', 'transitd is sealed');
 
 /** What a key and each of its versions take up, natively and in the heap, in bytes; an estimate. */
 const [perKeyBytes, perVersionBytes, perPairBytes] = [2048, 2048, 16_384];
-/** The same of a view, and of the text that is made of it. */
-const [perVersionViewBytes, perPairViewBytes] = [256, 4096];
+/** The same of each version in a view, beside its texts. */
+const perShownVersionBytes = 512;
 
 /**
  * Decoded keys by name. An entry is dropped within the apply of any change to the key's record, so it is never older than what
@@ -109,7 +109,9 @@ export class KeyCache {
 
   /** What readers of the key see is not made again while the key stays: it is all in records that change with it. */
   keepView(key: LoadedKey, view: KeyView): void {
-    key.view = view;
+    const bytes = viewBytes(view);
+    if (sizeOf(key) + bytes > this.#entries.maxSize) return;
+    key.shown = { view, bytes };
     this.#measureAgain(key);
   }
 
@@ -179,12 +181,21 @@ const entriesWithin = ({ entries, bytes }: CacheLimits): LRUCache<string, Loaded
     // Room is set aside for `max` entries, so it is no more than fit.
     ...(entries > 0 && { max: Math.min(entries, Math.ceil(bytes / perKeyBytes)) }),
     maxSize: bytes,
-    sizeCalculation: ({ type, versions, view }) => {
-      const [perVersion, perView] =
-        type.keyPair === undefined ? [perVersionBytes, perVersionViewBytes] : [perPairBytes, perPairViewBytes];
-      return perKeyBytes + versions.size * perVersion + (view?.versions.length ?? 0) * perView;
-    },
+    sizeCalculation: sizeOf,
   });
+
+const sizeOf = ({ type, versions, shown }: LoadedKey): number =>
+  perKeyBytes + versions.size * (type.keyPair === undefined ? perVersionBytes : perPairBytes) + (shown?.bytes ?? 0);
+
+/** A view's texts are there twice: here, and in what answers are made of. */
+const viewBytes = ({ versions }: KeyView): number =>
+  versions.reduce(
+    (sum, { pair }) =>
+      sum +
+      perShownVersionBytes +
+      2 * (pair ? pair.publicKey.length + pair.hybridPublicKey.length + pair.certificateChain.length : 0),
+    0,
+  );
 
 /** A key without any version at hand. */
 export const loadedKey = (name: string, record: KeyRecord, revision: number): LoadedKey => ({

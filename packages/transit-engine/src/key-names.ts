@@ -1,8 +1,14 @@
 import type { Changes, RangePage, Store } from '@transitd/storage-fsm';
 
-/** What a list that is kept takes up at most, about, in bytes. A longer one is read from the store each time. */
+/** Names behind `after`, `limit` of them at most; all without a positive limit. */
+export interface ListRequest {
+  readonly after?: string | undefined;
+  readonly limit?: number | undefined;
+}
+
+/** What a list that is kept takes up at most, about, in bytes, and the text that is made of it. A longer one is read from the store. */
 const keptBytesMax = 16 * 1024 * 1024;
-/** What a name takes up beside its characters, about. */
+/** What a name takes up beside its characters, about; these are there twice. */
 const perNameBytes = 40;
 /** Names that came and went since the list was made; when there are more it is read anew. */
 const changesMax = 10_000;
@@ -30,11 +36,14 @@ export class KeyNames {
     this.#unwatch = store.watch(prefix, (changes) => this.#apply(changes));
   }
 
-  /** All of them, as applied here: the very same list as before while none came or went. */
-  async all(): Promise<readonly string[]> {
-    if (this.#names === undefined) return this.#reading ?? this.#read();
-    this.#names = this.#upToDate(this.#names);
-    return this.#names;
+  /** As applied here. All of them are the very same list as before while none came or went. */
+  async list({ after = '', limit = 0 }: ListRequest = {}): Promise<readonly string[]> {
+    const kept = this.#upToDate();
+    // Whoever reads a long list page by page is not to pay for all of it with each.
+    if (kept === undefined && limit > 0) return readNames(this.#store, this.#prefix, { after, limit });
+    const all = kept ?? (await (this.#reading ?? this.#read()));
+    const first = firstBehind(all, after);
+    return first === 0 && (limit <= 0 || limit >= all.length) ? all : all.slice(first, limit > 0 ? first + limit : undefined);
   }
 
   /** Nothing is kept any more. */
@@ -54,11 +63,9 @@ export class KeyNames {
     const reading: Promise<readonly string[]> = readNames(this.#store, this.#prefix).then(
       (read) => {
         // Whoever joined late has maybe seen a change that was forgotten with this.
-        if (this.#reading !== reading) return this.#closed ? read : this.all();
+        if (this.#reading !== reading) return this.#closed ? read : this.list();
         this.#reading = undefined;
-        const names = this.#upToDate(read);
-        if (bytesOf(names) <= keptBytesMax) this.#names = names;
-        return names;
+        return this.#keep(changed(read, this.#changed));
       },
       (error: unknown) => {
         if (this.#reading === reading) this.#forget();
@@ -83,17 +90,36 @@ export class KeyNames {
     if (this.#reading === undefined && this.#changed.size > changesMax) this.#forget();
   }
 
-  #upToDate(names: readonly string[]): readonly string[] {
-    if (this.#changed.size === 0) return names;
-    const stayed = names.filter((name) => this.#changed.get(name) !== false);
-    const came = [...this.#changed].filter(([name, isThere]) => isThere && !holds(names, name)).map(([name]) => name);
+  #upToDate(): readonly string[] | undefined {
+    if (this.#names === undefined || this.#changed.size === 0) return this.#names;
+    return this.#keep(changed(this.#names, this.#changed));
+  }
+
+  #keep(names: readonly string[]): readonly string[] {
     this.#changed.clear();
-    return [...stayed, ...came].sort();
+    const bytes = names.reduce((sum, name) => sum + 2 * name.length + perNameBytes, 0);
+    this.#names = bytes <= keptBytesMax ? names : undefined;
+    return names;
   }
 }
 
+/** The list with what came and without what went; the same one when that is nothing. */
+function changed(names: readonly string[], changes: ReadonlyMap<string, boolean>): readonly string[] {
+  const pieces: (readonly string[])[] = [];
+  let from = 0;
+  for (const name of [...changes.keys()].sort()) {
+    const behind = firstBehind(names, name);
+    const wasThere = names[behind - 1] === name;
+    const isThere = changes.get(name) === true;
+    if (wasThere === isThere) continue;
+    pieces.push(names.slice(from, wasThere ? behind - 1 : behind), isThere ? [name] : []);
+    from = behind;
+  }
+  return pieces.length === 0 ? names : [...pieces, names.slice(from)].flat();
+}
+
 /** Where the names behind `after` begin in a list. */
-export function firstBehind(names: readonly string[], after: string): number {
+function firstBehind(names: readonly string[], after: string): number {
   let [low, high] = [0, names.length];
   while (low < high) {
     const middle = (low + high) >>> 1;
@@ -105,15 +131,19 @@ export function firstBehind(names: readonly string[], after: string): number {
 
 const holds = (names: readonly string[], name: string): boolean => names[firstBehind(names, name) - 1] === name;
 
-const bytesOf = (names: readonly string[]): number => names.reduce((bytes, name) => bytes + name.length + perNameBytes, 0);
+/** More than the longest name, so that a longer `after` can be cut: no name lies between, and a path has an end. */
+const afterLengthMax = 600;
 
-async function readNames(store: Store, prefix: string): Promise<string[]> {
+async function readNames(store: Store, prefix: string, { after = '', limit = 0 }: ListRequest = {}): Promise<string[]> {
+  const wanted = limit > 0 ? limit : Number.POSITIVE_INFINITY;
   const names: string[] = [];
-  let after: string | undefined = prefix;
-  while (after !== undefined) {
-    const page: RangePage = await store.range({ prefix, after });
-    for (const { path } of page.records) names.push(path.slice(prefix.length));
-    after = page.next;
+  let from: string | undefined = prefix + after.slice(0, afterLengthMax).toWellFormed();
+  while (from !== undefined && names.length < wanted) {
+    const page: RangePage = await store.range({ prefix, after: from });
+    // A part of a string would keep all of it.
+    for (const { path } of page.records.slice(0, wanted - names.length))
+      names.push(Buffer.from(path.slice(prefix.length)).toString('latin1'));
+    from = page.next;
   }
   return names;
 }

@@ -86,10 +86,13 @@ describe('the names of keys', () => {
           const store = new NameStore(first);
           for (const [name, isThere, looks] of steps) {
             store.apply([name, isThere]);
-            if (looks) expect(await store.names.all()).to.deep.equal(store.sorted);
+            if (looks) expect(await store.names.list()).to.deep.equal(store.sorted);
+            const behind = store.sorted.filter((each) => each > name);
+            expect(await store.names.list({ after: name, limit: 2 })).to.deep.equal(behind.slice(0, 2));
+            if (looks) expect(await store.names.list({ after: name })).to.deep.equal(behind);
           }
-          expect(await store.names.all()).to.deep.equal(store.sorted);
-          expect(store.reads).to.be.most(1);
+          expect(await store.names.list()).to.deep.equal(store.sorted);
+          expect(store.reads, 'of the whole list').to.be.most(1);
         },
       ),
     ));
@@ -105,12 +108,12 @@ describe('the names of keys', () => {
         async (changes, replaced) => {
           const store = new NameStore(['b', 'd', 'f', 'h', 'j']);
           store.waits = true;
-          const answers = [store.names.all()];
+          const answers = [store.names.list()];
           await store.go(answers[0] as Promise<unknown>, (page) => {
             const some = changes[page];
             if (some !== undefined && some.length > 0) store.apply(...some);
             if (page === replaced) store.replace(['b', 'x', 'z']);
-            answers.push(store.names.all()); // joins, and has seen the change
+            answers.push(store.names.list()); // joins, and has seen the change
           });
           for (const answer of answers) expect(await store.go(answer)).to.deep.equal(store.sorted);
         },
@@ -119,59 +122,75 @@ describe('the names of keys', () => {
 
   it('are the very same list until one comes or goes', async () => {
     const store = new NameStore(['a', 'b']);
-    const list = await store.names.all();
+    const list = await store.names.list();
     store.apply(['a', true]);
-    expect(await store.names.all()).to.equal(list);
+    expect(await store.names.list()).to.equal(list);
     store.apply(['c', true], ['c', false]);
-    expect(await store.names.all()).to.equal(list);
+    expect(await store.names.list()).to.equal(list);
     store.apply(['c', true]);
-    const longer = await store.names.all();
+    const longer = await store.names.list();
     expect(longer).to.deep.equal(['a', 'b', 'c']);
     expect(list, 'what was answered stays').to.deep.equal(['a', 'b']);
-    expect(await store.names.all()).to.equal(longer);
+    expect(await store.names.list()).to.equal(longer);
   });
 
   it('are read anew when another state took the place of the store’s', async () => {
     const store = new NameStore(['a', 'b']);
-    await store.names.all();
+    await store.names.list();
     store.replace(['c']);
-    expect(await store.names.all()).to.deep.equal(['c']);
+    expect(await store.names.list()).to.deep.equal(['c']);
     expect(store.reads).to.equal(2);
   });
 
   it('are read anew when more has changed than is kept', async () => {
     const store = new NameStore(['a'], 100_000);
-    await store.names.all();
+    await store.names.list();
     store.apply(...Array.from({ length: 10_001 }, (_, i) => [`n${i}`, true] as const));
-    expect(await store.names.all()).to.deep.equal(store.sorted);
+    expect(await store.names.list()).to.deep.equal(store.sorted);
     expect(store.reads).to.equal(2);
   });
 
-  it('are not kept when they take up too much', async () => {
+  it('are not kept when they take up too much, be it that they grew', async () => {
+    const long = (i: number) => `${i}`.padEnd(400, 'x');
     const store = new NameStore(
-      Array.from({ length: 40_000 }, (_, i) => `${i}`.padEnd(400, 'x')),
+      Array.from({ length: 15_000 }, (_, i) => long(i)),
       100_000,
     );
-    expect(await store.names.all()).to.have.length(40_000);
-    expect(await store.names.all()).to.have.length(40_000);
-    expect(store.reads).to.equal(2);
+    expect(await store.names.list()).to.equal(await store.names.list());
+    store.apply(...Array.from({ length: 9_000 }, (_, i) => [long(15_000 + i), true] as const));
+    expect(await store.names.list()).to.have.length(24_000);
+    expect(store.reads).to.equal(1);
+    expect(await store.names.list()).to.have.length(24_000);
+    expect(await store.names.list()).to.have.length(24_000);
+    expect(store.reads).to.equal(3);
+  });
+
+  it('are read no further than is asked for when they are not kept', async () => {
+    const store = new NameStore(['a', 'b', 'c', 'd', 'e', 'f']);
+    store.waits = true;
+    let pages = 0;
+    const count = (page: number): void => {
+      pages = page + 1;
+    };
+    expect(await store.go(store.names.list({ after: 'a', limit: 3 }), count)).to.deep.equal(['b', 'c', 'd']);
+    expect(pages, 'of two names').to.equal(2);
   });
 
   it('are asked for again after a read that failed', async () => {
     const store = new NameStore(['a']);
     store.error = new Error('sealed');
-    expect(await store.names.all().catch((error: Error) => error.message)).to.equal('sealed');
+    expect(await store.names.list().catch((error: Error) => error.message)).to.equal('sealed');
     store.error = undefined;
-    expect(await store.names.all()).to.deep.equal(['a']);
+    expect(await store.names.list()).to.deep.equal(['a']);
   });
 
   it('are kept no more once they are closed, be it while they are read', async () => {
     const store = new NameStore(['a', 'b', 'c']);
     store.waits = true;
-    const answer = store.names.all();
+    const answer = store.names.list();
     expect(await store.go(answer, (page) => page === 1 && store.names.close())).to.deep.equal(['a', 'b', 'c']);
     store.apply(['d', true]); // nobody is told any more
-    expect(await store.go(store.names.all())).to.deep.equal(['a', 'b', 'c', 'd']);
+    expect(await store.go(store.names.list())).to.deep.equal(['a', 'b', 'c', 'd']);
   });
 });
 
@@ -190,6 +209,20 @@ describe('what readers of a key see', () => {
     await engine.createKey('k', { type: 'aes256-gcm96' });
     expect(await engine.readKey('k')).to.include({ type: 'aes256-gcm96', latestVersion: 1 });
     expect(view.versions, 'what was answered stays').to.have.length(1);
+  });
+
+  it('is not kept where it does not fit beside the key, which stays', async () => {
+    const { engine } = newEngine({ cacheBytesMax: 20_000 });
+    await engine.createKey('k', { type: 'ecdsa-p256' });
+    for (let i = 0; i < 7; i++) await engine.rotateKey('k');
+    await engine.signing.sign('k', { input: 'b25l' });
+    const revision = engine.cachedRevision('k');
+    expect(revision).to.not.equal(undefined);
+    const view = await engine.readKey('k');
+    expect(engine.cachedRevision('k')).to.equal(revision);
+    const again = await engine.readKey('k');
+    expect(again).to.deep.equal(view);
+    expect(again).to.not.equal(view);
   });
 
   it('is of the context that is asked for', async () => {
