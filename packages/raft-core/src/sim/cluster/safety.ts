@@ -14,6 +14,8 @@ const TERMS = 2 ** 20;
 interface Committed {
   readonly term: Term;
   readonly print: number;
+  /** Term of the leader that committed it, which may be a later one than its own (§5.4.2). */
+  readonly by: Term;
 }
 
 /**
@@ -278,11 +280,14 @@ export class Safety {
     holds('a leader changes the configuration after its term has a committed entry', termStartIndex <= commitIndex, facts);
   }
 
-  /** Leader completeness: what was committed in earlier terms is in the log of every later leader. */
+  /**
+   * Leader completeness (figure 3): what was committed in earlier terms is in the log of every later leader. One that hears of its votes late
+   * may lead an earlier term than the one in which an entry of a still earlier one was committed, and lack it.
+   */
   #isComplete({ id, shadow }: Watched, term: Term): void {
     for (let index = Math.max(1, shadow.baseIndex); index <= this.#commitIndex; index++) {
       const committed = this.#committed[index];
-      if (committed === undefined || committed.term >= term) continue;
+      if (committed === undefined || committed.by >= term) continue;
       const found = shadow.termAt(index);
       holds('a leader has every committed entry', found === committed.term, () => ({
         id,
@@ -302,7 +307,8 @@ export class Safety {
       const print = shadow.printAt(index);
       holds('a node commits what it has', print !== undefined && term > 0, () => ({ id, index, last: shadow.lastIndex }));
       const known = this.#committed[index];
-      if (known === undefined) this.#committed[index] = { term, print: print ?? 0 };
+      // A leader commits by an entry of its own term, the last of those that it commits at once.
+      if (known === undefined) this.#committed[index] = { term, print: print ?? 0, by: shadow.termAt(commitIndex) };
       const same = known === undefined || (known.term === term && known.print === print);
       holds('a committed entry is the same everywhere', same, () => ({ id, index, term, known }));
     }

@@ -5,7 +5,8 @@ import type { NodeView } from './local-states.ts';
 /** What the rules remember. */
 export interface Past {
   readonly leaders: ReadonlyMap<Term, NodeId>;
-  readonly committed: readonly { readonly term: Term; readonly text: string }[];
+  /** `by`: term of the leader that committed it, which may be a later one than its own (§5.4.2). */
+  readonly committed: readonly { readonly term: Term; readonly by: Term; readonly text: string }[];
 }
 
 /** The rules of Raft's figure 3. @throws Violation */
@@ -19,13 +20,14 @@ export function check(past: Past, nodes: readonly NodeView[]): Past {
       leaders.set(term, leader);
       holds('a term has one leader', leader === id, () => ({ term, leader, id }));
       for (const [position, entry] of past.committed.entries()) {
-        const isThere = entry.term >= term || entries[position]?.term === entry.term;
+        const isThere = entry.by >= term || entries[position]?.term === entry.term;
         holds('a leader has every committed entry', isThere, () => ({ id, term, index: position + 1 }));
       }
     }
     for (let index = 1; index <= status.commitIndex; index++) {
       const entry = commits(nodes, { id, index }, committed[index - 1]?.text);
-      committed[index - 1] ??= entry;
+      // A leader commits by an entry of its own term, the last of those that it commits at once.
+      committed[index - 1] ??= { ...entry, by: entries[status.commitIndex - 1]?.term ?? 0 };
     }
   }
   for (const one of nodes) for (const other of nodes) if (other.id > one.id) match(one, other);
@@ -36,7 +38,7 @@ function commits(
   nodes: readonly NodeView[],
   { id, index }: { readonly id: NodeId; readonly index: LogIndex },
   known: string | undefined,
-): Past['committed'][number] {
+): Omit<Past['committed'][number], 'by'> {
   const entry = nodes[id - 1]?.entries[index - 1];
   const text = `${entry?.term} ${entry?.data.join()}`;
   const isSame = entry !== undefined && (known === undefined || known === text);
