@@ -1,19 +1,13 @@
 import type { Entry, LogIndex, NodeId } from '@transitd/raft-core';
-import { decodeConfState } from '@transitd/raft-core';
 import type { Command, MachineResult, SimMachine, StorageRun } from '@transitd/raft-core/sim';
 import { decodeTransaction, encodeTransaction } from '../../src/codec.ts';
 import type { KeyValueMachine } from '../../src/state-machine.ts';
 import { StorageFailed } from '../../src/storage-errors.ts';
+import type { Tombstones } from './tombstones.ts';
 
 const headBytes = 8;
 /** Small, so that lists take several. */
 const pageRecords = 7;
-
-/** Tombstones of a node. What committed entries say stays true, so they need not go back when the state does. */
-export interface Membership {
-  members: ReadonlySet<NodeId>;
-  readonly removed: Map<NodeId, LogIndex>;
-}
 
 const registerPath = (key: number): string => `sim/register/${key}`;
 const listPath = (key: number): string => `sim/list/${key}/`;
@@ -25,14 +19,14 @@ const listPath = (key: number): string => `sim/list/${key}/`;
 export class RecordMachine implements SimMachine {
   readonly flushedAtOpen: LogIndex;
   readonly #run: StorageRun;
-  readonly #membership: Membership;
+  readonly #tombstones: Tombstones;
   readonly #machine: KeyValueMachine;
 
-  constructor(machine: KeyValueMachine, run: StorageRun, membership: Membership) {
+  constructor(machine: KeyValueMachine, run: StorageRun, tombstones: Tombstones) {
     this.flushedAtOpen = machine.flushedAtOpen;
     this.#machine = machine;
     this.#run = run;
-    this.#membership = membership;
+    this.#tombstones = tombstones;
   }
 
   get applied(): LogIndex {
@@ -43,7 +37,7 @@ export class RecordMachine implements SimMachine {
     return Number(BigInt.asUintN(32, digest)) + 2 ** 32 * (valuesWritten % 2 ** 16);
   }
   get removed(): ReadonlyMap<NodeId, LogIndex> {
-    return this.#membership.removed;
+    return this.#tombstones.removed;
   }
 
   prepare({ operation, key, request }: Command, size: number): ReturnType<SimMachine['prepare']> {
@@ -67,7 +61,7 @@ export class RecordMachine implements SimMachine {
 
   apply(entry: Entry): MachineResult {
     const { outcome } = this.#machine.apply(entry);
-    if (entry.type === 'conf') this.#reconfigured(entry);
+    if (entry.type === 'conf') this.#tombstones.applied(entry);
     const { index } = entry;
     this.#run.onApply({ index, digest: this.digest, ...(entry.type === 'normal' ? { operation: operationOf(entry) } : {}) });
     return { swapped: outcome === 'committed' };
@@ -102,13 +96,6 @@ export class RecordMachine implements SimMachine {
       after = page.next;
     } while (after !== undefined);
     return records.sort((a, b) => a.revision - b.revision).map(({ value }) => storedValue(value));
-  }
-
-  #reconfigured({ index, data }: Entry): void {
-    const { voters, votersOutgoing, learners, learnersNext } = decodeConfState(data);
-    const members = new Set([...voters, ...votersOutgoing, ...learners, ...learnersNext]);
-    for (const id of this.#membership.members) if (!members.has(id)) this.#membership.removed.set(id, index);
-    this.#membership.members = members;
   }
 }
 

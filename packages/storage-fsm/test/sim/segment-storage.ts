@@ -14,9 +14,10 @@ import { MemoryDisk } from '../memory-disk.ts';
 import { AcknowledgedLog } from './acknowledged-log.ts';
 import { openRecords } from './disk-records.ts';
 import { HeapDevices } from './heap-devices.ts';
-import { type Membership, RecordMachine } from './record-machine.ts';
+import { RecordMachine } from './record-machine.ts';
 import { SimLog } from './sim-log.ts';
 import { StreamedState } from './streamed-state.ts';
+import { Tombstones } from './tombstones.ts';
 
 const directory = '/node';
 const slotBytes = 64 * 1024;
@@ -34,15 +35,14 @@ export class SegmentStorage implements NodeStorage {
   readonly durable: AcknowledgedLog;
   readonly isTorn = false;
   readonly #node: Node;
-  readonly #membership: Membership;
+  readonly #tombstones: Tombstones;
   #disk = new MemoryDisk();
   #devices: HeapDevices | undefined;
 
   constructor(node: Node) {
-    const { voters, votersOutgoing, learners, learnersNext } = node.base.conf;
     this.#node = node;
     this.durable = new AcknowledgedLog(node);
-    this.#membership = { members: new Set([...voters, ...votersOutgoing, ...learners, ...learnersNext]), removed: new Map() };
+    this.#tombstones = new Tombstones(node.base);
   }
 
   get unsynced(): number {
@@ -117,10 +117,10 @@ export class SegmentStorage implements NodeStorage {
     const entries = lastIndex === base.index ? [] : await read(log, base.index + 1, lastIndex);
     this.durable.reopened(log.start, entries);
     const state = await this.#openState(log);
-    const machine = new RecordMachine(state, run, this.#membership);
+    const machine = new RecordMachine(state, run, this.#tombstones);
     const simLog = new SimLog(log, run, this.durable);
     const every = run.process.every.bind(run.process);
-    const parts = { log, machine: state, disk, every, durable: this.durable, membership: this.#membership };
+    const parts = { log, machine: state, disk, every, durable: this.durable, tombstones: this.#tombstones };
     return { log: simLog, machine, streams: (wire) => new StreamedState({ ...parts, wire }) };
   }
 

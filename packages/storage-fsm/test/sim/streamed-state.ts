@@ -2,12 +2,12 @@ import type { Done, LogIndex, NodeId, SnapshotMeta } from '@transitd/raft-core';
 import type { SnapshotStreams, SnapshotWire } from '@transitd/raft-core/sim';
 import { NodeSnapshots, type NodeSnapshotsOptions } from '../../src/node-snapshots.ts';
 import type { AcknowledgedLog } from './acknowledged-log.ts';
-import type { Membership } from './record-machine.ts';
+import type { Tombstones } from './tombstones.ts';
 
 export interface StreamedStateOptions extends Pick<NodeSnapshotsOptions, 'log' | 'machine' | 'disk' | 'every'> {
   readonly wire: SnapshotWire;
   readonly durable: AcknowledgedLog;
-  readonly membership: Membership;
+  readonly tombstones: Tombstones;
 }
 
 /**
@@ -16,7 +16,7 @@ export interface StreamedStateOptions extends Pick<NodeSnapshotsOptions, 'log' |
 export class StreamedState implements SnapshotStreams {
   readonly #options: StreamedStateOptions;
   readonly #snapshots: NodeSnapshots;
-  #arrived: Membership | undefined;
+  #arrived: Uint8Array | undefined;
 
   constructor(options: StreamedStateOptions) {
     const { wire } = options;
@@ -34,8 +34,7 @@ export class StreamedState implements SnapshotStreams {
 
   async *stream(peer: NodeId, index: LogIndex): AsyncGenerator<Uint8Array> {
     const stream = this.#snapshots.stream(peer, index);
-    const { members, removed } = this.#options.membership;
-    yield Buffer.from(JSON.stringify([[...members], [...removed]]));
+    yield this.#options.tombstones.encode();
     yield* stream;
   }
 
@@ -44,13 +43,12 @@ export class StreamedState implements SnapshotStreams {
   }
 
   install(meta: SnapshotMeta, done: Done): void {
-    const { durable, membership } = this.#options;
+    const { durable, tombstones } = this.#options;
     durable.installing(meta);
     this.#snapshots.install(meta, (error) => {
       if (error === undefined) {
         durable.installed(meta);
-        membership.members = this.#arrived?.members ?? membership.members;
-        for (const [id, at] of this.#arrived?.removed ?? []) membership.removed.set(id, at);
+        if (this.#arrived !== undefined) tombstones.received(this.#arrived);
       }
       done(error);
     });
@@ -63,11 +61,9 @@ export class StreamedState implements SnapshotStreams {
   async *#received(stream: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     let isFirst = true;
     for await (const chunk of stream) {
-      if (isFirst) {
-        const [members, removed]: [NodeId[], [NodeId, LogIndex][]] = JSON.parse(Buffer.from(chunk).toString());
-        this.#arrived = { members: new Set(members), removed: new Map(removed) };
-        isFirst = false;
-      } else yield chunk;
+      if (isFirst) this.#arrived = chunk;
+      else yield chunk;
+      isFirst = false;
     }
   }
 }

@@ -1,0 +1,47 @@
+import type { ConfState, Entry, LogIndex, NodeId } from '@transitd/raft-core';
+import { decodeConfState } from '@transitd/raft-core';
+
+interface Known {
+  /** The newest configuration that counts here. */
+  readonly confIndex: LogIndex;
+  readonly members: readonly NodeId[];
+  /** Who was removed, and by which entry. */
+  readonly removed: readonly (readonly [id: NodeId, at: LogIndex])[];
+}
+
+/**
+ * Who was removed from the cluster, as a node's committed entries say. That stays true, so it does not go back when the state does; but an
+ * entry that is applied again after a crash must not be compared with the members of a later one.
+ */
+export class Tombstones {
+  #known: Known;
+
+  constructor(base: { readonly conf: ConfState; readonly confIndex: LogIndex }) {
+    this.#known = { confIndex: base.confIndex, members: membersOf(base.conf), removed: [] };
+  }
+
+  get removed(): ReadonlyMap<NodeId, LogIndex> {
+    return new Map(this.#known.removed);
+  }
+
+  applied({ index, data }: Entry): void {
+    if (index <= this.#known.confIndex) return;
+    const members = membersOf(decodeConfState(data));
+    const gone = this.#known.members.filter((id) => !members.includes(id)).map((id) => [id, index] as const);
+    this.#known = { confIndex: index, members, removed: [...this.#known.removed, ...gone] };
+  }
+
+  encode(): Buffer {
+    return Buffer.from(JSON.stringify(this.#known));
+  }
+
+  /** What another node has sent with its state. */
+  received(bytes: Uint8Array): void {
+    const sent: Known = JSON.parse(Buffer.from(bytes).toString());
+    if (sent.confIndex > this.#known.confIndex) this.#known = sent;
+  }
+}
+
+const membersOf = ({ voters, votersOutgoing, learners, learnersNext }: ConfState): NodeId[] => [
+  ...new Set([...voters, ...votersOutgoing, ...learners, ...learnersNext]),
+];
