@@ -1,5 +1,5 @@
 export { type Changed, changeConf } from './confchange/change.ts';
-export { bootstrapBase, flawOf, soleVoter, votersOf } from './confchange/conf-state.ts';
+export { bootstrapBase, flawOf, membersOf, soleVoter, votersOf } from './confchange/conf-state.ts';
 export { type RaftLimits, raftLimits } from './core/limits.ts';
 export { Raft, type RaftOptions } from './core/raft.ts';
 export type { ConfRefusal, CoreEvent, CoreRefusal, PeerStatus, RaftCore, Ready, Status } from './core/raft-core.ts';

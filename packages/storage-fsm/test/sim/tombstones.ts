@@ -1,5 +1,4 @@
-import type { ConfState, Entry, LogIndex, NodeId } from '@transitd/raft-core';
-import { decodeConfState } from '@transitd/raft-core';
+import { type ConfState, decodeConfState, type Entry, type LogIndex, membersOf, type NodeId } from '@transitd/raft-core';
 
 interface Known {
   /** The newest configuration that counts here. */
@@ -17,7 +16,7 @@ export class Tombstones {
   #known: Known;
 
   constructor(base: { readonly conf: ConfState; readonly confIndex: LogIndex }) {
-    this.#known = { confIndex: base.confIndex, members: membersOf(base.conf), removed: [] };
+    this.#known = { confIndex: base.confIndex, members: [...membersOf(base.conf)], removed: [] };
   }
 
   get removed(): ReadonlyMap<NodeId, LogIndex> {
@@ -27,8 +26,8 @@ export class Tombstones {
   applied({ index, data }: Entry): void {
     if (index <= this.#known.confIndex) return;
     const members = membersOf(decodeConfState(data));
-    const gone = this.#known.members.filter((id) => !members.includes(id)).map((id) => [id, index] as const);
-    this.#known = { confIndex: index, members, removed: [...this.#known.removed, ...gone] };
+    const gone = this.#known.members.filter((id) => !members.has(id)).map((id) => [id, index] as const);
+    this.#known = { confIndex: index, members: [...members], removed: [...this.#known.removed, ...gone] };
   }
 
   encode(): Buffer {
@@ -41,7 +40,3 @@ export class Tombstones {
     if (sent.confIndex > this.#known.confIndex) this.#known = sent;
   }
 }
-
-const membersOf = ({ voters, votersOutgoing, learners, learnersNext }: ConfState): NodeId[] => [
-  ...new Set([...voters, ...votersOutgoing, ...learners, ...learnersNext]),
-];
