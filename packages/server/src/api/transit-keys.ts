@@ -82,7 +82,9 @@ const create = operation(
 function once<T extends object>(make: (value: T) => string): (value: T) => string {
   const made = new WeakMap<T, string>();
   return (value) => {
-    const text = made.get(value) ?? make(value);
+    const known = made.get(value);
+    if (known !== undefined) return known;
+    const text = make(value);
     made.set(value, text);
     return text;
   };

@@ -42,8 +42,8 @@ export function createFront(options: FrontOptions): RequestListener {
     const mount = options.node.service?.mounts.under(path.segments);
     const found = mount && belowMounts.find(path.segments, mount);
     const operation = found && operationAt(found.route, routing);
-    if (operation !== undefined) {
-      serve(req, res, routing, operation, found?.params ?? {});
+    if (found !== undefined && operation !== undefined) {
+      serve(req, res, routing, operation, found.params);
       return;
     }
     req.url = canonicalUrl(path);
