@@ -1,6 +1,6 @@
 // `npm test`: runs every suite of the workspace, one after the other, and prints one last line that counts them all.
-// `-- --attack` adds the attack suite, `-- --clients` the clients that others wrote (fetched and built first), `-- --e2e` the container
-// tests, on an engine that is started for them.
+// `-- --attack` adds the attack suite, `-- --chaos` two minutes of faults, `-- --clients` the clients that others wrote (fetched and built
+// first), `-- --e2e` the container tests, on an engine that is started for them.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { conclude, Tally } from './tally.ts';
@@ -18,13 +18,17 @@ const run = (command: string, args: string[]): boolean =>
   spawnSync(command, args, { cwd: root, stdio: 'inherit', env }).status === 0;
 const tool = (name: string, args: string[]): boolean => run(join(root, 'node_modules/.bin', name), args);
 
-const suites = ['--attack', '--clients', '--e2e'];
+const chaosSeed = '1';
+const suites = ['--attack', '--chaos', '--clients', '--e2e'];
 const rest = process.argv.slice(2).filter((arg) => !suites.includes(arg));
 // The linter and the compiler are suites of one case each: what they refuse, `npm test` refuses.
 const checks = [tool('biome', ['ci', '.']), tool('tsc', ['-b'])];
 const packages = tool('turbo', ['run', 'test', '--concurrency=1', '--continue', '--log-prefix=none', ...rest]);
 const workspace = tool('mocha', ['--config', 'test/.mocharc.json']);
 const attacks = !process.argv.includes('--attack') || tool('mocha', ['--config', 'test/attack/.mocharc.json']);
+// A case of its own, as the checks are.
+if (process.argv.includes('--chaos'))
+  checks.push(run(process.execPath, ['scripts/chaos.ts', '--minutes', '2', '--seed', chaosSeed]));
 const clients = !process.argv.includes('--clients') || tool('mocha', ['--config', 'test/clients/.mocharc.json']);
 const containers = !process.argv.includes('--e2e') || run('scripts/engine.sh', [process.execPath, 'scripts/e2e.ts']);
 

@@ -25,6 +25,8 @@ export interface ClusterOptions {
   readonly elections?: 'rare' | 'shipped';
   /** Added to each node's configuration. */
   readonly config?: Readonly<Record<string, unknown>>;
+  /** Added to the environment of the node with this name. */
+  readonly env?: (name: string) => Readonly<Record<string, string>>;
 }
 
 const rareElections = { election_timeout: '5s' };
@@ -110,12 +112,12 @@ export class LiveCluster {
    * The same of a cluster whose leader may change at any time: asked again as long as there is no active node to answer, which is what 503
    * says, and that nothing was done.
    */
-  askWhenLed(node: LiveNode, method: string, path: string, body?: unknown): Promise<Answer> {
+  askWhenLed(node: LiveNode, method: string, path: string, body?: unknown, options: AskOptions = {}): Promise<Answer> {
     let last: Answer | undefined;
     return until(
       `${method} ${path} is answered by ${node.name}`,
       async () => {
-        last = await this.ask(node, method, path, body);
+        last = await this.ask(node, method, path, body, options);
         return !isRefusedForNow(last) && last;
       },
       { explain: () => `last: ${last?.status} ${last?.text}\n${this.tails()}` },
@@ -256,7 +258,7 @@ export class LiveCluster {
   async #add(
     index: number,
     size: number,
-    { retryJoin, strangersSeal, elections = 'rare', config: more }: ClusterOptions,
+    { retryJoin, strangersSeal, elections = 'rare', config: more, env }: ClusterOptions,
   ): Promise<void> {
     const name = `n${index}`;
     const host = hostOf(index);
@@ -286,7 +288,16 @@ export class LiveCluster {
     mkdirSync(dataDir, { mode: 0o700 });
     writeFileSync(configFile, JSON.stringify(config, undefined, 2));
     this.#nodes.push(
-      new LiveNode({ name, host, apiAddress: `http://${api}`, dataDir, configFile, proxy, secrets: this.#secrets }),
+      new LiveNode({
+        name,
+        host,
+        apiAddress: `http://${api}`,
+        dataDir,
+        configFile,
+        proxy,
+        secrets: this.#secrets,
+        ...(env && { env: env(name) }),
+      }),
     );
   }
 }

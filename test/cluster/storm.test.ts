@@ -1,48 +1,11 @@
 // Faults of every kind, one after the other, under load; then everything that was acknowledged is looked for on every node.
 import { expect } from 'chai';
-import type { LiveCluster } from './live-cluster.ts';
-import type { LiveNode } from './live-node.ts';
+import { linkFaults, processFaults } from './faults.ts';
 import { scenarioMs, withCluster } from './scenario.ts';
 import { expectNothingLost } from './survivors.ts';
 import { Workload } from './workload.ts';
 
-interface Fault {
-  readonly what: string;
-  strike(cluster: LiveCluster, victim: LiveNode): Promise<unknown> | undefined;
-  mend(cluster: LiveCluster, victim: LiveNode): Promise<unknown> | undefined;
-}
-
-const faults: readonly Fault[] = [
-  { what: 'is killed', strike: (_, victim) => victim.kill(), mend: (_, victim) => victim.start() },
-  {
-    what: 'is frozen',
-    strike: async (_, victim) => victim.pause(),
-    mend: async (_, victim) => victim.resume(),
-  },
-  {
-    what: 'is behind a black hole',
-    strike: async (cluster, victim) => cluster.isolate(victim),
-    mend: async (cluster) => cluster.heal(),
-  },
-  {
-    what: 'has its links cut',
-    strike: async (cluster, victim) => cluster.isolate(victim, 'cut'),
-    mend: async (cluster) => cluster.heal(),
-  },
-  {
-    what: 'has bytes held back',
-    strike: async (cluster, victim) => cluster.isolate(victim, 'hold'),
-    mend: async (cluster) => cluster.heal(),
-  },
-  {
-    what: 'is not heard',
-    strike: async (cluster, victim) => {
-      for (const other of cluster.others(victim)) cluster.loseOneWay(victim, other);
-    },
-    mend: async (cluster) => cluster.heal(),
-  },
-  { what: 'is stopped', strike: (_, victim) => victim.stop(), mend: (_, victim) => victim.start() },
-];
+const faults = [...processFaults, ...linkFaults];
 
 describe('a storm of faults', function () {
   this.timeout(2 * scenarioMs);

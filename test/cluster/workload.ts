@@ -14,6 +14,8 @@ export interface WorkloadOptions {
   readonly settings?: number;
   readonly counters?: number;
   readonly seed?: number;
+  /** Part of the name of every key, so that several workloads may use one cluster; lower-case letters and digits. */
+  readonly label?: string;
 }
 
 /** A write that was acknowledged, for whoever waits for one. */
@@ -53,10 +55,10 @@ export class Workload {
   #stopping = false;
   #clients: Promise<unknown> = Promise.resolve();
 
-  private constructor(cluster: LiveCluster, { clients = 8, settings = 12, counters = 6, seed = 1 }: WorkloadOptions) {
+  private constructor(cluster: LiveCluster, { clients = 8, settings = 12, counters = 6, seed = 1, label = '' }: WorkloadOptions) {
     this.#cluster = cluster;
     this.#random = new SimRandom(seed);
-    this.#options = { clients, settings, counters };
+    this.#options = { clients, settings, counters, label };
   }
 
   /** Makes the counters and lets the clients go. */
@@ -67,9 +69,9 @@ export class Workload {
       // Asked again while nobody leads, or when it is not known whether it was made: to make a key once more changes nothing.
       let last: Outcome | undefined;
       await until(
-        `counter-${i} is made`,
+        `${workload.#name('counter', i)} is made`,
         async () => {
-          last = await attempt(cluster.ask(leader, 'POST', `transit/keys/counter-${i}`, {}));
+          last = await attempt(cluster.ask(leader, 'POST', `transit/keys/${workload.#name('counter', i)}`, {}));
           return last.kind === 'done';
         },
         { explain: () => JSON.stringify(last) },
@@ -124,8 +126,8 @@ export class Workload {
 
   /** True when it went well, or when there was nothing to do. */
   #step(node: LiveNode): Promise<boolean> {
-    const setting = `setting-${this.#random.below(this.#options.settings)}`;
-    const counter = `counter-${this.#random.below(this.#options.counters)}`;
+    const setting = this.#name('setting', this.#random.below(this.#options.settings));
+    const counter = this.#name('counter', this.#random.below(this.#options.counters));
     const dice = this.#random.below(100);
     if (dice < 15) return this.#createNew(node);
     if (dice < 25) return this.#write(node, setting, 'setting', { kind: 'create', value: this.#newValue() });
@@ -140,7 +142,7 @@ export class Workload {
   /** A key that nobody else uses: it is there for good once that was acknowledged. */
   async #createNew(node: LiveNode): Promise<boolean> {
     this.#serial += 1;
-    const key = `new-${this.#serial}`;
+    const key = this.#name('new', this.#serial);
     const begunMs = performance.now();
     const outcome = await this.#ask(node, 'POST', `transit/keys/${key}`, {});
     if (outcome.kind !== 'done') return false;
@@ -189,7 +191,10 @@ export class Workload {
     const outcome = await attempt(this.#cluster.ask(node, method, path, body, { withinMs: callMs }));
     if (outcome.kind !== 'done') {
       const trouble = `${outcome.kind}: ${outcome.kind === 'refused' ? `${outcome.status} ` : ''}${outcome.text}`;
-      const told = trouble.replace(/(setting|counter|new)-\d+/g, '$1').trim();
+      const told = trouble
+        .replace(/(setting|counter|new)-[\w-]+/g, '$1')
+        .replace(/entry \d+/, 'an entry')
+        .trim();
       this.#troubles.set(told, (this.#troubles.get(told) ?? 0) + 1);
     }
     return outcome;
@@ -198,6 +203,10 @@ export class Workload {
   #acknowledge(node: LiveNode, begunMs: number): void {
     this.acknowledged += 1;
     for (const watcher of [...this.#watchers.keys()]) watcher({ node, begunMs, doneMs: performance.now() });
+  }
+
+  #name(kind: 'setting' | 'counter' | 'new', number: number): string {
+    return `${kind}-${this.#options.label}${number}`;
   }
 
   #newValue(): number {

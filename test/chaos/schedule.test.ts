@@ -1,0 +1,45 @@
+import { expect } from 'chai';
+import { processFaults } from '../cluster/faults.ts';
+import { type Round, schedule } from './schedule.ts';
+
+const taken = (count: number, seed: number, size: number): Round[] => {
+  const rounds: Round[] = [];
+  for (const round of schedule({ seed, size, faults: processFaults, total: processFaults.slice(0, 1) })) {
+    rounds.push(round);
+    if (rounds.length === count) break;
+  }
+  return rounds;
+};
+
+describe('the schedule of a chaos run', () => {
+  it('is the same for the same seed, and another one for another seed', () => {
+    expect(taken(50, 1, 5)).to.deep.equal(taken(50, 1, 5));
+    expect(taken(50, 1, 5)).not.to.deep.equal(taken(50, 2, 5));
+  });
+
+  for (const { size, victimsMax } of [
+    { size: 3, victimsMax: 1 },
+    { size: 5, victimsMax: 2 },
+  ]) {
+    it(`strikes at most ${victimsMax} of ${size} nodes in a round that leaves a majority`, () => {
+      const rounds = taken(200, 3, size).filter(({ kind }) => kind === 'minority');
+      expect(Math.max(...rounds.map(({ strikes }) => strikes.length))).to.equal(victimsMax);
+    });
+  }
+
+  it('strikes the active node at most once in a round, and every node in a round of all', () => {
+    for (const { kind, strikes } of taken(200, 4, 5)) {
+      expect(strikes.filter(({ at }) => at === 'the active node').length).to.be.at.most(1);
+      if (kind === 'all') expect(strikes.length).to.equal(5);
+    }
+  });
+
+  it('plays every fault before it plays one again', () => {
+    const played = taken(200, 5, 3)
+      .filter(({ kind }) => kind === 'minority')
+      .flatMap(({ strikes }) => strikes.map(({ fault }) => fault.what));
+    const names = processFaults.map(({ what }) => what).toSorted();
+    for (let at = 0; at + names.length <= 30; at += names.length)
+      expect(played.slice(at, at + names.length).toSorted()).to.deep.equal(names);
+  });
+});
