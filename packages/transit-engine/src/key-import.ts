@@ -111,7 +111,7 @@ export async function importedMaterial(
   const { ciphertext = '', publicKey = '' } = imported;
   const transfer = type.keyPair?.transfer;
   if (ciphertext === '' && transfer !== undefined) {
-    return { material: new Uint8Array(0), publicKey: transfer.fromPublicPem(publicKey) };
+    return { material: new Uint8Array(0), publicKey: await transfer.fromPublicPem(publicKey) };
   }
   const material = unwrapMaterial(await wrapping(), imported);
   if (transfer === undefined) {

@@ -67,7 +67,7 @@ export interface KeyPairTransfer {
   /** Of a private key in PKCS#8 (RFC 5958); the caller wipes both. @throws TransitError `invalid_request` */
   fromPkcs8(der: Uint8Array): Promise<KeyPairBytes>;
   /** Of a SubjectPublicKeyInfo in PEM (RFC 7468 §13). @throws TransitError `invalid_request` */
-  fromPublicPem(pem: string): Uint8Array;
+  fromPublicPem(pem: string): Promise<Uint8Array>;
   /** PKCS#8 in DER, for another service's import; the caller wipes it. */
   toPkcs8(material: Uint8Array): Buffer;
 }

@@ -2,6 +2,7 @@ import { noBytes } from './aead.ts';
 import { TransitError } from './errors.ts';
 import { checkAutoRotatePeriod, checkDerivation, checkRotatesByItself, type FreshVersion } from './key.ts';
 import { checkMinimums } from './key-config.ts';
+import { reasonOf } from './key-pairs/key-formats.ts';
 import type { KeyRecord } from './key-record.ts';
 import { fitsVersion, keyType } from './key-type.ts';
 import { managedScheme } from './managed/managed-pair.ts';
@@ -83,8 +84,8 @@ export async function checkKeyPairs({ record, versions }: Pick<WholeKey, 'record
     try {
       await keyPair.check({ material, publicKey });
     } catch (error) {
-      if (error instanceof TransitError) throw invalidBackup(`version ${version} is no key pair of its type`);
-      throw error;
+      if (!(error instanceof TransitError) || error.code === 'busy_generation') throw error;
+      throw invalidBackup(`version ${version} is no key pair of its type: ${reasonOf(error)}`);
     }
   }
 }

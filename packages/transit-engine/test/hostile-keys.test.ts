@@ -159,6 +159,24 @@ const privates: readonly (readonly [string, Type, Buffer, string])[] = [
   ],
 ];
 
+/** All encodings of points of small order, the ones that are not canonical included (RFC 8032 §5.1.3 refuses those). */
+const smallOrder: readonly string[] = [
+  '0100000000000000000000000000000000000000000000000000000000000000',
+  '0100000000000000000000000000000000000000000000000000000000000080',
+  'ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f',
+  'ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff',
+  '0000000000000000000000000000000000000000000000000000000000000000',
+  '0000000000000000000000000000000000000000000000000000000000000080',
+  'c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a',
+  'c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa',
+  '26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05',
+  '26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85',
+  'edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f',
+  'edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff',
+  'eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f',
+  'eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff',
+];
+
 const publics: readonly (readonly [string, Type, string, string])[] = [
   ['no PEM', 'ed25519', 'x', noPem],
   ['a private key in PEM', 'ed25519', pairs.ed25519.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(), noPem],
@@ -183,12 +201,12 @@ const publics: readonly (readonly [string, Type, string, string])[] = [
   ['X25519', 'ed25519', generateKeyPairSync('x25519').publicKey.export({ type: 'spki', format: 'pem' }).toString(), noPublic],
   ['a point off its curve', 'ecdsa-p256', pemOf('PUBLIC KEY', spki(p256, Buffer.concat([bytes(1, 4), bytes(64, 1)]))), noPoint],
   ['the point at infinity', 'ecdsa-p256', pemOf('PUBLIC KEY', spki(p256, bytes(1, 0))), noPoint],
-  [
-    'a point of small order',
+  ...smallOrder.map((point): readonly [string, Type, string, string] => [
+    `a point of small order, ${point.slice(0, 8)}…${point.slice(-2)}`,
     'ed25519',
-    pemOf('PUBLIC KEY', spki(encodeOid('1.3.101.112'), Buffer.concat([bytes(1, 1), bytes(31, 0)]))),
+    pemOf('PUBLIC KEY', spki(encodeOid('1.3.101.112'), Buffer.from(point, 'hex'))),
     noPublic,
-  ],
+  ]),
   [
     '32 bytes that are no point',
     'ed25519',

@@ -105,7 +105,7 @@ export function ecdsa(curveName: CurveName, keyType: string): KeyPairScheme {
     },
     transfer: {
       fromPkcs8: async (der) => fromPkcs8(der),
-      fromPublicPem: (pem) => fromPublicDer(publicDerOf(pem)),
+      fromPublicPem: async (pem) => fromPublicDer(publicDerOf(pem)),
       toPkcs8: (material) => Buffer.from(material),
     },
   };

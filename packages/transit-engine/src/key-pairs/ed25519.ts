@@ -62,7 +62,7 @@ export const ed25519: KeyPairScheme = {
       if (seed?.tag !== derTag.octetString || seed.content.length !== halfBytes) throw notPkcs8();
       return fromSeed(seed.content);
     },
-    fromPublicPem(pem) {
+    async fromPublicPem(pem) {
       const spki = parseSpki(publicDerOf(pem));
       if (spki === undefined || !algorithm.equals(spki.algorithm)) throw notPublicKey();
       checkPoint(spki.publicKey);

@@ -50,6 +50,10 @@ export function hybridPairs(pqc: KeyPairScheme, ec: KeyPairScheme): KeyPairSchem
       const given = bytes.material.length === 0 ? [bytes.publicKey] : [bytes.publicKey, bytes.material];
       if (given.some((each) => decodePair(each) === undefined)) throw notImported('it is not a pair of keys');
       const halves = halvesOf(bytes);
+      const isWhole = bytes.material.length > 0;
+      if (isWhole && !(pqc.fits(halves.pqc.material.length) && ec.fits(halves.ec.material.length))) {
+        throw notImported('it is not a pair of keys');
+      }
       await pqc.check(halves.pqc);
       await ec.check(halves.ec);
     },

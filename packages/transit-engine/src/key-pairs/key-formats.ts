@@ -67,9 +67,14 @@ export function pemOf(label: string, der: Uint8Array): string {
 
 export const publicPemOf = (der: Uint8Array): string => pemOf('PUBLIC KEY', der);
 
+const notImportedPrefix = 'error importing key: ';
+
 /** The refusal of key material that comes in; it never quotes it. */
-export const notImported = (reason: string): TransitError =>
-  new TransitError('invalid_request', `error importing key: ${reason}`);
+export const notImported = (reason: string): TransitError => new TransitError('invalid_request', `${notImportedPrefix}${reason}`);
+
+/** The reason in a {@link notImported} refusal, for a refusal that says the rest in its own words. */
+export const reasonOf = ({ message }: TransitError): string =>
+  message.startsWith(notImportedPrefix) ? message.slice(notImportedPrefix.length) : message;
 
 export const notPkcs8 = (): TransitError => notImported('error parsing asymmetric key: it is not PKCS#8 in DER');
 export const notPublicKey = (): TransitError => notImported('error parsing public key: it is not a key of this kind');

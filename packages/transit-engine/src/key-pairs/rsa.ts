@@ -16,13 +16,17 @@ import {
 import { isPair } from './native-signature.ts';
 import { decryptOaep } from './oaep.ts';
 import { generateRsa } from './rsa-generation.ts';
+import { modulusFault, type RsaNumbers, rsaFault } from './rsa-numbers.ts';
 import { signRsa, verifyRsa } from './rsa-signature.ts';
 
 const none = encodeDer(0x05);
 const rsaEncryption = Buffer.concat([encodeOid('1.2.840.113549.1.1.1'), none]);
 /** A key that says of itself that it is for PSS; here it is one like the others. */
 const rsassaPss = encodeOid('1.2.840.113549.1.1.10');
-/** Larger exponents make public operations slow, and no service of this kind takes them. */
+/**
+ * Public exponents are odd, from 3 to 2^31 − 1, as the other services of this kind accept them; keys made here have 65537. Larger ones make
+ * public operations slow.
+ */
 const exponentMax = 2 ** 31;
 /** More than any PKCS#8 of 4,096 bits takes. */
 const pkcs8BytesMax = 4096;
@@ -37,15 +41,17 @@ export function rsa(bits: 2048 | 3072 | 4096): KeyPairScheme {
     const [oid] = parseDerSequence(pkcs8.algorithm) ?? [];
     const isRsa = rsaEncryption.equals(pkcs8.algorithm) || (oid && rsassaPss.equals(encodeDer(oid.tag, oid.content)));
     if (isRsa !== true) throw notImported(`invalid key type: expected ${name}`);
-    const { modulus, exponent } = checkPrivateParts(pkcs8.privateKey, bits);
-    const publicKey = spkiOf(modulus, exponent);
+    const numbers = checkPrivateParts(pkcs8.privateKey, bits);
+    const fault = await rsaFault(bits, numbers);
+    if (fault !== undefined) throw notImported(fault);
+    const publicKey = spkiOf(numbers.modulus, numbers.exponent);
     const material = encodePkcs8({ algorithm: rsaEncryption, privateKey: pkcs8.privateKey });
     if (await belongTogether(material, publicKey)) return { material, publicKey };
     material.fill(0);
     throw notImported('the parts of the key do not belong together');
   };
 
-  const fromPublicDer = (der: Uint8Array): Buffer => {
+  const fromPublicDer = async (der: Uint8Array): Promise<Buffer> => {
     const spki = parseSpki(der);
     if (spki === undefined) throw notPublicKey();
     if (!rsaEncryption.equals(spki.algorithm)) throw notImported(`invalid key type: expected ${name}`);
@@ -55,6 +61,8 @@ export function rsa(bits: 2048 | 3072 | 4096): KeyPairScheme {
     const parts = { modulus: derInteger(modulus), exponent: derInteger(exponent) };
     if (parts.modulus === undefined || parts.exponent === undefined) throw notPublicKey();
     checkPublicParts(parts.modulus, parts.exponent, bits);
+    const fault = await modulusFault(parts.modulus);
+    if (fault !== undefined) throw notImported(fault);
     return spkiOf(parts.modulus, parts.exponent);
   };
 
@@ -66,7 +74,7 @@ export function rsa(bits: 2048 | 3072 | 4096): KeyPairScheme {
     async check({ material, publicKey }) {
       const given = Buffer.from(publicKey.buffer, publicKey.byteOffset, publicKey.length);
       if (material.length === 0) {
-        if (!given.equals(fromPublicDer(publicKey))) throw notPublicKey();
+        if (!given.equals(await fromPublicDer(publicKey))) throw notPublicKey();
         return;
       }
       const pair = await fromPkcs8(material);
@@ -158,20 +166,21 @@ function decryptPkcs1v15(key: KeyObject, ciphertext: Uint8Array): Buffer | undef
 }
 
 /**
- * An RSAPrivateKey (RFC 8017 appendix A.1.2) of two primes, no part of which is larger than it must be: larger ones would make each
- * signature slow. @throws TransitError `invalid_request`
+ * The numbers of an RSAPrivateKey (RFC 8017 appendix A.1.2) of two primes, views of what was read. None is larger than it must be: larger
+ * ones would make this check slow. @throws TransitError `invalid_request`
  */
-function checkPrivateParts(der: Uint8Array, bits: number): { readonly modulus: Uint8Array; readonly exponent: Uint8Array } {
+function checkPrivateParts(der: Uint8Array, bits: number): RsaNumbers {
   const whole = parseDer(der);
   const elements = (whole?.tag === derTag.sequence && parseDerSequence(whole.content)) || [];
   const [version, modulus, exponent, ...secrets] = elements.map((element) => derInteger(element));
-  const [d, p, q, dP, dQ, qInverse] = secrets.map((part) => part?.length ?? Number.POSITIVE_INFINITY);
-  const whether = version?.length === 0 && modulus !== undefined && exponent !== undefined && secrets.length === 6;
-  if (!whether || d === undefined || p === undefined || q === undefined || dP === undefined) throw notPkcs8();
+  const [d, p, q, dP, dQ, qInverse, ...more] = secrets;
+  if (version?.length !== 0 || modulus === undefined || exponent === undefined || more.length > 0) throw notPkcs8();
+  if (d === undefined || p === undefined || q === undefined) throw notPkcs8();
+  if (dP === undefined || dQ === undefined || qInverse === undefined) throw notPkcs8();
   checkPublicParts(modulus, exponent, bits);
-  const fits = d <= bits / 8 && p + q <= bits / 8 + 1 && dP <= p && (dQ ?? 0) <= q && (qInverse ?? 0) <= p;
-  if (!fits || p === 0 || q === 0) throw notImported('the parts of the key do not belong together');
-  return { modulus, exponent };
+  const fits = d.length <= bits / 8 && [p, q, dP, dQ, qInverse].every(({ length }) => length <= bits / 16);
+  if (!fits) throw notImported('the parts of the key do not belong together');
+  return { modulus, exponent, d, p, q, dP, dQ, qInverse };
 }
 
 /** @throws TransitError `invalid_request` */

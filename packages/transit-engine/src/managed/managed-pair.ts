@@ -21,19 +21,25 @@ const typesBySize: ReadonlyMap<string | number | undefined, string> = new Map<st
   ['secp521r1', 'ecdsa-p521'],
 ]);
 
-/** What the public half of a managed key is here; undefined where no kind of key has it, also in this form. */
+/**
+ * The scheme of a managed key's public half that comes in; undefined where no kind of key has it, or not in this form, or where it is unsound.
+ * @throws TransitError `busy_generation`
+ */
 export async function managedScheme(publicKey: Uint8Array): Promise<KeyPairScheme | undefined> {
-  const key = readPublicKey(publicKey);
-  const { modulusLength, namedCurve } = key?.asymmetricKeyDetails ?? {};
-  const name = typesBySize.get(modulusLength ?? namedCurve);
-  const scheme = name === undefined ? undefined : keyType(name).keyPair;
+  const scheme = schemeOf(publicKey);
   try {
     await scheme?.check({ material: noBytes, publicKey });
   } catch (error) {
-    if (error instanceof TransitError) return undefined;
+    if (error instanceof TransitError && error.code !== 'busy_generation') return undefined;
     throw error;
   }
   return scheme;
+}
+
+function schemeOf(publicKey: Uint8Array): KeyPairScheme | undefined {
+  const { modulusLength, namedCurve } = readPublicKey(publicKey)?.asymmetricKeyDetails ?? {};
+  const name = typesBySize.get(modulusLength ?? namedCurve);
+  return name === undefined ? undefined : keyType(name).keyPair;
 }
 
 /**
@@ -44,7 +50,8 @@ export async function managedScheme(publicKey: Uint8Array): Promise<KeyPairSchem
  */
 export async function managedPair(key: ManagedKey, publicKey: Uint8Array | undefined): Promise<KeyPair> {
   if (publicKey === undefined) return { verify: () => Promise.reject(noPair(key)), sign: () => Promise.reject(noPair(key)) };
-  const own = (await managedScheme(publicKey))?.load({ material: noBytes, publicKey });
+  // It was checked when it came in; a check for each use would take milliseconds.
+  const own = schemeOf(publicKey)?.load({ material: noBytes, publicKey });
   if (own === undefined) throw new DamagedRecord('the public half of a managed key is none that this program knows');
   const bits = createPublicKey({ key: Buffer.from(publicKey), format: 'der', type: 'spki' }).asymmetricKeyDetails?.modulusLength;
   return {

@@ -288,18 +288,22 @@ describe('keys of type hybrid', () => {
     const [mine, others] = [k.versions[0], l.versions[0]];
     if (mine?.publicKey === undefined || others?.publicKey === undefined) throw new Error('no version');
     const [myHalves, otherHalves] = [halvesOf(mine.publicKey), halvesOf(others.publicKey)];
-    for (const publicKey of [
-      others.publicKey,
-      encodePair({ ...myHalves, ec: otherHalves.ec }),
-      encodePair({ ...myHalves, pqc: otherHalves.pqc }),
-      mine.publicKey.subarray(0, -1),
-      Buffer.of(1),
-    ]) {
-      const backup = encodeBackup('k', { ...k.record, id: '' }, [{ ...mine, keyName: 'k', publicKey, version: 1 }]).toString(
-        'base64',
-      );
+    const myMaterial = halvesOf(mine.material);
+    const whole = Buffer.concat([myMaterial.pqc, myMaterial.ec]);
+    const splitAt = (at: number): Buffer => encodePair({ pqc: whole.subarray(0, at), ec: whole.subarray(at) });
+    const [apart, noPair] = ['key pair does not match', 'it is not a pair of keys'];
+    for (const [half, reason] of [
+      [{ publicKey: others.publicKey }, apart],
+      [{ publicKey: encodePair({ ...myHalves, ec: otherHalves.ec }) }, apart],
+      [{ publicKey: encodePair({ ...myHalves, pqc: otherHalves.pqc }) }, apart],
+      [{ publicKey: mine.publicKey.subarray(0, -1) }, apart],
+      [{ publicKey: Buffer.of(1) }, noPair],
+      ...[0, 31, 33, 64, 95, 96].map((at) => [{ material: splitAt(at) }, noPair] as const),
+    ] as const) {
+      const version = { ...mine, keyName: 'k', version: 1, ...half };
+      const backup = encodeBackup('k', { ...k.record, id: '' }, [version]).toString('base64');
       expect((await refusalOf(engine.transfers.restoreKey({ backup, name: 'copy' }))).message).to.equal(
-        'the backup cannot be restored: version 1 is no key pair of its type',
+        `the backup cannot be restored: version 1 is no key pair of its type: ${reason}`,
       );
     }
   });

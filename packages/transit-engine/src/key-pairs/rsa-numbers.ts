@@ -1,0 +1,130 @@
+import { checkPrime } from 'node:crypto';
+import { promisify } from 'node:util';
+import { TransitError } from '../errors.ts';
+import { nextTurn } from '../next-turn.ts';
+
+/** The numbers of an RSA private key of two primes (RFC 8017 §3.2), big-endian. */
+export interface RsaNumbers {
+  readonly modulus: Uint8Array;
+  readonly exponent: Uint8Array;
+  readonly d: Uint8Array;
+  readonly p: Uint8Array;
+  readonly q: Uint8Array;
+  readonly dP: Uint8Array;
+  readonly dQ: Uint8Array;
+  readonly qInverse: Uint8Array;
+}
+
+/** FIPS 186-5 A.1.3: the primes differ within their first 100 bits, or Fermat's method finds them. */
+const distanceBitsBelowHalf = 100;
+/** A public modulus with a prime factor below this is refused; every honest key passes. */
+const smallFactorMax = 2 ** 16 + 1;
+/** Steps of Fermat's method on a public modulus. */
+const fermatSteps = 100;
+
+/**
+ * The reason why the numbers are not those of one sound key; undefined when they are (FIPS 186-5 A.1.1, SP 800-56B §6.4.1). Primality is
+ * tested by OpenSSL on the thread pool with at least 64 random bases, so that no number made for the purpose passes; one key after the
+ * other, since the pool's few threads also sync the log. The copies made here live on the JavaScript heap until they are collected.
+ * @param bits - of the modulus
+ * @throws TransitError `busy_generation` when too many keys wait for their check
+ */
+export async function rsaFault(bits: number, numbers: RsaNumbers): Promise<string | undefined> {
+  const [n, e, d, p, q] = [numbers.modulus, numbers.exponent, numbers.d, numbers.p, numbers.q].map(numberOf) as Five;
+  const [dP, dQ, qInverse] = [numbers.dP, numbers.dQ, numbers.qInverse].map(numberOf) as Three;
+  const half = bits / 2;
+  const top = 1n << BigInt(half - 1);
+  if (p * q !== n) return apart;
+  if (p === q) return 'the two primes are the same';
+  if (p < top || q < top || p >> BigInt(half) > 0n || q >> BigInt(half) > 0n) {
+    return `each prime must have ${half} bits`;
+  }
+  const distance = p > q ? p - q : q - p;
+  if (distance >> BigInt(half - distanceBitsBelowHalf) === 0n) return 'the two primes are too close to each other';
+  // ed = 1 modulo p − 1 and modulo q − 1 is the same as modulo their least common multiple.
+  if (d >= n || (e * d) % (p - 1n) !== 1n || (e * d) % (q - 1n) !== 1n) return apart;
+  if (d >> BigInt(half) === 0n) return 'the private exponent is too small';
+  if (dP !== d % (p - 1n) || dQ !== d % (q - 1n)) return apart;
+  if (qInverse >= p || (qInverse * q) % p !== 1n) return apart;
+  const prime = await oneAtATime(async () => (await isPrime(p)) && (await isPrime(q)));
+  return prime ? undefined : 'a prime is not prime';
+}
+
+/**
+ * The same for a public half alone, of which less can be known: it is refused when it is a prime or a square, has a prime factor up to
+ * 65,537, or has two factors so close that Fermat's method finds them (SP 800-56B §6.4.2.2 and the check of public authorities).
+ * @throws TransitError `busy_generation`
+ */
+export async function modulusFault(modulus: Uint8Array): Promise<string | undefined> {
+  const n = numberOf(modulus);
+  if (smallPrimes().some((prime) => n % prime === 0n)) return 'the modulus has a small factor';
+  await nextTurn();
+  if (hasCloseFactors(n)) return 'the two primes are too close to each other';
+  return (await oneAtATime(() => isPrime(n))) ? 'the modulus is a prime' : undefined;
+}
+
+const apart = 'the parts of the key do not belong together';
+
+type Three = [bigint, bigint, bigint];
+type Five = [bigint, bigint, bigint, bigint, bigint];
+
+const numberOf = (magnitude: Uint8Array): bigint => BigInt(`0x0${Buffer.from(magnitude).toString('hex')}`);
+
+/** Whether n = a² − b² with a within a few steps above its root; with b = 0 it is a square. */
+function hasCloseFactors(n: bigint): boolean {
+  const root = squareRoot(n);
+  let a = root * root === n ? root : root + 1n;
+  for (let step = 0; step < fermatSteps; step++, a++) {
+    const squared = a * a - n;
+    const b = squareRoot(squared);
+    if (b * b === squared) return true;
+  }
+  return false;
+}
+
+/** Rounded down, by Newton's method. */
+function squareRoot(n: bigint): bigint {
+  if (n < 2n) return n;
+  let x = 1n << BigInt(Math.ceil(n.toString(16).length * 2) + 1);
+  for (;;) {
+    const next = (x + n / x) >> 1n;
+    if (next >= x) return x;
+    x = next;
+  }
+}
+
+let known: readonly bigint[] | undefined;
+
+/** Those up to {@link smallFactorMax}, by Eratosthenes' sieve when they are first needed. */
+function smallPrimes(): readonly bigint[] {
+  if (known !== undefined) return known;
+  const composite = new Uint8Array(smallFactorMax + 1);
+  const primes: bigint[] = [];
+  for (let number = 2; number <= smallFactorMax; number++) {
+    if (composite[number] === 1) continue;
+    primes.push(BigInt(number));
+    for (let multiple = number * number; multiple <= smallFactorMax; multiple += number) composite[multiple] = 1;
+  }
+  known = primes;
+  return primes;
+}
+
+const isPrime = promisify<bigint, boolean>(checkPrime);
+
+/** Keys that wait for their check; each takes up to a quarter of a second. */
+const checksMax = 64;
+let checks = 0;
+let last: Promise<unknown> = Promise.resolve();
+
+/** @throws TransitError `busy_generation` */
+async function oneAtATime(check: () => Promise<boolean>): Promise<boolean> {
+  if (checks >= checksMax) {
+    throw new TransitError('busy_generation', 'too many RSA keys are being checked; nothing was done');
+  }
+  checks += 1;
+  const mine = last.then(check).finally(() => {
+    checks -= 1;
+  });
+  last = mine.catch(() => undefined);
+  return mine;
+}
