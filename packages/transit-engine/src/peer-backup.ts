@@ -1,28 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { autoRotatePeriodMinS, newKeySettings } from './key.ts';
 import { pemOf } from './key-pairs/key-formats.ts';
+import type { Occasion } from './key-record.ts';
 import { type KeyType, keyType } from './key-type.ts';
 import { nextTurn } from './next-turn.ts';
 import { peerKeyPair } from './peer-key-pair.ts';
+import { peerKeyType } from './peer-key-types.ts';
 import { type Members, parseMembers } from './peer-members.ts';
 import { invalidBackup, type WholeKey } from './whole-key.ts';
-
-/** Key types by the numbers that Vault gives them; those that this program does not have are left out. */
-const typeNumbers: ReadonlyMap<number, string> = new Map([
-  [0, 'aes256-gcm96'],
-  [1, 'ecdsa-p256'],
-  [2, 'ed25519'],
-  [3, 'rsa-2048'],
-  [4, 'rsa-4096'],
-  [5, 'chacha20-poly1305'],
-  [6, 'ecdsa-p384'],
-  [7, 'ecdsa-p521'],
-  [8, 'aes128-gcm96'],
-  [9, 'rsa-3072'],
-  [11, 'hmac'],
-  [12, 'aes128-cmac'],
-  [13, 'aes256-cmac'],
-]);
 
 const openingBrace = 0x7b;
 const hmacSecretBytes = 32;
@@ -41,18 +26,16 @@ export const looksLikePeerBackup = (backup: Uint8Array): boolean => backup[0] ==
 export async function readPeerBackup(backup: Buffer): Promise<WholeKey> {
   const whole = await parseMembers(backup);
   const policy = whole.object('policy');
-  const type = keyType(typeName(policy.integer('type')));
+  if (policy.flag('soft_deleted'))
+    throw invalidBackup('the key is soft-deleted, which this service has not: take the backup after undoing that');
+  const entries = await entriesOf(whole, policy);
+  const contents = entries.map(({ entry }) => entry);
+  const type = keyType(peerKeyType(policy, contents));
   const convergent = policy.flag('convergent_encryption');
   const latestVersion = policy.integer('latest_version');
-  const minAvailableVersion = policy.integer('min_available_version');
-  if (latestVersion - minAvailableVersion > versionsMax) throw invalidBackup('it has too many versions');
-  const [keys, archived] = [policy.object('keys'), archivedKeys(whole)];
-  const archiveBegins = policy.integer('archive_min_version');
   const versions: WholeKey['versions'][number][] = [];
-  for (let version = Math.max(minAvailableVersion, 1); version <= latestVersion; version++) {
+  for (const { version, entry } of entries) {
     if (versions.length % versionsPerTurn === versionsPerTurn - 1) await nextTurn();
-    const entry = keys.has(String(version)) ? keys.object(String(version)) : archived[version - archiveBegins];
-    if (entry === undefined) throw invalidBackup(`version ${version} is missing`);
     versions.push({ version, ...readVersion(entry, type) });
   }
   const latest = versions.at(-1);
@@ -78,10 +61,28 @@ export async function readPeerBackup(backup: Buffer): Promise<WholeKey> {
       latestCreatedMs: latest.createdMs,
       minDecryptionVersion: Math.max(policy.integer('min_decryption_version'), 1),
       minEncryptionVersion: policy.integer('min_encryption_version'),
-      minAvailableVersion,
+      minAvailableVersion: policy.integer('min_available_version'),
+      ...lastBackup(policy),
     },
     versions,
   };
+}
+
+/** The versions that the key has, ascending, from the policy or else from the archive. */
+async function entriesOf(whole: Members, policy: Members): Promise<{ readonly version: number; readonly entry: Members }[]> {
+  const latestVersion = policy.integer('latest_version');
+  const minAvailableVersion = policy.integer('min_available_version');
+  if (latestVersion - minAvailableVersion > versionsMax) throw invalidBackup('it has too many versions');
+  const [keys, archived] = [policy.object('keys'), archivedKeys(whole)];
+  const archiveBegins = policy.integer('archive_min_version');
+  const entries: { version: number; entry: Members }[] = [];
+  for (let version = Math.max(minAvailableVersion, 1); version <= latestVersion; version++) {
+    if (entries.length % versionsPerTurn === versionsPerTurn - 1) await nextTurn();
+    const entry = keys.has(String(version)) ? keys.object(String(version)) : archived[version - archiveBegins];
+    if (entry === undefined) throw invalidBackup(`version ${version} is missing`);
+    entries.push({ version, entry });
+  }
+  return entries;
 }
 
 function readVersion(entry: Members, { name, materialIsHmacSecret }: KeyType): Omit<WholeKey['versions'][number], 'version'> {
@@ -105,6 +106,13 @@ function chainOf(entry: Members): { readonly certificateChain?: string } {
   return { certificateChain: certificates.map((der) => pemOf('CERTIFICATE', Buffer.from(der, 'base64'))).join('') };
 }
 
+/** The backup that this one is, or the one before it. */
+function lastBackup(policy: Members): { readonly backup?: Occasion } {
+  if (!policy.has('backup_info')) return {};
+  const info = policy.object('backup_info');
+  return { backup: { timeMs: Date.parse(info.text('time')), version: info.integer('version') } };
+}
+
 /** `time` has fractions of a second; the oldest versions have `creation_time` alone, in seconds. */
 function createdMs(entry: Members): number {
   const timeMs = Date.parse(entry.text('time'));
@@ -119,12 +127,6 @@ function archivedKeys(whole: Members): (Members | undefined)[] {
   if (!whole.has('archived_keys')) return [];
   const archive = whole.object('archived_keys');
   return archive.has('keys') ? archive.array('keys') : [];
-}
-
-function typeName(number: number): string {
-  const name = typeNumbers.get(number);
-  if (name === undefined) throw invalidBackup(`its key type (${number}) is not supported`);
-  return name;
 }
 
 function kdfName(number: number): 'hkdf_sha256' | 'hmac-sha256-counter' {

@@ -105,14 +105,38 @@ describe('a backup of a peer', () => {
     expect(await decryptOne(engine, 'old', { ciphertext })).to.deep.equal({ plaintext: fox });
   });
 
-  it('of a key of type hmac has its size from its material', async () => {
-    const hmacKey = { '1': entry(1, { key: Buffer.alloc(64, 9).toString('base64') }) };
-    const engine = await restored(
-      backupWith({ type: 11, key_size: 64, keys: hmacKey, latest_version: 1, auto_rotate_period: 0 }, null),
-    );
-    expect(await engine.readKey('old')).to.include({ type: 'hmac', keySize: 64 });
-    const hmac = createHmac('sha256', Buffer.alloc(64, 9)).update(plaintext).digest('base64');
-    expect(await engine.signing.hmac('old', { input: fox })).to.deep.equal({ hmac: `svc:v1:${hmac}`, keyVersion: 1 });
+  for (const [peer, type] of [
+    ['Vault', 11],
+    ['OpenBao', 10],
+  ] as const) {
+    it(`of a key of type hmac, which ${peer} numbers ${type}, has its size from its material`, async () => {
+      const secret = Buffer.alloc(64, 9).toString('base64');
+      const keys = { '1': entry(1, { key: secret, hmac_key: secret }) };
+      const engine = await restored(
+        backupWith({ type, key_size: 64, keys, latest_version: 1, auto_rotate_period: 0, backup_info: null }, null),
+      );
+      expect(await engine.readKey('old')).to.include({ type: 'hmac', keySize: 64 });
+      const hmac = createHmac('sha256', Buffer.alloc(64, 9)).update(plaintext).digest('base64');
+      expect(await engine.signing.hmac('old', { input: fox })).to.deep.equal({ hmac: `svc:v1:${hmac}`, keyVersion: 1 });
+    });
+  }
+
+  it('of an HMAC key of 32 bytes, as long as a cipher key, is told from one by its secret', async () => {
+    for (const type of [10, 11]) {
+      const same = (version: number) => entry(version, { hmac_key: material(version).toString('base64') });
+      const engine = await restored(backupWith({ type, key_size: 32, keys: { '1': same(1), '2': same(2) } }));
+      expect(await engine.readKey('old')).to.include({ type: 'hmac', keySize: 32, latestVersion: 2 });
+    }
+  });
+
+  it('of a CMAC key by Vault comes back', async () => {
+    const engine = await restored(backupWith({ type: 13 }));
+    expect(await engine.readKey('old')).to.include({ type: 'aes256-cmac', latestVersion: 2 });
+  });
+
+  it('keeps when the last backup was taken, as the peers do', async () => {
+    const engine = await restored(backupWith());
+    expect((await engine.readKey('old')).backup).to.deep.equal({ timeMs: Date.parse('2024-06-01T00:00:00Z'), version: 2 });
   });
 
   it('gives the oldest versions, which have no HMAC secret, one of their own', async () => {
@@ -138,6 +162,16 @@ describe('a backup of a peer', () => {
 
   for (const [policy, because] of [
     [{ type: 14 }, 'a type that this program does not have'],
+    [{ type: -1 }, 'a type below zero'],
+    [{ type: 10, keys: { '1': entry(1, { key: null }), '2': entry(2, { key: null }) } }, 'a managed key of Vault'],
+    [{ type: 10 }, 'the number of HMAC keys with the content of a cipher key'],
+    [{ type: 11 }, 'xchacha20-poly1305 of OpenBao'],
+    [{ type: 11, soft_deleted: false }, 'xchacha20-poly1305 of a newer OpenBao'],
+    [{ type: 11, keys: { '1': entry(1, { hmac_key: null }), '2': entry(2, { hmac_key: null }) } }, 'a type that cannot be told'],
+    [{ type: 11, keys: { '1': entry(1, { hmac_key: entry(1).key }), '2': entry(2) } }, 'versions that look like two types'],
+    [{ type: 13, soft_deleted: false }, 'a number of Vault in a backup of OpenBao'],
+    [{ soft_deleted: true }, 'a key that is soft-deleted'],
+    [{ backup_info: { time: 'never', version: 1 } }, 'a last backup at no time'],
     [{ type: 3 }, 'a key pair without its numbers'],
     [{ type: 2 }, 'a key pair without its public half'],
     [{ type: 8 }, 'material that does not fit the type'],
