@@ -35,6 +35,8 @@ export interface SignRequest extends SignatureSettings {
 
 /** One of `signature`, `hmac` and `cmac`, or a batch of one kind. */
 export type VerifyRequest = SignatureSettings & { readonly [Kind in Verifiable]?: string | undefined } & {
+  /** Hash of an HMAC, where it is not `hashAlgorithm`. */
+  readonly hmacAlgorithm?: string | undefined;
   readonly input?: string | undefined;
   readonly context?: string | undefined;
   readonly batchInput?: unknown;
@@ -63,7 +65,7 @@ export function signWork(request: SignRequest): Pending<SignItem> {
 export function verifyWork(request: VerifyRequest): Pending<VerifyItem> {
   const { input = '', context = '', batchInput } = request;
   if (batchInput !== undefined && batchInput !== null) return verifyBatch(batchInput, request);
-  const [kind, ...more] = verifiable.filter((each) => isGiven(request[each]));
+  const [kind, ...more] = kindsIn([request]);
   if (kind === undefined) {
     throw new TransitError('invalid_request', "neither a 'signature' nor an 'hmac' or a 'cmac' was given to verify");
   }
@@ -72,9 +74,9 @@ export function verifyWork(request: VerifyRequest): Pending<VerifyItem> {
 }
 
 /** All items verify one kind of thing, and each of them does. */
-async function verifyBatch(batchInput: unknown, settings: SignatureSettings): Promise<Work<VerifyItem>> {
+async function verifyBatch(batchInput: unknown, settings: VerifyRequest): Promise<Work<VerifyItem>> {
   const { items } = await batchOf({ read: readVerifyItem }, batchInput);
-  const kinds = verifiable.filter((kind) => items.some((item) => isGiven(item[kind])));
+  const kinds = kindsIn(items);
   const [kind] = kinds;
   if (kind === undefined) {
     throw new TransitError('invalid_request', "no batch_input elements have 'signature', 'hmac' or 'cmac'");
@@ -83,29 +85,43 @@ async function verifyBatch(batchInput: unknown, settings: SignatureSettings): Pr
     const refusal = "elements of batch_input must all provide either 'signature', 'hmac' or 'cmac'";
     throw new TransitError('invalid_request', refusal);
   }
-  if (!items.every((item) => isGiven(item[kind]))) {
+  if (!items.every((item) => item[kind] !== undefined)) {
     throw new TransitError('invalid_request', `some elements of batch_input are missing '${kind}'`);
   }
   const made = howMade(kind, settings);
   return {
-    items: items.map(({ input, context, reference, [kind]: value }) => ({ input, context, kind, value, ...made, reference })),
+    items: items.map(({ input, context, reference, [kind]: value }) => ({
+      input,
+      context,
+      kind,
+      value: value ?? '',
+      ...made,
+      reference,
+    })),
   };
 }
 
 const readVerifyItem = (members: ItemMembers) => ({
   input: members.optionalText('input'),
   context: members.text('context'),
-  signature: members.text('signature'),
-  hmac: members.text('hmac'),
-  cmac: members.text('cmac'),
+  signature: members.optionalText('signature'),
+  hmac: members.optionalText('hmac'),
+  cmac: members.optionalText('cmac'),
   reference: members.text('reference'),
 });
 
-const isGiven = (value: string | undefined): boolean => value !== undefined && value !== '';
+/**
+ * The kinds that are to be verified, which should be one. An empty text counts only where no other kind is given: it is refused for what is wrong
+ * with it, as the peers do, and not as missing, but clients also send the members that they do not use empty.
+ */
+function kindsIn(given: readonly { readonly [Kind in Verifiable]?: string | undefined }[]): readonly Verifiable[] {
+  const kinds = verifiable.filter((kind) => given.some((each) => each[kind] !== undefined && each[kind] !== ''));
+  return kinds.length > 0 ? kinds : verifiable.filter((kind) => given.some((each) => each[kind] !== undefined)).slice(0, 1);
+}
 
 /** MACs have a hash at most; the rest of the settings is read for signatures only. */
-function howMade(kind: Verifiable, settings: SignatureSettings): Pick<VerifyItem, 'hashAlgorithm' | 'options'> {
-  const hashAlgorithm = settings.hashAlgorithm || defaultHash;
+function howMade(kind: Verifiable, settings: VerifyRequest): Pick<VerifyItem, 'hashAlgorithm' | 'options'> {
+  const hashAlgorithm = (kind === 'hmac' && settings.hmacAlgorithm) || settings.hashAlgorithm || defaultHash;
   return kind === 'signature' ? { hashAlgorithm, options: signingOptions(settings) } : { hashAlgorithm };
 }
 

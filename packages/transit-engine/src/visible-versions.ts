@@ -20,7 +20,8 @@ export async function visibleVersions(
   context: Uint8Array = noBytes,
 ): Promise<VersionView[]> {
   const { id: keyId, minDecryptionVersion, latestVersion } = record;
-  const selects = record.derived && context.length > 0;
+  // A cipher's derived key is secret and has nothing to show.
+  const selects = record.derived && context.length > 0 && keyType(record.type).keyPair !== undefined;
   const versions: VersionView[] = [];
   let after: string | undefined = paths.version({ keyId, version: minDecryptionVersion - 1 });
   while (after !== undefined) {

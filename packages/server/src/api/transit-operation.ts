@@ -76,6 +76,8 @@ interface DataOperation<S extends FieldSchema, R extends object> extends Describ
   render(result: R, inBatch: boolean): string;
   /** Members that stand beside the error of a failed item. */
   readonly failedItem?: string;
+  /** Members that were sent and are not used, in words for the caller. */
+  ignored?(asked: Fields<S>['values']): readonly string[];
   /** What the caller should know. */
   warnings?(result: R): readonly string[];
 }
@@ -149,7 +151,10 @@ export function operation<S extends FieldSchema, R extends object>(data: DataOpe
   const run = async ({ service, principal }: Pick<Context, 'service' | 'principal'>, call: Call): Promise<Reply> => {
     const { body, path, params } = call;
     const { mount = '', ...pathParams } = params;
-    const { values, sent, warnings } = fields(takes, body, data.pathFields?.(pathParams) ?? pathParams);
+    const read = fields(takes, body, data.pathFields?.(pathParams) ?? pathParams);
+    const { values, sent } = read;
+    const ignored = data.ignored?.(values as Fields<S>['values']) ?? [];
+    const warnings = ignored.length === 0 ? read.warnings : [...read.warnings, ...ignored];
     for (const form of data.spelledOut?.(values as Fields<S>['values']) ?? []) {
       if (isDenied(principal, `${mount}/${name}/${form}`)) throw permissionDenied();
     }

@@ -73,7 +73,7 @@ const settings = {
   name,
   urlalgorithm: text('name of the hash', { oneOf: signatureHashes }),
   hash_algorithm: text('the same, where the path does not name it', { oneOf: signatureHashes, default: defaultHash }),
-  algorithm: text('older name of `hash_algorithm`', { oneOf: signatureHashes }),
+  algorithm: text('older name of `hash_algorithm`, of HMACs only: without effect on signatures', { oneOf: signatureHashes }),
   input,
   context,
   signature_context: base64('context of Ed25519ctx and Ed25519ph'),
@@ -88,14 +88,26 @@ const settings = {
 
 type Settings = Fields<typeof settings>['values'] & { readonly batch_input?: JsonValue | undefined };
 
-/** The path's, else the body's, else the body's under its older name. */
-const hashAsked = ({ urlalgorithm, hash_algorithm, algorithm }: Settings): string =>
+/**
+ * The hash of a signature. As in the peers, `algorithm` counts only where `hash_algorithm` was sent empty: absent, its default stands before it.
+ */
+const signatureHash = ({ urlalgorithm, hash_algorithm = defaultHash, algorithm }: Settings): string =>
   urlalgorithm || hash_algorithm || algorithm || defaultHash;
 
-const spelledOut = (asked: Settings): readonly string[] => [`${asked.name}/${hashAsked(asked)}`];
+/** The hash of an HMAC to verify, for which `algorithm` counts, as in the request that made the HMAC. */
+const hmacHash = ({ urlalgorithm, hash_algorithm, algorithm }: Settings): string =>
+  urlalgorithm || hash_algorithm || algorithm || defaultHash;
+
+const withoutEffect = "'algorithm' has no effect on signatures: name the hash in 'hash_algorithm' or in the path";
+
+/** A hash that was asked for and is not used must not go unnoticed: a verdict would be about another signature than the caller means. */
+const ignoredHash = (asked: Settings): readonly string[] => {
+  const { algorithm = '' } = asked;
+  return algorithm === '' || algorithm === signatureHash(asked) ? [] : [withoutEffect];
+};
 
 const requestOf = (asked: Settings): SignRequest => ({
-  hashAlgorithm: hashAsked(asked),
+  hashAlgorithm: signatureHash(asked),
   input: asked.input,
   context: asked.context,
   signatureContext: asked.signature_context,
@@ -119,7 +131,8 @@ export const sign = operation({
   ),
 
   capability: 'update',
-  spelledOut,
+  spelledOut: (asked) => [`${asked.name}/${signatureHash(asked)}`],
+  ignored: ignoredHash,
   ask: (engine, asked, { keyName }) => engine.signing.sign(keyName, { ...requestOf(asked), keyVersion: asked.key_version }),
   render: ({ signature, keyVersion, publicKey }, inBatch) => {
     const members = `"signature":"${signature}","key_version":${keyVersion}`;
@@ -144,10 +157,12 @@ export const verify = operation({
   answers: oneOrBatch(object({ valid: boolean })),
 
   capability: 'update',
-  spelledOut,
+  spelledOut: (asked) => [`${asked.name}/${verifiesHmac(asked) ? hmacHash(asked) : signatureHash(asked)}`],
+  ignored: (asked) => (verifiesHmac(asked) ? [] : ignoredHash(asked)),
   ask: (engine, asked, { keyName }) =>
     engine.signing.verify(keyName, {
       ...requestOf(asked),
+      hmacAlgorithm: hmacHash(asked),
       signature: asked.signature,
       hmac: asked.hmac,
       cmac: asked.cmac,
@@ -155,6 +170,17 @@ export const verify = operation({
   render: ({ valid }) => `"valid":${valid}`,
   failedItem: '"valid":false,',
 });
+
+/** Whether HMACs are to be verified. A batch in which another kind is as well is refused by the engine. */
+function verifiesHmac({ hmac = '', batch_input }: Settings & { readonly hmac?: string | undefined }): boolean {
+  if (batch_input === undefined || batch_input === null) return hmac !== '';
+  return (
+    Array.isArray(batch_input) &&
+    batch_input.some((item) => typeof item === 'object' && item !== null && isText(Reflect.get(item, 'hmac')))
+  );
+}
+
+const isText = (value: unknown): boolean => typeof value === 'string' && value !== '';
 
 /** The lengths that a request for CMACs comes to: its own, and those of its items that have one. */
 function lengthsIn(batchInput: JsonValue | undefined, own: number): readonly number[] {

@@ -177,6 +177,56 @@ describe('operations on data', () => {
   });
 });
 
+describe('the hash that verify uses', () => {
+  const warning = "'algorithm' has no effect on signatures: name the hash in 'hash_algorithm' or in the path";
+  const judged = async (post: (target: string, body: Body) => Promise<Reply>, target: string, body: Body) => {
+    const reply = JSON.parse((await post(target, { input: fox, ...body })).body ?? '');
+    return { valid: reply.data.valid ?? reply.data.batch_results[0].valid, warnings: reply.warnings };
+  };
+
+  it('is for signatures that of hash_algorithm or the path, as when signing: algorithm is ignored with a warning in both', async () => {
+    const { post } = await setup();
+    for (const [asked, warnings] of [
+      [{}, null],
+      [{ algorithm: 'sha2-256' }, null],
+      [{ algorithm: 'sha2-512' }, [warning]],
+      [{ algorithm: 'md5' }, [warning]],
+    ] as const) {
+      const signed = await post('sign/s', { input: fox, ...asked });
+      const { signature } = dataOf(signed);
+      expect(JSON.parse(signed.body ?? '').warnings).to.deep.equal(warnings);
+      for (const [target, body] of [
+        ['verify/s', {}],
+        ['verify/s/sha2-256', {}],
+        ['verify/s', { hash_algorithm: 'sha2-256' }],
+      ] as const) {
+        expect(await judged(post, target, { signature, ...body, ...asked } as Body)).to.deep.equal({ valid: true, warnings });
+        const batch_input = [{ input: fox, signature }] as Body['x'];
+        expect(await judged(post, target, { batch_input, ...body, ...asked } as Body)).to.deep.equal({ valid: true, warnings });
+      }
+    }
+    const { signature } = dataOf(await post('sign/s', { input: fox, hash_algorithm: '', algorithm: 'sha2-512' }));
+    expect(await judged(post, 'verify/s/sha2-512', { signature } as Body)).to.deep.equal({ valid: true, warnings: null });
+  });
+
+  it('is for HMACs that of the path, of hash_algorithm or of algorithm, as in the request that made the HMAC', async () => {
+    const { post } = await setup();
+    const { hmac } = dataOf(await post('hmac/k', { input: fox, algorithm: 'sha2-512' }));
+    for (const [target, body, valid] of [
+      ['verify/k', { algorithm: 'sha2-512' }, true],
+      ['verify/k', { hash_algorithm: 'sha2-512' }, true],
+      ['verify/k/sha2-512', { algorithm: 'sha2-256' }, true],
+      ['verify/k', { hash_algorithm: 'sha2-512', algorithm: 'sha2-256' }, true],
+      ['verify/k', {}, false],
+      ['verify/k', { hash_algorithm: 'sha2-256', algorithm: 'sha2-512' }, false],
+    ] as const) {
+      expect(await judged(post, target, { hmac, ...body } as Body)).to.deep.equal({ valid, warnings: null });
+      const batch_input = [{ input: fox, hmac }] as Body['x'];
+      expect(await judged(post, target, { batch_input, ...body } as Body)).to.deep.equal({ valid, warnings: null });
+    }
+  });
+});
+
 describe('a value that is denied by its path form', () => {
   const granted = 'path "mnt/*" { capabilities = ["update", "read"] }\n';
   for (const [denied, target, body] of [
@@ -184,9 +234,12 @@ describe('a value that is denied by its path form', () => {
     ['hmac/k/sha2-256', 'hmac/k', { input: fox }],
     ['hmac/+/sha2-256', 'hmac/k', { input: fox }],
     ['verify/k/sha1', 'verify/k', { input: fox, hmac: 'svc:v1:AAAA', hash_algorithm: 'sha1' }],
-    ['verify/s/sha1', 'verify/s', { input: fox, signature: 'svc:v1:AAAA', algorithm: 'sha1' }],
+    ['verify/k/sha1', 'verify/k', { input: fox, hmac: 'svc:v1:AAAA', algorithm: 'sha1' }],
+    ['verify/k/sha1', 'verify/k', { batch_input: [{ input: fox, hmac: 'svc:v1:AAAA' }], algorithm: 'sha1' }],
+    ['verify/s/sha1', 'verify/s', { input: fox, signature: 'svc:v1:AAAA', hash_algorithm: '', algorithm: 'sha1' }],
+    ['verify/s/sha2-256', 'verify/s', { input: fox, signature: 'svc:v1:AAAA', algorithm: 'sha1' }],
     ['sign/s/sha1', 'sign/s', { input: fox, hash_algorithm: 'sha1' }],
-    ['sign/s/sha1', 'sign/s', { input: fox, algorithm: 'sha1' }],
+    ['sign/s/sha2-256', 'sign/s', { input: fox, algorithm: 'sha1' }],
     ['sign/s/sha1', 'sign/s', { input: fox, hash_algorithm: '', algorithm: 'sha1' }],
     ['sign/+/sha2-256', 'sign/s', { input: fox }],
     ['sign/s/sha1', 'sign/s', { batch_input: [{ input: fox }], hash_algorithm: 'sha1' }],

@@ -180,6 +180,8 @@ describe('verify of an HMAC', () => {
       { batchInput: [{ hmac: 'a' }, { cmac: 'a' }] },
       "elements of batch_input must all provide either 'signature', 'hmac' or 'cmac'",
     ],
+    [{ hmac: '' }, 'invalid HMAC to verify: no prefix'],
+    [{ cmac: '', signature: '' }, 'key type aes256-gcm96 does not support verification'],
     [{ batchInput: [{ hmac: 'a' }, {}] }, "some elements of batch_input are missing 'hmac'"],
     [{ batchInput: [{ input: '' }] }, "no batch_input elements have 'signature', 'hmac' or 'cmac'"],
   ] as const) {

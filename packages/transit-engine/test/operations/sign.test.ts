@@ -216,6 +216,7 @@ describe('signatures', () => {
   }
 
   for (const [name, signature, message] of [
+    ['ed25519', '', 'invalid signature: no prefix'],
     ['ed25519', 'AAAA', 'invalid signature: no prefix'],
     ['ed25519', 'svc:v1', 'invalid signature: wrong number of fields'],
     ['ed25519', 'svc:vx:AAAA', 'invalid signature: version number could not be decoded'],
