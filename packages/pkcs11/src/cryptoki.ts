@@ -11,6 +11,7 @@ export type Cryptoki = Pick<
   | 'C_Encrypt'
   | 'C_EncryptFinal'
   | 'C_EncryptInit'
+  | 'C_Finalize'
   | 'C_FindObjects'
   | 'C_FindObjectsFinal'
   | 'C_FindObjectsInit'
@@ -35,7 +36,7 @@ export interface Binding {
   readonly constants: Constants;
 }
 
-/** Loads a library, once for the thread. @throws Pkcs11Failure `binding_missing`, `library_unusable` */
+/** Loads a library, once for the thread; it is not initialized yet. @throws Pkcs11Failure `binding_missing`, `library_unusable` */
 export function loadLibrary(path: string): Binding {
   const constants = loadBinding();
   const cryptoki = new constants.PKCS11();
@@ -44,6 +45,11 @@ export function loadLibrary(path: string): Binding {
   } catch (error) {
     throw new Pkcs11Failure('library_unusable', `the PKCS#11 library ${path} cannot be loaded`, { cause: error });
   }
+  return { cryptoki, constants };
+}
+
+/** @throws Pkcs11Failure `library_unusable` */
+export function initialize({ cryptoki, constants }: Binding, path: string): void {
   try {
     cryptoki.C_Initialize({ flags: constants.CKF_OS_LOCKING_OK });
   } catch (error) {
@@ -51,7 +57,15 @@ export function loadLibrary(path: string): Binding {
       throw new Pkcs11Failure('library_unusable', `the PKCS#11 library ${path} does not start: ${said(error)}`);
     }
   }
-  return { cryptoki, constants };
+}
+
+/** Makes the library forget its tokens and sessions, so that {@link initialize} looks for them again. */
+export function finalize({ cryptoki }: Binding): void {
+  try {
+    cryptoki.C_Finalize();
+  } catch {
+    // It was not initialized, or it is broken: initializing it says which.
+  }
 }
 
 function loadBinding(): Constants {

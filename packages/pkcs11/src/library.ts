@@ -8,6 +8,8 @@ export interface LibraryOptions {
   readonly waitingMax?: number;
   /** How long a caller waits for its answer, in line and under way; 10 s when absent. */
   readonly deadlineMs?: number;
+  /** How often at most the library is initialized again while a token keeps failing; 10 s when absent. */
+  readonly reinitializeEveryMs?: number;
   /** What the thread runs; a test's own. */
   readonly thread?: URL;
 }
@@ -25,7 +27,7 @@ interface Thread {
   busyWith: number | undefined;
 }
 
-const [waitingMaxDefault, deadlineMsDefault] = [256, 10_000];
+const [waitingMaxDefault, deadlineMsDefault, reinitializeEveryMsDefault] = [256, 10_000, 10_000];
 
 /**
  * One PKCS#11 library, whose calls are made by a thread of its own, one after the other. The thread starts with the first call; after
@@ -42,7 +44,14 @@ export class Library {
 
   constructor(options: LibraryOptions) {
     const { path, waitingMax = waitingMaxDefault, deadlineMs = deadlineMsDefault } = options;
-    this.#options = { path, waitingMax, deadlineMs, thread: options.thread ?? new URL('./library-thread.ts', import.meta.url) };
+    const { reinitializeEveryMs = reinitializeEveryMsDefault } = options;
+    this.#options = {
+      path,
+      waitingMax,
+      deadlineMs,
+      reinitializeEveryMs,
+      thread: options.thread ?? new URL('./library-thread.ts', import.meta.url),
+    };
   }
 
   /** @throws Pkcs11Failure */
@@ -84,8 +93,11 @@ export class Library {
   }
 
   #start(): Thread {
-    const { path, thread: script } = this.#options;
-    const thread: Thread = { worker: new Worker(script, { workerData: { path }, stdin: false }), busyWith: undefined };
+    const { path, reinitializeEveryMs, thread: script } = this.#options;
+    const thread: Thread = {
+      worker: new Worker(script, { workerData: { path, reinitializeEveryMs }, stdin: false }),
+      busyWith: undefined,
+    };
     // A token that nobody waits for does not keep the process from ending; a caller's deadline does.
     thread.worker.unref();
     thread.worker.on('message', (answer: AnswerMessage) => this.#answered(thread, answer));

@@ -22,11 +22,13 @@ interface OpenSession extends Session {
 export class Sessions {
   readonly #binding: Binding;
   readonly #open = new Map<string, OpenSession>();
-  readonly #refusedPins = new Set<string>();
+  readonly #refusedPins: Set<string>;
   readonly #slots = new Map<string, Buffer>();
 
-  constructor(binding: Binding) {
+  /** @param refusedPins - digests of PINs that tokens have refused; it outlives these sessions, as the tokens count on */
+  constructor(binding: Binding, refusedPins: Set<string>) {
     this.#binding = binding;
+    this.#refusedPins = refusedPins;
   }
 
   /** @throws Pkcs11Failure `token_not_found`, `ambiguous`, `pin_refused`, `token_failed` */
@@ -36,9 +38,10 @@ export class Sessions {
     const pin = digestOf(`${slotName} ${place.pin}`);
     const open = this.#open.get(slotName);
     if (open !== undefined && timingSafeEqual(open.pin, pin)) return open;
-    if (this.#refusedPins.has(pin.toString('hex'))) throw pinRefused();
+    const ofToken = digestOf(`${this.#serialOf(slot)} ${place.pin}`).toString('hex');
+    if (this.#refusedPins.has(ofToken)) throw pinRefused();
     if (open !== undefined) this.drop(open);
-    const session = this.#login(slot, place.pin, pin);
+    const session = this.#login(slot, place.pin, { digest: pin, ofToken });
     this.#open.set(slotName, session);
     return session;
   }
@@ -61,7 +64,13 @@ export class Sessions {
     for (const session of [...this.#open.values()]) this.drop(session);
   }
 
-  #login(slot: Buffer, pin: string, digest: Buffer): OpenSession {
+  /** The token in the slot, which has another number after the library has counted its slots again. */
+  #serialOf(slot: Buffer): string {
+    const { manufacturerID, serialNumber } = attempt(() => this.#binding.cryptoki.C_GetTokenInfo(slot));
+    return `${manufacturerID.trimEnd()} ${serialNumber.trimEnd()}`;
+  }
+
+  #login(slot: Buffer, pin: string, { digest, ofToken }: { readonly digest: Buffer; readonly ofToken: string }): OpenSession {
     const { cryptoki, constants } = this.#binding;
     const handle = attempt(() => cryptoki.C_OpenSession(slot, constants.CKF_SERIAL_SESSION | constants.CKF_RW_SESSION));
     try {
@@ -70,7 +79,7 @@ export class Sessions {
       const value = returnValue(error);
       cryptoki.C_CloseSession(handle);
       if (value !== undefined && pinFaults.has(value)) {
-        this.#refusedPins.add(digest.toString('hex'));
+        this.#refusedPins.add(ofToken);
         throw pinRefused();
       }
       if (value === 'CKR_PIN_LOCKED') throw new Pkcs11Failure('pin_refused', 'the token has locked its PIN');

@@ -24,6 +24,7 @@ function fakeToken(failures: Partial<Record<keyof Cryptoki, string[]>>) {
     };
   const cryptoki = {
     C_GetSlotList: called('C_GetSlotList', [Buffer.alloc(8)]),
+    C_GetTokenInfo: called('C_GetTokenInfo', { manufacturerID: 'fake', serialNumber: '1' }),
     C_OpenSession: called('C_OpenSession', Buffer.alloc(8)),
     C_Login: called('C_Login', undefined),
     C_Logout: called('C_Logout', undefined),
@@ -36,7 +37,7 @@ function fakeToken(failures: Partial<Record<keyof Cryptoki, string[]>>) {
     C_GenerateKeyPair: called('C_GenerateKeyPair', undefined),
   } as unknown as Cryptoki;
   const binding: Binding = { cryptoki, constants };
-  const sessions = new Sessions(binding);
+  const sessions = new Sessions(binding, new Set());
   const run = (call: TokenCall): string => {
     try {
       return Buffer.from((perform(binding, sessions, call) as Uint8Array | undefined) ?? []).toString();
