@@ -35,6 +35,15 @@ describe('a node and its signals', () => {
     expect(server.stderr).not.to.match(/debugger/i);
   });
 
+  it('goes on after SIGUSR2, and says so', async function () {
+    this.timeout(processMs);
+    const server = await bench.start({ dataDir: bench.folder() });
+    server.child.kill('SIGUSR2');
+    await server.log(/SIGUSR2 has no meaning here and is ignored/);
+    expect((await server.call('GET', 'sys/health', undefined, null)).status).to.equal(200);
+    expect((await server.stop()).code).to.equal(0);
+  });
+
   it('goes on when nobody reads its welcome', async function () {
     this.timeout(processMs);
     // The pipe is closed before the first byte: `true` ends at once and the shell waits for it.

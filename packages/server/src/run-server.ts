@@ -51,6 +51,8 @@ export async function runServer(config: Config, { dev, reread }: RunOptions = {}
       );
     }
   });
+  // Without a listener it would end the process with no word to the others; process managers and log shippers send it by habit.
+  process.on('SIGUSR2', () => log.warn('SIGUSR2 has no meaning here and is ignored'));
 
   arm(process.env['TRANSITD_FAILPOINTS']);
   const limits = new Limits(config.limits);

@@ -132,6 +132,35 @@ describe('a listener', () => {
     await listener.drain();
   });
 
+  for (const [suite, taken] of [
+    ['ECDHE-ECDSA-AES128-GCM-SHA256', true],
+    ['ECDHE-ECDSA-AES256-GCM-SHA384', true],
+    ['ECDHE-ECDSA-CHACHA20-POLY1305', true],
+    ['ECDHE-ECDSA-AES128-SHA', false],
+    ['ECDHE-ECDSA-AES256-SHA', false],
+    ['ECDHE-ECDSA-AES128-SHA256', false],
+    ['ECDHE-ECDSA-AES256-SHA384', false],
+    ['ECDHE-ECDSA-AES256-CCM', false],
+  ] as const) {
+    it(`${taken ? 'takes' : 'refuses'} ${suite} in TLS 1.2, also after its certificate was replaced`, async () => {
+      const tls = { ...certificate, min_version: '1.2' as const };
+      const { listener, url } = await start({ tls }, hello);
+      for (const replaced of [false, true]) {
+        if (replaced) listener.replaceContext(tlsContext(tls));
+        const options = { rejectUnauthorized: false, maxVersion: 'TLSv1.2', ciphers: `${suite}:@SECLEVEL=0` } as const;
+        const socket = connectTls({ port: Number(url.port), host: '127.0.0.1', ...options });
+        sockets.push(socket);
+        const outcome = await new Promise<string>((resolve) => {
+          socket.once('secureConnect', () => resolve(socket.getCipher().name));
+          socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? ''));
+        });
+        expect(outcome).to.equal(taken ? suite : 'ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE');
+        socket.destroy();
+      }
+      await listener.drain();
+    });
+  }
+
   it('keeps the lowest TLS version when it takes a new certificate', async () => {
     const tls = { ...certificate, min_version: '1.3' as const };
     const { listener, url } = await start({ tls }, hello);

@@ -40,7 +40,7 @@ const restore = (name: string, { proved }: { readonly proved: boolean }): Guarde
   body: binary,
   answers: answers.warned,
   capability: 'update',
-  ...(!proved && { sudo: true }),
+  sudo: true,
   streamsBody: true,
   isSlow: true,
   run: async ({ node }, { content }) => {

@@ -1,8 +1,10 @@
 import type { Principal } from '@transitd/access';
 import type { Verb } from '../api/operation.ts';
+import type { JsonSchema } from '../http/json-schema.ts';
 import type { Reply } from '../http/reply.ts';
 import type { HashText } from './audit-key.ts';
 import { hashedData, withoutTextsOf, withoutTokens } from './hashed-data.ts';
+import { hashedRequest } from './hashed-request.ts';
 
 /** A request as its entries show it, before anything is hashed. */
 export interface AskedRequest {
@@ -17,6 +19,8 @@ export interface AskedRequest {
   readonly principal: Principal | undefined;
   /** The members of the body or the query; undefined for none that were read. */
   readonly data: object | undefined;
+  /** The members that the operation declares. */
+  readonly reads: JsonSchema;
   readonly wrapTtlS: number;
   /** The node that took the request from its caller, when it was another. */
   readonly forwardedFrom: string | undefined;
@@ -51,7 +55,7 @@ export function shownRequest(asked: AskedRequest, hash: HashText): ShownRequest 
       ...(accessor !== '' && { client_token_accessor: hash(accessor) }),
       namespace: { id: 'root', path: '' },
       path: withoutTokens(asked.path, hash),
-      ...(data !== undefined && Object.keys(data).length > 0 && { data: hashedData(data, hash) }),
+      ...(data !== undefined && Object.keys(data).length > 0 && { data: hashedRequest(data, asked.reads, hash) }),
       remote_address: asked.address,
       ...(asked.port !== undefined && { remote_port: asked.port }),
       ...(asked.wrapTtlS > 0 && { wrap_ttl: asked.wrapTtlS }),

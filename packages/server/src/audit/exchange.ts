@@ -3,6 +3,7 @@ import type { Principal } from '@transitd/access';
 import type { Verb } from '../api/operation.ts';
 import { withRequestId } from '../http/envelope.ts';
 import { RequestError } from '../http/error-answer.ts';
+import type { JsonSchema } from '../http/json-schema.ts';
 import type { Reply } from '../http/reply.ts';
 import type { Service } from '../node/service.ts';
 import type { HashText } from './audit-key.ts';
@@ -18,6 +19,8 @@ export interface ExchangeParts {
   readonly address: string;
   readonly port: number | undefined;
   readonly forwardedFrom: string | undefined;
+  /** What the operation reads, by the names of its members. */
+  readonly reads: JsonSchema;
 }
 
 /** What one sink is told of the request. */
@@ -104,10 +107,10 @@ export class Exchange {
 
   /** The keys are taken now, so that the answer of a request that seals the node has its entry too. */
   async #show(): Promise<void> {
-    const { trail, service, verb, path, address, port, forwardedFrom } = this.#parts;
+    const { trail, service, verb, path, address, port, forwardedFrom, reads } = this.#parts;
     this.#mount = await auditedMount(service, path);
     const asked = {
-      ...{ id: this.#id, verb, path, mount: this.#mount, address, port, forwardedFrom },
+      ...{ id: this.#id, verb, path, mount: this.#mount, address, port, forwardedFrom, reads },
       ...{ token: this.#token, principal: this.#principal, data: this.#data, wrapTtlS: this.#wrapTtlS },
     };
     const shown = new Map<string, Shown>();

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { isIPv4, isIPv6, SocketAddress } from 'node:net';
 import { plainAddress, withinCidrs } from '@transitd/access';
 import { callerHeader } from '../cluster/forwarder.ts';
 import type { ServeOptions } from './routed.ts';
@@ -13,11 +14,25 @@ export function callerAddress({ socket, headers }: IncomingMessage, trustedProxi
   if (trustedProxies.length === 0) return address;
   const named = String(headers['x-forwarded-for'] ?? '').split(',');
   while (withinCidrs(trustedProxies, address)) {
-    const before = plainAddress(named.pop()?.trim() ?? '');
+    const before = oneForm(named.pop()?.trim() ?? '');
     if (before === '') return address;
     address = before;
   }
   return address;
+}
+
+/**
+ * One text for one address, whatever form a proxy writes it in: with a port, in brackets, as an IPv4 address within IPv6, with zeros or capitals.
+ * Limits and bound blocks would count each form as another caller. A text that is no address stays as it is.
+ */
+export function oneForm(written: string): string {
+  const bracketed = /^\[([^\]]*)\](?::\d{1,5})?$/.exec(written)?.[1];
+  const bare = bracketed ?? /^(\d+\.\d+\.\d+\.\d+):\d{1,5}$/.exec(written)?.[1] ?? written;
+  if (isIPv4(bare)) return bare;
+  if (!isIPv6(bare)) return written;
+  // A zone is the proxy's own name of an interface.
+  const [address = ''] = bare.split('%');
+  return plainAddress(new SocketAddress({ family: 'ipv6', address }).address);
 }
 
 /** Where the caller is, as the node says that has taken the request; on this one's own listeners a caller's word counts for nothing. */

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { plainAddress } from '@transitd/access';
 import { Exchange } from '../audit/exchange.ts';
+import { requestSchema } from '../audit/hashed-request.ts';
 import { forwardedByHeader } from '../cluster/forwarder.ts';
 import { LeadHandedOver } from '../cluster/lead-handed-over.ts';
 import type { Service } from '../node/service.ts';
@@ -27,6 +28,7 @@ export function exchangeOf(
     address,
     port: isDirect ? remotePort : undefined,
     forwardedFrom: typeof forwarder === 'string' ? forwarder : undefined,
+    reads: requestSchema(operation),
   });
 }
 

@@ -93,6 +93,32 @@ describe('the audit of requests', () => {
     expect((await ask('POST sys/audit-hash/main', { body: {} })).status).to.equal(400);
   });
 
+  it('hashes names of members that the operation does not declare: a secret may be sent where a name is read', async () => {
+    await start();
+    await ask('POST transit/keys/k');
+    const secret = 'hunter2-of-great-value';
+    const raw = async (path: string, body: string, type: string): Promise<void> => {
+      const headers = { 'X-Service-Token': server.rootToken, 'Content-Type': type };
+      await fetch(new URL(`/v1/${path}`, server.url), { method: 'POST', headers, body });
+    };
+    await raw('transit/encrypt/k', secret, 'application/x-www-form-urlencoded');
+    await raw('transit/encrypt/k', `plaintext=AAAA&${secret}=x`, 'application/x-www-form-urlencoded');
+    await raw('sys/policies/acl/p', secret, 'application/x-www-form-urlencoded');
+    await raw('auth/userpass/login/ann', secret, 'application/x-www-form-urlencoded');
+    await ask('POST transit/encrypt/k', { body: { [secret]: 1, batch_input: [{ plaintext: 'AAAA', [secret]: true }] } });
+    await ask('POST transit/encrypt/k', { body: { plaintext: { [secret]: { [secret]: 'x' } } } });
+    await ask(`GET transit/keys/k?${secret}`);
+    expect(trail.lines.join('\n')).not.to.contain(secret);
+    const shown = trail.lines.map((line) => JSON.parse(line).request.data).filter((data) => data !== undefined);
+    expect(
+      shown.map((data) => Object.keys(data)).find((names) => names.includes('plaintext')),
+      'declared names are shown',
+    ).to.have.length(2);
+    const [item] = shown.find((data) => data.batch_input !== undefined).batch_input;
+    expect(Object.keys(item)).to.have.length(2).and.to.include('plaintext');
+    expect(Object.keys(item).filter((name) => hash.test(name))).to.have.length(1);
+  });
+
   const refusals = [
     { what: 'without a token', line: 'GET transit/keys/k', token: null, status: 403, error: /permission denied/ },
     {

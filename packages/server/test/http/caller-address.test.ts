@@ -22,6 +22,23 @@ describe("the caller's address", () => {
       expect(callerAddress(request, proxies)).to.equal(expected);
     });
 
+  for (const [expected, ...forms] of [
+    ['198.51.100.7', '198.51.100.7', '198.51.100.7:4711', '::ffff:198.51.100.7', '[::ffff:198.51.100.7]:443', '::FFFF:c633:6407'],
+    ['2001:db8::1', '2001:db8::1', '2001:DB8:0:0:0:0:0:1', '[2001:db8::1]', '[2001:db8::1]:65535', '2001:db8::1%eth0'],
+    ['10.0.0.9', '10.0.0.9:80', '[::ffff:10.0.0.9]:80'],
+    ['unknown', 'unknown'],
+    ['198.51.100.7:x', '198.51.100.7:x'],
+    ['198.51.100.700:1', '198.51.100.700:1'],
+    ['[x]:1', '[x]:1'],
+  ] as const) {
+    for (const form of forms) {
+      it(`is ${expected} when a trusted proxy writes ${form}`, () => {
+        const request = { socket: { remoteAddress: '10.0.0.1' }, headers: { 'x-forwarded-for': form } };
+        expect(callerAddress(request as unknown as IncomingMessage, proxies)).to.equal(expected);
+      });
+    }
+  }
+
   it('is the other end of the connection where no proxy is trusted', () => {
     const request = { socket: { remoteAddress: '10.0.0.1' }, headers: { 'x-forwarded-for': '192.0.2.1' } };
     expect(callerAddress(request as unknown as IncomingMessage, [])).to.equal('10.0.0.1');
