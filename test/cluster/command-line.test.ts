@@ -63,7 +63,7 @@ describe('transitd, the command, against a cluster', function () {
       last = expectCode(await transitd(second, ['operator', 'generate-root', '-format=json', '-nonce', nonce, '-'], share), 0);
     const { encoded_token: encoded } = last?.json<{ encoded_token: string }>() ?? { encoded_token: '' };
     const { stdout: token } = expectCode(
-      await transitd(second, ['operator', 'generate-root', '-decode', encoded, '-otp', otp]),
+      await transitd(second, ['operator', 'generate-root', '-decode', encoded, '-otp=-'], otp),
       0,
     );
     const looked = await second.ask('GET', 'auth/token/lookup-self', { token });

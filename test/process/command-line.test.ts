@@ -120,7 +120,7 @@ describe('transitd, the command', function () {
       const wrapped = await done(['read', 'transit/keys/a', '-wrap-ttl=60s', '-field=wrapping_token']);
       const unwrapped = await done(['unwrap', '-', '--format=json'], { input: wrapped.stdout, env: { TRANSITD_TOKEN: '' } });
       expect(unwrapped.json()).to.have.nested.property('data.name', 'a');
-      expectCode(await transitd(['unwrap', wrapped.stdout]), 2);
+      expectCode(await transitd(['unwrap', '-'], { input: wrapped.stdout }), 2);
       const own = await done(['token', 'create', '-policy=default', '-wrap-ttl=60s', '-field=wrapping_token']);
       expect((await done(['unwrap', '-field=token'], { env: { TRANSITD_TOKEN: own.stdout } })).stdout).to.match(/^s\./);
       expectCode(await run(['unwrap'], { env: { HOME: home, TRANSITD_ADDR: server.url } }), 1, 'no token at all');
@@ -149,7 +149,7 @@ describe('transitd, the command', function () {
       expectCode(await transitd(['token', 'revoke']), 1, 'which one?');
       await done(['token', 'revoke', '-self'], { env });
       expectCode(await transitd(['token', 'lookup'], { env }), 2);
-      expectCode(await transitd(['token', 'lookup', made.client_token]), 2);
+      expectCode(await transitd(['token', 'lookup', '-'], { input: made.client_token }), 2);
     });
 
     it('logs in, keeps the token where its owner alone can read it, and uses it from then on', async () => {
@@ -160,7 +160,7 @@ describe('transitd, the command', function () {
       const env = { TRANSITD_TOKEN: '' };
       const login = ['login', '-method=userpass', 'username=ann', `password=@${secret}`];
       const wrong = expectCode(
-        await transitd(['login', '-method=userpass', 'username=ann', 'password=battery staple'], { env }),
+        await transitd(['login', '-method=userpass', 'username=ann', 'password=-'], { env, input: 'battery staple' }),
         2,
       );
       expect(wrong.stdout + wrong.stderr).not.to.include('battery');
@@ -184,6 +184,37 @@ describe('transitd, the command', function () {
       expect((await done(['auth', 'list', '-format=json'])).json()).to.have.property('userpass/');
       await done(['auth', 'tune', 'userpass', '-default-lease-ttl=2h']);
       await done(['auth', 'disable', 'userpass']);
+    });
+
+    it('takes no secret as an argument, where others could read it, and says what to do instead', async () => {
+      const secret = 'hunter2-of-great-value';
+      const before = (await done(['list', '-format=json', 'transit/keys'])).stdout;
+      for (const args of [
+        ['operator', 'unseal', secret],
+        ['operator', 'rekey', secret],
+        ['operator', 'generate-root', '-nonce=n', secret],
+        ['operator', 'generate-root', '-init', '-otp', secret],
+        ['login', secret],
+        ['login', `token=${secret}`],
+        ['login', '-method=userpass', 'username=ann', `password=${secret}`],
+        ['login', '-method=approle', 'role_id=web', `secret_id=${secret}`],
+        ['login', '-method=jwt', `jwt=${secret}`],
+        ['token', 'lookup', secret],
+        ['token', 'renew', secret],
+        ['token', 'revoke', secret],
+        ['token', 'capabilities', secret, 'sys/x'],
+        ['token', 'create', '-id', secret],
+        ['unwrap', secret],
+        ['key', 'restore', secret],
+        ['write', 'auth/userpass/users/ann', `password=${secret}`],
+        ['write', 'sys/unseal', `key=${secret}`],
+        ['write', 'auth/token/revoke', `token=${secret}`],
+      ]) {
+        const { stdout, stderr } = expectCode(await transitd(args), 1, args.join(' '));
+        expect(stderr).to.match(/must not be on the command line.* use \S*- to read it from standard input, or \S*@FILE/);
+        expect(stdout + stderr, args.join(' ')).not.to.include(secret);
+      }
+      expect((await done(['list', '-format=json', 'transit/keys'])).stdout).to.equal(before);
     });
 
     it('logs in by a role', async () => {
@@ -361,12 +392,12 @@ describe('transitd, the command', function () {
         .and.not.include(first);
       expect(expectCode(await transitd(['operator', 'unseal', '-reset']), 0).stdout).not.to.include('Unseal Progress');
       const wrong = Buffer.from(first, 'base64').fill(7).toString('base64');
-      const refused = expectCode(await transitd(['operator', 'unseal', wrong]), 2);
+      const refused = expectCode(await transitd(['operator', 'unseal', '-'], wrong), 2);
       expect(refused.stderr).not.to.include(wrong);
       expectCode(await transitd(['operator', 'unseal']), 1, 'nobody to ask for a share');
-      expectCode(await transitd(['operator', 'unseal', first]), 0);
+      expectCode(await transitd(['operator', 'unseal', '-'], first), 0);
       expect(
-        expectCode(await transitd(['operator', 'unseal', '-format=json', init.unseal_keys_hex[1] ?? '']), 0).json(),
+        expectCode(await transitd(['operator', 'unseal', '-format=json', '-'], init.unseal_keys_hex[1]), 0).json(),
       ).to.have.property('sealed', false);
       await ends(0, [['status']], [['healthcheck']], [['doctor'], '', root]);
 
@@ -399,7 +430,7 @@ describe('transitd, the command', function () {
         [['operator', 'generate-root', '-nonce=other', '-'], share],
         [['operator', 'generate-root', '-nonce', attempt.nonce, '-'], first],
       );
-      expectCode(await transitd(['operator', 'generate-root', share]), 1, 'for which attempt?');
+      expectCode(await transitd(['operator', 'generate-root', '-'], share), 1, 'for which attempt?');
       const encoded = expectCode(await give(attempt.nonce, share), 0).json<{ encoded_token: string; complete: boolean }>();
       expect(encoded.complete).to.equal(true);
       const decode = ['operator', 'generate-root', '-decode', encoded.encoded_token, '-otp=-'];
@@ -417,7 +448,7 @@ describe('transitd, the command', function () {
       expectCode(await transitd(['operator', 'seal']), 2, 'without a token');
       expectCode(await transitd(['operator', 'seal'], '', root), 0);
       expectCode(await transitd(['status']), 2);
-      expectCode(await transitd(['operator', 'unseal', first]), 2, 'an old share');
+      expectCode(await transitd(['operator', 'unseal', '-'], first), 2, 'an old share');
       expectCode(await transitd(['operator', 'unseal', '-'], share), 0);
       expectCode(await transitd(['status']), 0);
       expectCode(await transitd(['operator', 'step-down'], '', root), 0);

@@ -1,7 +1,7 @@
 import type { RootGeneration } from '@transitd/client';
 import type { Command } from 'commander';
 import { StartError } from '../exit.ts';
-import { textFrom } from './input.ts';
+import { secretFrom } from './input.ts';
 import { asksServer } from './options.ts';
 import { unmasked } from './root-token.ts';
 import type { Runner } from './runner.ts';
@@ -21,9 +21,9 @@ interface Options {
 export function generateRootCommand(operator: Command, { asking }: Runner): void {
   asksServer(operator.command('generate-root'))
     .description('make a root token by shares: begin with --init, then each holder gives a share')
-    .argument('[share]', 'hex or base64, or - for standard input; asked for, unseen, unless given')
+    .argument('[share]', '- for standard input or @file, hex or base64; asked for, unseen, unless given')
     .option('--init', 'begin; shows the nonce for the holders, and the OTP, which is for who shall read the token')
-    .option('--otp <otp>', 'with --init: an OTP of your own; with --decode: that of the token; - for standard input')
+    .option('--otp <otp>', 'with --init: an OTP of your own; with --decode: that of the token; - for standard input or @file')
     .option('--nonce <nonce>', 'what --init has shown; names the attempt that a share is meant for, or the one to --cancel')
     .option('--status', 'show how far it is')
     .option('--cancel', 'end it: by its nonce, or by a token with sudo')
@@ -35,7 +35,7 @@ async function generateRoot({ client, output, sources }: Session, given: string 
   const { init, status, cancel, decode, nonce } = options;
   if ([init, status, cancel, decode, given].filter((chosen) => chosen !== undefined).length > 1)
     throw new StartError('give one of --init, --status, --cancel, --decode and a share');
-  const otp = options.otp === undefined ? undefined : await textFrom(options.otp, sources);
+  const otp = options.otp === undefined ? undefined : await secretFrom(options.otp, 'an OTP', sources);
   if (decode !== undefined) {
     if (otp === undefined) throw new StartError('--decode needs the --otp of the attempt');
     output.field([['token', unmasked(decode, otp)]], 'token');

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { StartError } from '../exit.ts';
-import { textFrom } from './input.ts';
+import { secretFrom } from './input.ts';
 import { membersOf } from './members.ts';
 import { asksServer, wraps } from './options.ts';
 import type { Runner } from './runner.ts';
@@ -77,11 +77,11 @@ export function deleteCommand(program: Command, { asking }: Runner): void {
 export function unwrapCommand(program: Command, { asking }: Runner): void {
   wraps(program.command('unwrap'))
     .description('show what was wrapped; this once')
-    .argument('[token]', 'the wrapping token, or - for standard input; the own token unless given')
+    .argument('[token]', 'the wrapping token, - for standard input or @file; the calling token unless given')
     .action(
       asking(async ({ client, output, sources, token: own }, given: string | undefined, options: Shown) => {
-        const token = given === undefined ? own : await textFrom(given, sources);
-        if (token === undefined || token === '') throw new StartError('there is no wrapping token: give it, or - to read it');
+        const token = given === undefined ? own : await secretFrom(given, 'a wrapping token', sources);
+        if (token === undefined || token === '') throw new StartError('there is no wrapping token: give - or @FILE to read it');
         output.answer(await client.sys.wrapping.unwrap(token), options);
       }),
     );

@@ -44,6 +44,28 @@ export async function textFrom(argument: string, { stdin, file }: Sources): Prom
   return argument;
 }
 
+/**
+ * A secret from standard input (`-`) or a file (`@file`). Never the argument itself: every user of the machine can read command lines, and shells
+ * keep them.
+ * @param what - names the secret in the refusal: `a share`
+ * @throws StartError
+ */
+export async function secretFrom(argument: string, what: string, sources: Sources): Promise<string> {
+  checkNotExposed(argument, what);
+  return textFrom(argument, sources);
+}
+
+/** Refuses a secret that is the argument itself, for a command that asks the server something before it reads it. @throws StartError */
+export function checkNotExposed(argument: string, what: string): void {
+  if (argument !== '-' && !argument.startsWith('@')) throw exposed(what, '-', '@FILE');
+}
+
+/** The refusal of a secret on the command line. @param ways - to give it from standard input and from a file */
+export const exposed = (what: string, ...[stdin, file]: readonly [string, string]): StartError =>
+  new StartError(
+    `${what} must not be on the command line, where other users and the shell's history have it: use ${stdin} to read it from standard input, or ${file} to read it from a file`,
+  );
+
 /** As `textFrom`, but bytes, and every one of them; standard input when there is no argument. */
 export async function bytesFrom(argument: string | undefined, { stdin, file }: Sources): Promise<Buffer> {
   if (argument === undefined || argument === '-') return stdin();

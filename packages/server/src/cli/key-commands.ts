@@ -1,7 +1,7 @@
 import type { KeyConfig, KeyRequest } from '@transitd/client';
 import type { Command } from 'commander';
 import { StartError } from '../exit.ts';
-import { textFrom } from './input.ts';
+import { secretFrom } from './input.ts';
 import { keyDataCommands } from './key-data-commands.ts';
 import { asksServer, type Mounted, onMount, showsField, wholeNumber } from './options.ts';
 import type { Runner } from './runner.ts';
@@ -145,7 +145,7 @@ export function keyCommands(program: Command, runner: Runner): void {
     .action(
       asking(
         async ({ client, output, sources }, backup: string, name: string | undefined, options: Mounted & { force?: true }) => {
-          const answer = await client.transit(options.mount).restoreKey(await textFrom(backup, sources), {
+          const answer = await client.transit(options.mount).restoreKey(await secretFrom(backup, 'a backup', sources), {
             force: options.force === true,
             ...(name !== undefined && { name }),
           });

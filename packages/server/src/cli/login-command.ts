@@ -1,7 +1,7 @@
 import type { Issued } from '@transitd/client';
 import type { Command } from 'commander';
 import { StartError } from '../exit.ts';
-import { hiddenLine, textFrom } from './input.ts';
+import { hiddenLine, secretFrom } from './input.ts';
 import { membersOf } from './members.ts';
 import { asksServer } from './options.ts';
 import type { Runner } from './runner.ts';
@@ -21,7 +21,10 @@ interface LoginOptions {
 export function loginCommand(program: Command, { asking }: Runner): void {
   asksServer(program.command('login'))
     .description('get a token, and keep it for the commands that follow')
-    .argument('[data...]', 'a token or -, else what the method needs: username=me password=@file; what is secret is asked for')
+    .argument(
+      '[data...]',
+      '- or @file for a token, else what the method needs: username=me password=@file; what is secret is asked for',
+    )
     .option('--method <method>', 'token, userpass, approle or jwt', 'token')
     .option('--path <path>', 'where the method is enabled; its name unless given')
     .option('--no-store', 'keep nothing, and show the token')
@@ -52,11 +55,15 @@ async function login(session: Session, data: readonly string[], options: LoginOp
 /** The token that the method gives, or, for a token that is there already, what it is. @throws StartError */
 async function loggedIn(session: Session, data: readonly string[], { method, path }: LoginOptions): Promise<Issued> {
   const { client, sources } = session;
+  const tokenFrom = async (given: string | undefined): Promise<string> =>
+    given === undefined
+      ? hiddenLine('Token (will be hidden): ', 'give - to read the token from standard input')
+      : secretFrom(given.replace(/^token=/, ''), 'a token', sources);
   const at = { ...(path !== undefined && { path }) };
   if (method === 'token') {
-    const [given = await hiddenLine('Token (will be hidden): ', 'give - to read the token from standard input'), ...more] = data;
+    const [given, ...more] = data;
     if (more.length > 0) throw new StartError('a login by token takes the token alone');
-    return known(session, await textFrom(given.replace(/^token=/, ''), sources));
+    return known(session, await tokenFrom(given));
   }
   const members = await membersOf(data, sources);
   /** A value that was given, or is asked for where nobody sees it. */

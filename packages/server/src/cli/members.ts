@@ -1,9 +1,13 @@
 import { StartError } from '../exit.ts';
-import type { Sources } from './input.ts';
+import { exposed, type Sources } from './input.ts';
+
+/** Members that are secrets wherever the API has them: credentials, shares, and backups, which hold keys in clear. */
+const secretNames: ReadonlySet<string> = new Set(['backup', 'jwt', 'key', 'otp', 'password', 'pin', 'secret_id', 'token']);
 
 /**
  * The body that arguments stand for: `name=value`, `name=@file`, `name=-` (standard input), `name=\@text` for a text with that sign; a name
  * given several times is a list. `-` is a whole JSON object from standard input, `@file` one from a file; both may be followed by members.
+ * A member that is a secret comes from standard input or a file only.
  * @throws StartError, which says where the mistake is, and never what stands there
  */
 export async function membersOf(args: readonly string[], sources: Sources): Promise<Readonly<Record<string, unknown>>> {
@@ -16,7 +20,9 @@ export async function membersOf(args: readonly string[], sources: Sources): Prom
     }
     if (split <= 0) throw new StartError(`argument ${at + 1} of the data is not of the form name=value`);
     const name = argument.slice(0, split);
-    const value = await textOf(argument.slice(split + 1), sources);
+    const given = argument.slice(split + 1);
+    if (secretNames.has(name) && given !== '-' && !given.startsWith('@')) throw exposed(name, `${name}=-`, `${name}=@FILE`);
+    const value = await textOf(given, sources);
     members.set(name, members.has(name) ? [members.get(name), value].flat() : value);
   }
   return Object.fromEntries(members);

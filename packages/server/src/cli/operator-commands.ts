@@ -34,7 +34,7 @@ export function operatorCommands(program: Command, runner: Runner): void {
 
   asksServer(operator.command('unseal'))
     .description('give a sealed node one share of the unseal key')
-    .argument('[share]', 'hex or base64, or - for standard input; asked for, unseen, unless given')
+    .argument('[share]', '- for standard input or @file, hex or base64; asked for, unseen, unless given')
     .option('--reset', 'forget the shares that were given so far')
     .action(
       asking(async ({ client, output, sources }, given: string | undefined, { reset }: { reset?: true }) => {

@@ -1,6 +1,7 @@
 import type { RekeyStatus, RekeyStep } from '@transitd/client';
 import type { Command } from 'commander';
 import { StartError } from '../exit.ts';
+import { checkNotExposed } from './input.ts';
 import { asksServer, wholeNumber } from './options.ts';
 import type { Runner } from './runner.ts';
 import type { Session } from './session.ts';
@@ -21,7 +22,7 @@ interface RekeyOptions {
 export function rekeyCommand(operator: Command, { asking }: Runner): void {
   asksServer(operator.command('rekey'))
     .description('exchange the shares: begin with --init, then each holder gives a share')
-    .argument('[share]', 'hex or base64, or - for standard input; asked for, unseen, unless given')
+    .argument('[share]', '- for standard input or @file, hex or base64; asked for, unseen, unless given')
     .option('--init', 'begin an exchange')
     .option('--key-shares <count>', 'number of the new shares, 5 unless given', wholeNumber)
     .option('--key-threshold <count>', 'how many of them will be needed, 3 unless given', wholeNumber)
@@ -52,6 +53,7 @@ async function rekey({ client, output, sources }: Session, given: string | undef
     output.warnings(answer);
     return showStatus(output, answer.data);
   }
+  if (given !== undefined) checkNotExposed(given, 'a share');
   const underWay = nonce ?? (await client.sys.rekeyStatus()).data.nonce;
   if (underWay === '') throw new StartError('no exchange of the shares is under way: begin one with --init');
   const share = { key: await shareFrom(sources, given), nonce: underWay };

@@ -1,9 +1,9 @@
-import { hiddenLine, type Sources, textFrom } from './input.ts';
+import { hiddenLine, type Sources, secretFrom } from './input.ts';
 
-/** A share that was given, or is asked for where nobody sees it. */
+/** A share from standard input or a file, or asked for where nobody sees it. @throws StartError */
 export async function shareFrom(sources: Sources, given: string | undefined): Promise<string> {
   const share = await (given === undefined
     ? hiddenLine('Share of the key (will be hidden): ', 'give - to read the share from standard input')
-    : textFrom(given, sources));
+    : secretFrom(given, 'a share', sources));
   return share.trim();
 }

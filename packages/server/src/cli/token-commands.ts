@@ -1,7 +1,7 @@
 import type { TokenNamed } from '@transitd/client';
 import type { Command } from 'commander';
 import { StartError } from '../exit.ts';
-import { textFrom } from './input.ts';
+import { secretFrom, textFrom } from './input.ts';
 import { pairsOf } from './members.ts';
 import { asksServer, several, showsField, wholeNumber, wraps } from './options.ts';
 import type { Runner } from './runner.ts';
@@ -44,12 +44,12 @@ export function tokenCommands(program: Command, { asking }: Runner): void {
     .option('--no-default-policy', 'without the policy default')
     .option('--metadata <name=value>', 'remark that the audit shows; may be given several times', several)
     .option('--role <name>', 'by the rules of this role')
-    .option('--id <id>', 'the token itself; needs sudo, and is seen by who sees the command line')
+    .option('--id <id>', 'the token itself, - for standard input or @file; needs sudo')
     .action(asking(createToken));
 
   showsField(token.command('lookup'))
     .description('show what a token is; the own one unless given')
-    .argument('[token]', 'or - for standard input')
+    .argument('[token]', '- for standard input or @file; an accessor as it is')
     .option('--self', 'the own token')
     .option('--accessor', 'what is given is its accessor')
     .action(
@@ -65,7 +65,7 @@ export function tokenCommands(program: Command, { asking }: Runner): void {
 
   showsField(token.command('renew'))
     .description('let a token live on; the own one unless given')
-    .argument('[token]', 'or - for standard input')
+    .argument('[token]', '- for standard input or @file; an accessor as it is')
     .option('--self', 'the own token')
     .option('--accessor', 'what is given is its accessor')
     .option('--increment <duration>', 'for how long')
@@ -78,7 +78,7 @@ export function tokenCommands(program: Command, { asking }: Runner): void {
 
   asksServer(token.command('revoke'))
     .description('end a token and what was made with it')
-    .argument('[token]', 'or - for standard input')
+    .argument('[token]', '- for standard input or @file; an accessor as it is')
     .option('--self', 'the own token')
     .option('--accessor', 'what is given is its accessor')
     .option('--mode <mode>', 'orphan: what was made with it lives on')
@@ -98,11 +98,11 @@ export function tokenCommands(program: Command, { asking }: Runner): void {
 
   showsField(token.command('capabilities'))
     .description('show what a token may do at a path; the own one unless given')
-    .argument('<path-or-token>', 'the path; the token when two are given, or - for standard input')
+    .argument('<path-or-token>', 'the path; when two are given the token, - for standard input or @file')
     .argument('[path]', 'path below /v1/')
     .action(
       asking(async ({ client, output, sources }, first: string, second: string | undefined, options: { field?: string }) => {
-        const asked = second === undefined ? undefined : await textFrom(first, sources);
+        const asked = second === undefined ? undefined : await secretFrom(first, 'a token', sources);
         const answer = await client.sys.capabilities(second ?? first, asked);
         if (options.field !== undefined) return output.answer(answer, options);
         if (output.format === 'json') output.json(answer.data.capabilities);
@@ -111,14 +111,14 @@ export function tokenCommands(program: Command, { asking }: Runner): void {
     );
 }
 
-async function createToken({ client, output }: Session, options: CreateOptions): Promise<void> {
+async function createToken({ client, output, sources }: Session, options: CreateOptions): Promise<void> {
   const { renewable, type, orphan, role } = options;
   if (renewable !== undefined && renewable !== 'true' && renewable !== 'false')
     throw new StartError('--renewable is true or false');
   if (type !== undefined && type !== 'service' && type !== 'batch') throw new StartError('--type is service or batch');
   if (orphan === true && role !== undefined) throw new StartError('whether tokens of a role are orphans is a matter of the role');
   const request = {
-    ...(options.id !== undefined && { id: options.id }),
+    ...(options.id !== undefined && { id: await secretFrom(options.id, 'a token', sources) }),
     ...(options.policy !== undefined && { policies: options.policy }),
     ...(options.ttl !== undefined && { ttl: options.ttl }),
     ...(options.explicitMaxTtl !== undefined && { explicit_max_ttl: options.explicitMaxTtl }),
@@ -155,6 +155,6 @@ async function namedBy(
     if (accessor === true) throw new StartError('--accessor needs an accessor');
     return undefined;
   }
-  const name = await textFrom(given, sources);
-  return accessor === true ? { accessor: name } : { token: name };
+  if (accessor === true) return { accessor: await textFrom(given, sources) };
+  return { token: await secretFrom(given, 'a token', sources) };
 }

@@ -33,6 +33,12 @@ describe('data on a command line', () => {
     { args: ['ok=1', 'hunter2'], says: 'argument 2 of the data is not of the form name=value' },
     { args: ['=hunter2'], says: 'argument 1 of the data is not of the form name=value' },
     { args: ['a=@nowhere'], says: 'nowhere cannot be read: ENOENT' },
+    ...['password', 'secret_id', 'jwt', 'token', 'otp', 'pin', 'key', 'backup'].flatMap((name) =>
+      ['hunter2', '\\@hunter2', ''].map((value) => ({
+        args: ['ok=1', `${name}=${value}`],
+        says: `${name} must not be on the command line, where other users and the shell's history have it: use ${name}=- to read it from standard input, or ${name}=@FILE to read it from a file`,
+      })),
+    ),
   ])
     it(`refuses ${JSON.stringify(args)}, without showing it`, async () => {
       const error = await membersOf(args, sources).catch((reason: unknown) => reason);
