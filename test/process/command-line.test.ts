@@ -188,7 +188,7 @@ describe('transitd, the command', function () {
 
     it('takes no secret as an argument, where others could read it, and says what to do instead', async () => {
       const secret = 'hunter2-of-great-value';
-      const before = (await done(['list', '-format=json', 'transit/keys'])).stdout;
+      const before = (await done(['auth', 'list', '-format=json'])).stdout;
       for (const args of [
         ['operator', 'unseal', secret],
         ['operator', 'rekey', secret],
@@ -214,7 +214,7 @@ describe('transitd, the command', function () {
         expect(stderr).to.match(/must not be on the command line.* use \S*- to read it from standard input, or \S*@FILE/);
         expect(stdout + stderr, args.join(' ')).not.to.include(secret);
       }
-      expect((await done(['list', '-format=json', 'transit/keys'])).stdout).to.equal(before);
+      expect((await done(['auth', 'list', '-format=json'])).stdout).to.equal(before);
     });
 
     it('logs in by a role', async () => {
