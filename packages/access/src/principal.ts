@@ -33,6 +33,13 @@ export const allows = (
 /** Whether a policy denies the path in so many words: for what a request comes to, beyond the path it names (decision 29). */
 export const isDenied = ({ root, acl }: Principal, path: string): boolean => !root && denies(acl, path);
 
+/**
+ * The same where the segment `nameAt` of the path is a name that counts without case, in lower case here: a rule that denies the name with
+ * capitals denies it however a request writes it.
+ */
+export const isNameDenied = ({ root, acl }: Principal, path: string, nameAt: number): boolean =>
+  !root && acl.deniesName(path, nameAt);
+
 /** What the principal may do on a path, sorted; `root` or `deny` alone where that is all there is to say. */
 export const capabilitiesOf = ({ root, acl }: Principal, path: string): readonly string[] =>
   root ? ['root'] : capabilitiesOn(acl, path);

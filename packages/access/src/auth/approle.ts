@@ -8,6 +8,7 @@ import type { Granted, TokenRegistry } from '../token-registry.ts';
 import type { Tokens } from '../tokens.ts';
 import { Turns } from '../turns.ts';
 import type { StoredMount } from './auth-mounts.ts';
+import { loginName } from './login-name.ts';
 import { LoginRecords, loginRecords, type Stored } from './login-records.ts';
 import { changedSettings, newTokenSettings, type TokenSettings, type TokenSettingsChange } from './token-settings.ts';
 import type { Login } from './userpass.ts';
@@ -133,7 +134,7 @@ export class AppRoles {
       // Another role may have it: then its holder would log in as this one.
       const at = roleIdPath(mount, key, role.roleId);
       if ((await this.#store.get(at)) !== undefined) throw invalidRequest('the role_id is already in use');
-      const writes: Write[] = [{ path: at, value: encodeJson({ name: name.toLowerCase() }) }];
+      const writes: Write[] = [{ path: at, value: encodeJson({ name: loginName(name) }) }];
       if (present !== undefined) writes.push({ path: roleIdPath(mount, key, present.roleId), value: null });
       return { value: role, conditions: [{ path: at, revision: 0 }], writes };
     });
@@ -289,9 +290,9 @@ export class AppRoles {
 const roleIdPath = ({ id }: StoredMount, key: Uint8Array, roleId: string): string =>
   `${loginRecords(id)}role-id/${loginIdOf(key, 'role-id', roleId)}`;
 const secretPath = ({ id }: StoredMount, name: string, secret: string): string =>
-  `${loginRecords(id)}secret/${name.toLowerCase()}/${secret}`;
+  `${loginRecords(id)}secret/${loginName(name)}/${secret}`;
 const secretAccessorPath = ({ id }: StoredMount, name: string, accessor: string): string =>
-  `${loginRecords(id)}secret-accessor/${name.toLowerCase()}/${accessor}`;
+  `${loginRecords(id)}secret-accessor/${loginName(name)}/${accessor}`;
 
 function checkRole(role: AppRole): void {
   checkCidrs(role.secretIdBoundCidrs);

@@ -7,6 +7,7 @@ import { policyNames } from '../token-policies.ts';
 import type { Granted, TokenRegistry } from '../token-registry.ts';
 import type { StoredMount } from './auth-mounts.ts';
 import { type JwtKeySource, JwtKeys, jwtAlgorithms, type KeySources, parseKeySet, pemAsJwk } from './jwt-keys.ts';
+import { loginName } from './login-name.ts';
 import { LoginRecords, type Stored } from './login-records.ts';
 import { changedSettings, newTokenSettings, type TokenSettings, type TokenSettingsChange } from './token-settings.ts';
 import type { Login } from './userpass.ts';
@@ -117,7 +118,7 @@ export class JwtLogins {
   async login({ mount, path, address }: Login, roleName: string, jwt: string): Promise<Granted & { readonly token: string }> {
     const config = await this.#configs.find(mount.id, configName);
     if (config === undefined) throw invalidRequest('the login method has no configuration yet');
-    const name = (roleName === '' ? config.value.defaultRole : roleName).toLowerCase();
+    const name = loginName(roleName === '' ? config.value.defaultRole : roleName);
     const role = await this.roles.find(mount.id, name);
     if (role === undefined) throw invalidRequest('unknown role');
     const claims = await this.#claims(config.value, role.value, jwt);

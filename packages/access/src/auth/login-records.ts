@@ -3,6 +3,7 @@ import { AccessError, invalidRequest } from '../errors.ts';
 import { decodeJson, encodeJson } from '../json-record.ts';
 import { isRoleName } from '../token-role.ts';
 import type { StoredMount } from './auth-mounts.ts';
+import { loginName } from './login-name.ts';
 
 export const loginPrefix = 'access/login/';
 
@@ -39,7 +40,7 @@ export class LoginRecords<T extends object> {
   }
 
   pathOf(mountId: string, name: string): string {
-    return `${loginRecords(mountId)}${this.#kind}/${name.toLowerCase()}`;
+    return `${loginRecords(mountId)}${this.#kind}/${loginName(name)}`;
   }
 
   /** Undefined when there is none of that name. @throws AccessError `record_unreadable`; StoreError */

@@ -6,6 +6,7 @@ import { isRoleName } from '../token-role.ts';
 import { Turns } from '../turns.ts';
 import type { StoredMount } from './auth-mounts.ts';
 import { LockOuts } from './lock-outs.ts';
+import { loginName } from './login-name.ts';
 import { LoginRecords, loginPrefix } from './login-records.ts';
 import { type PasswordHash, Passwords, type PasswordWork, passwordHashExample } from './passwords.ts';
 import { changedSettings, newTokenSettings, type TokenSettings, type TokenSettingsChange } from './token-settings.ts';
@@ -106,7 +107,7 @@ export class Userpass {
     }
     if (!withinCidrs(user.value.token.boundCidrs, address)) throw new AccessError('locked_out', 'permission denied');
     this.#lockOuts.forget(key);
-    const lower = name.toLowerCase();
+    const lower = loginName(name);
     const granted = await this.#registry.issue({
       mount,
       settings: user.value.token,

@@ -39,6 +39,8 @@ export class Acl {
   readonly #segments: readonly SegmentsRule[];
   /** What was decided lately, lists under their path with a slash. */
   readonly #decided = new Map<string, Rule | null>();
+  /** This with one segment of every path in lower case, by that segment; undefined where no denial has capitals there. */
+  readonly #folded = new Map<number, Acl | undefined>();
 
   constructor(policies: readonly Policy[]) {
     const rules = { exact: new Map<string, Rule[]>(), prefix: new Map<string, Rule[]>(), segments: new Map<string, Rule[]>() };
@@ -65,6 +67,27 @@ export class Acl {
       [...rules].map(([path, rule]) => ({ path, rule }));
     const segments = this.#segments.map(({ pattern, prefix, rule }) => [prefix ? `${pattern}*` : pattern, rule] as const);
     return { exact: pathRules(this.#exact), patterns: pathRules([...this.#prefixes, ...segments]) };
+  }
+
+  /**
+   * Whether the path is denied when the name in one of its segments counts without case: also by a rule that writes the name with capitals.
+   * @param path - with that segment in lower case
+   * @param nameAt - number of the segment, from 0
+   */
+  deniesName(path: string, nameAt: number): boolean {
+    if (!this.hasDenials) return false;
+    if (!this.#folded.has(nameAt)) this.#folded.set(nameAt, this.#foldedAt(nameAt));
+    return this.#folded.get(nameAt)?.ruleFor(path)?.deny === true;
+  }
+
+  #foldedAt(nameAt: number): Acl | undefined {
+    const written: PathRule[] = [
+      ...[...this.#exact].map(([path, rule]) => ({ path, rule })),
+      ...[...this.#prefixes].map(([path, rule]) => ({ path: `${path}*`, rule })),
+      ...this.#segments.map(({ pattern, prefix, rule }) => ({ path: prefix ? `${pattern}*` : pattern, rule })),
+    ];
+    const folded = written.map(({ path, rule }) => ({ path: withLowerCaseAt(path, nameAt), rule }));
+    return folded.some(({ path, rule }, at) => rule.deny && path !== written[at]?.path) ? new Acl([folded]) : undefined;
   }
 
   /** The rule that decides about `path`, which has no slash at its end; undefined when there is none, so nothing is granted. */
@@ -108,6 +131,12 @@ export class Acl {
     return undefined;
   }
 }
+
+const withLowerCaseAt = (path: string, nameAt: number): string =>
+  path
+    .split('/')
+    .map((segment, at) => (at === nameAt ? segment.toLowerCase() : segment))
+    .join('/');
 
 const hasSegmentWildcard = (path: string): boolean => path.includes('+') && path.split('/').includes('+');
 

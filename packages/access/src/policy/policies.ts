@@ -27,9 +27,12 @@ interface Parsed {
 export const wrappingPolicy = 'response-wrapping';
 export const unassignable: readonly string[] = [wrappingPolicy];
 
+/** The form in which a policy's name counts, valid or not. */
+export const canonicalPolicyName = (name: string): string => name.trim().toLowerCase();
+
 /** `name` as policies are named: without case. @throws AccessError `invalid_request` */
 export function policyName(name: string): string {
-  const lower = name.trim().toLowerCase();
+  const lower = canonicalPolicyName(name);
   if (!isPolicyName(lower)) throw invalidRequest('a policy name has 1 to 512 bytes, no slashes and no control characters');
   return lower;
 }

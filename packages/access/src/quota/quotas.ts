@@ -1,4 +1,5 @@
 import type { Store } from '@transitd/storage-fsm';
+import { loginName } from '../auth/login-name.ts';
 import { callerGroup } from '../cidr.ts';
 import { AccessError, invalidRequest, RateLimited } from '../errors.ts';
 import { isRoleName } from '../token-role.ts';
@@ -91,9 +92,9 @@ export class Quotas {
     if (quota?.groupBy === 'token') this.#take(quota, path, tokenId === undefined ? callerGroup(address) : `token ${tokenId}`);
   }
 
-  /** Counts a login by a role, beside the request that it is. @throws RateLimited */
+  /** Counts a login by a role, beside the request that it is. @param role - its name without case @throws RateLimited */
   admitLogin(path: string, role: string, address: string): void {
-    const quota = this.#quotas.find((each) => each.role !== '' && each.role === role && pathMatches(each.path, path));
+    const quota = this.#quotas.find((each) => each.role !== '' && loginName(each.role) === role && pathMatches(each.path, path));
     if (quota !== undefined) this.#take(quota, path, callerGroup(address));
   }
 

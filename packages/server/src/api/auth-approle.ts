@@ -246,8 +246,8 @@ const one = (
   name: string,
   capability: 'read' | 'update' | 'delete' | 'list',
   approle: MethodHandler,
-  cluster: Pick<GuardedOperation, 'where' | 'adds'> = {},
-) => methodOperation(name, capability, { approle }, cluster);
+  more: Pick<GuardedOperation, 'where' | 'adds' | 'sameAs'> = {},
+) => methodOperation(name, capability, { approle }, more);
 
 const lookUp = (way: Way) => ({
   POST: one('approle-secret-id-lookup', 'update', lookUpSecretId(way), { where: 'replica' }),
@@ -261,7 +261,9 @@ const destroy = (way: Way) => ({
 export const approleRoutes: readonly Route[] = [
   methodRoute('role/:name/role-id', {
     GET: one('approle-role-id', 'read', readRoleId),
-    POST: one('approle-role-id-write', 'update', writeRoleId),
+    POST: one('approle-role-id-write', 'update', writeRoleId, {
+      sameAs: ({ method, name }) => [`auth/${method}/role/${name}`],
+    }),
   }),
   methodRoute('role/:name/secret-id', {
     POST: one('approle-secret-id', 'update', randomSecretId, { adds: true }),

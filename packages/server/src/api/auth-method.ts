@@ -1,4 +1,4 @@
-import type { AuthMount, StoredMount } from '@transitd/access';
+import { type AuthMount, loginName, type StoredMount } from '@transitd/access';
 import { noHandler, unsupportedPath } from '../http/error-answer.ts';
 import type { FieldSchema } from '../http/field.ts';
 import type { Reply } from '../http/reply.ts';
@@ -57,14 +57,14 @@ export function methodOperation(
   name: string,
   capability: NonNullable<GuardedOperation['capability']>,
   byType: ByType,
-  cluster: Pick<GuardedOperation, 'where' | 'adds'> = {},
+  more: Pick<GuardedOperation, 'where' | 'adds' | 'sameAs'> = {},
 ): GuardedOperation {
   return {
     name,
     access: 'token',
     capability,
     byType,
-    ...cluster,
+    ...more,
     run: async ({ service }, call) => {
       const [handler, mount] = await chosen(service, call, byType);
       return handler.answer({ service, mount }, call);
@@ -92,6 +92,7 @@ export function loginOperation(byType: ByType): OpenOperation {
 /** The paths of a method: `:method` stands for where it is enabled. */
 export const methodRoute = (path: string, operations: Route['operations']): Route => ({
   path: `auth/:method/${path}`,
+  names: { name: loginName },
   accepts: ({ method }) => method !== 'token',
   operations,
 });

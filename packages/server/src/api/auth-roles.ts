@@ -1,3 +1,4 @@
+import { loginName } from '@transitd/access';
 import { text } from '../http/field.ts';
 import { issued } from './answers.ts';
 import { deleteAppRole, listAppRoles, readAppRole, writeAppRole } from './auth-approle.ts';
@@ -26,7 +27,7 @@ const login = loginOperation({
     answers: issued,
     run: async ({ service, mount }, { values, warnings, path, address }) => {
       const { role = '', jwt = '' } = values;
-      service.quotas.admitLogin(path, role.toLowerCase(), address);
+      service.quotas.admitLogin(path, loginName(role), address);
       return tokenReply(await service.logins.jwt.login({ mount, path, address }, role, jwt), warnings);
     },
   }),

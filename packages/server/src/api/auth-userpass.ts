@@ -98,6 +98,9 @@ const login = loginOperation({
   }),
 });
 
+/** Where a write of the whole user could have said the same. */
+const wholeUser = ({ method, name }: Readonly<Record<string, string>>): readonly string[] => [`auth/${method}/users/${name}`];
+
 /** Logins by name and password, and the users who have them. */
 export const userpassRoutes: readonly Route[] = [
   methodRoute('users', { LIST: methodOperation('userpass-list', 'list', { userpass: list }) }),
@@ -106,7 +109,11 @@ export const userpassRoutes: readonly Route[] = [
     POST: methodOperation('userpass-write', 'update', { userpass: write }),
     DELETE: methodOperation('userpass-delete', 'delete', { userpass: remove }),
   }),
-  methodRoute('users/:name/password', { POST: methodOperation('userpass-password', 'update', { userpass: writePassword }) }),
-  methodRoute('users/:name/policies', { POST: methodOperation('userpass-policies', 'update', { userpass: writePolicies }) }),
+  methodRoute('users/:name/password', {
+    POST: methodOperation('userpass-password', 'update', { userpass: writePassword }, { sameAs: wholeUser }),
+  }),
+  methodRoute('users/:name/policies', {
+    POST: methodOperation('userpass-policies', 'update', { userpass: writePolicies }, { sameAs: wholeUser }),
+  }),
   methodRoute('login/:name', { POST: login }),
 ];

@@ -15,8 +15,10 @@ export type Verb = 'GET' | 'POST' | 'DELETE' | 'LIST';
 /** One request as an operation sees it, whichever way it came in. */
 export interface Call {
   readonly verb: Verb;
-  /** Decoded, below `/v1/`; what policies name. */
+  /** Decoded, below `/v1/`, in its canonical form. */
   readonly path: string;
+  /** The same as the request wrote it. */
+  readonly written: string;
   readonly params: Readonly<Record<string, string>>;
   readonly query: Query;
   /** The members of the body; of the query for GET and LIST. */
@@ -100,6 +102,11 @@ export interface GuardedOperation extends Common {
    * more (decision 50).
    */
   readonly adds?: true;
+  /**
+   * Other paths whose requests would have said the same, by the canonical parameters of this one: an explicit denial of one of them
+   * refuses the request (decision 13). Each ends with the name.
+   */
+  sameAs?(params: Readonly<Record<string, string>>): readonly string[];
   /** Its body is no JSON, and may be large. */
   readonly streamsBody?: true;
   /** It may take minutes. */
@@ -144,6 +151,11 @@ export interface Route {
   readonly path: string;
   /** Values of parameters that the path accepts; anything else is an unsupported path. */
   readonly accepts?: (params: Readonly<Record<string, string>>) => boolean;
+  /**
+   * Parameters whose values count in another form than the one that a request may write, each with the function that makes that form. A request
+   * is authorized on both forms of its path; quotas, audit and the operation see the canonical one.
+   */
+  readonly names?: Readonly<Record<string, (written: string) => string>>;
   readonly operations: Partial<Readonly<Record<Verb, Operation>>>;
 }
 

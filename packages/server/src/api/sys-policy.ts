@@ -1,6 +1,5 @@
-import { allows, policyName } from '@transitd/access';
+import { canonicalPolicyName } from '@transitd/access';
 import { dataReply, noContent, twiceReply } from '../http/envelope.ts';
-import { permissionDenied } from '../http/error-answer.ts';
 import { type FieldSchema, text } from '../http/field.ts';
 import { list, object, string } from '../http/json-schema.ts';
 import type { Reply } from '../http/reply.ts';
@@ -19,18 +18,18 @@ function operation<S extends FieldSchema = Record<never, never>>(
     access: 'token',
     capability,
     ...described,
-    run: async ({ service, principal }, call) => {
-      // A name counts without case: other letters need the right on the policy that they come to.
-      const { name: named } = call.params;
-      const meant = named === undefined ? undefined : policyName(named);
-      if (named !== undefined && meant !== undefined && meant !== named) {
-        const path = call.path.slice(0, -named.length) + meant;
-        if (!allows(principal, capability, path, call.body, call.wrapTtlS ?? 0)) throw permissionDenied();
-      }
-      return run(service, asked(described.takes ?? none<S>(), call));
-    },
+    ...(described.takes !== undefined && 'name' in described.takes && { sameAs: atBothPaths }),
+    run: ({ service }, call) => run(service, asked(described.takes ?? none<S>(), call)),
   };
 }
+
+/** A policy is at two paths, of which clients use either. */
+const atBothPaths = ({ name }: Readonly<Record<string, string>>): readonly string[] => [
+  `sys/policies/acl/${name}`,
+  `sys/policy/${name}`,
+];
+
+const names = { name: canonicalPolicyName };
 
 const nameIn = ({ params }: Pick<Call, 'params'>): string => params['name'] ?? '';
 const name = text('name of the policy, in any case', { required: true });
@@ -43,10 +42,9 @@ const writeFields = {
 
 /** Earlier clients write the text as `rules`. */
 async function write({ policies }: Service, { values, warnings, ...call }: Asked<typeof writeFields>): Promise<Reply> {
-  const asked = nameIn(call);
-  const idle = await policies.write(asked, values.policy ?? values.rules ?? '');
-  const name = policyName(asked);
-  const all = [...warnings, ...idle, ...(name === asked ? [] : [`policy name was converted to ${name}`])];
+  const name = nameIn(call);
+  const idle = await policies.write(name, values.policy ?? values.rules ?? '');
+  const all = [...warnings, ...idle, ...(call.written === call.path ? [] : [`policy name was converted to ${name}`])];
   return all.length === 0 ? noContent : dataReply('null', all);
 }
 
@@ -71,15 +69,14 @@ const readAcl = operation(
   'policy-read',
   'read',
   { about: 'a policy', takes: { name }, answers: answers.data(object({ name: string, policy: string })) },
-  async ({ policies }, call) =>
-    dataReply(JSON.stringify({ name: policyName(nameIn(call)), policy: await policies.read(nameIn(call)) })),
+  async ({ policies }, call) => dataReply(JSON.stringify({ name: nameIn(call), policy: await policies.read(nameIn(call)) })),
 );
 
 const readOld = operation(
   'policy-read',
   'read',
   { about: 'a policy', takes: { name }, answers: answers.twice(object({ name: string, rules: string })) },
-  async ({ policies }, call) => twiceReply({ name: policyName(nameIn(call)), rules: await policies.read(nameIn(call)) }),
+  async ({ policies }, call) => twiceReply({ name: nameIn(call), rules: await policies.read(nameIn(call)) }),
 );
 
 async function listTwice({ policies }: Service): Promise<Reply> {
@@ -98,6 +95,7 @@ export const policyRoutes: readonly Route[] = [
   { path: 'sys/policies/acl', operations: { LIST: listAcl } },
   {
     path: 'sys/policies/acl/:name',
+    names,
     operations: {
       GET: readAcl,
       POST: writeEither,
@@ -113,6 +111,7 @@ export const policyRoutes: readonly Route[] = [
   },
   {
     path: 'sys/policy/:name',
+    names,
     operations: {
       GET: readOld,
       POST: writeEither,

@@ -9,6 +9,7 @@ import type { Reply } from '../http/reply.ts';
 import type { Service } from '../node/service.ts';
 import * as answers from './answers.ts';
 import { type Asked, type Call, type Described, type GuardedOperation, guarded, type Route } from './operation.ts';
+import { PathForms } from './path-forms.ts';
 
 const operation = <S extends FieldSchema = Record<never, never>>(
   name: string,
@@ -76,19 +77,20 @@ const writeFields = {
 
 const described = { about: 'a quota: made, or changed in what is named', takes: writeFields, answers: answers.written };
 
-const write = operation('quota-write', 'update', described, async (service, { values, warnings, ...call }) => {
-  const path = values.path?.replace(/^\//, '');
-  if (path !== undefined) await requireMount(service, path);
-  await service.quotas.write(nameIn(call), {
-    path,
-    role: values.role,
-    rate: rateOf(values.rate),
-    intervalS: values.interval === 0 ? undefined : values.interval,
-    blockIntervalS: values.block_interval,
-    groupBy: groupOf(values.group_by),
+const write = (forms: PathForms) =>
+  operation('quota-write', 'update', described, async (service, { values, warnings, ...call }) => {
+    const path = values.path === undefined ? undefined : forms.canonical(values.path.replace(/^\//, ''));
+    if (path !== undefined) await requireMount(service, path);
+    await service.quotas.write(nameIn(call), {
+      path,
+      role: values.role,
+      rate: rateOf(values.rate),
+      intervalS: values.interval === 0 ? undefined : values.interval,
+      blockIntervalS: values.block_interval,
+      groupBy: groupOf(values.group_by),
+    });
+    return writtenReply(warnings);
   });
-  return writtenReply(warnings);
-});
 
 function groupOf(value: string | undefined): Quota['groupBy'] | undefined {
   if (value === undefined || value === '') return undefined;
@@ -156,22 +158,26 @@ const configFields = {
   enable_rate_limit_audit_logging: idle('bool'),
 };
 
-const writeConfig = operation(
-  'quota-config-write',
-  'update',
-  { about: 'settings of all quotas; those that are not named stay', takes: configFields, answers: answers.written },
-  async ({ quotas }, { values, warnings }) => {
-    await quotas.configure({
-      responseHeaders: values.enable_rate_limit_response_headers,
-      exemptPaths: values.rate_limit_exempt_paths?.filter((path) => path !== ''),
-    });
-    return writtenReply(warnings);
-  },
-);
+const writeConfig = (forms: PathForms) =>
+  operation(
+    'quota-config-write',
+    'update',
+    { about: 'settings of all quotas; those that are not named stay', takes: configFields, answers: answers.written },
+    async ({ quotas }, { values, warnings }) => {
+      await quotas.configure({
+        responseHeaders: values.enable_rate_limit_response_headers,
+        exemptPaths: values.rate_limit_exempt_paths?.filter((path) => path !== '').map((path) => forms.canonical(path)),
+      });
+      return writtenReply(warnings);
+    },
+  );
 
-/** How often callers may ask, by path. */
-export const quotaRoutes: readonly Route[] = [
-  { path: 'sys/quotas/config', operations: { GET: readConfig, POST: writeConfig } },
-  { path: 'sys/quotas/rate-limit', operations: { LIST: list } },
-  { path: 'sys/quotas/rate-limit/:name', operations: { GET: read, POST: write, DELETE: remove } },
-];
+/** How often callers may ask, by path. @param routes - by which the canonical form of a path is found, in which requests are counted */
+export function quotaRoutes(routes: () => readonly Route[]): readonly Route[] {
+  const forms = new PathForms(routes);
+  return [
+    { path: 'sys/quotas/config', operations: { GET: readConfig, POST: writeConfig(forms) } },
+    { path: 'sys/quotas/rate-limit', operations: { LIST: list } },
+    { path: 'sys/quotas/rate-limit/:name', operations: { GET: read, POST: write(forms), DELETE: remove } },
+  ];
+}

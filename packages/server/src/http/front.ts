@@ -2,6 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import express, { type Express } from 'express';
 import { isBelowMount, MountRoutes } from '../api/mount-routes.ts';
 import type { GuardedOperation, OpenOperation, Operation, Route, Verb } from '../api/operation.ts';
+import { canonicalParams, canonicalPath, nameAtOf } from '../api/path-forms.ts';
 import { noHandler, RequestError, unsupportedOperation, unsupportedPath } from './error-answer.ts';
 import { failureReply } from './failure.ts';
 import { asksHealth, healthReply } from './health-reply.ts';
@@ -21,9 +22,12 @@ const verbs: Readonly<Record<string, Verb>> = { GET: 'GET', POST: 'POST', PUT: '
 export function createFront(options: FrontOptions): RequestListener {
   const pipeline = new Pipeline(options);
   const belowMounts = new MountRoutes(options.routes.filter(isBelowMount));
-  const serve: Serve = (req, res, { path, url, verb }, operation, params) =>
+  const serve: Serve = (req, res, { path, url, verb }, operation, params, route) => {
+    const canonical = route === undefined ? path.path : canonicalPath(route, path.path, path.segments);
+    const nameAt = route && nameAtOf(route);
     // A verb that no operation has comes only to operations that refuse it, and what is read of its body is what a POST's would be.
-    void pipeline.serve(req, res, { path, url, verb: verb ?? 'POST', operation, params });
+    void pipeline.serve(req, res, { path, canonical, nameAt, url, verb: verb ?? 'POST', operation, params });
+  };
   const app = createApp(
     options.routes.filter((route) => !isBelowMount(route)),
     serve,
@@ -43,7 +47,7 @@ export function createFront(options: FrontOptions): RequestListener {
     const found = mount && belowMounts.find(path.segments, mount);
     const operation = found && operationAt(found.route, routing);
     if (found !== undefined && operation !== undefined) {
-      serve(req, res, routing, operation, found.params);
+      serve(req, res, routing, operation, found.params, found.route);
       return;
     }
     req.url = canonicalUrl(path);
@@ -108,6 +112,8 @@ type Serve = (
   routing: Routing,
   operation: Operation,
   params: Routed['params'],
+  /** Absent where no route is. */
+  route?: Route,
 ) => void;
 
 /** What a route does for a verb, be it to refuse it; undefined where the slash at the end of the path makes it another one. */
@@ -124,12 +130,12 @@ function createApp(routes: readonly Route[], serve: Serve): Express {
   app.disable('x-powered-by').disable('etag').enable('case sensitive routing').enable('strict routing');
   for (const route of routes) {
     app.route(`/${route.path}`).all((req, res, next) => {
-      const params = req.params as Routed['params'];
+      const params = canonicalParams(route, req.params as Routed['params']);
       if (route.accepts !== undefined && !route.accepts(params)) return next();
       const { routing } = req as unknown as { readonly routing: Routing };
       const operation = operationAt(route, routing);
       if (operation === undefined) return next();
-      serve(req, res, routing, operation, params);
+      serve(req, res, routing, operation, params, route);
       return undefined;
     });
   }

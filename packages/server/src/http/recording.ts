@@ -13,7 +13,7 @@ import type { Routed, ServeOptions } from './routed.ts';
 /** What this node decides while it is unsealed is recorded, with few exceptions. */
 export function exchangeOf(
   req: IncomingMessage,
-  { operation, verb, path, address }: Routed & { readonly address: string },
+  { operation, verb, canonical, address }: Routed & { readonly address: string },
   { audit: trail, node: { service }, forwarded }: Pick<ServeOptions, 'audit' | 'node' | 'forwarded'>,
 ): Exchange | undefined {
   if (trail === undefined || service === undefined || 'unaudited' in operation) return undefined;
@@ -24,7 +24,7 @@ export function exchangeOf(
     trail,
     service,
     verb,
-    path: path.path,
+    path: canonical,
     address,
     port: isDirect ? remotePort : undefined,
     forwardedFrom: typeof forwarder === 'string' ? forwarder : undefined,

@@ -1,15 +1,32 @@
-import { allows, type Principal } from '@transitd/access';
+import { allows, isDenied, isNameDenied, type Principal } from '@transitd/access';
 import type { Call, GuardedOperation } from '../api/operation.ts';
 
 const verbCapability = { GET: 'read', LIST: 'list', DELETE: 'delete', POST: 'update' } as const;
 
-/** Whether the caller's policies let it do this, on this path and with these members. */
-export function mayRun(
+/**
+ * Whether the caller's policies let it do this, with these members: on the path as the request wrote it and on its canonical form, so that
+ * neither a grant nor a denial depends on how a name is written; and no path that would have said the same is denied.
+ * @param nameAt - segment of the path that is a name without case, where there is one
+ */
+export function mayRun(principal: Principal, operation: GuardedOperation, call: Call, nameAt?: number): boolean {
+  if (operation.anyRights === true) return true;
+  if (nameAt !== undefined && isNameDenied(principal, call.path, nameAt)) return false;
+  if (isDeniedElsewhere(principal, operation, call.params)) return false;
+  const { path, written } = call;
+  return grants(principal, operation, call, path) && (written === path || grants(principal, operation, call, written));
+}
+
+/** Whether one of the other paths that would have said the same is denied; each of them ends with the name. */
+export const isDeniedElsewhere = (principal: Principal, { sameAs }: GuardedOperation, params: Call['params']): boolean =>
+  sameAs?.(params).some((path) => isDenied(principal, path) || isNameDenied(principal, path, path.split('/').length - 1)) ===
+  true;
+
+function grants(
   principal: Principal,
-  { capability, sudo, anyRights }: GuardedOperation,
-  { verb, path, body, wrapTtlS = 0 }: Call,
+  { capability, sudo }: GuardedOperation,
+  { verb, body, wrapTtlS = 0 }: Call,
+  path: string,
 ): boolean {
-  if (anyRights === true) return true;
   if (sudo === true && !allows(principal, 'sudo', verb === 'LIST' ? `${path}/` : path)) return false;
   if (capability !== undefined) return allows(principal, capability, path, body, wrapTtlS);
   const mayCreate = (): boolean => verb === 'POST' && allows(principal, 'create', path, body, wrapTtlS);

@@ -25,10 +25,15 @@ export interface ServeOptions {
 /** A request whose operation is known. */
 export interface Routed {
   readonly path: RequestPath;
+  /** `path.path` with each name in the form in which it counts: what quotas, audit and the operation see. */
+  readonly canonical: string;
+  /** Segment of it, from 0, that is a name which counts in another form than the one written; absent where none is. */
+  readonly nameAt?: number | undefined;
   /** As it came. */
   readonly url: string;
   readonly verb: Verb;
   readonly operation: Operation;
+  /** In their canonical form too. */
   readonly params: Readonly<Record<string, string>>;
 }
 

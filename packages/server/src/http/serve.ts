@@ -80,7 +80,7 @@ export class Pipeline {
     const { service } = this.#options.node;
     const address = addressOf(req, this.#options);
     // Before anything else is done for the request: a caller that asks too often is no work.
-    const allowance = service?.quotas.admit(routed.path.path, address);
+    const allowance = service?.quotas.admit(routed.canonical, address);
     const { operation } = routed;
     const exchange = exchangeOf(req, { ...routed, address }, this.#options);
     const decided =
@@ -97,7 +97,7 @@ export class Pipeline {
   }
 
   async #answerOpen(req: IncomingMessage, res: ServerResponse, asked: Asked<OpenOperation>): Promise<Reply | Forward> {
-    const { path, verb, params, operation, address, exchange } = asked;
+    const { path, canonical, verb, params, operation, address, exchange } = asked;
     const { node } = this.#options;
     const wrapTtlS = wrapTtlOf(req.headers);
     exchange?.wraps(wrapTtlS);
@@ -107,12 +107,20 @@ export class Pipeline {
     const { service } = node;
     if (operation.wraps === true && service === undefined) throw unavailable(node);
     const where = whereOf(operation, verb);
-    service?.quotas.admitToken(path.path, undefined, address);
+    service?.quotas.admitToken(canonical, undefined, address);
     if (where !== 'here' && (await sourceOf(req.headers, where, this.#options)) === 'none') return new Forward();
     if (operation.wraps === true) service?.wrapping.checkTtl(wrapTtlS);
     const bytes = await this.#bodies.ofStranger(req, res);
     return this.#inTurn(res, operation, where, async () => {
-      const call = { verb, path: path.path, params, query: path.query, body: await bodyOf(bytes, req, asked), address };
+      const call = {
+        verb,
+        path: canonical,
+        written: path.path,
+        params,
+        query: path.query,
+        body: await bodyOf(bytes, req, asked),
+        address,
+      };
       const token = tokenOf(req.headers);
       exchange?.from(token);
       await exchange?.begin(call.body);
@@ -121,12 +129,12 @@ export class Pipeline {
       const reply = await operation.run(node, call, token);
       return service === undefined || wrapTtlS === 0 || operation.wraps !== true
         ? reply
-        : await wrapped(service, reply, { path: path.path, wrapTtlS });
+        : await wrapped(service, reply, { path: canonical, wrapTtlS });
     });
   }
 
   async #answerGuarded(req: IncomingMessage, res: ServerResponse, asked: Asked<GuardedOperation>): Promise<Reply | Forward> {
-    const { path, verb, operation, address, exchange } = asked;
+    const { canonical, verb, operation, address, exchange } = asked;
     const { node } = this.#options;
     const { service } = node;
     if (service === undefined) {
@@ -143,7 +151,7 @@ export class Pipeline {
     let principal = found instanceof Promise ? await found : found;
     // Away from where it is bound to, a token is as good as none.
     if (principal !== undefined && !withinCidrs(principal.record.boundCidrs, address)) principal = undefined;
-    service.quotas.admitToken(path.path, principal?.id, address);
+    service.quotas.admitToken(canonical, principal?.id, address);
     // Nobody waits, and no place at the active node is taken, for a request without a token.
     const source: Source =
       token === undefined ? 'here' : await sourceOf(req.headers, where, this.#options, { waits: principal !== undefined });
@@ -213,13 +221,14 @@ export class Pipeline {
     asked: Asked<GuardedOperation>,
     { service, token, principal: found, epoch, source, wrapTtlS, bytes }: Admitted,
   ): Promise<Reply> {
-    const { verb, path, params, operation, address, exchange } = asked;
+    const { verb, path, canonical, params, operation, address, exchange } = asked;
     const { node } = this.#options;
     const body = bodyOf(bytes, req, asked);
     const content = operation.streamsBody ? contentOf(req, res) : undefined;
     const call: Call = {
       verb,
-      path: path.path,
+      path: canonical,
+      written: path.path,
       params,
       query: path.query,
       body: body instanceof Promise ? await body : body,
@@ -238,12 +247,12 @@ export class Pipeline {
     // A use counts even when the policies refuse it.
     if (principal.record.usesLeft !== 0) principal = await service.registry.spend(principal);
     if (principal === undefined) throw permissionDenied();
-    if (!mayRun(principal, operation, call)) throw permissionDenied();
+    if (!mayRun(principal, operation, call, asked.nameAt)) throw permissionDenied();
     // Between the look at the state and this line a body was read: the node may be sealed by now.
     if (node.service !== service) throw new StoreError('sealed', 'transitd is sealed');
     if (exchange !== undefined && source === 'active' && !(await stillLeads(node.answering))) throw notActive();
     const reply = await operation.run({ node, service, principal, token }, call);
-    return wrapTtlS === 0 ? reply : wrapped(service, reply, { path: path.path, wrapTtlS });
+    return wrapTtlS === 0 ? reply : wrapped(service, reply, { path: canonical, wrapTtlS });
   }
 
   /**

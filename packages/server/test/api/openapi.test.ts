@@ -120,7 +120,6 @@ describe('the document of the API', () => {
       'operation.ts', // asked(): where fields are read
       'sys-auth.ts', // the fields of `config`
       'sys-mounts.ts', // the same
-      'sys-policy.ts', // the body, for a policy on the name that is meant
       'sys-raft-join.ts', // messages, read by their own shapes
       'sys-tools.ts', // what a segment of the path is depends on what it holds
       'sys-wrapping.ts', // whatever is sent comes back

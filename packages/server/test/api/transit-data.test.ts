@@ -42,7 +42,15 @@ async function setup() {
     const found = find(target);
     const operation = found?.route.operations.POST;
     if (found === undefined || operation?.access !== 'token') throw new Error(`no operation on data at ${target}`);
-    const call = { verb: 'POST', path: path.path, params: found.params, query: path.query, body, address: '' } as const;
+    const call = {
+      verb: 'POST',
+      path: path.path,
+      written: path.path,
+      params: found.params,
+      query: path.query,
+      body,
+      address: '',
+    } as const;
     return operation.run({ node: undefined as never, service, principal, token: rootToken }, call);
   };
   return { service, callerWith, post };
@@ -277,7 +285,7 @@ describe('a value that is denied by its path form', () => {
       const { path, query } = parsePath('/v1/mnt/export/hmac-key/k');
       const params = { mount: 'mnt', key_type: 'hmac-key', name: 'k', ...(version !== undefined && { version }) };
       const node = { member: undefined } as never;
-      const call = { verb: 'GET', path, query, params, body: {}, address: '' } as const;
+      const call = { verb: 'GET', path, written: path, query, params, body: {}, address: '' } as const;
       const exporting = async () => operation.run({ node, service, principal, token: '' }, call);
       expect(await refusal(exporting())).to.equal('permission_denied');
     });
@@ -303,7 +311,7 @@ describe('a value that is denied by its path form', () => {
       const wrapping = async (policy: string) =>
         operation.run(
           { node, service, principal: await callerWith(policy), token: '' },
-          { verb: 'GET', path, query, params, body: {}, address: '' },
+          { verb: 'GET', path, written: path, query, params, body: {}, address: '' },
         );
       const deny = `path "mnt/byok-export/there/k/${denied}" { capabilities = ["deny"] }`;
       expect(await refusal(wrapping(granted + deny))).to.equal('permission_denied');
@@ -323,6 +331,7 @@ describe('a value that is denied by its path form', () => {
     const call = {
       verb: 'POST',
       ...parsePath('/v1/mnt/restore'),
+      written: 'mnt/restore',
       params: { mount: 'mnt' },
       body: { backup },
       address: '',

@@ -46,6 +46,7 @@ async function setup(operation: Partial<GuardedOperation> = { capability: 'updat
     const verb = asked ?? (req.method === 'GET' ? 'GET' : 'POST');
     void pipeline.serve(req, res, {
       path,
+      canonical: path.path,
       url: req.url ?? '',
       verb,
       operation: { ...done, ...operation },

@@ -1,0 +1,102 @@
+import { capabilitiesOf, isNameDenied, type Principal } from '@transitd/access';
+import { isDeniedElsewhere } from '../http/rights.ts';
+import type { Route } from './operation.ts';
+
+type Params = Readonly<Record<string, string>>;
+
+/**
+ * The path in its canonical form: each parameter whose value counts in another form than the one written, in that form. Equal to `path` where
+ * the route declares none.
+ * @param segments - of `path`, as many as the route has
+ */
+export function canonicalPath({ path: pattern, names }: Route, path: string, segments: readonly string[]): string {
+  if (names === undefined) return path;
+  const parts = pattern.split('/');
+  const form = (segment: string, part = ''): string =>
+    (part.startsWith(':') ? names[part.slice(1)]?.(segment) : undefined) ?? segment;
+  return segments.map((segment, at) => form(segment, parts[at])).join('/');
+}
+
+/** Segment of the route's paths that is such a parameter, from 0; undefined where none is. */
+export function nameAtOf({ path, names }: Route): number | undefined {
+  if (names === undefined) return undefined;
+  const at = path.split('/').findIndex((part) => part.startsWith(':') && names[part.slice(1)] !== undefined);
+  return at < 0 ? undefined : at;
+}
+
+/** The parameters in their canonical form. */
+export function canonicalParams({ names }: Route, params: Params): Params {
+  if (names === undefined) return params;
+  return Object.fromEntries(Object.entries(params).map(([name, written]) => [name, names[name]?.(written) ?? written]));
+}
+
+/** Looks up paths that policies, quotas and questions about rights name, without a request. */
+export class PathForms {
+  readonly #routes: () => readonly Route[];
+  /** Routes whose paths have more than one form, by their number of segments; made at the first question. */
+  #byDepth: ReadonlyMap<number, readonly (readonly [Route, readonly string[]])[]> | undefined;
+
+  constructor(routes: () => readonly Route[]) {
+    this.#routes = routes;
+  }
+
+  /** The form of `path` by which it is authorized and counted; a slash at its end stays. */
+  canonical(path: string): string {
+    const found = this.#find(path);
+    return found === undefined ? path : canonicalPath(found.route, path, found.segments);
+  }
+
+  /**
+   * What the principal may do on a path, as requests are decided: in every form that the path has. Sorted; `root` or `deny` alone where
+   * that is all there is to say.
+   * @param asked - below `/v1/`; slashes before it do not count
+   */
+  capabilities(principal: Principal, asked: string): readonly string[] {
+    const path = asked.replace(/^\/+/, '');
+    const written = capabilitiesOf(principal, path);
+    const found = principal.root ? undefined : this.#find(path);
+    if (found === undefined) return written;
+    const { route, segments, params } = found;
+    const canonical = canonicalPath(route, path, segments);
+    const nameAt = nameAtOf(route);
+    if (nameAt !== undefined && isNameDenied(principal, canonical, nameAt)) return ['deny'];
+    const both = canonical === path ? written : written.filter((name) => capabilitiesOf(principal, canonical).includes(name));
+    const denied = new Set<string>();
+    for (const operation of Object.values(route.operations)) {
+      if (operation.access !== 'token' || !isDeniedElsewhere(principal, operation, params)) continue;
+      for (const name of operation.capability === 'update' ? ['create', 'update'] : [operation.capability ?? ''])
+        denied.add(name);
+    }
+    const left = both.filter((name) => !denied.has(name));
+    return left.length === 0 ? ['deny'] : left;
+  }
+
+  #find(path: string): { readonly route: Route; readonly segments: readonly string[]; readonly params: Params } | undefined {
+    const segments = path.split('/');
+    for (const [route, parts] of this.#table().get(segments.length) ?? []) {
+      if (!parts.every((part, at) => part.startsWith(':') || part === segments[at])) continue;
+      const written = Object.fromEntries(
+        parts.flatMap((part, at) => (part.startsWith(':') ? [[part.slice(1), segments[at] ?? '']] : [])),
+      );
+      const params = canonicalParams(route, written);
+      if (route.accepts === undefined || route.accepts(params)) return { route, segments, params };
+    }
+    return undefined;
+  }
+
+  #table(): ReadonlyMap<number, readonly (readonly [Route, readonly string[]])[]> {
+    if (this.#byDepth !== undefined) return this.#byDepth;
+    const byDepth = new Map<number, (readonly [Route, readonly string[]])[]>();
+    for (const route of this.#routes()) {
+      if (!hasForms(route)) continue;
+      const parts = route.path.split('/');
+      byDepth.set(parts.length, [...(byDepth.get(parts.length) ?? []), [route, parts]]);
+    }
+    this.#byDepth = byDepth;
+    return byDepth;
+  }
+}
+
+const hasForms = ({ names, operations }: Route): boolean =>
+  names !== undefined ||
+  Object.values(operations).some((operation) => operation.access === 'token' && operation.sameAs !== undefined);
