@@ -12,13 +12,24 @@ export { callerGroup, checkCidrs, isCidr, plainAddress, withinCidrs } from './ci
 export { AccessError, type AccessErrorCode, RateLimited } from './errors.ts';
 export { type InitialAccess, initialAccess } from './initial-access.ts';
 export { type Capability, isCapability } from './policy/capability.ts';
-export type { Parameters } from './policy/parameters.ts';
+export type { ParameterReading, Parameters, ParameterValue } from './policy/parameters.ts';
 export { canonicalPolicyName, Policies, policyName } from './policy/policies.ts';
 export { policyPermits } from './policy/policy-question.ts';
 export { integerOf, secondsOf } from './policy/written-number.ts';
-export { allows, capabilitiesOf, isDenied, isNameDenied, type NamedRule, type Principal, rulesOf } from './principal.ts';
+export {
+  allows,
+  allowsItems,
+  capabilitiesOf,
+  isDenied,
+  isNameDenied,
+  isUseDenied,
+  type NamedRule,
+  type Principal,
+  rulesOf,
+} from './principal.ts';
 export type { Quota, QuotaChange } from './quota/quota.ts';
 export type { Allowance, Quotas } from './quota/quotas.ts';
+export { TimeSlice } from './time-slice.ts';
 export { newToken } from './token.ts';
 export { type TokenLimits, ttlOf } from './token-lifetime.ts';
 export type { TokenRecord } from './token-record.ts';

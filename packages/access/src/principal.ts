@@ -1,6 +1,6 @@
-import { type Acl, capabilitiesOn, denies, namesIn, permits } from './policy/acl.ts';
+import { type Acl, capabilitiesOn, denies, deniesValue, namesIn, permits, permitsItems } from './policy/acl.ts';
 import type { Capability } from './policy/capability.ts';
-import type { Parameters } from './policy/parameters.ts';
+import type { ParameterReading, Parameters, ParameterValue } from './policy/parameters.ts';
 import type { PathRule } from './policy/policy.ts';
 import type { TokenRecord } from './token-record.ts';
 
@@ -20,6 +20,7 @@ export interface Principal {
  * The one question about rights.
  * @param path - below `/v1/`, without a slash at its end, for a list too
  * @param parameters - the request's members; without them the parameters of the rule are not looked at
+ * @param reading - how the operation reads its members
  * @param wrapTtlS - seconds for which the answer is to be wrapped; without it the rule's bounds of that are not looked at
  */
 export const allows = (
@@ -28,7 +29,20 @@ export const allows = (
   path: string,
   parameters?: Parameters,
   wrapTtlS?: number,
-): boolean => root || permits(acl, { capability, path, parameters, wrapTtlS });
+  reading?: ParameterReading,
+): boolean => root || permits(acl, { capability, path, parameters, reading, wrapTtlS });
+
+/** The rest of the question where a request holds lists of items: whether the rule on the path allows every item. Work in turns. */
+export const allowsItems = async (
+  { root, acl }: Principal,
+  path: string,
+  parameters: Parameters,
+  reading: ParameterReading,
+): Promise<boolean> => root || permitsItems(acl, path, parameters, reading);
+
+/** Whether the policies deny a value that an operation uses, by the names under which requests give it. */
+export const isUseDenied = ({ root, acl }: Principal, path: string, names: readonly string[], value: ParameterValue): boolean =>
+  !root && deniesValue(acl, path, names, value);
 
 /** Whether a policy denies the path in so many words: for what a request comes to, beyond the path it names (decision 29). */
 export const isDenied = ({ root, acl }: Principal, path: string): boolean => !root && denies(acl, path);

@@ -1,6 +1,7 @@
 export { type BatchReply, batchItemsMax, type ItemResult, itemsPerTurn } from './batch.ts';
 export type { WrappedKey, WrapRequest } from './byok-export.ts';
 export type { CacheConfig } from './cache-config.ts';
+export { hashesSignedAsIs } from './digest-info.ts';
 export type { Encryption } from './encryption.ts';
 export { type KeyAnswer, TransitEngine, type TransitEngineOptions } from './engine.ts';
 export { DamagedRecord, TransitError, type TransitErrorCode } from './errors.ts';

@@ -1,5 +1,13 @@
 import { bitOf, type Capability, namesOf } from './capability.ts';
-import { mergedLists, type Parameters, withinParameters } from './parameters.ts';
+import {
+  isValueDenied,
+  itemsWithin,
+  mergedLists,
+  type ParameterReading,
+  type Parameters,
+  type ParameterValue,
+  withinParameters,
+} from './parameters.ts';
 import type { PathRule, Policy, Rule } from './policy.ts';
 
 /** A rule for more than one path, with what decides between several that match. */
@@ -201,19 +209,33 @@ export interface Asked {
   /** With a slash at its end it is about a list of what lies below, which `list` always is. */
   readonly path: string;
   readonly parameters?: Parameters | undefined;
+  /** How the operation reads them. */
+  readonly reading?: ParameterReading | undefined;
   /** Seconds for which the answer is to be wrapped, 0 for not at all; without it the bounds of the rule are not looked at. */
   readonly wrapTtlS?: number | undefined;
 }
 
 /** The decision: the one rule grants the capability, and the request is within the rule's parameters. */
-export function permits(acl: Acl, { capability, path, parameters, wrapTtlS }: Asked): boolean {
+export function permits(acl: Acl, { capability, path, parameters, reading, wrapTtlS }: Asked): boolean {
   const rule = capability === 'list' ? acl.listRuleFor(path) : ruleOn(acl, path);
   if (rule === undefined || (rule.capabilities & bitOf(capability)) === 0) return false;
   if (capability === 'sudo') return true;
   if (wrapTtlS !== undefined && !isWrappedAsAsked(rule, wrapTtlS)) return false;
   if (parameters === undefined || capability === 'list' || capability === 'delete') return true;
-  return withinParameters(rule.parameters, parameters);
+  return withinParameters(rule.parameters, parameters, reading);
 }
+
+/** The rest of the decision: whether the items of the request's lists are within the rule's parameters. */
+export async function permitsItems(acl: Acl, path: string, parameters: Parameters, reading: ParameterReading): Promise<boolean> {
+  const rule = acl.ruleFor(path);
+  return rule === undefined || itemsWithin(rule.parameters, parameters, reading);
+}
+
+/** Whether the rule on the path denies a value that the operation uses under these names. */
+export const deniesValue = (acl: Acl, path: string, names: readonly string[], value: ParameterValue): boolean => {
+  const rule = acl.ruleFor(path);
+  return rule !== undefined && isValueDenied(rule.parameters, names, value);
+};
 
 /** A rule that bounds wrapping asks for it. */
 const isWrappedAsAsked = ({ wrappingTtlS: { min, max } }: Rule, ttlS: number): boolean =>

@@ -1,3 +1,4 @@
+import { TimeSlice } from '../time-slice.ts';
 import { integerOf, secondsOf } from './written-number.ts';
 
 /** A value that a policy names for a parameter. */
@@ -18,27 +19,128 @@ export interface ParameterRules {
 /** The members of a request's body, without a prototype. */
 export type Parameters = Readonly<Record<string, unknown>>;
 
+/** How the operation reads a request, beyond the members of its body. */
+export interface ParameterReading {
+  /** Values that the path holds, by the name under which the operation reads them. */
+  readonly inPath?: Parameters | undefined;
+  /** By a name, the other names under which the operation reads the same value. */
+  readonly otherNames?: ReadonlyMap<string, readonly string[]> | undefined;
+  /** By the name of a member, the names that it has inside itself: of an object, or of each item of a list. */
+  readonly inner?: ReadonlyMap<string, ReadonlySet<string>> | undefined;
+}
+
+export const isFree = ({ required, allowed, denied }: ParameterRules): boolean =>
+  required.length === 0 && allowed.size === 0 && denied.size === 0;
+
 /**
- * Whether a request with these members is within the rules. A list of allowed values is read narrowly and a list of denied ones
- * widely, as the endpoints read values themselves: what is denied as `true` or 4096 is denied as `"true"` or `"+0x1000"` too, in a list or with commas.
+ * Whether a request with these members is within the rules; items of lists are left to `itemsWithin`. A list of allowed values is read narrowly
+ * and a list of denied ones widely, as the endpoints read values themselves: what is denied as `true` or 4096 is denied as `"true"` or `"+0x1000"` too,
+ * in a list or with commas, in the path, and under any other name that the operation reads as the same.
  */
-export function withinParameters({ required, allowed, denied }: ParameterRules, members: Parameters): boolean {
-  for (const name of required) if (members[name] === undefined || members[name] === null) return false;
+export function withinParameters(rules: ParameterRules, members: Parameters, reading: ParameterReading = {}): boolean {
+  if (isFree(rules)) return true;
   const names = Object.keys(members);
-  if (names.length === 0) return true;
-  if (denied.has('*')) return false;
-  for (const name of names) {
-    const values = denied.get(name.toLowerCase());
-    if (values !== undefined && (values.length === 0 || values.some((value) => mayEqual(value, members[name])))) return false;
+  const listed = listsOf(members, reading);
+  for (const name of rules.required) {
+    if (listed.some(({ inner }) => inner.has(name))) continue; // asked of each item
+    if (isMissing(members[name])) return false;
   }
-  if (allowed.size === 0) return true;
+  if (!isPathWithin(rules, reading)) return false;
+  if (names.length === 0) return true;
+  if (rules.denied.has('*')) return false;
+  return (
+    areWithin(rules, members, reading, { judgesNames: rules.allowed.size > 0 }) &&
+    [...(reading.inner ?? [])].every(([name, inner]) => {
+      const value = members[name];
+      return !isMembers(value) || areWithin(rules, value, reading, { judgesNames: judgesInner(rules, inner) });
+    })
+  );
+}
+
+/**
+ * Whether each item of the request's lists is within the rules, as the body of a request for that item alone would be. Its names are compared with the
+ * allowed ones only where those name one that an item can have: whoever allows `batch_input` and nothing that is inside it allows any item.
+ */
+export async function itemsWithin(rules: ParameterRules, members: Parameters, reading: ParameterReading): Promise<boolean> {
+  if (isFree(rules)) return true;
+  const slice = new TimeSlice();
+  for (const { items, inner } of listsOf(members, reading)) {
+    const judgesNames = judgesInner(rules, inner);
+    const required = rules.required.filter((name) => inner.has(name));
+    for (const item of items) {
+      if (slice.isOver) await slice.next();
+      if (!isMembers(item)) continue; // the operation refuses it
+      if (required.some((name) => isMissing(item[name])) || !areWithin(rules, item, reading, { judgesNames, isItem: true }))
+        return false;
+    }
+  }
+  return true;
+}
+
+/** Whether a value that the operation uses under a name is denied there, or under another name for the same. */
+export const isValueDenied = ({ denied }: ParameterRules, names: readonly string[], value: ParameterValue): boolean =>
+  names.some((name) => denied.get(name)?.some((listed) => mayEqual(listed, value)) === true);
+
+/** Comes back to the caller and is not used otherwise. */
+const echoed = 'reference';
+
+const judgesInner = ({ allowed }: ParameterRules, inner: ReadonlySet<string>): boolean =>
+  [...inner].some((name) => name !== echoed && allowed.has(name));
+
+const isMissing = (value: unknown): boolean => value === undefined || value === null;
+
+const isMembers = (value: unknown): value is Parameters => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** The lists in a request whose items have names. */
+const listsOf = (members: Parameters, { inner = new Map() }: ParameterReading) =>
+  [...inner].flatMap(([name, inner]) => {
+    const items = members[name];
+    return Array.isArray(items) ? [{ items: items as readonly unknown[], inner }] : [];
+  });
+
+function areWithin(
+  { allowed, denied }: ParameterRules,
+  members: Parameters,
+  { otherNames }: ParameterReading,
+  { judgesNames, isItem = false }: { readonly judgesNames: boolean; readonly isItem?: boolean },
+): boolean {
   const anyName = allowed.has('*');
-  return names.every((name) => {
+  for (const name in members) {
+    const value = members[name];
+    const others = otherNames?.get(name) ?? [];
+    for (const each of [name, ...others]) {
+      const values = denied.get(each.toLowerCase());
+      if (values !== undefined && (values.length === 0 || values.some((listed) => mayEqual(listed, value)))) return false;
+    }
+    if (!judgesNames) continue;
     const values = allowed.get(name.toLowerCase());
-    if (values === undefined) return anyName;
-    return values.length === 0 || values.some((value) => surelyEquals(value, members[name]));
+    if (values === undefined) {
+      if (!anyName && !(isItem && name === echoed)) return false;
+      if (!isAllowedAs(allowed, others, value)) return false;
+    } else if (values.length > 0 && !values.some((listed) => surelyEquals(listed, value))) return false;
+  }
+  return true;
+}
+
+/** What the path says counts under the other names for it as if the body said it; under its own name where that has values. */
+function isPathWithin({ allowed, denied }: ParameterRules, { inPath = {}, otherNames }: ParameterReading): boolean {
+  return Object.entries(inPath).every(([name, value]) => {
+    const others = otherNames?.get(name) ?? [];
+    if (denied.get(name)?.some((listed) => mayEqual(listed, value)) === true) return false;
+    const isDenied = others.some((other) => {
+      const values = denied.get(other);
+      return values !== undefined && (values.length === 0 || values.some((listed) => mayEqual(listed, value)));
+    });
+    return !isDenied && isAllowedAs(allowed, others, value);
   });
 }
+
+/** Whether no other name for a value has a list of allowed values without it. */
+const isAllowedAs = (allowed: ParameterLists, others: readonly string[], value: unknown): boolean =>
+  others.every((other) => {
+    const values = allowed.get(other);
+    return values === undefined || values.length === 0 || values.some((listed) => surelyEquals(listed, value));
+  });
 
 /** A text with globs at either end, a boolean exactly, a number by its value. */
 function surelyEquals(listed: ParameterValue, given: unknown): boolean {
@@ -61,6 +163,8 @@ function mayEqual(listed: ParameterValue, given: unknown): boolean {
 function mayEqualScalar(listed: ParameterValue, given: ParameterValue): boolean {
   const pattern = bare(String(listed));
   const text = bare(String(given));
+  // A mount may be named with a slash at either end.
+  if (!pattern.includes('*') && withoutSlashes(pattern) === withoutSlashes(text)) return true;
   if (globMatches(pattern, text) || text.split(',').some((part) => globMatches(pattern, part.trim()))) return true;
   const [listedBool, givenBool] = [asBool(listed), asBool(given)];
   if (listedBool !== undefined && listedBool === givenBool) return true;
@@ -71,6 +175,7 @@ function mayEqualScalar(listed: ParameterValue, given: ParameterValue): boolean 
 const isScalar = (value: unknown): value is ParameterValue =>
   typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
 
+const withoutSlashes = (text: string): string => text.replace(/^\/+|\/+$/g, '');
 const bare = (text: string): string => text.trim().toLowerCase();
 
 const trueWords: readonly ParameterValue[] = [true, 1, '1', 't', 'T', 'TRUE', 'true', 'True'];

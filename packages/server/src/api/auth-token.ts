@@ -76,7 +76,7 @@ const createFields = {
   no_default_policy: bool('without the policy `default`', { default: false }),
   renewable: bool('it can be renewed', { default: true }),
   ttl: duration('how long it is good; 0 leaves it to the node'),
-  lease: duration('older name of `ttl`'),
+  lease: duration('older name of `ttl`', { aliasOf: 'ttl' }),
   explicit_max_ttl: duration('how long at most'),
   period: duration('it is renewed for this long again and again; needs `sudo`'),
   display_name: text('what the audit calls it'),

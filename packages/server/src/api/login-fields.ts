@@ -7,14 +7,14 @@ import { boolean, integer, list, string } from '../http/json-schema.ts';
 /** What every user and role says of the tokens of its logins; `policies`, `ttl` and the like are older names, which the newer ones go before. */
 export const tokenFields = {
   token_policies: texts('policies of the tokens'),
-  policies: texts('older name of `token_policies`'),
+  policies: texts('older name of `token_policies`', { aliasOf: 'token_policies' }),
   token_ttl: duration('how long a token is good; 0 leaves it to the node'),
-  ttl: duration('older name of `token_ttl`'),
+  ttl: duration('older name of `token_ttl`', { aliasOf: 'token_ttl' }),
   token_max_ttl: duration('how long, with its renewals'),
-  max_ttl: duration('older name of `token_max_ttl`'),
+  max_ttl: duration('older name of `token_max_ttl`', { aliasOf: 'token_max_ttl' }),
   token_explicit_max_ttl: duration('how long, whatever the node allows'),
   token_period: duration('it is renewed for this long again and again'),
-  period: duration('older name of `token_period`'),
+  period: duration('older name of `token_period`', { aliasOf: 'token_period' }),
   token_num_uses: int('how often a token may be used; 0 for no such limit', { min: 0 }),
   token_bound_cidrs: texts('blocks of addresses where it is good'),
   token_no_default_policy: bool('without the policy `default`'),

@@ -19,7 +19,7 @@ export function randomPath({ source, urlbytes }: Readonly<Record<string, string>
 
 /** What `hash` takes, in both places. */
 export const hashFields = {
-  urlalgorithm: text('name of the hash', { oneOf: hashNames }),
+  urlalgorithm: text('name of the hash', { oneOf: hashNames, aliasOf: 'algorithm' }),
   algorithm: text('the same, where the path does not name it', { oneOf: hashNames, default: defaultHash }),
   input: base64('what to hash', { required: true }),
   format: text('of the sum', { oneOf: ['hex', 'base64'], default: 'hex' }),

@@ -10,7 +10,7 @@ import { type Asked, type Context, type GuardedOperation, guarded, type Route } 
 import { PathForms } from './path-forms.ts';
 
 const schema = {
-  path: texts('older name of `paths`'),
+  path: texts('older name of `paths`', { aliasOf: 'paths' }),
   paths: texts('the paths'),
   token: text('whose rights'),
   accessor: text('the same, by its accessor'),

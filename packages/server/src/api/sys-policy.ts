@@ -37,7 +37,7 @@ const name = text('name of the policy, in any case', { required: true });
 const writeFields = {
   name,
   policy: text('the policy, in HCL or JSON, as it is or in base64'),
-  rules: text('older name of `policy`'),
+  rules: text('older name of `policy`', { aliasOf: 'policy' }),
 } as const satisfies FieldSchema;
 
 /** Earlier clients write the text as `rules`. */

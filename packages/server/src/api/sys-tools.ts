@@ -1,4 +1,4 @@
-import { isDenied } from '@transitd/access';
+import { isDenied, isUseDenied, type ParameterValue } from '@transitd/access';
 import { defaultHash, hashOf, random, randomBytesMax } from '@transitd/transit-engine';
 import { dataReply } from '../http/envelope.ts';
 import { permissionDenied, RequestError } from '../http/error-answer.ts';
@@ -8,12 +8,17 @@ import * as answers from './answers.ts';
 import { type Context, type GuardedOperation, guarded, type Route } from './operation.ts';
 import { hashFields, hashResult, randomFields, randomPath, randomResult } from './random-and-hash.ts';
 
-/** Decision 29: what the body asks for is denied where its path is. */
-function refuseDenied({ principal }: Context, paths: readonly string[]): void {
-  if (paths.some((path) => isDenied(principal, path))) throw permissionDenied();
+/** Decision 13: what the body asks for, or what holds by default, is denied where its path is, and where it is denied as a parameter. */
+function refuseDenied(
+  { principal }: Context,
+  path: string,
+  uses: readonly { readonly forms: readonly string[]; readonly names: readonly string[]; readonly value: ParameterValue }[],
+): void {
+  for (const { forms, names, value } of uses)
+    if (forms.some((form) => isDenied(principal, form)) || isUseDenied(principal, path, names, value)) throw permissionDenied();
 }
 
-const takes = { ...randomFields, urlbytes: int('how many', { min: 1, max: randomBytesMax }) };
+const takes = { ...randomFields, urlbytes: int('how many', { aliasOf: 'bytes', min: 1, max: randomBytesMax }) };
 
 const randomBytes: GuardedOperation = {
   name: 'tools-random',
@@ -23,14 +28,15 @@ const randomBytes: GuardedOperation = {
   answers: answers.data(randomResult),
   where: 'replica',
   capability: 'update',
-  run: (context, { body, params }) => {
+  run: (context, { body, params, path }) => {
     const { values, warnings } = fields(takes, body, randomPath(params));
     const { source = 'platform', bytes = 32, format } = values;
     const count = values.urlbytes ?? bytes;
-    refuseDenied(
-      context,
-      [source, String(count), `${source}/${count}`].map((form) => `sys/tools/random/${form}`),
-    );
+    const at = 'sys/tools/random';
+    refuseDenied(context, path, [
+      { forms: [`${at}/${source}`], names: ['source'], value: source },
+      { forms: [`${at}/${count}`, `${at}/${source}/${count}`], names: ['bytes', 'urlbytes'], value: count },
+    ]);
     const result = random({ source, format, bytes: count });
     return dataReply(JSON.stringify({ random_bytes: result.randomBytes }), [...warnings, ...result.warnings]);
   },
@@ -43,9 +49,11 @@ const hash = guarded({
   answers: answers.data(hashResult),
   where: 'replica',
   capability: 'update',
-  run: async (context, { values, warnings }) => {
+  run: async (context, { values, warnings, path }) => {
     const algorithm = values.urlalgorithm ?? values.algorithm ?? defaultHash;
-    refuseDenied(context, [`sys/tools/hash/${algorithm}`]);
+    refuseDenied(context, path, [
+      { forms: [`sys/tools/hash/${algorithm}`], names: ['algorithm', 'urlalgorithm'], value: algorithm },
+    ]);
     if (values.input === undefined) throw new RequestError('invalid_request', 'input missing');
     return dataReply(JSON.stringify(await hashOf({ input: values.input, algorithm, format: values.format })), warnings);
   },

@@ -162,7 +162,10 @@ const hash = operation({
   takes: hashFields,
   answers: data(hashResult),
   capability: 'update',
-  spelledOut: ({ urlalgorithm, algorithm }) => [urlalgorithm ?? algorithm ?? defaultHash],
+  uses: ({ urlalgorithm, algorithm }) => {
+    const value = urlalgorithm ?? algorithm ?? defaultHash;
+    return [{ form: value, parameter: { names: ['algorithm', 'urlalgorithm'], value } }];
+  },
   ask: (_engine, { urlalgorithm, algorithm, input, format }) => hashOf({ input, algorithm: urlalgorithm ?? algorithm, format }),
   render: ({ sum }) => `"sum":"${sum}"`,
 });
@@ -171,13 +174,17 @@ const randomBytes = operation({
   name: 'random',
   path: { params: ['source', 'urlbytes'], required: 0 },
   about: 'random bytes',
-  takes: { ...randomFields, urlbytes: text('how many', { shape: { pattern: '^[0-9]{1,6}$' } }) },
+  takes: { ...randomFields, urlbytes: text('how many', { aliasOf: 'bytes', shape: { pattern: '^[0-9]{1,6}$' } }) },
   answers: data(randomResult),
   capability: 'update',
   pathFields: randomPath,
-  spelledOut: ({ source = 'platform', urlbytes, bytes = 32 }) => {
+  uses: ({ source = 'platform', urlbytes, bytes = 32 }) => {
     const count = urlbytes === undefined ? bytes : byteCount(urlbytes);
-    return [source, String(count), `${source}/${count}`];
+    return [
+      { form: source, parameter: { names: ['source'], value: source } },
+      { form: String(count), parameter: { names: ['bytes', 'urlbytes'], value: count } },
+      { form: `${source}/${count}` },
+    ];
   },
   ask: async (_engine, { source, urlbytes, bytes, format }) =>
     random({ source, format, bytes: urlbytes === undefined ? bytes : byteCount(urlbytes) }),

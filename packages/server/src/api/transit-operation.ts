@@ -1,4 +1,4 @@
-import { isDenied, type Principal } from '@transitd/access';
+import { isDenied, isUseDenied, type ParameterValue, type Principal, TimeSlice } from '@transitd/access';
 import {
   type BatchReply,
   batchItemsMax,
@@ -54,6 +54,33 @@ async function batchReply<R extends object>(
   return { status, body: envelope(`{"batch_results":[${items.join()}]}`, all) };
 }
 
+/** A value that an operation will use. */
+export interface Use {
+  /** What is behind the operation's word in a path that names the value. */
+  readonly form: string;
+  /** The value where a policy names parameters, by the names under which a request gives it; absent where it is no parameter. */
+  readonly parameter?: { readonly names: readonly string[]; readonly value: ParameterValue };
+}
+
+/** Whether a policy denies one of the values that a request comes to, by its path or as a parameter. Work in turns. */
+async function isUsedDenied(
+  principal: Principal,
+  { path, base }: { readonly path: string; readonly base: string },
+  uses: Iterable<Use>,
+): Promise<boolean> {
+  if (principal.root) return false;
+  const slice = new TimeSlice();
+  const seen = new Set<string>();
+  for (const { form, parameter } of uses) {
+    if (slice.isOver) await slice.next();
+    if (seen.has(form)) continue;
+    seen.add(form);
+    if (isDenied(principal, `${base}/${form}`)) return true;
+    if (parameter !== undefined && isUseDenied(principal, path, parameter.names, parameter.value)) return true;
+  }
+  return false;
+}
+
 /** What distinguishes one operation on data from the others. */
 interface DataOperation<S extends FieldSchema, R extends object> extends Described<S> {
   readonly name: string;
@@ -65,10 +92,10 @@ interface DataOperation<S extends FieldSchema, R extends object> extends Describ
   /** It may make a key on the way. */
   readonly mayWrite?: true;
   /**
-   * What stands behind the word in the paths that name in so many words what will really be used (decision 29), where it may come
-   * from the body or be a default.
+   * The values that will really be used (decisions 13 and 87), where they may come from the body, from inside an input, or be a default. One after
+   * the other: a batch may have one for each item.
    */
-  spelledOut?(asked: Fields<S>['values']): readonly string[];
+  uses?(asked: Fields<S>['values']): Iterable<Use>;
   /** The path's parameters as fields, where what they are depends on what they hold. */
   pathFields?(params: Readonly<Record<string, string>>): Readonly<Record<string, string>>;
   ask(engine: TransitEngine, asked: Fields<S>['values'], caller: Caller<S>): Promise<R | BatchReply<R>>;
@@ -155,9 +182,8 @@ export function operation<S extends FieldSchema, R extends object>(data: DataOpe
     const { values, sent } = read;
     const ignored = data.ignored?.(values as Fields<S>['values']) ?? [];
     const warnings = ignored.length === 0 ? read.warnings : [...read.warnings, ...ignored];
-    for (const form of data.spelledOut?.(values as Fields<S>['values']) ?? []) {
-      if (isDenied(principal, `${mount}/${name}/${form}`)) throw permissionDenied();
-    }
+    const uses = data.uses?.(values as Fields<S>['values']);
+    if (uses !== undefined && (await isUsedDenied(principal, { path, base: `${mount}/${name}` }, uses))) throw permissionDenied();
     const caller = { keyName: params['name'] ?? '', sent: sent as Fields<S>['sent'], principal, path };
     const reply = await data.ask(engineOf(service, call), values as Fields<S>['values'], caller);
     if ('outcome' in reply) {

@@ -1,10 +1,10 @@
-import { defaultHash, hashNames, noHash, type SignRequest } from '@transitd/transit-engine';
+import { defaultHash, hashesSignedAsIs, hashNames, noHash, type SignRequest } from '@transitd/transit-engine';
 import { base64, bool, type FieldSchema, int, text } from '../http/field.ts';
 import type { Fields } from '../http/fields.ts';
 import type { JsonValue } from '../http/json.ts';
 import { boolean, integer, object, string } from '../http/json-schema.ts';
 import { oneOrBatch } from './answers.ts';
-import { batchOf, itemMembers, keyName as name, operation } from './transit-operation.ts';
+import { batchOf, itemMembers, keyName as name, operation, type Use } from './transit-operation.ts';
 
 const { context, key_version } = itemMembers;
 const input = base64('what it is about; required without a batch');
@@ -18,7 +18,7 @@ export const hmac = operation({
   about: 'an HMAC',
   takes: {
     name,
-    urlalgorithm: text('name of the hash', { oneOf: hmacHashes }),
+    urlalgorithm: text('name of the hash', { oneOf: hmacHashes, aliasOf: 'algorithm' }),
     algorithm: text('the same, where the path does not name it', { oneOf: hmacHashes, default: defaultHash }),
     input,
     key_version,
@@ -26,7 +26,10 @@ export const hmac = operation({
   },
   answers: oneOrBatch(object({ hmac: string, key_version: integer })),
   capability: 'update',
-  spelledOut: ({ name, urlalgorithm, algorithm }) => [`${name}/${urlalgorithm ?? algorithm ?? defaultHash}`],
+  uses: ({ name, urlalgorithm, algorithm }) => {
+    const value = urlalgorithm ?? algorithm ?? defaultHash;
+    return [{ form: `${name}/${value}`, parameter: { names: ['algorithm', 'urlalgorithm'], value } }];
+  },
   ask: (engine, asked, { keyName }) =>
     engine.signing.hmac(keyName, {
       algorithm: asked.urlalgorithm ?? asked.algorithm,
@@ -43,7 +46,7 @@ export const cmac = operation({
   about: 'a CMAC',
   takes: {
     name,
-    url_mac_length: int('bytes of the CMAC, for all items; 0 is all 16', { min: 0, max: wholeMacBytes }),
+    url_mac_length: int('bytes of the CMAC, for all items; 0 is all 16', { min: 0, max: wholeMacBytes, aliasOf: 'mac_length' }),
     mac_length: int('the same, where neither path nor item says it', { default: 0, min: 0, max: wholeMacBytes }),
     input,
     key_version,
@@ -51,11 +54,14 @@ export const cmac = operation({
   },
   answers: oneOrBatch(object({ cmac: string, key_version: integer })),
   capability: 'update',
-  spelledOut: ({ name, url_mac_length, mac_length, batch_input }) => {
+  uses: ({ name, url_mac_length, mac_length, batch_input }) => {
     const lengths = url_mac_length === undefined ? lengthsIn(batch_input, mac_length ?? 0) : [url_mac_length];
     return lengths
       .flatMap((length) => (length === 0 || length === wholeMacBytes ? [0, wholeMacBytes] : [length]))
-      .map((length) => `${name}/${length}`);
+      .map((length) => ({
+        form: `${name}/${length}`,
+        parameter: { names: ['mac_length', 'url_mac_length'], value: length },
+      }));
   },
   ask: (engine, asked, { keyName }) =>
     engine.signing.cmac(keyName, {
@@ -71,9 +77,12 @@ export const cmac = operation({
 /** How to sign, or how it was signed. */
 const settings = {
   name,
-  urlalgorithm: text('name of the hash', { oneOf: signatureHashes }),
+  urlalgorithm: text('name of the hash', { oneOf: signatureHashes, aliasOf: 'hash_algorithm' }),
   hash_algorithm: text('the same, where the path does not name it', { oneOf: signatureHashes, default: defaultHash }),
-  algorithm: text('older name of `hash_algorithm`, of HMACs only: without effect on signatures', { oneOf: signatureHashes }),
+  algorithm: text('older name of `hash_algorithm`, of HMACs only: without effect on signatures', {
+    oneOf: signatureHashes,
+    aliasOf: 'hash_algorithm',
+  }),
   input,
   context,
   signature_context: base64('context of Ed25519ctx and Ed25519ph'),
@@ -106,6 +115,33 @@ const ignoredHash = (asked: Settings): readonly string[] => {
   return algorithm === '' || algorithm === signatureHash(asked) ? [] : [withoutEffect];
 };
 
+/**
+ * The hash that is named; where none is and the input is padded as it is, also the hashes whose signature that would be: a DigestInfo carries its
+ * hash with it.
+ */
+function* uses(asked: Settings, hash: string): Generator<Use> {
+  const use = (value: string): Use => ({
+    form: `${asked.name}/${value}`,
+    parameter: { names: ['hash_algorithm', 'algorithm', 'urlalgorithm'], value },
+  });
+  const named = use(hash);
+  yield named;
+  if (hash !== noHash || asked.prehashed !== true) return;
+  for (const input of inputsOf(asked)) {
+    yield named; // one step for each input, whatever is in it
+    for (const signed of hashesSignedAsIs(Buffer.from(input, 'base64'))) yield use(signed);
+  }
+}
+
+function* inputsOf({ input, batch_input: batch }: Settings): Generator<string> {
+  if (input !== undefined) yield input;
+  if (!Array.isArray(batch)) return;
+  for (const item of batch) {
+    const given: unknown = typeof item === 'object' && item !== null ? Reflect.get(item, 'input') : undefined;
+    if (typeof given === 'string') yield given;
+  }
+}
+
 const requestOf = (asked: Settings): SignRequest => ({
   hashAlgorithm: signatureHash(asked),
   input: asked.input,
@@ -131,7 +167,7 @@ export const sign = operation({
   ),
 
   capability: 'update',
-  spelledOut: (asked) => [`${asked.name}/${signatureHash(asked)}`],
+  uses: (asked) => uses(asked, signatureHash(asked)),
   ignored: ignoredHash,
   ask: (engine, asked, { keyName }) => engine.signing.sign(keyName, { ...requestOf(asked), keyVersion: asked.key_version }),
   render: ({ signature, keyVersion, publicKey }, inBatch) => {
@@ -157,7 +193,7 @@ export const verify = operation({
   answers: oneOrBatch(object({ valid: boolean })),
 
   capability: 'update',
-  spelledOut: (asked) => [`${asked.name}/${verifiesHmac(asked) ? hmacHash(asked) : signatureHash(asked)}`],
+  uses: (asked) => uses(asked, verifiesHmac(asked) ? hmacHash(asked) : signatureHash(asked)),
   ignored: (asked) => (verifiesHmac(asked) ? [] : ignoredHash(asked)),
   ask: (engine, asked, { keyName }) =>
     engine.signing.verify(keyName, {

@@ -10,6 +10,8 @@ export type FieldKind = 'bool' | 'int' | 'string' | 'strings' | 'texts' | 'durat
 export interface FieldDetail {
   /** Without it the request is refused. */
   readonly required?: true;
+  /** The field of the same operation under which the same value may be given. */
+  readonly aliasOf?: string;
   /** What holds when it is absent. */
   readonly default?: string | number | boolean;
   readonly oneOf?: readonly string[];

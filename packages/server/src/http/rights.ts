@@ -1,5 +1,6 @@
-import { allows, isDenied, isNameDenied, type Principal } from '@transitd/access';
+import { allows, allowsItems, isDenied, isNameDenied, type ParameterReading, type Principal } from '@transitd/access';
 import type { Call, GuardedOperation } from '../api/operation.ts';
+import { readingOf } from '../api/parameter-reading.ts';
 
 const verbCapability = { GET: 'read', LIST: 'list', DELETE: 'delete', POST: 'update' } as const;
 
@@ -8,12 +9,32 @@ const verbCapability = { GET: 'read', LIST: 'list', DELETE: 'delete', POST: 'upd
  * neither a grant nor a denial depends on how a name is written; and no path that would have said the same is denied.
  * @param nameAt - segment of the path that is a name without case, where there is one
  */
-export function mayRun(principal: Principal, operation: GuardedOperation, call: Call, nameAt?: number): boolean {
-  if (operation.anyRights === true) return true;
+export function mayRun(
+  principal: Principal,
+  operation: GuardedOperation,
+  call: Call,
+  nameAt?: number,
+): boolean | Promise<boolean> {
+  if (principal.root || operation.anyRights === true) return true;
   if (nameAt !== undefined && isNameDenied(principal, call.path, nameAt)) return false;
   if (isDeniedElsewhere(principal, operation, call.params)) return false;
-  const { path, written } = call;
-  return grants(principal, operation, call, path) && (written === path || grants(principal, operation, call, written));
+  const { path, written, body } = call;
+  const paths = written === path ? [path] : [path, written];
+  const reading = readingOf(operation, call);
+  if (!paths.every((each) => grants(principal, operation, call, each, reading))) return false;
+  // Batches are read item by item, in turns; all else is decided at once.
+  const hasItems = call.verb === 'POST' && [...(reading.inner ?? [])].some(([name]) => Array.isArray(body[name]));
+  return !hasItems || itemsAllowed(principal, paths, call, reading);
+}
+
+async function itemsAllowed(
+  principal: Principal,
+  paths: readonly string[],
+  { body }: Call,
+  reading: ParameterReading,
+): Promise<boolean> {
+  for (const path of paths) if (!(await allowsItems(principal, path, body, reading))) return false;
+  return true;
 }
 
 /** Whether one of the other paths that would have said the same is denied; each of them ends with the name. */
@@ -26,9 +47,10 @@ function grants(
   { capability, sudo }: GuardedOperation,
   { verb, body, wrapTtlS = 0 }: Call,
   path: string,
+  reading: ParameterReading,
 ): boolean {
   if (sudo === true && !allows(principal, 'sudo', verb === 'LIST' ? `${path}/` : path)) return false;
-  if (capability !== undefined) return allows(principal, capability, path, body, wrapTtlS);
-  const mayCreate = (): boolean => verb === 'POST' && allows(principal, 'create', path, body, wrapTtlS);
-  return allows(principal, verbCapability[verb], path, body, wrapTtlS) || mayCreate();
+  if (capability !== undefined) return allows(principal, capability, path, body, wrapTtlS, reading);
+  const mayCreate = (): boolean => verb === 'POST' && allows(principal, 'create', path, body, wrapTtlS, reading);
+  return allows(principal, verbCapability[verb], path, body, wrapTtlS, reading) || mayCreate();
 }

@@ -247,7 +247,8 @@ export class Pipeline {
     // A use counts even when the policies refuse it.
     if (principal.record.usesLeft !== 0) principal = await service.registry.spend(principal);
     if (principal === undefined) throw permissionDenied();
-    if (!mayRun(principal, operation, call, asked.nameAt)) throw permissionDenied();
+    const may = mayRun(principal, operation, call, asked.nameAt);
+    if (!(may instanceof Promise ? await may : may)) throw permissionDenied();
     // Between the look at the state and this line a body was read: the node may be sealed by now.
     if (node.service !== service) throw new StoreError('sealed', 'transitd is sealed');
     if (exchange !== undefined && source === 'active' && !(await stillLeads(node.answering))) throw notActive();

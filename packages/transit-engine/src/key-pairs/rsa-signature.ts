@@ -1,5 +1,6 @@
 import { constants, type KeyObject, privateEncrypt, publicDecrypt, timingSafeEqual } from 'node:crypto';
 import { derTag, encodeDer, encodeOid } from '../der.ts';
+import { digestInfoOids } from '../digest-info.ts';
 import { TransitError } from '../errors.ts';
 import { type Hash, noHash, signatureHash } from '../hash-algorithm.ts';
 import type { SigningOptions } from '../key-pair.ts';
@@ -103,24 +104,11 @@ function recover(key: KeyObject, padding: number, signature: Uint8Array): Buffer
 }
 
 const nothing = encodeDer(0x05);
-/** RFC 8017 §9.2 note 1; NIST CSOR for SHA-3. */
-const oids: Readonly<Record<string, string>> = {
-  sha1: '1.3.14.3.2.26',
-  'sha2-256': '2.16.840.1.101.3.4.2.1',
-  'sha2-384': '2.16.840.1.101.3.4.2.2',
-  'sha2-512': '2.16.840.1.101.3.4.2.3',
-  'sha2-224': '2.16.840.1.101.3.4.2.4',
-  'sha3-224': '2.16.840.1.101.3.4.2.7',
-  'sha3-256': '2.16.840.1.101.3.4.2.8',
-  'sha3-384': '2.16.840.1.101.3.4.2.9',
-  'sha3-512': '2.16.840.1.101.3.4.2.10',
-};
-
 /** The digest with the name of its hash, as RSASSA-PKCS1-v1_5 pads it. */
 const digestInfo = (hash: string, digest: Uint8Array): Buffer =>
   encodeDer(
     derTag.sequence,
-    encodeDer(derTag.sequence, encodeOid(oids[hash] ?? ''), nothing),
+    encodeDer(derTag.sequence, encodeOid(digestInfoOids[hash] ?? ''), nothing),
     encodeDer(derTag.octetString, digest),
   );
 
