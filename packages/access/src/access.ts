@@ -40,7 +40,7 @@ const noSources: KeySources = {
 
 /** The rules of quotas are read by `quotas.open`, and in force from then on. */
 export function openAccess({ store, now, limits, sources = noSources, passwordWork }: AccessOptions): Access {
-  const policies = new Policies({ store });
+  const policies = new Policies({ store, now });
   const tokens = new Tokens({ store, policies, now });
   const registry = new TokenRegistry({ store, tokens, policies, now, ...(limits && { limits }) });
   const logins = new Logins({ store, tokens, registry, sources, now, passwordWork });

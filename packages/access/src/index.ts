@@ -13,7 +13,7 @@ export { AccessError, type AccessErrorCode, RateLimited } from './errors.ts';
 export { type InitialAccess, initialAccess } from './initial-access.ts';
 export { type Capability, isCapability } from './policy/capability.ts';
 export type { ParameterReading, Parameters, ParameterValue } from './policy/parameters.ts';
-export { canonicalPolicyName, Policies, policyName } from './policy/policies.ts';
+export { canonicalPolicyName, Policies, policyName, rulesPerTokenMax } from './policy/policies.ts';
 export { policyPermits } from './policy/policy-question.ts';
 export { integerOf, secondsOf } from './policy/written-number.ts';
 export {
@@ -25,6 +25,7 @@ export {
   isUseDenied,
   type NamedRule,
   type Principal,
+  pageAllowed,
   rulesOf,
 } from './principal.ts';
 export type { Quota, QuotaChange } from './quota/quota.ts';

@@ -1,4 +1,4 @@
-import { type Acl, capabilitiesOn, denies, deniesValue, namesIn, permits, permitsItems } from './policy/acl.ts';
+import { type Acl, capabilitiesOn, denies, deniesValue, namesIn, pageOf, permits, permitsItems } from './policy/acl.ts';
 import type { Capability } from './policy/capability.ts';
 import type { ParameterReading, Parameters, ParameterValue } from './policy/parameters.ts';
 import type { PathRule } from './policy/policy.ts';
@@ -12,7 +12,7 @@ export interface Principal {
   /** Has the policy `root`: nothing is refused. */
   readonly root: boolean;
   readonly acl: Acl;
-  /** Milliseconds since the epoch at which the token, or one above it, reaches its time; infinite when none does. */
+  /** Milliseconds since the epoch at which the token, one above it, or a rule of its policies reaches its time; infinite when none does. */
   readonly goodUntilMs: number;
 }
 
@@ -39,6 +39,10 @@ export const allowsItems = async (
   parameters: Parameters,
   reading: ParameterReading,
 ): Promise<boolean> => root || permitsItems(acl, path, parameters, reading);
+
+/** How many names a list below `path` may show by the rule on it; undefined for all. @see pageOf */
+export const pageAllowed = ({ root, acl }: Principal, path: string): ReturnType<typeof pageOf> =>
+  root ? undefined : pageOf(acl, path);
 
 /** Whether the policies deny a value that an operation uses, by the names under which requests give it. */
 export const isUseDenied = ({ root, acl }: Principal, path: string, names: readonly string[], value: ParameterValue): boolean =>

@@ -77,7 +77,10 @@ export class Tokens {
     if (token.length > (isBatchToken(token) ? batchTokenCharsMax : tokenLengthMax)) return undefined;
     const hashed = hash('sha256', token, 'base64');
     const shown = this.#cache.shown(hashed);
-    if (shown?.granted?.generation === this.#policies.generation && isGood(shown, this.#now())) return shown.granted.principal;
+    const now = this.#now();
+    const granted = shown?.granted;
+    if (shown !== undefined && granted?.generation === this.#policies.generation && isGood(shown, now))
+      if (granted.principal.acl.goodUntilMs > now) return granted.principal;
     return isBatchToken(token) || isTokenShaped(token) ? this.#authenticate(token, hashed) : undefined;
   }
 
@@ -122,7 +125,7 @@ export class Tokens {
         record,
         root,
         acl,
-        goodUntilMs: goodUntilMs(token),
+        goodUntilMs: Math.min(goodUntilMs(token), acl.goodUntilMs),
       });
       token.granted = { principal, generation };
       return principal;

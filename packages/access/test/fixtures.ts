@@ -20,7 +20,7 @@ export async function setup(limits: TokenLimits = { defaultTtlS: longest, maxTtl
   const clock = { now: 1_000_000 };
   const { rootToken, writes } = initialAccess({ now: clock.now });
   await store.commit({ conditions: [], writes });
-  const policies = new Policies({ store });
+  const policies = new Policies({ store, now: Date.now });
   const tokens = new Tokens({ store, policies, now: () => clock.now });
   const registry = new TokenRegistry({ store, tokens, policies, now: () => clock.now, limits });
   const who = async (token: string): Promise<Principal> => {

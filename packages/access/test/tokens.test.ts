@@ -1,6 +1,6 @@
 import { memoryStore, type Store } from '@transitd/storage-fsm';
 import { expect } from 'chai';
-import { AccessError, initialAccess, Policies, type TokenRecord, Tokens, type TokensOptions } from '../src/index.ts';
+import { AccessError, allows, initialAccess, Policies, type TokenRecord, Tokens, type TokensOptions } from '../src/index.ts';
 import { accessorIdOf, tokenIdOf } from '../src/token-key.ts';
 import { tokenPath } from '../src/token-paths.ts';
 import { tokenWrites } from '../src/token-transactions.ts';
@@ -13,7 +13,7 @@ async function withRoot(options: Partial<TokensOptions> = {}, inner = memoryStor
   await store.commit({ conditions: [], writes });
   const key = Buffer.from(writes.find(({ path }) => path === 'access/token-key')?.value ?? []).subarray(1);
   const clock = { now: 1000 };
-  const policies = new Policies({ store });
+  const policies = new Policies({ store, now: () => clock.now });
   const tokens = new Tokens({ store, policies, now: () => clock.now, ...options });
   const idOf = (token: string): string => tokenIdOf(key, token);
   const add = async (token: string, { parent, ...record }: Partial<TokenRecord> = {}): Promise<void> => {
@@ -54,6 +54,22 @@ describe('Tokens', () => {
     const { reads } = store;
     expect(tokens.authenticate(rootToken)).to.equal(principal);
     expect(store.reads).to.equal(reads);
+  });
+
+  it('has the rights of a rule until its expiration, also while it is in memory', async () => {
+    const { tokens, policies, clock, add } = await withRoot();
+    await policies.write('p', 'path "a" { capabilities = ["read"] expiration = 5 } path "b" { capabilities = ["read"] }');
+    const token = `s.${'t'.repeat(24)}`;
+    await add(token, { policies: ['p'] });
+    const rights = async () => {
+      const principal = await tokens.authenticate(token);
+      return principal && [allows(principal, 'read', 'a'), allows(principal, 'read', 'b'), principal.goodUntilMs];
+    };
+    expect(await rights()).to.deep.equal([true, true, 5000]);
+    clock.now = 4999;
+    expect(await rights()).to.deep.equal([true, true, 5000]);
+    clock.now = 5000;
+    expect(await rights()).to.deep.equal([false, true, Number.POSITIVE_INFINITY]);
   });
 
   it('gives out principals that nobody can change', async () => {

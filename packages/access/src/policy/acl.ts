@@ -1,3 +1,4 @@
+import { atOnce, inTurns, type Steps } from '../steps.ts';
 import { bitOf, type Capability, namesOf } from './capability.ts';
 import {
   isValueDenied,
@@ -33,27 +34,18 @@ const [decisionsMax, decisionCharsMax] = [256, 128];
 /** What they take at most, in bytes. */
 export const decisionsBytesMax = decisionsMax * (2 * decisionCharsMax + 64);
 
-/**
- * Several policies compiled into one. Exactly one rule decides about a path; those for the same path in several policies are one
- * rule by then. It never changes.
- */
-export class Acl {
-  /** Some path is denied in so many words. */
-  readonly hasDenials: boolean;
-  readonly #exact = new Map<string, Rule>();
-  readonly #prefixes = new Map<string, Rule>();
-  /** Longest first. */
-  readonly #prefixLengths: readonly number[];
-  readonly #segments: readonly SegmentsRule[];
-  /** What was decided lately, lists under their path with a slash. */
-  readonly #decided = new Map<string, Rule | null>();
-  /** This with one segment of every path in lower case, by that segment; undefined where no denial has capitals there. */
-  readonly #folded = new Map<number, Acl | undefined>();
+/** Rules of several policies, those for the same path made one. */
+interface Compiled {
+  readonly exact: ReadonlyMap<string, Rule>;
+  readonly prefixes: ReadonlyMap<string, Rule>;
+  readonly segments: readonly SegmentsRule[];
+}
 
-  constructor(policies: readonly Policy[]) {
-    const rules = { exact: new Map<string, Rule[]>(), prefix: new Map<string, Rule[]>(), segments: new Map<string, Rule[]>() };
-    this.hasDenials = policies.some((policy) => policy.some(({ rule }) => rule.deny));
-    for (const { path, rule } of policies.flat()) {
+function* compiled(policies: readonly Policy[]): Steps<Compiled> {
+  const rules = { exact: new Map<string, Rule[]>(), prefix: new Map<string, Rule[]>(), segments: new Map<string, Rule[]>() };
+  for (const policy of policies) {
+    for (const { path, rule } of policy) {
+      yield;
       const [byPath, key] = hasSegmentWildcard(path)
         ? [rules.segments, path]
         : path.endsWith('*')
@@ -63,10 +55,61 @@ export class Acl {
       if (present === undefined) byPath.set(key, [rule]);
       else present.push(rule);
     }
-    for (const [path, all] of rules.exact) this.#exact.set(path, merged(all));
-    for (const [path, all] of rules.prefix) this.#prefixes.set(path, merged(all));
+  }
+  const exact = new Map<string, Rule>();
+  const prefixes = new Map<string, Rule>();
+  const segments: SegmentsRule[] = [];
+  for (const [from, to] of [
+    [rules.exact, exact],
+    [rules.prefix, prefixes],
+  ] as const) {
+    for (const [path, all] of from) {
+      yield;
+      to.set(path, merged(all));
+    }
+  }
+  for (const [path, all] of rules.segments) {
+    yield;
+    segments.push(segmentsRule({ path, rule: merged(all) }));
+  }
+  return { exact, prefixes, segments };
+}
+
+/**
+ * Several policies compiled into one. Exactly one rule decides about a path; those for the same path in several policies are one
+ * rule by then. It never changes.
+ */
+export class Acl {
+  /** Some path is denied in so many words. */
+  readonly hasDenials: boolean;
+  /** Milliseconds since the epoch at which the first of the rules reaches its time, and this is not what the policies say any longer. */
+  readonly goodUntilMs: number;
+  readonly #exact: ReadonlyMap<string, Rule>;
+  readonly #prefixes: ReadonlyMap<string, Rule>;
+  /** Longest first. */
+  readonly #prefixLengths: readonly number[];
+  readonly #segments: readonly SegmentsRule[];
+  /** What was decided lately, lists under their path with a slash. */
+  readonly #decided = new Map<string, Rule | null>();
+  /** This with one segment of every path in lower case, by that segment; undefined where no denial has capitals there. */
+  readonly #folded = new Map<number, Acl | undefined>();
+
+  /** @param rules - of `policies`, made one for each path */
+  constructor(policies: readonly Policy[], rules = atOnce(compiled(policies))) {
+    this.hasDenials = policies.some((policy) => policy.some(({ rule }) => rule.deny));
+    this.goodUntilMs = policies.reduce(
+      (first, policy) => policy.reduce((least, { expiresMs = least }) => Math.min(least, expiresMs), first),
+      Number.POSITIVE_INFINITY,
+    );
+    this.#exact = rules.exact;
+    this.#prefixes = rules.prefixes;
+    this.#segments = rules.segments;
     this.#prefixLengths = [...new Set([...this.#prefixes.keys()].map(({ length }) => length))].sort((a, b) => b - a);
-    this.#segments = [...rules.segments].map(([path, all]) => segmentsRule({ path, rule: merged(all) }));
+  }
+
+  /** The same, in turns with other work. */
+  static async inTurns(policies: readonly Policy[]): Promise<Acl> {
+    return new Acl(policies, await inTurns(compiled(policies)));
   }
 
   /** Every path with a rule, and every pattern, each with what it grants. */
@@ -94,8 +137,9 @@ export class Acl {
       ...[...this.#prefixes].map(([path, rule]) => ({ path: `${path}*`, rule })),
       ...this.#segments.map(({ pattern, prefix, rule }) => ({ path: prefix ? `${pattern}*` : pattern, rule })),
     ];
-    const folded = written.map(({ path, rule }) => ({ path: withLowerCaseAt(path, nameAt), rule }));
-    return folded.some(({ path, rule }, at) => rule.deny && path !== written[at]?.path) ? new Acl([folded]) : undefined;
+    const lower = (path: string): string => withLowerCaseAt(path, nameAt);
+    if (!written.some(({ path, rule }) => rule.deny && lower(path) !== path)) return undefined;
+    return new Acl([written.map(({ path, rule }) => ({ path: lower(path), rule }))]);
   }
 
   /** The rule that decides about `path`, which has no slash at its end; undefined when there is none, so nothing is granted. */
@@ -105,12 +149,15 @@ export class Acl {
     return this.#remember(path, this.#exact.get(path) ?? this.#byPattern(path));
   }
 
-  /** The same for a list of what lies below `path`: rules see it with a slash at its end, an exact one also without. */
+  /**
+   * The same for a list of what lies below `path`: an exact rule with a slash at its end, then one without; then the strongest pattern that matches
+   * either of them. So a pattern without a slash grants and denies lists too.
+   */
   listRuleFor(path: string): Rule | undefined {
     const listed = `${path}/`;
     const known = this.#decided.get(listed);
     if (known !== undefined) return known ?? undefined;
-    return this.#remember(listed, this.#exact.get(listed) ?? this.#exact.get(path) ?? this.#byPattern(listed));
+    return this.#remember(listed, this.#exact.get(listed) ?? this.#exact.get(path) ?? this.#byPattern(listed, path));
   }
 
   #remember(path: string, rule: Rule | undefined): Rule | undefined {
@@ -120,12 +167,16 @@ export class Acl {
     return rule;
   }
 
-  /** Among the longest prefix and every pattern with `+` that matches. */
-  #byPattern(path: string): Rule | undefined {
-    let best: PatternRule | undefined = this.#longestPrefix(path);
-    if (this.#segments.length === 0) return best?.rule;
-    const asked = path.split('/');
-    for (const each of this.#segments) if (matches(each, asked) && (best === undefined || isStronger(each, best))) best = each;
+  /** The strongest among the longest prefixes and all patterns with `+` that match one of the forms of a path. */
+  #byPattern(...forms: readonly string[]): Rule | undefined {
+    let best: PatternRule | undefined;
+    for (const path of forms) {
+      const prefix = this.#longestPrefix(path);
+      if (prefix !== undefined && (best === undefined || isStronger(prefix, best))) best = prefix;
+      if (this.#segments.length === 0) continue;
+      const asked = path.split('/');
+      for (const each of this.#segments) if (matches(each, asked) && (best === undefined || isStronger(each, best))) best = each;
+    }
     return best?.rule;
   }
 
@@ -186,6 +237,7 @@ function merged(rules: readonly Rule[]): Rule {
   const denial = rules.find(({ deny }) => deny);
   if (denial !== undefined) return denial;
   if (first !== undefined && rules.length === 1) return first;
+  const pageMax = rules.reduce((least, { pageMax = 0 }) => smallerBound(least, pageMax), 0);
   return {
     capabilities: rules.reduce((bits, { capabilities }) => bits | capabilities, 0),
     deny: false,
@@ -198,6 +250,7 @@ function merged(rules: readonly Rule[]): Rule {
       min: rules.reduce((least, { wrappingTtlS }) => smallerBound(least, wrappingTtlS.min), 0),
       max: rules.reduce((least, { wrappingTtlS }) => smallerBound(least, wrappingTtlS.max), 0),
     },
+    ...(pageMax > 0 && { pageMax }),
   };
 }
 
@@ -229,6 +282,12 @@ export function permits(acl: Acl, { capability, path, parameters, reading, wrapT
 export async function permitsItems(acl: Acl, path: string, parameters: Parameters, reading: ParameterReading): Promise<boolean> {
   const rule = acl.ruleFor(path);
   return rule === undefined || itemsWithin(rule.parameters, parameters, reading);
+}
+
+/** How many names a list of what lies below `path` may show, and whether the request has to say how many; undefined for all. */
+export function pageOf(acl: Acl, path: string): { readonly max: number; readonly isRequired: boolean } | undefined {
+  const rule = acl.listRuleFor(path);
+  return rule?.pageMax === undefined ? undefined : { max: rule.pageMax, isRequired: rule.parameters.required.includes('limit') };
 }
 
 /** Whether the rule on the path denies a value that the operation uses under these names. */

@@ -1,3 +1,4 @@
+import type { Steps } from '../steps.ts';
 import type { Document, Member, Value } from './document.ts';
 import { Scanner } from './scanner.ts';
 
@@ -5,13 +6,13 @@ import { Scanner } from './scanner.ts';
  * Reads the part of HCL in which policies are written: blocks with labels, attributes, strings on one line, numbers, booleans,
  * lists, objects, the three kinds of comment. No here documents, no expressions. @throws PolicyMistake
  */
-export function parseHcl(text: string): Document {
+export function* parseHcl(text: string): Steps<Document> {
   const scanner = new Scanner(text, { blank: /[ \t\r\n]*/y, comments: true });
-  return { kind: 'object', at: 0, members: body(scanner, '') };
+  return { kind: 'object', at: 0, members: yield* body(scanner, '') };
 }
 
 /** Members up to `close` (`}`, or empty for the end of the text), which is taken. */
-function body(scanner: Scanner, close: string): Member[] {
+function* body(scanner: Scanner, close: string): Steps<Member[]> {
   const members: Member[] = [];
   for (;;) {
     scanner.skipSpace();
@@ -19,44 +20,45 @@ function body(scanner: Scanner, close: string): Member[] {
       scanner.take(close);
       return members;
     }
-    members.push(member(scanner, close === '' ? 'expected a name' : 'expected a name or "}"'));
+    yield;
+    members.push(yield* member(scanner, close === '' ? 'expected a name' : 'expected a name or "}"'));
     scanner.skipSpace();
     scanner.take(',');
   }
 }
 
-function member(scanner: Scanner, expected: string): Member {
+function* member(scanner: Scanner, expected: string): Steps<Member> {
   const { at } = scanner;
   const name = nameOf(scanner);
   if (name === undefined) throw scanner.mistake(expected);
   scanner.skipSpace();
   if (scanner.take('=')) {
     scanner.skipSpace();
-    return { name, at, value: value(scanner) };
+    return { name, at, value: yield* value(scanner) };
   }
-  return { name, at, value: block(scanner) };
+  return { name, at, value: yield* block(scanner) };
 }
 
 /** What follows a block's name: labels, each one level, and the body. */
-function block(scanner: Scanner): Document {
+function* block(scanner: Scanner): Steps<Document> {
   const { at } = scanner;
-  return scanner.nested((): Document => {
-    if (scanner.take('{')) return { kind: 'object', at, members: body(scanner, '}') };
+  return yield* scanner.nested(function* (): Steps<Document> {
+    if (scanner.take('{')) return { kind: 'object', at, members: yield* body(scanner, '}') };
     const name = nameOf(scanner);
     if (name === undefined) throw scanner.mistake('expected "=", "{" or a label');
     scanner.skipSpace();
-    return { kind: 'object', at, members: [{ name, at, value: block(scanner) }] };
+    return { kind: 'object', at, members: [{ name, at, value: yield* block(scanner) }] };
   });
 }
 
 const nameOf = (scanner: Scanner): string | undefined =>
   scanner.next === '"' ? scanner.string() : scanner.match(/[A-Za-z_][\w.-]*/y);
 
-function value(scanner: Scanner): Value {
+function* value(scanner: Scanner): Steps<Value> {
   const { at, next } = scanner;
   if (next === '"') return { kind: 'text', at, text: scanner.string() };
-  if (next === '[') return list(scanner);
-  if (next === '{') return block(scanner);
+  if (next === '[') return yield* list(scanner);
+  if (next === '{') return yield* block(scanner);
   if (scanner.text.startsWith('<<', at)) throw scanner.mistake('here documents are not supported');
   if (scanner.match(/true\b/y) !== undefined) return { kind: 'bool', at, bool: true };
   if (scanner.match(/false\b/y) !== undefined) return { kind: 'bool', at, bool: false };
@@ -65,15 +67,16 @@ function value(scanner: Scanner): Value {
   return { kind: 'number', at, number: number.startsWith('-') ? -Number(number.slice(1)) : Number(number) };
 }
 
-function list(scanner: Scanner): Value {
+function* list(scanner: Scanner): Steps<Value> {
   const { at } = scanner;
   scanner.expect('[');
-  return scanner.nested((): Value => {
+  return yield* scanner.nested(function* (): Steps<Value> {
     const items: Value[] = [];
     for (;;) {
       scanner.skipSpace();
       if (scanner.take(']')) return { kind: 'list', at, items };
-      items.push(value(scanner));
+      yield;
+      items.push(yield* value(scanner));
       scanner.skipSpace();
       if (scanner.take(']')) return { kind: 'list', at, items };
       if (!scanner.take(',')) throw scanner.mistake('expected "," or "]"');

@@ -1,9 +1,10 @@
 import type { Store } from '@transitd/storage-fsm';
 import { AccessError, invalidRequest, recordUnreadable } from '../errors.ts';
+import { inTurns } from '../steps.ts';
 import { Acl, decisionsBytesMax } from './acl.ts';
 import { defaultPolicyText } from './default-policy.ts';
 import type { Policy } from './policy.ts';
-import { parsePolicy, plainText } from './policy-text.ts';
+import { plainText, policySteps } from './policy-text.ts';
 import { WeighedCache } from './weighed-cache.ts';
 
 const prefix = 'access/policy/';
@@ -11,6 +12,12 @@ const format = 1;
 
 /** Longest name of a policy, in bytes of UTF-8. */
 const nameBytesMax = 512;
+
+/**
+ * Rules in force of all policies of a token together: each may be tried for every path that its holder asks for. A token with more is refused, since
+ * leaving some out could leave out a denial.
+ */
+export const rulesPerTokenMax = 10_000;
 
 /** About what policies and sets of policies that are kept ready may take in memory, in bytes. */
 const [parsedBytesMax, compiledBytesMax] = [32 * 1024 * 1024, 64 * 1024 * 1024];
@@ -46,13 +53,16 @@ export const isPolicyName = (name: string): boolean =>
  */
 export class Policies {
   readonly #store: Store;
+  readonly #now: () => number;
   readonly #unwatch: () => void;
   readonly #parsed = new WeighedCache<Parsed>(parsedBytesMax);
   readonly #compiled = new WeighedCache<Acl>(compiledBytesMax);
   #generation = 0;
 
-  constructor({ store }: { readonly store: Store }) {
+  /** @param now - milliseconds since the epoch */
+  constructor({ store, now }: { readonly store: Store; readonly now: () => number }) {
     this.#store = store;
+    this.#now = now;
     this.#unwatch = store.watch(prefix, (changes) => {
       if (changes === 'everything') return this.clear();
       for (const { path } of changes) this.#forget(path.slice(prefix.length));
@@ -72,13 +82,14 @@ export class Policies {
 
   /** What the named policies come to, if it is at hand. */
   compiled(names: readonly string[]): Acl | undefined {
-    return this.#compiled.get(keyOf(names));
+    const acl = this.#compiled.get(keyOf(names));
+    return acl !== undefined && acl.goodUntilMs > this.#now() ? acl : undefined;
   }
 
   /**
    * What the named policies come to, as of now; a name without a policy grants nothing.
    * @param names - sorted, without doubles
-   * @throws AccessError `record_unreadable`; StoreError
+   * @throws AccessError `record_unreadable`, `too_many_rules`; StoreError
    */
   async compile(names: readonly string[]): Promise<Acl> {
     for (;;) {
@@ -87,8 +98,16 @@ export class Policies {
       const generation = this.#generation;
       const all: Parsed[] = [];
       for (const name of names) all.push(await this.#policy(name));
+      const now = this.#now();
+      const inForce = all.map(({ policy }) => policy.filter(({ expiresMs }) => expiresMs === undefined || expiresMs > now));
+      const rules = inForce.reduce((sum, { length }) => sum + length, 0);
+      if (rules > rulesPerTokenMax)
+        throw new AccessError(
+          'too_many_rules',
+          `the policies of this token have ${rules} rules, at most ${rulesPerTokenMax} are allowed`,
+        );
+      const acl = await Acl.inTurns(inForce);
       if (generation !== this.#generation) continue;
-      const acl = new Acl(all.map(({ policy }) => policy));
       this.#compiled.set(
         keyOf(names),
         acl,
@@ -115,12 +134,12 @@ export class Policies {
     const lower = policyName(name);
     if (lower === 'root' || lower === wrappingPolicy) throw invalidRequest(`cannot update "${lower}" policy`);
     const text = plainText(given);
-    const policy = parsePolicy(text);
+    const { policy, notices } = await inTurns(policySteps(text, { strict: true }));
     const value = Buffer.concat([Buffer.of(format), Buffer.from(text, 'utf8')]);
     await this.#store.commit({ conditions: [], writes: [{ path: prefix + lower, value }] });
     // No request has such a path; what reads as a denial would deny nothing.
     const idle = policy.filter(({ path }) => path.includes('//')).length;
-    return idle === 0 ? [] : [`${idle} of its paths have an empty segment: they match no request`];
+    return idle === 0 ? notices : [...notices, `${idle} of its paths have an empty segment: they match no request`];
   }
 
   /** Deletes a policy, if there is one. @throws AccessError `invalid_request`; StoreError */
@@ -171,7 +190,7 @@ export class Policies {
     if (known !== undefined) return known;
     const generation = this.#generation;
     const text = (await this.#text(name)) ?? '';
-    const policy = parseStored(text);
+    const policy = await parseStored(text);
     const parsed = { policy, bytes: policyBytes + 2 * text.length + ruleBytes * policy.length };
     if (generation === this.#generation) this.#parsed.set(name, parsed, parsed.bytes);
     return parsed;
@@ -187,9 +206,9 @@ export class Policies {
 }
 
 /** What was written was read before, so it is a later version's text that this one cannot read. */
-function parseStored(text: string): Policy {
+async function parseStored(text: string): Promise<Policy> {
   try {
-    return parsePolicy(text);
+    return (await inTurns(policySteps(text, { strict: false }))).policy;
   } catch (error) {
     throw recordUnreadable({ cause: error });
   }

@@ -1,9 +1,10 @@
 import { isUtf8 } from 'node:buffer';
 import { AccessError } from '../errors.ts';
+import { atOnce, type Steps } from '../steps.ts';
 import { PolicyMistake, positionOf } from './document.ts';
 import { parseHcl } from './hcl.ts';
 import { parseJson } from './json.ts';
-import { type Policy, readPolicy } from './policy.ts';
+import { type ParsedPolicy, type Policy, readPolicy } from './policy.ts';
 
 /** Longest text of a policy, in bytes of UTF-8. */
 export const policyBytesMax = 1024 * 1024;
@@ -25,12 +26,19 @@ export function plainText(given: string): string {
 
 const tooLarge = (): AccessError => new AccessError('policy_too_large', `a policy has at most ${policyBytesMax} bytes`);
 
-/** HCL, or JSON when the text begins with a brace. @throws AccessError `invalid_policy` with line and column */
-export function parsePolicy(text: string): Policy {
+/**
+ * HCL, or JSON when the text begins with a brace.
+ * @param strict - false for what was written before: it is read as far as it has an effect
+ * @throws AccessError `invalid_policy` with line and column
+ */
+export function* policySteps(text: string, { strict }: { readonly strict: boolean }): Steps<ParsedPolicy> {
   try {
-    return readPolicy(/^\s*\{/.test(text) ? parseJson(text) : parseHcl(text));
+    return yield* readPolicy(yield* /^\s*\{/.test(text) ? parseJson(text) : parseHcl(text), { strict });
   } catch (error) {
     if (!(error instanceof PolicyMistake)) throw error;
     throw new AccessError('invalid_policy', `failed to parse policy: ${positionOf(text, error.at)}: ${error.message}`);
   }
 }
+
+/** The same at once, for texts that hold up nobody. @throws AccessError `invalid_policy` with line and column */
+export const parsePolicy = (text: string): Policy => atOnce(policySteps(text, { strict: true })).policy;

@@ -1,3 +1,4 @@
+import type { Steps } from '../steps.ts';
 import { bitOf, type CapabilityBits, isCapability, oldPolicies } from './capability.ts';
 import { type Document, type Member, PolicyMistake, type Value } from './document.ts';
 import type { ParameterLists, ParameterRules, ParameterValue } from './parameters.ts';
@@ -11,6 +12,8 @@ export interface Rule {
   readonly parameters: ParameterRules;
   /** Bounds of the wrapping that an answer must have, in seconds; 0 sets none. */
   readonly wrappingTtlS: { readonly min: number; readonly max: number };
+  /** Names that a list shows at most; absent for all. */
+  readonly pageMax?: number;
 }
 
 /** A rule and where it holds. */
@@ -18,25 +21,72 @@ export interface PathRule {
   /** Below `/v1/`; `*` at its end stands for any text, a segment `+` for any one segment. */
   readonly path: string;
   readonly rule: Rule;
+  /** Milliseconds since the epoch from which it does not hold; absent where it always does. */
+  readonly expiresMs?: number;
 }
 
 export type Policy = readonly PathRule[];
 
+/** A policy's text, read. */
+export interface ParsedPolicy {
+  readonly policy: Policy;
+  /** What in it has no effect here, for its author. */
+  readonly notices: readonly string[];
+}
+
 /** Blocks of one policy; each may be tried for every path that is asked about. */
 const rulesMax = 5000;
 
-/** What a policy's text says. @throws PolicyMistake */
-export function readPolicy(document: Document): Policy {
+/** What a policy's text says. @param strict - whether a malformed template is refused @throws PolicyMistake */
+export function* readPolicy(document: Document, { strict }: { readonly strict: boolean }): Steps<ParsedPolicy> {
   const rules: PathRule[] = [];
+  const found: Found = { templates: 0, scans: 0, pages: 0, temporary: 0 };
+  let blocks = 0;
   for (const { name, at, value } of document.members.filter(isGiven)) {
     if (name === 'name') continue;
     if (name !== 'path') throw new PolicyMistake(at, 'expected "path"');
     for (const path of blocksOf(value).flatMap(({ members }) => members.filter(isGiven))) {
-      for (const rule of readPath(path)) rules.push(rule);
-      if (rules.length > rulesMax) throw new PolicyMistake(path.at, `a policy has at most ${rulesMax} path blocks`);
+      for (const block of blocksOf(path.value)) {
+        yield;
+        blocks += 1;
+        if (blocks > rulesMax) throw new PolicyMistake(path.at, `a policy has at most ${rulesMax} path blocks`);
+        const rule = { path: pathOf(path), ...readRule(block, found) };
+        if (isTemplate(path, { strict })) found.templates += 1;
+        else rules.push(rule);
+      }
     }
   }
-  return rules;
+  return { policy: rules, notices: noticesOf(found) };
+}
+
+/** How many rules have what is not in force here as elsewhere. */
+interface Found {
+  templates: number;
+  scans: number;
+  pages: number;
+  temporary: number;
+}
+
+function noticesOf({ templates, scans, pages, temporary }: Found): string[] {
+  return [
+    templates > 0 &&
+      `${templates} of its paths have a template such as {{identity.entity.id}}: tokens have no identity here, so they match no request`,
+    scans > 0 && 'the capability scan grants nothing: there are no recursive lists here',
+    pages > 0 && 'pagination_limit bounds lists that take limit, as those of keys do; it refuses all other lists on its path',
+    temporary > 0 && `${temporary} of its rules have an expiration: each of them, a denial too, is ignored after its time`,
+  ].filter((notice) => notice !== false);
+}
+
+/**
+ * Whether a path has a template, which the peers fill with who the caller is. There is no identity here, so its rule matches nothing, as there for a
+ * token without one. @throws PolicyMistake when strict, for one that has no end, no beginning or nothing in it
+ */
+function isTemplate({ name, at }: Member, { strict }: { readonly strict: boolean }): boolean {
+  if (!name.includes('{{') && !name.includes('}}')) return false;
+  const rest = name.replace(/\{\{([^{}]*)\}\}/g, (_whole, inside: string) => (inside.trim() === '' ? '{{' : ''));
+  if (strict && (rest.includes('{{') || rest.includes('}}')))
+    throw new PolicyMistake(at, 'failed to validate policy templating: "{{" and "}}" stand around a name, in pairs');
+  return true;
 }
 
 const isGiven = ({ value }: Member): boolean => value.kind !== 'null';
@@ -48,10 +98,9 @@ function blocksOf(value: Value): readonly Document[] {
   return value.items.flatMap(blocksOf);
 }
 
-function readPath({ name, at, value }: Member): Policy {
-  const path = name.startsWith('/') ? name.slice(1) : name;
-  if (path.includes('+*')) throw new PolicyMistake(at, 'invalid use of wildcards ("+*" is forbidden)');
-  return blocksOf(value).map((block) => ({ path, rule: readRule(block) }));
+function pathOf({ name, at }: Member): string {
+  if (name.includes('+*')) throw new PolicyMistake(at, 'invalid use of wildcards ("+*" is forbidden)');
+  return name.startsWith('/') ? name.slice(1) : name;
 }
 
 /** Shared by all rules that say nothing of parameters: there may be very many. */
@@ -66,6 +115,9 @@ interface Draft {
   denied: ParameterLists;
   min: number;
   max: number;
+  pageMax: number;
+  expiresMs: number;
+  scans: boolean;
 }
 
 const attributes: Readonly<Record<string, (draft: Draft, value: Value) => void>> = {
@@ -95,9 +147,17 @@ const attributes: Readonly<Record<string, (draft: Draft, value: Value) => void>>
   max_wrapping_ttl: (draft, value) => {
     draft.max = seconds(value);
   },
+  pagination_limit: (draft, value) => {
+    if (value.kind !== 'number' || !Number.isSafeInteger(value.number) || value.number < 0)
+      throw new PolicyMistake(value.at, 'expected a whole number, 0 for no limit');
+    draft.pageMax = value.number;
+  },
+  expiration: (draft, value) => {
+    draft.expiresMs = time(value);
+  },
 };
 
-function readRule({ at, members }: Document): Rule {
+function readRule({ at, members }: Document, found: Found): Omit<PathRule, 'path'> {
   const draft: Draft = {
     capabilities: 0,
     deny: false,
@@ -106,6 +166,9 @@ function readRule({ at, members }: Document): Rule {
     denied: none.denied,
     min: 0,
     max: 0,
+    pageMax: 0,
+    expiresMs: 0,
+    scans: false,
   };
   const seen: string[] = [];
   for (const member of members) {
@@ -117,20 +180,26 @@ function readRule({ at, members }: Document): Rule {
     seen.push(member.name);
     read(draft, member.value);
   }
-  const { capabilities, deny, required, allowed, denied, min, max } = draft;
+  const { capabilities, deny, required, allowed, denied, min, max, pageMax, expiresMs, scans } = draft;
+  found.scans += Number(scans);
+  found.pages += Number(pageMax > 0);
+  found.temporary += Number(expiresMs > 0);
   if (max !== 0 && max < min) throw new PolicyMistake(at, 'max_wrapping_ttl cannot be less than min_wrapping_ttl');
   const free = required === none.required && allowed === none.allowed && denied === none.denied;
-  return {
+  const rule: Rule = {
     capabilities: deny ? 0 : capabilities,
     deny,
     parameters: free ? none : { required, allowed, denied },
     wrappingTtlS: min === 0 && max === 0 ? unbounded : { min, max },
+    ...(pageMax > 0 && { pageMax }),
   };
+  return { rule, ...(expiresMs > 0 && { expiresMs }) };
 }
 
 function grant(draft: Draft, item: Value): void {
   const word = text(item);
   if (word === 'deny') draft.deny = true;
+  else if (word === 'scan') draft.scans = true;
   else if (isCapability(word)) draft.capabilities |= bitOf(word);
   else throw new PolicyMistake(item.at, 'invalid capability');
 }
@@ -168,4 +237,17 @@ function seconds(value: Value): number {
   if (!Number.isSafeInteger(given) || given < 0)
     throw new PolicyMistake(value.at, 'expected a duration such as "90s" or "1h30m"');
   return given;
+}
+
+/** RFC 3339, or whole seconds since the epoch; in milliseconds. */
+function time(value: Value): number {
+  const given = value.kind === 'number' ? String(value.number) : text(value);
+  const ms = /^\d{1,12}$/.test(given)
+    ? Number(given) * 1000
+    : /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})$/.test(given)
+      ? Date.parse(given.toUpperCase())
+      : Number.NaN;
+  if (!Number.isSafeInteger(ms) || ms <= 0)
+    throw new PolicyMistake(value.at, 'expected a time such as "2030-01-31T12:00:00Z", or seconds since 1970');
+  return ms;
 }

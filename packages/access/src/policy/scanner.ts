@@ -1,3 +1,4 @@
+import type { Steps } from '../steps.ts';
 import { documentDepthMax, PolicyMistake, type Value } from './document.ts';
 
 /** What may stand between two tokens. */
@@ -73,10 +74,10 @@ export class Scanner {
   }
 
   /** Runs `read` one level deeper. */
-  nested<T extends Value>(read: () => T): T {
+  *nested<T extends Value>(read: () => Steps<T>): Steps<T> {
     this.#depth += 1;
     if (this.#depth > documentDepthMax) throw this.mistake(`more than ${documentDepthMax} levels of nesting`);
-    const value = read();
+    const value = yield* read();
     this.#depth -= 1;
     return value;
   }

@@ -69,6 +69,23 @@ describe('the rule that decides', () => {
     expect(may(acl({ 'a/+': ['read'] }), 'read', 'a')).to.equal(false);
   });
 
+  for (const { rules, grants, because } of [
+    { rules: { 'a/+': ['list'] }, grants: true, because: 'a pattern without a slash grants the list' },
+    { rules: { '+/b': ['list'] }, grants: true, because: 'wherever its + is' },
+    { rules: { 'a/b*': ['list'] }, grants: true, because: 'a glob does as before' },
+    { rules: { 'a/*': ['list'], 'a/+': ['deny'] }, grants: false, because: 'such a pattern denies it too' },
+    { rules: { 'a/*': ['deny'], 'a/+': ['list'] }, grants: true, because: 'the stronger pattern decides' },
+    { rules: { 'a/*': ['read'], 'a/b/*': ['list'] }, grants: true, because: 'a pattern for what lies below is stronger' },
+    { rules: { 'a/*': ['list'], 'a/b/*': ['deny'] }, grants: false, because: 'and denies' },
+    { rules: { 'a/+': ['list'], 'a/b': ['deny'] }, grants: false, because: 'an exact rule decides first' },
+    { rules: { 'a/+': ['deny'], 'a/+/': ['list'] }, grants: true, because: 'the one with the slash is longer' },
+  ] as const)
+    it(`for a list of a/b: ${because}`, () => {
+      const compiled = acl(rules as Readonly<Record<string, readonly string[]>>);
+      expect(may(compiled, 'list', 'a/b')).to.equal(grants);
+      expect(capabilitiesOn(compiled, 'a/b/').includes('list')).to.equal(grants);
+    });
+
   it('for sudo on a list is the one of the list', () => {
     const compiled = acl({ 'a/': ['list'], a: ['list', 'sudo'], b: ['list', 'sudo'] });
     expect([may(compiled, 'sudo', 'a/'), may(compiled, 'sudo', 'b/'), may(compiled, 'sudo', 'a')]).to.deep.equal([
@@ -257,7 +274,10 @@ describe('the matcher', () => {
     const seen = list ? `${path}/` : path;
     if (exact(seen)) return bits(seen);
     if (list && exact(path)) return bits(path);
-    const matching = rules.filter((rule) => (isGlob(rule.path) || isSegments(rule.path)) && pattern(rule.path).test(seen));
+    const forms = list ? [seen, path] : [path];
+    const matching = rules.filter(
+      (rule) => (isGlob(rule.path) || isSegments(rule.path)) && forms.some((form) => pattern(rule.path).test(form)),
+    );
     const [best] = matching.map((rule) => rule.path).sort((a, b) => compare(b, a));
     return best === undefined ? 0 : bits(best);
   };

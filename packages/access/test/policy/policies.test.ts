@@ -7,9 +7,9 @@ import { gatedStore } from '../gated-store.ts';
 const grants = (path: string): string => `path "${path}" { capabilities = ["read"] }`;
 const reads = { capability: 'read' } as const;
 
-function setup(inner = memoryStore()) {
+function setup(inner = memoryStore(), now: () => number = Date.now) {
   const store = gatedStore(inner);
-  return { store, policies: new Policies({ store }) };
+  return { store, policies: new Policies({ store, now }) };
 }
 
 async function refusal(attempt: Promise<unknown>): Promise<string> {
@@ -29,6 +29,89 @@ describe('Policies', () => {
       '2 of its paths have an empty segment: they match no request',
     ]);
     expect(await policies.write('a', 'path "a/b/" { capabilities = ["list"] }')).to.deep.equal([]);
+  });
+
+  for (const [text, warning] of [
+    ['path "a" { capabilities = ["read", "scan"] }', /^the capability scan grants nothing/],
+    ['path "a" { capabilities = ["list"] pagination_limit = 5 }', /^pagination_limit bounds lists/],
+    ['path "a" { capabilities = ["read"] expiration = "2030-01-31T12:00:00Z" }', /^1 of its rules have an expiration/],
+    ['path "a/{{identity.entity.id}}/*" { capabilities = ["read"] }', /^1 of its paths have a template/],
+  ] as const)
+    it(`are written with a warning about ${text}`, async () => {
+      const { policies } = setup();
+      const warnings = await policies.write('a', text);
+      expect(warnings).to.have.lengthOf(1);
+      expect(warnings[0]).to.match(warning);
+    });
+
+  it('with a template match no request, not even one that is written like it', async () => {
+    const { policies } = setup();
+    await policies.write('p', 'path "a/{{x}}/*" { capabilities = ["read"] } path "b" { capabilities = ["read"] }');
+    const acl = await policies.compile(['p']);
+    expect(permits(acl, { ...reads, path: 'a/{{x}}/y' })).to.equal(false);
+    expect(permits(acl, { ...reads, path: 'b' })).to.equal(true);
+  });
+
+  it('with a malformed template that were written before it was refused are read, and it matches nothing', async () => {
+    const { store, policies } = setup();
+    const text = 'path "a/{{x" { capabilities = ["read"] } path "b" { capabilities = ["read"] }';
+    await store.commit({
+      conditions: [],
+      writes: [{ path: 'access/policy/p', value: Buffer.concat([Buffer.of(1), Buffer.from(text)]) }],
+    });
+    const acl = await policies.compile(['p']);
+    expect([permits(acl, { ...reads, path: 'a/{{x' }), permits(acl, { ...reads, path: 'b' })]).to.deep.equal([false, true]);
+  });
+
+  it('are without a rule from the time that it names, in any of its forms', async () => {
+    for (const expiration of ['"1970-01-01T00:00:10Z"', '"1970-01-01t01:00:10.0+01:00"', '10', '"10"']) {
+      let now = 9_999;
+      const { policies } = setup(memoryStore(), () => now);
+      await policies.write('p', `path "a" { capabilities = ["read"] expiration = ${expiration} } ${grants('b')}`);
+      await policies.write('q', `path "b" { capabilities = ["deny"] expiration = ${expiration} }`);
+      const may = async (path: string) => permits(await policies.compile(['p', 'q']), { ...reads, path });
+      const acl = await policies.compile(['p', 'q']);
+      expect(acl.goodUntilMs, expiration).to.equal(10_000);
+      expect([await may('a'), await may('b')], expiration).to.deep.equal([true, false]);
+      now = 10_000;
+      expect(policies.compiled(['p', 'q']), expiration).to.equal(undefined);
+      expect([await may('a'), await may('b')], expiration).to.deep.equal([false, true]);
+    }
+  });
+
+  it('have at most 10,000 rules in force together, or nobody has them', async () => {
+    let now = 1_000;
+    const { policies } = setup(memoryStore(), () => now);
+    const rules = (word: string, count: number): string =>
+      Array.from({ length: count }, (_, n) => `path "${word}/+/${n}" { capabilities = ["read"] }`).join('\n');
+    await policies.write('a', rules('a', 5000));
+    await policies.write('b', rules('b', 5000));
+    await policies.write('c', 'path "a/x/1" { capabilities = ["deny"] expiration = 2 }');
+    expect(await refusal(policies.compile(['a', 'b', 'c']))).to.equal(
+      'too_many_rules: the policies of this token have 10001 rules, at most 10000 are allowed',
+    );
+    const acl = await policies.compile(['a', 'b']);
+    expect(permits(acl, { ...reads, path: 'b/x/4999' })).to.equal(true);
+    now = 2_000;
+    expect(permits(await policies.compile(['a', 'b', 'c']), { ...reads, path: 'a/x/1' })).to.equal(true);
+  });
+
+  it('are read and compiled while others have their turn', async function () {
+    this.timeout(240_000);
+    const { policies } = setup();
+    let turns = 0;
+    const others = setInterval(() => {
+      turns += 1;
+    });
+    const items = Array.from({ length: 20_000 }, (_, n) => `"v${n}"`).join();
+    const long = `path "a" { capabilities = ["update"] denied_parameters = { x = [${items}] } }`;
+    const many = Array.from({ length: 4999 }, (_, n) => `path "+/${n}" { capabilities = ["read"] }`).join('\n');
+    await policies.write('p', `${long}\n${many}`);
+    const written = turns;
+    await policies.compile(['p']);
+    clearInterval(others);
+    expect(written).to.be.greaterThan(1);
+    expect(turns - written).to.be.greaterThan(1);
   });
 
   it('keeps the text as it was written, under a name without case', async () => {

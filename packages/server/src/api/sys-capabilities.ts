@@ -1,5 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
-import type { Principal } from '@transitd/access';
+import { type Principal, TimeSlice } from '@transitd/access';
 import { twiceReply } from '../http/envelope.ts';
 import { RequestError } from '../http/error-answer.ts';
 import { type FieldSchema, text, texts } from '../http/field.ts';
@@ -18,8 +17,6 @@ const schema = {
 
 /** More would hold up everyone else. */
 const pathsMax = 1000;
-/** Paths between which others have their turn. */
-const pathsPerTurn = 100;
 
 type Values = Asked<typeof schema>['values'];
 
@@ -29,8 +26,9 @@ async function capabilitiesReply(forms: PathForms, principal: Principal | undefi
   if (paths.length === 0) throw new RequestError('invalid_request', "'paths' or 'path' must name a path");
   if (paths.length > pathsMax) throw new RequestError('invalid_request', `at most ${pathsMax} paths at once`);
   const data: Record<string, readonly string[]> = Object.create(null);
-  for (const [at, path] of paths.entries()) {
-    if (at > 0 && at % pathsPerTurn === 0) await setImmediate();
+  const slice = new TimeSlice();
+  for (const path of paths) {
+    if (slice.isOver) await slice.next();
     data[path] = forms.capabilities(principal, path);
   }
   const [first = ''] = paths;

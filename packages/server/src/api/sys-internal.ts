@@ -1,4 +1,4 @@
-import { allows, type Capability, type NamedRule, type Principal, rulesOf, withinCidrs } from '@transitd/access';
+import { allows, type Capability, type NamedRule, type Principal, rulesOf, TimeSlice, withinCidrs } from '@transitd/access';
 import { dataReply } from '../http/envelope.ts';
 import { permissionDenied } from '../http/error-answer.ts';
 import { boolean, integer, list, map, nothing, object, orNull, string } from '../http/json-schema.ts';
@@ -11,16 +11,47 @@ import { type Call, type Context, type GuardedOperation, guarded, open, type Rou
 
 const capabilities: readonly Capability[] = ['create', 'read', 'update', 'patch', 'delete', 'list', 'sudo'];
 
+/** What the policies grant anything on, made once for all questions: paths, and the beginnings of patterns. */
+const granted = new WeakMap<Principal['acl'], { readonly exact: readonly string[]; readonly fixed: readonly string[] }>();
+
+function grantedTo(principal: Principal): { readonly exact: readonly string[]; readonly fixed: readonly string[] } {
+  const known = granted.get(principal.acl);
+  if (known !== undefined) return known;
+  const { exact, glob } = rulesOf(principal);
+  const grants = ({ capabilities: [first] }: NamedRule): boolean => first !== 'deny';
+  const made = {
+    exact: exact.filter(grants).map(({ path }) => path),
+    // What stands before the first wildcard leads there, or begins there.
+    fixed: glob.filter(grants).map(({ path }) => path.split('+', 1)[0] ?? ''),
+  };
+  granted.set(principal.acl, made);
+  return made;
+}
+
 /** Whether a token may do anything on the path, or below it. */
 export function maySee(principal: Principal, path: string): boolean {
   if (principal.root) return true;
-  const { exact, glob } = rulesOf(principal);
-  const grants = ({ capabilities: [first] }: NamedRule): boolean => first !== 'deny';
-  const below = exact.filter(grants).some((rule) => rule.path.startsWith(path));
-  // What stands before the first wildcard leads there, or begins there.
-  const fixed = glob.filter(grants).map((rule) => rule.path.split('+', 1)[0] ?? '');
-  const granted = below || fixed.some((text) => text.startsWith(path) || path.startsWith(text));
-  return granted || capabilities.some((capability) => allows(principal, capability, path));
+  const { exact, fixed } = grantedTo(principal);
+  return (
+    exact.some((each) => each.startsWith(path)) ||
+    fixed.some((text) => text.startsWith(path) || path.startsWith(text)) ||
+    capabilities.some((capability) => allows(principal, capability, path))
+  );
+}
+
+/** Those of the places that the caller may see; in turns, as each is compared with all rules. */
+export async function seenOf<T>(
+  principal: Principal | undefined,
+  places: readonly T[],
+  pathOf: (place: T) => string,
+): Promise<T[]> {
+  const seen: T[] = [];
+  const slice = new TimeSlice();
+  for (const place of principal === undefined ? [] : places) {
+    if (slice.isOver) await slice.next();
+    if (principal !== undefined && maySee(principal, pathOf(place))) seen.push(place);
+  }
+  return seen;
 }
 
 /** Who asks, by a token that is good here for any number of uses; nobody else is told of anything. */
@@ -51,9 +82,8 @@ const uiMounts = open({
     const { service } = node;
     if (service === undefined) throw unavailable(node);
     const principal = await asker(service, call, token);
-    const seen = (path: string): boolean => principal !== undefined && maySee(principal, path);
-    const secret = service.mounts.list.filter(({ path }) => seen(`${path}/`));
-    const auth = (await service.logins.mounts.list()).filter(({ path }) => seen(`auth/${path}/`));
+    const secret = await seenOf(principal, service.mounts.list, ({ path }) => `${path}/`);
+    const auth = await seenOf(principal, await service.logins.mounts.list(), ({ path }) => `auth/${path}/`);
     return dataReply(
       JSON.stringify({
         auth: Object.fromEntries(auth.map(({ path, type, description }) => [`${path}/`, { type, description, options: null }])),

@@ -6,7 +6,7 @@ import { version } from '../version.ts';
 import * as answers from './answers.ts';
 import { openApi, type Place } from './openapi.ts';
 import { open, type Route } from './operation.ts';
-import { asker, maySee } from './sys-internal.ts';
+import { asker, maySee, seenOf } from './sys-internal.ts';
 
 /** One place for each kind, in the place of where it really is. */
 function generic(places: readonly Place[]): readonly Place[] {
@@ -39,8 +39,8 @@ export const openApiRoutes = (routes: () => readonly Route[]): readonly Route[] 
       if (service === undefined) throw unavailable(node);
       const principal: Principal | undefined = await asker(service, call, token);
       const sees = (path: string): boolean => principal !== undefined && maySee(principal, path);
-      const mounts = service.mounts.list.filter(({ path }) => sees(`${path}/`));
-      const methods = (await service.logins.mounts.list()).filter(({ path }) => sees(`auth/${path}/`));
+      const mounts = await seenOf(principal, service.mounts.list, ({ path }) => `${path}/`);
+      const methods = await seenOf(principal, await service.logins.mounts.list(), ({ path }) => `auth/${path}/`);
       const shown = call.values.generic_mount_paths === true ? generic : (places: readonly Place[]) => places;
       const document = openApi({
         routes: routes(),

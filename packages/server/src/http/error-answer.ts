@@ -150,6 +150,7 @@ export const answers: Readonly<Record<ErrorCode, Answer>> = {
   stopped: refusedForNow(503),
   too_large: refused(413),
   too_many_conflicts: refusedForNow(503),
+  too_many_rules: refused(403),
   unseal_key_not_kept: refused(409),
   unsealed: refused(400),
   unsupported_media_type: refused(415),

@@ -1,4 +1,13 @@
-import { allows, allowsItems, isDenied, isNameDenied, type ParameterReading, type Principal } from '@transitd/access';
+import {
+  allows,
+  allowsItems,
+  integerOf,
+  isDenied,
+  isNameDenied,
+  type ParameterReading,
+  type Principal,
+  pageAllowed,
+} from '@transitd/access';
 import type { Call, GuardedOperation } from '../api/operation.ts';
 import { readingOf } from '../api/parameter-reading.ts';
 
@@ -54,3 +63,22 @@ function grants(
   const mayCreate = (): boolean => verb === 'POST' && allows(principal, 'create', path, body, wrapTtlS, reading);
   return allows(principal, verbCapability[verb], path, body, wrapTtlS, reading) || mayCreate();
 }
+
+/**
+ * A list with the number of names that the caller's policies let it show at a time; other calls as they are. Undefined where the call asks for more, or
+ * where the operation would show all of them whatever it is told.
+ */
+export function withinPage(principal: Principal, { takes }: GuardedOperation, call: Call): Call | undefined {
+  if (call.verb !== 'LIST') return call;
+  const pages = [call.path, call.written].flatMap((path) => pageAllowed(principal, path) ?? []);
+  if (pages.length === 0) return call;
+  if (takes?.['limit'] === undefined) return undefined;
+  const max = Math.min(...pages.map((page) => page.max));
+  const asked = call.body['limit'] ?? undefined;
+  if (asked === undefined && pages.some(({ isRequired }) => isRequired)) return undefined;
+  if (asked === undefined || asked === 'max') return { ...call, body: withLimit(call.body, max) };
+  const limit = typeof asked === 'string' ? integerOf(asked) : asked;
+  return typeof limit === 'number' && limit >= 1 && limit <= max ? call : undefined;
+}
+
+const withLimit = (body: Call['body'], limit: number): Call['body'] => Object.assign(Object.create(null), body, { limit });

@@ -13,7 +13,7 @@ import { Forward, HandingOn } from './handing-on.ts';
 import { exchangeOf, isAuditFailure, recorded } from './recording.ts';
 import { type Reply, sendReply } from './reply.ts';
 import { bodyOf, ignoreTooLarge, RequestBodies } from './request-body.ts';
-import { mayRun } from './rights.ts';
+import { mayRun, withinPage } from './rights.ts';
 import type { Asked, Routed, ServeOptions } from './routed.ts';
 import { indexHeaders } from './service-index.ts';
 import { isStill, notActive, type Source, sourceOf, stillLeads } from './source.ts';
@@ -248,11 +248,12 @@ export class Pipeline {
     if (principal.record.usesLeft !== 0) principal = await service.registry.spend(principal);
     if (principal === undefined) throw permissionDenied();
     const may = mayRun(principal, operation, call, asked.nameAt);
-    if (!(may instanceof Promise ? await may : may)) throw permissionDenied();
+    const granted = (may instanceof Promise ? await may : may) && withinPage(principal, operation, call);
+    if (granted === false || granted === undefined) throw permissionDenied();
     // Between the look at the state and this line a body was read: the node may be sealed by now.
     if (node.service !== service) throw new StoreError('sealed', 'transitd is sealed');
     if (exchange !== undefined && source === 'active' && !(await stillLeads(node.answering))) throw notActive();
-    const reply = await operation.run({ node, service, principal, token }, call);
+    const reply = await operation.run({ node, service, principal, token }, granted);
     return wrapTtlS === 0 ? reply : wrapped(service, reply, { path: canonical, wrapTtlS });
   }
 

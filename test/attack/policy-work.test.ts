@@ -1,0 +1,59 @@
+// Large policies hold up nobody: their work is done in slices, and there is an end to what one token may have.
+import { expect } from 'chai';
+import { type LiveServer, processMs, Workbench } from '../process/live-server.ts';
+
+const rulesOf = (word: string, count = 4900): string =>
+  Array.from({ length: count }, (_, n) => `path "+/${word}/+/x${n}" { capabilities = ["read"] }`).join('\n');
+
+describe('policies of many rules', () => {
+  const bench = new Workbench();
+  afterEach(() => bench.clean());
+
+  const tokenOf = async (server: LiveServer, policies: readonly string[]): Promise<string> =>
+    (await server.call('POST', 'auth/token/create', { policies })).string('auth.client_token');
+
+  /** Answers of the health endpoint that came while `work` was done. */
+  async function healthDuring(server: LiveServer, work: Promise<unknown>): Promise<number> {
+    let done = false;
+    let answers = 0;
+    const ended = work.finally(() => {
+      done = true;
+    });
+    while (!done) {
+      const { status } = await server.call('GET', 'sys/health', undefined, null);
+      expect(status).to.equal(200);
+      if (!done) answers += 1;
+    }
+    await ended;
+    return answers;
+  }
+
+  it('are written, compiled and asked while others are answered, and a token with too many of them is refused', async function () {
+    this.timeout(processMs);
+    const server = await bench.start({ dataDir: bench.folder() });
+    const names = ['a', 'b', 'c'];
+    const writing = Promise.all(names.map((name) => server.call('PUT', `sys/policies/acl/${name}`, { policy: rulesOf(name) })));
+    expect(await healthDuring(server, writing)).to.be.greaterThan(2);
+    for (const { status } of await writing) expect(status).to.equal(204);
+    const paths = Array.from({ length: 1000 }, (_, n) => `q/a/${n}/x${n}`);
+    const token = await tokenOf(server, ['a', 'b']);
+    const asking = server.call('POST', 'sys/capabilities-self', { paths }, token);
+    expect(await healthDuring(server, asking)).to.be.greaterThan(2);
+    const told = await asking;
+    expect(told.status).to.equal(200);
+    expect(told.at('data.q/a/7/x7')).to.deep.equal(['read']);
+
+    const tooMany = await tokenOf(server, names);
+    const refused = await server.call('GET', 'auth/token/lookup-self', undefined, tooMany);
+    expect([refused.status, refused.at('errors')]).to.deep.equal([
+      403,
+      ['the policies of this token have 14713 rules, at most 10000 are allowed'],
+    ]);
+    const one = `${rulesOf('d', 5000)}\npath "more" { capabilities = ["read"] }`;
+    expect((await server.call('PUT', 'sys/policies/acl/d', { policy: one })).status).to.equal(400);
+    // A smaller policy gives the token its rights back.
+    await server.call('PUT', 'sys/policies/acl/c', { policy: 'path "a" { capabilities = ["read"] }' });
+    await server.call('PUT', 'sys/policies/acl/b', { policy: 'path "b" { capabilities = ["read"] }' });
+    expect((await server.call('GET', 'auth/token/lookup-self', undefined, tooMany)).status).to.equal(200);
+  });
+});
