@@ -47,7 +47,7 @@ describe('policies of many rules', () => {
     const refused = await server.call('GET', 'auth/token/lookup-self', undefined, tooMany);
     expect([refused.status, refused.at('errors')]).to.deep.equal([
       403,
-      ['the policies of this token have 14713 rules, at most 10000 are allowed'],
+      ['the policies of this token have more than 10000 rules together'],
     ]);
     const one = `${rulesOf('d', 5000)}\npath "more" { capabilities = ["read"] }`;
     expect((await server.call('PUT', 'sys/policies/acl/d', { policy: one })).status).to.equal(400);

@@ -4,6 +4,7 @@ import { AccessError, invalidRequest } from './errors.ts';
 import type { Policies } from './policy/policies.ts';
 import type { Principal } from './principal.ts';
 import { rootRecord } from './root-record.ts';
+import { inTurns, sorted } from './steps.ts';
 import { isTokenShaped, newAccessor, newToken } from './token.ts';
 import type { LoadedToken } from './token-cache.ts';
 import { accessorIdOf, tokenIdOf } from './token-key.ts';
@@ -226,7 +227,7 @@ export class TokenRegistry {
       for (const { value } of page.records) accessors.push(decodeAccessorRecord(value).accessor);
       after = page.next;
     }
-    return accessors.sort();
+    return inTurns(sorted(accessors));
   }
 
   /**

@@ -3,6 +3,7 @@ import type { Condition, Store, Write } from '@transitd/storage-fsm';
 import { checkCidrs, commonCidrs, withinCidrs } from '../cidr.ts';
 import { AccessError, invalidRequest } from '../errors.ts';
 import { decodeJson, encodeJson } from '../json-record.ts';
+import { inTurns, sorted } from '../steps.ts';
 import { loginIdOf } from '../token-key.ts';
 import type { Granted, TokenRegistry } from '../token-registry.ts';
 import type { Tokens } from '../tokens.ts';
@@ -201,7 +202,7 @@ export class AppRoles {
       }
       after = page.next;
     }
-    return accessors.sort();
+    return inTurns(sorted(accessors));
   }
 
   /**

@@ -57,6 +57,8 @@ export class Policies {
   readonly #unwatch: () => void;
   readonly #parsed = new WeighedCache<Parsed>(parsedBytesMax);
   readonly #compiled = new WeighedCache<Acl>(compiledBytesMax);
+  /** Under way, so that many requests at once do the work once. */
+  readonly #compiling = new Map<string, Promise<Acl>>();
   #generation = 0;
 
   /** @param now - milliseconds since the epoch */
@@ -91,30 +93,44 @@ export class Policies {
    * @param names - sorted, without doubles
    * @throws AccessError `record_unreadable`, `too_many_rules`; StoreError
    */
-  async compile(names: readonly string[]): Promise<Acl> {
+  compile(names: readonly string[]): Promise<Acl> {
+    const key = keyOf(names);
+    const known = this.#compiling.get(key);
+    if (known !== undefined) return known;
+    const compiling = this.#compile(names).finally(() => this.#compiling.delete(key));
+    this.#compiling.set(key, compiling);
+    return compiling;
+  }
+
+  async #compile(names: readonly string[]): Promise<Acl> {
     for (;;) {
       const present = this.compiled(names);
       if (present !== undefined) return present;
       const generation = this.#generation;
-      const all: Parsed[] = [];
-      for (const name of names) all.push(await this.#policy(name));
-      const now = this.#now();
-      const inForce = all.map(({ policy }) => policy.filter(({ expiresMs }) => expiresMs === undefined || expiresMs > now));
-      const rules = inForce.reduce((sum, { length }) => sum + length, 0);
-      if (rules > rulesPerTokenMax)
-        throw new AccessError(
-          'too_many_rules',
-          `the policies of this token have ${rules} rules, at most ${rulesPerTokenMax} are allowed`,
-        );
-      const acl = await Acl.inTurns(inForce);
+      const { policies, bytes } = await this.#inForce(names);
       if (generation !== this.#generation) continue;
-      this.#compiled.set(
-        keyOf(names),
-        acl,
-        all.reduce((sum, { bytes }) => sum + bytes, setBytes),
-      );
+      const acl = await Acl.inTurns(policies);
+      if (generation !== this.#generation) continue;
+      this.#compiled.set(keyOf(names), acl, bytes);
       return acl;
     }
+  }
+
+  /** The rules of the policies that have not reached their time. What is too much is not read to its end: that would be work for every request. */
+  async #inForce(names: readonly string[]): Promise<{ readonly policies: readonly Policy[]; readonly bytes: number }> {
+    const now = this.#now();
+    const policies: Policy[] = [];
+    let [bytes, rules] = [setBytes, 0];
+    for (const name of names) {
+      const parsed = await this.#policy(name);
+      const policy = parsed.policy.filter(({ expiresMs }) => expiresMs === undefined || expiresMs > now);
+      rules += policy.length;
+      if (rules > rulesPerTokenMax)
+        throw new AccessError('too_many_rules', `the policies of this token have more than ${rulesPerTokenMax} rules together`);
+      policies.push(policy);
+      bytes += parsed.bytes;
+    }
+    return { policies, bytes };
   }
 
   /** The text of a policy, empty for `root`. @throws AccessError `invalid_request`, `not_found`; StoreError */

@@ -8,11 +8,14 @@ import { parsePolicy, plainText } from './policy-text.ts';
  * @param text - as it would be written: HCL or JSON, plain or base64
  * @param path - below `/v1/`, without a slash at its end
  * @param parameters - the request's members, without a prototype
+ * @param nowMs - milliseconds since the epoch, for rules with an expiration
  * @throws AccessError `invalid_policy`, `policy_too_large`
  */
 export function policyPermits(
   text: string,
   asked: { readonly path: string; readonly capability: Capability; readonly parameters: Parameters },
+  nowMs: number,
 ): boolean {
-  return permits(new Acl([parsePolicy(plainText(text))]), { ...asked, wrapTtlS: 0 });
+  const inForce = parsePolicy(plainText(text)).filter(({ expiresMs = Number.POSITIVE_INFINITY }) => expiresMs > nowMs);
+  return permits(new Acl([inForce]), { ...asked, wrapTtlS: 0 });
 }

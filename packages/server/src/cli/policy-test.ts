@@ -24,7 +24,8 @@ export function testPolicy({ file, path, capability, parameters }: PolicyQuestio
   try {
     const { path: asked, trailingSlash } = parsePath(`/v1/${path.replace(/^\//, '')}`);
     if (trailingSlash && capability !== 'list') throw new StartError('only the path of a list may end with a slash');
-    const allowed = policyPermits(readFileSync(file, 'utf8'), { path: asked, capability, parameters: membersOf(parameters) });
+    const question = { path: asked, capability, parameters: membersOf(parameters) };
+    const allowed = policyPermits(readFileSync(file, 'utf8'), question, Date.now());
     console.log(allowed ? 'allowed' : 'denied');
     return allowed ? exitCode.ok : exitCode.denied;
   } catch (error) {
