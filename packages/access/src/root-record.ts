@@ -25,4 +25,5 @@ export const rootRecord = (now: number): TokenRecord => ({
   boundCidrs: [],
   mount: '',
   source: '',
+  groups: [],
 });

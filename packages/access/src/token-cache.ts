@@ -206,8 +206,8 @@ export class TokenCache {
 
 /** About what a token takes in memory: its texts, and its place in two maps. */
 function bytesOf({ record }: LoadedToken): number {
-  const { policies, boundCidrs, displayName, path, meta, source } = record;
-  const texts = [...policies, ...boundCidrs, displayName, path, source, ...Object.keys(meta), ...Object.values(meta)];
+  const { policies, boundCidrs, displayName, path, meta, source, groups } = record;
+  const texts = [...policies, ...boundCidrs, ...groups, displayName, path, source, ...Object.keys(meta), ...Object.values(meta)];
   return texts.reduce((sum, { length }) => sum + 32 + 2 * length, 1024);
 }
 

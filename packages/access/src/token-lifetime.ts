@@ -39,19 +39,25 @@ export function lifetimeOf(asked: AskedLifetime, { defaultTtlS, maxTtlS }: Token
 }
 
 /**
- * A token renewed: a periodic one for its period, another for what is asked or else for its first TTL, neither beyond its end.
- * @throws AccessError `invalid_request`
+ * A token renewed: a periodic one for its period, another for what is asked or else for `ttlS`, neither beyond its end.
+ * @throws AccessError `invalid_request`, also when its longest life is over: what is left of its present TTL stays as it is
  */
 export function renewed(
   record: TokenRecord,
-  { incrementS, now, maxTtlS }: { readonly incrementS: number; readonly now: number; readonly maxTtlS: number },
+  {
+    incrementS,
+    ttlS: usualS,
+    now,
+    maxTtlS,
+  }: { readonly incrementS: number; readonly ttlS: number; readonly now: number; readonly maxTtlS: number },
 ): { readonly record: TokenRecord; readonly ttlS: number; readonly warnings: readonly string[] } {
   if (!record.renewable) throw invalidRequest('lease is not renewable');
   const { periodS, explicitMaxTtlS } = record;
-  const wantedS = periodS > 0 ? periodS : incrementS > 0 ? incrementS : record.ttlS;
+  const wantedS = periodS > 0 ? periodS : incrementS > 0 ? incrementS : usualS;
   const lifeS = record.maxTtlS > 0 ? Math.min(record.maxTtlS, maxTtlS) : maxTtlS;
   const longestS = explicitMaxTtlS > 0 ? explicitMaxTtlS : periodS > 0 ? Number.POSITIVE_INFINITY : lifeS;
   const warnings: string[] = [];
+  if (record.createdMs + longestS * 1000 <= now) throw invalidRequest('lease is not renewable: its maximum TTL is over');
   const leftS = Math.max(0, Math.floor((record.createdMs + longestS * 1000 - now) / 1000));
   const ttlS = cut(wantedS, leftS, 'the TTL', warnings);
   const expiresMs = Math.min(now + wantedS * 1000, record.createdMs + longestS * 1000);
@@ -61,6 +67,9 @@ export function renewed(
 /** A token of limited uses after one more; after its last it is due to go. */
 export const used = (record: TokenRecord, now: number): TokenRecord =>
   record.usesLeft > 1 ? { ...record, usesLeft: record.usesLeft - 1 } : { ...record, usesLeft: -1, expiresMs: now };
+
+/** The smaller of two bounds, of which 0 is none. */
+export const fewest = (one: number, other: number): number => (one === 0 || other === 0 ? one + other : Math.min(one, other));
 
 /** Seconds that a token has left, begun ones as whole; 0 when it does not expire. */
 export const ttlOf = ({ expiresMs }: TokenRecord, now: number): number =>

@@ -28,7 +28,8 @@ export function policyNames(policies: readonly string[]): string[] {
 
 /**
  * The policies of a new token: of those that its maker has, unless the maker is privileged; of those that the role allows, where it
- * names any. @throws AccessError `invalid_request`
+ * names any. Policies are inherited only when the request names none at all: a list of blank names is a list, and gives no policy but
+ * `default`. `noDefaultPolicy` adds no `default`, and removes none. @throws AccessError `invalid_request`
  */
 export function policiesOf(
   { policies = [], noDefaultPolicy = false }: Asked,
@@ -40,15 +41,16 @@ export function policiesOf(
   const asked = policyNames(policies);
   const withoutDefault = noDefaultPolicy || role?.noDefaultPolicy === true;
   const restricting = role !== undefined && isRestricting(role) ? role : undefined;
-  const inherits = asked.length === 0 && (restricting === undefined || !isAllowing(restricting));
-  const named = asked.length === 0 ? (inherits ? held : policyNames(restricting?.allowedPolicies ?? [])) : asked;
+  const asksForNone = policies.length === 0;
+  const inherits = asksForNone && (restricting === undefined || !isAllowing(restricting));
+  const named = inherits ? held : asksForNone ? policyNames(restricting?.allowedPolicies ?? []) : asked;
   if (named.includes('root') && !held.includes('root'))
     throw invalidRequest('root tokens may not be created without parent token being root');
   if (restricting !== undefined) refuseOutside(restricting, named, { withoutDefault });
   else if (!privileged && !named.every((name) => held.includes(name)))
     throw invalidRequest('child policies must be subset of parent');
   if (named.includes('root')) return ['root'];
-  if (inherits) return withoutDefault ? named.filter((name) => name !== 'default') : [...named];
+  if (inherits) return [...named];
   const adds =
     !withoutDefault &&
     (restricting === undefined ? privileged || held.includes('default') : !isDisallowed(restricting, 'default'));

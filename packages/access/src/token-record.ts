@@ -44,6 +44,8 @@ export interface TokenRecord {
   readonly mount: string;
   /** Path of the user or role that it was made for, without which it cannot be renewed; empty for none. */
   readonly source: string;
+  /** Groups of the login that gave it policies beside those of its role; empty for none. */
+  readonly groups: readonly string[];
 }
 
 const format = 1;
@@ -52,13 +54,14 @@ const format = 1;
 export const encodeTokenRecord = (record: TokenRecord): Buffer => Buffer.from(JSON.stringify({ format, ...record }));
 
 /** What a record says that was written before its member was known. */
-const later: Pick<TokenRecord, 'type' | 'maxTtlS' | 'role' | 'boundCidrs' | 'mount' | 'source'> = {
+const later: Pick<TokenRecord, 'type' | 'maxTtlS' | 'role' | 'boundCidrs' | 'mount' | 'source' | 'groups'> = {
   type: 'service',
   maxTtlS: 0,
   role: '',
   boundCidrs: [],
   mount: '',
   source: '',
+  groups: [],
 };
 
 const scalars = {
@@ -91,7 +94,7 @@ export function decodeTokenRecord(stored: Uint8Array): TokenRecord {
     version === format &&
     (record['type'] === 'service' || record['type'] === 'batch') &&
     Object.entries(scalars).every(([name, type]) => typeof record[name] === type) &&
-    [record['policies'], record['boundCidrs']].every((texts) => Array.isArray(texts) && isTexts(texts)) &&
+    [record['policies'], record['boundCidrs'], record['groups']].every((texts) => Array.isArray(texts) && isTexts(texts)) &&
     isObject(record['meta']) &&
     isTexts(Object.values(record['meta']));
   if (!whole) throw recordUnreadable();

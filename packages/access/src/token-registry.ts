@@ -1,5 +1,6 @@
 import type { Store, Transaction } from '@transitd/storage-fsm';
 import { type LoginGrant, loginRecord } from './auth/login-grant.ts';
+import { isBatchToken } from './batch-token.ts';
 import { AccessError, invalidRequest } from './errors.ts';
 import type { Policies } from './policy/policies.ts';
 import type { Principal } from './principal.ts';
@@ -11,6 +12,7 @@ import { accessorIdOf, tokenIdOf } from './token-key.ts';
 import { renewed, type TokenLimits, used, usualLimits } from './token-lifetime.ts';
 import { accessorPath, accessorPrefix, childrenOf, parseChildPath, tokenPath } from './token-paths.ts';
 import { decodeAccessorRecord, decodeTokenRecord, type TokenRecord } from './token-record.ts';
+import { renewable } from './token-renewal.ts';
 import { type Creator, newTokenRecord, type TokenRequest } from './token-request.ts';
 import { type StoredRole, TokenRoles } from './token-roles.ts';
 import { type Swept, sweepOrphaned, sweepOverdue } from './token-sweep.ts';
@@ -19,6 +21,7 @@ import {
   deleteTransaction,
   issueTransaction,
   rewriteTransaction,
+  type StoredToken,
   spendTransaction,
   together,
 } from './token-transactions.ts';
@@ -151,7 +154,7 @@ export class TokenRegistry {
   /** A good token; undefined for any other. @throws StoreError */
   async find(name: TokenName): Promise<LoadedToken | undefined> {
     if ('token' in name) return this.#tokens.find(name.token);
-    const id = 'id' in name ? name.id : await this.#idOf(name.accessor);
+    const id = 'id' in name ? name.id : await this.#idOfAccessor(name.accessor);
     return id === undefined ? undefined : this.#tokens.findById(id);
   }
 
@@ -168,15 +171,16 @@ export class TokenRegistry {
    * @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError
    */
   async renew(name: TokenName, incrementS: number): Promise<Granted | undefined> {
-    const granted = await this.#change(name, async (found) => {
+    const granted = await this.#change(name, 'renewed', async (found) => {
       if (found === undefined) return 'none';
-      refuseBatch(found, 'renewed');
-      const { source } = found.record;
-      // Whose user or role has gone lives on to its time, and no longer.
-      if (source !== '' && (await this.#store.get(source)) === undefined)
-        throw invalidRequest('lease is not renewable: what it was given for is gone');
-      const granted = renewed(found.record, { incrementS, now: this.#now(), maxTtlS: this.limits.maxTtlS });
-      return (await this.#commit(rewriteTransaction(found, granted.record))) ? granted : undefined;
+      const { record, ttlS, conditions } = await renewable(found.record, {
+        store: this.#store,
+        roles: this.roles,
+        limits: this.limits,
+      });
+      const granted = renewed(record, { incrementS, ttlS, now: this.#now(), maxTtlS: this.limits.maxTtlS });
+      const { writes, conditions: unchanged } = rewriteTransaction(found, granted.record);
+      return (await this.#commit({ conditions: [...unchanged, ...conditions], writes })) ? granted : undefined;
     });
     return granted === 'none' ? undefined : granted;
   }
@@ -188,8 +192,9 @@ export class TokenRegistry {
    * @throws AccessError `too_many_conflicts`; StoreError
    */
   async spend(principal: Principal): Promise<Principal | undefined> {
-    const record = await this.#change({ id: principal.id }, async (found) => {
-      if (found === undefined) return 'none';
+    const record = await this.#change({ id: principal.id }, 'used', async (found) => {
+      // Uses of a batch token cannot be counted, so one that says it has uses is good for none.
+      if (found === undefined || found.record.type === 'batch') return 'none';
       const record = used(found.record, this.#now());
       return (await this.#commit(spendTransaction(found, record))) ? record : undefined;
     });
@@ -198,23 +203,23 @@ export class TokenRegistry {
     return Object.freeze({ ...principal, record, acl });
   }
 
-  /** Ends a token and everything below it. Returns whether there was one. @throws AccessError `too_many_conflicts`; StoreError */
-  revoke(name: TokenName): Promise<boolean> {
-    return this.#change(name, async (found) => {
-      if (found === undefined) return false;
-      refuseBatch(found, 'revoked');
-      return (await this.#commit(deleteTransaction(found))) ? true : undefined;
-    });
+  /**
+   * Ends a token and everything below it, whatever this node's clock says of its time: a clock may be wrong, and go back. Returns whether
+   * there was one. @throws AccessError `invalid_request` for a batch token, `too_many_conflicts`; StoreError
+   */
+  async revoke(name: TokenName): Promise<boolean> {
+    const id = await this.#idOf(name, 'revoked');
+    return id !== undefined && this.#turns.take(id, () => this.#attempt(() => this.#delete(id)));
   }
 
   /**
    * Ends a token and makes its children orphans. One that is made in this very moment goes with it.
-   * @throws AccessError `too_many_conflicts`; StoreError
+   * @throws AccessError `invalid_request` for a batch token, `too_many_conflicts`; StoreError
    */
   async revokeAlone(name: TokenName): Promise<boolean> {
-    const found = await this.find(name);
+    const id = await this.#idOf(name, 'revoked');
+    const found = id === undefined ? undefined : await this.#stored(id);
     if (found === undefined) return false;
-    refuseBatch(found, 'revoked');
     await this.#attempt(async () => ((await this.#freeChildren(found.accessorId)) ? true : undefined));
     return this.revoke({ id: found.id });
   }
@@ -248,18 +253,12 @@ export class TokenRegistry {
     for (;;) {
       const { records } = await this.#store.range({ prefix: childrenOf(accessorId), limit: childrenPerTransaction });
       if (records.length === 0) return true;
-      const key = await this.#tokens.key();
       const transactions: Transaction[] = [];
       for (const { path } of records) {
         const { child } = parseChildPath(path);
-        const stored = await this.#store.get(tokenPath(child));
-        if (stored === undefined) {
-          transactions.push({ conditions: [], writes: [{ path, value: null }] });
-          continue;
-        }
-        const record = decodeTokenRecord(stored.value);
-        const token = { id: child, record, revision: stored.revision, accessorId: accessorIdOf(key, record.accessor) };
-        transactions.push(rewriteTransaction(token, { ...record, parent: '', parentAccessorId: '', generation: 0 }));
+        const token = await this.#stored(child);
+        if (token === undefined) transactions.push({ conditions: [], writes: [{ path, value: null }] });
+        else transactions.push(rewriteTransaction(token, { ...token.record, parent: '', parentAccessorId: '', generation: 0 }));
       }
       if (!(await this.#commit(together(transactions)))) return false;
     }
@@ -272,7 +271,35 @@ export class TokenRegistry {
     return role;
   }
 
-  async #idOf(accessor: string): Promise<string | undefined> {
+  /** The token with this id as it is stored, good or not. @throws AccessError `record_unreadable`; StoreError */
+  async #stored(id: string): Promise<StoredToken | undefined> {
+    const stored = await this.#store.get(tokenPath(id));
+    if (stored === undefined) return undefined;
+    const record = decodeTokenRecord(stored.value);
+    const accessorId = accessorIdOf(await this.#tokens.key(), record.accessor);
+    return { id, record, revision: stored.revision, accessorId };
+  }
+
+  /** False when there is no such token, undefined when it changed meanwhile. */
+  async #delete(id: string): Promise<boolean | undefined> {
+    const found = await this.#stored(id);
+    if (found === undefined) return false;
+    return (await this.#commit(deleteTransaction(found))) ? true : undefined;
+  }
+
+  /** Id of a service token, whether or not there is one. @throws AccessError `invalid_request` for a batch token */
+  async #idOf(name: TokenName, doing: string): Promise<string | undefined> {
+    if ('id' in name) return name.id;
+    if ('accessor' in name) return this.#idOfAccessor(name.accessor);
+    if (isBatchToken(name.token)) {
+      if ((await this.#tokens.openBatch(name.token)) === undefined) return undefined;
+      // It goes by itself, or with its parent: there is no record of it to change.
+      throw invalidRequest(`batch tokens cannot be ${doing}`);
+    }
+    return isTokenShaped(name.token) ? tokenIdOf(await this.#tokens.key(), name.token) : undefined;
+  }
+
+  async #idOfAccessor(accessor: string): Promise<string | undefined> {
     if (!isTokenShaped(accessor)) return undefined;
     const stored = await this.#store.get(accessorPath(accessorIdOf(await this.#tokens.key(), accessor)));
     return stored && decodeAccessorRecord(stored.value).token;
@@ -288,12 +315,11 @@ export class TokenRegistry {
     return warnings;
   }
 
-  /** `step` with the good token of that name; again while it says undefined. */
-  async #change<T>(name: TokenName, step: (found: LoadedToken | undefined) => Promise<T | undefined>): Promise<T> {
-    const first = await this.find(name);
-    if (first === undefined) return this.#attempt(() => step(undefined));
-    if (first.record.type === 'batch') return this.#attempt(() => step(first));
-    return this.#turns.take(first.id, () => this.#attempt(async () => step(await this.#tokens.findById(first.id))));
+  /** `step` with the good token of that name; again while it says undefined. @param doing - for the refusal of a batch token */
+  async #change<T>(name: TokenName, doing: string, step: (found: LoadedToken | undefined) => Promise<T | undefined>): Promise<T> {
+    const id = await this.#idOf(name, doing);
+    if (id === undefined) return this.#attempt(() => step(undefined));
+    return this.#turns.take(id, () => this.#attempt(async () => step(await this.#tokens.findById(id))));
   }
 
   async #commit(transaction: Transaction): Promise<boolean> {
@@ -308,9 +334,4 @@ export class TokenRegistry {
     }
     throw new AccessError('too_many_conflicts', 'the token changed too often in the meantime; nothing was done');
   }
-}
-
-/** A batch token goes by itself, or with its parent: there is no record of it to change. */
-function refuseBatch({ record }: LoadedToken, what: string): void {
-  if (record.type === 'batch') throw invalidRequest(`batch tokens cannot be ${what}`);
 }

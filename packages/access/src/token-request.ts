@@ -1,6 +1,6 @@
 import { invalidRequest } from './errors.ts';
 import { isTokenShaped } from './token.ts';
-import { type AskedLifetime, lifetimeOf, type TokenLimits } from './token-lifetime.ts';
+import { type AskedLifetime, fewest, lifetimeOf, type TokenLimits } from './token-lifetime.ts';
 import { policiesOf } from './token-policies.ts';
 import { encodeTokenRecord, type TokenRecord, type TokenType } from './token-record.ts';
 import type { TokenRole } from './token-role.ts';
@@ -60,9 +60,10 @@ export function newTokenRecord(
   { now, accessor, limits, role }: Making,
 ): { readonly record: TokenRecord; readonly warnings: readonly string[] } {
   refuseUnsupported(request);
-  refuseUnprivileged(request, creator);
+  refuseUnprivileged(request, creator, role);
   const type = typeOf(request, role);
-  if (type === 'batch') refuseForBatch(request);
+  const usesLeft = fewest(request.numUses ?? 0, role?.numUses ?? 0);
+  if (type === 'batch') refuseForBatch({ ...request, numUses: usesLeft });
   const policies = policiesOf(request, creator, role);
   const root = policies.includes('root');
   if (root && type === 'batch') throw invalidRequest('batch tokens cannot be root tokens');
@@ -88,13 +89,14 @@ export function newTokenRecord(
     parent: orphan ? '' : creator.id,
     parentAccessorId: orphan ? '' : creator.accessorId,
     generation,
-    usesLeft: fewest(request.numUses ?? 0, role?.numUses ?? 0),
+    usesLeft,
     renewedMs: 0,
     maxTtlS: 0,
     role: role?.name ?? '',
     boundCidrs: role === undefined || role.boundCidrs.length === 0 ? creator.record.boundCidrs : role.boundCidrs,
     mount: '',
     source: '',
+    groups: [],
   };
   if (encodeTokenRecord(record).length > recordBytesMax)
     throw invalidRequest(`policies, meta and display_name of a token come to at most ${recordBytesMax} bytes`);
@@ -144,10 +146,12 @@ function askedLifetime({ ttlS = 0, explicitMaxTtlS = 0, periodS = 0 }: TokenRequ
   };
 }
 
-/** The smaller of two bounds, of which 0 is none. */
-const fewest = (one: number, other: number): number => (one === 0 || other === 0 ? one + other : Math.min(one, other));
-
-function refuseUnprivileged({ id = '', noParent, periodS = 0 }: TokenRequest, { privileged, makesOrphans }: Creator): void {
+/** An orphan role settles that its tokens have no parent, so asking for it needs no right. */
+function refuseUnprivileged(
+  { id = '', noParent, periodS = 0 }: TokenRequest,
+  { privileged, makesOrphans }: Creator,
+  role: TokenRole | undefined,
+): void {
   const need = 'root or sudo privileges required to';
   if (id !== '') {
     if (!privileged) throw invalidRequest(`${need} specify token id`);
@@ -156,7 +160,8 @@ function refuseUnprivileged({ id = '', noParent, periodS = 0 }: TokenRequest, { 
     if (!isTokenShaped(id) || !/^[\x21-\x7e]+$/.test(id))
       throw invalidRequest('a token has 1 to 1024 printable ASCII characters');
   }
-  if (noParent === true && !makesOrphans && !privileged) throw invalidRequest(`${need} create orphan token`);
+  if (noParent === true && !makesOrphans && role?.orphan !== true && !privileged)
+    throw invalidRequest(`${need} create orphan token`);
   if (periodS !== 0 && !privileged) throw invalidRequest(`${need} create periodic token`);
 }
 

@@ -63,11 +63,13 @@ export function changedRole(name: string, present: TokenRole | undefined, change
   if (role.numUses < 0) throw invalidRequest("'token_num_uses' cannot be negative");
   if (role.type === 'batch' && (role.periodS > 0 || role.explicitMaxTtlS > 0 || role.numUses > 0))
     throw invalidRequest("'token_type' cannot be 'batch' for a role with a period, an explicit max TTL or a number of uses");
+  if (role.type === 'default-batch' && role.numUses > 0)
+    throw invalidRequest("'token_type' cannot be 'default-batch' for a role with a number of uses");
   return {
     ...role,
-    allowedPolicies: names(role.allowedPolicies),
+    allowedPolicies: restricting(role.allowedPolicies, names),
     disallowedPolicies: names(role.disallowedPolicies),
-    allowedPoliciesGlob: globs(role.allowedPoliciesGlob),
+    allowedPoliciesGlob: restricting(role.allowedPoliciesGlob, globs),
     disallowedPoliciesGlob: globs(role.disallowedPoliciesGlob),
     boundCidrs: checkCidrs(role.boundCidrs),
   };
@@ -76,6 +78,10 @@ export function changedRole(name: string, present: TokenRole | undefined, change
 const given = (texts: readonly string[]): string[] => texts.map((text) => text.trim()).filter((text) => text !== '');
 const names = (texts: readonly string[]): string[] => [...new Set(given(texts).map(policyName))].sort();
 const globs = (texts: readonly string[]): string[] => [...new Set(given(texts).map((text) => text.toLowerCase()))].sort();
+
+/** A list of blank names allows no policy; dropped to an empty list it would restrict nothing. */
+const restricting = (texts: readonly string[], read: (texts: readonly string[]) => string[]): string[] =>
+  texts.length > 0 && given(texts).length === 0 ? [''] : read(texts);
 
 export const encodeTokenRole = (role: TokenRole): Buffer => encodeJson(role);
 

@@ -87,9 +87,14 @@ export class Tokens {
   /** A good token by what its holder shows; undefined for any other. */
   async find(token: string): Promise<LoadedToken | undefined> {
     if (!isBatchToken(token)) return isTokenShaped(token) ? this.#good((key) => ({ id: tokenIdOf(key, token) })) : undefined;
-    const key = token.length > batchTokenCharsMax ? undefined : await this.#batchKey.find();
-    const record = key && openBatchToken(key, token);
+    const record = await this.openBatch(token);
     return record && this.#good((tokenKey) => ({ id: tokenIdOf(tokenKey, token), record }));
+  }
+
+  /** What a batch token carries, good or not; undefined when it is none of ours. @throws AccessError `record_unreadable`; StoreError */
+  async openBatch(token: string): Promise<TokenRecord | undefined> {
+    const key = token.length > batchTokenCharsMax ? undefined : await this.#batchKey.find();
+    return key && openBatchToken(key, token);
   }
 
   /** A good token by its id; undefined for any other. */

@@ -147,4 +147,5 @@ const wrappingRecord = ({ path, createdMs, ttlS }: Wrapped, accessor: string): T
   boundCidrs: [],
   mount: '',
   source: '',
+  groups: [],
 });

@@ -24,5 +24,6 @@ export const tokenRecord = (given: Partial<TokenRecord> = {}): TokenRecord => ({
   boundCidrs: [],
   mount: '',
   source: '',
+  groups: [],
   ...given,
 });

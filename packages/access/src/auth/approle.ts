@@ -176,11 +176,12 @@ export class AppRoles {
     return (await this.#findSecret(mount, await this.#requireRole(mount, name), name, asked))?.value;
   }
 
-  /** Deletes a secret id, if there is one. @throws AccessError `not_found`, `too_many_conflicts`; StoreError */
+  /** Deletes a secret id, if there is one, whatever this node's clock says of its time. @throws AccessError `not_found`, `too_many_conflicts`; StoreError */
   async destroySecretId(mount: StoredMount, name: string, asked: SecretIdName): Promise<void> {
     const key = await this.#tokens.key();
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
-      const found = await this.#findSecret(mount, await this.#requireRole(mount, name), name, asked);
+      await this.#requireRole(mount, name);
+      const found = await this.#storedSecret(mount, name, asked);
       if (found === undefined) return;
       const pointer = secretAccessorPath(mount, name, loginIdOf(key, 'secret-accessor', found.value.accessor));
       const writes = [found.condition.path, pointer].map((path) => ({ path, value: null }));
@@ -265,15 +266,21 @@ export class AppRoles {
     name: string,
     asked: SecretIdName,
   ): Promise<Stored<SecretId> | undefined> {
+    const found = await this.#storedSecret(mount, name, asked);
+    if (found === undefined) return undefined;
+    const { roleKey, expiresMs } = found.value;
+    return roleKey === role.value.key && (expiresMs === 0 || this.#now() < expiresMs) ? found : undefined;
+  }
+
+  /** A secret id as it is stored, good or not. */
+  async #storedSecret(mount: StoredMount, name: string, asked: SecretIdName): Promise<Stored<SecretId> | undefined> {
     const key = await this.#tokens.key();
     const id =
       'secretId' in asked ? loginIdOf(key, 'secret-id', asked.secretId) : await this.#secretOf(mount, name, key, asked.accessor);
     const path = secretPath(mount, name, id ?? '');
     const record = id === undefined ? undefined : await this.#store.get(path);
     if (record === undefined) return undefined;
-    const value = decodeSecretId(record.value);
-    const isGood = value.roleKey === role.value.key && (value.expiresMs === 0 || this.#now() < value.expiresMs);
-    return isGood ? { value, condition: { path, revision: record.revision } } : undefined;
+    return { value: decodeSecretId(record.value), condition: { path, revision: record.revision } };
   }
 
   async #secretOf(mount: StoredMount, name: string, key: Uint8Array, accessor: string): Promise<string | undefined> {

@@ -8,7 +8,9 @@ import type { Granted, TokenRegistry } from '../token-registry.ts';
 import type { StoredMount } from './auth-mounts.ts';
 import { type JwtKeySource, JwtKeys, jwtAlgorithms, type KeySources, parseKeySet, pemAsJwk } from './jwt-keys.ts';
 import { loginName } from './login-name.ts';
+import type { LoginGrant } from './login-grant.ts';
 import { LoginRecords, type Stored } from './login-records.ts';
+import { policiesOfGroups } from './login-source.ts';
 import { changedSettings, newTokenSettings, type TokenSettings, type TokenSettingsChange } from './token-settings.ts';
 import type { Login } from './userpass.ts';
 
@@ -126,7 +128,7 @@ export class JwtLogins {
     const granted = await this.#registry.issue({
       mount,
       settings: role.value.token,
-      policies: groupPoliciesOf(role.value, claims),
+      groups: groupsOf(role.value, claims),
       displayName: `${mount.path}-${userOf(role.value, claims)}`,
       meta: { ...metaOf(role.value, claims), role: name },
       path,
@@ -227,12 +229,14 @@ function userOf({ userClaim }: JwtRole, claims: JWTPayload): string {
   return user;
 }
 
-function groupPoliciesOf({ groupsClaim, groupPolicies }: JwtRole, claims: JWTPayload): string[] {
-  const groups = groupsClaim === '' ? [] : claimAt(claims, groupsClaim);
-  const named = Array.isArray(groups) ? groups : [groups];
-  return named.flatMap((group) =>
-    typeof group === 'string' && Object.hasOwn(groupPolicies, group) ? [...(groupPolicies[group] ?? [])] : [],
-  );
+/** Groups of the user to which the role gives policies, and these. */
+function groupsOf({ groupsClaim, groupPolicies }: JwtRole, claims: JWTPayload): NonNullable<LoginGrant['groups']> {
+  const claimed: unknown = groupsClaim === '' ? [] : claimAt(claims, groupsClaim);
+  const listed: readonly unknown[] = Array.isArray(claimed) ? claimed : [claimed];
+  const names = [
+    ...new Set(listed.filter((group) => typeof group === 'string' && Object.hasOwn(groupPolicies, group))),
+  ] as string[];
+  return { names, policies: policiesOfGroups(groupPolicies, names) };
 }
 
 function metaOf({ claimMappings }: JwtRole, claims: JWTPayload): Record<string, string> {

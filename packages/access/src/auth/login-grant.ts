@@ -11,8 +11,8 @@ import { loginLifetime, type TokenSettings } from './token-settings.ts';
 export interface LoginGrant {
   readonly mount: StoredMount;
   readonly settings: TokenSettings;
-  /** Beside those of the settings. */
-  readonly policies?: readonly string[];
+  /** Groups that give policies beside those of the settings, and these policies. */
+  readonly groups?: { readonly names: readonly string[]; readonly policies: readonly string[] };
   readonly displayName: string;
   readonly meta: Readonly<Record<string, string>>;
   /** The path of the login. */
@@ -28,10 +28,10 @@ const recordBytesMax = 8 * 1024;
 
 /** The record of a login's token. @throws AccessError `invalid_request` */
 export function loginRecord(
-  { mount, settings, policies = [], displayName, meta, path, source }: LoginGrant,
+  { mount, settings, groups, displayName, meta, path, source }: LoginGrant,
   { now, accessor, limits }: { readonly now: number; readonly accessor: string; readonly limits: TokenLimits },
 ): { readonly record: TokenRecord; readonly warnings: readonly string[] } {
-  const named = policyNames([...settings.policies, ...policies]);
+  const named = policyNames([...settings.policies, ...(groups?.policies ?? [])]);
   if (named.includes('root')) throw invalidRequest('auth methods cannot create root tokens');
   const { warnings, ...lifetime } = loginLifetime(settings, mount, limits);
   const type = settings.type === 'batch' ? 'batch' : 'service';
@@ -55,6 +55,7 @@ export function loginRecord(
     boundCidrs: settings.boundCidrs,
     mount: mountReference(mount),
     source,
+    groups: type === 'batch' ? [] : (groups?.names ?? []),
   };
   if (encodeTokenRecord(record).length > recordBytesMax)
     throw invalidRequest(`policies and meta of a token come to at most ${recordBytesMax} bytes`);

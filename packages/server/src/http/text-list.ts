@@ -2,11 +2,12 @@ import { RequestError } from './error-answer.ts';
 import type { JsonValue } from './json.ts';
 
 /**
- * A field that holds texts: a list of them, or one text with commas. Undefined when it was absent.
+ * A field that holds texts: a list of them, or one text with commas. Undefined when it was absent; an empty text is an empty list.
  * @throws RequestError `invalid_field`
  */
 export function textList(name: string, value: JsonValue | undefined): readonly string[] | undefined {
   if (value === undefined || value === null) return undefined;
+  if (value === '') return [];
   if (typeof value === 'string') return value.split(',').map((text) => text.trim());
   if (Array.isArray(value) && value.every((text) => typeof text === 'string')) return value;
   throw new RequestError(
