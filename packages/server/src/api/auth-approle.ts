@@ -30,7 +30,7 @@ export const writeAppRole = handler({
   answers: answers.written,
   run: async ({ service, mount }, { values, warnings, ...call }) => {
     await service.logins.approle.write(mount, nameIn(call), {
-      roleId: values.role_id,
+      roleId: values.role_id || undefined,
       bindSecretId: values.bind_secret_id,
       secretIdBoundCidrs: cidrList(values.secret_id_bound_cidrs),
       secretIdNumUses: values.secret_id_num_uses,

@@ -128,7 +128,7 @@ export const writeJwtRole = handler({
   answers: answers.written,
   run: async ({ service, mount }, { values, warnings, ...call }) => {
     const { role_type: type = 'jwt', bound_claims_type: claimsType } = values;
-    if (type !== 'jwt') throw new RequestError('invalid_request', 'invalid role_type, expected "jwt"');
+    if (type !== 'jwt' && type !== '') throw new RequestError('invalid_request', 'invalid role_type, expected "jwt"');
     if (claimsType !== undefined && claimsType !== 'string' && claimsType !== 'glob')
       throw new RequestError('invalid_request', 'invalid bound_claims_type, expected "string" or "glob"');
     await service.logins.jwt.write(mount, nameIn(call), {

@@ -43,7 +43,7 @@ const writeFields = {
 /** Earlier clients write the text as `rules`. */
 async function write({ policies }: Service, { values, warnings, ...call }: Asked<typeof writeFields>): Promise<Reply> {
   const name = nameIn(call);
-  const idle = await policies.write(name, values.policy ?? values.rules ?? '');
+  const idle = await policies.write(name, values.policy || (values.rules ?? ''));
   const all = [...warnings, ...idle, ...(call.written === call.path ? [] : [`policy name was converted to ${name}`])];
   return all.length === 0 ? noContent : dataReply('null', all);
 }

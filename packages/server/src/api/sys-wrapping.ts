@@ -7,7 +7,7 @@ import type { Reply } from '../http/reply.ts';
 import { unavailable } from '../http/unavailable.ts';
 import type { Service } from '../node/service.ts';
 import * as answers from './answers.ts';
-import { type Described, type GuardedOperation, type OpenOperation, open, type Route } from './operation.ts';
+import { type Described, type GuardedOperation, guarded, type OpenOperation, open, type Route } from './operation.ts';
 
 /**
  * What is asked with a wrapping token, in the body or in the place of the caller's own. Whoever has it may: so nothing else is looked
@@ -60,15 +60,23 @@ const unwrap = operation(
   },
 );
 
-const rewrap = operation(
-  'wrapping-rewrap',
-  { about: 'another token for the same answer', answers: answers.waiting },
-  async ({ wrapping }, token) => {
+/**
+ * A wrapping token alone may not keep itself alive, so this needs a right of the caller's own, as in the peers: a token that grants nothing but
+ * to unwrap has none.
+ */
+const rewrap: GuardedOperation = guarded({
+  name: 'wrapping-rewrap',
+  about: 'another token for the same answer, and for as long again',
+  takes: { token: text('the wrapping token', { required: true }) },
+  answers: answers.waiting,
+  capability: 'update',
+  run: async ({ service: { wrapping } }, { values: { token = '' } }) => {
+    if (token === '') throw new RequestError('invalid_request', 'missing wrapping token');
     const info: WrapInfo | undefined = await wrapping.rewrap(token);
     if (info === undefined) throw notValid();
     return wrapReply(200, info);
   },
-);
+});
 
 /** Whatever the caller sends comes back, wrapped. */
 const wrap: GuardedOperation = {

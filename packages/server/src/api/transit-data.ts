@@ -46,9 +46,9 @@ const encrypt = operation({
     batch_input: batchOf('plaintext', 'context', 'associated_data', 'padding_scheme', 'key_version', 'nonce', 'reference'),
   },
   answers: oneOrBatch(ciphertextAnswer),
-  ask: (engine, asked, { keyName, sent, principal, path }) =>
+  ask: (engine, asked, { keyName, principal, path }) =>
     engine.encryption.encrypt(keyName, {
-      plaintext: sent.plaintext === null ? '' : asked.plaintext, // null is an empty plaintext here, not a missing one
+      plaintext: asked.plaintext,
       context: asked.context,
       associatedData: asked.associated_data,
       paddingScheme: asked.padding_scheme,

@@ -59,10 +59,10 @@ const create = operation(
     },
     answers: data(keySchema),
   },
-  async (engine, asked, { params, sent }) =>
+  async (engine, asked, { params }) =>
     keyAnswer(
       await engine.createKey(params['name'] ?? '', {
-        type: sent.type === null ? '' : asked.type, // null is an unknown type here, not the default one
+        type: asked.type,
         derived: asked.derived,
         convergentEncryption: asked.convergent_encryption,
         exportable: asked.exportable,

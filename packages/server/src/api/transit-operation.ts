@@ -98,7 +98,7 @@ interface DataOperation<S extends FieldSchema, R extends object> extends Describ
   uses?(asked: Fields<S>['values']): Iterable<Use>;
   /** The path's parameters as fields, where what they are depends on what they hold. */
   pathFields?(params: Readonly<Record<string, string>>): Readonly<Record<string, string>>;
-  ask(engine: TransitEngine, asked: Fields<S>['values'], caller: Caller<S>): Promise<R | BatchReply<R>>;
+  ask(engine: TransitEngine, asked: Fields<S>['values'], caller: Caller): Promise<R | BatchReply<R>>;
   /** Members of one result, as JSON text; some are called otherwise within a batch. */
   render(result: R, inBatch: boolean): string;
   /** Members that stand beside the error of a failed item. */
@@ -109,10 +109,9 @@ interface DataOperation<S extends FieldSchema, R extends object> extends Describ
   warnings?(result: R): readonly string[];
 }
 
-interface Caller<S extends FieldSchema> {
+interface Caller {
   /** Empty where the path names no key. */
   readonly keyName: string;
-  readonly sent: Fields<S>['sent'];
   readonly principal: Principal;
   readonly path: string;
 }
@@ -179,12 +178,12 @@ export function operation<S extends FieldSchema, R extends object>(data: DataOpe
     const { body, path, params } = call;
     const { mount = '', ...pathParams } = params;
     const read = fields(takes, body, data.pathFields?.(pathParams) ?? pathParams);
-    const { values, sent } = read;
+    const { values } = read;
     const ignored = data.ignored?.(values as Fields<S>['values']) ?? [];
     const warnings = ignored.length === 0 ? read.warnings : [...read.warnings, ...ignored];
     const uses = data.uses?.(values as Fields<S>['values']);
     if (uses !== undefined && (await isUsedDenied(principal, { path, base: `${mount}/${name}` }, uses))) throw permissionDenied();
-    const caller = { keyName: params['name'] ?? '', sent: sent as Fields<S>['sent'], principal, path };
+    const caller = { keyName: params['name'] ?? '', principal, path };
     const reply = await data.ask(engineOf(service, call), values as Fields<S>['values'], caller);
     if ('outcome' in reply) {
       return batchReply(data, reply, (values as Fields<typeof ofBatches>['values']).partial_failure_response_code, warnings);

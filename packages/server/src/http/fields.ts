@@ -16,10 +16,8 @@ interface Converted {
 }
 
 export interface Fields<S extends FieldSchema> {
-  /** Undefined when the field was absent or null; then the route's default holds. No prototype. */
+  /** Undefined when the field was absent, or null unless it is a text: then the route's default holds. No prototype. */
   readonly values: { readonly [Name in keyof S]: Converted[NonNullable<S[Name]>['kind']] | undefined };
-  /** The same as they came: there null is told from absent. */
-  readonly sent: { readonly [Name in keyof S]?: JsonValue };
   /** About members that had no effect; empty when all had one. */
   readonly warnings: readonly string[];
 }
@@ -45,7 +43,7 @@ export function fields<S extends FieldSchema>(schema: S, body: Body, pathParamet
     ...unrecognized.warning('Endpoint ignored these unrecognized parameters'),
     ...replaced.warning("Endpoint replaced the value of these parameters with the values captured from the endpoint's path"),
   ];
-  return { values: values as Fields<S>['values'], sent: body as Fields<S>['sent'], warnings };
+  return { values: values as Fields<S>['values'], warnings };
 }
 
 /** A field that is an object with fields of its own; empty when it was absent. @throws RequestError `invalid_field` */
@@ -77,7 +75,9 @@ class NamesSeen {
 }
 
 function convert(name: string, kind: FieldKind | undefined, value: JsonValue | undefined): unknown {
-  if (value === undefined || value === null) return undefined;
+  if (value === undefined) return undefined;
+  // The peers read null as an empty text; of other kinds it is as if the field were absent.
+  if (value === null) return kind === 'string' ? '' : undefined;
   switch (kind) {
     case 'bool':
       return toBool(name, value);

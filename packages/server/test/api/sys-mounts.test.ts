@@ -149,10 +149,12 @@ describe('the endpoints of mounts', () => {
     const before = await tuned();
     const change = { default_lease_ttl: '30m', max_lease_ttl: '1h', description: 'd', allowed_managed_keys: 'a, b' };
     expect((await tune(change)).status).to.equal(204);
-    expect((await tune({ default_lease_ttl: '', description: null })).status).to.equal(204);
+    expect((await tune({ default_lease_ttl: '', max_lease_ttl: null })).status).to.equal(204);
     const after = await tuned();
     expect(after).to.deep.include({ default_lease_ttl: 1800, max_lease_ttl: 3600, description: 'd' });
     expect(after.allowed_managed_keys).to.deep.equal(['a', 'b']);
+    expect((await tune({ description: null })).status).to.equal(204);
+    expect((await tuned()).description).to.equal('');
     const back = { default_lease_ttl: 'system', max_lease_ttl: 'system', description: '', allowed_managed_keys: [] };
     expect((await tune(back)).status).to.equal(204);
     expect(await tuned()).to.deep.equal(before);

@@ -58,11 +58,33 @@ describe('an answer asked for wrapped', () => {
 
   it('is wrapped again, and what a caller sends can be wrapped', async () => {
     const sent = await at.ask('POST sys/wrapping/wrap', { headers: wrap, body: { a: 1 } });
-    const again = await at.ask('POST sys/wrapping/rewrap', { token: null, body: { token: sent.body.wrap_info.token } });
+    const again = await at.ask('POST sys/wrapping/rewrap', { body: { token: sent.body.wrap_info.token } });
     expect(again.body.wrap_info).to.include({ creation_path: 'sys/wrapping/wrap', ttl: 60 });
     expect((await at.ask('POST sys/wrapping/unwrap', { token: sent.body.wrap_info.token })).status).to.equal(400);
     expect((await at.ask('POST sys/wrapping/unwrap', { token: again.body.wrap_info.token })).body.data).to.deep.equal({ a: 1 });
     expect((await at.ask('POST sys/wrapping/wrap', { body: { a: 1 } })).status).to.equal(400);
+  });
+
+  it('is wrapped again only for a caller whose policies allow it: its token alone does not keep itself alive', async () => {
+    const waiting = async () => (await at.ask('GET transit/keys/k', { headers: wrap })).body.wrap_info.token as string;
+    const made = async (policies: readonly string[]) =>
+      (await at.ask('POST auth/token/create', { body: { policies } })).body.auth.client_token as string;
+    await at.ask('POST sys/policies/acl/rewraps', {
+      body: { policy: 'path "sys/wrapping/rewrap" { capabilities = ["update"] }' },
+    });
+    const rewrap = async (token: string | null, body: object) =>
+      (await at.ask('POST sys/wrapping/rewrap', { token, body })).status;
+    const one = await waiting();
+    expect(await rewrap(null, { token: one })).to.equal(403);
+    expect(await rewrap(await made(['default']), { token: one })).to.equal(403);
+    expect(await rewrap(await made(['rewraps']), { token: one })).to.equal(200);
+    const another = await waiting();
+    expect(await rewrap(another, {})).to.equal(403);
+    expect((await at.ask('POST sys/wrapping/unwrap', { token: another })).status, 'that was its one use').to.equal(400);
+    const third = await waiting();
+    expect(await rewrap(third, { token: third })).to.equal(403);
+    expect(await rewrap(await made(['rewraps']), {})).to.equal(400);
+    expect(await rewrap(await made(['rewraps']), { token: null })).to.equal(400);
   });
 
   it('is not made, nor anything done, for a time that cannot be', async () => {

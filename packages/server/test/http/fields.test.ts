@@ -87,7 +87,7 @@ describe('fields', () => {
         [1.5, '1.5'],
         [true, '1'],
         [false, '0'],
-        [null, undefined],
+        [null, ''],
       ],
     ],
     [
