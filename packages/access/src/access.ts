@@ -12,8 +12,10 @@ import { Wrapping } from './wrapping.ts';
 export interface AccessOptions {
   /** The records in clear. */
   readonly store: Store;
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch: what has expired by it is refused. */
   readonly now: () => number;
+  /** The same for deletions, which cannot be taken back; `now` when absent. */
+  readonly dueNow?: () => number;
   readonly limits?: TokenLimits;
   /** Where `jwt` logins get keys from; none by default. */
   readonly sources?: KeySources;
@@ -39,11 +41,11 @@ const noSources: KeySources = {
 };
 
 /** The rules of quotas are read by `quotas.open`, and in force from then on. */
-export function openAccess({ store, now, limits, sources = noSources, passwordWork }: AccessOptions): Access {
+export function openAccess({ store, now, dueNow = now, limits, sources = noSources, passwordWork }: AccessOptions): Access {
   const policies = new Policies({ store, now });
   const tokens = new Tokens({ store, policies, now });
-  const registry = new TokenRegistry({ store, tokens, policies, now, ...(limits && { limits }) });
-  const logins = new Logins({ store, tokens, registry, sources, now, passwordWork });
+  const registry = new TokenRegistry({ store, tokens, policies, now, dueNow, ...(limits && { limits }) });
+  const logins = new Logins({ store, tokens, registry, sources, now, dueNow, passwordWork });
   const wrapping = new Wrapping({ store, tokens, now, ttlSMax: registry.limits.maxTtlS });
   return { policies, tokens, registry, logins, wrapping, quotas: new Quotas({ store, now }) };
 }

@@ -34,6 +34,8 @@ export interface TokenRegistryOptions {
   readonly policies: Policies;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
+  /** The same for deletions; `now` when absent. */
+  readonly dueNow?: () => number;
   readonly limits?: TokenLimits;
 }
 
@@ -64,18 +66,20 @@ export class TokenRegistry {
   readonly #tokens: Tokens;
   readonly #policies: Policies;
   readonly #now: () => number;
+  readonly #dueNow: () => number;
   #dueCursor = '';
   #orphanCursor = '';
   /** By the token's id. */
   readonly #turns = new Turns();
 
-  constructor({ store, tokens, policies, now, limits = usualLimits }: TokenRegistryOptions) {
+  constructor({ store, tokens, policies, now, dueNow = now, limits = usualLimits }: TokenRegistryOptions) {
     this.roles = new TokenRoles({ store });
     this.limits = limits;
     this.#store = store;
     this.#tokens = tokens;
     this.#policies = policies;
     this.#now = now;
+    this.#dueNow = dueNow;
   }
 
   /**
@@ -241,7 +245,7 @@ export class TokenRegistry {
    */
   async sweep(limit: number): Promise<Swept> {
     const key = await this.#tokens.key();
-    const overdue = await sweepOverdue(this.#store, { key, now: this.#now(), cursor: this.#dueCursor, limit });
+    const overdue = await sweepOverdue(this.#store, { key, now: this.#dueNow(), cursor: this.#dueCursor, limit });
     this.#dueCursor = overdue.cursor;
     const orphaned = await sweepOrphaned(this.#store, { key, cursor: this.#orphanCursor, limit });
     this.#orphanCursor = orphaned.cursor;

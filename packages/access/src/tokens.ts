@@ -63,6 +63,11 @@ export class Tokens {
     return this.#key.read();
   }
 
+  /** By which tokens expire, in milliseconds since the epoch. */
+  get nowMs(): number {
+    return this.#now();
+  }
+
   /** While it stays the same, every principal that was given out holds, until its time. */
   get epoch(): number {
     return this.#cache.changes + this.#policies.generation;

@@ -1,4 +1,6 @@
+import { memoryStore } from '@transitd/storage-fsm';
 import { expect } from 'chai';
+import { initialAccess, openAccess } from '../src/index.ts';
 import { withMethod } from './auth/login-setup.ts';
 import { hour, refusal, setup } from './fixtures.ts';
 
@@ -66,6 +68,33 @@ describe('a token that a wrong clock calls expired', () => {
     expect(await registry.revoke({ token })).to.equal(false);
     expect(await registry.revoke({ accessor: record.accessor })).to.equal(false);
     expect(await registry.revokeAlone({ token })).to.equal(false);
+  });
+});
+
+describe('what is due by one of two clocks', () => {
+  it('is refused, and deleted only when it is due by the other too', async () => {
+    const store = memoryStore();
+    const [clock, due] = [{ now: 1_000_000 }, { now: 1_000_000 }];
+    const { rootToken, writes } = initialAccess({ now: clock.now });
+    await store.commit({ conditions: [], writes });
+    const { tokens, registry, logins } = openAccess({ store, now: () => clock.now, dueNow: () => due.now });
+    const principal = await tokens.authenticate(rootToken);
+    if (principal === undefined) throw new Error('no such token');
+    const where = { principal, privileged: true, makesOrphans: false, path: 'auth/token/create' };
+    const { token } = await registry.create({ policies: ['a'], ttlS: 60 }, where);
+    await logins.mounts.enable('m', 'approle', {});
+    const mount = await logins.mounts.find('m');
+    if (mount === undefined) throw new Error('no such method');
+    await logins.approle.write(mount, 'web', { token: {} });
+    const { secretId } = await logins.approle.createSecretId(mount, 'web', { ttlS: 60 });
+    clock.now += 24 * hour * 1000;
+    expect(await tokens.authenticate(token)).to.equal(undefined);
+    expect([(await registry.sweep(10)).removed, await logins.sweep(10)]).to.deep.equal([0, 0]);
+    clock.now -= 24 * hour * 1000;
+    expect(await tokens.authenticate(token)).not.to.equal(undefined);
+    expect(await logins.approle.findSecretId(mount, 'web', { secretId })).not.to.equal(undefined);
+    due.now += 24 * hour * 1000;
+    expect([(await registry.sweep(10)).removed, await logins.sweep(10)]).to.deep.equal([1, 1]);
   });
 });
 

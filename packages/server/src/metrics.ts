@@ -31,6 +31,8 @@ export interface MetricSources {
   readonly barrierEncryptions: () => number;
   /** Absent where nothing bounds it. */
   readonly load?: LoadFigures;
+  /** Undefined before the node is open. */
+  readonly clock?: () => { readonly isTrusted: boolean; readonly deviationS: number } | undefined;
   /** Undefined on a node that has no peers. */
   readonly cluster?: () => ClusterFigures | undefined;
 }
@@ -85,6 +87,14 @@ export class Metrics {
       const { commitIndex = 0, appliedIndex = 0 } = sources.raft() ?? {};
       return commitIndex - appliedIndex;
     });
+    gauge('core_clock_trusted', '0 while the wall clock departs from the monotonic one and is not trusted', () =>
+      sources.clock?.()?.isTrusted === false ? 0 : 1,
+    );
+    gauge(
+      'core_clock_deviation_seconds',
+      'Seconds by which the wall clock is ahead of where the monotonic one puts it',
+      () => sources.clock?.()?.deviationS ?? 0,
+    );
     this.audit = registerAudit({ prefix, registers });
     registerClusterFigures({ prefix, registers, cluster: sources.cluster ?? (() => undefined) });
     this.observer = registerHappenings({ prefix, registers });

@@ -15,6 +15,8 @@ export interface LoginsOptions {
   readonly registry: TokenRegistry;
   readonly sources: KeySources;
   readonly now: () => number;
+  /** For deletions: milliseconds since the epoch, as `now`. */
+  readonly dueNow: () => number;
   readonly passwordWork?: PasswordWork | undefined;
 }
 
@@ -25,23 +27,23 @@ export class Logins {
   readonly approle: AppRoles;
   readonly jwt: JwtLogins;
   readonly #store: Store;
-  readonly #now: () => number;
+  readonly #dueNow: () => number;
   #cursor = '';
 
-  constructor({ store, tokens, registry, sources, now, passwordWork }: LoginsOptions) {
+  constructor({ store, tokens, registry, sources, now, dueNow, passwordWork }: LoginsOptions) {
     this.mounts = new AuthMounts({ store });
     this.userpass = new Userpass({ store, registry, now, passwordWork });
     this.approle = new AppRoles({ store, tokens, registry, now });
     this.jwt = new JwtLogins({ store, registry, sources, now });
     this.#store = store;
-    this.#now = now;
+    this.#dueNow = dueNow;
   }
 
   /** Clears away what nobody can use any more. Only the active node calls it. @param limit - records looked at. Returns how many were deleted */
   async sweep(limit: number): Promise<number> {
     const { removed, cursor } = await sweepLogins(this.#store, {
       mounts: this.mounts,
-      now: this.#now(),
+      now: this.#dueNow(),
       cursor: this.#cursor,
       limit,
     });

@@ -17,7 +17,7 @@ const operation = <S extends FieldSchema = Record<never, never>>(
 
 const seconds = (ms: number): number => Math.floor(ms / 1000);
 
-function tokenJson(token: string, record: TokenRecord): string {
+function tokenJson(token: string, record: TokenRecord, nowMs: number): string {
   const { periodS, renewedMs } = record;
   return JSON.stringify({
     accessor: record.accessor,
@@ -39,7 +39,7 @@ function tokenJson(token: string, record: TokenRecord): string {
     policies: record.policies,
     renewable: record.renewable,
     ...(record.role !== '' && { role: record.role }),
-    ttl: ttlOf(record, Date.now()),
+    ttl: ttlOf(record, nowMs),
     type: record.type,
   });
 }
@@ -137,7 +137,7 @@ function requiredAccessor({ accessor = '' }: { readonly accessor: string | undef
 
 async function shown({ service }: Context, name: TokenName, token: string, warnings: readonly string[]): Promise<Reply> {
   const found = await service.registry.find(name);
-  if (found !== undefined) return dataReply(tokenJson(token, found.record), warnings);
+  if (found !== undefined) return dataReply(tokenJson(token, found.record, service.tokens.nowMs), warnings);
   throw 'accessor' in name
     ? new RequestError('invalid_request', 'invalid accessor')
     : new RequestError('permission_denied', 'bad token');
@@ -148,7 +148,7 @@ async function shownSelf({ service, principal, token }: Context): Promise<Reply>
   const { id, record } = principal;
   const shown = record.usesLeft === 0 && record.type === 'service' ? (await service.registry.find({ id }))?.record : record;
   if (shown === undefined) throw new RequestError('permission_denied', 'bad token');
-  return dataReply(tokenJson(token, shown));
+  return dataReply(tokenJson(token, shown, service.tokens.nowMs));
 }
 
 const tokenAnswer = answers.data(tokenSchema);

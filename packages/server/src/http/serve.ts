@@ -241,7 +241,7 @@ export class Pipeline {
     if (service.mounts.changing !== undefined) await service.mounts.changing;
     let principal: Principal | undefined = found;
     // While the body came in, the token may have been revoked or its policies changed: what was answered meanwhile is in force.
-    if (service.tokens.epoch !== epoch || principal.goodUntilMs <= Date.now())
+    if (service.tokens.epoch !== epoch || principal.goodUntilMs <= service.tokens.nowMs)
       principal = await service.tokens.authenticate(token);
     if (principal === undefined) throw permissionDenied();
     // A use counts even when the policies refuse it.

@@ -8,6 +8,7 @@ export const figuresOf = (node: () => Node | undefined): MetricSources => ({
   active: () => node()?.active ?? false,
   raft: () => node()?.replicaStatus,
   barrierEncryptions: () => (node()?.service === undefined ? 0 : (node()?.member?.barrier.rotation.keyStatus().encryptions ?? 0)),
+  clock: () => node()?.clock,
   cluster: () => clusterFigures(node()),
 });
 

@@ -21,6 +21,8 @@ export interface MountedEnginesOptions {
   readonly ciphertextPrefix: string;
   /** What a mount may use that is allowed these managed keys at the time. */
   readonly managedKeysFor: (allowed: () => readonly string[]) => ManagedKeys;
+  /** By which keys are dated and rotated, in milliseconds since 1970. */
+  readonly now: () => number;
   /** The mounts could not be read anew: nothing is served any more from those that were known. */
   readonly onFailure: (error: unknown) => void;
 }
@@ -191,13 +193,13 @@ export class MountedEngines {
   }
 
   async #open(mount: Mount): Promise<Mounted> {
-    const { store, managedKeysFor } = this.#options;
+    const { store, managedKeysFor, now } = this.#options;
     const { id, ciphertextPrefix } = mount;
     const engine = new TransitEngine({
       store: fenced(store, mount, () => mounted.isGone),
       mountId: id,
       ciphertextPrefix,
-      now: Date.now,
+      now,
       managedKeys: managedKeysFor(() => mounted.mount.allowedManagedKeys),
     });
     const mounted: Mounted = { engine, mount, isGone: false };

@@ -15,6 +15,7 @@ import { Answering } from './answering.ts';
 import { Entrance } from './entrance.ts';
 import { foundCluster, type Initialized } from './founding.ts';
 import { clusterAt, type JoinTarget } from './joining.ts';
+import { NodeClock } from './node-clock.ts';
 import { LeadObserver, type NodeObserver, nobody } from './observer.ts';
 import { Routine } from './routine.ts';
 import { sealConfig } from './seal-key.ts';
@@ -41,6 +42,8 @@ export class Node {
   readonly answering: Answering;
   /** What it does by itself. */
   readonly routine: Routine;
+  /** Its time of day. */
+  readonly clock: NodeClock;
   readonly #seal: SealConfig;
   readonly #log: Logger;
   readonly #observer: NodeObserver;
@@ -62,13 +65,16 @@ export class Node {
     this.#log = log;
     this.#observer = observer;
     this.#lead = new LeadObserver(observer, () => performance.now());
-    const serving = new Serving({ config, log }, () => this.#servingChanged());
+    this.clock = new NodeClock({ log });
+    const { clock } = this;
+    const serving = new Serving({ config, log, clock }, () => this.#servingChanged());
     const isActive = (): boolean => this.active;
     const apiAddress = (): string => this.apiAddress;
     const part = new TakingPart({
       config,
       seal,
       log,
+      clock,
       directory,
       serving,
       observer,
@@ -95,7 +101,7 @@ export class Node {
       observer,
     });
     const unsealAgain = (): Promise<void> => this.#unsealAgain();
-    this.routine = new Routine({ entrance: this.#entrance, part, serving, log, observer, isActive, unsealAgain });
+    this.routine = new Routine({ entrance: this.#entrance, part, serving, log, clock, observer, isActive, unsealAgain });
     this.#serving = serving;
     this.#part = part;
   }

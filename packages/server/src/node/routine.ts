@@ -1,5 +1,6 @@
 import type { Logger } from '../log.ts';
 import type { Entrance } from './entrance.ts';
+import type { NodeClock } from './node-clock.ts';
 import type { NodeObserver } from './observer.ts';
 import type { Serving } from './serving.ts';
 import type { TakingPart } from './taking-part.ts';
@@ -13,6 +14,7 @@ export interface RoutineParts {
   readonly part: TakingPart;
   readonly serving: Serving;
   readonly log: Logger;
+  readonly clock: NodeClock;
   readonly observer: NodeObserver;
   readonly isActive: () => boolean;
   /** Unseals where the node does that by itself, and nobody wanted it sealed. */
@@ -40,7 +42,8 @@ export class Routine {
 
   /** What did not succeed at once is tried again. */
   async #tick(): Promise<void> {
-    const { entrance, part, serving, observer, unsealAgain } = this.#parts;
+    const { entrance, part, serving, clock, observer, unsealAgain } = this.#parts;
+    clock.look();
     if (part.member === undefined) return entrance.again();
     part.noteFitness();
     for (const { learner, silentMs } of part.storage?.driver.peers() ?? []) if (!learner) observer.lastContact(silentMs);

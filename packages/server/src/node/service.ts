@@ -5,6 +5,7 @@ import type { Config } from '../config.ts';
 import { keySources } from '../key-sources.ts';
 import { managedKeysOf, type TokenManagedKeys } from './managed-keys.ts';
 import { MountedEngines } from './mounted-engines.ts';
+import type { NodeClock } from './node-clock.ts';
 
 /** What serves while the node is unsealed. */
 export interface Service extends Access {
@@ -21,15 +22,29 @@ export interface Service extends Access {
  * @param onFailure - the service can follow the records no more
  * @throws StoreError, or an error when a record cannot be read
  */
-export async function loadService(store: Store, config: Config, onFailure: (error: unknown) => void): Promise<Service> {
+export async function loadService(
+  store: Store,
+  {
+    config,
+    clock,
+    onFailure,
+  }: { readonly config: Config; readonly clock: NodeClock; readonly onFailure: (error: unknown) => void },
+): Promise<Service> {
   const managed = managedKeysOf(store, config.pkcs11_libraries);
   const mounts = await MountedEngines.open({
     store,
     ciphertextPrefix: config.ciphertext_prefix,
     managedKeysFor: (allowed) => managed.forMount(allowed),
+    now: clock.dueNow,
     onFailure,
   });
-  const access = openAccess({ store, now: Date.now, limits: tokenLimits(config), sources: keySources(config.jwks_files) });
+  const access = openAccess({
+    store,
+    now: clock.now,
+    dueNow: clock.dueNow,
+    limits: tokenLimits(config),
+    sources: keySources(config.jwks_files),
+  });
   try {
     await access.quotas.open();
   } catch (error) {

@@ -1,12 +1,14 @@
 import type { Barrier } from '@transitd/barrier';
 import type { Config } from '../config.ts';
 import type { Logger } from '../log.ts';
+import type { NodeClock } from './node-clock.ts';
 import { closeService, loadService, type Service } from './service.ts';
 
 /** What serves, from the moment that its node is unsealed until it seals. */
 export class Serving {
   readonly #config: Config;
   readonly #log: Logger;
+  readonly #clock: NodeClock;
   readonly #onChange: () => void;
   #service: Service | undefined;
   /** The load that an unseal began; settles without error. */
@@ -15,9 +17,13 @@ export class Serving {
   #sealChanges = 0;
 
   /** @param onChange - called when something serves from now on, and when nothing does any more */
-  constructor({ config, log }: { readonly config: Config; readonly log: Logger }, onChange: () => void) {
+  constructor(
+    { config, log, clock }: { readonly config: Config; readonly log: Logger; readonly clock: NodeClock },
+    onChange: () => void,
+  ) {
     this.#config = config;
     this.#log = log;
+    this.#clock = clock;
     this.#onChange = onChange;
   }
 
@@ -70,7 +76,7 @@ export class Serving {
       barrier.seal();
     };
     try {
-      const service = await loadService(barrier.store, this.#config, fail);
+      const service = await loadService(barrier.store, { config: this.#config, clock: this.#clock, onFailure: fail });
       if (change !== this.#sealChanges) return closeService(service);
       const before = this.#service;
       this.#service = service;

@@ -8,6 +8,7 @@ import type { Logger } from '../log.ts';
 import { Snapshots } from '../snapshot/snapshots.ts';
 import { fitnessOf, isAlone } from './fitness.ts';
 import type { Joining } from './joining.ts';
+import type { NodeClock } from './node-clock.ts';
 import type { NodeObserver } from './observer.ts';
 import type { Serving } from './serving.ts';
 import type { DataDirectory, Storage } from './storage.ts';
@@ -22,6 +23,7 @@ export interface TakingPartParts {
   readonly config: Config;
   readonly seal: SealConfig;
   readonly log: Logger;
+  readonly clock: NodeClock;
   readonly directory: DataDirectory;
   readonly serving: Serving;
   readonly observer: NodeObserver;
@@ -199,7 +201,7 @@ export class TakingPart {
       store: replica,
       seal,
       valuesWritten: () => replica.status().valuesWritten,
-      now: Date.now,
+      now: this.#parts.clock.dueNow,
       rotation: {
         enabled: true,
         maxOperations: config.barrier_rotation.max_operations,

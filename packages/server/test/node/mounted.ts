@@ -16,6 +16,7 @@ export const follow = (store: Store, options: Partial<MountedEnginesOptions> = {
   MountedEngines.open({
     store,
     ciphertextPrefix: 'svc',
+    now: Date.now,
     managedKeysFor: () => managedKeysOf(store, []).forMount(() => []),
     onFailure: (error) => {
       throw error;
