@@ -9,6 +9,7 @@ import type { Granted, TokenRegistry } from '../token-registry.ts';
 import type { Tokens } from '../tokens.ts';
 import { Turns } from '../turns.ts';
 import type { StoredMount } from './auth-mounts.ts';
+import { readOther } from './equal-work.ts';
 import { loginName } from './login-name.ts';
 import { LoginRecords, loginRecords, type Stored } from './login-records.ts';
 import { changedSettings, newTokenSettings, type TokenSettings, type TokenSettingsChange } from './token-settings.ts';
@@ -224,8 +225,7 @@ export class AppRoles {
 
   /** Name of the role with that role id; empty for none. @throws StoreError */
   async roleNameOf(mount: StoredMount, roleId: string): Promise<string> {
-    const pointer = await this.#store.get(roleIdPath(mount, await this.#tokens.key(), roleId.slice(0, idCharsMax)));
-    return pointer === undefined ? '' : decodeJson(pointer.value, pointerExample).name;
+    return (await this.#nameOf(mount, await this.#tokens.key(), roleId.slice(0, idCharsMax))) ?? '';
   }
 
   async #login(
@@ -234,10 +234,12 @@ export class AppRoles {
     roleId: string,
     secretId: string,
   ): Promise<(Granted & { readonly token: string }) | undefined> {
-    const pointer = await this.#store.get(roleIdPath(mount, key, roleId));
-    const name = pointer && decodeJson(pointer.value, pointerExample).name;
+    const name = await this.#nameOf(mount, key, roleId);
     const role = name === undefined ? undefined : await this.roles.find(mount.id, name);
-    if (name === undefined || role?.value.roleId !== roleId) throw invalidPair();
+    if (name === undefined || role?.value.roleId !== roleId) {
+      await this.#refuseAlike(mount, key, secretId);
+      throw invalidPair();
+    }
     const secret = role.value.bindSecretId ? await this.#findSecret(mount, role, name, { secretId }) : undefined;
     if (role.value.bindSecretId && secret === undefined) throw invalidPair();
     const { secretIdBoundCidrs, token } = role.value;
@@ -258,6 +260,21 @@ export class AppRoles {
           ? []
           : spend(secret, secretAccessorPath(mount, name, loginIdOf(key, 'secret-accessor', secret.value.accessor))),
     });
+  }
+
+  /** After the same work for a role id that is known and for one that is not. */
+  async #nameOf(mount: StoredMount, key: Uint8Array, roleId: string): Promise<string | undefined> {
+    const path = roleIdPath(mount, key, roleId);
+    const pointer = await this.#store.get(path);
+    await readOther(this.#store, mount, path, pointer !== undefined);
+    return pointer && decodeJson(pointer.value, pointerExample).name;
+  }
+
+  /** The reads that a wrong secret id of a known role makes: of the role, which is there, and of the secret id, which is not. */
+  async #refuseAlike(mount: StoredMount, key: Uint8Array, secretId: string): Promise<void> {
+    const path = secretPath(mount, 'none', loginIdOf(key, 'secret-id', secretId));
+    await readOther(this.#store, mount, path, false);
+    await this.#store.get(path);
   }
 
   async #findSecret(

@@ -6,6 +6,7 @@ import { globMatches } from '../policy/parameters.ts';
 import { policyNames } from '../token-policies.ts';
 import type { Granted, TokenRegistry } from '../token-registry.ts';
 import type { StoredMount } from './auth-mounts.ts';
+import { readOther } from './equal-work.ts';
 import { type JwtKeySource, JwtKeys, jwtAlgorithms, type KeySources, parseKeySet, pemAsJwk } from './jwt-keys.ts';
 import type { LoginGrant } from './login-grant.ts';
 import { loginName } from './login-name.ts';
@@ -79,6 +80,7 @@ export interface JwtLoginsOptions {
 export class JwtLogins {
   readonly roles: LoginRecords<JwtRole>;
   readonly #configs: LoginRecords<JwtConfig>;
+  readonly #store: Store;
   readonly #registry: TokenRegistry;
   readonly #keys: JwtKeys;
   readonly #now: () => number;
@@ -86,6 +88,7 @@ export class JwtLogins {
   constructor({ store, registry, sources, now }: JwtLoginsOptions) {
     this.roles = new LoginRecords({ store, kind: 'jwt-role', example: newRole });
     this.#configs = new LoginRecords({ store, kind: 'jwt', example: newConfig });
+    this.#store = store;
     this.#registry = registry;
     this.#keys = new JwtKeys({ sources, now });
     this.#now = now;
@@ -122,8 +125,11 @@ export class JwtLogins {
     if (config === undefined) throw invalidRequest('the login method has no configuration yet');
     const name = loginName(roleName === '' ? config.value.defaultRole : roleName);
     const role = await this.roles.find(mount.id, name);
+    await readOther(this.#store, mount, this.roles.pathOf(mount.id, name), role !== undefined);
+    // Only for a token that counts is it said that the role is not there.
+    const claims = await this.#verified(config.value, role?.value, jwt);
     if (role === undefined) throw invalidRequest('unknown role');
-    const claims = await this.#claims(config.value, role.value, jwt);
+    checkClaims(role.value, claims);
     if (!withinCidrs(role.value.token.boundCidrs, address)) throw new AccessError('locked_out', 'permission denied');
     const granted = await this.#registry.issue({
       mount,
@@ -141,26 +147,31 @@ export class JwtLogins {
     return granted;
   }
 
-  async #claims(config: JwtConfig, role: JwtRole, jwt: string): Promise<JWTPayload> {
+  /** The claims of a token that the configured keys have signed. @param role - undefined where there is none of that name */
+  async #verified(config: JwtConfig, role: JwtRole | undefined, jwt: string): Promise<JWTPayload> {
     if (jwt === '' || jwt.length > jwtCharsMax)
       throw invalidRequest(`missing token, or one of more than ${jwtCharsMax} characters`);
-    const claims = await this.#keys.verify(config, jwt, {
+    const { audiences, subject, leewayS } = role ?? newRole;
+    return this.#keys.verify(config, jwt, {
       algorithms: [...config.algorithms],
       issuer: config.issuer,
-      audience: [...role.audiences],
       requiredClaims: ['exp'],
-      clockTolerance: role.leewayS,
+      clockTolerance: leewayS,
       currentDate: new Date(this.#now()),
-      ...(role.subject !== '' && { subject: role.subject }),
+      ...(role !== undefined && { audience: [...audiences] }),
+      ...(subject !== '' && { subject }),
     });
-    userOf(role, claims);
-    const unmet = Object.entries(role.boundClaims).find(
-      ([name, values]) => !meets(claimAt(claims, name), values, role.boundClaimsType),
-    );
-    if (unmet !== undefined)
-      throw invalidRequest(`the token is refused: its claim ${JSON.stringify(unmet[0])} is not what the role asks for`);
-    return claims;
   }
+}
+
+/** @throws AccessError `invalid_request` when the claims are not those that the role asks for */
+function checkClaims(role: JwtRole, claims: JWTPayload): void {
+  userOf(role, claims);
+  const unmet = Object.entries(role.boundClaims).find(
+    ([name, values]) => !meets(claimAt(claims, name), values, role.boundClaimsType),
+  );
+  if (unmet !== undefined)
+    throw invalidRequest(`the token is refused: its claim ${JSON.stringify(unmet[0])} is not what the role asks for`);
 }
 
 const conditionsOf = (mount: StoredMount, config: Stored<JwtConfig>, role: Stored<JwtRole>) => [

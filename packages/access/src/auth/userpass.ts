@@ -5,6 +5,7 @@ import type { Granted, TokenRegistry } from '../token-registry.ts';
 import { isRoleName } from '../token-role.ts';
 import { Turns } from '../turns.ts';
 import type { StoredMount } from './auth-mounts.ts';
+import { readOther } from './equal-work.ts';
 import { LockOuts } from './lock-outs.ts';
 import { loginName } from './login-name.ts';
 import { LoginRecords, loginPrefix } from './login-records.ts';
@@ -39,6 +40,7 @@ const loginsMax = 512;
 /** Logins by user name and password. What is unknown takes the same work, and comes to the same answer, as what is wrong. */
 export class Userpass {
   readonly users: LoginRecords<User>;
+  readonly #store: Store;
   readonly #registry: TokenRegistry;
   readonly #passwords: Passwords;
   readonly #lockOuts: LockOuts;
@@ -50,6 +52,7 @@ export class Userpass {
   constructor({ store, registry, now, passwordWork }: UserpassOptions) {
     this.#passwords = new Passwords(passwordWork);
     this.users = new LoginRecords({ store, kind: 'user', example: { password: passwordHashExample, token: newTokenSettings } });
+    this.#store = store;
     this.#registry = registry;
     this.#lockOuts = new LockOuts({ now });
     this.#unwatch = store.watch(loginPrefix, (changes) => {
@@ -101,6 +104,7 @@ export class Userpass {
   ): Promise<Granted & { readonly token: string }> {
     if (this.#lockOuts.isLocked(key)) throw new AccessError('locked_out', 'permission denied');
     const user = await this.users.find(mount.id, name);
+    await readOther(this.#store, mount, key, user !== undefined);
     if (!(await this.#passwords.matches(password.slice(0, passwordCharsMax + 1), user?.value.password)) || user === undefined) {
       if (isRoleName(name)) this.#lockOuts.failed(key);
       throw invalidRequest('invalid username or password');
