@@ -1,5 +1,5 @@
 export { type Access, type AccessOptions, closeAccess, openAccess } from './access.ts';
-export type { AppRole, SecretId } from './auth/approle.ts';
+export type { AppRole, AppRoleChange, SecretId } from './auth/approle.ts';
 export { type AuthMount, authTypes } from './auth/auth-mount.ts';
 export type { AuthMounts, AuthTuning, StoredMount } from './auth/auth-mounts.ts';
 export type { BoundClaims, JwtConfig, JwtRole } from './auth/jwt.ts';

@@ -121,13 +121,24 @@ export class AppRoles {
   }
 
   /** Makes a role with a random role id, or changes what is named. @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError */
-  async write(mount: StoredMount, name: string, { token, ...change }: AppRoleChange): Promise<void> {
+  write(mount: StoredMount, name: string, change: AppRoleChange): Promise<void> {
+    return this.#write(mount, name, change, () => ({ ...roleExample, key: randomUUID(), roleId: randomUUID() }));
+  }
+
+  /** Changes what is named of a role that is there. @throws AccessError `invalid_request`, `not_found`, `too_many_conflicts`; StoreError */
+  update(mount: StoredMount, name: string, change: AppRoleChange): Promise<void> {
+    return this.#write(mount, name, change, () => {
+      throw noSuchRole();
+    });
+  }
+
+  /** @param newRole - called where there is none */
+  async #write(mount: StoredMount, name: string, { token, ...change }: AppRoleChange, newRole: () => AppRole): Promise<void> {
     const key = await this.#tokens.key();
     await this.roles.change(mount, name, async (present) => {
       const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
-      const fresh = { ...roleExample, key: randomUUID(), roleId: randomUUID() };
       const role: AppRole = {
-        ...(present ?? fresh),
+        ...(present ?? newRole()),
         ...given,
         token: changedSettings(present?.token ?? newTokenSettings, token),
       };
@@ -307,7 +318,7 @@ export class AppRoles {
 
   async #requireRole(mount: StoredMount, name: string): Promise<Stored<AppRole>> {
     const role = await this.roles.find(mount.id, name);
-    if (role === undefined) throw new AccessError('not_found', 'no such role');
+    if (role === undefined) throw noSuchRole();
     return role;
   }
 }
@@ -363,6 +374,7 @@ function spend({ value, condition }: { readonly value: SecretId; readonly condit
   return [condition.path, pointer].map((path) => ({ path, value: null }));
 }
 
+const noSuchRole = (): AccessError => new AccessError('not_found', 'no such role');
 const invalidPair = (): AccessError => invalidRequest('invalid role or secret ID');
 const changedMeanwhile = (): AccessError =>
   new AccessError('too_many_conflicts', 'the role or its secret id changed meanwhile; nothing was done');

@@ -108,7 +108,7 @@ const writeRoleId = handler({
   run: async (context, { values, warnings, ...call }) => {
     await requireRole(context, call);
     if (values.role_id === undefined) throw new RequestError('invalid_request', 'missing role_id');
-    await context.service.logins.approle.write(context.mount, nameIn(call), { roleId: values.role_id, token: {} });
+    await context.service.logins.approle.update(context.mount, nameIn(call), { roleId: values.role_id, token: {} });
     return writtenReply(warnings);
   },
 });

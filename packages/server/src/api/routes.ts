@@ -1,6 +1,7 @@
 import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Metrics } from '../metrics.ts';
 import { approleRoutes } from './auth-approle.ts';
+import { approleFieldRoutes } from './auth-approle-fields.ts';
 import { jwtRoutes } from './auth-jwt.ts';
 import { authRoleRoutes } from './auth-roles.ts';
 import { tokenRoutes } from './auth-token.ts';
@@ -64,6 +65,7 @@ export function allRoutes(metrics: Metrics, audit?: AuditTrail): readonly Route[
     ...authRoutes,
     ...userpassRoutes,
     ...approleRoutes,
+    ...approleFieldRoutes,
     ...jwtRoutes,
     ...authRoleRoutes,
     ...policyRoutes,
