@@ -96,7 +96,7 @@ export class Tokens {
     return record && this.#good((tokenKey) => ({ id: tokenIdOf(tokenKey, token), record }));
   }
 
-  /** What a batch token carries, good or not; undefined when it is none of ours. @throws AccessError `record_unreadable`; StoreError */
+  /** The record that a batch token carries, good or not; undefined when this cluster has not made it. @throws AccessError `record_unreadable`; StoreError */
   async openBatch(token: string): Promise<TokenRecord | undefined> {
     const key = token.length > batchTokenCharsMax ? undefined : await this.#batchKey.find();
     return key && openBatchToken(key, token);

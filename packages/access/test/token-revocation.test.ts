@@ -71,7 +71,7 @@ describe('a token that a wrong clock calls expired', () => {
   });
 });
 
-describe('what is due by one of two clocks', () => {
+describe('a token or secret id that is due by one of two clocks', () => {
   it('is refused, and deleted only when it is due by the other too', async () => {
     const store = memoryStore();
     const [clock, due] = [{ now: 1_000_000 }, { now: 1_000_000 }];

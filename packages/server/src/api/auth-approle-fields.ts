@@ -22,7 +22,7 @@ interface RoleField<Kind extends FieldKind> {
   readonly schema: JsonSchema;
   readonly show: (role: AppRole) => unknown;
   readonly change: (value: ValueOf<Kind>) => AppRoleChange;
-  /** What a deletion leaves. */
+  /** The value after a deletion. */
   readonly reset: ValueOf<Kind>;
 }
 

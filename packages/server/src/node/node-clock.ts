@@ -10,8 +10,8 @@ export interface NodeClockParts {
 }
 
 /**
- * This node's time of day, with a second opinion: the time that its monotonic clock gives. What has expired by either is refused; what
- * cannot be taken back, such as a deletion, waits until it is due by both.
+ * This node's time of day, with a second opinion: the time that its monotonic clock gives. A token that
+ * either calls expired is refused; a step that cannot be taken back, such as a deletion, waits until it is due by both.
  */
 export class NodeClock {
   readonly #log: Logger;
