@@ -5,7 +5,7 @@ import { withMethod } from './login-setup.ts';
 
 type Method = Awaited<ReturnType<typeof withMethod>>;
 
-/** What a refused login reads: for each record whether it was there, which is what takes time. */
+/** How many records a refused login reads that are there, and that are not: both take time. */
 async function reads(
   { store }: Method,
   login: () => Promise<unknown>,
