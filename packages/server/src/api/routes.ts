@@ -16,6 +16,7 @@ import { haRoutes } from './sys-ha.ts';
 import { hostRoutes } from './sys-host-info.ts';
 import { internalRoutes } from './sys-internal.ts';
 import { managedKeyRoutes } from './sys-managed-keys.ts';
+import { monitoringRoutes } from './sys-monitoring.ts';
 import { mountRoutes } from './sys-mounts.ts';
 import { openApiRoutes } from './sys-openapi.ts';
 import { pluginRoutes } from './sys-plugins.ts';
@@ -51,6 +52,7 @@ export function allRoutes(metrics: Metrics, audit?: AuditTrail): readonly Route[
     ...haRoutes,
     ...mountRoutes,
     ...pluginRoutes,
+    ...monitoringRoutes,
     ...managedKeyRoutes,
     ...rotateRoutes,
     ...generateRootRoutes,

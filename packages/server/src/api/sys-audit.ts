@@ -1,5 +1,5 @@
 import type { AuditTrail, SinkConfig } from '../audit/audit-trail.ts';
-import { dataReply, twiceReply } from '../http/envelope.ts';
+import { twiceReply } from '../http/envelope.ts';
 import { RequestError } from '../http/error-answer.ts';
 import { text } from '../http/field.ts';
 import { boolean, map, object, string } from '../http/json-schema.ts';
@@ -38,7 +38,7 @@ export function auditRoutes(audit: AuditTrail | undefined): readonly Route[] {
     name: 'audit-hash',
     about: 'what stands for a text in the entries of a sink',
     takes: { device, input: text('the text', { required: true }) },
-    answers: answers.data(object({ hash: string })),
+    answers: answers.twice(object({ hash: string })),
     where: 'replica',
     capability: 'update',
     run: async ({ service }, { values: { device = '', input = '' } }) => {
@@ -46,7 +46,7 @@ export function auditRoutes(audit: AuditTrail | undefined): readonly Route[] {
       if (!devices.some(({ name }) => name === device))
         throw new RequestError('invalid_request', `unknown audit device "${device}"`);
       const hashText = await service.auditKey.hashOf(device);
-      return dataReply(JSON.stringify({ hash: hashText(input) }));
+      return twiceReply({ hash: hashText(input) });
     },
   });
 

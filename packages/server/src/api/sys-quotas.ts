@@ -65,7 +65,7 @@ const list = operation('quota-list', 'list', { about: 'names of quotas', answers
 
 const writeFields = {
   name,
-  type: idle('string'),
+  type: text('the kind of quota, which is in the path as well'),
   path: text('what it limits: a mount, or a path below one; everything when empty'),
   role: text('it counts logins by this role alone'),
   rate: any('requests in an interval, above 0', { shape: { type: 'number', minimum: 1 } }),

@@ -17,6 +17,8 @@ export interface FieldDetail {
   readonly oneOf?: readonly string[];
   readonly min?: number;
   readonly max?: number;
+  /** It has no effect, and a caller who sets it is warned. */
+  readonly idle?: true;
   /** The rest of what a value has to be, where the kind does not say it. */
   readonly shape?: JsonSchema;
 }
@@ -49,7 +51,7 @@ export const base64 = (about: string, detail: FieldDetail = {}): Field<'string'>
   text(about, { ...detail, shape: { contentEncoding: 'base64', ...detail.shape } });
 
 /** A member that clients send and that has no effect here. */
-export const idle = <Kind extends FieldKind>(kind: Kind): Field<Kind> => ({ kind, about: 'read, without effect' });
+export const idle = <Kind extends FieldKind>(kind: Kind): Field<Kind> => ({ kind, about: 'read, without effect', idle: true });
 
 const seconds: JsonSchema = { type: 'integer', minimum: 0 };
 const written: JsonSchema = { type: 'string', minLength: 1, pattern: '^([0-9]+h)?([0-9]+m)?([0-9]+s)?$' };

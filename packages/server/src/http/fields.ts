@@ -33,17 +33,28 @@ export function fields<S extends FieldSchema>(schema: S, body: Body, pathParamet
   const values: Record<string, unknown> = Object.create(null);
   const unrecognized = new NamesSeen();
   const replaced = new NamesSeen();
+  const idle = new NamesSeen();
   for (const name in body) {
     if (Object.hasOwn(pathParameters, name)) replaced.add(name);
     else if (!Object.hasOwn(schema, name)) unrecognized.add(name);
-    else values[name] = convert(name, schema[name]?.kind, body[name]);
+    else {
+      values[name] = convert(name, schema[name]?.kind, body[name]);
+      if (schema[name]?.idle === true && isSet(body[name])) idle.add(name);
+    }
   }
   for (const name in pathParameters) values[name] = convert(name, schema[name]?.kind, pathParameters[name]);
   const warnings = [
     ...unrecognized.warning('Endpoint ignored these unrecognized parameters'),
+    ...idle.warning('These parameters have no effect here'),
     ...replaced.warning("Endpoint replaced the value of these parameters with the values captured from the endpoint's path"),
   ];
   return { values: values as Fields<S>['values'], warnings };
+}
+
+/** Clients send settings that they do not use empty or off: nobody expects anything of those. */
+function isSet(value: JsonValue | undefined): boolean {
+  if (typeof value === 'object' && value !== null) return Object.keys(value).length > 0;
+  return value !== undefined && value !== null && value !== false && value !== '' && value !== 0 && value !== 'false';
 }
 
 /** A field that is an object with fields of its own; empty when it was absent. @throws RequestError `invalid_field` */
