@@ -1,4 +1,6 @@
 # One node. The image holds Node, the production dependencies and the sources, which Node runs as they are; no compiler, no tests.
+# A tag can be moved to other content. For production name the base by the digest that you have checked:
+#   docker build --build-arg BASE=node:24-bookworm-slim@sha256:<digest of `docker buildx imagetools inspect node:24-bookworm-slim`> .
 ARG BASE=node:24-bookworm-slim
 
 FROM ${BASE} AS tree
