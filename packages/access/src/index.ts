@@ -20,6 +20,8 @@ export {
   allows,
   allowsItems,
   capabilitiesOf,
+  hasDenials,
+  hasParameterRules,
   isDenied,
   isNameDenied,
   isUseDenied,

@@ -44,6 +44,12 @@ export const allowsItems = async (
 export const pageAllowed = ({ root, acl }: Principal, path: string): ReturnType<typeof pageOf> =>
   root ? undefined : pageOf(acl, path);
 
+/** Whether parameters of requests have to be looked at for this caller. */
+export const hasParameterRules = ({ root, acl }: Principal): boolean => !root && acl.hasParameters;
+
+/** Whether the policies deny anything, be it a path or a value of a parameter: else no value has to be looked at. */
+export const hasDenials = ({ root, acl }: Principal): boolean => !root && (acl.hasDenials || acl.hasParameters);
+
 /** Whether the policies deny a value that an operation uses, by the names under which requests give it. */
 export const isUseDenied = ({ root, acl }: Principal, path: string, names: readonly string[], value: ParameterValue): boolean =>
   !root && deniesValue(acl, path, names, value);

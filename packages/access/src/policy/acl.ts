@@ -1,6 +1,7 @@
 import { atOnce, inTurns, type Steps } from '../steps.ts';
 import { bitOf, type Capability, namesOf } from './capability.ts';
 import {
+  isFree,
   isValueDenied,
   itemsWithin,
   mergedLists,
@@ -82,6 +83,8 @@ function* compiled(policies: readonly Policy[]): Steps<Compiled> {
 export class Acl {
   /** Some path is denied in so many words. */
   readonly hasDenials: boolean;
+  /** Some rule says something of parameters. */
+  readonly hasParameters: boolean;
   /** Milliseconds since the epoch at which the first of the rules reaches its time, and this is not what the policies say any longer. */
   readonly goodUntilMs: number;
   readonly #exact: ReadonlyMap<string, Rule>;
@@ -97,6 +100,7 @@ export class Acl {
   /** @param rules - of `policies`, made one for each path */
   constructor(policies: readonly Policy[], rules = atOnce(compiled(policies))) {
     this.hasDenials = policies.some((policy) => policy.some(({ rule }) => rule.deny));
+    this.hasParameters = policies.some((policy) => policy.some(({ rule }) => !isFree(rule.parameters)));
     this.goodUntilMs = policies.reduce(
       (first, policy) => policy.reduce((least, { expiresMs = least }) => Math.min(least, expiresMs), first),
       Number.POSITIVE_INFINITY,

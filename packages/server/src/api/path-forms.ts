@@ -33,8 +33,8 @@ export function canonicalParams({ names }: Route, params: Params): Params {
 /** Looks up paths that policies, quotas and questions about rights name, without a request. */
 export class PathForms {
   readonly #routes: () => readonly Route[];
-  /** Routes whose paths have more than one form, by their number of segments; made at the first question. */
-  #byDepth: ReadonlyMap<number, readonly (readonly [Route, readonly string[]])[]> | undefined;
+  /** Those whose paths have more than one form; made at the first question. */
+  #placed: readonly Placed[] | undefined;
 
   constructor(routes: () => readonly Route[]) {
     this.#routes = routes;
@@ -72,29 +72,36 @@ export class PathForms {
   }
 
   #find(path: string): { readonly route: Route; readonly segments: readonly string[]; readonly params: Params } | undefined {
-    const segments = path.split('/');
-    for (const [route, parts] of this.#table().get(segments.length) ?? []) {
-      if (!parts.every((part, at) => part.startsWith(':') || part === segments[at])) continue;
-      const written = Object.fromEntries(
-        parts.flatMap((part, at) => (part.startsWith(':') ? [[part.slice(1), segments[at] ?? '']] : [])),
-      );
-      const params = canonicalParams(route, written);
+    const written = path.split('/');
+    for (const { route, parts } of this.#table()) {
+      const segments = asSegments(written, parts);
+      if (segments === undefined || !parts.every((part, at) => part.startsWith(':') || part === segments[at])) continue;
+      const inPath = parts.flatMap((part, at) => (part.startsWith(':') ? [[part.slice(1), segments[at] ?? '']] : []));
+      const params = canonicalParams(route, Object.fromEntries(inPath));
       if (route.accepts === undefined || route.accepts(params)) return { route, segments, params };
     }
     return undefined;
   }
 
-  #table(): ReadonlyMap<number, readonly (readonly [Route, readonly string[]])[]> {
-    if (this.#byDepth !== undefined) return this.#byDepth;
-    const byDepth = new Map<number, (readonly [Route, readonly string[]])[]>();
-    for (const route of this.#routes()) {
-      if (!hasForms(route)) continue;
-      const parts = route.path.split('/');
-      byDepth.set(parts.length, [...(byDepth.get(parts.length) ?? []), [route, parts]]);
-    }
-    this.#byDepth = byDepth;
-    return byDepth;
+  #table(): readonly Placed[] {
+    this.#placed ??= this.#routes()
+      .filter(hasForms)
+      .map((route) => ({ route, parts: route.path.split('/') }));
+    return this.#placed;
   }
+}
+
+interface Placed {
+  readonly route: Route;
+  readonly parts: readonly string[];
+}
+
+/** The segments of a path as a route has them: where it begins with a mount, all that is before the rest is one. */
+function asSegments(written: readonly string[], parts: readonly string[]): readonly string[] | undefined {
+  const more = written.length - parts.length;
+  if (more === 0) return written;
+  if (more < 0 || parts[0] !== ':mount') return undefined;
+  return [written.slice(0, more + 1).join('/'), ...written.slice(more + 1)];
 }
 
 const hasForms = ({ names, operations }: Route): boolean =>

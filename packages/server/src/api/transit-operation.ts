@@ -1,4 +1,4 @@
-import { isDenied, isUseDenied, type ParameterValue, type Principal, TimeSlice } from '@transitd/access';
+import { hasDenials, isDenied, isUseDenied, type ParameterValue, type Principal, TimeSlice } from '@transitd/access';
 import {
   type BatchReply,
   batchItemsMax,
@@ -68,7 +68,7 @@ async function isUsedDenied(
   { path, base }: { readonly path: string; readonly base: string },
   uses: Iterable<Use>,
 ): Promise<boolean> {
-  if (principal.root) return false;
+  if (!hasDenials(principal)) return false;
   const slice = new TimeSlice();
   const seen = new Set<string>();
   for (const { form, parameter } of uses) {
@@ -191,10 +191,22 @@ export function operation<S extends FieldSchema, R extends object>(data: DataOpe
     const more = data.warnings?.(reply) ?? [];
     return dataReply(`{${data.render(reply, false)}}`, more.length === 0 ? warnings : [...warnings, ...more]);
   };
+  /** What the path alone says, in its other spellings: `cmac/k/0x8` is `cmac/k/8`. A value that the path leaves to the body is looked at there. */
+  const sameAs = (params: Readonly<Record<string, string>>): readonly string[] => {
+    const { mount = '', ...pathParams } = params;
+    if (data.uses === undefined || Object.keys(pathParams).length <= data.path.required) return [];
+    try {
+      const { values } = fields(takes, {}, data.pathFields?.(pathParams) ?? pathParams);
+      return Array.from(data.uses(values as Fields<S>['values']), ({ form }) => `${mount}/${name}/${form}`);
+    } catch {
+      return []; // the operation refuses it
+    }
+  };
   return {
     operation: {
       name,
       access: 'token',
+      ...(data.uses && { sameAs }),
       where: 'replica',
       about: data.about,
       takes,

@@ -105,6 +105,12 @@ const exportKey = operation(
   },
 );
 
+/** `3` and `v3` are one version; what `latest` is, the key says. */
+const otherVersion = (version: string): readonly string[] => {
+  const [, number] = /^v?([0-9]{1,9})$/.exec(version) ?? [];
+  return number === undefined ? [] : [String(Number(number)), `v${Number(number)}`];
+};
+
 /** Decision 29: "latest", "v1" and all of them come to versions, each of which has a path of its own. */
 function checkVersions(
   principal: Principal,
@@ -187,15 +193,24 @@ function toBase64(bytes: Uint8Array): string {
   return text;
 }
 
+const exportedAs = ({ mount, key_type, name, version = '' }: Readonly<Record<string, string>>): readonly string[] =>
+  otherVersion(version).map((each) => `${mount}/export/${key_type}/${name}/${each}`);
+const wrappedAs = ({ mount, destination, source, version = '' }: Readonly<Record<string, string>>): readonly string[] =>
+  otherVersion(version).map((each) => `${mount}/byok-export/${destination}/${source}/${each}`);
+
 /** Key material on its way in and out, below a mount. */
 export const transitTransferRoutes: readonly Route[] = [
   { path: 'wrapping_key', operations: { GET: { ...wrappingKey, mayWrite: true } } },
   { path: 'keys/:name/import', accepts: namesKey, operations: { POST: { ...importKey, adds: true } } },
   { path: 'keys/:name/import_version', accepts: namesKey, operations: { POST: { ...importVersion, adds: true } } },
   { path: 'export/:key_type/:name', accepts: namesKey, operations: { GET: exportKey } },
-  { path: 'export/:key_type/:name/:version', accepts: namesKey, operations: { GET: exportKey } },
+  { path: 'export/:key_type/:name/:version', accepts: namesKey, operations: { GET: { ...exportKey, sameAs: exportedAs } } },
   { path: 'byok-export/:destination/:source', accepts: namesBoth, operations: { GET: byokExport } },
-  { path: 'byok-export/:destination/:source/:version', accepts: namesBoth, operations: { GET: byokExport } },
+  {
+    path: 'byok-export/:destination/:source/:version',
+    accepts: namesBoth,
+    operations: { GET: { ...byokExport, sameAs: wrappedAs } },
+  },
   { path: 'backup/:name', accepts: namesKey, operations: { GET: { ...backup, mayWrite: true } } },
   { path: 'restore', operations: { POST: restore(backupFields) } },
   { path: 'restore/:name', accepts: namesKey, operations: { POST: restore({ ...backupFields, name: keyName }) } },

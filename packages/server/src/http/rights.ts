@@ -1,6 +1,7 @@
 import {
   allows,
   allowsItems,
+  hasParameterRules,
   integerOf,
   isDenied,
   isNameDenied,
@@ -26,14 +27,14 @@ export function mayRun(
 ): boolean | Promise<boolean> {
   if (principal.root || operation.anyRights === true) return true;
   if (nameAt !== undefined && isNameDenied(principal, call.path, nameAt)) return false;
-  if (isDeniedElsewhere(principal, operation, call.params)) return false;
+  if (principal.acl.hasDenials && isDeniedElsewhere(principal, operation, call.params)) return false;
   const { path, written, body } = call;
   const paths = written === path ? [path] : [path, written];
-  const reading = readingOf(operation, call);
+  const reading = hasParameterRules(principal) ? readingOf(operation, call) : undefined;
   if (!paths.every((each) => grants(principal, operation, call, each, reading))) return false;
   // Batches are read item by item, in turns; all else is decided at once.
-  const hasItems = call.verb === 'POST' && [...(reading.inner ?? [])].some(([name]) => Array.isArray(body[name]));
-  return !hasItems || itemsAllowed(principal, paths, call, reading);
+  const hasItems = call.verb === 'POST' && [...(reading?.inner ?? [])].some(([name]) => Array.isArray(body[name]));
+  return reading === undefined || !hasItems || itemsAllowed(principal, paths, call, reading);
 }
 
 async function itemsAllowed(
@@ -56,7 +57,7 @@ function grants(
   { capability, sudo }: GuardedOperation,
   { verb, body, wrapTtlS = 0 }: Call,
   path: string,
-  reading: ParameterReading,
+  reading: ParameterReading | undefined,
 ): boolean {
   if (sudo === true && !allows(principal, 'sudo', verb === 'LIST' ? `${path}/` : path)) return false;
   if (capability !== undefined) return allows(principal, capability, path, body, wrapTtlS, reading);

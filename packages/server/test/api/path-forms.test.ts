@@ -100,6 +100,28 @@ describe('the forms of a path', () => {
     );
   });
 
+  for (const [denied, asked] of [
+    ['transit/cmac/c/8', 'transit/cmac/c/0x8'],
+    ['transit/cmac/c/16', 'transit/cmac/c/0'],
+    ['transit/random/platform/32', 'transit/random/32'],
+    ['transit/random/32', 'transit/random/platform/+32'],
+    ['transit/export/encryption-key/k/1', 'transit/export/encryption-key/k/v1'],
+    ['transit/export/encryption-key/k/v1', 'transit/export/encryption-key/k/01'],
+    ['transit/byok-export/d/k/1', 'transit/byok-export/d/k/v1'],
+  ] as const)
+    it(`are told where ${asked} is ${denied}, as they are decided`, async () => {
+      await at.ask('POST transit/keys/c', { body: { type: 'aes128-cmac' } });
+      await at.ask('POST transit/keys/k', { body: { exportable: true } });
+      const token = await tokenWith(
+        `path "*" { capabilities = ["read", "update"] } path "${denied}" { capabilities = ["deny"] }`,
+      );
+      const verb = asked.includes('export') ? 'GET' : 'POST';
+      const answer = await at.ask(`${verb} ${asked}`, { token, ...(verb === 'POST' && { body: { input: 'eA==' } }) });
+      expect(answer.status).to.equal(403);
+      expect(await capabilities(token, asked)).to.not.include(verb === 'GET' ? 'read' : 'update');
+      expect(await capabilities(token, 'transit/cmac/c/12')).to.deep.equal(['read', 'update']);
+    });
+
   it('are one for quotas, whichever of them a quota or a request writes', async () => {
     await at.ask('POST sys/quotas/rate-limit/q', { body: { path: 'auth/up/login/Admin', rate: 1, interval: '1m' } });
     expect((await at.ask('GET sys/quotas/rate-limit/q')).body.data.path).to.equal('auth/up/login/admin');
