@@ -122,7 +122,7 @@ function areWithin(
   return true;
 }
 
-/** What the path says counts under the other names for it as if the body said it; under its own name where that has values. */
+/** A value in the path counts under its other names as if the body held it; under its own name where the rule lists values. */
 function isPathWithin({ allowed, denied }: ParameterRules, { inPath = {}, otherNames }: ParameterReading): boolean {
   return Object.entries(inPath).every(([name, value]) => {
     const others = otherNames?.get(name) ?? [];

@@ -116,7 +116,7 @@ export class Policies {
     }
   }
 
-  /** The rules of the policies that have not reached their time. What is too much is not read to its end: that would be work for every request. */
+  /** The rules of the policies that have not reached their time. Stops reading at the limit: reading on would be work for every request. */
   async #inForce(names: readonly string[]): Promise<{ readonly policies: readonly Policy[]; readonly bytes: number }> {
     const now = this.#now();
     const policies: Policy[] = [];

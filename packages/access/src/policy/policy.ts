@@ -30,14 +30,14 @@ export type Policy = readonly PathRule[];
 /** A policy's text, read. */
 export interface ParsedPolicy {
   readonly policy: Policy;
-  /** What in it has no effect here, for its author. */
+  /** Warnings for its author about parts that have no effect here. */
   readonly notices: readonly string[];
 }
 
 /** Blocks of one policy; each may be tried for every path that is asked about. */
 const rulesMax = 5000;
 
-/** What a policy's text says. @param strict - whether a malformed template is refused @throws PolicyMistake */
+/** Reads the rules of a policy. @param strict - whether a malformed template is refused @throws PolicyMistake */
 export function* readPolicy(document: Document, { strict }: { readonly strict: boolean }): Steps<ParsedPolicy> {
   const rules: PathRule[] = [];
   const found: Found = { templates: 0, scans: 0, pages: 0, temporary: 0 };

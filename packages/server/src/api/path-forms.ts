@@ -47,7 +47,7 @@ export class PathForms {
   }
 
   /**
-   * What the principal may do on a path, as requests are decided: in every form that the path has. Sorted; `root` or `deny` alone where
+   * The rights of the principal on a path, as requests are decided: in every form that the path has. Sorted; `root` or `deny` alone where
    * that is all there is to say.
    * @param asked - below `/v1/`; slashes before it do not count
    */

@@ -36,7 +36,7 @@ async function capabilitiesReply(forms: PathForms, principal: Principal | undefi
   return twiceReply(data);
 }
 
-/** What a token may do on given paths. @param routes - by which requests on those paths are decided */
+/** The rights of a token on given paths. @param routes - by which requests on those paths are decided */
 export function capabilityRoutes(routes: () => readonly Route[]): readonly Route[] {
   const forms = new PathForms(routes);
   const asking = (

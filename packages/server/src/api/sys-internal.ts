@@ -11,7 +11,7 @@ import { type Call, type Context, type GuardedOperation, guarded, open, type Rou
 
 const capabilities: readonly Capability[] = ['create', 'read', 'update', 'patch', 'delete', 'list', 'sudo'];
 
-/** What the policies grant anything on, made once for all questions: paths, and the beginnings of patterns. */
+/** Paths and beginnings of patterns on which the policies grant anything, made once for all questions. */
 const granted = new WeakMap<Principal['acl'], { readonly exact: readonly string[]; readonly fixed: readonly string[] }>();
 
 function grantedTo(principal: Principal): { readonly exact: readonly string[]; readonly fixed: readonly string[] } {
@@ -21,7 +21,7 @@ function grantedTo(principal: Principal): { readonly exact: readonly string[]; r
   const grants = ({ capabilities: [first] }: NamedRule): boolean => first !== 'deny';
   const made = {
     exact: exact.filter(grants).map(({ path }) => path),
-    // What stands before the first wildcard leads there, or begins there.
+    // The part before the first wildcard leads there, or begins there.
     fixed: glob.filter(grants).map(({ path }) => path.split('+', 1)[0] ?? ''),
   };
   granted.set(principal.acl, made);

@@ -56,7 +56,7 @@ async function batchReply<R extends object>(
 
 /** A value that an operation will use. */
 export interface Use {
-  /** What is behind the operation's word in a path that names the value. */
+  /** The rest of a path that names the value, after the operation's word. */
   readonly form: string;
   /** The value where a policy names parameters, by the names under which a request gives it; absent where it is no parameter. */
   readonly parameter?: { readonly names: readonly string[]; readonly value: ParameterValue };
@@ -191,7 +191,7 @@ export function operation<S extends FieldSchema, R extends object>(data: DataOpe
     const more = data.warnings?.(reply) ?? [];
     return dataReply(`{${data.render(reply, false)}}`, more.length === 0 ? warnings : [...warnings, ...more]);
   };
-  /** What the path alone says, in its other spellings: `cmac/k/0x8` is `cmac/k/8`. A value that the path leaves to the body is looked at there. */
+  /** Other spellings of the path: `cmac/k/0x8` is `cmac/k/8`. A value that the path leaves to the body is looked at there. */
   const sameAs = (params: Readonly<Record<string, string>>): readonly string[] => {
     const { mount = '', ...pathParams } = params;
     if (data.uses === undefined || Object.keys(pathParams).length <= data.path.required) return [];
