@@ -11,8 +11,11 @@ import { tlsContext } from './tls-context.ts';
 /** How long requests in flight may take to end after the process was asked to stop. */
 const defaultDrainMs = 5000;
 
+/** The part of a listener's configuration that its server needs. */
+export type ListenerServerConfig = Pick<ListenerConfig, 'headers_timeout'> & { readonly tls?: ListenerConfig['tls'] };
+
 /** The server of the API's clients, which hands all their requests to `front`. @throws StartError */
-export function createListener({ tls, headers_timeout }: ListenerConfig, front: RequestListener): Server {
+export function createListener({ tls, headers_timeout }: ListenerServerConfig, front: RequestListener): Server {
   const options = {
     headersTimeout: headers_timeout,
     connectionsCheckingInterval: 1000, // how often the timeout above is looked at

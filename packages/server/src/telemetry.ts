@@ -1,8 +1,9 @@
 import type { IncomingMessage, RequestListener } from 'node:http';
 import { errorsBody } from './http/envelope.ts';
-import { asksHealth, healthReply } from './http/health-reply.ts';
+import { asksHealth, healthReply, isProbe } from './http/health-reply.ts';
 import { parsePath } from './http/path.ts';
 import { type Reply, sendReply } from './http/reply.ts';
+import { turns } from './http/turns.ts';
 import type { Metrics } from './metrics.ts';
 import type { Node } from './node/node.ts';
 
@@ -23,9 +24,10 @@ export function createTelemetry(node: Node, metrics: Metrics): RequestListener {
     const path = parsePath(req.url ?? '');
     return asksHealth(path) ? healthReply(node, req, path) : { status: 404, body: errorsBody([]) };
   };
-  return (req, res) => {
-    void answer(req)
-      .catch((): Reply => ({ status: 404, body: errorsBody([]) }))
-      .then((reply) => sendReply(res, reply, { head: req.method === 'HEAD' }));
+  return async (req, res) => {
+    if (!isProbe(req)) await turns.next();
+    if (res.destroyed) return;
+    const reply = await answer(req).catch((): Reply => ({ status: 404, body: errorsBody([]) }));
+    sendReply(res, reply, { head: req.method === 'HEAD' });
   };
 }

@@ -10,6 +10,7 @@ import { type WebSocket, WebSocketServer } from 'ws';
 import { StartError } from '../exit.ts';
 import { readBody } from '../http/body.ts';
 import { errorReply, isRefusal } from '../http/error-answer.ts';
+import { OpenResponses } from '../http/open-responses.ts';
 import { type Reply, sendReply } from '../http/reply.ts';
 import { fingerprintOf, nameIn } from './certificate.ts';
 import type { NodeIdentity } from './identity.ts';
@@ -137,6 +138,7 @@ export class ClusterListener {
     const onRequest = (req: IncomingMessage, res: ServerResponse): void => this.#onRequest(req, res);
     this.#server.on('request', onRequest).on('checkContinue', onRequest).on('checkExpectation', onRequest);
     this.#server.on('upgrade', (req, socket, head) => this.#onUpgrade(req, socket, head));
+    new OpenResponses().watch(this.#server);
   }
 
   /** Resolves with the port. @throws StartError */

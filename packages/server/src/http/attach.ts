@@ -1,7 +1,9 @@
 import type { RequestListener, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { errorReply, expectationFailed } from './error-answer.ts';
+import { inOrder } from './in-order.ts';
 import { installListVerb } from './list-verb.ts';
+import { OpenResponses } from './open-responses.ts';
 import { sendReply } from './reply.ts';
 
 /** How long a connection may stand still while an answer is due or under way; a caller that reads slowly makes progress. */
@@ -12,12 +14,17 @@ const stillMsMax = 120_000;
  * `requireHostHeader: false`: `front` looks at it.
  */
 export function attachFront(server: Server, front: RequestListener): void {
-  server.on('request', front);
+  const open = new OpenResponses();
+  const serve = inOrder(open, front);
+  server.on('request', serve);
   // The body reader decides whether a caller that asks first may send at all.
-  server.on('checkContinue', front);
-  server.on('checkExpectation', (req, res) => sendReply(res, errorReply(expectationFailed()), { head: req.method === 'HEAD' }));
+  server.on('checkContinue', serve);
+  const refuseExpectation = inOrder(open, (req, res) =>
+    sendReply(res, errorReply(expectationFailed()), { head: req.method === 'HEAD' }),
+  );
+  server.on('checkExpectation', refuseExpectation);
   server.timeout = stillMsMax;
   // Who does not come through the handshake can be told nothing: an answer would wait for it for ever.
   server.on('tlsClientError', (_error, socket: Duplex) => socket.destroy());
-  installListVerb(server, front);
+  installListVerb(server, front, { open });
 }

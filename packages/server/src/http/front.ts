@@ -5,12 +5,13 @@ import type { GuardedOperation, OpenOperation, Operation, Route, Verb } from '..
 import { canonicalParams, canonicalPath, nameAtOf } from '../api/path-forms.ts';
 import { noHandler, RequestError, unsupportedOperation, unsupportedPath } from './error-answer.ts';
 import { failureReply } from './failure.ts';
-import { asksHealth, healthReply } from './health-reply.ts';
+import { asksHealth, healthReply, isProbe } from './health-reply.ts';
 import { parsePath, type RequestPath } from './path.ts';
 import { sendReply } from './reply.ts';
 import type { Routed, ServeOptions } from './routed.ts';
 import { Pipeline } from './serve.ts';
 import { namesNamespace } from './token-header.ts';
+import { turns } from './turns.ts';
 
 export interface FrontOptions extends ServeOptions {
   readonly routes: readonly Route[];
@@ -62,10 +63,16 @@ export function createFront(options: FrontOptions): RequestListener {
     }
   };
 
-  return (req, res) => {
+  const begin = (req: IncomingMessage, res: ServerResponse): void => {
     const changing = options.node.service?.mounts.changing;
     if (changing === undefined) answerOrFail(req, res);
     else void changing.then(() => answerOrFail(req, res));
+  };
+
+  return (req, res) => {
+    const turn = isProbe(req) ? undefined : turns.next();
+    if (turn === undefined) begin(req, res);
+    else void turn.then(() => res.destroyed || begin(req, res));
   };
 }
 

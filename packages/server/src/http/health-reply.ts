@@ -6,6 +6,9 @@ import type { RequestPath } from './path.ts';
 import type { Reply } from './reply.ts';
 import { namesNamespace } from './token-header.ts';
 
+/** Whether a request may pass those that wait for a turn of the event loop: health as probes spell it. In other spellings it waits as they do. */
+export const isProbe = ({ url = '' }: IncomingMessage): boolean => url === '/v1/sys/health' || url.startsWith('/v1/sys/health?');
+
 /** Whether it is health that is asked. With a slash at the end it is a path like any other, and an unknown one. */
 export const asksHealth = ({ path, trailingSlash }: RequestPath): boolean => path === 'sys/health' && !trailingSlash;
 

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { errorsBody } from './envelope.ts';
 import { errorReply, expectationFailed, RequestError } from './error-answer.ts';
+import { OpenResponses } from './open-responses.ts';
 import { type Reply, sendReply, strictTransportSecurity } from './reply.ts';
 
 // LIST is a verb of its own on this interface, and Node's parser does not know it. It reports such a request as a parse error
@@ -23,6 +24,8 @@ export interface ListVerbOptions {
   /** Request line and headers together, in bytes. */
   readonly headBytesMax?: number;
   readonly headersMax?: number;
+  /** Where the responses of `server` are kept; it is made to follow `server` here. */
+  readonly open?: OpenResponses;
 }
 
 /** What node:http adds to its parse errors. */
@@ -43,15 +46,10 @@ const standIn = Buffer.from('GET ', 'latin1');
  * over its `clientError` and `connect`.
  */
 export function installListVerb(server: Server, handle: RequestListener, options: ListVerbOptions = {}): void {
-  const { headMs = 10_000, exchangeMs = 90_000, headBytesMax = 16_384, headersMax = 100 } = options;
-  const latest = new WeakMap<Duplex, ServerResponse>();
+  const { headMs = 10_000, exchangeMs = 90_000, headBytesMax = 16_384, headersMax = 100, open = new OpenResponses() } = options;
   const settled = new WeakSet<Duplex>();
   const answered = new WeakSet<Duplex>();
-  const remember = (req: IncomingMessage, res: ServerResponse) => latest.set(req.socket, res);
-  server.prependListener('request', remember);
-  // A first listener there would change what Node does with `Expect`.
-  for (const event of ['checkContinue', 'checkExpectation'])
-    if (server.listenerCount(event) > 0) server.prependListener(event, remember);
+  open.watch(server);
 
   const lists = createServer({ maxHeaderSize: headBytesMax, requireHostHeader: false }, (req, res) => {
     res.shouldKeepAlive = false;
@@ -69,6 +67,7 @@ export function installListVerb(server: Server, handle: RequestListener, options
   lists.maxRequestsPerSocket = 1; // of what comes in the same packet nothing is served
   lists.maxHeadersCount = 0; // none is dropped unseen: refusalOf counts them
   for (const event of ['checkContinue', 'checkExpectation']) lists.on(event, (req, res) => lists.emit('request', req, res));
+  open.watch(lists);
   lists.on('clientError', (error: ParseError, connection: Duplex) => {
     // One request, one answer: what stands behind a request that has its answer ends with the connection.
     if (connection instanceof ListConnection && !answered.has(connection)) refuse(connection.release(), error);
@@ -78,26 +77,30 @@ export function installListVerb(server: Server, handle: RequestListener, options
     if (settled.has(duplex)) return; // every later packet is an error again, to a parser that has given up
     settled.add(duplex);
     const socket = duplex as Socket;
-    const open = openResponse(latest.get(socket));
-    const head = open === undefined ? listHead(error) : undefined;
+    const newest = unfinished(open.newest(socket));
+    const head = newest === undefined ? listHead(error) : undefined;
     if (head !== undefined) new ListConnection(lists, socket, { headMs, exchangeMs }).arrive(head);
-    else if (open === undefined) refuse(socket, error);
-    else if (open.req.complete) refuseAfter(open, socket, error, exchangeMs);
-    else if (open.socket === null || open.headersSent)
+    else if (newest === undefined) refuse(socket, error);
+    else if (newest.req.complete) refuseAfter(newest, socket, error, exchangeMs);
+    else if (newest.socket === null || newest.headersSent)
       socket.destroy(); // a part of some answer has left: no other may follow
     else refuse(socket, error);
   });
 
   server.on('connect', ({ socket }) => {
-    const open = openResponse(latest.get(socket));
+    const newest = unfinished(open.newest(socket));
     const error = Object.assign(new Error('CONNECT'), { code: 'CONNECT' });
-    socket.on('error', () => socket.destroy()).resume(); // Node has let go of it
-    if (open === undefined) refuse(socket, error);
-    else refuseAfter(open, socket, error, exchangeMs);
+    // Node has detached the socket: its errors, its timeout and the progress of the answers on it are left to us.
+    socket.on('error', () => socket.destroy()).on('timeout', () => socket.destroy());
+    socket.on('end', () => socket.end());
+    socket.on('drain', () => open.oldest(socket)?.emit('drain'));
+    socket.setTimeout(exchangeMs).resume();
+    if (newest === undefined) refuse(socket, error);
+    else refuseAfter(newest, socket, error, exchangeMs);
   });
 }
 
-const openResponse = (res: ServerResponse | undefined): ServerResponse | undefined =>
+const unfinished = (res: ServerResponse | undefined): ServerResponse | undefined =>
   res === undefined || res.writableFinished || res.destroyed ? undefined : res;
 
 /** The request's first bytes when they are, or may still become, `LIST `; letters that went with an earlier packet are put back. */

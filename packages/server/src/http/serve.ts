@@ -18,6 +18,7 @@ import type { Asked, Routed, ServeOptions } from './routed.ts';
 import { indexHeaders } from './service-index.ts';
 import { isStill, notActive, type Source, sourceOf, stillLeads } from './source.ts';
 import { tokenOf, wrapTtlOf } from './token-header.ts';
+import { turns } from './turns.ts';
 import { unavailable } from './unavailable.ts';
 import { wrapped } from './wrapped.ts';
 
@@ -183,9 +184,11 @@ export class Pipeline {
     task: () => Promise<T>,
   ): Promise<T> {
     const work = this.#options.limits?.workOf(operation, where);
-    const turn = work?.enter(res);
-    if (turn !== undefined) await turn;
+    const place = work?.enter(res);
+    if (place !== undefined) await place;
     try {
+      const turn = turns.next();
+      if (turn !== undefined) await turn;
       return await task();
     } finally {
       work?.leave();

@@ -1,0 +1,87 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+
+/** Places, memory, forwarding and Node's own pipelines wait for one `close`; Node warns of a leak above 10. */
+const listenersMax = 32;
+
+interface Place {
+  /** The response before it on the connection. */
+  readonly previous: ServerResponse | undefined;
+  /** Called when it is closed. */
+  onClosed?: () => void;
+}
+
+/**
+ * The responses of each connection that are not closed yet. All of them emit `close` when their connection ends, however it ends.
+ *
+ * Node emits `close` for the oldest one only: it destroys the responses that wait behind it without a `close`, and forgets them when
+ * it detaches the socket for CONNECT or Upgrade. Places, memory and files that are held until `close` would then be held for ever.
+ */
+export class OpenResponses {
+  /** By connection, oldest first. */
+  readonly #of = new WeakMap<Duplex, Map<ServerResponse, Place>>();
+  readonly #newest = new WeakMap<Duplex, ServerResponse>();
+
+  /** Follows the requests of `server`. Called when its other listeners are in place. */
+  watch(server: Server): void {
+    const add = (req: IncomingMessage, res: ServerResponse): void => this.#add(req.socket, res);
+    server.prependListener('request', add);
+    // A first listener there would change what Node does with `Expect`.
+    for (const event of ['checkContinue', 'checkExpectation'])
+      if (server.listenerCount(event) > 0) server.prependListener(event, add);
+  }
+
+  /** How many there are on a connection. */
+  count(socket: Duplex): number {
+    return this.#of.get(socket)?.size ?? 0;
+  }
+
+  oldest(socket: Duplex): ServerResponse | undefined {
+    const [oldest] = this.#of.get(socket)?.keys() ?? [];
+    return oldest;
+  }
+
+  newest(socket: Duplex): ServerResponse | undefined {
+    const newest = this.#newest.get(socket);
+    return newest !== undefined && this.#of.get(socket)?.has(newest) === true ? newest : undefined;
+  }
+
+  /** Calls `task` when the response before this one is closed; false, and no call, when there is none. Once for each response. */
+  afterPrevious(res: ServerResponse, task: () => void): boolean {
+    const open = this.#of.get(res.req.socket);
+    const previous = open?.get(res)?.previous;
+    const place = previous && open?.get(previous);
+    if (place === undefined) return false;
+    place.onClosed = task;
+    return true;
+  }
+
+  #add(socket: Duplex, res: ServerResponse): void {
+    const open = this.#of.get(socket) ?? this.#follow(socket);
+    if (open.has(res)) return; // one event may be passed on as another
+    const place: Place = { previous: this.newest(socket) };
+    open.set(res, place);
+    this.#newest.set(socket, res);
+    res.setMaxListeners(listenersMax).once('close', () => {
+      open.delete(res);
+      place.onClosed?.();
+    });
+  }
+
+  #follow(socket: Duplex): Map<ServerResponse, Place> {
+    const open = new Map<ServerResponse, Place>();
+    this.#of.set(socket, open);
+    // Node closes the oldest one in this turn too; the others are closed after it, so that none is closed twice.
+    socket.once('close', () => process.nextTick(closeAll, open));
+    return open;
+  }
+}
+
+function closeAll(open: ReadonlyMap<ServerResponse, unknown>): void {
+  for (const res of [...open.keys()]) {
+    res.req.destroy(); // a body that nobody can complete
+    res.destroy();
+    Object.assign(res, { _closed: true }); // as Node does, for those who ask only now
+    res.emit('close');
+  }
+}
