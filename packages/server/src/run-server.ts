@@ -1,4 +1,4 @@
-import { createServer } from 'node:http';
+import type { RequestListener } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
 import { BarrierError } from '@transitd/barrier';
 import { InvariantViolation, LogDamage } from '@transitd/raft-core';
@@ -7,6 +7,7 @@ import { allRoutes } from './api/routes.ts';
 import { AuditTrail } from './audit/audit-trail.ts';
 import { type Config, isLoopback, type ListenerConfig } from './config.ts';
 import { warnOfCoreDumps } from './core-dumps.ts';
+import { connectionsWithin, openFilesMax } from './descriptors.ts';
 import type { DevNode } from './dev.ts';
 import { printWelcome } from './dev-welcome.ts';
 import { exitCode, StartError } from './exit.ts';
@@ -22,6 +23,9 @@ import { listenForStop } from './stop-request.ts';
 import { createTelemetry } from './telemetry.ts';
 import { tlsContext } from './tls-context.ts';
 import { version } from './version.ts';
+
+/** For the head of a request to the telemetry listener, in milliseconds. */
+const telemetryHeadMs = 10_000;
 
 export interface RunOptions {
   /** Present for a node that initialises and unseals itself. */
@@ -56,7 +60,7 @@ export async function runServer(config: Config, { dev, reread }: RunOptions = {}
 
   arm(process.env['TRANSITD_FAILPOINTS']);
   const limits = new Limits(config.limits);
-  const connections = new Connections(config.limits.connections);
+  const connections = new Connections(connectionsMax(config, log));
   const metrics = new Metrics(config.telemetry.prefix, { ...figuresOf(() => running.node), load: { limits, connections } });
   const audit = await AuditTrail.open({ sinks: config.audit, log, observer: metrics.audit });
   running.audit = audit;
@@ -94,7 +98,8 @@ export async function runServer(config: Config, { dev, reread }: RunOptions = {}
       if (dev !== undefined && !stop.isAsked) printWelcome({ address, ...dev, log: config.log });
     }
     if (config.telemetry.address !== undefined && !stop.isAsked) {
-      const listener = new Listener(createTelemetry(node, metrics), createServer);
+      const create = (counted: RequestListener) => createListener({ headers_timeout: telemetryHeadMs }, counted);
+      const listener = new Listener(createTelemetry(node, metrics), create, { connections });
       listeners.push(listener);
       log.info({ telemetry: await listener.listen(config.telemetry.address) }, 'telemetry');
     }
@@ -111,6 +116,23 @@ export async function runServer(config: Config, { dev, reread }: RunOptions = {}
     await audit?.close();
     log.info('stopped');
   }
+}
+
+/** Over all listeners; says so where the process may not open as many files as the configuration expects. @throws StartError */
+function connectionsMax({ limits, cluster_addr }: Config, log: Logger): number {
+  const openFiles = openFilesMax();
+  const configured = limits.connections;
+  const connections = connectionsWithin({
+    openFilesMax: openFiles,
+    connectionsMax: configured,
+    clustered: cluster_addr !== undefined,
+  });
+  if (connections < configured)
+    log.warn(
+      { openFiles, configured, connections },
+      'limits.connections was lowered: this process may open too few files for more (raise ulimit -n, LimitNOFILE)',
+    );
+  return connections;
 }
 
 /** Faults for a test, from the environment. @throws StartError */

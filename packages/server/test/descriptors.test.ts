@@ -1,0 +1,38 @@
+import { expect } from 'chai';
+import { connectionsWithin, openFilesIn } from '../src/descriptors.ts';
+import { StartError } from '../src/exit.ts';
+
+describe('connections within the limit of open files', () => {
+  const within = (openFilesMax: number | undefined, { connectionsMax = 4096, clustered = false } = {}): number =>
+    connectionsWithin({ openFilesMax, connectionsMax, clustered });
+
+  for (const [openFilesMax, options, connections] of [
+    [1_048_576, {}, 4096],
+    [1_048_576, { clustered: true }, 4096],
+    [undefined, { clustered: true }, 4096],
+    [3000, {}, 2272],
+    [3000, { clustered: true }, 800],
+    [3000, { connectionsMax: 100, clustered: true }, 100],
+    [1024, {}, 691],
+    [256, { connectionsMax: 16 }, 16],
+  ] as const)
+    it(`are ${connections} of ${openFilesMax ?? 'unknown'} with ${JSON.stringify(options)}`, () => {
+      expect(within(openFilesMax, options)).to.equal(connections);
+    });
+
+  for (const [openFilesMax, options] of [
+    [200, {}],
+    [1024, { clustered: true }],
+  ] as const)
+    it(`are too few of ${openFilesMax} with ${JSON.stringify(options)}, in a sentence that names the limit`, () => {
+      expect(() => within(openFilesMax, options)).to.throw(StartError, new RegExp(`may open ${openFilesMax} files.*ulimit -n`));
+    });
+
+  it('are found in the soft limit of the kernel, and nowhere when there is none', () => {
+    const line = (soft: string) =>
+      `Limit Soft Limit Hard Limit Units\nMax open files            ${soft}                4096                 files     \n`;
+    expect(openFilesIn(line('1024'))).to.equal(1024);
+    expect(openFilesIn(line('unlimited'))).to.equal(undefined);
+    expect(openFilesIn('')).to.equal(undefined);
+  });
+});
