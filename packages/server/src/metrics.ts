@@ -13,6 +13,7 @@ import { type ClusterFigures, registerClusterFigures } from './metrics-cluster.t
 import { quantiles, registerHappenings } from './metrics-happenings.ts';
 import { type LoadFigures, registerLoad } from './metrics-load.ts';
 import type { NodeObserver } from './node/observer.ts';
+import { SharedRendering } from './shared-rendering.ts';
 
 /** What the gauges read when they are scraped: state is asked for, never copied beside. */
 export interface MetricSources {
@@ -52,6 +53,8 @@ export class Metrics {
   /** Requests of callers that asked too often. */
   readonly limited: Counter;
   readonly #routeMs: Summary<'operation'>;
+  readonly #text = new SharedRendering(() => this.registry.metrics());
+  readonly #rows = new SharedRendering(() => this.registry.getMetricsAsJSON());
   /** One bound handle per operation, so that a request does no label look-up. */
   readonly #routes = new Map<string, Summary.Internal<'operation'>>();
 
@@ -143,12 +146,12 @@ export class Metrics {
 
   /** Text exposition 0.0.4. */
   prometheus(): Promise<string> {
-    return this.registry.metrics();
+    return this.#text.get();
   }
 
   /** The JSON form of `sys/metrics` without a format: gauges, counters and samples, names without the unit's suffixes. */
   async json(now: Date): Promise<object> {
-    const all = await this.registry.getMetricsAsJSON();
+    const all = await this.#rows.get();
     const rows = (type: string) => all.filter((metric) => String(metric.type) === type);
     const values = (metric: MetricObjectWithValues<MetricValue<string>>) =>
       metric.values.map(({ value, labels }) => ({ Name: metric.name, Value: value, Labels: labels }));

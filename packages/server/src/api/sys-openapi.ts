@@ -1,6 +1,8 @@
 import type { Principal } from '@transitd/access';
 import { bool } from '../http/field.ts';
 import { anything, list, map, object, string } from '../http/json-schema.ts';
+import { KeptTexts } from '../http/kept-texts.ts';
+import { turns } from '../http/turns.ts';
 import { unavailable } from '../http/unavailable.ts';
 import { version } from '../version.ts';
 import * as answers from './answers.ts';
@@ -13,6 +15,10 @@ function generic(places: readonly Place[]): readonly Place[] {
   const types = new Set(places.map(({ type }) => type));
   return [...types].map((type) => ({ path: `{${type}_mount_path}`, type }));
 }
+
+type Always = 'sys' | 'auth/token';
+
+const placeOf = ({ path, type }: Place): Place => ({ path, type });
 
 const documentSchema = object({
   openapi: string,
@@ -28,6 +34,7 @@ const documentSchema = object({
  * stranger, who may ask all the same.
  */
 export const openApiRoutes = (routes: () => readonly Route[]): readonly Route[] => {
+  const texts = new KeptTexts({ charactersMax: 48 * 1024 * 1024 });
   const read = open({
     name: 'openapi',
     about: 'this document: the paths of all mounts on which the caller may do something',
@@ -42,14 +49,21 @@ export const openApiRoutes = (routes: () => readonly Route[]): readonly Route[] 
       const mounts = await seenOf(principal, service.mounts.list, ({ path }) => `${path}/`);
       const methods = await seenOf(principal, await service.logins.mounts.list(), ({ path }) => `auth/${path}/`);
       const shown = call.values.generic_mount_paths === true ? generic : (places: readonly Place[]) => places;
-      const document = openApi({
+      const places = {
+        mounts: shown(mounts).map(placeOf),
+        methods: shown(methods).map(placeOf),
+        always: (['sys', 'auth/token'] as const).filter((place) => sees(`${place}/`)),
+      };
+      const { mounts: engines, methods: logins, always } = places;
+      const described = {
         routes: routes(),
         version,
-        mounts: shown(mounts),
-        methods: shown(methods),
-        shows: (place) => sees(`${place}/`),
-      });
-      return { status: 200, body: `${JSON.stringify(document)}\n` };
+        mounts: engines,
+        methods: logins,
+        shows: (place: Always) => always.includes(place),
+      };
+      const make = async () => `${await openApi(described, () => turns.next())}\n`;
+      return { status: 200, body: await texts.get(JSON.stringify(places), make) };
     },
   });
   return [{ path: 'sys/internal/specs/openapi', operations: { GET: read } }];

@@ -1,0 +1,47 @@
+import { expect } from 'chai';
+import { SharedRendering } from '../src/shared-rendering.ts';
+
+describe('a shared rendering', () => {
+  it('is begun after the question, once for all who ask before it begins', async () => {
+    let state = 0;
+    let renderings = 0;
+    const shared = new SharedRendering(async () => {
+      renderings += 1;
+      await undefined;
+      return state;
+    });
+    const first = Array.from({ length: 50 }, () => shared.get());
+    expect(await Promise.all(first)).to.deep.equal(first.map(() => 0));
+    expect(renderings).to.equal(1);
+    state = 1;
+    const later = Array.from({ length: 50 }, () => shared.get());
+    expect(await Promise.all(later)).to.deep.equal(later.map(() => 1));
+    expect(renderings).to.equal(2);
+  });
+
+  it('is never under way twice, and what is asked for meanwhile is answered by the next', async () => {
+    const ends: (() => void)[] = [];
+    const shared = new SharedRendering(() => new Promise<number>((resolve) => ends.push(() => resolve(ends.length))));
+    const first = shared.get();
+    await undefined;
+    const second = shared.get();
+    const third = shared.get();
+    expect(ends).to.have.length(1);
+    ends[0]?.();
+    expect(await first).to.equal(1);
+    while (ends.length < 2) await new Promise((resolve) => setImmediate(resolve));
+    ends[1]?.();
+    expect(await Promise.all([second, third])).to.deep.equal([2, 2]);
+  });
+
+  it('that has failed is begun again for the next question', async () => {
+    let fails = true;
+    const shared = new SharedRendering(async () => {
+      if (fails) throw new Error('broken');
+      return 'whole';
+    });
+    expect(await shared.get().catch(({ message }: Error) => message)).to.equal('broken');
+    fails = false;
+    expect(await shared.get()).to.equal('whole');
+  });
+});
