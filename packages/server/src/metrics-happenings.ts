@@ -31,7 +31,15 @@ export function registerHappenings({
   const forwardMs = summary('ha_rpc_client_forward', 'Milliseconds of a request that the active node answered for this one');
   const forwardErrors = counter('ha_rpc_client_forward_errors', 'Requests that the active node did not answer for this one');
 
+  const barrierMs = {
+    get: summary('barrier_get', 'Milliseconds of reading a record through the barrier'),
+    put: summary('barrier_put', 'Milliseconds of a transaction that writes records through the barrier'),
+    list: summary('barrier_list', 'Milliseconds of reading a page of records through the barrier'),
+    delete: summary('barrier_delete', 'Milliseconds of a transaction that only removes records'),
+  };
+
   return {
+    barrier: (operation, ms) => barrierMs[operation].observe(ms),
     committed: (ms) => {
       applied.inc();
       commitMs.observe(ms);

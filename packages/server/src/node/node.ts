@@ -67,7 +67,7 @@ export class Node {
     this.#lead = new LeadObserver(observer, () => performance.now());
     this.clock = new NodeClock({ log });
     const { clock } = this;
-    const serving = new Serving({ config, log, clock }, () => this.#servingChanged());
+    const serving = new Serving({ config, log, clock, observer }, () => this.#servingChanged());
     const isActive = (): boolean => this.active;
     const apiAddress = (): string => this.apiAddress;
     const part = new TakingPart({

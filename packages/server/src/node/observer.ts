@@ -1,4 +1,5 @@
 import type { DriverStatus } from '@transitd/raft-core';
+import type { BarrierOperation } from './timed-store.ts';
 
 /** Hears what happens on a node, so that figures can be made of it. Times in milliseconds; `peer` is a node's name. */
 export interface NodeObserver {
@@ -15,6 +16,8 @@ export interface NodeObserver {
   echoFailed(peer: string): void;
   forwarded(ms: number): void;
   forwardFailed(): void;
+  /** Records were read or written through the barrier. */
+  barrier(operation: BarrierOperation, ms: number): void;
 }
 
 const ignore = (): void => undefined;
@@ -28,6 +31,7 @@ export const nobody: NodeObserver = {
   echoFailed: ignore,
   forwarded: ignore,
   forwardFailed: ignore,
+  barrier: ignore,
 };
 
 const roles = { leader: 'leader', follower: 'follower', precandidate: 'candidate', candidate: 'candidate' } as const;

@@ -2,13 +2,23 @@ import type { Barrier } from '@transitd/barrier';
 import type { Config } from '../config.ts';
 import type { Logger } from '../log.ts';
 import type { NodeClock } from './node-clock.ts';
+import type { NodeObserver } from './observer.ts';
 import { closeService, loadService, type Service } from './service.ts';
+import { timedStore } from './timed-store.ts';
+
+interface ServingParts {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly clock: NodeClock;
+  readonly observer: NodeObserver;
+}
 
 /** What serves, from the moment that its node is unsealed until it seals. */
 export class Serving {
   readonly #config: Config;
   readonly #log: Logger;
   readonly #clock: NodeClock;
+  readonly #observer: NodeObserver;
   readonly #onChange: () => void;
   #service: Service | undefined;
   /** The load that an unseal began; settles without error. */
@@ -17,13 +27,11 @@ export class Serving {
   #sealChanges = 0;
 
   /** @param onChange - called when something serves from now on, and when nothing does any more */
-  constructor(
-    { config, log, clock }: { readonly config: Config; readonly log: Logger; readonly clock: NodeClock },
-    onChange: () => void,
-  ) {
+  constructor({ config, log, clock, observer }: ServingParts, onChange: () => void) {
     this.#config = config;
     this.#log = log;
     this.#clock = clock;
+    this.#observer = observer;
     this.#onChange = onChange;
   }
 
@@ -76,7 +84,8 @@ export class Serving {
       barrier.seal();
     };
     try {
-      const service = await loadService(barrier.store, { config: this.#config, clock: this.#clock, onFailure: fail });
+      const store = timedStore(barrier.store, (operation, ms) => this.#observer.barrier(operation, ms));
+      const service = await loadService(store, { config: this.#config, clock: this.#clock, onFailure: fail });
       if (change !== this.#sealChanges) return closeService(service);
       const before = this.#service;
       this.#service = service;
