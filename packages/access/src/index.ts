@@ -10,6 +10,7 @@ export { isLoginTokenType, type TokenSettings, type TokenSettingsChange } from '
 export type { Login } from './auth/userpass.ts';
 export { callerGroup, checkCidrs, isCidr, plainAddress, withinCidrs } from './cidr.ts';
 export { AccessError, type AccessErrorCode, RateLimited } from './errors.ts';
+export { FairLine } from './fair-line.ts';
 export { type InitialAccess, initialAccess } from './initial-access.ts';
 export { type Capability, isCapability } from './policy/capability.ts';
 export type { ParameterReading, Parameters, ParameterValue } from './policy/parameters.ts';

@@ -109,6 +109,7 @@ const whereTo = (sink: z.output<typeof auditSink>): string => (sink.type === 'fi
 const limits = z.strictObject({
   reads: z.int().min(1).max(100_000).default(1024),
   changes: z.int().min(1).max(100_000).default(256),
+  logins: z.int().min(1).max(100_000).default(64),
   waiting: z.int().min(0).max(100_000).default(1024),
   body_memory: byteSize('256MiB').refine((bytes) => bytes >= 1024 * 1024, 'is less than 1MiB'),
   connections: z.int().min(16).max(1_000_000).default(4096),

@@ -11,6 +11,8 @@ export interface LoadFigures {
   readonly limits: {
     readonly reads: Work;
     readonly changes: Work;
+    readonly logins: Work;
+    readonly forwarding: { readonly strangers: Work; readonly strangersStreams: Work; readonly streams: Work };
     readonly bodies: { readonly held: number; readonly refused: number };
   };
   readonly connections: { readonly open: number; readonly cut: number };
@@ -47,6 +49,10 @@ export function registerLoad({
   const perKind = (of: (work: Work) => number): readonly Row[] => [
     ['reads', of(limits.reads)],
     ['changes', of(limits.changes)],
+    ['logins', of(limits.logins)],
+    ['forwarded_strangers', of(limits.forwarding.strangers)],
+    ['forwarded_strangers_streams', of(limits.forwarding.strangersStreams)],
+    ['forwarded_streams', of(limits.forwarding.streams)],
   ];
   figure(Gauge, 'core_requests_at_work', 'Requests that are worked on', () => perKind(({ atWork }) => atWork));
   figure(Gauge, 'core_requests_waiting', 'Requests that wait until they are worked on', () => perKind(({ waiting }) => waiting));

@@ -34,6 +34,7 @@ describe('configuration', () => {
     expect(config.limits).to.deep.equal({
       reads: 1024,
       changes: 256,
+      logins: 64,
       waiting: 1024,
       body_memory: 256 * 2 ** 20,
       connections: 4096,

@@ -95,21 +95,34 @@ describe('the figures of a cluster', () => {
 
 describe('the figures of what a node takes on', () => {
   it('are those of its limits as they are at the question', async () => {
-    const limits = new Limits({ reads: 1, changes: 1, waiting: 0, body_memory: 1_000_000 });
+    const limits = new Limits({ reads: 1, changes: 1, logins: 1, waiting: 0, body_memory: 1_000_000 });
     const load = { limits, connections: new Connections(16) };
     const sources = { unsealed: () => true, active: () => true, raft: () => undefined, barrierEncryptions: () => 0, load };
     const metrics = new Metrics('t', sources);
     const res = new EventEmitter() as ServerResponse;
     limits.reads.enter(res);
-    expect(() => limits.reads.enter(res)).to.throw('too much to do');
+    const refused = await Promise.resolve(limits.reads.enter(res)).catch((error: Error) => error.message);
+    expect(refused).to.contain('too much to do');
     limits.bodies.grows(res, 165_536);
     expect(await lines(metrics, /^t_core_(requests|body|connections)/)).to.have.members([
       't_core_requests_at_work{kind="reads"} 1',
       't_core_requests_at_work{kind="changes"} 0',
+      't_core_requests_at_work{kind="logins"} 0',
+      't_core_requests_at_work{kind="forwarded_strangers"} 0',
+      't_core_requests_at_work{kind="forwarded_strangers_streams"} 0',
+      't_core_requests_at_work{kind="forwarded_streams"} 0',
       't_core_requests_waiting{kind="reads"} 0',
       't_core_requests_waiting{kind="changes"} 0',
+      't_core_requests_waiting{kind="logins"} 0',
+      't_core_requests_waiting{kind="forwarded_strangers"} 0',
+      't_core_requests_waiting{kind="forwarded_strangers_streams"} 0',
+      't_core_requests_waiting{kind="forwarded_streams"} 0',
       't_core_requests_refused{kind="reads"} 1',
       't_core_requests_refused{kind="changes"} 0',
+      't_core_requests_refused{kind="logins"} 0',
+      't_core_requests_refused{kind="forwarded_strangers"} 0',
+      't_core_requests_refused{kind="forwarded_strangers_streams"} 0',
+      't_core_requests_refused{kind="forwarded_streams"} 0',
       't_core_requests_refused{kind="bodies"} 0',
       't_core_body_bytes 100000',
       't_core_connections 0',

@@ -43,8 +43,8 @@ const keySetCharsMax = 1024 * 1024;
 /** How long fetched keys are used, and how soon they may be fetched again for a key that is not among them. */
 const [freshMs, againMs] = [5 * 60_000, 30_000];
 const sourcesMax = 64;
-/** Logins that wait for keys on their way: a provider that hangs is not to hold up all that a node works on. */
-const waitingMax = 64;
+/** Logins that wait for the keys of one source: a provider that hangs holds up its own logins, and leaves places to the others. */
+const waitingMax = 32;
 
 interface Fetched {
   readonly keys: Promise<JSONWebKeySet>;
@@ -56,7 +56,8 @@ export class JwtKeys {
   readonly #sources: KeySources;
   readonly #now: () => number;
   readonly #fetched = new Map<string, Fetched>();
-  #waiting = 0;
+  /** Logins that wait, by the name of the source. */
+  readonly #waiting = new Map<string, number>();
 
   constructor({ sources, now }: { readonly sources: KeySources; readonly now: () => number }) {
     this.#sources = sources;
@@ -82,19 +83,25 @@ export class JwtKeys {
   }
 
   async #loaded(source: JwtKeySource, ageMsMax: number): Promise<JSONWebKeySet> {
-    if (this.#waiting >= waitingMax) throw new AccessError('busy_logins', 'too many logins wait for the keys that sign tokens');
-    this.#waiting += 1;
+    const keys = this.#keysOf(source, ageMsMax);
+    if (!(keys instanceof Promise)) return keys;
+    const name = nameOf(source);
+    const waiting = this.#waiting.get(name) ?? 0;
+    if (waiting >= waitingMax) throw new AccessError('busy_logins', 'too many logins wait for the keys that sign tokens');
+    this.#waiting.set(name, waiting + 1);
     try {
-      return await this.#keysOf(source, ageMsMax);
+      return await keys;
     } finally {
-      this.#waiting -= 1;
+      const left = (this.#waiting.get(name) ?? 0) - 1;
+      if (left > 0) this.#waiting.set(name, left);
+      else this.#waiting.delete(name);
     }
   }
 
   #keysOf(source: JwtKeySource, ageMsMax: number): JSONWebKeySet | Promise<JSONWebKeySet> {
     if (source.jwks !== '') return parseKeySet(source.jwks);
     if (source.keys.length > 0) return { keys: source.keys.map(pemAsJwk) };
-    const name = JSON.stringify([source.file, source.url, source.urlCa]);
+    const name = nameOf(source);
     const present = this.#fetched.get(name);
     if (present !== undefined && this.#now() - present.atMs < ageMsMax) return present.keys;
     const keys = this.#fetch(source);
@@ -119,6 +126,8 @@ export class JwtKeys {
     throw new AccessError('keys_unavailable', 'the configuration of this node has no such file of keys');
   }
 }
+
+const nameOf = ({ file, url, urlCa }: JwtKeySource): string => JSON.stringify([file, url, urlCa]);
 
 async function claimsOf(jwt: string, keys: JSONWebKeySet, options: JWTVerifyOptions): Promise<JWTPayload> {
   const getKey: JWTVerifyGetKey = createLocalJWKSet(keys);

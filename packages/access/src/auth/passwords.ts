@@ -1,5 +1,7 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
+import { callerGroup } from '../cidr.ts';
 import { AccessError } from '../errors.ts';
+import { FairLine } from '../fair-line.ts';
 
 /** A password as it is stored: scrypt (RFC 7914) of its UTF-8 bytes, with what that was done by. */
 export interface PasswordHash {
@@ -22,52 +24,67 @@ const hashBytes = 32;
 /** Work at once: the threads that do it also write the log. Work that waits behind it: more is refused. */
 const [workMax, waitingMax] = [2, 128];
 
-/** Hashes passwords, a bounded number at a time. */
+interface Waiting {
+  readonly begin: () => void;
+  readonly refuse: (error: AccessError) => void;
+}
+
+/** Hashes passwords, a bounded number at a time; callers that wait take turns. */
 export class Passwords {
   readonly #work: PasswordWork;
   /** What an unknown user's password is compared with. */
   readonly #nobody: PasswordHash;
   #working = 0;
-  readonly #waiting: (() => void)[] = [];
+  readonly #waiting = new FairLine<Waiting>(waitingMax);
 
   constructor(work: PasswordWork = usualWork) {
     this.#work = work;
     this.#nobody = { ...work, salt: randomBytes(16).toString('base64'), hash: randomBytes(hashBytes).toString('base64') };
   }
 
-  /** @throws AccessError `busy_logins` */
+  /** For an operator, who takes turns with the callers that log in. @throws AccessError `busy_logins` */
   async hash(password: string): Promise<PasswordHash> {
-    const salt = randomBytes(16).toString('base64');
-    return { ...this.#work, salt, hash: (await this.#derive(password, { ...this.#work, salt })).toString('base64') };
+    const stored = { ...this.#work, salt: randomBytes(16).toString('base64') };
+    return { ...stored, hash: (await this.#derive(password, stored, operator)).toString('base64') };
   }
 
   /**
    * Whether it is the password. Without a hash it is not, after the same work.
+   * @param address - of the caller that logs in
    * @throws AccessError `busy_logins`
    */
-  async matches(password: string, stored: PasswordHash | undefined): Promise<boolean> {
+  async matches(password: string, stored: PasswordHash | undefined, address: string): Promise<boolean> {
     const against = stored ?? this.#nobody;
-    const derived = await this.#derive(password, against);
+    const derived = await this.#derive(password, against, callerGroup(address));
     const expected = Buffer.from(against.hash, 'base64');
     return derived.length === expected.length && timingSafeEqual(derived, expected) && stored !== undefined;
   }
 
-  async #derive(password: string, { salt, cost, blockSize, parallelization }: Omit<PasswordHash, 'hash'>): Promise<Buffer> {
-    await this.#begin();
+  async #derive(
+    password: string,
+    { salt, cost, blockSize, parallelization }: Omit<PasswordHash, 'hash'>,
+    caller: string,
+  ): Promise<Buffer> {
+    if (this.#working >= workMax) await this.#turn(caller);
+    else this.#working += 1;
     try {
       return await new Promise((resolve, reject) => {
         const options = { cost, blockSize, parallelization, maxmem: 256 * cost * blockSize };
         scrypt(password, Buffer.from(salt, 'base64'), hashBytes, options, (error, key) => (error ? reject(error) : resolve(key)));
       });
     } finally {
-      this.#working -= 1;
-      this.#waiting.shift()?.();
+      const next = this.#waiting.take();
+      if (next === undefined) this.#working -= 1;
+      else next.begin(); // the place passes on
     }
   }
 
-  async #begin(): Promise<void> {
-    if (this.#waiting.length >= waitingMax) throw new AccessError('busy_logins', 'too many logins at once');
-    if (this.#working >= workMax) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    this.#working += 1;
+  #turn(caller: string): Promise<void> {
+    return new Promise((begin, refuse) => {
+      this.#waiting.add(caller, { begin, refuse })?.refuse(new AccessError('busy_logins', 'too many logins at once'));
+    });
   }
 }
+
+/** No address: an operator's work shares no turn with callers from anywhere. */
+const operator = '';

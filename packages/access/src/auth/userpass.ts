@@ -105,7 +105,8 @@ export class Userpass {
     if (this.#lockOuts.isLocked(key)) throw new AccessError('locked_out', 'permission denied');
     const user = await this.users.find(mount.id, name);
     await readOther(this.#store, mount, key, user !== undefined);
-    if (!(await this.#passwords.matches(password.slice(0, passwordCharsMax + 1), user?.value.password)) || user === undefined) {
+    const shown = password.slice(0, passwordCharsMax + 1);
+    if (!(await this.#passwords.matches(shown, user?.value.password, address)) || user === undefined) {
       if (isRoleName(name)) this.#lockOuts.failed(key);
       throw invalidRequest('invalid username or password');
     }

@@ -169,16 +169,20 @@ describe('keys that check tokens', () => {
     expect(await refusal(enter(await signed()))).to.equal('none');
   });
 
-  it('that do not come hold up no more than 64 logins', async () => {
+  it('that do not come hold up 32 logins at most, and none by the keys of another source', async () => {
     const arrived = Promise.withResolvers<string>();
-    const keys = new JwtKeys({ sources: { url: () => arrived.promise, file: async () => undefined }, now: () => 0 });
-    const source = { keys: [], jwks: '', file: '', url: 'https://issuer/keys', urlCa: '' };
-    const outcome = (): Promise<string> => refusal(keys.verify(source, 'x', {}));
-    const waiting = Array.from({ length: 64 }, outcome);
-    expect(await outcome()).to.match(/^busy_logins/);
-    arrived.resolve(JSON.stringify({ keys: [await jwkOf(pair.publicKey)] }));
+    const good = JSON.stringify({ keys: [await jwkOf(pair.publicKey)] });
+    const url = (asked: string) => (asked === 'https://hangs/keys' ? arrived.promise : Promise.resolve(good));
+    const keys = new JwtKeys({ sources: { url, file: async () => undefined }, now: () => 0 });
+    const outcome = (change: object): Promise<string> =>
+      refusal(keys.verify({ keys: [], jwks: '', file: '', url: 'https://hangs/keys', urlCa: '', ...change }, 'x', {}));
+    const waiting = Array.from({ length: 32 }, () => outcome({}));
+    expect(await outcome({})).to.match(/^busy_logins/);
+    for (const other of [{ url: 'https://issuer/keys' }, { url: '', keys: [pem] }, { url: '', jwks: good }])
+      expect(await outcome(other)).to.match(/the token is refused/);
+    arrived.resolve(good);
     for (const told of await Promise.all(waiting)) expect(told).to.match(/the token is refused/);
-    expect(await outcome()).to.match(/the token is refused/);
+    expect(await outcome({})).to.match(/the token is refused/);
   });
 
   it('that are too short to be used give no token', async () => {

@@ -140,12 +140,28 @@ describe('a password', () => {
   it('of nobody takes the same work as one that is wrong, and of more than are let wait none', async () => {
     const passwords = new Passwords({ cost: 16, blockSize: 8, parallelization: 1 });
     const stored = await passwords.hash('p');
-    expect(await passwords.matches('p', stored)).to.equal(true);
-    expect(await passwords.matches('q', stored)).to.equal(false);
-    expect(await passwords.matches('p', undefined)).to.equal(false);
-    const outcomes = await Promise.all(Array.from({ length: 200 }, () => refusal(passwords.matches('p', stored))));
+    expect(await passwords.matches('p', stored, '10.0.0.1')).to.equal(true);
+    expect(await passwords.matches('q', stored, '10.0.0.1')).to.equal(false);
+    expect(await passwords.matches('p', undefined, '10.0.0.1')).to.equal(false);
+    const outcomes = await Promise.all(Array.from({ length: 200 }, () => refusal(passwords.matches('p', stored, '10.0.0.1'))));
     expect(outcomes.filter((outcome) => outcome.startsWith('busy_logins'))).to.have.lengthOf(200 - 130);
-    expect(await passwords.matches('p', stored)).to.equal(true);
+    expect(await passwords.matches('p', stored, '10.0.0.1')).to.equal(true);
+  });
+
+  it('is checked after one of each other address at most, and a full line takes from the address with the most', async () => {
+    const passwords = new Passwords({ cost: 16, blockSize: 8, parallelization: 1 });
+    const stored = await passwords.hash('p');
+    const checked: string[] = [];
+    const flood = Array.from({ length: 200 }, () =>
+      refusal(passwords.matches('q', stored, '10.0.0.1').then(() => checked.push('flood'))),
+    );
+    const another = passwords.matches('p', stored, '::ffff:10.0.0.2').finally(() => checked.push('another'));
+    const operator = passwords.hash('q').finally(() => checked.push('operator'));
+    expect(await another).to.equal(true);
+    await operator;
+    await Promise.all(flood);
+    expect(checked).to.have.lengthOf(130);
+    expect(checked.slice(0, 6)).to.include.members(['another', 'operator']);
   });
 });
 

@@ -3,6 +3,7 @@ import { pipeline } from 'node:stream/promises';
 import type { LogIndex, NodeId, Term } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
 import { announcesBody } from '../http/body.ts';
+import { uncountedBytes } from '../http/body-memory.ts';
 import { strictTransportSecurity } from '../http/reply.ts';
 import { indexHeader, indexIn } from '../http/service-index.ts';
 import { ClusterCallError, type ClusterClient } from './cluster-client.ts';
@@ -36,6 +37,8 @@ export interface ForwardOptions {
 
 /** Until the head of the answer. */
 const deadlineMs = 10_000;
+/** The same where a body may be on its way: the active node has it wait for room, and cuts it when it arrives too slowly. */
+const bodyDeadlineMs = 120_000;
 /** The same for what may take minutes, such as a restore, its body included. */
 const slowDeadlineMs = 30 * 60_000;
 /** How long a forwarded write waits for this node's own copy of it (decision 25). */
@@ -110,7 +113,7 @@ export class Forwarder {
         headers: headersOf(req, body, { caller, self: this.#options.self }),
         body: body ?? req,
         signal: abort.signal,
-        timeoutMs: isSlow ? slowDeadlineMs : deadlineMs,
+        timeoutMs: isSlow ? slowDeadlineMs : isLong(req, body) ? bodyDeadlineMs : deadlineMs,
       });
       // This node was removed, or is a copy: it learns so by its echoes and its connections, and its callers find another one.
       if (answer.status === 410 || answer.status === 421) {
@@ -145,6 +148,10 @@ export class Forwarder {
     }
   }
 }
+
+/** A body that the active node may have to make room for. */
+const isLong = (req: IncomingMessage, body: Buffer | undefined): boolean =>
+  body === undefined ? announcesBody(req) : body.length > uncountedBytes;
 
 function headersOf(
   { headers }: IncomingMessage,

@@ -1,3 +1,4 @@
+import { callerGroup } from '@transitd/access';
 import type { WrappedJoinSecret } from '@transitd/barrier';
 import { JoinError } from './join-error.ts';
 import { exchangedBefore, type JoinOpening, joinerProof, leaderProof, sameProof } from './join-exchange.ts';
@@ -150,7 +151,7 @@ const endings: Readonly<Record<Ending | 'challenge_unknown', string>> = {
 
 /** Of equally many open ones, the source whose oldest is the oldest. */
 function oldestOfTheGreediest(open: ReadonlyMap<string, OpenChallenge>): string {
-  const bySource = Map.groupBy(open, ([, { source }]) => source);
+  const bySource = Map.groupBy(open, ([, { source }]) => callerGroup(source));
   const [[id] = ['']] = [...bySource.values()].reduce((most, one) => (one.length > most.length ? one : most), []);
   return id;
 }

@@ -1,24 +1,26 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { callerGroup } from '@transitd/access';
 import { StoreError } from '@transitd/storage-fsm';
 import { whereOf } from '../api/operation.ts';
 import { handedOverHeader, LeadHandedOver } from '../cluster/lead-handed-over.ts';
+import { announcesBody } from './body.ts';
 import { addressOf } from './caller-address.ts';
+import type { ForwardingLimits } from './limits.ts';
 import type { Reply } from './reply.ts';
 import type { Routed, ServeOptions } from './routed.ts';
+import type { WorkLimit } from './work-limit.ts';
 
-/** Requests of callers unknown here that are handed on at a time. */
-const strangersMax = 32;
 /** A lead that goes back and forth more often than that is no lead. */
 const handoversMax = 3;
 
-/** The request is for the active node; its body, where it was read already. */
+/** The request is for the active node; with its body, where it was read already. */
 export class Forward {
   readonly body: Buffer | undefined;
-  /** Nobody here knows the caller. */
-  readonly ofStranger: boolean;
-  constructor(body?: Buffer, { ofStranger = false } = {}) {
+  /** The id of a known caller's token; undefined for a caller that is unknown here. */
+  readonly tokenId: string | undefined;
+  constructor(body: Buffer | undefined, tokenId?: string) {
     this.body = body;
-    this.ofStranger = ofStranger;
+    this.tokenId = tokenId;
   }
 }
 
@@ -32,7 +34,6 @@ export const handedOver: Reply = {
 /** Hands to the active node what is not answered here. */
 export class HandingOn {
   readonly #options: ServeOptions;
-  #strangers = 0;
 
   constructor(options: ServeOptions) {
     this.#options = options;
@@ -53,13 +54,28 @@ export class HandingOn {
     try {
       const answer = await decide();
       if (!(answer instanceof Forward)) return answer;
-      return await (answer.ofStranger ? this.#forwardStranger(req, res, routed) : this.#forward(req, res, routed, answer.body));
+      return await this.#forwardInTurn(req, res, routed, answer);
     } catch (error) {
       if (!(error instanceof LeadHandedOver)) throw error;
       if (forwarded === true) return handedOver; // the node that took the request asks the next one
       if (handovers < handoversMax && (await node.answering.isLedAfter(error.term)))
         return this.answerOrForward(req, res, routed, decide, handovers + 1);
       throw new StoreError('not_leader', 'the lead was handed over, and nothing else was done: no active node answers');
+    }
+  }
+
+  /** Strangers, and bodies that are still coming, take few of the connections to the active node, however many they are. */
+  async #forwardInTurn(req: IncomingMessage, res: ServerResponse, routed: Routed, { body, tokenId }: Forward): Promise<number> {
+    const { limits } = this.#options;
+    const streams = body === undefined && announcesBody(req);
+    const limit = limits && limitOf(limits.forwarding, { streams, isKnown: tokenId !== undefined });
+    const caller = tokenId ?? callerGroup(addressOf(req, this.#options));
+    const turn = limit?.enter(res, caller);
+    if (turn !== undefined) await turn;
+    try {
+      return await this.#forward(req, res, routed, body);
+    } finally {
+      limit?.leave(caller);
     }
   }
 
@@ -78,15 +94,13 @@ export class HandingOn {
       isSlow: 'isSlow' in operation,
     });
   }
+}
 
-  /** Callers that only the active node may know take few of the places there, however many they are. */
-  async #forwardStranger(req: IncomingMessage, res: ServerResponse, routed: Routed): Promise<number> {
-    if (this.#strangers >= strangersMax) throw new StoreError('busy', 'too many requests of unknown callers are being handed on');
-    this.#strangers += 1;
-    try {
-      return await this.#forward(req, res, routed, undefined);
-    } finally {
-      this.#strangers -= 1;
-    }
-  }
+/** The limit for one kind of forwarded request; none for a known caller's whole request. */
+function limitOf(
+  { strangers, strangersStreams, streams: knownStreams }: ForwardingLimits,
+  { streams, isKnown }: { readonly streams: boolean; readonly isKnown: boolean },
+): WorkLimit | undefined {
+  if (!isKnown) return streams ? strangersStreams : strangers;
+  return streams ? knownStreams : undefined;
 }

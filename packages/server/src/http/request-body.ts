@@ -24,16 +24,22 @@ export class RequestBodies {
     return operation.endsLead ? this.kept(req, res) : this.#read(req, res, this.#options.bodyBytesMax);
   }
 
-  /** Of anybody. */
-  ofStranger(req: IncomingMessage, res: ServerResponse): Promise<Buffer | undefined> {
-    return this.#read(req, res, anonymousBodyBytesMax);
+  /** Of anybody, once: asked again for the same request, it gives the same bytes. */
+  async ofStranger(req: IncomingMessage, res: ServerResponse): Promise<Buffer | undefined> {
+    const bytes = this.#kept.get(req) ?? (await this.#read(req, res, anonymousBodyBytesMax));
+    if (bytes !== undefined) this.#kept.set(req, bytes);
+    return bytes;
   }
 
   /** Of a request that may be asked more than once for it. */
   async kept(req: IncomingMessage, res: ServerResponse): Promise<Buffer> {
-    const bytes = this.#kept.get(req) ?? (await this.ofStranger(req, res)) ?? Buffer.alloc(0);
-    this.#kept.set(req, bytes);
-    return bytes;
+    return (await this.ofStranger(req, res)) ?? Buffer.alloc(0);
+  }
+
+  /** Of a request that will be forwarded: a slow caller holds no connection to the active node. Undefined for none, and for one that may be longer than 64 KiB. */
+  async ifSmall(req: IncomingMessage, res: ServerResponse): Promise<Buffer | undefined> {
+    const length = req.headers['content-length'];
+    return length === undefined || Number(length) > anonymousBodyBytesMax ? undefined : this.ofStranger(req, res);
   }
 
   async #read(req: IncomingMessage, res: ServerResponse, bytesMax: number): Promise<Buffer | undefined> {

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type Principal, withinCidrs } from '@transitd/access';
+import { callerGroup, type Principal, withinCidrs } from '@transitd/access';
 import { StoreError } from '@transitd/storage-fsm';
-import { type Call, type GuardedOperation, type OpenOperation, type Where, whereOf } from '../api/operation.ts';
+import { type Call, type GuardedOperation, type OpenOperation, type Operation, type Where, whereOf } from '../api/operation.ts';
 import type { Exchange } from '../audit/exchange.ts';
 import { LeadHandedOver } from '../cluster/lead-handed-over.ts';
 import type { Service } from '../node/service.ts';
@@ -109,10 +109,11 @@ export class Pipeline {
     if (operation.wraps === true && service === undefined) throw unavailable(node);
     const where = whereOf(operation, verb);
     service?.quotas.admitToken(canonical, undefined, address);
-    if (where !== 'here' && (await sourceOf(req.headers, where, this.#options)) === 'none') return new Forward();
-    if (operation.wraps === true) service?.wrapping.checkTtl(wrapTtlS);
+    // Before the active node is asked: an unfinished body would hold a connection to it that others need.
     const bytes = await this.#bodies.ofStranger(req, res);
-    return this.#inTurn(res, operation, where, async () => {
+    if (where !== 'here' && (await sourceOf(req.headers, where, this.#options)) === 'none') return new Forward(bytes);
+    if (operation.wraps === true) service?.wrapping.checkTtl(wrapTtlS);
+    return this.#inTurn(res, asked, where, async () => {
       const call = {
         verb,
         path: canonical,
@@ -161,37 +162,41 @@ export class Pipeline {
     exchange?.wraps(wrapTtlS);
     if (token === undefined || principal === undefined) {
       // A token that this node does not know yet may have been made a moment ago.
-      if (source === 'reader' || source === 'none') return new Forward(undefined, { ofStranger: true });
+      if (source === 'reader' || source === 'none') return new Forward(await this.#bodies.ifSmall(req, res));
       if (operation.streamsBody) throw permissionDenied();
       // Malformed JSON is told before the missing token, as clients know it; a longer body stays unread and ends the connection.
       const bytes = await this.#bodies.ofStranger(req, res).catch(ignoreTooLarge);
       await bodyOf(bytes, req, asked);
       throw permissionDenied();
     }
-    if (source === 'none') return new Forward(operation.endsLead && (await this.#bodies.kept(req, res)));
+    if (source === 'none') {
+      const read = operation.endsLead ? this.#bodies.kept(req, res) : this.#bodies.ifSmall(req, res);
+      return new Forward(await read, principal.id);
+    }
     service.wrapping.checkTtl(wrapTtlS);
     const bytes = await this.#bodies.of(operation, req, res);
     if (operation.isSlow) res.setTimeout(slowMsMax);
     const admitted = { service, token, principal, epoch, source, where, wrapTtlS, bytes };
-    return this.#inTurn(res, operation, where, () => this.#answerAdmitted(req, res, asked, admitted));
+    return this.#inTurn(res, asked, where, () => this.#answerAdmitted(req, res, asked, admitted));
   }
 
   /** All of the request is here: what waits for a caller takes nobody's place. */
   async #inTurn<T>(
     res: ServerResponse,
-    operation: OpenOperation | GuardedOperation,
+    { operation, address }: Pick<Asked<Operation>, 'operation' | 'address'>,
     where: Where,
     task: () => Promise<T>,
   ): Promise<T> {
     const work = this.#options.limits?.workOf(operation, where);
-    const place = work?.enter(res);
+    const caller = operation.access === 'open' && work !== undefined ? callerGroup(address) : undefined;
+    const place = work?.enter(res, caller);
     if (place !== undefined) await place;
     try {
       const turn = turns.next();
       if (turn !== undefined) await turn;
       return await task();
     } finally {
-      work?.leave();
+      work?.leave(caller);
     }
   }
 
@@ -207,10 +212,10 @@ export class Pipeline {
     // The body may have taken long: what was revoked elsewhere meanwhile is in force here too.
     if (!(await isStill(source, node.answering))) {
       if (forwarded === true) throw new StoreError('not_leader', 'this node is not the active one any more');
-      return new Forward(operation.streamsBody ? undefined : (bytes ?? nothing));
+      return new Forward(operation.streamsBody ? undefined : (bytes ?? nothing), admitted.principal.id);
     }
     const run = (): Promise<Reply> => this.#run(req, res, asked, admitted);
-    if (source === 'reader') return this.#asReader(run, bytes, exchange);
+    if (source === 'reader') return this.#asReader(run, { body: bytes ?? nothing, tokenId: admitted.principal.id }, exchange);
     const reply = await run();
     const adds = operation.adds === true || where !== 'leader';
     const tells = where === 'leader' || (operation.mayWrite === true && forwarded === true);
@@ -264,7 +269,11 @@ export class Pipeline {
    * A replica answers what succeeds, as long as it is fresh enough when the answer is ready. What it would refuse is asked of the
    * active node, which may know more: a key that was made, a right that was given a moment ago.
    */
-  async #asReader(run: () => Promise<Reply>, body: Buffer | undefined, exchange?: Exchange): Promise<Reply | Forward> {
+  async #asReader(
+    run: () => Promise<Reply>,
+    { body, tokenId }: { readonly body: Buffer; readonly tokenId: string },
+    exchange?: Exchange,
+  ): Promise<Reply | Forward> {
     const { node } = this.#options;
     try {
       const reply = await run();
@@ -278,7 +287,7 @@ export class Pipeline {
       // A node that has begun to lead meanwhile may have proposed something: that is never done again elsewhere.
       if (!isRefusal(error) || error.code === 'outcome_unknown') throw error;
     }
-    return new Forward(body ?? nothing);
+    return new Forward(body, tokenId);
   }
 
   /** A change is answered when no node serves what was before it, and tells the index that holds it. */

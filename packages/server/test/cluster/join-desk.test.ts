@@ -101,6 +101,12 @@ describe('the desk for joins', () => {
     await leader.desk.answer(answer);
   });
 
+  it('takes all addresses of one IPv6 network for one stranger', async () => {
+    const answer = await ask('2001:db8:1::7');
+    for (let i = 0; i < 200; i += 1) await ask(`2001:db8:2::${i.toString(16)}`);
+    await leader.desk.answer(answer);
+  });
+
   it('serves a joiner that comes while strangers hold every place', async () => {
     for (const source of attackers(16)) await ask(source);
     const answer = await ask();

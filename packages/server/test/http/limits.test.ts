@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { Limits, type LimitsConfig } from '../../src/http/limits.ts';
 import { type Served, served } from '../api/served.ts';
 
-const few: LimitsConfig = { reads: 1, changes: 1, waiting: 0, body_memory: 1_000_000 };
+const few: LimitsConfig = { reads: 1, changes: 1, logins: 1, waiting: 0, body_memory: 1_000_000 };
 
 async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setImmediate(resolve));

@@ -61,6 +61,28 @@ describe('a limit of work', () => {
     expect([limit.atWork, limit.waiting, limit.refused]).to.deep.equal([1, 0, 0]);
   });
 
+  it('gives callers turns, and no caller more places than its share', async () => {
+    const limit = new WorkLimit({ atOnceMax: 4, perCallerMax: 2, waitingMax: 3 });
+    const begun: string[] = [];
+    const enter = async (name: string): Promise<void> => {
+      const outcome = await codeOf(() => limit.enter(caller(), name.slice(0, 1)));
+      begun.push(outcome === 'entered' ? name : `${name} ${outcome}`);
+    };
+    const all = ['a1', 'a2', 'a3', 'a4', 'a5', 'b1', 'b2', 'b3'].map(enter);
+    await Promise.all([all[0], all[1], all[4], all[5], all[6]]);
+    expect(begun).to.have.members(['a1', 'a2', 'a5 overloaded', 'b1', 'b2']);
+    limit.leave('b');
+    await all[7];
+    expect([limit.atWork, limit.waiting], 'b has the place, a waits behind its own').to.deep.equal([4, 2]);
+    for (const each of ['a', 'a', 'b', 'b', 'a', 'a']) {
+      limit.leave(each);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await Promise.all(all);
+    expect([limit.atWork, limit.waiting]).to.deep.equal([0, 0]);
+    expect(begun.slice(-2)).to.deep.equal(['a3', 'a4']);
+  });
+
   it('never has more at work or in line than it may, and ends with none, whoever comes, leaves or gives up', async () => {
     const step = fc.constantFrom('comes', 'leaves', 'gives up');
     await fc.assert(

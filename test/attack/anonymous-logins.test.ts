@@ -1,0 +1,50 @@
+// Logins of strangers, which take a tenth of a second of two threads each: nobody else may wait for them.
+import { expect } from 'chai';
+import { type LiveServer, processMs, Workbench } from '../process/live-server.ts';
+import { ask, Flood } from './callers-at.ts';
+
+describe('a flood of anonymous logins', function () {
+  this.timeout(processMs);
+  const bench = new Workbench();
+  let server: LiveServer;
+  before(async () => {
+    server = await bench.start({ dataDir: bench.folder() });
+    await server.call('POST', 'sys/auth/userpass', { type: 'userpass' });
+    await server.call('POST', 'auth/userpass/users/amy', { password: 'correct horse', policies: 'default' });
+  });
+  after(() => bench.clean());
+
+  it('delays no write, no password change and no login from another address, and is refused beyond its own places', async () => {
+    let name = 0;
+    const flood = new Flood(200, () =>
+      ask(server.url, 'POST', `auth/userpass/login/nobody${name++}`, { body: { password: 'x' }, from: '127.0.0.66' }),
+    );
+    try {
+      const figure = async (line: string) => {
+        const { text } = await server.call('GET', 'sys/metrics?format=prometheus');
+        return Number(new RegExp(`^${line.replace(/[{}]/g, '\\$&')} (\\d+)$`, 'm').exec(text)?.[1]);
+      };
+      while ((await figure('svc_core_requests_waiting{kind="logins"}')) < 100);
+      for (let n = 0; n < 5; n += 1) {
+        const write = await ask(server.url, 'POST', `transit/keys/k${n}`, { body: {}, token: server.rootToken, withinMs: 4_000 });
+        expect(write.status, write.text).to.equal(200);
+      }
+      expect(await figure('svc_core_requests_at_work{kind="changes"}')).to.equal(0);
+      for (let n = 0; n < 2; n += 1) {
+        const login = await ask(server.url, 'POST', 'auth/userpass/login/amy', {
+          body: { password: 'correct horse' },
+          from: '127.0.0.2',
+        });
+        expect(login.status, login.text).to.equal(200);
+        const body = { password: 'correct horse' };
+        expect((await server.call('POST', 'auth/userpass/users/amy/password', body)).status).to.be.oneOf([200, 204]);
+      }
+      expect(await figure('svc_core_requests_at_work{kind="logins"}')).to.be.at.most(33);
+    } finally {
+      await flood.end();
+    }
+    expect([...flood.statuses.keys()])
+      .to.include(503)
+      .and.to.not.include(500);
+  });
+});
