@@ -148,8 +148,8 @@ export class LiveCluster {
       `${node.name} is let in`,
       async () => {
         last = await this.joinAnswer(node, via);
-        // Nobody leads at the moment, and to join again is safe.
-        if (last.status !== 200 && last.status !== 503) throw new Error(`join of ${node.name}: ${last.status} ${last.text}`);
+        // Nobody leads at the moment, or it was asked too often meanwhile, and to join again is safe.
+        if (![200, 429, 503].includes(last.status)) throw new Error(`join of ${node.name}: ${last.status} ${last.text}`);
         return last.status === 200;
       },
       { explain: () => `${last?.text}` },

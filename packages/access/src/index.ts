@@ -33,6 +33,7 @@ export {
 } from './principal.ts';
 export type { Quota, QuotaChange } from './quota/quota.ts';
 export type { Allowance, Quotas } from './quota/quotas.ts';
+export { admission, type Bucket, type Rate } from './quota/token-bucket.ts';
 export { TimeSlice } from './time-slice.ts';
 export { newToken } from './token.ts';
 export { type TokenLimits, ttlOf } from './token-lifetime.ts';

@@ -50,10 +50,14 @@ export class Attempt<Purpose extends object> {
     return this.#gathering;
   }
 
-  /** @throws BarrierError `…_in_progress`; what `purpose` throws */
-  start(purpose: () => Purpose): Promise<Gathering<Purpose>> {
+  /**
+   * @param displaces - whether the new attempt may end one that is in progress; none may unless given
+   * @throws BarrierError `…_in_progress`; what `purpose` throws
+   */
+  start(purpose: () => Purpose, displaces?: (present: Gathering<Purpose>) => boolean): Promise<Gathering<Purpose>> {
     const { seal, exclusive, words, wipe } = this.#parts;
     return exclusive(async () => {
+      if (this.#gathering !== undefined && displaces?.(this.#gathering) === true) this.drop();
       if (this.#gathering !== undefined) throw new BarrierError(`${words.code}_in_progress`, `${words.name} already in progress`);
       const aim = purpose();
       const { record, revision } = await seal.current().catch((error: unknown) => {

@@ -118,7 +118,7 @@ export class Barrier {
     this.rotation = new KeyRotation({ ...parts, clear: this.store });
     const attempt = { seal: this.#sealKeeper, exclusive: this.#exclusive };
     this.rekey = new Rekey(attempt);
-    this.rootGeneration = new RootGeneration(attempt);
+    this.rootGeneration = new RootGeneration({ ...attempt, now: options.now });
     this.#unwatch = options.store.watch('core/', (changes) => {
       const touches = (record: string): boolean => changes === 'everything' || changes.some(({ path }) => path === record);
       if (touches(sealPath)) void this.#follow(() => this.#refreshSeal());

@@ -18,16 +18,28 @@ export type RootGenerationStep =
 interface Masking {
   /** As long as the token. */
   readonly pad: Buffer;
+  /** The caller that began the attempt. */
+  readonly from: string;
+  readonly begunMs: number;
 }
+
+/**
+ * Anybody may begin an attempt, so one to which no holder has given a share keeps the others out for a bounded time, in milliseconds:
+ * a caller from elsewhere may replace it after a minute, the caller that began it after ten.
+ */
+const [keptFromOthersMs, keptFromItselfMs] = [60_000, 600_000];
 
 const idle: RootGenerationStatus = { started: false, nonce: '', progress: 0, required: 0 };
 
 /** The making of one root token by agreement. */
 export class RootGeneration {
   readonly #attempt: Attempt<Masking>;
+  readonly #now: () => number;
 
-  constructor(parts: Pick<AttemptParts<Masking>, 'seal' | 'exclusive'>) {
+  /** @param parts - `now`: milliseconds since the epoch */
+  constructor({ now, ...parts }: Pick<AttemptParts<Masking>, 'seal' | 'exclusive'> & { readonly now: () => number }) {
     this.#attempt = new Attempt({ ...parts, words, wipe: ({ pad }) => pad.fill(0) });
+    this.#now = now;
   }
 
   get status(): RootGenerationStatus {
@@ -35,9 +47,17 @@ export class RootGeneration {
     return gathering === undefined ? idle : statusOf(gathering);
   }
 
-  /** @param pad - what only the caller knows, as long as the token will be; it is copied. @throws BarrierError `root_generation_in_progress` */
-  async start(pad: Uint8Array): Promise<RootGenerationStatus> {
-    return statusOf(await this.#attempt.start(() => ({ pad: Buffer.from(pad) })));
+  /**
+   * Begins an attempt. It replaces one that has no share and is old enough.
+   * @param pad - only the caller knows it, and it is as long as the token will be; it is copied
+   * @param from - names the caller, by its address
+   * @throws BarrierError `root_generation_in_progress`
+   */
+  async start(pad: Uint8Array, from = ''): Promise<RootGenerationStatus> {
+    const begunMs = this.#now();
+    const displaces = (present: Gathering<Masking>): boolean =>
+      present.shares.progress === 0 && begunMs - present.begunMs >= (present.from === from ? keptFromItselfMs : keptFromOthersMs);
+    return statusOf(await this.#attempt.start(() => ({ pad: Buffer.from(pad), from, begunMs }), displaces));
   }
 
   /**

@@ -58,6 +58,30 @@ describe('a root generation', () => {
     expect(barrier.rootGeneration.status.progress).to.equal(1);
   });
 
+  it('may be replaced while it has no share: after a minute from elsewhere, after ten by the caller that began it', async () => {
+    const clock = { nowMs: 1_000_000 };
+    const { barrier: timed, shares: given } = await unsealedBarrier({ now: () => clock.nowMs });
+    const start = (from: string): Promise<string> =>
+      timed.rootGeneration.start(pad, from).then(
+        ({ nonce }) => nonce,
+        ({ code }) => code,
+      );
+    const begun = await start('a');
+    clock.nowMs += 59_999;
+    expect(await start('b')).to.equal('root_generation_in_progress');
+    clock.nowMs += 1;
+    expect(await start('a')).to.equal('root_generation_in_progress');
+    const nonce = await start('b');
+    expect(nonce).to.have.lengthOf(begun.length).and.to.not.equal(begun);
+    clock.nowMs += 600_000;
+    const again = await start('b');
+    expect(again).to.have.lengthOf(begun.length).and.to.not.equal(nonce);
+    const [share = Buffer.alloc(0)] = given;
+    await timed.rootGeneration.update({ nonce: again, share }, never);
+    clock.nowMs += 3_600_000;
+    expect(await start('a'), 'a holder has given a share').to.equal('root_generation_in_progress');
+  });
+
   it('is one at a time, and needs its nonce', async () => {
     expect(await codeOf(barrier.rootGeneration.update({ nonce: '', share: first }, never))).to.equal(
       'root_generation_not_started',

@@ -35,6 +35,7 @@ export interface SealStatus {
   readonly recovery_seal: boolean;
   readonly storage_type: string;
   readonly removed_from_cluster: boolean;
+  readonly warnings?: readonly string[];
 }
 
 export interface InitRequest {

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { allows, withinCidrs } from '@transitd/access';
+import { allows, callerGroup, withinCidrs } from '@transitd/access';
 import { type Barrier, parseShare, type RootGenerationStatus } from '@transitd/barrier';
 import { noContent } from '../http/envelope.ts';
 import { permissionDenied, RequestError } from '../http/error-answer.ts';
@@ -82,7 +82,7 @@ const startFields = {
 
 const started = { about: 'begins to make a root token by shares', takes: startFields, answers: statusAnswer };
 
-const start = operation('generate-root-start', started, async (serving, { values }) => {
+const start = operation('generate-root-start', started, async (serving, { values, address }) => {
   const { pgp_key: pgpKey } = values;
   if (pgpKey !== undefined && pgpKey !== null && pgpKey !== '')
     throw new RequestError('invalid_request', 'pgp_key is not supported: give an otp, or take the one that is made');
@@ -90,7 +90,7 @@ const start = operation('generate-root-start', started, async (serving, { values
   if (given !== '' && !/^[\x21-\x7e]{26}$/.test(given))
     throw new RequestError('invalid_request', `OTP string is wrong length: it is ${tokenCharacters} printable characters`);
   const otp = given === '' ? newOtp() : given;
-  const begun = await serving.barrier.rootGeneration.start(Buffer.from(otp));
+  const begun = await serving.barrier.rootGeneration.start(Buffer.from(otp), callerGroup(address));
   return statusReply(serving, begun, { otp: given === '' ? otp : '' });
 });
 

@@ -25,8 +25,7 @@ const join = open({
     non_voter: bool('it is to have no vote'),
   },
   answers: answers.plain(object({ joined: boolean })),
-  unaudited: true,
-  run: async (node, { values }) => {
+  run: async (node, { values, address }) => {
     const {
       leader_api_addr: leader = '',
       leader_ca_cert: ca = '',
@@ -39,12 +38,13 @@ const join = open({
     if (leader === '') throw new RequestError('invalid_request', 'leader_api_addr is missing');
     if (!isLeaderAddress(leader))
       throw new RequestError('invalid_request', 'leader_api_addr is no address such as https://n1.example:8200');
-    const { joined } = await node.join({
+    const target = {
       leaders: [leader],
       ...(ca !== '' && { ca }),
       ...(nonVoter !== undefined && { nonVoter }),
       ...(retry !== undefined && { retry }),
-    });
+    };
+    const { joined } = await node.join(target, address);
     return plainReply({ joined });
   },
 });

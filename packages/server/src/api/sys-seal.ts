@@ -14,7 +14,8 @@ import { guarded, open, type Route } from './operation.ts';
 /** These endpoints answer without the envelope, as their clients know them. */
 const plainReply = (body: object): Reply => ({ status: 200, body: `${JSON.stringify(body)}\n` });
 
-function sealStatusReply(node: Node, status: SealStatus = node.sealStatus): Reply {
+/** @param ignored - why nothing of the request was done */
+function sealStatusReply(node: Node, status: SealStatus = node.sealStatus, ignored?: string): Reply {
   const cluster = node.clusterName;
   return plainReply({
     type: status.type,
@@ -31,6 +32,7 @@ function sealStatusReply(node: Node, status: SealStatus = node.sealStatus): Repl
     recovery_seal: status.recoverySeal,
     storage_type: 'raft',
     removed_from_cluster: node.removed,
+    ...(ignored !== undefined && { warnings: [ignored] }),
   });
 }
 
@@ -51,7 +53,7 @@ const sealStatusAnswer = answers.plain(
       storage_type: constant('raft'),
       removed_from_cluster: boolean,
     },
-    { cluster_name: string, cluster_id: string },
+    { cluster_name: string, cluster_id: string, warnings: list(string) },
   ),
 );
 
@@ -125,15 +127,18 @@ const unseal = open({
   about: 'a share; with the last one, the node is unsealed',
   takes: {
     key: text('a share, in hex or base64; not needed with `reset`'),
-    reset: bool('forgets the shares that were given', { default: false }),
+    reset: bool('forgets the shares that were given, unless one came in the last minute', { default: false }),
     migrate: bool('not supported: true is refused', { default: false }),
   },
   answers: sealStatusAnswer,
   unaudited: true,
-  run: async (node, { values }) => {
+  run: async (node, { values, address }) => {
     if (values.migrate === true) throw new RequestError('invalid_request', 'moving between seal types is not supported');
     if (!node.initialized) throw notInitialized();
-    if (values.reset === true) return sealStatusReply(node, node.resetUnseal());
+    if (values.reset === true) {
+      const { status, ignored } = node.resetUnseal(address);
+      return sealStatusReply(node, status, ignored);
+    }
     const share = parseShare(values.key ?? '');
     try {
       return sealStatusReply(node, await node.unseal(share));

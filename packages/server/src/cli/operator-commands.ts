@@ -39,6 +39,7 @@ export function operatorCommands(program: Command, runner: Runner): void {
     .action(
       asking(async ({ client, output, sources }, given: string | undefined, { reset }: { reset?: true }) => {
         const status = reset === true ? await client.sys.resetUnseal() : await client.sys.unseal(await shareFrom(sources, given));
+        output.warnings(status);
         output.rows(sealRows(status), status);
       }),
     );

@@ -24,16 +24,10 @@ export const sendByHttp =
   (address, path, message) =>
     exchange({ address, path, body: JSON.stringify(message) }, options);
 
-/** Asks without a message. @throws as {@link Send} */
-export const askByHttp =
-  (options: JoinHttpOptions = {}) =>
-  (address: string, path: string): Promise<unknown> =>
-    exchange({ address, path, body: undefined }, options);
-
 interface Asked {
   readonly address: string;
   readonly path: string;
-  readonly body: string | undefined;
+  readonly body: string;
 }
 
 async function exchange(
@@ -65,10 +59,10 @@ interface RequestOptions {
   readonly signal: AbortSignal;
 }
 
-function answerTo(url: URL, body: string | undefined, { ca, signal }: RequestOptions): Promise<Answer> {
+function answerTo(url: URL, body: string, { ca, signal }: RequestOptions): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const headers = body === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
-    const options = { method: body === undefined ? 'GET' : 'POST', headers, signal, agent: false } as const;
+    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
+    const options = { method: 'POST', headers, signal, agent: false } as const;
     const take = (response: IncomingMessage) => bodyOf(response).then(resolve, reject);
     const outgoing =
       url.protocol === 'https:'

@@ -62,13 +62,23 @@ export class Entrance {
   }
 
   /**
-   * Joins the cluster of the first of these addresses that lets it in.
+   * Joins the cluster of the first of these addresses that lets it in, for a caller without a token: what the calls found is in the log, and
+   * all that fails is one error to the caller.
    * @returns whether it is a member now; with a Shamir seal it is with the last of its shares. One that is to be retried goes on in the background.
    * @throws JoinError, StoreError
    */
-  join(request: JoinTarget): Promise<{ readonly joined: boolean }> {
+  async join(request: JoinTarget): Promise<{ readonly joined: boolean }> {
+    try {
+      return await this.#join(request, { again: request.retry === true });
+    } catch (error) {
+      throw this.#told(error);
+    }
+  }
+
+  /** @param again - replaces the target that is tried again by this one, or by none; absent where it stays */
+  #join(request: JoinTarget, { again }: { readonly again?: boolean } = {}): Promise<{ readonly joined: boolean }> {
     return this.alone('joined to a cluster', async () => {
-      this.#retryTarget = request.retry === true ? request : undefined;
+      if (again !== undefined) this.#retryTarget = again ? request : undefined;
       this.#forget();
       try {
         const { seal, config, apiAddress } = this.#parts;
@@ -97,7 +107,7 @@ export class Entrance {
       } catch (error) {
         // These shares open nothing: they are to be gathered anew, for the seal as it is then.
         if (error instanceof JoinError && isFinal(error)) this.#forget();
-        throw error;
+        throw this.#told(error);
       }
     });
     return true;
@@ -114,8 +124,9 @@ export class Entrance {
     if (this.#underWay !== undefined || this.#joining !== undefined || this.#closed || !isListening()) return;
     try {
       await this.resume();
-      const target = this.#retryTarget ?? (await configuredTarget(config));
-      if (target !== undefined && !isMember()) await this.join(target); // it may have become one meanwhile
+      // The configured one first: a caller without a token may have named the other.
+      for (const target of [await configuredTarget(config), this.#retryTarget])
+        if (target !== undefined && !isMember() && this.#joining === undefined) await this.#join(target); // it may have become one meanwhile
     } catch (error) {
       this.#notYet(error);
     }
@@ -142,6 +153,13 @@ export class Entrance {
     log.info({ cluster: clusterId }, 'joined');
   }
 
+  /** What a caller without a token is told: not whether and how an address that it named has answered. */
+  #told(error: unknown): unknown {
+    if (!(error instanceof JoinError) || isOfCaller(error)) return error;
+    this.#parts.log.warn({ reason: error.message }, 'this node could not join a cluster');
+    return new JoinError('leader_unavailable', 'this node could not join: its log says why');
+  }
+
   #forget(): void {
     this.#joining?.close();
     this.#joining = undefined;
@@ -151,5 +169,8 @@ export class Entrance {
     this.#parts.log.info({ reason: error instanceof Error ? error.message : String(error) }, 'not joined yet');
   }
 }
+
+/** It comes from the request or from this node alone. */
+const isOfCaller = ({ code }: JoinError): boolean => code === 'join_malformed' || code === 'seal_changed';
 
 const isFinal = ({ code }: JoinError): boolean => code === 'seal_changed' || code === 'leader_untrusted';

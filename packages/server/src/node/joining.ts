@@ -7,7 +7,7 @@ import { makeRequest } from '../cluster/authority.ts';
 import type { NodeIdentity } from '../cluster/identity.ts';
 import { JoinClient } from '../cluster/join-client.ts';
 import { JoinError } from '../cluster/join-error.ts';
-import { askByHttp, sendByHttp } from '../cluster/join-http.ts';
+import { sendByHttp } from '../cluster/join-http.ts';
 import { PendingJoin } from '../cluster/join-pending.ts';
 import type { Config } from '../config.ts';
 import { newNodeId } from './storage.ts';
@@ -39,21 +39,6 @@ export async function configuredTarget({ retry_join, retry_join_ca_file }: Confi
   } catch (error) {
     throw new JoinError('leader_unavailable', `retry_join_ca_file cannot be read: ${(error as NodeJS.ErrnoException).code}`);
   }
-}
-
-/** Which cluster the first of these addresses that answers belongs to; undefined for none. @throws JoinError `leader_unavailable` */
-export async function clusterAt({ leaders, ca }: JoinTarget): Promise<string | undefined> {
-  const ask = askByHttp({ ...(ca !== undefined && { ca }) });
-  let failure: unknown = new JoinError('join_malformed', 'a join needs the address of a member');
-  for (const leader of leaders) {
-    try {
-      const status = await ask(leader, '/v1/sys/seal-status');
-      return typeof status === 'object' && status !== null && 'cluster_id' in status ? String(status.cluster_id) : undefined;
-    } catch (error) {
-      failure = error;
-    }
-  }
-  throw failure;
 }
 
 /** A node on its way into a cluster. With a static seal it can join at once; with Shamir's its shares come first. */

@@ -11,10 +11,12 @@ import type { Config } from '../config.ts';
 import { StartError } from '../exit.ts';
 import type { Logger } from '../log.ts';
 import { type Snapshots, transfersIn } from '../snapshot/snapshots.ts';
+import { AddressRate } from './address-rate.ts';
 import { Answering } from './answering.ts';
 import { Entrance } from './entrance.ts';
 import { foundCluster, type Initialized } from './founding.ts';
-import { clusterAt, type JoinTarget } from './joining.ts';
+import { GivenShares, sharesAreKept } from './given-shares.ts';
+import type { JoinTarget } from './joining.ts';
 import { NodeClock } from './node-clock.ts';
 import { LeadObserver, type NodeObserver, nobody } from './observer.ts';
 import { Routine } from './routine.ts';
@@ -52,6 +54,11 @@ export class Node {
   readonly #serving: Serving;
   readonly #part: TakingPart;
   readonly #entrance: Entrance;
+  readonly #givenShares = new GivenShares(() => performance.now());
+  readonly #joins = new AddressRate(
+    { rate: 5, intervalS: 50, blockIntervalS: 0 },
+    { refusal: 'too many joins were asked for by this address', now: () => performance.now() },
+  );
   /** An operator sealed it: it does not unseal itself before the next start. */
   #sealedByHand = false;
   #activeSince: Date | undefined;
@@ -225,31 +232,47 @@ export class Node {
   }
 
   /**
-   * Joins the cluster of the first of these addresses that lets it in.
+   * Joins the cluster of the first of these addresses that lets it in. A member stays what it is, and calls nobody: the caller needs no
+   * token, so this node would ask any address on behalf of anybody.
+   * @param from - address of the caller
    * @returns whether it is a member now; a Shamir seal's shares come first, and the join is done with the last of them. One that is to be
    * retried goes on in the background.
-   * @throws JoinError, StoreError
+   * @throws JoinError, one for all that may come of the calls; RateLimited; StoreError
    */
-  async join(request: JoinTarget): Promise<{ readonly joined: boolean }> {
+  async join(request: JoinTarget, from: string): Promise<{ readonly joined: boolean }> {
     await this.#entrance.resume();
     if (this.#part.removed) throw new JoinError('node_removed', removedText);
-    if (this.#part.member === undefined) return this.#entrance.join(request);
-    if ((await clusterAt(request)) === this.answering.clusterId) return { joined: true };
-    throw new JoinError('foreign_cluster', 'this node belongs to another cluster already');
+    if (this.#part.member !== undefined) return { joined: true };
+    this.#joins.admit(from);
+    if (this.sealStatus.progress > 0) this.#givenShares.admitReset(from);
+    return this.#entrance.join(request);
   }
 
-  /** Forgets the shares given so far. @throws BarrierError `unsealed` */
-  resetUnseal(): SealStatus {
+  /**
+   * Forgets the shares given so far, unless the newest of them is too new: the caller needs no token.
+   * @param from - address of the caller
+   * @returns the state, and why nothing was forgotten where that is so
+   * @throws BarrierError `unsealed`; RateLimited
+   */
+  resetUnseal(from: string): { readonly status: SealStatus; readonly ignored?: string } {
+    if (this.sealStatus.progress > 0) {
+      if (this.#givenShares.keptMs > 0) return { status: this.sealStatus, ignored: sharesAreKept };
+      this.#givenShares.admitReset(from);
+    }
     this.#entrance.reset();
-    return this.#part.member?.barrier.resetUnseal() ?? this.sealStatus;
+    return { status: this.#part.member?.barrier.resetUnseal() ?? this.sealStatus };
   }
 
   /** Takes a share; resolves when, with the last one, the node serves. @throws BarrierError, JoinError, StoreError */
   async unseal(share: Uint8Array): Promise<SealStatus> {
     if (this.#part.removed) throw new StoreError('sealed', removedText);
-    if (this.#part.member === undefined && (await this.#entrance.addShare(share))) return this.sealStatus;
+    if (this.#part.member === undefined && (await this.#entrance.addShare(share))) {
+      this.#givenShares.given();
+      return this.sealStatus;
+    }
     this.#sealedByHand = false;
     const status = await this.#part.requireMember().barrier.unseal(share);
+    if (status.sealed) this.#givenShares.given(); // unsealed, it looks at no share
     await this.#serving.loaded;
     return { ...status, ...this.sealStatus };
   }

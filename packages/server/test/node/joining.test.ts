@@ -3,6 +3,7 @@ import { createServer as createHttpServer, type Server } from 'node:http';
 import { type AddressInfo, connect, createServer, type Server as TcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { RateLimited } from '@transitd/access';
 import { BarrierError } from '@transitd/barrier';
 import { StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
@@ -28,9 +29,7 @@ function apiOf(member: Node): Server {
     const body = chunks.length === 0 ? {} : JSON.parse(Buffer.concat(chunks).toString());
     const answer = req.url?.endsWith('challenge')
       ? await member.joinDesk.challenge(body, '127.0.0.1')
-      : req.url?.endsWith('answer')
-        ? await member.joinDesk.answer(body)
-        : { cluster_id: member.clusterName?.id };
+      : await member.joinDesk.answer(body);
     res.end(JSON.stringify(answer));
   });
 }
@@ -84,7 +83,7 @@ describe('a node on its way into a cluster', () => {
   async function joining(node: Node, leader: string): Promise<{ readonly joined: boolean }> {
     for (;;) {
       try {
-        return await node.join({ leaders: [leader] });
+        return await node.join({ leaders: [leader] }, '127.0.0.1');
       } catch (error) {
         if (!(error instanceof StoreError) || error.code !== 'busy') throw error;
         await new Promise((resolve) => setImmediate(resolve));
@@ -118,7 +117,7 @@ describe('a node on its way into a cluster', () => {
     const { leader } = await founder('static');
     const other = createServer();
     const second = await open('n2', 'static', await listening(other));
-    expect(await errorOf(second.join({ leaders: [leader] }))).to.be.instanceOf(StartError);
+    expect(await errorOf(second.join({ leaders: [leader] }, '127.0.0.1'))).to.be.instanceOf(StartError);
     expect(second.member).to.equal(undefined);
     await new Promise((resolve) => other.close(resolve));
     await until(() => second.member !== undefined);
@@ -149,7 +148,7 @@ describe('a node on its way into a cluster', () => {
     const { unseal } = Joining.prototype;
     closing.push(() => Object.assign(Joining.prototype, { unseal }));
     Joining.prototype.unseal = () => Promise.reject(new BarrierError('invalid_share', 'the shares are those of another key'));
-    expect(await second.join({ leaders: [leader] })).to.deep.equal({ joined: true });
+    expect(await second.join({ leaders: [leader] }, '127.0.0.1')).to.deep.equal({ joined: true });
     expect(second.member).not.to.equal(undefined);
     expect(second.cluster).not.to.equal(undefined);
   });
@@ -157,16 +156,65 @@ describe('a node on its way into a cluster', () => {
   it('waits for no shares any more when another join of it has failed', async () => {
     const { leader } = await founder('shamir');
     const second = await open('n2', 'shamir');
-    expect(await second.join({ leaders: [leader] })).to.deep.equal({ joined: false });
+    expect(await second.join({ leaders: [leader] }, '127.0.0.1')).to.deep.equal({ joined: false });
     expect(second.initialized).to.equal(true);
     const port = await listening(createServer((socket) => socket.destroy()));
-    expect(await errorOf(second.join({ leaders: [`http://127.0.0.1:${port}`] }))).to.be.instanceOf(JoinError);
+    expect(await errorOf(second.join({ leaders: [`http://127.0.0.1:${port}`] }, '127.0.0.1'))).to.be.instanceOf(JoinError);
     expect(second.initialized).to.equal(false);
     expect(await errorOf(second.unseal(Buffer.alloc(33))))
       .to.be.instanceOf(BarrierError)
       .with.property('code', 'not_initialized');
-    expect(await second.join({ leaders: [leader] })).to.deep.equal({ joined: false });
+    expect(await second.join({ leaders: [leader] }, '127.0.0.1')).to.deep.equal({ joined: false });
     expect(second.initialized).to.equal(true);
+  });
+
+  it('keeps the shares that it has been given for a minute, whoever asks it to forget them or to join elsewhere', async () => {
+    const node = await open('n1', 'shamir');
+    const { shares } = await node.initialize({ secretShares: 3, secretThreshold: 2 });
+    const [one = Buffer.alloc(0), other = Buffer.alloc(0)] = shares;
+    expect(await node.unseal(one)).to.include({ sealed: true, progress: 1 });
+    expect(node.resetUnseal('192.0.2.66').ignored).to.match(/less than 60 s ago/);
+    expect(await node.unseal(other)).to.include({ sealed: false });
+    const port = await listening(apiOf(node));
+    const second = await open('n2', 'shamir');
+    const leader = `http://127.0.0.1:${port}`;
+    expect(await second.join({ leaders: [leader] }, '192.0.2.1')).to.deep.equal({ joined: false });
+    expect(await second.unseal(one)).to.include({ sealed: true, progress: 1 });
+    expect(second.resetUnseal('192.0.2.66').status).to.include({ progress: 1 });
+    expect(await errorOf(second.join({ leaders: [leader] }, '192.0.2.66'))).to.be.instanceOf(RateLimited);
+    expect(second.sealStatus.progress).to.equal(1);
+  });
+
+  it('calls nobody once it is a member, and tells failures of calls from each other to nobody', async () => {
+    const { node } = await founder('static');
+    let calls = 0;
+    const closes = await listening(
+      createServer((socket) => {
+        calls += 1;
+        socket.destroy();
+      }),
+    );
+    expect(await node.join({ leaders: [`http://127.0.0.1:${closes}`] }, '192.0.2.1')).to.deep.equal({ joined: true });
+    expect(calls).to.equal(0);
+    const second = await open('n2', 'static');
+    const told = new Set<string>();
+    const answers = (status: number, body: string): Promise<number> =>
+      listening(createHttpServer((_req, res) => res.writeHead(status).end(body)));
+    for (const port of [
+      closes,
+      1,
+      await answers(404, '{"errors":["secret"]}'),
+      await answers(500, ''),
+      await answers(200, 'ok'),
+    ]) {
+      const error = await errorOf(second.join({ leaders: [`http://127.0.0.1:${port}`] }, '192.0.2.1'));
+      expect(error).to.be.instanceOf(JoinError);
+      told.add(`${(error as JoinError).code}: ${(error as JoinError).message}`);
+    }
+    expect([...told]).to.deep.equal(['leader_unavailable: this node could not join: its log says why']);
+    const target = { leaders: [`http://127.0.0.1:${closes}`] };
+    expect(await errorOf(second.join(target, '::ffff:192.0.2.1'))).to.be.instanceOf(RateLimited);
+    expect(await errorOf(second.join(target, '192.0.2.2'))).to.be.instanceOf(JoinError);
   });
 
   it('goes on asking when it was told to', async () => {
@@ -175,8 +223,8 @@ describe('a node on its way into a cluster', () => {
     const port = await listening(refusing);
     const second = await open('n2', 'static');
     const target = { leaders: [`http://127.0.0.1:${port}`] };
-    expect(await errorOf(second.join(target))).to.be.instanceOf(JoinError);
-    expect(await second.join({ ...target, retry: true })).to.deep.equal({ joined: false });
+    expect(await errorOf(second.join(target, '127.0.0.1'))).to.be.instanceOf(JoinError);
+    expect(await second.join({ ...target, retry: true }, '127.0.0.1')).to.deep.equal({ joined: false });
     expect(second.member).to.equal(undefined);
     await new Promise((resolve) => refusing.close(resolve));
     await listening(apiOf(node), port);
