@@ -13,7 +13,7 @@ export interface LoadFigures {
     readonly changes: Work;
     readonly logins: Work;
     readonly forwarding: { readonly strangers: Work; readonly strangersStreams: Work; readonly streams: Work };
-    readonly bodies: { readonly held: number; readonly refused: number };
+    readonly bodies: { readonly held: number; readonly waiting: number; readonly refused: number };
   };
   readonly connections: { readonly open: number; readonly cut: number };
 }
@@ -55,7 +55,10 @@ export function registerLoad({
     ['forwarded_streams', of(limits.forwarding.streams)],
   ];
   figure(Gauge, 'core_requests_at_work', 'Requests that are worked on', () => perKind(({ atWork }) => atWork));
-  figure(Gauge, 'core_requests_waiting', 'Requests that wait until they are worked on', () => perKind(({ waiting }) => waiting));
+  figure(Gauge, 'core_requests_waiting', 'Requests that wait until they are worked on', () => [
+    ...perKind(({ waiting }) => waiting),
+    ['bodies', limits.bodies.waiting],
+  ]);
   figure(Counter, 'core_requests_refused', 'Requests refused because the node had too much to do', () => [
     ...perKind(({ refused }) => refused),
     ['bodies', limits.bodies.refused],

@@ -103,7 +103,7 @@ describe('the figures of what a node takes on', () => {
     limits.reads.enter(res);
     const refused = await Promise.resolve(limits.reads.enter(res)).catch((error: Error) => error.message);
     expect(refused).to.contain('too much to do');
-    limits.bodies.grows(res, 165_536);
+    limits.bodies.reservation(res, { tokenId: 't', address: '192.0.2.1' }).grow(65_537, 165_536, 1_000_000);
     expect(await lines(metrics, /^t_core_(requests|body|connections)/)).to.have.members([
       't_core_requests_at_work{kind="reads"} 1',
       't_core_requests_at_work{kind="changes"} 0',
@@ -117,6 +117,7 @@ describe('the figures of what a node takes on', () => {
       't_core_requests_waiting{kind="forwarded_strangers"} 0',
       't_core_requests_waiting{kind="forwarded_strangers_streams"} 0',
       't_core_requests_waiting{kind="forwarded_streams"} 0',
+      't_core_requests_waiting{kind="bodies"} 0',
       't_core_requests_refused{kind="reads"} 1',
       't_core_requests_refused{kind="changes"} 0',
       't_core_requests_refused{kind="logins"} 0',

@@ -1,15 +1,26 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type BodyMemory, uncountedBytes } from './body-memory.ts';
-import { overloaded, RequestError } from './error-answer.ts';
+import { type BodyReservation, uncountedBytes } from './body-memory.ts';
+import { RequestError } from './error-answer.ts';
 
 /** How much of a body is read, and for how long. */
 export interface BodyLimits {
   readonly bytesMax: number;
-  /** Milliseconds from the call to the body's last byte. */
+  /** Milliseconds for the body to arrive, without the time for which it waits for room. */
   readonly deadlineMs: number;
-  /** Where it counts beside all others. */
-  readonly memory?: BodyMemory | undefined;
+  /** Where room is made for what is above 64 KiB; absent where a body needs none. */
+  readonly room?: BodyReservation | undefined;
+  /** How fast a body must arrive for which room was made. */
+  readonly rate?: ArrivalRate;
 }
+
+/** `bytesMin` in each window of `windowMs` milliseconds. */
+export interface ArrivalRate {
+  readonly bytesMin: number;
+  readonly windowMs: number;
+}
+
+/** 64 KiB a second. */
+const usualRate: ArrivalRate = { bytesMin: 5 * 64 * 1024, windowMs: 5_000 };
 
 const nothing = Buffer.alloc(0);
 
@@ -21,7 +32,7 @@ export function announcesBody({ headers }: IncomingMessage): boolean {
 
 /**
  * The whole body. A length announced above the limit is refused before a byte is read; a caller that asks first is told to go on
- * only when it fits, provided that the server sends `checkContinue` the same way as `request`. After any refusal the connection must
+ * only when it is short enough, provided that the server sends `checkContinue` the same way as `request`. After any refusal the connection must
  * close, since what follows on it is the rest of that body; `sendReply` sees to that.
  * @throws RequestError `invalid_request` for a transfer coding other than chunked, `body_too_large`, `overloaded`, `body_timeout`,
  * `request_aborted`
@@ -32,37 +43,91 @@ export function readBody(req: IncomingMessage, res: ServerResponse, limits: Body
   // The parser undoes chunks alone: a body compressed beside that would be taken for what it is not.
   if (coding !== undefined && coding.toLowerCase() !== 'chunked') return Promise.reject(unknownCoding());
   if (announced !== undefined && Number(announced) > limits.bytesMax) return Promise.reject(tooLarge());
-  if (announced !== undefined && limits.memory?.fits(Number(announced)) === false) return Promise.reject(overloaded());
   if (req.destroyed && !req.readableEnded) return Promise.reject(aborted());
   if (req.headers.expect !== undefined && req.httpVersionMinor > 0) res.writeContinue();
-  return collect(req, res, limits);
+  return collect(req, limits);
 }
 
-function collect(req: IncomingMessage, res: ServerResponse, { bytesMax, deadlineMs, memory }: BodyLimits): Promise<Buffer> {
+function collect(req: IncomingMessage, { bytesMax, deadlineMs, room, rate = usualRate }: BodyLimits): Promise<Buffer> {
+  const { 'content-length': announced } = req.headers;
+  const length = announced === undefined ? undefined : Number(announced);
   return new Promise((resolve, reject) => {
     const pieces = new Pieces();
-    const deadline = setTimeout(
-      () => settle(new RequestError('body_timeout', 'the request body did not arrive in time')),
-      deadlineMs,
-    );
+    let isSettled = false;
+    const arrival = new Arrival({ deadlineMs, rate, bytes: () => pieces.bytes, onSlow: (reason) => settle(tooSlow(reason)) });
     const settle = (error?: RequestError) => {
-      clearTimeout(deadline);
+      isSettled = true;
+      arrival.stop();
       req.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone);
+      room?.complete(error === undefined ? pieces.bytes : 0);
       if (error === undefined) return resolve(pieces.join());
       req.pause();
       req.on('error', ignore); // a caller that leaves after its refusal is no error
       reject(error);
     };
     const onData = (chunk: Buffer) => {
-      const bytes = pieces.bytes + chunk.length;
-      if (bytes > bytesMax) settle(tooLarge());
-      else if (bytes > uncountedBytes && memory?.grows(res, bytes) === false) settle(overloaded());
-      else pieces.add(chunk);
+      pieces.add(chunk);
+      if (pieces.bytes > bytesMax) return settle(tooLarge());
+      if (room === undefined || pieces.bytes <= uncountedBytes) return;
+      const turn = room.grow(pieces.bytes, length, bytesMax);
+      if (turn === undefined) return arrival.count();
+      req.pause();
+      arrival.stop();
+      const onRoom = () => {
+        if (isSettled) return;
+        arrival.start();
+        arrival.count();
+        req.resume();
+      };
+      turn.then(onRoom, settle);
     };
     const onEnd = () => settle();
     const onGone = () => settle(aborted());
     req.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone);
+    arrival.start();
   });
+}
+
+interface ArrivalOptions {
+  readonly deadlineMs: number;
+  readonly rate: ArrivalRate;
+  /** Bytes that have arrived. */
+  readonly bytes: () => number;
+  readonly onSlow: (reason: string) => void;
+}
+
+/** Watches a body on its way: all of it within the deadline and, once it counts, enough of it in each window. */
+class Arrival {
+  readonly #options: ArrivalOptions;
+  #deadline: NodeJS.Timeout | undefined;
+  #window: NodeJS.Timeout | undefined;
+
+  constructor(options: ArrivalOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    const { deadlineMs, onSlow } = this.#options;
+    this.#deadline = setTimeout(() => onSlow('did not arrive in time'), deadlineMs);
+  }
+
+  /** From now on, until `stop`, the body must arrive fast enough. */
+  count(): void {
+    if (this.#window !== undefined) return;
+    const { rate, bytes, onSlow } = this.#options;
+    let before = bytes();
+    this.#window = setInterval(() => {
+      if (bytes() - before < rate.bytesMin)
+        onSlow(`arrives too slowly: ${rate.bytesMin} bytes in ${rate.windowMs} ms are needed`);
+      before = bytes();
+    }, rate.windowMs);
+  }
+
+  stop(): void {
+    clearTimeout(this.#deadline);
+    clearInterval(this.#window);
+    this.#window = undefined;
+  }
 }
 
 const ignore = (): void => undefined;
@@ -115,6 +180,7 @@ class Pieces {
   }
 }
 
+const tooSlow = (reason: string): RequestError => new RequestError('body_timeout', `the request body ${reason}`);
 const tooLarge = (): RequestError => new RequestError('body_too_large', 'http: request body too large');
 const unknownCoding = (): RequestError =>
   new RequestError('invalid_request', 'the only transfer coding that is supported is chunked');

@@ -32,7 +32,7 @@ export class Limits {
     this.reads = new WorkLimit({ atOnceMax: reads, waitingMax: waiting });
     this.changes = new WorkLimit({ atOnceMax: changes, waitingMax: waiting });
     this.logins = new WorkLimit({ atOnceMax: logins, perCallerMax: Math.ceil(logins / 2), waitingMax: waiting });
-    this.bodies = new BodyMemory(body_memory);
+    this.bodies = new BodyMemory(body_memory, waiting);
     this.forwarding = newForwardingLimits();
   }
 

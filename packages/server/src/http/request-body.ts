@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { GuardedOperation } from '../api/operation.ts';
 import { announcesBody, readBody } from './body.ts';
+import type { BodyCaller } from './body-room.ts';
 import { RequestError } from './error-answer.ts';
 import { type Body, parseBody, queryBody } from './json.ts';
 import type { Routed, ServeOptions } from './routed.ts';
@@ -19,15 +20,23 @@ export class RequestBodies {
   }
 
   /** Of a caller with a token; undefined where there is none, or it is to be taken as it comes. */
-  async of(operation: GuardedOperation, req: IncomingMessage, res: ServerResponse): Promise<Buffer | undefined> {
-    if (operation.streamsBody) return undefined;
-    return operation.endsLead ? this.kept(req, res) : this.#read(req, res, this.#options.bodyBytesMax);
+  async of(
+    operation: GuardedOperation,
+    req: IncomingMessage,
+    res: ServerResponse,
+    caller: BodyCaller,
+  ): Promise<Buffer | undefined> {
+    if (operation.streamsBody || !announcesBody(req)) return undefined;
+    if (operation.endsLead) return this.kept(req, res);
+    const { bodyBytesMax, limits } = this.#options;
+    return readBody(req, res, { bytesMax: bodyBytesMax, deadlineMs, room: limits?.bodies.reservation(res, caller) });
   }
 
   /** Of anybody, once: asked again for the same request, it gives the same bytes. */
   async ofStranger(req: IncomingMessage, res: ServerResponse): Promise<Buffer | undefined> {
-    const bytes = this.#kept.get(req) ?? (await this.#read(req, res, anonymousBodyBytesMax));
-    if (bytes !== undefined) this.#kept.set(req, bytes);
+    if (!announcesBody(req)) return undefined;
+    const bytes = this.#kept.get(req) ?? (await readBody(req, res, { bytesMax: anonymousBodyBytesMax, deadlineMs }));
+    this.#kept.set(req, bytes);
     return bytes;
   }
 
@@ -40,11 +49,6 @@ export class RequestBodies {
   async ifSmall(req: IncomingMessage, res: ServerResponse): Promise<Buffer | undefined> {
     const length = req.headers['content-length'];
     return length === undefined || Number(length) > anonymousBodyBytesMax ? undefined : this.ofStranger(req, res);
-  }
-
-  async #read(req: IncomingMessage, res: ServerResponse, bytesMax: number): Promise<Buffer | undefined> {
-    if (!announcesBody(req)) return undefined;
-    return readBody(req, res, { bytesMax, deadlineMs, memory: this.#options.limits?.bodies });
   }
 }
 

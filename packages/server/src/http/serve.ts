@@ -174,7 +174,7 @@ export class Pipeline {
       return new Forward(await read, principal.id);
     }
     service.wrapping.checkTtl(wrapTtlS);
-    const bytes = await this.#bodies.of(operation, req, res);
+    const bytes = await this.#bodies.of(operation, req, res, { tokenId: principal.id, address: callerGroup(address) });
     if (operation.isSlow) res.setTimeout(slowMsMax);
     const admitted = { service, token, principal, epoch, source, where, wrapTtlS, bytes };
     return this.#inTurn(res, asked, where, () => this.#answerAdmitted(req, res, asked, admitted));

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'chai';
-import { readBody } from '../../src/http/body.ts';
+import { type BodyLimits, readBody } from '../../src/http/body.ts';
 import { errorReply, RequestError } from '../../src/http/error-answer.ts';
 import { sendReply } from '../../src/http/reply.ts';
 
@@ -12,7 +12,7 @@ describe('readBody', () => {
   let socket: Socket;
   let received: string;
   let outcome: Buffer | RequestError | undefined;
-  let limits: { bytesMax: number; deadlineMs: number };
+  let limits: BodyLimits;
 
   beforeEach(async () => {
     received = '';
@@ -126,7 +126,7 @@ describe('readBody', () => {
   it('puts pieces of all sizes together in their order', async () => {
     const sizes = [...Array(40).fill(1), 5000, 1, 4096, 4097, 3, 70_000, ...Array(200).fill(1000), 1];
     const sent = sizes.map((size, i) => String.fromCharCode(97 + (i % 26)).repeat(size));
-    limits.bytesMax = 1_000_000;
+    limits = { ...limits, bytesMax: 1_000_000 };
     socket.write(head('Transfer-Encoding: chunked'));
     socket.write(`${sent.map((text) => `${text.length.toString(16)}\r\n${text}\r\n`).join('')}0\r\n\r\n`);
     await until(() => outcome !== undefined);
@@ -135,7 +135,7 @@ describe('readBody', () => {
 
   it('takes no more memory than a few times a body that comes in chunks of one byte', async () => {
     const bytes = 1_000_000;
-    limits.bytesMax = 2 * bytes;
+    limits = { ...limits, bytesMax: 2 * bytes };
     socket.write(head('Transfer-Encoding: chunked'));
     const before = process.memoryUsage();
     let held = 0;
@@ -152,13 +152,35 @@ describe('readBody', () => {
   }).timeout(240_000);
 
   it('gives up a body that does not arrive in time with 408', async () => {
-    limits.deadlineMs = 10;
+    limits = { ...limits, deadlineMs: 10 };
     socket.write(`${head('Content-Length: 5')}ab`);
     await until(() => received.endsWith('}\n'));
     expect(code()).to.equal('body_timeout');
     expect(received)
       .to.match(/^HTTP\/1\.1 408 /)
       .and.match(/\r\nConnection: close\r\n/);
+  });
+
+  it('gives up a large body that arrives too slowly with 408, and none that waits for room', async () => {
+    const room = Promise.withResolvers<void>();
+    const grown: (number | undefined)[] = [];
+    const grow = (arrived: number, length: number | undefined) => {
+      grown.push(length);
+      return arrived > 100_000 ? undefined : room.promise;
+    };
+    const rate = { bytesMin: 10_000, windowMs: 20 };
+    limits = { bytesMax: 1_000_000, deadlineMs: 3_600_000, rate, room: { grow, complete: () => undefined } };
+    socket.write(`${head('Content-Length: 300000')}${'a'.repeat(70_000)}`);
+    await until(() => grown.length > 0);
+    await new Promise((resolve) => setTimeout(resolve, 50)); // windows that would be too slow
+    expect(outcome).to.equal(undefined);
+    room.resolve();
+    await until(() => received.endsWith('}\n'));
+    expect(code()).to.equal('body_timeout');
+    expect(received)
+      .to.match(/^HTTP\/1\.1 408 /)
+      .and.contain('the request body arrives too slowly: 10000 bytes in 20 ms are needed');
+    expect(grown[0]).to.equal(300_000);
   });
 
   it('notices a caller that leaves in the middle', async () => {

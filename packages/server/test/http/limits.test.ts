@@ -110,20 +110,43 @@ describe('a node with too much to do', () => {
     expect([limits.reads.atWork, limits.changes.atWork]).to.deep.equal([0, 0]);
   });
 
-  it('refuses a body for which there is no room before a byte of it is read, and small ones never', async () => {
-    const limits = new Limits({ ...few, body_memory: 300_000 });
+  it('lets a body for which there is no room wait, and small ones never', async () => {
+    const limits = new Limits({ ...few, waiting: 4, body_memory: 300_000 });
     server = await served({ limits });
     const half = await open(`${post('transit/random', 300_000)}{"x":"${'A'.repeat(200_000)}`);
-    await until(() => limits.bodies.held > 100_000);
-    const [answer] = await once(await open(post('transit/random', 300_000)), 'data');
+    await until(() => limits.bodies.held > 200_000);
+    const large = server.ask('POST transit/random', { body: { bytes: 4, x: 'A'.repeat(250_000) } });
+    await until(() => limits.bodies.waiting === 1);
+    expect((await server.ask('POST transit/random', { body: { bytes: 4 } })).status).to.equal(200);
+    half.destroy();
+    expect((await large).status).to.equal(200);
+    await until(() => limits.bodies.held === 0);
+    expect([limits.bodies.refused, limits.bodies.waiting]).to.deep.equal([0, 0]);
+  });
+
+  it('refuses a body for which there is no room and no place to wait with 503 and Retry-After', async () => {
+    const limits = new Limits({ ...few, body_memory: 300_000 });
+    server = await served({ limits });
+    await open(`${post('transit/random', 300_000)}{"x":"${'A'.repeat(200_000)}`);
+    await until(() => limits.bodies.held > 200_000);
+    const [answer] = await once(await open(`${post('transit/random', 300_000)}{"x":"${'A'.repeat(100_000)}`), 'data');
     expect(String(answer))
       .to.match(/^HTTP\/1.1 503 .*Retry-After: 1\r\n/s)
       .and.match(/too much to do/);
-    expect((await server.ask('POST transit/random', { body: { bytes: 4 } })).status).to.equal(200);
+    expect(limits.bodies.refused).to.equal(1);
+  });
+
+  it('forgets a body that waits for room when its caller goes away', async () => {
+    const limits = new Limits({ ...few, waiting: 4, body_memory: 300_000 });
+    server = await served({ limits });
+    const half = await open(`${post('transit/random', 300_000)}{"x":"${'A'.repeat(200_000)}`);
+    await until(() => limits.bodies.held > 200_000);
+    const waits = await open(`${post('transit/random', 300_000)}{"x":"${'A'.repeat(100_000)}`);
+    await until(() => limits.bodies.waiting === 1);
+    waits.destroy();
+    await until(() => limits.bodies.waiting === 0);
     half.destroy();
     await until(() => limits.bodies.held === 0);
-    expect((await server.ask('POST transit/random', { body: { bytes: 4, x: 'A'.repeat(250_000) } })).status).to.equal(200);
-    expect(limits.bodies.refused).to.equal(1);
   });
 
   it('refuses a body that names no length when it grows out of the room', async () => {
