@@ -51,5 +51,10 @@ describe('unfinished bodies at a standby', function () {
       }
       await until('nothing is left of them', async () => (await figure('forwarded_strangers_streams')) === 0);
       expect(await figure('forwarded_streams')).to.equal(0);
+      const large = Buffer.from(JSON.stringify({ x: 'A'.repeat(30 * 1024 * 1024) }));
+      const largeWrites = Array.from({ length: 4 }, (_, n) =>
+        ask(standby.apiAddress, 'POST', `transit/keys/large${n}`, { body: large, token: cluster.rootToken }),
+      );
+      for (const { status, text } of await Promise.all(largeWrites)) expect(status, `a large body: ${text}`).to.equal(200);
     }));
 });

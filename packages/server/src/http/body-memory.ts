@@ -87,14 +87,15 @@ export class BodyMemory {
     const room = grows ? this.#growing : this.#room;
     const held: Held = { room, caller, bytes: length ?? (grows ? growingBytes : bytesMax) };
     const turn = room.reserve(res, caller, counted(held.bytes));
-    if (turn !== undefined) return turn.then(() => this.#hold(res, held, before));
-    this.#hold(res, held, before);
+    if (turn !== undefined) return turn.then(() => this.#hold(res, held));
+    this.#hold(res, held);
     return undefined;
   }
 
-  #hold(res: ServerResponse, held: Held, before: Held | undefined): void {
+  #hold(res: ServerResponse, held: Held): void {
+    const before = this.#of.get(res); // as it is now: part of it may have been given back while this body waited
     if (before === undefined) res.once('close', () => this.#release(res));
-    if (before !== undefined) before.room.release(before.caller, counted(before.bytes));
+    else before.room.release(before.caller, counted(before.bytes));
     this.#of.set(res, held);
     if (res.closed || res.destroyed) this.#release(res); // it went away in the moment in which its turn came
   }

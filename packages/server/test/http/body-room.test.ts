@@ -117,6 +117,23 @@ describe('memory for bodies', () => {
     expect([done, memory.held, memory.waiting, memory.refused]).to.deep.equal([40, 0, 0, 0]);
   });
 
+  it('gives back once what a body held that ended while it waited for more', async () => {
+    const memory = new BodyMemory(32 * mib, 10);
+    const first = response();
+    memory.reservation(first, caller('a')).grow(70_000, 32 * mib, 32 * mib);
+    const second = response();
+    const body = memory.reservation(second, caller('b'));
+    body.grow(70_000, undefined, 32 * mib);
+    const waits = body.grow(2 * mib, undefined, 32 * mib);
+    body.complete(0);
+    expect(memory.held).to.equal(counted(32 * mib));
+    first.emit('close');
+    await waits;
+    expect(memory.held).to.equal(counted(32 * mib));
+    second.emit('close');
+    expect([memory.held, memory.waiting]).to.deep.equal([0, 0]);
+  });
+
   it('holds nothing for a caller that went away in the moment in which its turn came', async () => {
     const memory = new BodyMemory(mib, 10);
     const first = response();
