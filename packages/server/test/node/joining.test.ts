@@ -185,7 +185,7 @@ describe('a node on its way into a cluster', () => {
     expect(second.sealStatus.progress).to.equal(1);
   });
 
-  it('calls nobody once it is a member, and tells failures of calls from each other to nobody', async () => {
+  it('calls nobody once it is a member, and answers all failed calls alike', async () => {
     const { node } = await founder('static');
     let calls = 0;
     const closes = await listening(
