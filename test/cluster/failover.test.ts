@@ -43,6 +43,22 @@ describe('another node becomes active', function () {
       ));
   }
 
+  it('and takes every write from the moment at which the step-down is answered, though it served as a standby before', () =>
+    withCluster({}, async (cluster) => {
+      for (let handover = 0; handover < 8; handover++) {
+        const leader = await cluster.settled();
+        const answer = await cluster.ask(leader, 'PUT', 'sys/step-down');
+        expect(answer.status, answer.text).to.equal(204);
+        const writes = cluster.nodes.map((node) => ({ node, calls: Array.from({ length: 8 }, () => write(cluster, node)) }));
+        const next = await cluster.leader();
+        for (const { node, calls } of writes) {
+          for (const outcome of await Promise.all(calls)) {
+            if (node === next) expect(outcome.kind, `${node.name}: ${told(outcome)}`).to.equal('done');
+          }
+        }
+      }
+    }));
+
   it('when it is killed, and it comes back as a standby', () =>
     withCluster({}, (cluster) =>
       underLoad(cluster, async (leader) => {

@@ -84,7 +84,15 @@ interface Envelope {
 export type Message = Envelope &
   (
     | { readonly type: 'PreVote' | 'Vote'; readonly lastIndex: LogIndex; readonly lastTerm: Term; readonly transfer: boolean }
-    | { readonly type: 'PreVoteResp' | 'VoteResp'; readonly reject: boolean; readonly forTerm: Term; readonly longerLog: boolean }
+    | {
+        readonly type: 'PreVoteResp' | 'VoteResp';
+        readonly reject: boolean;
+        readonly forTerm: Term;
+        /** Refused: the voter's log has entries that the candidate's lacks. */
+        readonly longerLog: boolean;
+        /** Refused for no other reason than that the voter has given its vote of this term to another candidate, perhaps itself. */
+        readonly votedElsewhere: boolean;
+      }
     | {
         readonly type: 'Append';
         readonly prevIndex: LogIndex;

@@ -14,6 +14,10 @@ const aloneForTimeouts = 10;
 export class Campaign {
   readonly #state: RaftState;
   #tally = new Tally();
+  /** Why votes were refused in the round under way: `split` as long as they only went to other candidates. */
+  #refusals: 'none' | 'split' | 'other' = 'none';
+  /** The round under way was begun by the leader before, which transfers the leadership. */
+  #byTransfer = false;
   /** A write hangs: this node could not even vote for itself. */
   #stalled = false;
   /** A sealed voter may campaign until then, for another voter lacks entries that this one has. */
@@ -53,7 +57,7 @@ export class Campaign {
     const refusal = ask.transfer ? undefined : this.#refusalByTime();
     if (refusal !== undefined) {
       state.observe(`vote refused: ${refusal}`);
-      this.#answer(ask, { reject: true, longerLog: false });
+      this.#answer(ask, { reject: true });
       return;
     }
     if (ask.type === 'Vote' && ask.term > state.term) state.follow({ term: ask.term, leader: 0 });
@@ -62,7 +66,8 @@ export class Campaign {
     if (!wouldGrant({ term: ask.term, from: ask.from, log }, own)) {
       const longerLog = !isUpToDate(log, own.log);
       if (longerLog) this.#refusedShorterLog(ask);
-      this.#answer(ask, { reject: true, longerLog });
+      const votedElsewhere = !longerLog && ask.term === own.term;
+      this.#answer(ask, { reject: true, longerLog, votedElsewhere });
       return;
     }
     // Judged by the log alone: whoever asks may have a configuration that this node does not know yet.
@@ -72,10 +77,10 @@ export class Campaign {
       state.voteFor(ask.from);
       state.clock.reset(state.nowMs);
     }
-    this.#answer(ask, { reject: false, longerLog: false });
+    this.#answer(ask, { reject: false });
   }
 
-  onAnswer({ type, from, term, reject, forTerm }: VoteAnswer): void {
+  onAnswer({ type, from, term, reject, forTerm, votedElsewhere }: VoteAnswer): void {
     const state = this.#state;
     // A grant says nothing about the term of the one who gives it; what counts is the term that it is for.
     if (reject && term > state.term) {
@@ -87,6 +92,7 @@ export class Campaign {
     if (state.role !== asked || forTerm !== askedTerm) return;
     if (!reject && term < state.term) state.observe('grant from a lagging node');
     this.#tally.note(from, !reject);
+    if (reject && asked === 'candidate' && isVoter(state.confs.newest.conf, from)) this.#refused({ votedElsewhere });
     this.#count();
   }
 
@@ -131,6 +137,8 @@ export class Campaign {
   #campaign({ byTransfer }: { readonly byTransfer: boolean }): void {
     this.#state.campaign();
     this.#tally = new Tally();
+    this.#refusals = 'none';
+    this.#byTransfer = byTransfer;
     this.#ask('Vote', { term: this.#state.term, transfer: byTransfer });
   }
 
@@ -144,13 +152,28 @@ export class Campaign {
     }
   }
 
+  /**
+   * A split vote says nothing against this candidate, so it asks again soon: a whole election timeout more would be lost. After any other
+   * refusal another round would be refused too, and the wait is that of a campaign that has only begun.
+   */
+  #refused({ votedElsewhere }: { readonly votedElsewhere: boolean }): void {
+    const { clock, nowMs, observe } = this.#state;
+    const before = this.#refusals;
+    this.#refusals = votedElsewhere && before !== 'other' ? 'split' : 'other';
+    if (this.#refusals === before) return;
+    if (this.#refusals === 'split') {
+      observe('split vote is retried soon');
+      clock.retrySoon(nowMs);
+    } else if (before === 'split') clock.reset(nowMs);
+  }
+
   #count(): void {
     const state = this.#state;
     const result = this.#tally.result(state.confs.newest.conf);
     if (result === 'lost') state.stepDown();
     if (result !== 'won') return;
     if (state.role === 'precandidate') this.#campaign({ byTransfer: false });
-    else state.lead();
+    else state.lead({ byTransfer: this.#byTransfer });
   }
 
   /** A leader hears itself. */
@@ -168,9 +191,12 @@ export class Campaign {
     this.#mayHandOverUntilMs = nowMs + 2 * limits.electionMs;
   }
 
-  #answer({ type, from, term: forTerm }: VoteRequest, { reject, longerLog }: { reject: boolean; longerLog: boolean }): void {
+  #answer(
+    { type, from, term: forTerm }: VoteRequest,
+    { reject, longerLog = false, votedElsewhere = false }: { reject: boolean; longerLog?: boolean; votedElsewhere?: boolean },
+  ): void {
     const answer = type === 'PreVote' ? 'PreVoteResp' : 'VoteResp';
     const vouches = answer === 'VoteResp' && !reject;
-    this.#state.post({ to: from, session: 0, vouches }, { type: answer, reject, forTerm, longerLog });
+    this.#state.post({ to: from, session: 0, vouches }, { type: answer, reject, forTerm, longerLog, votedElsewhere });
   }
 }

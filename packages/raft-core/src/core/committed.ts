@@ -26,21 +26,20 @@ export class CommittedEntries {
     return this.#handedOut;
   }
 
-  /** Whether `take` would give anything. Committed entries that this node does not have on disk yet have to wait. */
-  hasMore(commitIndex: LogIndex): boolean {
+  /** Whether `take` would give anything. @param to - the last committed entry that may be applied */
+  hasMore(to: LogIndex): boolean {
     if (this.#readBack.length > 0) return true;
-    return this.#asked === undefined && this.#handedOut < Math.min(commitIndex, this.#log.stableIndex);
+    return this.#asked === undefined && this.#handedOut < to;
   }
 
-  take(commitIndex: LogIndex): { readonly committed: readonly Entry[]; readonly readLog?: { lo: LogIndex; hi: LogIndex } } {
-    if (!this.hasMore(commitIndex)) return { committed: [] };
+  take(to: LogIndex): { readonly committed: readonly Entry[]; readonly readLog?: { lo: LogIndex; hi: LogIndex } } {
+    if (!this.hasMore(to)) return { committed: [] };
     const lo = this.#handedOut + 1;
-    const hi = Math.min(commitIndex, this.#log.stableIndex);
     if (this.#readBack.length === 0 && lo < this.#log.memoryFirst) {
-      this.#asked = { lo, hi: Math.min(hi, this.#log.memoryFirst - 1) };
+      this.#asked = { lo, hi: Math.min(to, this.#log.memoryFirst - 1) };
       return { committed: [], readLog: this.#asked };
     }
-    const committed = this.#readBack.length > 0 ? this.#readBack : this.#log.inMemory({ lo, hi, maxBytes: this.#bytesMax });
+    const committed = this.#readBack.length > 0 ? this.#readBack : this.#log.inMemory({ lo, hi: to, maxBytes: this.#bytesMax });
     this.#readBack = [];
     this.#handedOut += committed.length;
     return { committed };

@@ -34,9 +34,17 @@ export class ElectionClock {
 
   /** Waits an election timeout and some more, at random, before the next campaign; a late one longer still. */
   reset(nowMs: number): void {
-    const { electionMs, electionJitterMs } = this.#limits;
-    const lateMs = this.isLate ? electionMs : 0;
-    this.#deadlineMs = nowMs + electionMs + (this.#random.next() % Math.ceil(electionJitterMs)) + lateMs;
+    this.#deadlineMs = nowMs + this.#limits.electionMs + this.#jitterMs() + this.#lateMs;
+  }
+
+  /**
+   * A vote was split: the next campaign begins after the random part of the wait alone, but never before this node's own promise to vote
+   * for nobody has ended.
+   */
+  retrySoon(nowMs: number): void {
+    const promisedMs = Math.max(nowMs, this.#heardMs + this.#limits.electionMs, this.#afterStartMs(nowMs));
+    const soonMs = promisedMs + this.#jitterMs() + this.#lateMs;
+    this.#deadlineMs = Math.min(this.#deadlineMs, soonMs);
   }
 
   isDue(nowMs: number): boolean {
@@ -48,5 +56,18 @@ export class ElectionClock {
     const { electionMs } = this.#limits;
     if (nowMs < this.#heardMs + electionMs) return 'leader heard';
     return this.#bootMs === undefined || nowMs < this.#bootMs + electionMs ? 'after start' : undefined;
+  }
+
+  get #lateMs(): number {
+    return this.isLate ? this.#limits.electionMs : 0;
+  }
+
+  #jitterMs(): number {
+    return this.#random.next() % Math.ceil(this.#limits.electionJitterMs);
+  }
+
+  /** When the time ends in which this node, just started, votes for nobody. */
+  #afterStartMs(nowMs: number): number {
+    return (this.#bootMs ?? nowMs) + this.#limits.electionMs;
   }
 }

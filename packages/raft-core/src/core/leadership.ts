@@ -1,7 +1,7 @@
 import type { ConfAt } from '../confchange/conf-history.ts';
 import { invariant } from '../invariant.ts';
 import { quorumValue } from '../quorum/joint.ts';
-import type { ConfState, Entry, Fitness, LogIndex, Message, NodeId } from '../types.ts';
+import type { ConfState, Entry, Fitness, LogIndex, Message, NodeId, Term } from '../types.ts';
 import type { Progress } from './progress.ts';
 import type { LogReadRequest, PeerStatus } from './raft-core.ts';
 import { type ConfirmedRead, type Read, ReadIndexQueue } from './read-index.ts';
@@ -18,6 +18,9 @@ export type Resignation = 'noQuorum' | 'handedOver';
 /** All that a node is while it leads, and that dies when it does: its peers, rounds, waiting reads, transfer. */
 export class Leadership {
   readonly termStart: LogIndex;
+  /** Term of the last entry of the leaders before. */
+  readonly termBefore: Term;
+  readonly byTransfer: boolean;
   readonly uncommitted: UncommittedBytes;
   readonly #node: LeaderNode;
   readonly #replication: Replication;
@@ -37,10 +40,18 @@ export class Leadership {
 
   constructor(
     node: LeaderNode,
-    start: { readonly conf: ConfAt; readonly termStart: LogIndex; readonly nowMs: number; readonly fitness: Fitness },
+    start: {
+      readonly conf: ConfAt;
+      readonly termStart: LogIndex;
+      readonly byTransfer: boolean;
+      readonly nowMs: number;
+      readonly fitness: Fitness;
+    },
   ) {
     this.#node = node;
     this.termStart = start.termStart;
+    this.termBefore = node.log.lastTerm;
+    this.byTransfer = start.byTransfer;
     this.uncommitted = new UncommittedBytes(node.limits.uncommittedBytesMax);
     this.#replication = new Replication(node);
     this.#rounds = new Rounds(node.limits.electionMs);

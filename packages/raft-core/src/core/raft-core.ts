@@ -69,7 +69,7 @@ export interface Ready {
   readonly entries: readonly Entry[];
   /** To be sent when this batch and all earlier ones are durable. */
   readonly afterPersist: readonly Message[];
-  /** To be applied in order; stable on this node, bounded in bytes. */
+  /** To be applied in order, bounded in bytes; stable on this node unless `applyAhead` allows otherwise. */
   readonly committed: readonly Entry[];
   /** A snapshot to be streamed from `from` into a new generation; answered by `snapshotReceived`. */
   readonly fetch?: { readonly from: NodeId; readonly meta: SnapshotMeta };
@@ -116,6 +116,10 @@ export interface Status {
   readonly removed: boolean;
   /** The no-op that opened this leader's term; absent in other roles. */
   readonly termStartIndex?: LogIndex;
+  /** Term of the entry right before that no-op: no leader of a term in between has ever committed anything. Absent in other roles. */
+  readonly termBefore?: Term;
+  /** Present while this node leads: whether it was elected because the leader before it transferred the leadership. */
+  readonly byTransfer?: boolean;
   /** A leader's target while it transfers. */
   readonly transferTo?: NodeId;
 }
@@ -164,6 +168,8 @@ export interface RaftCore {
    */
   snapshotReceived(meta: SnapshotMeta | undefined): boolean;
   setFitness(fitness: Fitness): void;
+  /** Whether committed entries may be applied before they are stable on this node; not unless said. They are flushed only after that. */
+  applyAhead(allowed: boolean): void;
   /**
    * For how long the oldest write has been under way, 0 without one. Longer than an election timeout, this node neither leads nor campaigns;
    * the sole member, whom nobody can replace, leads on for ten of them.

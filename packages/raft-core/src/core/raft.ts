@@ -117,10 +117,10 @@ export class Raft implements RaftCore {
   }
 
   hasReady(): boolean {
-    const { role, hasNews, log, outbox, reads, toApply, commitIndex, leadership } = this.#state;
+    const { role, hasNews, log, outbox, reads, toApply, replicated, leadership } = this.#state;
     if (role === 'faulty') return false;
     const hasEffects = hasNews || log.hasUnwritten || !outbox.isEmpty || reads.hasResults || this.#snapshots.hasWork;
-    return hasEffects || toApply.hasMore(commitIndex) || leadership?.isDue === true;
+    return hasEffects || toApply.hasMore(replicated.applicable) || leadership?.isDue === true;
   }
 
   ready(): Ready {
@@ -129,7 +129,8 @@ export class Raft implements RaftCore {
     this.#seq += 1;
     const flushed = state.leadership?.flush(state.nowMs);
     this.#reads.confirmed(flushed?.reads ?? []);
-    const { committed, readLog } = state.toApply.take(state.commitIndex);
+    const { committed, readLog } = state.toApply.take(state.replicated.applicable);
+    if ((committed.at(-1)?.index ?? 0) > state.log.stableIndex) state.observe('applied ahead of the own disk');
     return {
       seq: this.#seq,
       events: state.replicated.takeEvents(),
@@ -185,6 +186,10 @@ export class Raft implements RaftCore {
     this.#state.setFitness(fitness);
   }
 
+  applyAhead(allowed: boolean): void {
+    this.#state.replicated.applyAhead(allowed);
+  }
+
   setStalled(forMs: number): void {
     this.#campaign.setStalled(forMs);
   }
@@ -216,7 +221,11 @@ export class Raft implements RaftCore {
       committedConf,
       committedConfIndex,
       removed: isRemoved,
-      ...(leadership === undefined ? {} : { termStartIndex: leadership.termStart }),
+      ...(leadership && {
+        termStartIndex: leadership.termStart,
+        termBefore: leadership.termBefore,
+        byTransfer: leadership.byTransfer,
+      }),
       ...(leadership?.transferTo === undefined ? {} : { transferTo: leadership.transferTo }),
     };
   }
@@ -236,7 +245,7 @@ export class Raft implements RaftCore {
     const ordered = baseIndex <= appliedIndex && appliedIndex <= handedOut && handedOut <= commitIndex;
     invariant(ordered, 'base <= applied <= handed out <= commit', facts);
     invariant(commitIndex <= lastIndex, 'commit <= last', facts);
-    invariant(handedOut <= stableIndex && stableIndex <= lastIndex, 'handed out <= stable <= last', facts);
+    invariant(appliedIndex <= stableIndex && stableIndex <= lastIndex, 'flushed <= stable <= last', facts);
     invariant(log.lastTerm <= term && durableTerm <= term, 'no entry and nothing on disk is of a later term', facts);
     invariant((leadership !== undefined) === (role === 'leader'), 'who leads has what a leader has', facts);
     invariant((role !== 'precandidate' && role !== 'candidate') || leader === 0, 'who campaigns knows no leader', facts);

@@ -35,6 +35,7 @@ export class ReplicatedLog {
   readonly #commit: CommitIndex;
   readonly #removal: Removal;
   #applied: LogIndex;
+  #appliesAhead = false;
   #events: CoreEvent[] = [];
 
   /** @throws LogDamage when entries are missing that were committed or applied */
@@ -63,6 +64,13 @@ export class ReplicatedLog {
   /** Durable in the state machine. */
   get appliedIndex(): LogIndex {
     return this.#applied;
+  }
+  /**
+   * Up to where committed entries may be applied in memory. Normally to the end of this node's stable log; where its disk stalls, a quorum's
+   * disks are enough. The state machine's own disk never gets ahead of the stable log: see {@link applied}.
+   */
+  get applicable(): LogIndex {
+    return this.#appliesAhead ? this.commitIndex : Math.min(this.commitIndex, this.view.stableIndex);
   }
   get isInstalling(): boolean {
     return this.#commit.isInstalling;
@@ -125,10 +133,21 @@ export class ReplicatedLog {
     this.#commit.installed();
   }
 
+  applyAhead(allowed: boolean): void {
+    this.#appliesAhead = allowed;
+  }
+
+  /**
+   * The state machine's disk holds everything up to `index`. A state that was ahead of the stable log would, after a crash, be a state that
+   * the log cannot explain: the next start takes it for damage.
+   */
   applied(index: LogIndex): void {
     if (index < this.view.baseIndex) return;
-    const facts = { from: this.#applied, to: index, handedOut: this.toApply.handedOut };
-    invariant(index >= this.#applied && index <= this.toApply.handedOut, 'applied ascends, within what was handed out', facts);
+    const { handedOut } = this.toApply;
+    const { stableIndex } = this.view;
+    const facts = { from: this.#applied, to: index, handedOut, stableIndex };
+    invariant(index >= this.#applied && index <= handedOut, 'applied ascends, within what was handed out', facts);
+    invariant(index <= stableIndex, 'the state is never flushed ahead of the stable log', facts);
     this.#applied = index;
     this.view.release(index);
   }

@@ -9,6 +9,7 @@ export type Situation =
   | 'vote refused: leader heard'
   | 'vote refused: after start'
   | 'vote refused: longer log'
+  | 'split vote is retried soon'
   | 'grant from a lagging node'
   | 'stale answer ignored: session'
   | 'stale acknowledgement ignored'
@@ -44,6 +45,7 @@ export type Situation =
   | 'sealed leader handed over'
   | 'learner voted'
   | 'committed before the own disk'
+  | 'applied ahead of the own disk'
   | 'proposal refused: busy'
   | 'removed by notice'
   | 'stalled disk refused to campaign';

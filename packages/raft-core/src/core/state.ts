@@ -184,7 +184,7 @@ export class RaftState {
     this.#ballot.voteFor(id);
   }
 
-  lead(): void {
+  lead({ byTransfer }: { readonly byTransfer: boolean }): void {
     const conf = this.confs.newest;
     if (isJoint(conf.conf)) this.observe('leader elected in a joint configuration');
     this.#role = 'leader';
@@ -199,7 +199,7 @@ export class RaftState {
         durableSnapshot: () => this.replicated.snapshotMeta(this.replicated.appliedIndex),
         post: (to, session, body) => this.post({ to, session, vouches: false }, body),
       },
-      { conf, termStart: this.log.lastIndex + 1, nowMs: this.#nowMs, fitness: this.#fitness },
+      { conf, termStart: this.log.lastIndex + 1, byTransfer, nowMs: this.#nowMs, fitness: this.#fitness },
     );
     // §5.4.2: entries of earlier terms commit only below one of this term, so the term opens with one that says nothing.
     this.append('noop', NOTHING);

@@ -40,6 +40,13 @@ export class Applier<Result> {
   get isIdle(): boolean {
     return this.#next === this.#queue.length;
   }
+  /**
+   * Whether little enough waits for a flush to apply ahead of the stable log: no flush begins meanwhile, so a log that is always slow must
+   * be let catch up now and then.
+   */
+  get hasRoomAhead(): boolean {
+    return this.#unflushedBytes < this.#unflushedBytesMax / 4;
+  }
   get canApply(): boolean {
     return !this.isIdle && this.#unflushedBytes < this.#unflushedBytesMax;
   }
@@ -82,9 +89,12 @@ export class Applier<Result> {
     this.#unflushedBytes = 0;
   }
 
-  /** Starts a flush if there is anything to flush and none is under way. The caller calls `note` unless there was an error. */
-  flush(finished: (error: Error | undefined, note: () => void) => void): void {
-    if (this.#flushing || this.#flushed === this.#applied) return;
+  /**
+   * Starts a flush if there is anything to flush and none is under way. A flush takes all that is applied, so it waits until the log has that
+   * on disk up to `stableIndex`. The caller calls `note` unless there was an error.
+   */
+  flush(stableIndex: LogIndex, finished: (error: Error | undefined, note: () => void) => void): void {
+    if (this.#flushing || this.#flushed === this.#applied || this.#applied > stableIndex) return;
     this.#flushing = true;
     const started = { index: this.#applied, bytes: this.#unflushedBytes };
     this.#stateMachine.flush((error, flushed) => finished(error, () => this.#noteFlush(started, flushed)));

@@ -24,8 +24,8 @@ interface Stopping {
 
 /**
  * Owns a core and the ports, and carries out the core's effects in the order that safety rests on: hard state before entries
- * (the log's promise), no vote or acknowledgement sent before what it vouches for is durable, nothing applied that is not
- * stable. All work is done in turns of the event loop; between turns only input and the results of ports are noted.
+ * (the log's promise), no vote or acknowledgement sent before what it vouches for is durable, no state flushed
+ * that is not stable in the log. All work is done in turns of the event loop; between turns only input and the results of ports are noted.
  */
 export class Driver<Result> {
   readonly #log: LogStore;
@@ -141,6 +141,11 @@ export class Driver<Result> {
     return this.#core.status();
   }
 
+  /** What a write to this node's log has taken in the last seconds, in ms (median); undefined where nothing was written. */
+  get writeMs(): number | undefined {
+    return this.#logWork.writeMs;
+  }
+
   /** What a snapshot of the state at `index` is described by; the log must still reach back to it. */
   snapshotMeta(index: LogIndex): SnapshotMeta {
     return this.#core.snapshotMeta(index);
@@ -222,6 +227,7 @@ export class Driver<Result> {
     // After the input: what has just arrived may already answer a deadline that a stalled event loop is late for.
     const nowMs = this.#clock.now();
     this.#core.setStalled(this.#logWork.stalledMs);
+    this.#core.applyAhead(this.#logWork.stalledMs > this.#limits.applyAheadAfterMs && this.#applier.hasRoomAhead);
     this.#core.tick(nowMs);
     if (!this.#snapshots.isPending && this.#core.hasReady()) this.#carryOut(this.#core.ready());
     if (this.#snapshots.isPending) this.#install();
@@ -310,7 +316,7 @@ export class Driver<Result> {
   }
 
   #flush(): void {
-    this.#applier.flush((error, note) =>
+    this.#applier.flush(this.#core.status().stableIndex, (error, note) =>
       this.#finished(error, () => {
         note();
         this.#core.applied(this.#applier.flushedIndex);

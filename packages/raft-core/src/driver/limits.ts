@@ -6,6 +6,8 @@ export interface DriverLimits extends RaftLimits {
   /** Longest time to apply entries without a look at new input. */
   readonly applyChunkMs: number;
   readonly tickMs: number;
+  /** A write to the log that takes longer than this lets committed entries be applied before it ends. */
+  readonly applyAheadAfterMs: number;
   /** Bytes applied in memory and not yet flushed; applying waits beyond. */
   readonly unflushedBytesMax: number;
   /** Payload bytes of one read of old entries. */
@@ -28,6 +30,7 @@ export const driverLimits: DriverLimits = {
   inFlightMax: 4096,
   applyChunkMs: 5,
   tickMs: 50,
+  applyAheadAfterMs: 50,
   unflushedBytesMax: 64 * 2 ** 20,
   logReadBytesMax: 2 ** 20,
   compactAfterEntries: 50_000,

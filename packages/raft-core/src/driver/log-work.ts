@@ -43,13 +43,18 @@ export class LogWork {
     return this.#writes.stalledMs(this.#parts.clock.now());
   }
 
+  /** What a write has taken of late, in ms; undefined where nothing was written. */
+  get writeMs(): number | undefined {
+    return this.#writes.typicalMs(this.#parts.clock.now());
+  }
+
   /** The batch `seq` is durable with this write, unless it is only `partial`: then more of the batch follows. */
   write(write: LogWrite, seq: number, { partial = false }: { readonly partial?: boolean } = {}): void {
     const { log, clock, core, finished } = this.#parts;
     this.#writes.begin(seq, clock.now());
     log.write(write, (error) =>
       finished(error, () => {
-        this.#writes.end(seq);
+        this.#writes.end(seq, clock.now());
         if (!partial) core.persisted(seq);
         this.release();
       }),

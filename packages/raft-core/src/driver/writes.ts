@@ -1,5 +1,6 @@
 import { invariant } from '../invariant.ts';
 import type { Message } from '../types.ts';
+import { WriteTimes } from './write-times.ts';
 
 /**
  * Writes on their way to the disk, in the order of their batches, and the messages that wait for them: those of a batch leave
@@ -7,6 +8,7 @@ import type { Message } from '../types.ts';
  */
 export class Writes {
   readonly #underWay: { readonly seq: number; readonly startedMs: number }[] = [];
+  readonly #times = new WriteTimes();
   #held: { readonly seq: number; readonly messages: readonly Message[] }[] = [];
 
   get count(): number {
@@ -17,9 +19,10 @@ export class Writes {
     this.#underWay.push({ seq, startedMs });
   }
 
-  end(seq: number): void {
-    invariant(this.#underWay[0]?.seq === seq, 'writes become durable in order', { seq, expected: this.#underWay[0]?.seq });
-    this.#underWay.shift();
+  end(seq: number, nowMs: number): void {
+    const ended = this.#underWay.shift();
+    invariant(ended?.seq === seq, 'writes become durable in order', { seq, expected: ended?.seq });
+    this.#times.note(ended.startedMs, nowMs);
   }
 
   hold(seq: number, messages: readonly Message[]): void {
@@ -33,6 +36,11 @@ export class Writes {
     const released = this.#held.filter(({ seq }) => seq < first);
     this.#held = this.#held.filter(({ seq }) => seq >= first);
     return released.flatMap(({ messages }) => messages);
+  }
+
+  /** What a write has taken of late, in ms; undefined where nothing was written. */
+  typicalMs(nowMs: number): number | undefined {
+    return this.#times.typicalMs(nowMs);
   }
 
   /** For how long the oldest write has been under way; 0 without one. */

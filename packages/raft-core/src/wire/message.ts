@@ -68,7 +68,7 @@ function writeFields(writer: ByteWriter, message: Message): ByteWriter {
       return writer.u48(message.lastIndex).u48(message.lastTerm).flag(message.transfer);
     case 'PreVoteResp':
     case 'VoteResp':
-      return writer.flag(message.reject).u48(message.forTerm).flag(message.longerLog);
+      return writer.flag(message.reject).u48(message.forTerm).flag(message.longerLog).flag(message.votedElsewhere);
     case 'Append':
       writer.u48(message.prevIndex).u48(message.prevTerm).u48(message.commit).u48(message.round);
       return writeEntries(writer, message);
@@ -127,7 +127,14 @@ function readFields(reader: ByteReader, type: Message['type'], envelope: Envelop
       return { ...envelope, type, lastIndex: reader.u48(), lastTerm: reader.u48(), transfer: reader.flag() };
     case 'PreVoteResp':
     case 'VoteResp':
-      return { ...envelope, type, reject: reader.flag(), forTerm: reader.u48(), longerLog: reader.flag() };
+      return {
+        ...envelope,
+        type,
+        reject: reader.flag(),
+        forTerm: reader.u48(),
+        longerLog: reader.flag(),
+        votedElsewhere: reader.flag(),
+      };
     case 'Append':
       return readAppend(reader, envelope);
     case 'AppendResp':

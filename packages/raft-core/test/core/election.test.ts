@@ -92,7 +92,15 @@ describe('§4 elections', () => {
     cluster.passes = ({ type }) => type !== 'Vote';
     const { core } = cluster.node(1);
     cluster.passUntil(() => core.status().role === 'candidate', [1]);
-    const answer = { from: 2, to: 1, clusterId: 'c', session: 0, reject: false, longerLog: false } as const;
+    const answer = {
+      from: 2,
+      to: 1,
+      clusterId: 'c',
+      session: 0,
+      reject: false,
+      longerLog: false,
+      votedElsewhere: false,
+    } as const;
     core.step({ ...answer, type: 'PreVoteResp', term: 1, forTerm: 1 }, cluster.nowMs);
     core.step({ ...answer, type: 'VoteResp', term: 0, forTerm: 0 }, cluster.nowMs);
     expect(core.status().role).to.equal('candidate');
@@ -151,7 +159,7 @@ describe('§4 elections', () => {
     const { core } = cluster.node(1);
     cluster.passUntil(() => core.status().role === 'candidate', [1]);
     for (const from of [4, 5]) {
-      const answer = { from, to: 1, clusterId: 'c', session: 0, reject: false, longerLog: false } as const;
+      const answer = { from, to: 1, clusterId: 'c', session: 0, reject: false, longerLog: false, votedElsewhere: false } as const;
       core.step({ ...answer, type: 'VoteResp', term: 1, forTerm: 1 }, cluster.nowMs);
     }
     expect(core.status().role).to.equal('candidate');

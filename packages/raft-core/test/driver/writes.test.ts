@@ -15,10 +15,10 @@ describe('Writes', () => {
     writes.begin(3, 0);
     writes.hold(3, [message(3)]);
     expect(writes.release()).to.deep.equal([]);
-    writes.end(1);
+    writes.end(1, 0);
     expect(writes.release()).to.deep.equal([message(1), message(2)]);
     expect(writes.release()).to.deep.equal([]);
-    writes.end(3);
+    writes.end(3, 0);
     expect(writes.release()).to.deep.equal([message(3)]);
     writes.hold(4, [message(4)]);
     expect(writes.release()).to.deep.equal([message(4)]);
@@ -28,7 +28,7 @@ describe('Writes', () => {
     const writes = new Writes();
     writes.begin(1, 0);
     writes.begin(2, 0);
-    expect(() => writes.end(2)).to.throw(/in order/);
+    expect(() => writes.end(2, 0)).to.throw(/in order/);
   });
 
   it('stall for as long as the oldest has been under way', () => {
@@ -37,9 +37,9 @@ describe('Writes', () => {
     writes.begin(1, 100);
     writes.begin(2, 900);
     expect(writes.stalledMs(1_000)).to.equal(900);
-    writes.end(1);
+    writes.end(1, 0);
     expect(writes.stalledMs(1_000)).to.equal(100);
-    writes.end(2);
+    writes.end(2, 0);
     expect(writes.stalledMs(1_000)).to.equal(0);
   });
 });

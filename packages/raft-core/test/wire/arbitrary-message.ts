@@ -41,6 +41,7 @@ const fields = fc.oneof(
     reject: flag,
     forTerm: u48,
     longerLog: flag,
+    votedElsewhere: flag,
   }),
   append,
   record({ type: constant('AppendResp' as const), ok: constant(true as const), match: u48, round: u48 }),

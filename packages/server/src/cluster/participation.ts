@@ -14,6 +14,7 @@ import { Changes } from './changes.ts';
 import type { ClusterClient } from './cluster-client.ts';
 import type { ClusterPort } from './cluster-port.ts';
 import { Echoing } from './echoing.ts';
+import { FasterLeader } from './faster-leader.ts';
 import { Forwarder } from './forwarder.ts';
 import type { Heartbeats } from './heartbeats.ts';
 import type { ClusterHost, Own } from './host.ts';
@@ -59,6 +60,7 @@ export class Participation {
   readonly #applied: Applied;
   readonly #echoing: Echoing;
   readonly #selfCheck: SelfCheck;
+  readonly #fasterLeader = new FasterLeader();
   #timer: NodeJS.Timeout | undefined;
   #leads = false;
   #toldOfInterval = false;
@@ -120,7 +122,10 @@ export class Participation {
     await this.#parts.port.serve(this.#calls());
     if (this.#parts.isRemoved()) return;
     this.#echoing.start();
-    this.#timer = setInterval(() => void this.care.round(), careIntervalMs);
+    this.#timer = setInterval(() => {
+      this.#preferFasterLeader();
+      void this.care.round();
+    }, careIntervalMs);
   }
 
   /** Role, term, leader or readiness has changed. */
@@ -129,8 +134,12 @@ export class Participation {
     this.forwarder.leaderChanged();
     if (leader !== 0 && leader !== own.nodeId) standbys.follows(leader, term);
     if (ready && !this.#leads) {
-      standbys.leads(() => roster.served.filter((id) => id !== own.nodeId), term);
+      standbys.leads(() => roster.served.filter((id) => id !== own.nodeId), own.storage.driver.consensus().termBefore ?? term);
       this.autopilot.begins();
+      this.#fasterLeader.begins({
+        nowMs: performance.now(),
+        byTransfer: own.storage.driver.consensus().byTransfer ?? false,
+      });
       void this.care.round();
     }
     if (!ready) this.joinDesk.clear();
@@ -167,6 +176,29 @@ export class Participation {
     const { nodeId, storage } = this.#parts.own;
     const { leader: id, term } = storage.driver.status();
     return id === 0 || id === nodeId ? undefined : { id, term };
+  }
+
+  /** A leader whose disk is much slower than that of another voter, for long enough, gives the leadership to that one. */
+  #preferFasterLeader(): void {
+    const { host, own, roster, standbys } = this.#parts;
+    const { driver } = own.storage;
+    if (!host.isActive()) return;
+    const { voters } = driver.consensus().conf;
+    const able = driver.peers().filter(({ id, fit, active }) => fit && active && voters.includes(id));
+    const candidates = able.map(({ id }) => ({ id, writeMs: standbys.news(id)?.writeMs }));
+    const { writeMs } = driver;
+    const nowMs = performance.now();
+    const heir = this.#fasterLeader.heir({ nowMs, writeMs, candidates });
+    if (heir === undefined) return;
+    this.#fasterLeader.transferred(nowMs);
+    const theirs = candidates.find(({ id }) => id === heir)?.writeMs;
+    host.log.warn(
+      { to: roster.member(heir)?.name, writeMs, theirWriteMs: theirs },
+      'leadership is transferred: writes to the disk of this node take much longer than there',
+    );
+    driver.transfer(heir, ({ kind }) => {
+      if (kind !== 'resigned') host.log.warn({ to: roster.member(heir)?.name }, 'that node did not take the leadership over');
+    });
   }
 
   #makeJoinDesk(): JoinDesk {
@@ -251,6 +283,7 @@ export class Participation {
       clusterAddress: config.cluster_addr ?? '',
       appliedIndex: this.#applied.index,
       intervalMs: config.cluster_heartbeat_interval,
+      writeMs: this.#parts.own.storage.driver.writeMs,
       serves: !sealed && config.performance_standby,
       sealed,
       differs: this.agreement.verdict === 'different',

@@ -6,6 +6,8 @@ export interface StandbyNews {
   /** It may answer requests from its own replica, as long as echoes are answered. */
   readonly serves: boolean;
   readonly sealed: boolean;
+  /** What a write to its log has taken of late, in ms. */
+  readonly writeMs?: number | undefined;
   readonly version: string;
   readonly hostname: string;
   readonly apiAddress: string;
@@ -51,7 +53,7 @@ export class Standbys {
   #others: () => readonly NodeId[] = () => [];
   /** Whom this node follows or followed last. */
   #followed: { readonly id: NodeId; readonly term: Term; readonly sinceMs: number } | undefined;
-  /** Led the term before this node's for so long that no echo lets it serve, and has lost its lease. */
+  /** Was the last active node before this one for so long that no echo lets it serve, and has lost its lease. */
   #former: NodeId | undefined;
 
   constructor(options: StandbysOptions) {
@@ -65,12 +67,16 @@ export class Standbys {
   }
 
   /**
-   * A term of this node as leader begins. `others`: the members but for this one, and those removed of late. Who led the term right
-   * before it had echoes answered by nobody since, so a leader that died is not waited for.
+   * A term of this node as leader begins. The leader before it had heartbeats answered by nobody since it began to lead, so a leader that
+   * died is not waited for, however many elections were lost since: only a leader that committed an entry of its term answers heartbeats,
+   * and this node's log would hold that entry.
+   * @param others - the members but for this one, and those removed of late
+   * @param termBefore - the term of the last entry before the first of this node's own term
    */
-  leads(others: () => readonly NodeId[], term: Term): void {
+  leads(others: () => readonly NodeId[], termBefore: Term): void {
     const followed = this.#followed;
-    const isOver = followed?.term === term - 1 && followed.sinceMs + this.#servesAtMostMs < this.#options.nowMs();
+    const isNewest = followed !== undefined && termBefore <= followed.term;
+    const isOver = isNewest && followed.sinceMs + this.#servesAtMostMs < this.#options.nowMs();
     this.#former = isOver ? followed.id : undefined;
     this.#known.clear();
     this.#confirmedUnheard.clear();

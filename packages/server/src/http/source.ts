@@ -27,13 +27,12 @@ export async function sourceOf(
   const index = clusterId === undefined ? undefined : indexWanted(headers, clusterId);
   const isThere = index === undefined || (waits && (await answering.reached(index)));
   let source: Source = answering.standing ?? 'none';
-  // The active node without a lease (it has just begun, or was paused) asks the others whether it still leads.
-  if (source === 'none' && answering.active && (await answering.leads())) source = 'active';
+  // A leader without a lease (it has just begun, or was paused) asks the others whether it still leads. There is no other node that it
+  // could hand the request to, and a former standby may still be a reader.
+  if (source !== 'active' && answering.mayLead && (await answering.begins())) source = 'active';
   if (source === 'active' && !isThere && waits)
     throw new RequestError('index_not_reached', 'the active node itself has not reached the index that is asked for');
   if (source === 'reader' && (!isThere || where === 'leader' || asksForActive(headers))) source = 'none';
-  // The node that handed the request on may know of the new lead before it is ready.
-  if (source === 'none' && forwarded === true && (await answering.begins())) source = 'active';
   if (source === 'none' && (forwarded === true || !answering.forwards)) throw notActive();
   return source;
 }

@@ -84,11 +84,22 @@ export class Answering {
     }
   }
 
-  /** A node that has only just begun to lead: whether it serves as the active one within a second. */
+  /**
+   * Serves, and leads as far as it knows, ready or not, or is being elected (a quorum would vote for a candidate, or the leader before it has
+   * transferred the leadership): there is nobody to forward requests to.
+   */
+  get mayLead(): boolean {
+    const role = this.#parts.storage()?.driver.status().role;
+    return this.#serves && (role === 'leader' || role === 'candidate');
+  }
+
+  /**
+   * Waits at most a second until a node that is being elected, or was elected a moment ago, is ready, and answers whether it is the active
+   * node: by its lease, or because a quorum says so when asked.
+   */
   async begins(): Promise<boolean> {
-    const leads = (): boolean => this.#serves && this.#parts.storage()?.driver.status().role === 'leader';
-    for (const endMs = performance.now() + reachedWithinMs; leads() && performance.now() < endMs; await pause(lookMs))
-      if (this.active) return true;
+    for (const endMs = performance.now() + reachedWithinMs; this.mayLead && performance.now() < endMs; await pause(lookMs))
+      if (this.active) return this.standing === 'active' || (await this.leads());
     return false;
   }
 

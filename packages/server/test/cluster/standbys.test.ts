@@ -103,17 +103,30 @@ describe('who may still serve an older state', () => {
     expect(asked).to.deep.equal([]);
   });
 
-  for (const { who, led, ledForMs, term, waits } of [
-    { who: 'who led the term right before for longer than an echo lets it serve', led: 6, ledForMs: 2201, term: 7, waits: false },
+  for (const { who, led, ledForMs, termBefore, waits } of [
+    { who: 'who led right before for longer than an echo lets it serve', led: 6, ledForMs: 2201, termBefore: 6, waits: false },
     {
-      who: 'who led the term right before, but may have been let serve before that',
+      who: 'who led right before, and nobody was elected in the terms since',
+      led: 6,
+      ledForMs: 2201,
+      termBefore: 5,
+      waits: false,
+    },
+    {
+      who: 'who led right before, but may have been let serve before that',
       led: 6,
       ledForMs: 2199,
-      term: 7,
+      termBefore: 6,
       waits: true,
     },
-    { who: 'who led an earlier term: another one may have let it serve since', led: 5, ledForMs: 9000, term: 7, waits: true },
-    { who: 'another one than who led the term right before', led: 6, ledForMs: 9000, term: 7, waits: true },
+    {
+      who: 'who led an earlier term: another one may have let it serve since',
+      led: 5,
+      ledForMs: 9000,
+      termBefore: 6,
+      waits: true,
+    },
+    { who: 'another one than who led right before', led: 6, ledForMs: 9000, termBefore: 6, waits: true },
   ])
     it(`at the beginning of a term ${waits ? 'may be' : 'is not'} ${who}`, async () => {
       const { standbys, clock } = setup(() => undefined);
@@ -122,7 +135,7 @@ describe('who may still serve an older state', () => {
       clock.nowMs += ledForMs / 2;
       standbys.follows(2, led); // it was lost and heard again: it has led all the time
       clock.nowMs += ledForMs / 2;
-      standbys.leads(() => [other ? 3 : 2], term);
+      standbys.leads(() => [other ? 3 : 2], termBefore);
       const began = clock.nowMs;
       await standbys.confirmed(5);
       if (waits) expect(clock.nowMs - began).to.be.at.least(2200);
@@ -133,7 +146,7 @@ describe('who may still serve an older state', () => {
     const { standbys, clock } = setup(() => undefined);
     standbys.follows(2, 6);
     clock.nowMs += 9000;
-    standbys.leads(() => [2], 7);
+    standbys.leads(() => [2], 6);
     standbys.heard(2, news(1));
     const began = clock.nowMs;
     await standbys.confirmed(5);

@@ -1,3 +1,4 @@
+import { StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import type { Cluster } from '../../src/cluster/cluster.ts';
 import { parseConfig } from '../../src/config.ts';
@@ -12,14 +13,22 @@ const config = parseConfig({
   seal: { type: 'shamir' },
 });
 
-/** A node that leads under a lease, and had an echo answered a moment ago. */
-function leading({ agrees = true, differs = false, serves = true, isAwake = true }): Answering {
-  const driver = { status: () => ({ ready: true, role: 'leader', appliedIndex: 7 }), leaseRead: () => true };
+/** A node that leads, under a lease unless given, and had an echo answered a moment ago. */
+function leading({
+  agrees = true,
+  differs = false,
+  serves = true,
+  isAwake = true,
+  lease = true,
+  ready = (): boolean => true,
+  fresh = async (): Promise<void> => undefined,
+}): Answering {
+  const driver = { status: () => ({ ready: ready(), role: 'leader', appliedIndex: 7 }), leaseRead: () => lease };
   const heartbeats = { appliedSentMs: () => performance.now() };
   return new Answering({
     config,
     serves: () => serves,
-    storage: () => ({ driver, isAwake: () => isAwake, replica: { fresh: async () => undefined } }) as unknown as Storage,
+    storage: () => ({ driver, isAwake: () => isAwake, replica: { fresh } }) as unknown as Storage,
     cluster: () => ({ agrees, differs, heartbeats }) as unknown as Cluster,
     observer: nobody,
   });
@@ -39,6 +48,27 @@ describe('where a request is answered', () => {
       expect(await node.leads()).to.equal(active);
       expect(await node.begins()).to.equal(active);
     });
+
+  it('a leader that was only just elected is waited for until it is ready', async () => {
+    let looks = 0;
+    const node = leading({
+      ready: () => {
+        looks += 1;
+        return looks > 3;
+      },
+    });
+    expect(node.active).to.equal(false);
+    expect(node.mayLead).to.equal(true);
+    expect(await node.begins()).to.equal(true);
+  });
+
+  it('a leader without a lease is the active node only if a quorum says so', async () => {
+    const refused = async (): Promise<void> => {
+      throw new StoreError('not_leader', 'this node does not lead');
+    };
+    expect(await leading({ lease: false }).begins()).to.equal(true);
+    expect(await leading({ lease: false, fresh: refused }).begins()).to.equal(false);
+  });
 
   it('a leader whose process stood still does not call itself active before consensus has run again', () => {
     expect(leading({ isAwake: false }).activeForCertain).to.equal(false);

@@ -140,6 +140,7 @@ export class CoreHost implements Host {
     const nowMs = this.#ports.clock.now();
     const [oldestMs] = this.#writesSinceMs;
     this.#core.setStalled(nowMs - (oldestMs ?? nowMs));
+    this.#core.applyAhead(nowMs - (oldestMs ?? nowMs) > this.#options.limits.applyAheadAfterMs);
     this.#core.tick(nowMs);
   }
 
@@ -237,7 +238,8 @@ export class CoreHost implements Host {
       return;
     }
     this.#answerReads();
-    if (this.#flushing || machine.applied === this.#core.status().appliedIndex) return;
+    const { appliedIndex, stableIndex } = this.#core.status();
+    if (this.#flushing || machine.applied === appliedIndex || machine.applied > stableIndex) return;
     this.#flushing = true;
     this.#begin((done) =>
       machine.flush((error, flushed) =>

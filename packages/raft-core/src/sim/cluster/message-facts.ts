@@ -16,7 +16,7 @@ export function factsOf(message: Message): (number | boolean)[] {
       return [message.lastIndex, message.lastTerm, message.transfer];
     case 'PreVoteResp':
     case 'VoteResp':
-      return [message.reject, message.forTerm, message.longerLog];
+      return [message.reject, message.forTerm, message.longerLog, message.votedElsewhere];
     case 'SnapOffer':
       return [message.meta.index, message.meta.term];
     case 'SnapResult':

@@ -23,6 +23,10 @@ export class InnerState {
   #waitsSinceMs = 0;
   /** The answers to the campaign under way, the first of each node. */
   readonly #answers = new Map<NodeId, boolean>();
+  /** Why votes were refused in the candidate's round under way, which decides when it asks again. */
+  #refusals: 'none' | 'split' | 'other' = 'none';
+  /** Since when a retry after a split vote is waited for, instead of the whole election timeout. */
+  #retriesSinceMs: number | undefined;
   /** A leader's newest heartbeat round. */
   #round = 0;
   /** Peers whose next heartbeat answer may be followed by an empty Append. */
@@ -34,6 +38,7 @@ export class InnerState {
 
   turned(turn: Turn): void {
     this.#setClock(turn);
+    this.#noteRefusal(turn);
     this.#count(turn);
     if (turn.after.role === 'leader') this.#lead(turn);
     else {
@@ -53,7 +58,8 @@ export class InnerState {
     }
     const heard = Math.min(nowMs - this.#heardMs, electionMs);
     const waited = Math.min(nowMs - this.#waitsSinceMs, electionMs + electionJitterMs);
-    return [heard, waited, ...[...this.#answers].sort(([a], [b]) => a - b)].join(' ');
+    const retries = this.#retriesSinceMs === undefined ? '' : Math.min(nowMs - this.#retriesSinceMs, electionJitterMs);
+    return [heard, waited, this.#refusals, retries, ...[...this.#answers].sort(([a], [b]) => a - b)].join(' ');
   }
 
   #setClock({ before, after, message, sent, nowMs }: Turn): void {
@@ -62,7 +68,24 @@ export class InnerState {
     if (isHeard) this.#heardMs = nowMs;
     const isGiven = sent.some((answer) => asks(answer) || (answer.type === 'VoteResp' && !answer.reject));
     const isDeposed = before.role === 'leader' && after.role !== 'leader';
-    if (isHeard || isGiven || isDeposed) this.#waitsSinceMs = nowMs;
+    if (isHeard || isGiven || isDeposed) this.#waitsFrom(nowMs);
+  }
+
+  #waitsFrom(nowMs: number): void {
+    this.#waitsSinceMs = nowMs;
+    this.#retriesSinceMs = undefined;
+  }
+
+  /** As the core judges a refusal: only a vote that is split alone shortens the wait. */
+  #noteRefusal({ before, message, sent, nowMs }: Turn): void {
+    if (sent.some(({ type }) => type === 'Vote')) this.#refusals = 'none';
+    const isRefusal = message?.type === 'VoteResp' && message.reject && message.forTerm === before.term;
+    if (!isRefusal || before.role !== 'candidate' || message.term > before.term) return;
+    if (!before.conf.voters.includes(message.from) && !before.conf.votersOutgoing.includes(message.from)) return;
+    const known = this.#refusals;
+    this.#refusals = message.votedElsewhere && known !== 'other' ? 'split' : 'other';
+    if (this.#refusals === 'split' && known !== 'split') this.#retriesSinceMs = nowMs;
+    if (this.#refusals === 'other' && known === 'split') this.#waitsFrom(nowMs);
   }
 
   #count({ after, message, sent }: Turn): void {

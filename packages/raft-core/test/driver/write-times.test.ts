@@ -1,0 +1,33 @@
+import { expect } from 'chai';
+import { WriteTimes } from '../../src/driver/write-times.ts';
+
+describe('WriteTimes', () => {
+  it('gives the median of what writes took', () => {
+    const times = new WriteTimes();
+    expect(times.typicalMs(0)).to.equal(undefined);
+    let nowMs = 0;
+    for (const tookMs of [5, 1, 900, 2, 3]) {
+      times.note(nowMs, nowMs + tookMs);
+      nowMs += tookMs;
+    }
+    expect(times.typicalMs(nowMs)).to.equal(3);
+  });
+
+  it('does not count the time that a write waited for the one before it', () => {
+    const times = new WriteTimes();
+    for (const [startedMs, endMs] of [
+      [0, 100],
+      [1, 200],
+      [2, 300],
+    ] as const)
+      times.note(startedMs, endMs);
+    expect(times.typicalMs(300)).to.equal(100);
+  });
+
+  it('forgets what is older than some seconds', () => {
+    const times = new WriteTimes();
+    times.note(0, 600);
+    expect(times.typicalMs(15_000)).to.equal(600);
+    expect(times.typicalMs(15_600)).to.equal(undefined);
+  });
+});
