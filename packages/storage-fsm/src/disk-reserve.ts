@@ -5,9 +5,11 @@ import type { Clock } from '@transitd/raft-core';
 import { unreferencedTimer } from './timer.ts';
 
 export interface DiskReserveOptions {
-  /** Space to keep free: the smaller of the two, in bytes and as a share of the whole disk. */
+  /** Space to keep free: the smaller of the two, in bytes and as a share of the whole disk, but never less than `growthBytes`. */
   readonly reserveBytes?: number;
   readonly reserveShare?: number;
+  /** The least reserve, in bytes, however small the disk is. */
+  readonly growthBytes?: number;
   /** Size of the file that an operator deletes when the disk is full; 0 for none. */
   readonly ballastBytes?: number;
   /** Runs the samples; by default a timer that does not keep the process alive. */
@@ -22,20 +24,30 @@ export interface DiskSpace {
 }
 
 const mebibyte = 1024 * 1024;
-const sampleIntervalMs = 1000;
+const sampleIntervalMs = 200;
+
+/**
+ * What log and state may need at once before they notice that the disk is full: a batch of the log with the step by which its file grows
+ * (8 and 4 MiB), a write-ahead file of LevelDB with the table made of it (4 and 4 MiB), and the tables that a compaction writes before it
+ * removes the old ones (28 MiB).
+ */
+const growthBytesLeast = 48 * mebibyte;
+
+type Reserve = Pick<DiskReserveOptions, 'reserveBytes' | 'reserveShare' | 'growthBytes'>;
 
 /** True when less than the reserve is free: proposals are refused then, long before a write of the log fails. */
 export const belowReserve = (
   { freeBytes, totalBytes }: DiskSpace,
-  { reserveBytes = 512 * mebibyte, reserveShare = 0.05 }: Pick<DiskReserveOptions, 'reserveBytes' | 'reserveShare'> = {},
-): boolean => freeBytes < Math.min(reserveBytes, reserveShare * totalBytes);
+  { reserveBytes = 512 * mebibyte, reserveShare = 0.05, growthBytes = growthBytesLeast }: Reserve = {},
+): boolean => freeBytes < Math.max(growthBytes, Math.min(reserveBytes, reserveShare * totalBytes));
 
-/** Watches the free space of the data disk, about once a second and never on the write path. */
+/** Watches the free space of the data disk, several times a second and never on the write path. */
 export class DiskReserve {
   readonly #directory: string;
   readonly #options: DiskReserveOptions;
   readonly #stopTimer: () => void;
   #low = true;
+  #hasRoom = true;
   #sampling: Promise<void> | undefined;
   #ballast: Promise<void> | undefined;
 
@@ -57,6 +69,14 @@ export class DiskReserve {
     return this.#low;
   }
 
+  /**
+   * Whether there is room for more entries of a leader, which a follower has to take however low its disk is: false when half of what log
+   * and state may need at once is free. As of the newest sample; true for a disk that cannot be asked, whose writes will say what is wrong.
+   */
+  hasRoom(): boolean {
+    return this.#hasRoom;
+  }
+
   /** Resolves when nothing runs any more. */
   async stop(): Promise<void> {
     this.#stopTimer();
@@ -72,15 +92,17 @@ export class DiskReserve {
   }
 
   async #sample(): Promise<void> {
-    const { measure = measureDisk, ballastBytes = 16 * mebibyte } = this.#options;
+    const { measure = measureDisk, ballastBytes = 16 * mebibyte, growthBytes = growthBytesLeast } = this.#options;
     try {
       const space = await measure(this.#directory);
       this.#low = belowReserve(space, this.#options);
+      this.#hasRoom = space.freeBytes >= growthBytes / 2;
       const withBallast = { ...space, freeBytes: space.freeBytes - ballastBytes };
       if (ballastBytes > 0 && !belowReserve(withBallast, this.#options))
         this.#ballast ??= makeBallast(join(this.#directory, 'ballast'), ballastBytes);
     } catch {
       this.#low = true;
+      this.#hasRoom = true;
     }
   }
 }

@@ -85,6 +85,7 @@ const refusals: Readonly<Record<RefusalReason, readonly [code: StoreErrorCode, m
   sealed: ['not_leader', 'this node is sealed and takes no writes'],
   removed: ['not_leader', 'this node was removed from the cluster'],
   busy: ['busy', 'too many proposals are under way'],
+  stalled: ['busy', 'the state store of this node does not finish its writes'],
   tooLarge: ['too_large', 'the transaction is longer than a log entry may be'],
   stopped: ['stopped', 'this node is stopping'],
   faulty: ['stopped', 'this node has failed'],

@@ -18,6 +18,21 @@ describe('belowReserve', () => {
     });
 });
 
+describe('belowReserve, on a small disk', () => {
+  const mebibyte = 1024 ** 2;
+  for (const { free, low } of [
+    { free: 47, low: true },
+    { free: 48, low: false },
+  ])
+    it(`${free} MiB of 200 are ${low ? 'low' : 'enough'}: log and state may grow by more than 5 % of it at once`, () => {
+      expect(belowReserve({ freeBytes: free * mebibyte, totalBytes: 200 * mebibyte })).to.equal(low);
+      const asked = { reserveBytes: 1 };
+      expect(belowReserve({ freeBytes: free * mebibyte, totalBytes: 200 * mebibyte }, asked), 'whatever is asked for').to.equal(
+        low,
+      );
+    });
+});
+
 describe('DiskReserve', () => {
   let space: DiskSpace | Error;
   let sample: () => void;
@@ -25,6 +40,7 @@ describe('DiskReserve', () => {
   const options: DiskReserveOptions = {
     reserveBytes: 1000,
     reserveShare: 1,
+    growthBytes: 0,
     ballastBytes: 3000,
     every: (_, task) => {
       sample = task;
@@ -66,6 +82,22 @@ describe('DiskReserve', () => {
       space = { freeBytes: 1000, totalBytes: 1e6 };
       await nextSample();
       expect(reserve.diskLow()).to.equal(false);
+      await reserve.stop();
+    }));
+
+  it('has room for a leader’s entries down to half of what log and state may need at once', () =>
+    inTemporaryDirectory(async (directory) => {
+      const reserve = await DiskReserve.start(directory, { ...options, growthBytes: 4000 });
+      for (const { freeBytes, low, room } of [
+        { freeBytes: 4000, low: false, room: true },
+        { freeBytes: 3999, low: true, room: true },
+        { freeBytes: 1999, low: true, room: false },
+        { freeBytes: 2000, low: true, room: true },
+      ]) {
+        space = { freeBytes, totalBytes: 1e6 };
+        await nextSample();
+        expect({ freeBytes, low: reserve.diskLow(), room: reserve.hasRoom() }).to.deep.equal({ freeBytes, low, room });
+      }
       await reserve.stop();
     }));
 

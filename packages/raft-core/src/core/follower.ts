@@ -90,6 +90,12 @@ export class Follower {
       state.answer(message, { type: 'AppendResp', ok: false, prevIndex, hintIndex, hintTerm, round });
       return;
     }
+    if (verdict.kind === 'meets' && verdict.news.length > 0 && !state.replicated.hasRoom) {
+      state.observe('entries left for want of room');
+      // Not answered: the leader's window fills and it sends no more, but for what it asks with a heartbeat.
+      state.commitTo(Math.min(commit, verdict.match - verdict.news.length));
+      return;
+    }
     if (verdict.kind === 'meets') {
       state.replicated.takeIn(verdict.news);
       state.commitTo(Math.min(commit, verdict.match));

@@ -3,6 +3,11 @@ import { invariant } from '../invariant.ts';
 export interface RaftLimits {
   /** Payload bytes accepted and not yet committed. */
   readonly uncommittedBytesMax: number;
+  /**
+   * Payload bytes of committed entries that are not yet on this node's disks, in log and state. Beyond it a leader takes no proposals and a follower no
+   * entries: a state store that hangs must not fill the memory.
+   */
+  readonly memoryBytesMax: number;
   /** Payload bytes of one entry. */
   readonly entryBytesMax: number;
   /** Payload bytes of the committed entries of one `Ready`. */
@@ -24,6 +29,7 @@ export interface RaftLimits {
 
 export const raftLimits: RaftLimits = {
   uncommittedBytesMax: 64 * 2 ** 20,
+  memoryBytesMax: 128 * 2 ** 20,
   entryBytesMax: 8 * 2 ** 20,
   committedBytesMax: 2 ** 20,
   messageBytesMax: 2 ** 20,

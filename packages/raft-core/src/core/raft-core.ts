@@ -168,6 +168,8 @@ export interface RaftCore {
    */
   snapshotReceived(meta: SnapshotMeta | undefined): boolean;
   setFitness(fitness: Fitness): void;
+  /** Whether the disk has room for more entries; it has unless said. Without it a leader takes no proposals and a follower no entries. */
+  setRoom(hasRoom: boolean): void;
   /** Whether committed entries may be applied before they are stable on this node; not unless said. They are flushed only after that. */
   applyAhead(allowed: boolean): void;
   /**

@@ -86,11 +86,11 @@ export class Raft implements RaftCore {
   }
 
   propose(data: Uint8Array): ProposeResult {
-    const { leadership, limits, observe } = this.#state;
+    const { leadership, limits, observe, replicated } = this.#state;
     const reason = this.#refusal();
     if (reason !== undefined) return { accepted: false, reason };
     if (data.length > limits.entryBytesMax) return { accepted: false, reason: 'tooLarge' };
-    if (leadership?.uncommitted.add(data.length) !== true) {
+    if (!replicated.hasRoom || leadership?.uncommitted.add(data.length) !== true) {
       observe('proposal refused: busy');
       return { accepted: false, reason: 'busy' };
     }
@@ -184,6 +184,10 @@ export class Raft implements RaftCore {
 
   setFitness(fitness: Fitness): void {
     this.#state.setFitness(fitness);
+  }
+
+  setRoom(hasRoom: boolean): void {
+    this.#state.replicated.setRoom(hasRoom);
   }
 
   applyAhead(allowed: boolean): void {

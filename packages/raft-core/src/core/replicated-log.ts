@@ -17,6 +17,8 @@ export interface ReplicatedLogOptions {
   readonly applied: LogIndex;
   /** Committed entries that are handed out at a time. */
   readonly committedBytesMax: number;
+  /** Payload bytes of committed entries in memory from which on no more entries are taken in. */
+  readonly memoryBytesMax: number;
   /** It was told in an earlier run that it is no member any more. */
   readonly removed: boolean;
   readonly observe: Observe;
@@ -36,10 +38,13 @@ export class ReplicatedLog {
   readonly #removal: Removal;
   #applied: LogIndex;
   #appliesAhead = false;
+  #hasRoom = true;
+  readonly #memoryBytesMax: number;
   #events: CoreEvent[] = [];
 
   /** @throws LogDamage when entries are missing that were committed or applied */
-  constructor(start: LogStart, { applied, committedBytesMax, removed, observe }: ReplicatedLogOptions) {
+  constructor(start: LogStart, { applied, committedBytesMax, memoryBytesMax, removed, observe }: ReplicatedLogOptions) {
+    this.#memoryBytesMax = memoryBytesMax;
     this.#id = start.nodeId;
     this.#observe = observe;
     this.view = new LogView(start);
@@ -80,6 +85,18 @@ export class ReplicatedLog {
   }
   get hasNews(): boolean {
     return this.#commit.hasNewHint(this.view.stableIndex) || this.#events.length > 0;
+  }
+
+  /**
+   * Whether this node has memory and disk for more entries. Of the memory, only what is committed counts: that drains as the state is
+   * flushed, whereas an uncommitted end may need more entries to become committed.
+   */
+  get hasRoom(): boolean {
+    return this.#hasRoom && (this.view.memoryBytes < this.#memoryBytesMax || this.#committedBytes < this.#memoryBytesMax);
+  }
+
+  setRoom(hasRoom: boolean): void {
+    this.#hasRoom = hasRoom;
   }
 
   /** Entries of the leader that this log does not hold; the first takes the place of all from its index on. */
@@ -178,6 +195,11 @@ export class ReplicatedLog {
 
   takeCommitHint(): { readonly commitHint?: LogIndex } {
     return this.#commit.takeHint(this.view.stableIndex);
+  }
+
+  /** Payload bytes of the entries that wait for nothing but this node's own disks. */
+  get #committedBytes(): number {
+    return this.view.bytesInMemory({ lo: this.view.memoryFirst, hi: this.commitIndex });
   }
 
   #truncate(index: LogIndex): void {

@@ -47,6 +47,7 @@ export type Situation =
   | 'committed before the own disk'
   | 'applied ahead of the own disk'
   | 'proposal refused: busy'
+  | 'entries left for want of room'
   | 'removed by notice'
   | 'stalled disk refused to campaign';
 

@@ -81,7 +81,8 @@ export class RaftState {
     this.incarnation = start.incarnation;
     this.limits = limits;
     this.observe = observe;
-    this.replicated = new ReplicatedLog(start, { applied, committedBytesMax: limits.committedBytesMax, removed, observe });
+    const { committedBytesMax, memoryBytesMax } = limits;
+    this.replicated = new ReplicatedLog(start, { applied, committedBytesMax, memoryBytesMax, removed, observe });
     this.log = this.replicated.view;
     this.confs = this.replicated.confs;
     this.toApply = this.replicated.toApply;

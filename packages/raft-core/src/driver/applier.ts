@@ -19,6 +19,8 @@ export class Applier<Result> {
   #flushed: LogIndex;
   #unflushedBytes = 0;
   #flushing = false;
+  /** When the flush under way began. */
+  #beganMs = 0;
 
   constructor(stateMachine: StateMachine<Result>, unflushedBytesMax: number) {
     this.#stateMachine = stateMachine;
@@ -46,6 +48,13 @@ export class Applier<Result> {
    */
   get hasRoomAhead(): boolean {
     return this.#unflushedBytes < this.#unflushedBytesMax / 4;
+  }
+  /**
+   * For how long the state's disk has held up the applying: the time since the flush under way began, once as much waits for it as may; 0
+   * before that. A compaction makes single flushes slow, but lets them end.
+   */
+  stalledMs(nowMs: number): number {
+    return this.#flushing && this.#unflushedBytes >= this.#unflushedBytesMax ? nowMs - this.#beganMs : 0;
   }
   get canApply(): boolean {
     return !this.isIdle && this.#unflushedBytes < this.#unflushedBytesMax;
@@ -93,9 +102,13 @@ export class Applier<Result> {
    * Starts a flush if there is anything to flush and none is under way. A flush takes all that is applied, so it waits until the log has that
    * on disk up to `stableIndex`. The caller calls `note` unless there was an error.
    */
-  flush(stableIndex: LogIndex, finished: (error: Error | undefined, note: () => void) => void): void {
+  flush(
+    { stableIndex, clock }: { readonly stableIndex: LogIndex; readonly clock: Clock },
+    finished: (error: Error | undefined, note: () => void) => void,
+  ): void {
     if (this.#flushing || this.#flushed === this.#applied || this.#applied > stableIndex) return;
     this.#flushing = true;
+    this.#beganMs = clock.now();
     const started = { index: this.#applied, bytes: this.#unflushedBytes };
     this.#stateMachine.flush((error, flushed) => finished(error, () => this.#noteFlush(started, flushed)));
   }

@@ -1,4 +1,3 @@
-import { isJoint } from '../confchange/conf-state.ts';
 import { Raft } from '../core/raft.ts';
 import type { PeerStatus, RaftCore, Ready, Status } from '../core/raft-core.ts';
 import type { Clock, Done, LogStore } from '../ports.ts';
@@ -13,6 +12,7 @@ import { type ProposalDone, Proposals } from './proposals.ts';
 import { type ReadDone, Reads } from './reads.ts';
 import { SnapshotWork } from './snapshot-work.ts';
 import { requireSoleMember } from './sole-member.ts';
+import { StallWatch } from './stall-watch.ts';
 import { type TransferDone, Transfers } from './transfers.ts';
 
 type Refusable<Reason> = (outcome: { readonly kind: 'refused'; readonly reason: Reason }) => void;
@@ -37,6 +37,7 @@ export class Driver<Result> {
   readonly #applier: Applier<Result>;
   readonly #logWork: LogWork;
   readonly #promotion: Promotion;
+  readonly #stall: StallWatch;
   readonly #proposals = new Proposals<Result>();
   readonly #reads = new Reads();
   readonly #transfers = new Transfers();
@@ -67,6 +68,7 @@ export class Driver<Result> {
       ...(options.removed === undefined ? {} : { removed: options.removed }),
       ...(options.observe === undefined ? {} : { observe: options.observe }),
     });
+    this.#stall = new StallWatch(this.#limits, options.fitness);
     this.#applier = new Applier(stateMachine, this.#limits.unflushedBytesMax);
     this.#logWork = new LogWork({
       log,
@@ -97,7 +99,8 @@ export class Driver<Result> {
 
   /** Proposes an entry. `data` must not change afterwards. `done` is called once, after this call has returned. */
   propose(data: Uint8Array, done: ProposalDone<Result>): void {
-    const reason = this.#refusal() ?? (this.#proposals.size >= this.#limits.inFlightMax ? 'busy' : undefined);
+    const isFull = this.#proposals.size >= this.#limits.inFlightMax;
+    const reason = this.#refusal() ?? (this.#stall.isStalled ? 'stalled' : isFull ? 'busy' : undefined);
     this.#take(done, reason, () => this.#proposals.queue(() => this.#core.propose(data), done));
   }
 
@@ -125,7 +128,10 @@ export class Driver<Result> {
   }
 
   setFitness(fitness: Fitness): void {
-    this.#input(() => this.#core.setFitness(fitness));
+    this.#input(() => {
+      this.#stall.given(fitness);
+      this.#core.setFitness(this.#stall.fitness);
+    });
   }
 
   status(): DriverStatus {
@@ -228,7 +234,10 @@ export class Driver<Result> {
     const nowMs = this.#clock.now();
     this.#core.setStalled(this.#logWork.stalledMs);
     this.#core.applyAhead(this.#logWork.stalledMs > this.#limits.applyAheadAfterMs && this.#applier.hasRoomAhead);
+    this.#core.setRoom(this.#options.hasRoom?.() ?? true);
     this.#core.tick(nowMs);
+    this.#stall.note(this.#applier.stalledMs(nowMs));
+    this.#core.setFitness(this.#stall.fitness);
     if (!this.#snapshots.isPending && this.#core.hasReady()) this.#carryOut(this.#core.ready());
     if (this.#snapshots.isPending) this.#install();
     else this.#advance();
@@ -249,7 +258,7 @@ export class Driver<Result> {
       if (!this.#isFromRemoved(message)) this.#core.step(message, nowMs);
     }
     for (const peer of unreachable) this.#core.unreachable(peer);
-    this.#promoteLearners(nowMs);
+    this.#promotion.promote(this.#core, this.#options.promotes, nowMs);
     this.#proposals.submit();
     this.#transfers.submit((to) => this.#core.transferLeadership(to));
     this.#reads.submit((ctx) => this.#core.readIndex(ctx));
@@ -262,16 +271,6 @@ export class Driver<Result> {
     const { nodeId, clusterId } = this.#log.start;
     if (type !== 'Removed') this.#send([{ type: 'Removed', from: nodeId, to: from, term: 0, clusterId, session: 0, atIndex }]);
     return true;
-  }
-
-  #promoteLearners(nowMs: number): void {
-    const { promotes } = this.#options;
-    const { role, conf, confIndex, commitIndex, term, lastIndex } = this.#core.status();
-    if (promotes === undefined || role !== 'leader' || conf.learners.length === 0) return;
-    const learners = this.#core.peers().filter(({ id, learner }) => learner && promotes(id, conf));
-    const [id] = this.#promotion.due(learners, { term, lastIndex, nowMs });
-    if (id === undefined || isJoint(conf) || confIndex > commitIndex) return;
-    this.#core.proposeConf({ kind: 'change', members: [{ id, to: 'voter' }] });
   }
 
   #carryOut(ready: Ready): void {
@@ -316,7 +315,7 @@ export class Driver<Result> {
   }
 
   #flush(): void {
-    this.#applier.flush(this.#core.status().stableIndex, (error, note) =>
+    this.#applier.flush({ stableIndex: this.#core.status().stableIndex, clock: this.#clock }, (error, note) =>
       this.#finished(error, () => {
         note();
         this.#core.applied(this.#applier.flushedIndex);

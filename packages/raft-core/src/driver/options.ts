@@ -41,6 +41,8 @@ export interface DriverOptions {
   readonly removed?: boolean;
   /** Where the state says that this id was removed. A sender it names is told so. */
   removedAt?(id: NodeId): LogIndex | undefined;
+  /** Whether the disk has room for more entries of the log; it has unless given. Asked in each turn. */
+  hasRoom?(): boolean;
   /** Whether this learner becomes a voter once it keeps up; none does unless given. Asked on the leader. */
   promotes?(learner: NodeId, conf: ConfState): boolean;
   /** Checks the core's invariants after every turn; for tests and soak runs. */

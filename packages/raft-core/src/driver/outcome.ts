@@ -3,9 +3,9 @@ import type { LogIndex, NodeId, Role, Term } from '../types.ts';
 
 /**
  * Why a request had no effect, for certain. `lostLeadership`: another leader's entry was committed in its place, or a read
- * lost whom it waited for. `faulty`: the node met an error and has stopped for good.
+ * lost whom it waited for. `stalled`: the state store does not finish its writes. `faulty`: the node met an error and has stopped for good.
  */
-export type RefusalReason = CoreRefusal | 'lostLeadership' | 'stopped';
+export type RefusalReason = CoreRefusal | 'lostLeadership' | 'stalled' | 'stopped';
 
 /** `noPeers`: a driver without a transport runs a cluster of one. */
 export type ConfRefusalReason = RefusalReason | ConfRefusal | 'noPeers';

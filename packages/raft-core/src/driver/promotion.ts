@@ -1,5 +1,7 @@
-import type { PeerStatus } from '../core/raft-core.ts';
+import { isJoint } from '../confchange/conf-state.ts';
+import type { PeerStatus, RaftCore } from '../core/raft-core.ts';
 import type { LogIndex, NodeId, Term } from '../types.ts';
+import type { DriverOptions } from './options.ts';
 
 interface CatchUp {
   /** A round ends when the learner holds what was the leader's last entry at its beginning. */
@@ -22,6 +24,16 @@ export class Promotion {
   constructor({ electionMs, promotionStableMs }: { readonly electionMs: number; readonly promotionStableMs: number }) {
     this.#roundMs = electionMs / 2;
     this.#stableMs = promotionStableMs;
+  }
+
+  /** A leader makes the first learner a voter that keeps up and that `promotes` names, one configuration at a time. */
+  promote(core: RaftCore, promotes: DriverOptions['promotes'], nowMs: number): void {
+    const { role, conf, confIndex, commitIndex, term, lastIndex } = core.status();
+    if (promotes === undefined || role !== 'leader' || conf.learners.length === 0) return;
+    const learners = core.peers().filter(({ id, learner }) => learner && promotes(id, conf));
+    const [id] = this.due(learners, { term, lastIndex, nowMs });
+    if (id === undefined || isJoint(conf) || confIndex > commitIndex) return;
+    core.proposeConf({ kind: 'change', members: [{ id, to: 'voter' }] });
   }
 
   /** Learners that may become voters now, in the order of their ids. Only the leader of `term` asks. */

@@ -20,6 +20,7 @@ export class LogView {
   /** The newest entries, contiguous, the first of them at `#memoryFirst`. */
   readonly #memory: Entry[] = [];
   #memoryFirst: LogIndex;
+  #memoryBytes = 0;
   #stable: LogIndex;
   /** Last entry handed out to be written. */
   #handed: LogIndex;
@@ -49,6 +50,10 @@ export class LogView {
   /** First entry that need not be read back. */
   get memoryFirst(): LogIndex {
     return this.#memoryFirst;
+  }
+  /** Payload bytes of the entries in memory. */
+  get memoryBytes(): number {
+    return this.#memoryBytes;
   }
   get hasUnwritten(): boolean {
     return this.#handed < this.lastIndex;
@@ -82,6 +87,7 @@ export class LogView {
     invariant(Number.isSafeInteger(index), 'an index is a safe integer', { index });
     this.#terms.append(entry);
     this.#memory.push(entry);
+    this.#memoryBytes += entry.data.length;
   }
 
   /**
@@ -97,7 +103,7 @@ export class LogView {
     });
     const last = index - 1;
     this.#terms.truncate(index);
-    this.#memory.length = Math.max(0, index - this.#memoryFirst);
+    this.#memoryBytes -= bytesOf(this.#memory.splice(Math.max(0, index - this.#memoryFirst)));
     this.#memoryFirst = Math.min(this.#memoryFirst, index);
     this.#handed = Math.min(this.#handed, last);
     this.#stable = Math.min(this.#stable, last);
@@ -112,6 +118,7 @@ export class LogView {
     this.#base = { index: base.index, term: base.term };
     this.#terms = new TermRuns(this.#base, [], base.index);
     this.#memory.length = 0;
+    this.#memoryBytes = 0;
     this.#memoryFirst = base.index + 1;
     this.#stable = base.index;
     this.#handed = base.index;
@@ -161,7 +168,7 @@ export class LogView {
   release(applied: LogIndex): void {
     const count = Math.min(this.#stable, applied) + 1 - this.#memoryFirst;
     if (count <= 0) return;
-    this.#memory.splice(0, count);
+    this.#memoryBytes -= bytesOf(this.#memory.splice(0, count));
     this.#memoryFirst += count;
   }
 
@@ -185,6 +192,7 @@ export class LogView {
       { base: this.#base.index, memoryFirst: this.#memoryFirst, stable: this.#stable, handed: this.#handed, lastIndex },
     );
     invariant(this.#stable >= this.#memoryFirst - 1, 'only stable entries leave memory', { stable: this.#stable });
+    invariant(this.#memoryBytes === bytesOf(this.#memory), 'the bytes in memory are counted', { bytes: this.#memoryBytes });
     for (const [position, entry] of this.#memory.entries()) {
       const { index, term } = entry;
       invariant(index === this.#memoryFirst + position, 'indexes are contiguous', { index, position });
@@ -197,3 +205,5 @@ export class LogView {
     }
   }
 }
+
+const bytesOf = (entries: readonly Entry[]): number => entries.reduce((sum, { data }) => sum + data.length, 0);

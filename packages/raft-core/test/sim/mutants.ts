@@ -133,6 +133,20 @@ export const mutants: readonly Mutant[] = [
     replace:
       "    this.#ask('Vote', { term: this.#state.term, transfer: byTransfer });\n    this.#tally.note(this.#state.id, true);\n    this.#count();\n",
   },
+  {
+    name: 'the state is flushed ahead of the stable log',
+    file: 'src/driver/applier.ts',
+    find: ' || this.#applied > stableIndex) return;',
+    replace: ') return;',
+    profile: 'driver',
+  },
+  {
+    name: 'a follower without room acknowledges entries that it did not take',
+    file: `${core}follower.ts`,
+    find: '      state.commitTo(Math.min(commit, verdict.match - verdict.news.length));\n      return;\n',
+    replace:
+      "      state.answer(message, { type: 'AppendResp', ok: true, match: verdict.match, round }, { vouches: true });\n      return;\n",
+  },
   // Membership (§6, thesis §4)
   {
     name: 'a truncated configuration stays in force',

@@ -247,6 +247,7 @@ async function openStorage({
         if (status.ready) nowLeads();
         onStatus(status);
       },
+      hasRoom: () => reserve.hasRoom(),
       limits: raftLimits(raft),
     },
   );

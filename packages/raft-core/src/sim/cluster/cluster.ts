@@ -78,6 +78,7 @@ export class Cluster {
       leaseMs: config.leaseReads ? driverLimits.leaseMs : 0,
       uncommittedBytesMax: sizes.uncommittedBytes,
       committedBytesMax: sizes.committedBytes,
+      memoryBytesMax: sizes.memoryBytes ?? driverLimits.memoryBytesMax,
       messageBytesMax: sizes.messageBytes,
       inflightMessagesMax: sizes.windowCount,
       inflightBytesMax: sizes.windowBytes,

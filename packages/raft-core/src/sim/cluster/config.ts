@@ -43,6 +43,8 @@ export interface Sizes {
   readonly compactAfterEntries: number;
   readonly keepTrailingEntries: number;
   readonly snapshotChunkBytes: number;
+  /** Of committed entries in memory; the product's own limit in runs that were recorded without one. */
+  readonly memoryBytes?: number;
 }
 
 /** Kinds of what is done to a cluster beside its clients' requests; a class of a seed's schedule can be switched off. */
@@ -133,6 +135,8 @@ export function configOf(seed: number, profile: Profile, events: number): SimCon
   const on = (share: number): boolean => random.chance(share);
   const rate = (share: number, highest: number): number => (on(share) ? (highest * random.between(1, 10)) / 10 : 0);
   const small = on(0.4);
+  // From a stream of its own, so that every other draw of a seed stays as it was.
+  const room = new SimRandom(seed ^ 0x4007);
   const kinds = actionKinds.filter((kind) => on(shares[kind] ?? 0.4));
   const paceMs = random.pick([100, 300, 800, 2000]);
   return {
@@ -171,6 +175,7 @@ export function configOf(seed: number, profile: Profile, events: number): SimCon
       compactAfterEntries: on(0.6) ? random.between(5, 60) : 100_000,
       keepTrailingEntries: random.between(0, 10),
       snapshotChunkBytes: random.between(16, 256),
+      ...(room.chance(0.2) && { memoryBytes: room.between(50, 600) }),
     },
     schedule: scheduleOf(random, kinds, paceMs),
   };

@@ -52,6 +52,7 @@ const coreSituations: Record<Exclude<CoreSituation, typeof impossible>, true> = 
   'committed before the own disk': true,
   'applied ahead of the own disk': true,
   'proposal refused: busy': true,
+  'entries left for want of room': true,
   'removed by notice': true,
   'stalled disk refused to campaign': true,
 };

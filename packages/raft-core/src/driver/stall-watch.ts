@@ -1,0 +1,37 @@
+import type { Fitness } from '../types.ts';
+
+/** Election timeouts without the end of a flush after which a state store counts as hanging. */
+const timeouts = 3;
+
+/**
+ * What a state store that hangs means for its node: it takes no proposals, and rather leaves the leadership to a fit voter. Without one it
+ * stays the leader, for reads go on.
+ */
+export class StallWatch {
+  readonly #limitMs: number;
+  #given: Fitness;
+  #isStalled = false;
+
+  constructor({ electionMs }: { readonly electionMs: number }, fitness: Fitness = 'fit') {
+    this.#limitMs = timeouts * electionMs;
+    this.#given = fitness;
+  }
+
+  /** No proposals are taken. */
+  get isStalled(): boolean {
+    return this.#isStalled;
+  }
+  get fitness(): Fitness {
+    return this.#isStalled && this.#given === 'fit' ? 'low' : this.#given;
+  }
+
+  /** The node is said to be this fit, but for its state store. */
+  given(fitness: Fitness): void {
+    this.#given = fitness;
+  }
+
+  /** For how long the state's disk has held up the applying. */
+  note(stalledMs: number): void {
+    this.#isStalled = stalledMs > this.#limitMs;
+  }
+}
