@@ -31,7 +31,7 @@ const sampleIntervalMs = 200;
  * (8 and 4 MiB), a write-ahead file of LevelDB with the table made of it (4 and 4 MiB), and the tables that a compaction writes before it
  * removes the old ones (28 MiB).
  */
-const growthBytesLeast = 48 * mebibyte;
+export const growthBytesLeast = 48 * mebibyte;
 
 type Reserve = Pick<DiskReserveOptions, 'reserveBytes' | 'reserveShare' | 'growthBytes'>;
 

@@ -1,7 +1,7 @@
 export { transactionBytesMax } from './codec.ts';
 export { StorageDamaged } from './damage.ts';
 export { type Disk, syncDirectory } from './disk.ts';
-export { DiskReserve, type DiskReserveOptions } from './disk-reserve.ts';
+export { DiskReserve, type DiskReserveOptions, growthBytesLeast } from './disk-reserve.ts';
 export { armFailpoints, type FailpointName, failpoint } from './failpoint.ts';
 export { type Consensus, LocalReplica, type LocalReplicaParts } from './local-replica.ts';
 export { type MemoryStoreOptions, memoryStore } from './memory-store.ts';

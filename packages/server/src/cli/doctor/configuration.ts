@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { accessSync, constants, existsSync, readFileSync, statfsSync, statSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { dirname, resolve } from 'node:path';
+import { growthBytesLeast } from '@transitd/storage-fsm';
 import { type Config, isLoopback, type ListenerConfig, readConfigFile } from '../../config.ts';
 import { StartError } from '../../exit.ts';
 import { sealConfig } from '../../node/seal-key.ts';
@@ -34,7 +35,7 @@ function dataDirectory({ data_dir: folder, raft }: Config): readonly Finding[] {
   const check = 'data directory';
   const place = existing(resolve(folder));
   const { bavail, bsize } = statfsSync(place);
-  const disk = diskFinding(bavail * bsize, raft.disk_reserve);
+  const disk = diskFinding(bavail * bsize, Math.max(raft.disk_reserve, growthBytesLeast));
   if (place !== resolve(folder))
     return [
       mayWrite(resolve(folder))
