@@ -1,0 +1,61 @@
+// The disk of the active node alone is slow: what a quorum has on its disks is answered all the same.
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { LiveNode } from './live-node.ts';
+import { scenarioMs, withCluster } from './scenario.ts';
+import { until } from './until.ts';
+
+/** Less than the election timeout of these clusters: a leader whose write hangs for that long steps down. */
+const syncMs = 3_500;
+
+/** Delays every sync of the log of this node from now on. `ended` says how many of them have ended. */
+async function withSlowSyncs(node: LiveNode, task: (ended: () => number) => Promise<void>): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'transitd-strace-'));
+  const trace = join(folder, 'trace');
+  const inject = `inject=fdatasync:delay_enter=${syncMs * 1_000}`;
+  const pid = String(node.server.child.pid);
+  const strace = spawn('strace', ['-f', '-o', trace, '-p', pid, '-e', 'trace=fdatasync', '-e', inject]);
+  const gone = new Promise((resolve) => strace.once('exit', resolve));
+  let said = '';
+  strace.stderr.on('data', (chunk: Buffer) => {
+    said += chunk.toString();
+  });
+  try {
+    await until('strace is attached', () => said.includes('attached'), { explain: () => said });
+    const lines = (): string[] => readFileSync(trace, 'utf8').split('\n');
+    await task(() => lines().filter((line) => line.includes('= 0')).length);
+  } finally {
+    strace.kill('SIGINT');
+    await gone;
+    rmSync(folder, { recursive: true });
+  }
+}
+
+const traceable = spawnSync('strace', ['-V']).status === 0 || process.env['CI'] !== undefined;
+
+describe('an active node whose disk alone is slow', function () {
+  this.timeout(scenarioMs);
+
+  (traceable ? it : it.skip)('answers writes before its own syncs of them have ended, and loses none of them', () =>
+    withCluster({}, async (cluster) => {
+      const leader = await cluster.settled();
+      const names = ['a', 'b', 'c', 'd'];
+      await withSlowSyncs(leader, async (ended) => {
+        for (const name of names) {
+          const answer = await cluster.ask(leader, 'POST', `transit/keys/${name}`, {});
+          expect(answer.status, answer.text).to.equal(200);
+        }
+        expect(ended(), 'syncs of four writes, one after the other, would have ended by then').to.be.below(names.length);
+      });
+      await leader.kill();
+      await leader.start();
+      await cluster.settled();
+      for (const node of cluster.nodes) {
+        for (const name of names) expect((await cluster.ask(node, 'GET', `transit/keys/${name}`)).status).to.equal(200);
+      }
+    }),
+  );
+});
