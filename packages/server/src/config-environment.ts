@@ -39,6 +39,7 @@ const variables: Readonly<Record<string, readonly (string | number)[]>> = {
   TRANSITD_SEAL_PREVIOUS_KEY_ENV: ['seal', 'previous', 'key_env'],
   TRANSITD_RAFT_HEARTBEAT: ['raft', 'heartbeat'],
   TRANSITD_RAFT_ELECTION_TIMEOUT: ['raft', 'election_timeout'],
+  TRANSITD_RAFT_LEASE: ['raft', 'lease'],
   TRANSITD_RAFT_SNAPSHOT_THRESHOLD: ['raft', 'snapshot_threshold'],
   TRANSITD_RAFT_TRAILING_LOGS: ['raft', 'trailing_logs'],
   TRANSITD_RAFT_DISK_RESERVE: ['raft', 'disk_reserve'],

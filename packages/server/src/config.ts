@@ -122,6 +122,11 @@ const tokenTtl = durationMs('768h').refine((ms) => ms >= 1000 && ms <= 3650 * 86
 
 /** Of any node: the leases of the others rest on it, whatever their own is. */
 export const electionTimeoutMsMin = 1000;
+/**
+ * A leader lease holds while the voters that gave it vote for nobody else, by their own election timeouts: it is shorter than the shortest
+ * that any node may have, by more than clocks differ.
+ */
+export const leaseMsMax = 0.8 * electionTimeoutMsMin;
 
 const schema = z.strictObject({
   node_id: z.string().regex(/^[\w.-]{1,64}$/, 'has characters other than letters, digits, _ . - or is longer than 64'),
@@ -152,6 +157,7 @@ const schema = z.strictObject({
     .strictObject({
       heartbeat: durationMs('150ms').refine((ms) => ms >= 20, 'is less than 20ms'),
       election_timeout: durationMs('1s').refine((ms) => ms >= electionTimeoutMsMin && ms <= 60_000, 'is not between 1s and 1m'),
+      lease: durationMs('800ms').refine((ms) => ms <= leaseMsMax, `is more than ${leaseMsMax}ms`),
       snapshot_threshold: z.int().min(100).default(50_000),
       trailing_logs: z.int().min(0).default(10_000),
       disk_reserve: byteSize('512MiB'),

@@ -26,6 +26,7 @@ describe('configuration', () => {
     expect(config.raft).to.deep.equal({
       heartbeat: 150,
       election_timeout: 1000,
+      lease: 800,
       snapshot_threshold: 50_000,
       trailing_logs: 10_000,
       disk_reserve: 512 * 2 ** 20,
@@ -99,6 +100,11 @@ describe('configuration', () => {
       },
       { what: 'a limit that there is not', limits: { rate: 1 }, says: /limits/ },
     ].map(({ what, limits, says }) => ({ what, input: { ...least, limits }, says })),
+    {
+      what: 'a leader lease that outlasts the promises behind it',
+      input: { ...least, raft: { lease: '801ms' } },
+      says: /raft\.lease: is more than 800ms/,
+    },
     {
       what: 'an election timeout on which the leases of others could not rest',
       input: { ...least, raft: { election_timeout: '999ms' } },

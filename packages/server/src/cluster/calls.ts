@@ -54,7 +54,7 @@ export function clusterCalls({
     'POST /cluster/echo': async ({ from, certificate, body }) => {
       const news = echoNews.safeParse(jsonIn(body));
       if (!news.success) return malformed;
-      if (!isActive() || !(driver.leaseRead() || (await leads())))
+      if (!isActive() || !(storage.holdsLease() || (await leads())))
         return { status: 503, json: { active: false, committed: committed() } };
       if (news.data.differs) onDifference();
       if (news.data.intervalMs !== intervalMs) return { status: 409, json: { intervalMs } };

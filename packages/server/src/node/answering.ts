@@ -56,7 +56,7 @@ export class Answering {
    */
   get standing(): Standing | undefined {
     if (!this.#serves) return undefined;
-    if (this.active && this.#parts.storage()?.driver.leaseRead() === true) return 'active';
+    if (this.active && this.#parts.storage()?.holdsLease() === true) return 'active';
     const { appliedSentMs } = this;
     const { cluster_heartbeat_interval: intervalMs } = this.#parts.config;
     return appliedSentMs !== undefined && isFresh(appliedSentMs, intervalMs, performance.now()) ? 'reader' : undefined;
@@ -66,7 +66,8 @@ export class Answering {
   get appliedSentMs(): number | undefined {
     const [cluster, storage] = [this.#parts.cluster(), this.#parts.storage()];
     if (!this.#parts.config.performance_standby || storage === undefined || cluster?.agrees !== true) return undefined;
-    return cluster.heartbeats.appliedSentMs(storage.driver.status().appliedIndex);
+    const sentMs = cluster.heartbeats.appliedSentMs(storage.driver.status().appliedIndex);
+    return sentMs !== undefined && sentMs > storage.clockJumpedMs() ? sentMs : undefined;
   }
 
   get clusterId(): string | undefined {

@@ -35,9 +35,10 @@ import {
   StorageInUse,
   StoreError,
 } from '@transitd/storage-fsm';
-import { type Config, electionTimeoutMsMin } from '../config.ts';
+import { type Config, leaseMsMax } from '../config.ts';
 import { StartError } from '../exit.ts';
 import { requireOwnerOnly } from '../owner-only.ts';
+import { ClockJump, type ClockReading, readClocks, readWallClock } from './clock-jump.ts';
 import type { NodeObserver } from './observer.ts';
 import { Wakefulness } from './wakefulness.ts';
 
@@ -61,6 +62,10 @@ export interface Storage {
   readonly snapshots: NodeSnapshots;
   /** Consensus has run of late, and has shown since then that this node leads if the process stood still before. */
   isAwake(): boolean;
+  /** Whether this node's state is linearizable to read in this very turn: a leader lease holds, and no clock shows a pause since its grant. */
+  holdsLease(): boolean;
+  /** Reading of the monotonic clock when a clock last jumped against it; what was granted before counts for nothing. */
+  clockJumpedMs(): number;
   /** Less than the reserve is free on the data disk. */
   readonly diskLow: () => boolean;
   /**
@@ -91,23 +96,19 @@ interface StorageOptions extends Pick<Config, 'raft'> {
   readonly onStatus: (status: DriverStatus) => void;
   /** The configuration in force, or the newest committed one, has changed. */
   readonly onConfiguration: () => void;
+  /** A clock of the machine jumped by so many milliseconds against the monotonic one: neither a lease nor a heartbeat from before it counts. */
+  readonly onClockJump?: (ms: number) => void;
   readonly observer: NodeObserver;
   /** Absent for a node that nobody can join. */
   readonly membership?: MembershipPorts;
 }
-
-/**
- * A lease holds while the voters that gave it vote for nobody else, by their own election timeouts: it is shorter than the shortest that
- * any node may have.
- */
-const leaseMs = 0.8 * electionTimeoutMsMin;
 
 /** What the driver is told. Half the jitter of the paper's: with three to five nodes, two that campaign at once are rare enough. */
 export const raftLimits = (raft: Config['raft']): Partial<DriverLimits> => ({
   heartbeatMs: raft.heartbeat,
   electionMs: raft.election_timeout,
   electionJitterMs: raft.election_timeout / 2,
-  leaseMs,
+  leaseMs: raft.lease,
   compactAfterEntries: raft.snapshot_threshold,
   keepTrailingEntries: raft.trailing_logs,
 });
@@ -204,6 +205,7 @@ async function openStorage({
   onFatal,
   onStatus,
   onConfiguration,
+  onClockJump,
   observer,
   membership,
 }: StorageOptions & { readonly directory: string; readonly disk: Disk }): Promise<Storage> {
@@ -222,11 +224,19 @@ async function openStorage({
     onFetchFailed: (error) => membership?.onFetchFailed(error),
   });
   const peers = membership?.peers({ ...log.start, snapshots, random: systemRandom });
-  const wakefulness = new Wakefulness(leaseMs, performance.now());
+  const wakefulness = new Wakefulness(leaseMsMax, performance.now());
+  const clocks = new ClockJump(readClocks());
+  const lookAt = (reading: ClockReading): void => {
+    const jumpMs = clocks.look(reading);
+    if (jumpMs === 0) return;
+    wakefulness.stoodStill(clocks.jumpedMs);
+    onClockJump?.(jumpMs);
+  };
   const clock: Clock = {
     ...systemClock,
     every: (intervalMs, task) =>
       systemClock.every(intervalMs, () => {
+        lookAt(readClocks());
         wakefulness.ticked(performance.now());
         task();
       }),
@@ -261,8 +271,15 @@ async function openStorage({
       if (kind === 'readable') wakefulness.confirmed(performance.now(), askedMs);
     });
   };
+  const clockJumpedMs = (): number => {
+    lookAt(readWallClock());
+    return clocks.jumpedMs;
+  };
+  // Rounds sent before a jump have all lapsed after the time of a lease, by whichever clock.
+  const holdsLease = (): boolean => performance.now() - clockJumpedMs() >= raft.lease && driver.leaseRead();
   const isAwake = (): boolean => {
-    const isSo = wakefulness.isAwake(performance.now(), () => driver.leaseRead());
+    const holds = holdsLease(); // looks at the clocks too
+    const isSo = wakefulness.isAwake(performance.now(), () => holds);
     if (!isSo) askWhetherItLeads();
     return isSo;
   };
@@ -283,6 +300,8 @@ async function openStorage({
     snapshots,
     diskLow: () => reserve.diskLow(),
     isAwake,
+    holdsLease,
+    clockJumpedMs,
     leads,
     stop: () => {
       stopped ??= stop();

@@ -5,6 +5,7 @@ import { type Replica, StoreError } from '@transitd/storage-fsm';
 import { Cluster } from '../cluster/cluster.ts';
 import type { Config } from '../config.ts';
 import type { Logger } from '../log.ts';
+import { LogLimit } from '../log-limit.ts';
 import { Snapshots } from '../snapshot/snapshots.ts';
 import { fitnessOf, isAlone } from './fitness.ts';
 import type { Joining } from './joining.ts';
@@ -38,6 +39,7 @@ export const removedText = 'this node was removed from its cluster: it can only 
 /** A node's part in a cluster: its log, its records and the barrier over them, and the ways to its peers. */
 export class TakingPart {
   readonly #parts: TakingPartParts;
+  readonly #logLimit: LogLimit;
   #storage: Storage | undefined;
   #member: Member | undefined;
   #cluster: Cluster | undefined;
@@ -48,6 +50,7 @@ export class TakingPart {
 
   constructor(parts: TakingPartParts) {
     this.#parts = parts;
+    this.#logLimit = new LogLimit({ log: parts.log, nowMs: () => performance.now() });
   }
 
   /** Present from the moment that the log is open, before there is a member. */
@@ -164,6 +167,7 @@ export class TakingPart {
         cluster?.configurationChanged();
         this.noteFitness();
       },
+      onClockJump: (ms) => this.#clockJumped(ms),
       ...(cluster && { membership: cluster.ports }),
     });
   }
@@ -229,6 +233,15 @@ export class TakingPart {
     this.#parts.onStatus(status);
     if (!status.ready) this.#member?.barrier.dropAttempts(); // the next active node knows nothing of them
     this.#cluster?.statusChanged(status);
+  }
+
+  #clockJumped(ms: number): void {
+    this.#logLimit.write(
+      'warn',
+      'clock jump',
+      { jumpMs: Math.round(ms) },
+      'a clock of this machine jumped against the monotonic clock: the machine was suspended or its clock was set. Leases and heartbeats from before it are not used',
+    );
   }
 
   /** This node is no member any more: it serves nothing, and holds no key. */

@@ -9,11 +9,19 @@ export class Wakefulness {
   /** When consensus was last seen to run. */
   #ranMs: number;
   #stoodStill = false;
+  /** When that was noticed by another clock than this one. */
+  #stoodStillMs = Number.NEGATIVE_INFINITY;
 
-  /** @param limitMs what a lease lasts: so long without a tick, and another one may have been elected. */
+  /** @param limitMs what a lease lasts at most: so long without a tick, and another one may have been elected. */
   constructor(limitMs: number, nowMs: number) {
     this.#limitMs = limitMs;
     this.#ranMs = nowMs;
+  }
+
+  /** The process or its clock stood still, whatever this clock says: only what is confirmed from now on counts. */
+  stoodStill(nowMs: number): void {
+    this.#stoodStill = true;
+    this.#stoodStillMs = nowMs;
   }
 
   /** Consensus runs. */
@@ -32,7 +40,7 @@ export class Wakefulness {
   /** A quorum has confirmed the lead to this node, which asked at `askedMs`. It counts for as long as a lease from then. */
   confirmed(nowMs: number, askedMs: number): void {
     this.#look(nowMs);
-    if (nowMs - askedMs < this.#limitMs) this.#wake(nowMs);
+    if (nowMs - askedMs < this.#limitMs && askedMs > this.#stoodStillMs) this.#wake(nowMs);
   }
 
   #wake(nowMs: number): void {

@@ -20,10 +20,10 @@ const committed = { index: 5, members: [] };
 /** An echo to a node that leads under a lease, unless said otherwise. */
 async function echo(said: object, node: { isActive?: boolean; removed?: boolean } = {}) {
   const heard: number[] = [];
-  const driver = { leaseRead: () => true, status: () => ({ commitIndex: 9 }) };
+  const driver = { status: () => ({ commitIndex: 9 }) };
   const machine = { applied: { appliedIndex: 9, digest: 1n } };
   const calls = clusterCalls({
-    storage: { driver, machine, replica: { fresh: async () => undefined } },
+    storage: { driver, machine, holdsLease: () => true, replica: { fresh: async () => undefined } },
     standbys: { heard: (id: number) => heard.push(id) },
     isActive: () => node.isActive ?? true,
     intervalMs: 1_000,

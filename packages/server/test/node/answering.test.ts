@@ -21,14 +21,23 @@ function leading({
   isAwake = true,
   lease = true,
   ready = (): boolean => true,
+  clockJumpedMs = Number.NEGATIVE_INFINITY,
   fresh = async (): Promise<void> => undefined,
 }): Answering {
-  const driver = { status: () => ({ ready: ready(), role: 'leader', appliedIndex: 7 }), leaseRead: () => lease };
-  const heartbeats = { appliedSentMs: () => performance.now() };
+  const driver = { status: () => ({ ready: ready(), role: 'leader', appliedIndex: 7 }) };
+  const sentMs = performance.now();
+  const heartbeats = { appliedSentMs: () => sentMs };
   return new Answering({
     config,
     serves: () => serves,
-    storage: () => ({ driver, isAwake: () => isAwake, replica: { fresh } }) as unknown as Storage,
+    storage: () =>
+      ({
+        driver,
+        isAwake: () => isAwake,
+        holdsLease: () => lease,
+        clockJumpedMs: () => clockJumpedMs,
+        replica: { fresh },
+      }) as unknown as Storage,
     cluster: () => ({ agrees, differs, heartbeats }) as unknown as Cluster,
     observer: nobody,
   });
@@ -72,5 +81,17 @@ describe('where a request is answered', () => {
 
   it('a leader whose process stood still does not call itself active before consensus has run again', () => {
     expect(leading({ isAwake: false }).activeForCertain).to.equal(false);
+  });
+
+  it('a standby does not answer by a heartbeat that was sent before a clock jumped', () => {
+    expect(leading({ ready: () => false }).standing).to.equal('reader');
+    expect(leading({ ready: () => false, clockJumpedMs: Number.POSITIVE_INFINITY }).standing).to.equal(undefined);
+    expect(leading({ ready: () => false, clockJumpedMs: Number.POSITIVE_INFINITY }).appliedSentMs).to.equal(undefined);
+  });
+
+  it('a leader without a lease answers only after it has asked the others', async () => {
+    const node = leading({ lease: false, clockJumpedMs: Number.POSITIVE_INFINITY });
+    expect(node.standing).to.equal(undefined);
+    expect(await node.leads()).to.equal(true);
   });
 });

@@ -38,4 +38,15 @@ describe('whether a process may say that it leads', () => {
     expect(process.isAwake(6 * limitMs + 2, withoutLease)).to.equal(true);
     expect(process.isAwake(7 * limitMs + 1, withoutLease)).to.equal(false);
   });
+
+  it('it may not once another clock shows that it stood still, until a quorum has said so to a question asked since', () => {
+    const process = new Wakefulness(limitMs, 0);
+    process.ticked(100);
+    process.stoodStill(110);
+    expect(process.isAwake(111, withoutLease)).to.equal(false);
+    process.confirmed(112, 105);
+    expect(process.isAwake(113, withoutLease)).to.equal(false);
+    process.confirmed(114, 111);
+    expect(process.isAwake(115, withoutLease)).to.equal(true);
+  });
 });

@@ -1,0 +1,42 @@
+// A clock of one process that stands still while the process does, as that of a suspended virtual machine.
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export class StandingClock {
+  readonly #folder = mkdtempSync(join(tmpdir(), 'transitd-clock-'));
+  readonly #lagFile = join(this.#folder, 'lag');
+  #lagNs = 0n;
+
+  constructor() {
+    this.#write();
+    execFileSync('gcc', ['-shared', '-fPIC', '-O1', '-o', this.#library, join(import.meta.dirname, 'standing-clock.c'), '-ldl']);
+  }
+
+  /** For the environment of the process. */
+  get env(): Readonly<Record<string, string>> {
+    return { LD_PRELOAD: this.#library, STANDING_CLOCK: this.#lagFile };
+  }
+
+  /** The monotonic clock of the process stood still for so long, in milliseconds; to be called while the process does. */
+  stoodStill(ms: number): void {
+    this.#lagNs += BigInt(Math.floor(ms * 1e6));
+    this.#write();
+  }
+
+  remove(): void {
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  get #library(): string {
+    return join(this.#folder, 'standing-clock.so');
+  }
+
+  /** In place: the process has mapped the file. */
+  #write(): void {
+    const bytes = Buffer.alloc(8);
+    bytes.writeBigInt64LE(this.#lagNs);
+    writeFileSync(this.#lagFile, bytes, { flag: this.#lagNs === 0n ? 'w' : 'r+' });
+  }
+}

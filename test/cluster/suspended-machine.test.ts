@@ -1,0 +1,89 @@
+// What a node answers after its machine was suspended in such a way that the monotonic clock stood still.
+import { expect } from 'chai';
+import { processMs } from '../process/live-server.ts';
+import { LiveCluster } from './live-cluster.ts';
+import type { LiveNode } from './live-node.ts';
+import { StandingClock } from './standing-clock.ts';
+import { until } from './until.ts';
+
+/** Sent while the node is suspended, so that it finds them when it resumes. */
+const requests = 40;
+const withinMs = 20_000;
+
+describe('a node whose machine was suspended', function () {
+  this.timeout(processMs);
+  let clock: StandingClock;
+  let cluster: LiveCluster | undefined;
+
+  before(() => {
+    clock = new StandingClock();
+  });
+  afterEach(() => cluster?.end());
+  after(() => clock.remove());
+
+  const formed = async (suspended: string): Promise<LiveCluster> => {
+    cluster = await LiveCluster.formed({
+      env: (name) => (name === suspended ? clock.env : {}),
+      config: { raft: { election_timeout: '3s' } },
+    });
+    return cluster;
+  };
+
+  /** Status codes of requests by a token that is revoked while this node is suspended, with nothing reaching it that would say so. */
+  async function codesAfter(on: LiveCluster, node: LiveNode, revoker: () => Promise<LiveNode>): Promise<readonly number[]> {
+    const made = await on.askWhenLed(node, 'POST', 'auth/token/create', { policies: ['default'] });
+    const token = made.string('auth.client_token');
+    const look = (): Promise<number> =>
+      node.ask('GET', 'auth/token/lookup-self', { token, withinMs }).then(
+        ({ status }) => status,
+        () => 0,
+      );
+    await until(`${node.name} answers by that token`, async () => (await look()) === 200);
+    on.isolate(node, 'blackhole');
+    const pausedMs = performance.now();
+    node.pause();
+    const answers = Array.from({ length: requests }, look);
+    expect((await on.askWhenLed(await revoker(), 'POST', 'auth/token/revoke', { token })).status).to.equal(204);
+    clock.stoodStill(performance.now() - pausedMs);
+    node.resume();
+    const codes = await Promise.all(answers);
+    on.heal();
+    await until(`${node.name} serves again`, async () => [200, 473].includes((await node.health())?.code ?? 0));
+    expect(await look()).to.equal(403);
+    expect(node.log).to.contain('a clock of this machine jumped against the monotonic clock');
+    return codes;
+  }
+
+  it('answers as a standby no request by a token that was revoked meanwhile', async () => {
+    const on = await formed('n2');
+    const codes = await codesAfter(on, on.node(2), () => on.leader(on.others(on.node(2))));
+    expect(codes.filter((status) => status === 200)).to.deep.equal([]);
+  });
+
+  it('answers as the active node, which another one has replaced, no request by a token that was revoked meanwhile', async () => {
+    const on = await formed('n1');
+    expect((await on.settled()).name).to.equal('n1');
+    const codes = await codesAfter(on, on.node(1), () => on.leader(on.others(on.node(1))));
+    expect(codes.filter((status) => status === 200)).to.deep.equal([]);
+  });
+});
+
+describe('a cluster without leader leases', function () {
+  this.timeout(processMs);
+  let cluster: LiveCluster | undefined;
+  after(() => cluster?.end());
+
+  it('serves, each read after the active node has asked a quorum', async () => {
+    cluster = await LiveCluster.formed({ config: { raft: { lease: 0 } } });
+    const leader = await cluster.settled();
+    for (const node of cluster.nodes) {
+      const name = `transit/keys/of-${node.name}`;
+      expect((await cluster.ask(node, 'POST', name, {})).status).to.be.within(200, 204);
+      expect((await cluster.ask(node, 'GET', name)).status).to.equal(200);
+    }
+    // Nothing but a lease would let it answer while nobody hears it.
+    cluster.isolate(leader, 'blackhole');
+    const alone = await cluster.ask(leader, 'GET', `transit/keys/of-${leader.name}`).then(({ status }) => status);
+    expect(alone).to.equal(503);
+  });
+});
