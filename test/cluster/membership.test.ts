@@ -252,3 +252,43 @@ describe('a node that was away for long', function () {
       await cluster.settled();
     }));
 });
+
+describe('a voter that was away while all members that it knew were replaced', function () {
+  this.timeout(scenarioMs);
+
+  it('is admitted again by the signed membership list, also after a restart, and votes', () =>
+    withNodes({ size: 5 }, async (cluster) => {
+      const [first, second, away] = [cluster.node(1), cluster.node(2), cluster.node(3)];
+      const later = [cluster.node(4), cluster.node(5)];
+      await cluster.initialize(first);
+      for (const node of [second, away]) await cluster.join(node, first);
+      await cluster.settled([first, second, away]);
+      await away.kill();
+      for (const node of later) await cluster.join(node, first);
+      await cluster.settled([first, second, ...later]);
+      await until('one of those that joined last leads', async () => {
+        const leader = await cluster.leader([first, second, ...later]);
+        if (later.includes(leader)) return true;
+        await cluster.ask(leader, 'PUT', 'sys/step-down');
+        return false;
+      });
+      const leader = await cluster.leader(later);
+      for (const node of [first, second]) {
+        await remove(cluster, node, leader);
+        await node.reaches(530);
+        await node.stop();
+      }
+      await cluster.settled(later);
+      expect(leader.log).to.contain('a voter that cannot be reached may know only nodes that have left');
+      expect((await cluster.ask(leader, 'POST', 'transit/keys/while-away', {})).status).to.equal(200);
+      await away.start();
+      await cluster.settled([away, ...later]);
+      expect((await cluster.ask(away, 'GET', 'transit/keys/while-away')).status).to.equal(200);
+      expect(away.log).to.contain('a signed membership list names members that the log of this node does not hold yet');
+      // It counts again: without it no two of the three would be left.
+      await leader.kill();
+      const [stays = leader] = later.filter((node) => node !== leader);
+      await cluster.settled([away, stays]);
+      expect((await cluster.ask(away, 'POST', 'transit/keys/after', {})).status).to.equal(200);
+    }));
+});

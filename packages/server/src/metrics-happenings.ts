@@ -30,6 +30,10 @@ export function registerHappenings({
   const echoErrors = counter('ha_rpc_client_echo_errors', 'Echoes that no active node answered', ['peer_id']);
   const forwardMs = summary('ha_rpc_client_forward', 'Milliseconds of a request that the active node answered for this one');
   const forwardErrors = counter('ha_rpc_client_forward_errors', 'Requests that the active node did not answer for this one');
+  const listConflicts = counter(
+    'raft_membership_list_conflicts',
+    'Signed membership lists refused because they contradict what this node knows',
+  );
 
   const barrierMs = {
     get: summary('barrier_get', 'Milliseconds of reading a record through the barrier'),
@@ -52,5 +56,6 @@ export function registerHappenings({
     echoFailed: (peer) => echoErrors.inc({ peer_id: peer }),
     forwarded: (ms) => forwardMs.observe(ms),
     forwardFailed: () => forwardErrors.inc(),
+    membershipConflict: () => listConflicts.inc(),
   };
 }

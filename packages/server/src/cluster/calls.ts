@@ -1,3 +1,4 @@
+import type { LogIndex } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
 import type { Storage } from '../node/storage.ts';
 import { hexOf } from './agreement.ts';
@@ -5,6 +6,8 @@ import type { Applied } from './applied.ts';
 import type { ClusterAuthority } from './authority.ts';
 import type { ClusterHandler } from './cluster-listener.ts';
 import { type EchoReply, echoNews } from './echo-wire.ts';
+import type { ListKeeper } from './list-keeper.ts';
+import { ListRefused, type SignedList } from './membership-list.ts';
 import { type RenewalOptions, renewalHandler, renewPath } from './renewal.ts';
 import type { ToldMembers } from './roster.ts';
 import type { Standbys } from './standbys.ts';
@@ -18,6 +21,9 @@ export interface CallParts {
   readonly intervalMs: number;
   /** Whom this node knows to be a member for certain; undefined where it is none itself any more. */
   readonly committed: () => ToldMembers | undefined;
+  readonly lists: Pick<ListKeeper, 'held' | 'shown'>;
+  /** No leader is heard, so a signed membership list may bring back whom this node's log does not name. */
+  readonly isLeaderless: () => boolean;
   readonly renewal: RenewalOptions;
   readonly keepAuthority: (authority: ClusterAuthority) => Promise<void>;
   /** A node says that its records are others than this one's. */
@@ -26,6 +32,9 @@ export interface CallParts {
 
 /** How long a node that is asked to confirm an entry waits for it. */
 export const confirmWithinMs = 1000;
+
+/** By which a node shows its signed membership list to one that does not admit it. */
+export const listPath = '/cluster/members';
 
 export const authorityCall = '/cluster/authority';
 
@@ -39,12 +48,18 @@ export function clusterCalls({
   isActive,
   intervalMs,
   committed,
+  lists,
+  isLeaderless,
   renewal,
   keepAuthority,
   onDifference,
 }: CallParts): Readonly<Record<string, ClusterHandler>> {
   const { driver, machine, snapshots } = storage;
   const leads = (): Promise<boolean> => storage.replica.fresh().then(isActive, () => false);
+  const newerList = (than: LogIndex): { readonly list?: SignedList } => {
+    const { held } = lists;
+    return held !== undefined && held.index > than ? { list: held.signed } : {};
+  };
   return {
     /**
      * Under a lease, or after a quorum has confirmed the lead: a leader that was deposed must not keep a standby serving. One that failed to
@@ -55,7 +70,7 @@ export function clusterCalls({
       const news = echoNews.safeParse(jsonIn(body));
       if (!news.success) return malformed;
       if (!isActive() || !(storage.holdsLease() || (await leads())))
-        return { status: 503, json: { active: false, committed: committed() } };
+        return { status: 503, json: { active: false, committed: committed(), ...newerList(news.data.listIndex) } };
       if (news.data.differs) onDifference();
       if (news.data.intervalMs !== intervalMs) return { status: 409, json: { intervalMs } };
       standbys.heard(from, { ...news.data, certificate });
@@ -65,6 +80,7 @@ export function clusterCalls({
         commitIndex: driver.status().commitIndex,
         utcMs: Date.now(),
         replication: { performance: 'disabled', disasterRecovery: 'disabled' },
+        ...newerList(news.data.listIndex),
       };
       return { status: 200, json: answer };
     },
@@ -77,6 +93,18 @@ export function clusterCalls({
     },
 
     [`POST ${renewPath}`]: renewalHandler(renewal),
+
+    /** From a node that this one does not admit, perhaps because it was away while its members were replaced. */
+    [`POST ${listPath}`]: async ({ from, certificate, body }) => {
+      if (!isLeaderless()) return { status: 409, json: {} };
+      try {
+        const verdict = await lists.shown(jsonIn(body), { id: from, certificate });
+        return { status: verdict === 'take' || verdict === 'known' ? 200 : 403, json: { verdict } };
+      } catch (error) {
+        if (error instanceof ListRefused) return malformed;
+        throw error;
+      }
+    },
 
     /** From the node that took a restore under another root key: it alone still knows it. */
     [`POST ${authorityCall}`]: async ({ body }) => {

@@ -1,13 +1,17 @@
+import type { NodeId } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
-import type { ClusterAuthority } from './authority.ts';
+import { type ClusterAuthority, readAuthority } from './authority.ts';
 import type { Autopilot } from './autopilot-care.ts';
-import { authorityCall, confirmWithinMs } from './calls.ts';
+import { authorityCall, confirmWithinMs, listPath } from './calls.ts';
 import type { Canary } from './canary.ts';
 import type { Changes } from './changes.ts';
 import type { ClusterClient } from './cluster-client.ts';
 import type { ClusterPort } from './cluster-port.ts';
 import { type ClusterHost, type Own, reasonOf } from './host.ts';
+import type { ListKeeper } from './list-keeper.ts';
 import type { Member } from './membership.ts';
+import { signList } from './membership-list.ts';
+import type { Operator } from './operator.ts';
 import type { Renewal } from './renewal.ts';
 import type { Roster } from './roster.ts';
 import { careForMembers, careForSelf, keepAuthority } from './self-care.ts';
@@ -22,12 +26,18 @@ export interface CareParts {
   readonly port: ClusterPort;
   readonly changes: Changes;
   readonly autopilot: Autopilot;
+  readonly operator: Pick<Operator, 'observe'>;
   readonly canary: Canary;
   readonly renewal: Renewal;
+  readonly lists: ListKeeper;
+  /** Members to whom this node has no connection for Raft's messages. */
+  readonly unconnected: () => readonly NodeId[];
   readonly isRemoved: () => boolean;
   /** The member that is believed to be active; never this node. */
   readonly activeMember: () => Member | undefined;
 }
+
+const showWithinMs = 2_500;
 
 /** What a member does from time to time: the active node for the cluster, others for themselves. What fails is left for the next round. */
 export class Care {
@@ -41,13 +51,16 @@ export class Care {
 
   async round(): Promise<void> {
     if (this.#underWay) return;
-    const { host, roster, standbys, port, changes, autopilot, canary } = this.#parts;
+    const { host, roster, standbys, port, changes, autopilot, operator, canary } = this.#parts;
     void port.openAgain();
+    void this.#showList();
+    operator.observe();
     if (!host.isActive()) return this.#renew();
     this.#underWay = true;
     try {
       await this.forSelf();
       await careForMembers(changes, (id) => standbys.news(id));
+      await this.signList();
       await autopilot.care();
       if (roster.members.length > 1) await canary.write(Date.now());
     } catch (error) {
@@ -63,6 +76,37 @@ export class Care {
       this.#selfCare = undefined;
     });
     return this.#selfCare;
+  }
+
+  /**
+   * Signs the members of the newest committed configuration, where this node is active. Others are told with the answers to their heartbeats.
+   * What fails is left for the next round.
+   */
+  async signList(): Promise<void> {
+    const { host, own, roster, lists } = this.#parts;
+    const { index, members } = roster.committed;
+    if (!host.isActive() || members.length === 0 || index <= (lists.held?.index ?? 0)) return;
+    try {
+      const authority = await readAuthority(own.barrier.store);
+      if (authority !== undefined)
+        await lists.signed(signList(authority, { clusterId: own.clusterId, index, members }), own.nodeId);
+    } catch (error) {
+      host.log.warn({ reason: reasonOf(error) }, 'the membership list is not signed yet');
+    }
+  }
+
+  /** Shows the membership list to members that this node does not reach: one that was away may not admit it until it has seen that. */
+  async #showList(): Promise<void> {
+    const { lists, unconnected, isRemoved, client, host } = this.#parts;
+    const { held } = lists;
+    if (held === undefined || isRemoved()) return;
+    await Promise.all(
+      unconnected().map(async (id) => {
+        const answer = await client.post(id, listPath, { json: held.signed, timeoutMs: showWithinMs }).catch(() => undefined);
+        if (answer?.status === 200)
+          host.log.info({ peer: id, index: held.index }, 'a member that did not admit this node has taken its membership list');
+      }),
+    );
   }
 
   async keepAuthority(authority: ClusterAuthority): Promise<void> {

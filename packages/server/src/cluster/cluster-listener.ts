@@ -39,6 +39,13 @@ export interface ClusterListenerOptions {
   readonly identity: () => NodeIdentity;
   /** Whose certificate that is, by the newest member list; asked on every call. */
   readonly standing: (fingerprint: string) => Standing | undefined;
+  /**
+   * Calls, as in `calls`, that a node with a certificate of the cluster's authority may make though no list names it. Nothing else of such a
+   * node is looked at.
+   */
+  readonly openToUnlisted?: () => readonly string[];
+  /** A connection was refused; `from` is the id in its certificate, where that is one of the cluster's authority. */
+  readonly onRefused?: (refused: { readonly address: string; readonly reason: string; readonly from?: NodeId }) => void;
   /** By method and path: `POST /cluster/echo`. */
   readonly calls: Readonly<Record<string, ClusterHandler>>;
   /** A client's request under `/v1/`, handed on by a member. Its body is unread; a caller that asks first has not been told to go on. */
@@ -60,6 +67,8 @@ const bodyLimits = { bytesMax: 64 * 1024, deadlineMs: 5_000 };
 /** Handshakes under way at a time: further strangers push out the oldest, so that silent ones keep no member out. */
 const handshakesMax = 512;
 const handshakeMsMax = 5_000;
+/** Connections of nodes that no list names, in all. */
+const unlistedMax = 8;
 /** Connections of one node: more than its client opens. */
 const connectionsPerNodeMax = 256;
 const checkMs = 1_000;
@@ -209,14 +218,34 @@ export class ClusterListener {
   /** Who has connected, as far as the certificate is ours and listed. A resumed session is refused: it shows none of its own. */
   #callerOn(socket: TLSSocket): Caller | undefined {
     const shown = socket.getPeerX509Certificate();
-    if (shown === undefined || socket.isSessionReused()) return undefined;
+    const address = endpointOf(socket).replace(' ', ':');
+    const refused = (reason: string, from?: NodeId): undefined => {
+      this.#options.onRefused?.({ address, reason, ...(from !== undefined && { from }) });
+      return undefined;
+    };
+    if (shown === undefined || socket.isSessionReused()) return refused('it shows no certificate');
     const name = nameIn(shown, this.#authority);
-    if (name === undefined || name.clusterId !== this.#clusterId) return undefined;
-    const caller = { from: name.nodeId, certificate: fingerprintOf(shown), socket, inFlight: 0, lasting: new Set<never>() };
-    if (this.#standing(caller) === undefined) return undefined;
+    if (name === undefined) return refused("its certificate is not signed by this cluster's authority");
+    const from = name.nodeId;
+    if (name.clusterId !== this.#clusterId) return refused('its certificate is for another cluster', from);
+    const caller = { from, certificate: fingerprintOf(shown), socket, inFlight: 0, lasting: new Set<never>() };
+    if (this.#standing(caller) === undefined && !this.#mayIntroduce())
+      return refused('the member list of this node does not name its certificate', from);
     let connections = 0;
-    for (const { from } of this.#callers.values()) if (from === caller.from) connections++;
-    return connections < connectionsPerNodeMax ? caller : undefined;
+    for (const one of this.#callers.values()) if (one.from === from) connections++;
+    return connections < connectionsPerNodeMax ? caller : refused('it has too many connections', from);
+  }
+
+  /** Whether one more connection of a node that no list names is taken. */
+  #mayIntroduce(): boolean {
+    if ((this.#options.openToUnlisted?.() ?? []).length === 0) return false;
+    let unlisted = 0;
+    for (const caller of this.#callers.values()) if (this.#standing(caller) === undefined) unlisted++;
+    return unlisted < unlistedMax;
+  }
+
+  #isOpenToUnlisted(req: IncomingMessage): boolean {
+    return (this.#options.openToUnlisted?.() ?? []).includes(`${req.method} ${targetOf(req).path}`);
   }
 
   #standing({ from, certificate }: Pick<Caller, 'from' | 'certificate'>): Standing['standing'] | undefined {
@@ -227,7 +256,7 @@ export class ClusterListener {
   #onRequest(req: IncomingMessage, res: ServerResponse): void {
     const caller = this.#callers.get(req.socket);
     const standing = caller === undefined ? undefined : this.#standing(caller);
-    if (caller === undefined || standing === undefined) {
+    if (caller === undefined || (standing === undefined && !this.#isOpenToUnlisted(req))) {
       req.socket.destroy();
       return;
     }
@@ -251,7 +280,7 @@ export class ClusterListener {
       const body = await readBody(req, res, bodyLimits);
       // While the body came in, the caller may have been removed.
       const standing = this.#standing(caller);
-      if (standing === undefined) return void req.socket.destroy();
+      if (standing === undefined && !this.#isOpenToUnlisted(req)) return void req.socket.destroy();
       if (standing === 'removed') return sendReply(res, gone, { head });
       const answer = await handler({ from: caller.from, certificate: caller.certificate, body, query });
       if ('stream' in answer) await this.#stream(res, caller, answer);

@@ -1,3 +1,5 @@
+import { LogLimit } from '../log-limit.ts';
+import { listPath } from './calls.ts';
 import { ClusterListener, type ClusterListenerOptions } from './cluster-listener.ts';
 import { type ClusterHost, reasonOf } from './host.ts';
 import type { NodeIdentity } from './identity.ts';
@@ -6,11 +8,14 @@ import type { Roster } from './roster.ts';
 
 export interface ClusterPortOptions extends Pick<ClusterHost, 'config' | 'log'>, Pick<ClusterListenerOptions, 'raft' | 'judge'> {
   readonly roster: Roster;
+  /** No leader is heard: nodes that no list names may show a signed membership list. */
+  readonly isLeaderless: () => boolean;
 }
 
 /** Where other members reach this node: open as soon as there is an identity to show and something that answers. */
 export class ClusterPort {
   readonly #options: ClusterPortOptions;
+  readonly #logLimit: LogLimit;
   #calls: ClusterListenerOptions['calls'] | undefined;
   #forwarded: ClusterListenerOptions['forwarded'] | undefined;
   #listener: ClusterListener | undefined;
@@ -19,6 +24,7 @@ export class ClusterPort {
 
   constructor(options: ClusterPortOptions) {
     this.#options = options;
+    this.#logLimit = new LogLimit({ log: options.log, nowMs: () => performance.now() });
   }
 
   /** What outgoing connections bind to. */
@@ -79,7 +85,7 @@ export class ClusterPort {
   }
 
   async #listen(calls: ClusterListenerOptions['calls']): Promise<void> {
-    const { config, log, roster, raft, judge } = this.#options;
+    const { config, log, roster, raft, judge, isLeaderless } = this.#options;
     const listener = new ClusterListener({
       identity: () => roster.requireIdentity(),
       standing: (fingerprint) => roster.standing(fingerprint),
@@ -90,6 +96,14 @@ export class ClusterPort {
       },
       raft,
       judge,
+      openToUnlisted: () => (isLeaderless() ? [`POST ${listPath}`] : []),
+      onRefused: ({ address, reason, from }) =>
+        this.#logLimit.write(
+          'warn',
+          `refused ${from ?? address.slice(0, address.lastIndexOf(':'))} ${reason}`,
+          { address, ...(from !== undefined && { from, name: roster.member(from)?.name }), reason },
+          'a connection to the cluster port was refused',
+        ),
       onFault: (error) => log.error({ reason: reasonOf(error) }, 'a call on the cluster port failed'),
     });
     await listener.listen(this.#address);

@@ -67,6 +67,7 @@ export class Cluster {
         else this.#transport.accept(socket, from, run);
       },
       judge: (from, run) => this.#transport?.judge(from, run) ?? 'in order', // there is nobody yet who would hear it
+      isLeaderless: () => this.#participation?.isLeaderless ?? false,
     });
     this.#client = new ClusterClient({
       identity: () => this.roster.requireIdentity(),
@@ -196,6 +197,7 @@ export class Cluster {
   configurationChanged(): void {
     this.roster.configured();
     this.#followMembers();
+    this.#participation?.configurationChanged();
   }
 
   /** Role, term, leader or readiness has changed. */
@@ -225,6 +227,7 @@ export class Cluster {
       isRemoved: () => this.#removed,
       onRemoved: (confIndex) => void this.#endMembership(confIndex),
       onMembers: () => this.#followMembers(),
+      unconnected: () => this.#transport?.unconnected ?? [],
     });
     this.#transport?.members(this.#peers);
     await this.#participation.start();

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { parseHostAndPort, parseMembers } from './membership.ts';
+import { type SignedList, signedList } from './membership-list.ts';
 import type { ToldMembers } from './roster.ts';
 
 /** What a node says of itself with each echo. */
@@ -22,6 +23,8 @@ export const echoNews = z.object({
   differs: z.boolean().default(false),
   version: z.string().max(64),
   hostname: z.string().max(255).default(''),
+  /** Index of the newest signed membership list that it has seen; an answer brings a newer one. */
+  listIndex: z.int().min(0).default(0),
 });
 export type EchoNews = z.output<typeof echoNews>;
 
@@ -34,6 +37,7 @@ export const echoAnswer = z.object({
   /** What the active node's records came to, after the entry at `index`. */
   state: z.object({ index: z.int().min(0), digest: z.string().regex(/^[0-9a-f]{64}$/) }).optional(),
   replication: z.object({ performance: mode, disasterRecovery: mode }),
+  list: signedList.optional(),
 });
 
 /** A newer node may say more: what is not known is left out. */
@@ -53,3 +57,8 @@ export function membersTold(json: unknown): ToldMembers | undefined {
   const { index, members } = said.data.committed;
   return { index, members: parseMembers(members) };
 }
+
+const withList = z.object({ list: signedList });
+
+/** The signed membership list in an answer, unverified; undefined where it has none. */
+export const listShown = (json: unknown): SignedList | undefined => withList.safeParse(json).data?.list;

@@ -1,8 +1,9 @@
 import type { NodeId } from '@transitd/raft-core';
 import type { StateDigest } from './agreement.ts';
 import type { ClusterClient } from './cluster-client.ts';
-import { type EchoNews, echoAnswer, intervalTold, membersTold } from './echo-wire.ts';
+import { type EchoNews, echoAnswer, intervalTold, listShown, membersTold } from './echo-wire.ts';
 import type { Heartbeats } from './heartbeats.ts';
+import type { SignedList } from './membership-list.ts';
 import type { ToldMembers } from './roster.ts';
 
 export interface EchoingOptions {
@@ -20,6 +21,8 @@ export interface EchoingOptions {
   readonly onInterval: (theirsMs: number | undefined) => void;
   /** The one that was asked is not the active node; whom it knows to be members. */
   readonly onMembers: (from: NodeId, told: ToldMembers) => void;
+  /** The one that was asked shows a newer signed membership list. */
+  readonly onList: (from: NodeId, list: SignedList) => void;
   /** A member says that this node was removed, as of an entry that it knows to be committed. */
   readonly onRemoved: (from: NodeId, atIndex: number) => void;
 }
@@ -53,7 +56,8 @@ export class Echoing {
   }
 
   async #echo(): Promise<void> {
-    const { client, heartbeats, intervalMs, target, news, onRemoved, onInterval, onMembers, onState, onEcho } = this.#options;
+    const { client, heartbeats, intervalMs, target, news, onRemoved, onInterval, onMembers, onList, onState, onEcho } =
+      this.#options;
     const to = target();
     if (this.#underWay || to === undefined) return;
     this.#underWay = true;
@@ -71,6 +75,8 @@ export class Echoing {
         heartbeats.answered(reply, received);
         if (reply.state !== undefined) onState(reply.state);
       } else heartbeats.failed({ sentMs, nowMs: received.receivedMs });
+      const list = listShown(answer.json);
+      if (list !== undefined) onList(to, list);
       if (answer.status === 409) onInterval(intervalTold(answer.json));
       const told = answer.status === 503 ? membersTold(answer.json) : undefined;
       if (told !== undefined) onMembers(to, told);

@@ -1,6 +1,7 @@
 import type { ConfState, Driver, NodeId, TransferOutcome } from '@transitd/raft-core';
 import { type CommitResult, StoreError } from '@transitd/storage-fsm';
 import { RequestError } from '../http/error-answer.ts';
+import { Acquaintances } from './acquaintances.ts';
 import type { Changes } from './changes.ts';
 import { LeadHandedOver } from './lead-handed-over.ts';
 import { demotion, type Heard, memberCalled, promotion, refuseTooFewVoters, removal } from './member-changes.ts';
@@ -11,11 +12,16 @@ export interface OperatorParts {
   readonly driver: Pick<Driver<CommitResult>, 'status' | 'consensus' | 'peers' | 'transfer'>;
   readonly changes: Pick<Changes, 'make'>;
   readonly standbys: Pick<Standbys, 'news' | 'silenced'>;
+  /** Members to which this node has no connection: a new leader counts silent ones as heard of for an election timeout. */
+  readonly unconnected?: () => readonly NodeId[];
+  /** A removal left voters that cannot be reached and know only nodes that have left. */
+  readonly onStranded?: (voters: readonly string[]) => void;
 }
 
 /** What an operator changes about the members; only on the leader. */
 export class Operator {
   readonly #parts: OperatorParts;
+  readonly #acquaintances = new Acquaintances();
 
   constructor(parts: OperatorParts) {
     this.#parts = parts;
@@ -44,8 +50,40 @@ export class Operator {
       removed = change !== undefined;
       return change;
     });
+    if (removed) this.#warnOfStranded();
     if (removed) await standbys.silenced(id);
     return removed;
+  }
+
+  /** Notes which members each member knows by now; on every node, so that the next leader knows it too. */
+  observe(): void {
+    this.#acquaintances.observe(
+      this.#membership.members.map(({ id }) => id),
+      this.#connected,
+    );
+  }
+
+  #warnOfStranded(): void {
+    const { members } = this.#membership;
+    const { voters } = this.#parts.driver.consensus().conf;
+    const stranded = this.#acquaintances.stranded(
+      voters,
+      members.map(({ id }) => id),
+      this.#connected,
+    );
+    const names = stranded.map((id) => members.find((one) => one.id === id)?.name ?? String(id));
+    if (names.length > 0) this.#parts.onStranded?.(names);
+  }
+
+  get #connected(): ReadonlySet<NodeId> {
+    const away = new Set(this.#parts.unconnected?.());
+    return new Set(this.#membership.members.flatMap(({ id }) => (away.has(id) ? [] : [id])));
+  }
+
+  /** This node and the members that were heard of within an election timeout. */
+  get #active(): ReadonlySet<NodeId> {
+    const { driver } = this.#parts;
+    return new Set([driver.status().nodeId, ...driver.peers().flatMap(({ id, active }) => (active ? [id] : []))]);
   }
 
   /** The member votes as soon as it has caught up. @throws RequestError, StoreError */
@@ -73,9 +111,8 @@ export class Operator {
   }
 
   #heard(): Heard {
-    const { driver } = this.#parts;
-    const active = new Set(driver.peers().flatMap(({ id, active }) => (active ? [id] : [])));
-    return { self: driver.status().nodeId, isHeard: (id) => active.has(id) };
+    const active = this.#active;
+    return { self: this.#parts.driver.status().nodeId, isHeard: (id) => active.has(id) };
   }
 
   get #membership(): Membership {

@@ -17,8 +17,9 @@ import { Echoing } from './echoing.ts';
 import { FasterLeader } from './faster-leader.ts';
 import { Forwarder } from './forwarder.ts';
 import type { Heartbeats } from './heartbeats.ts';
-import type { ClusterHost, Own } from './host.ts';
+import { type ClusterHost, type Own, reasonOf } from './host.ts';
 import { JoinDesk } from './join-desk.ts';
+import { ListKeeper } from './list-keeper.ts';
 import type { Member } from './membership.ts';
 import { Operator } from './operator.ts';
 import { Renewal } from './renewal.ts';
@@ -41,6 +42,8 @@ export interface ParticipationParts {
   readonly onRemoved: (confIndex: LogIndex) => void;
   /** A member told who belongs to the cluster. */
   readonly onMembers: () => void;
+  /** Members to whom this node has no connection for Raft's messages. */
+  readonly unconnected: () => readonly NodeId[];
 }
 
 const careIntervalMs = 5000;
@@ -56,6 +59,7 @@ export class Participation {
   readonly agreement: Agreement;
   readonly canary: Canary;
   readonly care: Care;
+  readonly lists: ListKeeper;
   readonly #parts: ParticipationParts;
   readonly #applied: Applied;
   readonly #echoing: Echoing;
@@ -74,12 +78,32 @@ export class Participation {
     this.#applied = new Applied(storage.replica);
     this.canary = new Canary(barrier.store);
     this.#selfCheck = new SelfCheck(storage.machine, log);
-    this.operator = new Operator({ driver: storage.driver, changes: this.changes, standbys });
+    this.operator = new Operator({
+      driver: storage.driver,
+      changes: this.changes,
+      standbys,
+      unconnected: parts.unconnected,
+      onStranded: (voters) =>
+        log.warn(
+          { voters },
+          'a voter that cannot be reached may know only nodes that have left: when it returns, it is admitted by the signed membership list alone. Remove it if it does not return',
+        ),
+    });
     this.autopilot = new Autopilot({ storage, roster, store: barrier.store, operator: this.operator, log });
+    this.lists = new ListKeeper({
+      directory: host.directory,
+      clusterId,
+      roster,
+      log,
+      onMembers: parts.onMembers,
+      onConflict: () => host.observer.membershipConflict(),
+    });
     this.care = new Care({
       ...parts,
+      lists: this.lists,
       changes: this.changes,
       autopilot: this.autopilot,
+      operator: this.operator,
       canary: this.canary,
       renewal: new Renewal({
         client,
@@ -118,6 +142,8 @@ export class Participation {
 
   /** @throws StartError when the cluster port cannot be opened */
   async start(): Promise<void> {
+    await this.lists.open();
+    this.#parts.onMembers();
     this.statusChanged(this.#parts.own.storage.driver.status()); // a node alone leads already
     await this.#parts.port.serve(this.#calls());
     if (this.#parts.isRemoved()) return;
@@ -149,6 +175,11 @@ export class Participation {
     this.#echoing.now();
   }
 
+  /** The newest committed configuration may have changed: where this node is active it signs the new membership list. */
+  configurationChanged(): void {
+    void this.care.signList();
+  }
+
   /** The node is unsealed, or sealed: what was heard before lets it serve nothing. */
   sealChanged(): void {
     this.joinDesk.clear();
@@ -170,6 +201,11 @@ export class Participation {
     clearInterval(this.#timer);
     this.#echoing.stop();
     this.canary.close();
+  }
+
+  /** No leader is heard, nor is this node one. */
+  get isLeaderless(): boolean {
+    return this.#parts.own.storage.driver.status().leader === 0;
   }
 
   #leader() {
@@ -228,6 +264,8 @@ export class Participation {
       isActive: host.isActive,
       intervalMs: host.config.cluster_heartbeat_interval,
       committed: () => (isRemoved() ? undefined : roster.committed),
+      lists: this.lists,
+      isLeaderless: () => this.isLeaderless,
       renewal: {
         clusterId,
         authority: () => {
@@ -258,8 +296,12 @@ export class Participation {
       onRemoved: () => this.removedByNotice(),
       onInterval: (theirsMs) => this.#otherInterval(theirsMs),
       onMembers: (from, told) => {
-        if (this.#parts.own.storage.driver.status().leader === 0 && roster.told(from, told)) onMembers();
+        if (this.isLeaderless && roster.told(from, told)) onMembers();
       },
+      onList: (from, list) =>
+        void this.lists.shown(list, { id: from }).catch((error: unknown) => {
+          host.log.warn({ from, reason: reasonOf(error) }, 'the membership list of another node was not taken');
+        }),
       onState: (state) => this.agreement.told(state),
     });
   }
@@ -289,6 +331,7 @@ export class Participation {
       differs: this.agreement.verdict === 'different',
       version,
       hostname: hostname().slice(0, 255),
+      listIndex: this.lists.held?.index ?? 0,
     };
   }
 

@@ -85,6 +85,10 @@ export class PeerLink {
       this.#socket.terminate();
   }
 
+  get isConnected(): boolean {
+    return this.#socket.readyState === WebSocket.OPEN;
+  }
+
   send(messages: readonly Message[]): void {
     const socket = this.#socket;
     if (socket.readyState !== WebSocket.OPEN) return;

@@ -76,6 +76,11 @@ export class WebSocketTransport implements Transport {
     }
   }
 
+  /** Peers to which there is no connection at the moment. */
+  get unconnected(): readonly NodeId[] {
+    return [...this.#outgoing].flatMap(([id, link]) => (link.isConnected ? [] : [id]));
+  }
+
   send(messages: readonly Message[]): void {
     for (const [id, toPeer] of Map.groupBy(messages, ({ to }) => to)) this.#outgoing.get(id)?.send(toPeer);
   }

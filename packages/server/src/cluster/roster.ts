@@ -17,6 +17,8 @@ export class Roster {
   #membership: Membership = nobody;
   #committed: Membership & { readonly index: LogIndex } = { index: 0, ...nobody };
   #told: (ToldMembers & { readonly from: NodeId }) | undefined;
+  /** The highest membership list that was seen, signed by the cluster's authority. */
+  #signed: ToldMembers | undefined;
   /** Newest first. */
   #lists: readonly (readonly Member[])[] = [];
   #storage: Storage | undefined;
@@ -60,8 +62,25 @@ export class Roster {
     const own = [this.members, this.#committed.members, this.#seeds];
     const told = this.#told === undefined || this.#committed.index >= this.#told.index ? undefined : this.#told;
     this.#told = told && own.flat().some(({ id }) => id === told.from) ? told : undefined;
-    this.#lists =
-      this.#told === undefined ? own : confIndex < this.#told.index ? [this.#told.members, ...own] : [...own, this.#told.members];
+    const newestFirst = [this.#told, this.#signed]
+      .flatMap((one) => (one === undefined || one.index <= this.#committed.index ? [] : [one]))
+      .sort((a, b) => b.index - a.index);
+    this.#lists = [
+      ...newestFirst.filter(({ index }) => index > confIndex).map(({ members }) => members),
+      ...own,
+      ...newestFirst.filter(({ index }) => index <= confIndex).map(({ members }) => members),
+    ];
+  }
+
+  /**
+   * Admits and calls the members of a signed list too, until this node's own log has come as far.
+   * @returns whether it names anybody who was not known
+   */
+  listed({ index, members }: ToldMembers): boolean {
+    const before = new Set(this.known.map(({ id }) => id));
+    this.#signed = { index, members };
+    this.configured();
+    return this.known.some(({ id }) => !before.has(id));
   }
 
   /**

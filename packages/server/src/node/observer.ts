@@ -18,6 +18,8 @@ export interface NodeObserver {
   forwardFailed(): void;
   /** Records were read or written through the barrier. */
   barrier(operation: BarrierOperation, ms: number): void;
+  /** A signed membership list was refused that contradicts this node's. */
+  membershipConflict(): void;
 }
 
 const ignore = (): void => undefined;
@@ -32,6 +34,7 @@ export const nobody: NodeObserver = {
   forwarded: ignore,
   forwardFailed: ignore,
   barrier: ignore,
+  membershipConflict: ignore,
 };
 
 const roles = { leader: 'leader', follower: 'follower', precandidate: 'candidate', candidate: 'candidate' } as const;

@@ -14,6 +14,7 @@ const news: EchoNews = {
   differs: false,
   version: '0.1.0',
   hostname: 'two',
+  listIndex: 0,
 };
 const committed = { index: 5, members: [] };
 
@@ -28,6 +29,8 @@ async function echo(said: object, node: { isActive?: boolean; removed?: boolean 
     isActive: () => node.isActive ?? true,
     intervalMs: 1_000,
     committed: () => (node.removed ? undefined : committed),
+    lists: { held: undefined, shown: async () => 'known' },
+    isLeaderless: () => false,
     renewal: {},
     onDifference: () => undefined,
   } as unknown as CallParts);

@@ -220,6 +220,37 @@ describe('the cluster port', () => {
           expect(handled.length).to.equal(outcome === 'served' && asked !== 'GET /cluster/nothing' ? 1 : 0);
         });
 
+    for (const { what, open } of [
+      { what: 'for nothing', open: [] },
+      { what: 'for the calls that are open to it, and no other', open: ['POST /cluster/echo'] },
+    ])
+      it(`a node that is not listed, but is of this cluster, ${what}`, async () => {
+        const refused: (number | undefined)[] = [];
+        await start({ openToUnlisted: () => open, onRefused: ({ from }) => refused.push(from) });
+        const stranger = await cluster.node(2);
+        for (const asked of everyCall) {
+          const answer = await call(port, stranger.identity, asked);
+          if (open.includes(asked)) expect(answer, asked).to.include({ status: 200 });
+          else expect(answer, asked).to.equal('cut');
+        }
+        expect(handled).to.deep.equal(open.map(() => 'echo of 2'));
+        if (open.length === 0) expect(refused).to.deep.equal(everyCall.map(() => 2));
+        const foreign = await (await testCluster()).node(2);
+        expect(await call(port, foreign.identity, 'POST /cluster/echo')).to.equal('cut');
+      });
+
+    it('more than eight connections of nodes that are not listed', async () => {
+      await start({ openToUnlisted: () => ['POST /cluster/echo'], checkMs: 60_000 });
+      const stranger = await cluster.node(2);
+      const sockets: TLSSocket[] = [];
+      for (let i = 0; i < 8; i++) sockets.push(await connected(port, stranger.identity));
+      const ninth = await connected(port, stranger.identity);
+      await once(ninth.resume(), 'close');
+      expect(sockets.some((socket) => socket.destroyed)).to.equal(false);
+      expect(await call(port, member.identity, 'POST /cluster/echo'), 'a member').to.include({ status: 200 });
+      for (const socket of sockets) socket.destroy();
+    });
+
     it('not by a session resumed, which shows no certificate of its own', async () => {
       await start();
       const first = await connected(port, member.identity);

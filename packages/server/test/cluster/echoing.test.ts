@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import type { EchoNews } from '../../src/cluster/echo-wire.ts';
 import { Echoing } from '../../src/cluster/echoing.ts';
 import { Heartbeats } from '../../src/cluster/heartbeats.ts';
+import type { SignedList } from '../../src/cluster/membership-list.ts';
 import type { ToldMembers } from '../../src/cluster/roster.ts';
 import { until } from './until.ts';
 
@@ -19,11 +20,17 @@ const committed = { index: 20, members: [member] };
 async function echoed(answer: { readonly status: number; readonly json: unknown }) {
   const told: (ToldMembers & { readonly from: number })[] = [];
   const intervals: (number | undefined)[] = [];
+  const lists: (SignedList & { readonly from: number })[] = [];
   const heartbeats = new Heartbeats(1_000, 0);
   let answered = false;
   const fail = heartbeats.failed.bind(heartbeats);
   heartbeats.failed = (at) => {
     fail(at);
+    answered = true;
+  };
+  const arrived = heartbeats.answered.bind(heartbeats);
+  heartbeats.answered = (...said) => {
+    arrived(...said);
     answered = true;
   };
   const echoing = new Echoing({
@@ -36,13 +43,16 @@ async function echoed(answer: { readonly status: number; readonly json: unknown 
     onRemoved: () => undefined,
     onInterval: (theirsMs) => intervals.push(theirsMs),
     onMembers: (from, members) => told.push({ from, ...members }),
+    onList: (from, list) => lists.push({ from, ...list }),
   });
   echoing.start();
   await until(() => answered);
   await new Promise((resolve) => setImmediate(resolve));
   echoing.stop();
-  return { told, intervals };
+  return { told, intervals, lists };
 }
+
+const reply = { commitIndex: 3, utcMs: 1, replication: { performance: 'disabled', disasterRecovery: 'disabled' } };
 
 describe('an echo', () => {
   it('that a node answers which is not the active one brings whom that knows to be members', async () => {
@@ -51,9 +61,17 @@ describe('an echo', () => {
   });
 
   it('that is refused for its interval tells the one of the active node', async () => {
-    expect(await echoed({ status: 409, json: { intervalMs: 250 } })).to.deep.equal({ told: [], intervals: [250] });
-    expect(await echoed({ status: 409, json: {} })).to.deep.equal({ told: [], intervals: [undefined] });
+    expect(await echoed({ status: 409, json: { intervalMs: 250 } })).to.deep.include({ told: [], intervals: [250] });
+    expect(await echoed({ status: 409, json: {} })).to.deep.include({ told: [], intervals: [undefined] });
   });
+
+  for (const status of [200, 503])
+    it(`hands on the signed membership list of an answer with status ${status}`, async () => {
+      const list = { text: 'a list', signature: 'c2lnbmVk' };
+      expect((await echoed({ status, json: { ...reply, list } })).lists).to.deep.equal([{ from: 2, ...list }]);
+      expect((await echoed({ status, json: { ...reply, list: { text: 1 } } })).lists).to.deep.equal([]);
+      expect((await echoed({ status, json: reply })).lists).to.deep.equal([]);
+    });
 
   for (const [what, status, json] of [
     ['another refusal', 500, { committed }],
