@@ -11,13 +11,18 @@ export interface LogLimitOptions {
 export type Level = 'info' | 'warn' | 'error';
 
 interface Kind {
-  readonly loggedMs: number;
-  /** Lines left out since then. */
+  readonly sinceMs: number;
+  /** Lines written since then, and how many may be. */
+  written: number;
+  allowed: number;
+  /** Lines left out since the last one that was written. */
   omitted: number;
 }
 
 const everyMsDefault = 60_000;
-/** Kinds remembered at a time; the one that was logged longest ago is forgotten first. */
+/** Lines of a kind in that time at most, where what they are about ends and begins again. */
+const allowedMax = 10;
+/** Kinds remembered at a time; the one whose first line is the oldest is forgotten first. */
 const kindsMax = 512;
 
 /**
@@ -32,23 +37,39 @@ export class LogLimit {
     this.#options = options;
   }
 
-  /** @param kind - what makes two lines the same, e.g. `unreachable 3 ECONNREFUSED` */
+  /** @param kind - what makes two lines the same, e.g. `unreachable 3` */
   write(level: Level, kind: string, fields: Readonly<Record<string, unknown>>, message: string): void {
-    const { log, nowMs, everyMs = everyMsDefault } = this.#options;
-    const known = this.#kinds.get(kind);
-    if (known !== undefined && nowMs() - known.loggedMs < everyMs) {
+    const known = this.#kind(kind);
+    if (known.written >= known.allowed) {
       known.omitted += 1;
       return;
     }
-    this.#kinds.delete(kind);
-    this.#kinds.set(kind, { loggedMs: nowMs(), omitted: 0 });
-    const [oldest] = this.#kinds.keys();
-    if (this.#kinds.size > kindsMax && oldest !== undefined) this.#kinds.delete(oldest);
-    log[level]({ ...fields, ...(known && known.omitted > 0 && { omitted: known.omitted }) }, message);
+    known.written += 1;
+    const { omitted } = known;
+    known.omitted = 0;
+    this.#options.log[level]({ ...fields, ...(omitted > 0 && { omitted }) }, message);
   }
 
-  /** The next line of this kind is written at once: the condition has ended. @returns whether such a line was written before */
+  /**
+   * What lines of this kind are about has ended: when it begins again, that is written at once, unless it comes and goes all the time.
+   * @returns whether such a line was written before
+   */
   ended(kind: string): boolean {
-    return this.#kinds.delete(kind);
+    const known = this.#kinds.get(kind);
+    if (known === undefined || known.written === 0) return false;
+    known.allowed = Math.min(allowedMax, known.written + 1);
+    return true;
+  }
+
+  #kind(kind: string): Kind {
+    const { nowMs, everyMs = everyMsDefault } = this.#options;
+    const known = this.#kinds.get(kind);
+    if (known !== undefined && nowMs() - known.sinceMs < everyMs) return known;
+    const fresh = { sinceMs: nowMs(), written: 0, allowed: 1, omitted: known?.omitted ?? 0 };
+    this.#kinds.delete(kind);
+    this.#kinds.set(kind, fresh);
+    const [oldest] = this.#kinds.keys();
+    if (this.#kinds.size > kindsMax && oldest !== undefined) this.#kinds.delete(oldest);
+    return fresh;
   }
 }

@@ -19,6 +19,7 @@ import { createLog, type Logger } from './log.ts';
 import { Metrics } from './metrics.ts';
 import { figuresOf } from './node/figures.ts';
 import { Node } from './node/node.ts';
+import { reasonOf } from './reason.ts';
 import { listenForStop } from './stop-request.ts';
 import { createTelemetry } from './telemetry.ts';
 import { tlsContext } from './tls-context.ts';
@@ -153,7 +154,7 @@ function stopOnFault(log: Logger): (error: Error) => void {
     failed = true;
     const code = codeOf(error);
     log.fatal(
-      { reason: error.message },
+      { reason: reasonOf(error) },
       code === exitCode.storage ? 'storage failed: the node stops and acknowledges nothing more' : 'broken invariant',
     );
     // Answers that say "outcome unknown" were handed out just now: this turn writes them, the next one ends the process.
@@ -168,7 +169,7 @@ async function opening(open: () => Promise<Node>, log: Logger): Promise<Node | n
   } catch (error) {
     if (error instanceof StorageInUse) throw new StartError(error.message);
     if (error instanceof Error && isStorageError(error)) {
-      log.fatal({ reason: error.message }, 'the data directory cannot be used');
+      log.fatal({ reason: reasonOf(error) }, 'the data directory cannot be used');
       return exitCode.storage;
     }
     throw error;

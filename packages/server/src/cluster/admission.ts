@@ -40,14 +40,16 @@ export async function admit({ store, changes, clusterId, self, peers }: Admissio
   const member: Member = { id, name, apiAddress, clusterAddress, certificate: fingerprint, nonVoter };
   let members: readonly Member[] = [];
   await changes.make((_conf, before) => {
-    // A node that lost its disk comes back under a new id, and the answer to an earlier attempt may have been lost: who has the seal's
-    // key may take the place of a namesake that is not heard of, and of no other.
+    // A node that lost its disk comes back under a new id: one that has the seal's key may take the place of a namesake that has not been heard
+    // of for a while. The answer to an earlier attempt may have been lost: the same id may try again as long as nothing was heard of it. A
+    // namesake that has just been admitted counts as heard of, so that of several joiners with one name one is admitted.
     const namesake = before.members.find((one) => one.name === name);
     const peer = peers().find((one) => one.id === namesake?.id);
     const unborn = peer?.learner === true && peer.match === 0;
-    if (namesake !== undefined && (namesake.id === self || (peer !== undefined && !unborn && peer.silentMs < silentMsMin)))
-      throw new JoinError('name_taken', `a member of the name ${name} is there and answers`);
-    if (namesake?.id === id && unborn) {
+    const isAgain = namesake?.id === id && unborn;
+    if (namesake?.id === self) throw new JoinError('name_taken', `the active node itself has the name ${name}`);
+    if (peer !== undefined && !isAgain && peer.silentMs < silentMsMin) throw new JoinError('name_taken', takenText(name, peer));
+    if (isAgain) {
       members = before.members.map((one) => (one.id === id ? member : one));
       return { membership: { ...before, members } };
     }
@@ -65,4 +67,10 @@ export async function admit({ store, changes, clusterId, self, peers }: Admissio
 function refuseUsedId({ members, removed }: Membership, { id }: Joiner): void {
   if (removed.some((one) => one.id === id)) throw new JoinError('node_removed', 'this node was removed from the cluster');
   if (members.some((one) => one.id === id)) throw new JoinError('node_id_used', 'this node id belongs to a member');
+}
+
+/** A node that lost its disk meets this for as long as the leader cannot know that its namesake is gone. */
+function takenText(name: string, { silentMs }: PeerStatus): string {
+  const [heardS, replaceS] = [Math.round(silentMs / 100) / 10, silentMsMin / 1000];
+  return `the name ${name} belongs to a member that was admitted or heard of ${heardS} s ago; a node with an empty data directory takes its place once that member has been silent for ${replaceS} s`;
 }

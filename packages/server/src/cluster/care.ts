@@ -1,5 +1,6 @@
 import type { NodeId } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
+import { reasonOf } from '../reason.ts';
 import { type ClusterAuthority, readAuthority } from './authority.ts';
 import type { Autopilot } from './autopilot-care.ts';
 import { authorityCall, confirmWithinMs, listPath } from './calls.ts';
@@ -7,7 +8,7 @@ import type { Canary } from './canary.ts';
 import type { Changes } from './changes.ts';
 import type { ClusterClient } from './cluster-client.ts';
 import type { ClusterPort } from './cluster-port.ts';
-import { type ClusterHost, type Own, reasonOf } from './host.ts';
+import type { ClusterHost, Own } from './host.ts';
 import type { ListKeeper } from './list-keeper.ts';
 import type { Member } from './membership.ts';
 import { signList } from './membership-list.ts';

@@ -1,7 +1,9 @@
+import { isIP } from 'node:net';
 import { LogLimit } from '../log-limit.ts';
+import { reasonOf } from '../reason.ts';
 import { listPath } from './calls.ts';
 import { ClusterListener, type ClusterListenerOptions } from './cluster-listener.ts';
-import { type ClusterHost, reasonOf } from './host.ts';
+import type { ClusterHost } from './host.ts';
 import type { NodeIdentity } from './identity.ts';
 import { localAddressFor } from './peer-connection.ts';
 import type { Roster } from './roster.ts';
@@ -106,9 +108,13 @@ export class ClusterPort {
         ),
       onFault: (error) => log.error({ reason: reasonOf(error) }, 'a call on the cluster port failed'),
     });
-    await listener.listen(this.#address);
+    const { host } = this.#address;
+    const port = await listener.listen(this.#address);
     if (this.#closed) return listener.close();
     this.#listener = listener;
-    log.info({ address: config.cluster_addr }, 'the cluster port is open');
+    log.info(
+      { address: isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`, advertised: config.cluster_addr },
+      'the cluster port is open',
+    );
   }
 }

@@ -5,7 +5,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Barrier } from '@transitd/barrier';
 import { type DriverStatus, LogDamage, type LogIndex, type NodeId } from '@transitd/raft-core';
 import { StorageDamaged, StoreError } from '@transitd/storage-fsm';
+import { LogLimit } from '../log-limit.ts';
 import type { MembershipPorts, Storage } from '../node/storage.ts';
+import { reasonOf } from '../reason.ts';
 import type { ClusterAuthority } from './authority.ts';
 import type { Autopilot } from './autopilot-care.ts';
 import { confirmWithinMs } from './calls.ts';
@@ -14,7 +16,7 @@ import type { ClusterListenerOptions } from './cluster-listener.ts';
 import { ClusterPort } from './cluster-port.ts';
 import type { Forwarder } from './forwarder.ts';
 import { Heartbeats } from './heartbeats.ts';
-import { type ClusterHost, reasonOf } from './host.ts';
+import type { ClusterHost } from './host.ts';
 import { type NodeIdentity, readIdentity } from './identity.ts';
 import type { JoinDesk } from './join-desk.ts';
 import { leaveMark, overtakenFile, removalFile } from './marks.ts';
@@ -41,6 +43,7 @@ export class Cluster {
   readonly standbys: Standbys;
   readonly #host: ClusterHost;
   readonly #client: ClusterClient;
+  readonly #logLimit: LogLimit;
   readonly #port: ClusterPort;
   #removed: boolean;
   #isGivenUp = false;
@@ -55,6 +58,7 @@ export class Cluster {
   private constructor(host: ClusterHost, identity: NodeIdentity | undefined, removed: boolean) {
     const { cluster_heartbeat_interval: intervalMs } = host.config;
     this.#host = host;
+    this.#logLimit = new LogLimit({ log: host.log, nowMs: () => performance.now() });
     this.roster = new Roster(host.directory, identity);
     this.#removed = removed;
     this.heartbeats = new Heartbeats(intervalMs, performance.now());
@@ -179,6 +183,8 @@ export class Cluster {
               by === 'later' ? 'knows a later run of this node' : 'is connected to another process that runs as this node';
             void this.#giveUp(new StorageDamaged(`node ${peer} ${knows}: data_dir is ${oldCopy}`));
           },
+          onUnreachable: (peer, reason) => this.#peerUnreachable(peer, reason),
+          onReachable: (peer, address) => this.#peerReachable(peer, address),
           onStranger: (peer, verdict) =>
             this.#host.log.warn(
               { peer, verdict },
@@ -255,6 +261,18 @@ export class Cluster {
   readonly #pause = async (ms: number): Promise<void> => {
     await pause(Math.max(0, ms), undefined, { signal: this.#closing.signal }).catch(() => undefined);
   };
+
+  #peerUnreachable(peer: NodeId, reason: string): void {
+    const { name, clusterAddress: address } = this.roster.member(peer) ?? {};
+    const from = this.#port.localAddress ?? 'any address';
+    this.#logLimit.write('warn', `unreachable ${peer}`, { peer, name, address, from, reason }, 'a peer cannot be reached');
+  }
+
+  #peerReachable(peer: NodeId, address: string): void {
+    this.#logLimit.ended(`unreachable ${peer}`);
+    const { name } = this.roster.member(peer) ?? {};
+    this.#logLimit.write('info', `reachable ${peer} ${address}`, { peer, name, address }, 'connected to a peer');
+  }
 
   /** Not who had this node's address before it: a node that follows the log from its beginning meets its own past. */
   get #peers(): readonly Member[] {

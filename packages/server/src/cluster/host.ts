@@ -33,5 +33,3 @@ export interface Own {
   readonly nodeId: NodeId;
   readonly clusterId: string;
 }
-
-export const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream';
 import { CodecError, encodeBatch, encodeMessage, frameBytesMax, type Message, wireVersions } from '@transitd/raft-core';
 import { WebSocket } from 'ws';
+import { reasonOf } from '../reason.ts';
 import { raftPath } from './cluster-listener.ts';
 import type { NodeIdentity } from './identity.ts';
 import { certificatesOf, type Member } from './membership.ts';
@@ -45,7 +46,9 @@ export interface PeerLinkOptions {
   readonly identity: () => NodeIdentity;
   readonly localAddress: string | undefined;
   readonly limits: TransportLimits;
-  readonly unreachable: () => void;
+  /** An attempt failed, or a connection ended. @param reason - with the address that was dialed */
+  readonly unreachable: (reason: string) => void;
+  readonly reachable: (address: string) => void;
   readonly removed: () => void;
   readonly foreignVersion: () => void;
   readonly overtaken: (by: 'later' | 'other') => void;
@@ -128,7 +131,10 @@ export class PeerLink {
           callback(error ?? null, connection?.socket);
         })) as never,
     });
+    const { clusterAddress } = this.#member;
+    let reason = `the connection to ${clusterAddress} ended`;
     socket.on('open', () => {
+      this.#options.reachable(clusterAddress);
       this.#toldOf = undefined;
       this.#early = 0;
       this.#silentTicks = 0;
@@ -144,13 +150,16 @@ export class PeerLink {
     let answered = false;
     socket.on('unexpected-response', (_request, { statusCode }) => {
       answered = true;
+      reason = `${clusterAddress} answered with status ${statusCode}`;
       socket.terminate();
       if (!this.#closed) this.#onRefusal(statusCode);
     });
-    socket.on('error', ignoreError); // `close` follows
+    socket.on('error', (error) => {
+      if (!answered) reason = reasonOf(error);
+    }); // `close` follows
     socket.on('close', () => {
       if (!answered) this.#early = 0;
-      this.#onClose();
+      this.#onClose(reason);
     });
     return socket;
   }
@@ -167,13 +176,13 @@ export class PeerLink {
     if (status === 503) early();
   }
 
-  #onClose(): void {
+  #onClose(reason: string): void {
     if (this.#closed) return;
     const waitMs = backoffMs(this.#attempts++, this.#options.limits, Math.random());
     this.#retry = setTimeout(() => {
       this.#socket = this.#connect();
     }, waitMs);
-    this.#options.unreachable();
+    this.#options.unreachable(reason);
   }
 }
 

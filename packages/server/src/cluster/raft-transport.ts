@@ -29,6 +29,10 @@ export interface WebSocketTransportOptions {
   readonly onEarly?: (peer: NodeId) => void;
   /** A run of a member was refused here; told once of each. */
   readonly onStranger?: (peer: NodeId, verdict: Exclude<RunVerdict, 'in order'>) => void;
+  /** An attempt to connect to a member failed, or a connection to it ended. */
+  readonly onUnreachable?: (peer: NodeId, reason: string) => void;
+  /** There is a connection to a member, made to that address. */
+  readonly onReachable?: (peer: NodeId, address: string) => void;
   readonly limits?: Partial<TransportLimits>;
   /** What the looks are taken by: a timer of Node unless given. */
   readonly every?: Clock['every'];
@@ -133,13 +137,18 @@ export class WebSocketTransport implements Transport {
   }
 
   #linkOptions(id: NodeId): PeerLinkOptions {
-    const { run, identity, localAddress, onRemoved, onForeignVersion, onOvertaken, onEarly } = this.#options;
+    const { run, identity, localAddress, onRemoved, onForeignVersion, onOvertaken, onEarly, onUnreachable, onReachable } =
+      this.#options;
     return {
       run,
       identity,
       localAddress,
       limits: this.#limits,
-      unreachable: () => this.#receiver?.unreachable(id),
+      unreachable: (reason) => {
+        this.#receiver?.unreachable(id);
+        onUnreachable?.(id, reason);
+      },
+      reachable: (address) => onReachable?.(id, address),
       removed: () => onRemoved?.(),
       foreignVersion: () => onForeignVersion?.(id),
       overtaken: (by) => onOvertaken?.(id, by),

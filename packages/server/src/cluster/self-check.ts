@@ -1,6 +1,6 @@
 import type { KeyValueMachine } from '@transitd/storage-fsm';
 import type { Logger } from '../log.ts';
-import { reasonOf } from './host.ts';
+import { reasonOf } from '../reason.ts';
 
 /** Summing up all records is work: not more often than this. */
 const checkAgainMs = 60_000;

@@ -4,7 +4,7 @@ import { writeIdentity } from '../cluster/identity.ts';
 import { JoinError } from '../cluster/join-error.ts';
 import type { Config } from '../config.ts';
 import type { Logger } from '../log.ts';
-import { configuredTarget, Joining, type JoinTarget } from './joining.ts';
+import { type Candidate, configuredTarget, Joining, type JoinTarget, newCandidate } from './joining.ts';
 import type { DataDirectory } from './storage.ts';
 
 export interface EntranceParts {
@@ -24,6 +24,8 @@ export class Entrance {
   readonly #parts: EntranceParts;
   /** A join that waits for the shares of the seal, or is under way. */
   #joining: Joining | undefined;
+  /** Of the attempts so far: none of them is known to have been refused. */
+  #candidate: Candidate | undefined;
   /** Where a node is let in that was told to go on asking. */
   #retryTarget: JoinTarget | undefined;
   #underWay: Promise<unknown> | undefined;
@@ -82,7 +84,9 @@ export class Entrance {
       this.#forget();
       try {
         const { seal, config, apiAddress } = this.#parts;
-        const joining = await Joining.prepare({ seal, config, apiAddress: apiAddress(), ...request });
+        this.#candidate ??= await newCandidate();
+        const candidate = this.#candidate;
+        const joining = await Joining.prepare({ seal, config, apiAddress: apiAddress(), candidate, ...request });
         this.#joining = joining;
         if (!joining.ready) return { joined: false };
         await this.#complete(joining);
@@ -146,7 +150,12 @@ export class Entrance {
   /** The seal's key is there: becomes a member, and unseals with what it was given as soon as the records are here. */
   async #complete(joining: Joining): Promise<void> {
     const { directory, start, log } = this.#parts;
-    const { clusterId, nodeId, identity } = await joining.complete();
+    const { clusterId, nodeId, identity } = await joining.complete().catch((error: unknown) => {
+      // Refused: the id may be used up. An attempt without an answer may have been admitted, and is repeated with the same id.
+      if (!(error instanceof JoinError && error.code === 'leader_unavailable')) this.#candidate = undefined;
+      throw error;
+    });
+    this.#candidate = undefined;
     await writeIdentity(directory.path, identity);
     await directory.joinCluster({ clusterId, nodeId });
     await start(joining).finally(() => this.#forget());

@@ -30,6 +30,20 @@ export interface JoinedNode {
   readonly identity: NodeIdentity;
 }
 
+/** The id and the key under which a node asks to be let in, kept while it is not known whether a leader has admitted it. */
+export interface Candidate {
+  readonly nodeId: NodeId;
+  /** PEM. */
+  readonly key: string;
+  /** PEM, PKCS #10. */
+  readonly request: string;
+}
+
+export async function newCandidate(): Promise<Candidate> {
+  const nodeId = newNodeId();
+  return { nodeId, ...(await makeRequest(nodeId)) };
+}
+
 /** Where the configuration says that a node asks; undefined when it names nobody. @throws JoinError */
 export async function configuredTarget({ retry_join, retry_join_ca_file }: Config): Promise<JoinTarget | undefined> {
   if (retry_join.length === 0) return undefined;
@@ -70,13 +84,18 @@ export class Joining {
     apiAddress,
     leaders,
     ca,
+    candidate,
     nonVoter = config.non_voter,
-  }: JoinTarget & { readonly config: Config; readonly seal: SealConfig; readonly apiAddress: string }): Promise<Joining> {
+  }: JoinTarget & {
+    readonly config: Config;
+    readonly seal: SealConfig;
+    readonly apiAddress: string;
+    readonly candidate: Candidate;
+  }): Promise<Joining> {
     if (config.cluster_addr === undefined)
       throw new JoinError('join_malformed', 'this node has no cluster_addr in its configuration: its peers could not reach it');
-    const nodeId = newNodeId();
     const abort = new AbortController();
-    const { key, request } = await makeRequest(nodeId);
+    const { nodeId, key, request } = candidate;
     const joiner = { id: nodeId, name: config.node_id, apiAddress, clusterAddress: config.cluster_addr, nonVoter, request };
     const send = sendByHttp({ signal: abort.signal, ...(ca !== undefined && { ca }) });
     const client = new JoinClient({ joiner, key, leaders, send, randomBytes });

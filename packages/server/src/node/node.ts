@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
 import { BarrierError, type InitializeRequest, type SealConfig, type SealStatus } from '@transitd/barrier';
-import type { NodeStatus } from '@transitd/health';
+import { defaultCodes, type HealthQuery, healthAnswer, type NodeStatus } from '@transitd/health';
 import { type DriverStatus, type NodeId, votersOf } from '@transitd/raft-core';
 import { type ReplicaStatus, StoreError } from '@transitd/storage-fsm';
 import type { Cluster } from '../cluster/cluster.ts';
@@ -26,6 +26,9 @@ import { Serving } from './serving.ts';
 import { nodeStatus, sealBefore } from './status.ts';
 import { DataDirectory } from './storage.ts';
 import { type Member, removedText, TakingPart } from './taking-part.ts';
+
+/** As health is asked without a query. */
+const plainHealth: HealthQuery = { standbyOk: false, performanceStandbyOk: false, codes: defaultCodes };
 
 export interface NodeOptions {
   readonly config: Config;
@@ -108,7 +111,10 @@ export class Node {
       observer,
     });
     const unsealAgain = (): Promise<void> => this.#unsealAgain();
-    this.routine = new Routine({ entrance: this.#entrance, part, serving, log, clock, observer, isActive, unsealAgain });
+    const healthCode = (): number =>
+      healthAnswer(this.status, plainHealth, { monotonicMs: performance.now(), utcMs: Date.now() }).code;
+    const entrance = this.#entrance;
+    this.routine = new Routine({ entrance, part, serving, log, clock, observer, isActive, unsealAgain, healthCode });
     this.#serving = serving;
     this.#part = part;
   }

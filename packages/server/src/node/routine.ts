@@ -1,5 +1,6 @@
 import type { Logger } from '../log.ts';
 import type { Entrance } from './entrance.ts';
+import { HealthLog } from './health-log.ts';
 import type { NodeClock } from './node-clock.ts';
 import type { NodeObserver } from './observer.ts';
 import type { Serving } from './serving.ts';
@@ -17,6 +18,8 @@ export interface RoutineParts {
   readonly clock: NodeClock;
   readonly observer: NodeObserver;
   readonly isActive: () => boolean;
+  /** The code that health answers now. */
+  readonly healthCode: () => number;
   /** Unseals where the node does that by itself, and nobody wanted it sealed. */
   readonly unsealAgain: () => Promise<void>;
 }
@@ -25,10 +28,12 @@ export interface RoutineParts {
 export class Routine {
   readonly #parts: RoutineParts;
   readonly #timers: NodeJS.Timeout[] = [];
+  readonly #healthLog: HealthLog;
   #atUpkeep = false;
 
   constructor(parts: RoutineParts) {
     this.#parts = parts;
+    this.#healthLog = new HealthLog({ log: parts.log, nowMs: () => performance.now() });
   }
 
   begin(): void {
@@ -42,8 +47,9 @@ export class Routine {
 
   /** What did not succeed at once is tried again. */
   async #tick(): Promise<void> {
-    const { entrance, part, serving, clock, observer, unsealAgain } = this.#parts;
+    const { entrance, part, serving, clock, observer, unsealAgain, healthCode } = this.#parts;
     clock.look();
+    this.#healthLog.observe(healthCode());
     if (part.member === undefined) return entrance.again();
     part.noteFitness();
     for (const { learner, silentMs } of part.storage?.driver.peers() ?? []) if (!learner) observer.lastContact(silentMs);

@@ -9,6 +9,7 @@ import { LogLimit } from '../log-limit.ts';
 import { Snapshots } from '../snapshot/snapshots.ts';
 import { fitnessOf, isAlone } from './fitness.ts';
 import type { Joining } from './joining.ts';
+import { LeadershipLog } from './leadership-log.ts';
 import type { NodeClock } from './node-clock.ts';
 import type { NodeObserver } from './observer.ts';
 import type { Serving } from './serving.ts';
@@ -40,6 +41,7 @@ export const removedText = 'this node was removed from its cluster: it can only 
 export class TakingPart {
   readonly #parts: TakingPartParts;
   readonly #logLimit: LogLimit;
+  readonly #leadershipLog: LeadershipLog;
   #storage: Storage | undefined;
   #member: Member | undefined;
   #cluster: Cluster | undefined;
@@ -50,7 +52,13 @@ export class TakingPart {
 
   constructor(parts: TakingPartParts) {
     this.#parts = parts;
-    this.#logLimit = new LogLimit({ log: parts.log, nowMs: () => performance.now() });
+    const nowMs = (): number => performance.now();
+    this.#logLimit = new LogLimit({ log: parts.log, nowMs });
+    this.#leadershipLog = new LeadershipLog({
+      log: parts.log,
+      nowMs,
+      nameOf: (id) => this.#cluster?.roster.member(id)?.name,
+    });
   }
 
   /** Present from the moment that the log is open, before there is a member. */
@@ -230,6 +238,7 @@ export class TakingPart {
   }
 
   #statusChanged(status: DriverStatus): void {
+    this.#leadershipLog.statusChanged(status);
     this.#parts.onStatus(status);
     if (!status.ready) this.#member?.barrier.dropAttempts(); // the next active node knows nothing of them
     this.#cluster?.statusChanged(status);

@@ -1,0 +1,30 @@
+// Several nodes ask to be let in under one name at the same time.
+import { expect } from 'chai';
+import { LiveCluster } from '../cluster/live-cluster.ts';
+import { processMs } from '../process/live-server.ts';
+
+describe('three nodes that join under one name at once', function () {
+  this.timeout(processMs);
+  let cluster: LiveCluster | undefined;
+  after(() => cluster?.end());
+
+  it('are not all told that they joined: one is a member, the others are refused', async () => {
+    cluster = await LiveCluster.start({ size: 4, env: (name) => (name === 'n1' ? {} : { TRANSITD_NODE_ID: 'twin' }) });
+    const first = cluster.node(1);
+    const twins = cluster.others(first);
+    await cluster.initialize(first);
+    const joining = twins.map((node) => cluster?.joinAnswer(node, first));
+    const answers = (await Promise.all(joining)).map((answer) => ({ status: answer?.status, text: answer?.text ?? '' }));
+    const admitted = answers.filter(({ status }) => status === 200);
+    expect(admitted, JSON.stringify(answers)).to.have.length(1);
+    for (const { status, text } of answers.filter((answer) => answer.status !== 200)) {
+      expect(status, text).to.be.within(400, 499);
+      expect(text).to.contain('the name twin belongs to a member');
+    }
+    const joined = twins[answers.findIndex(({ status }) => status === 200)];
+    await joined?.reaches(473);
+    const configuration = await cluster.ask(first, 'GET', 'sys/storage/raft/configuration');
+    const servers = configuration.at('data.config.servers');
+    expect(Array.isArray(servers) && servers.map(({ node_id }) => node_id)).to.have.members(['n1', 'twin']);
+  });
+});
