@@ -3,6 +3,7 @@ import { type Store, StoreError, type Write } from '@transitd/storage-fsm';
 import { keyBytes } from './box.ts';
 import { readCore, readSeal, type StoredSeal } from './core-records.ts';
 import { BarrierError } from './errors.ts';
+import { requireOpenable } from './foreign-seal.ts';
 import { type WrappedJoinSecret, wrapJoinSecret } from './join-secret.ts';
 import { KeyRotation } from './key-rotation.ts';
 import { closeKeyring, newKeyring, openKeyring, wipeKeyring } from './keyring.ts';
@@ -298,6 +299,14 @@ export class Barrier {
   /** Whether a snapshot with these checksums was made under this root key, as `proof` says. @throws StoreError `sealed` */
   isSnapshotProof(sums: Uint8Array, proof: Uint8Array): boolean {
     return isSnapshotProof(this.#keys.get().rootKey, sums, proof);
+  }
+
+  /**
+   * Checks that this node could open a state with these records of the barrier, by their paths (`sealRecordPaths`); nothing changes.
+   * @throws BarrierError `seal_mismatch`, `barrier_corrupt`
+   */
+  requireOpenable(records: ReadonlyMap<string, Uint8Array>): void {
+    requireOpenable(this.#options.seal, records);
   }
 
   /** The collection in progress, or a new one when there is none or the seal has changed since. */

@@ -1,6 +1,7 @@
 export type { GivenShare } from './attempt.ts';
 export { Barrier, type BarrierOptions, type BarrierState, type InitialShares, type SealStatus } from './barrier.ts';
 export { BarrierError, type BarrierErrorCode } from './errors.ts';
+export { sealRecordPaths } from './foreign-seal.ts';
 export {
   type JoinBinding,
   openJoinSecret,

@@ -15,6 +15,7 @@ export {
   inspectSnapshot,
   type RestoreOptions,
   type RestoreOutcome,
+  recordsOfSnapshot,
   restoreSnapshot,
   type SnapshotSummary,
 } from './restore.ts';

@@ -29,6 +29,25 @@ export async function inspectSnapshot(source: AsyncIterable<Uint8Array>): Promis
   throw new CodecError('the snapshot is cut short');
 }
 
+/**
+ * Reads single records of a snapshot, by the paths under which its readers saw them; those that it lacks are left out.
+ * @throws CodecError, and what `source` throws
+ */
+export async function recordsOfSnapshot(
+  source: AsyncIterable<Uint8Array>,
+  paths: readonly string[],
+): Promise<ReadonlyMap<string, Uint8Array>> {
+  const found = new Map<string, Uint8Array>();
+  let spaces = noSpaces;
+  for await (const part of readSnapshot(source)) {
+    if (part.type !== 'records') continue;
+    spaces = spacesIn(part.rows) ?? spaces;
+    for (const { path, value } of restored(part.rows, spaces, [])) if (paths.includes(path)) found.set(path, Buffer.from(value));
+    if (found.size === paths.length) break;
+  }
+  return found;
+}
+
 export interface RestoreOptions {
   /** Names this attempt, 1 to 64 letters, digits and hyphens. Calling again with the same name and snapshot goes on with it. */
   readonly attempt: string;

@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { decodeTransaction, encodeTransaction } from '../src/codec.ts';
 import { addToDigest, emptyDigest } from '../src/digest.ts';
-import { clearRestores, inspectSnapshot, restoreSnapshot } from '../src/restore.ts';
+import { clearRestores, inspectSnapshot, recordsOfSnapshot, restoreSnapshot } from '../src/restore.ts';
 import type { RestoreStep } from '../src/restore-step.ts';
 import { restoredDigest } from '../src/restore-step.ts';
 import { readSnapshotFile, writeSnapshotFile } from '../src/snapshot-file.ts';
@@ -67,6 +67,24 @@ const textOf = (machine: KeyValueMachine, path: string): string | undefined => {
   const record = machine.getSync(path);
   return record && Buffer.from(record.value).toString();
 };
+
+describe('single records of a snapshot', () => {
+  const texts = (records: ReadonlyMap<string, Uint8Array>) =>
+    [...records].map(([path, value]) => [path, Buffer.from(value).toString()]);
+
+  it('are found by the paths under which readers saw them, also after a restore', () =>
+    withBackup(async ({ file, node, parent }) => {
+      expect(texts(await recordsOfSnapshot(readSnapshotFile(file), ['b/1', 'gone', 'a']))).to.deep.equal([
+        ['a', 'A'],
+        ['b/1', 'B1'],
+      ]);
+      await restoreSnapshot(soleReplica(node.machine), () => readSnapshotFile(file), { attempt: 'one' });
+      await flush(node.machine);
+      const later = join(parent, 'later');
+      await writeSnapshotFile(later, serving(node).snapshots.backup());
+      expect(texts(await recordsOfSnapshot(readSnapshotFile(later), ['a', 'own']))).to.deep.equal([['a', 'A']]);
+    }));
+});
 
 describe('a backup', function () {
   this.timeout(240_000);

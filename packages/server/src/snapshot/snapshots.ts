@@ -4,12 +4,13 @@ import { mkdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Barrier, BarrierError } from '@transitd/barrier';
+import { type Barrier, BarrierError, sealRecordPaths } from '@transitd/barrier';
 import { CodecError } from '@transitd/raft-core';
 import {
   clearRestores,
   inspectSnapshot,
   readSnapshotFile,
+  recordsOfSnapshot,
   restoreSnapshot,
   type SnapshotSummary,
   StoreError,
@@ -149,6 +150,21 @@ export class Snapshots {
       );
     const summary = await this.#summary(statePath);
     if (summary.meta.index !== meta.index || summary.meta.term !== meta.term) throw garbage('its meta.json is of another state');
+    await this.#requireOpenable(statePath);
+  }
+
+  /** A state that this node's seal cannot open would leave the cluster sealed, without a way back. */
+  async #requireOpenable(path: string): Promise<void> {
+    const records = await recordsOfSnapshot(readSnapshotFile(path), sealRecordPaths);
+    try {
+      this.#parts.barrier.requireOpenable(records);
+    } catch (error) {
+      if (!(error instanceof BarrierError)) throw error;
+      throw new RequestError(
+        'invalid_request',
+        `the seal of this node cannot open this snapshot, and nothing was changed: ${error.message}. For a static seal, configure the seal key of the snapshot as seal.previous on every node, restart them, and restore again`,
+      );
+    }
   }
 
   async #summary(path: string): Promise<SnapshotSummary> {
