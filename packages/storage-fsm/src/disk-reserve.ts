@@ -35,11 +35,14 @@ export const growthBytesLeast = 48 * mebibyte;
 
 type Reserve = Pick<DiskReserveOptions, 'reserveBytes' | 'reserveShare' | 'growthBytes'>;
 
+/** A reserve of 0 is none: whoever asks for that wants the disk used to its end. */
+const growthOf = ({ reserveBytes, growthBytes = growthBytesLeast }: Reserve): number => (reserveBytes === 0 ? 0 : growthBytes);
+
 /** True when less than the reserve is free: proposals are refused then, long before a write of the log fails. */
-export const belowReserve = (
-  { freeBytes, totalBytes }: DiskSpace,
-  { reserveBytes = 512 * mebibyte, reserveShare = 0.05, growthBytes = growthBytesLeast }: Reserve = {},
-): boolean => freeBytes < Math.max(growthBytes, Math.min(reserveBytes, reserveShare * totalBytes));
+export const belowReserve = ({ freeBytes, totalBytes }: DiskSpace, reserve: Reserve = {}): boolean => {
+  const { reserveBytes = 512 * mebibyte, reserveShare = 0.05 } = reserve;
+  return freeBytes < Math.max(growthOf(reserve), Math.min(reserveBytes, reserveShare * totalBytes));
+};
 
 /** Watches the free space of the data disk, several times a second and never on the write path. */
 export class DiskReserve {
@@ -92,11 +95,11 @@ export class DiskReserve {
   }
 
   async #sample(): Promise<void> {
-    const { measure = measureDisk, ballastBytes = 16 * mebibyte, growthBytes = growthBytesLeast } = this.#options;
+    const { measure = measureDisk, ballastBytes = 16 * mebibyte } = this.#options;
     try {
       const space = await measure(this.#directory);
       this.#low = belowReserve(space, this.#options);
-      this.#hasRoom = space.freeBytes >= growthBytes / 2;
+      this.#hasRoom = space.freeBytes >= growthOf(this.#options) / 2;
       const withBallast = { ...space, freeBytes: space.freeBytes - ballastBytes };
       if (ballastBytes > 0 && !belowReserve(withBallast, this.#options))
         this.#ballast ??= makeBallast(join(this.#directory, 'ballast'), ballastBytes);

@@ -33,6 +33,10 @@ describe('belowReserve, on a small disk', () => {
     });
 });
 
+it('a disk reserve of 0 is none', () => {
+  expect(belowReserve({ freeBytes: 0, totalBytes: 1e9 }, { reserveBytes: 0 })).to.equal(false);
+});
+
 describe('DiskReserve', () => {
   let space: DiskSpace | Error;
   let sample: () => void;

@@ -35,7 +35,7 @@ function dataDirectory({ data_dir: folder, raft }: Config): readonly Finding[] {
   const check = 'data directory';
   const place = existing(resolve(folder));
   const { bavail, bsize } = statfsSync(place);
-  const disk = diskFinding(bavail * bsize, Math.max(raft.disk_reserve, growthBytesLeast));
+  const disk = diskFinding(bavail * bsize, raft.disk_reserve === 0 ? 0 : Math.max(raft.disk_reserve, growthBytesLeast));
   if (place !== resolve(folder))
     return [
       mayWrite(resolve(folder))
