@@ -4,6 +4,7 @@ import { errorReply, expectationFailed } from './error-answer.ts';
 import { inOrder } from './in-order.ts';
 import { installListVerb } from './list-verb.ts';
 import { OpenResponses } from './open-responses.ts';
+import { reading } from './reading.ts';
 import { sendReply } from './reply.ts';
 
 /** How long a connection may stand still while an answer is due or under way; a caller that reads slowly makes progress. */
@@ -17,6 +18,7 @@ export function attachFront(server: Server, front: RequestListener): void {
   const open = new OpenResponses();
   const serve = inOrder(open, front);
   server.on('request', serve);
+  reading.watch(server);
   // The body reader decides whether a caller that asks first may send at all.
   server.on('checkContinue', serve);
   const refuseExpectation = inOrder(open, (req, res) =>

@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { OpenResponses } from './open-responses.ts';
+import { reading } from './reading.ts';
 import { turns } from './turns.ts';
 
 /** Requests of one connection, the one that is served among them, above which nothing more is read of it: fewer let a departure be seen. */
@@ -30,7 +31,11 @@ export function inOrder(open: OpenResponses, serve: RequestListener): RequestLis
     serve(req, res);
   };
   return (req, res) => {
-    if (!open.afterPrevious(res, () => void serveNext(req, res))) serve(req, res);
-    else if (open.count(req.socket) > readMax) hold(req.socket);
+    if (!open.afterPrevious(res, () => void serveNext(req, res))) {
+      serve(req, res);
+      return;
+    }
+    reading.pipelined();
+    if (open.count(req.socket) > readMax) hold(req.socket);
   };
 }

@@ -125,6 +125,26 @@ describe('the responses of a connection', () => {
     expect(served).to.deep.equal(['/1', '/2']);
   });
 
+  it('bound how much is read in one turn of the event loop, over all connections', async () => {
+    await start((_req, res) => void res.end());
+    let accepted = 0;
+    server.on('connection', () => (accepted += 1));
+    const opened = await Promise.all(Array.from({ length: 30 }, dial));
+    await until(() => accepted === opened.length);
+    let inTurn = 0;
+    let most = 0;
+    server.prependListener('request', () => {
+      if (inTurn === 0) setImmediate(() => (inTurn = 0));
+      inTurn += 1;
+      most = Math.max(most, inTurn);
+    });
+    const each = 800;
+    for (const socket of opened) socket.resume().write(get.repeat(each));
+    await until(() => closed.size === opened.length * each);
+    await until(() => [...closed.values()].every((times) => times === 1));
+    expect(most).to.be.above(500).and.below(4000);
+  });
+
   it('bound how much is read: while many wait, no more is read of their connection', async () => {
     const first: ServerResponse[] = [];
     await start((_req, res) => void (first.length < 2 ? first.push(res) : res.end()));

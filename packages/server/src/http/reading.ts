@@ -1,0 +1,42 @@
+import type { Server } from 'node:http';
+import { Server as TlsServer } from 'node:https';
+import type { Socket } from 'node:net';
+
+/** Requests behind others on their connections that are read in one turn of the event loop: some 10 ms. */
+const pipelinedMax = 500;
+
+/**
+ * Bounds how many pipelined requests are read in one turn of the event loop, over all connections. One read brings up to 64 KiB, which
+ * can be 2,500 heads, and all sockets that have something to read would be read in the same turn.
+ */
+export class Reading {
+  readonly #sockets = new Set<Socket>();
+  /** In this turn. */
+  #pipelined = 0;
+
+  /** Follows the connections of `server`. */
+  watch(server: Server): void {
+    server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.once('close', () => this.#sockets.delete(socket));
+    });
+  }
+
+  /** Another request has come that stands behind one of its connection. Above the bound, nothing more is read until the next turn. */
+  pipelined(): void {
+    this.#pipelined += 1;
+    if (this.#pipelined === 1) setImmediate(() => (this.#pipelined = 0));
+    if (this.#pipelined === pipelinedMax) this.#pause();
+  }
+
+  #pause(): void {
+    const paused = [...this.#sockets].filter((socket) => !socket.isPaused());
+    for (const socket of paused) socket.pause();
+    setImmediate(() => {
+      for (const socket of paused) socket.resume();
+    });
+  }
+}
+
+/** Of this process, which has one event loop. */
+export const reading = new Reading();
