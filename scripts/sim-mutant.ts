@@ -15,6 +15,8 @@ export interface Mutant {
   readonly replace: string;
   /** The profile whose code it is in; `core` unless given. */
   readonly profile?: Profile;
+  /** Only the faults of the second stream bring it out. */
+  readonly extra?: boolean;
 }
 
 const packageOf = ({ profile }: Mutant): keyof Folders => (profile === 'storage' ? 'storage' : 'raftCore');
@@ -55,7 +57,7 @@ export async function hunt(
     let played = 0;
     let caught: Catch | undefined;
     await playSeeds(
-      seedsFrom(firstSeed, seeds, mutant.profile ?? 'core', events),
+      seedsFrom(firstSeed, seeds, { profile: mutant.profile ?? 'core', events, extra: mutant.extra === true }),
       (outcome) => {
         played += 1;
         if (outcome.failure === undefined) return undefined;

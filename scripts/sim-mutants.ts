@@ -26,7 +26,7 @@ for (const mutant of chosen) {
   const found =
     caught === undefined
       ? '**not found** | |'
-      : `${profile} ${caught.outcome.seed} | ${caught.played} | ${caught.outcome.failure?.rule}`;
+      : `${profile} ${caught.outcome.seed}${mutant.extra === true ? ' extra' : ''} | ${caught.played} | ${caught.outcome.failure?.rule}`;
   console.log(`| ${mutant.name} | \`${mutant.file}\` | ${found} |`);
 }
 if (missed > 0) {

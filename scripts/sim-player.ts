@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { RunResult, SimConfig, TraceLine } from '../packages/raft-core/src/sim/cluster/index.ts';
+import type { Job } from './sim-pool.ts';
 
 export interface Folders {
   readonly raftCore: string;
@@ -16,15 +17,19 @@ export const ownFolders: Folders = {
 type Simulator = typeof import('../packages/raft-core/src/sim/cluster/index.ts');
 type StorageProfile = typeof import('../packages/storage-fsm/test/sim/play.ts');
 
-export interface Player extends Pick<Simulator, 'configOf' | 'shrink'> {
+export interface Player extends Pick<Simulator, 'shrink'> {
+  configOf(job: Job): SimConfig;
   play(config: SimConfig, listener?: (line: TraceLine) => void): Promise<RunResult>;
 }
 
 export async function playerOn({ raftCore, storage }: Folders): Promise<Player> {
   const load = (folder: string, file: string) => import(pathToFileURL(join(folder, file)).href);
-  const { configOf, runSimulation, shrink }: Simulator = await load(raftCore, 'src/sim/cluster/index.ts');
+  const { configOf, runSimulation, shrink, withExtraFaults }: Simulator = await load(raftCore, 'src/sim/cluster/index.ts');
   return {
-    configOf,
+    configOf({ seed, profile, events, extra }) {
+      const config = configOf(seed, profile, events);
+      return extra === true ? withExtraFaults(config) : config;
+    },
     shrink,
     async play(config, listener) {
       if (config.profile !== 'storage') return runSimulation(config, listener);

@@ -8,10 +8,13 @@ export interface Job {
   readonly seed: number;
   readonly profile: Profile;
   readonly events: number;
+  /** With the faults of the second stream. */
+  readonly extra?: boolean;
 }
 
 export interface Outcome extends Omit<RunResult, 'coverage'> {
   readonly profile: Profile;
+  readonly extra: boolean;
   readonly coverage: readonly (readonly [Situation, number])[];
 }
 
@@ -63,9 +66,13 @@ export async function playSeeds(
   await Promise.all(Array.from({ length: threads }, thread));
 }
 
-export function* seedsFrom(first: number, count: number, profile: Profile, events: number): Generator<Job> {
-  for (let seed = first; seed < first + count; seed++) yield { seed, profile, events };
+export function* seedsFrom(first: number, count: number, job: Omit<Job, 'seed'>): Generator<Job> {
+  for (let seed = first; seed < first + count; seed++) yield { ...job, seed };
 }
+
+/** How to play a job once more. */
+export const commandOf = ({ seed, profile, events, extra = false }: Job): string =>
+  `npm run sim -- --seed ${seed} --profile ${profile} --events ${events}${extra ? ' --extra' : ''}`;
 
 /** @throws Error for a profile that there is none of */
 export function profileNamed(name: string): Profile {

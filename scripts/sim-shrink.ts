@@ -1,4 +1,4 @@
-// `npm run sim:shrink -- --seed N [--profile core|driver|storage] [--events N] [--name N] [--mutant TEXT]`: makes a failing run as
+// `npm run sim:shrink -- --seed N [--profile core|driver|storage] [--events N] [--extra] [--name N] [--mutant TEXT]`: makes a failing run as
 // small as it gets and keeps it in test/sim/regressions, where the tests play it for ever. With `--mutant` the run is one that
 // finds that planted fault.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,6 +15,7 @@ const { values } = parseArgs({
     seed: { type: 'string', default: '1' },
     profile: { type: 'string', default: 'core' },
     events: { type: 'string', default: '10000' },
+    extra: { type: 'boolean', default: false },
     name: { type: 'string' },
     mutant: { type: 'string' },
   },
@@ -24,7 +25,7 @@ const copy = mutant === undefined ? undefined : copyWith(mutant);
 const { configOf, play, shrink } = await playerOn(copy?.folders ?? ownFolders);
 const profile = profileNamed(values.profile);
 const seed = Number(values.seed);
-const config = configOf(seed, profile, Number(values.events));
+const config = configOf({ seed, profile, events: Number(values.events), extra: values.extra });
 const { failure } = await play(config);
 if (copy !== undefined) rmSync(copy.folder, { recursive: true });
 if (failure === undefined) {

@@ -1,5 +1,5 @@
 // `npm run sim:soak [-- --core 100000] [--driver 5000] [--storage 1000] [--frames 10000000] [--minutes 60] [--seed N]`: many
-// seeds of all profiles and many damaged frames, until all are done or the time is up; prints a report as markdown.
+// seeds of all profiles, half of them with the faults of the second stream, and many damaged frames, until all are done or the time is up; prints a report as markdown.
 import { parseArgs } from 'node:util';
 import { Coverage, type Profile } from '../packages/raft-core/src/sim/cluster/index.ts';
 import { SimRandom } from '../packages/raft-core/src/sim/sim-random.ts';
@@ -26,18 +26,20 @@ let failures = 0;
 
 console.log('| profile | first seed | seeds | events | events/s | undecided histories | failures |');
 console.log('| --- | --- | --- | --- | --- | --- | --- |');
-for (const profile of ['storage', 'driver', 'core'] as const) await soak(profile, Number(values[profile]));
+for (const profile of ['storage', 'driver', 'core'] as const) {
+  for (const extra of [false, true]) await soak({ profile, extra, count: Number(values[profile]) / 2 });
+}
 console.log(`\nDamaged frames decoded: ${decodeDamaged(Number(values.frames))}.\n`);
 for (const [situation, count] of coverage.counts()) console.log(`- ${situation}: ${count}`);
 const missing = coverage.missing();
 if (missing.length > 0) console.log(`\nNever met: ${missing.join(', ')}.`);
 if (failures > 0 || missing.length > 0) process.exitCode = 1;
 
-async function soak(profile: Profile, count: number): Promise<void> {
+async function soak({ profile, extra, count }: { profile: Profile; extra: boolean; count: number }): Promise<void> {
   const startedMs = performance.now();
   const failed: string[] = [];
   let [seeds, events, undecided] = [0, 0, 0];
-  await playSeeds(seedsFrom(firstSeed, count, profile, Number(values.events)), (outcome) => {
+  await playSeeds(seedsFrom(firstSeed, count, { profile, extra, events: Number(values.events) }), (outcome) => {
     seeds += 1;
     events += outcome.events;
     undecided += outcome.verdicts.unknown;
@@ -47,7 +49,9 @@ async function soak(profile: Profile, count: number): Promise<void> {
   });
   failures += failed.length;
   const rate = (1000 * events) / (performance.now() - startedMs);
-  console.log(`| ${profile} | ${firstSeed} | ${seeds} | ${events} | ${rate.toFixed(0)} | ${undecided} | ${failed.length} |`);
+  console.log(
+    `| ${profile}${extra ? ', extra faults' : ''} | ${firstSeed} | ${seeds} | ${events} | ${rate.toFixed(0)} | ${undecided} | ${failed.length} |`,
+  );
   for (const line of failed.slice(0, 20)) console.error(line);
 }
 

@@ -7,9 +7,14 @@ const { configOf, play } = await playerOn(workerData.folders);
 
 parentPort?.on('message', async (jobs: readonly Job[]) => {
   const outcomes: Outcome[] = [];
-  for (const { seed, profile, events } of jobs) {
-    const { coverage, ...result } = await play(configOf(seed, profile, events));
-    outcomes.push({ ...result, profile, coverage: [...coverage].filter(([, count]) => count > 0) });
+  for (const job of jobs) {
+    const { coverage, ...result } = await play(configOf(job));
+    outcomes.push({
+      ...result,
+      profile: job.profile,
+      extra: job.extra === true,
+      coverage: [...coverage].filter(([, count]) => count > 0),
+    });
   }
   parentPort?.postMessage(outcomes);
 });

@@ -1,5 +1,5 @@
 // `npm run sim -- --seed N [--profile core|driver|storage] [--events N] [--trace]`: plays one seed, exactly as it was played before.
-// `--count N` plays that many from there on, on all cores; `--file F` plays a recorded run.
+// With `--extra` the faults of the second stream are there too. `--count N` plays that many from there on, on all cores; `--file F` plays a recorded run.
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { Coverage, formatLine, type SimConfig } from '../packages/raft-core/src/sim/cluster/index.ts';
@@ -13,11 +13,13 @@ const { values } = parseArgs({
     events: { type: 'string', default: '10000' },
     count: { type: 'string', default: '1' },
     file: { type: 'string' },
+    extra: { type: 'boolean', default: false },
     trace: { type: 'boolean', default: false },
   },
 });
 const profile = profileNamed(values.profile);
 const [seed, events, count] = [Number(values.seed), Number(values.events), Number(values.count)];
+const job = { profile, events, extra: values.extra };
 
 if (count > 1) await playMany();
 else await playOne();
@@ -25,7 +27,7 @@ else await playOne();
 async function playOne(): Promise<void> {
   const { configOf, play } = await playerOn(ownFolders);
   const config: SimConfig =
-    values.file === undefined ? configOf(seed, profile, events) : JSON.parse(readFileSync(values.file, 'utf8')).config;
+    values.file === undefined ? configOf({ ...job, seed }) : JSON.parse(readFileSync(values.file, 'utf8')).config;
   const result = await play(config, values.trace ? (line) => console.log(formatLine(line)) : undefined);
   console.log(
     `seed ${config.seed} ${config.profile}: ${result.events} events, ${result.virtualMs.toFixed(0)} ms, hash ${result.hash}`,
@@ -43,7 +45,7 @@ async function playMany(): Promise<void> {
   const startedMs = performance.now();
   const rules = new Map<string, number[]>();
   let [played, unknown] = [0, 0];
-  await playSeeds(seedsFrom(seed, count, profile, events), (outcome) => {
+  await playSeeds(seedsFrom(seed, count, job), (outcome) => {
     played += outcome.events;
     unknown += outcome.verdicts.unknown;
     coverage.add(outcome.coverage);

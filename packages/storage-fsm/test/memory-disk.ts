@@ -35,6 +35,8 @@ const overlay =
 export class MemoryDisk implements Disk {
   /** Called before each operation; may throw, or hold it up. */
   before: (operation: DiskOperation, path: string) => void | Promise<void> = () => undefined;
+  /** Called after each sync of a file. */
+  synced: (path: string) => void = () => undefined;
   capacityBytes = Number.POSITIVE_INFINITY;
   #names = new Map<string, MemoryFile>();
   #durableNames = new Map<string, MemoryFile>();
@@ -63,6 +65,22 @@ export class MemoryDisk implements Disk {
   /** As they would be found if all that is not synced were lost. */
   durableFiles(): ReadonlyMap<string, Buffer> {
     return new Map([...this.#durableNames].map(([path, file]) => [path, file.durable]));
+  }
+
+  /** What the next process finds after this one died: all that was written, synced or not. What this one asked for never ends. */
+  killed(): MemoryDisk {
+    const disk = new MemoryDisk();
+    disk.#names = this.#names;
+    disk.#durableNames = this.#durableNames;
+    disk.#unsyncedNames = this.#unsyncedNames;
+    disk.#directories = this.#directories;
+    disk.capacityBytes = this.capacityBytes;
+    return disk;
+  }
+
+  /** Whether a power cut could take something of that file's content. */
+  isUnsynced(path: string): boolean {
+    return (this.#names.get(path)?.unsynced.length ?? 0) > 0;
   }
 
   /** What a machine finds after the power went. `chance` decides, for each unsynced page, whether it had reached the disk. */
@@ -168,6 +186,7 @@ export class MemoryDisk implements Disk {
         await this.before('sync', path);
         file.durable = Buffer.from(file.content);
         file.unsynced = [];
+        this.synced(path);
       },
       close: async () => {
         open = false;

@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { MemoryLevel } from 'memory-level';
-import type { Disk, DiskFile } from '../../src/disk.ts';
+import type { DiskFile } from '../../src/disk.ts';
 import type { StateDatabase } from '../../src/state-level.ts';
+import type { MemoryDisk } from '../memory-disk.ts';
 
 type Step =
   | { readonly type: 'put'; readonly key: string; readonly value: Buffer }
@@ -16,10 +17,16 @@ const growBytes = 8 * 1024;
  * A database on a fake disk: in memory, and behind that one file of batches, `length u32 | crc u32 | JSON`, each synced. A crash leaves
  * of the last one all or nothing, as LevelDB's write-ahead file does, and of a file or directory that was not synced maybe its name.
  */
-export async function openRecords(disk: Disk, directory: string): Promise<StateDatabase> {
+export async function openRecords(disk: MemoryDisk, directory: string): Promise<StateDatabase> {
   await disk.makeDirectory(directory);
   const path = join(directory, 'batches');
-  const file = (await disk.open(path)) ?? (await disk.create(path));
+  const found = await disk.open(path);
+  const file = found ?? (await disk.create(path));
+  if (found !== undefined && disk.isUnsynced(path)) {
+    // LevelDB writes what its log holds into a table, and syncs that, before it is open.
+    await file.sync();
+    await disk.syncDirectory(directory);
+  }
   const level = new MemoryLevel<string, Buffer>({ keyEncoding: 'utf8', valueEncoding: 'buffer' });
   await level.open();
   const batches = new Batches(file);

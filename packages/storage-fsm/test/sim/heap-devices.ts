@@ -1,4 +1,4 @@
-import type { StorageRun } from '@transitd/raft-core/sim';
+import type { DiskPart, StorageRun } from '@transitd/raft-core/sim';
 import type { DiskOperation } from '../memory-disk.ts';
 
 /** What takes its time on a real disk; all else is in the system's memory. */
@@ -25,13 +25,18 @@ export class HeapDevices {
   }
 
   /** For `MemoryDisk.before`. */
-  async before(operation: DiskOperation): Promise<void> {
-    if (waiting.has(operation)) await this.wait();
+  async before(operation: DiskOperation, path: string): Promise<void> {
+    if (waiting.has(operation)) await this.wait(partOf(path));
     if (this.#error !== undefined && failing.has(operation)) throw this.#error;
   }
 
-  wait(): Promise<void> {
+  wait(part: DiskPart): Promise<void> {
     const { process, delayMs } = this.#run;
-    return new Promise((resolve) => process.after(delayMs(), resolve));
+    return new Promise((resolve) => process.after(delayMs(part), resolve));
   }
+}
+
+function partOf(path: string): DiskPart {
+  if (path.endsWith('/node.state')) return 'node';
+  return path.includes('/state') ? 'state' : 'log';
 }

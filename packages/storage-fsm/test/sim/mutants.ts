@@ -101,6 +101,22 @@ const faults: readonly Omit<Mutant, 'profile'>[] = [
     find: 'source.describe(appliedIndex)',
     replace: 'source.describe(appliedIndex + 1)',
   },
+  // Found with the faults of the second stream
+  {
+    name: 'the end of the log is not synced at a start',
+    file: 'src/log-recovery.ts',
+    find: '  await file.sync();\n  segment.size',
+    replace: '  segment.size',
+    extra: true,
+  },
+  {
+    name: 'the mark of the log is taken before its turn',
+    file: 'src/segment-log.ts',
+    find: 'if (now.index > index || now.commit > commit) void this.#attempt(() => this.#parts.nodeState.raiseMark(() => this.#mark()));',
+    replace:
+      'if (now.index > index || now.commit > commit) void this.#attempt(() => this.#parts.nodeState.raiseMark(() => now));',
+    extra: true,
+  },
 ];
 
 /** Faults of the log and the state machine that the simulator must find. */

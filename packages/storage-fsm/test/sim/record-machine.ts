@@ -21,6 +21,7 @@ export class RecordMachine implements SimMachine {
   readonly #run: StorageRun;
   readonly #tombstones: Tombstones;
   readonly #machine: KeyValueMachine;
+  isFlushing = false;
 
   constructor(machine: KeyValueMachine, run: StorageRun, tombstones: Tombstones) {
     this.flushedAtOpen = machine.flushedAtOpen;
@@ -68,7 +69,11 @@ export class RecordMachine implements SimMachine {
   }
 
   flush(done: (error: Error | undefined, flushed: LogIndex) => void): void {
-    this.#machine.flush((error, flushed) => this.#run.enter(() => done(error, flushed)));
+    this.isFlushing = true;
+    this.#machine.flush((error, flushed) => {
+      this.isFlushing = false;
+      this.#run.enter(() => done(error, flushed));
+    });
   }
 
   read(kind: 'register' | 'list', key: number, done: (values: readonly number[]) => void): void {

@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib';
 import { LogDamage, type LogIndex, type NodeId, type SnapshotMeta } from '@transitd/raft-core';
-import { DiskError, type NodeStorage, type OpenStorage, type SimRandom, type StorageRun } from '@transitd/raft-core/sim';
+import { DiskError, holds, type NodeStorage, type OpenStorage, type SimRandom, type StorageRun } from '@transitd/raft-core/sim';
 import { StorageDamaged } from '../../src/damage.ts';
 import { createNode, hasNode, nodePaths } from '../../src/node-directory.ts';
 import type { LogRecord } from '../../src/record.ts';
@@ -58,7 +58,10 @@ export class SegmentStorage implements NodeStorage {
   open(run: StorageRun, done: (opened: OpenStorage | Error) => void): void {
     const devices = new HeapDevices(run);
     this.#devices = devices;
-    this.#disk.before = (operation) => devices.before(operation);
+    this.#disk.before = (operation, path) => devices.before(operation, path);
+    this.#disk.synced = (path) => {
+      if (path === nodePaths(directory).nodeState) this.#checkMark(run);
+    };
     void this.#open(run).then(
       (opened) => run.enter(() => done(opened)),
       (error: Error) => run.enter(() => done(error)),
@@ -72,6 +75,13 @@ export class SegmentStorage implements NodeStorage {
     this.#disk = this.#disk.crash(keeps);
     this.#devices = undefined;
     return { isLost: unsynced > 0, facts: [unsynced] };
+  }
+
+  kill(): ReturnType<NodeStorage['kill']> {
+    const { unsynced } = this;
+    this.#disk = this.#disk.killed();
+    this.#devices = undefined;
+    return { facts: [unsynced] };
   }
 
   failNext(error: Error): void {
@@ -122,6 +132,14 @@ export class SegmentStorage implements NodeStorage {
     const every = run.process.every.bind(run.process);
     const parts = { log, machine: state, disk, every, durable: this.durable, tombstones: this.#tombstones };
     return { log: simLog, machine, streams: (wire) => new StreamedState({ ...parts, wire }) };
+  }
+
+  /** The mark is that of the log in force: not of one whose place a snapshot has taken. */
+  #checkMark(run: StorageRun): void {
+    const state = storedState(this.#disk);
+    if (state === undefined || state.base.index <= state.mark.index) return;
+    const facts = () => ({ base: state.base.index, mark: state.mark.index });
+    run.enter(() => holds('the mark lies within its log', false, facts));
   }
 
   #openLog({ process }: StorageRun): Promise<SegmentLog> {

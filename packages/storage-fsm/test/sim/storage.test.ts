@@ -1,16 +1,16 @@
 import { configOf } from '@transitd/raft-core/sim';
 import { expect } from 'chai';
 import { hunt, mutated } from '../../../../scripts/sim-mutant.ts';
-import { type Outcome, playSeeds, seedsFrom } from '../../../../scripts/sim-pool.ts';
+import { commandOf, type Outcome, playSeeds, seedsFrom } from '../../../../scripts/sim-pool.ts';
 import { storageMutants } from './mutants.ts';
 import { playStorage } from './play.ts';
 
 const EVENTS = 5_000;
 
-async function play(first: number, count: number): Promise<readonly Outcome[]> {
+async function play(first: number, count: number, { extra }: { readonly extra: boolean }): Promise<readonly Outcome[]> {
   const outcomes: Outcome[] = [];
   await playSeeds(
-    seedsFrom(first, count, 'storage', EVENTS),
+    seedsFrom(first, count, { profile: 'storage', events: EVENTS, extra }),
     (outcome) => {
       outcomes.push(outcome);
       return outcome.failure === undefined ? undefined : 'stop';
@@ -19,8 +19,9 @@ async function play(first: number, count: number): Promise<readonly Outcome[]> {
   );
   const failed = outcomes.find(({ failure }) => failure !== undefined);
   if (failed !== undefined) {
-    const again = `npm run sim -- --seed ${failed.seed} --profile storage --events ${EVENTS}`;
-    expect.fail([`${failed.failure?.message}`, again, ...(failed.failure?.last ?? [])].join('\n'));
+    expect.fail(
+      [`${failed.failure?.message}`, commandOf({ ...failed, events: EVENTS }), ...(failed.failure?.last ?? [])].join('\n'),
+    );
   }
   return outcomes;
 }
@@ -30,7 +31,7 @@ const met = (outcomes: readonly Outcome[], situation: Outcome['coverage'][number
 
 describe('the simulator with the real log and state machine', () => {
   it('finds nothing in 24 fixed seeds, which crash, damage, compact and replace the storage', async () => {
-    const outcomes = await play(64, 24);
+    const outcomes = await play(64, 24, { extra: false });
     expect(outcomes).to.have.length(24);
     for (const situation of [
       'unsynced write lost in a crash',
@@ -46,8 +47,11 @@ describe('the simulator with the real log and state machine', () => {
   }).timeout(300_000);
 
   const base = Number(process.env['SIM_SEED'] ?? crypto.getRandomValues(new Uint32Array(1))[0]) % 2 ** 31;
-  it(`finds nothing in 20 fresh seeds (from ${base} on)`, async () => {
-    expect(await play(base, 20)).to.have.length(20);
+  it(`finds nothing in 20 fresh seeds (from ${base} on), half of them with the extra faults`, async () => {
+    expect(await play(base, 10, { extra: false })).to.have.length(10);
+    const outcomes = await play(base + 10, 10, { extra: true });
+    expect(outcomes).to.have.length(10);
+    expect(met(outcomes, 'power lost after a kill'), 'power lost after a kill').to.be.above(0);
   }).timeout(300_000);
 
   for (const [seed, what] of [

@@ -72,6 +72,11 @@ export class Clients {
     }
   }
 
+  /** Reads on that node through its leader, without a lease. */
+  readOn(member: Member): void {
+    this.#read(member, 0, () => undefined);
+  }
+
   /** Reads every key on that node through its leader. */
   readAll(member: Member, done: (answered: boolean) => void): void {
     const keys = this.#cluster.config.keys * 2;
@@ -154,7 +159,8 @@ export class Clients {
       const wantsLease = this.#cluster.config.leaseReads && this.#random.chance(0.6);
       if (wantsLease && run.host.leaseRead()) {
         this.#cluster.coverage.met('lease read served');
-        this.#cluster.safety.readByLease(member.watched);
+        // What a driver has heard it takes in at its next turn only.
+        this.#cluster.safety.readByLease(member.watched, { knowsPromises: this.#cluster.config.profile === 'core' });
         this.#see(call, run.machine, answer);
         return;
       }

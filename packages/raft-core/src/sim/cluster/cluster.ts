@@ -1,3 +1,4 @@
+import type { Status } from '../../core/raft-core.ts';
 import { Driver } from '../../driver/driver.ts';
 import { type DriverLimits, driverLimits } from '../../driver/limits.ts';
 import type { Done, TransportReceiver } from '../../ports.ts';
@@ -9,8 +10,10 @@ import { Clients } from './clients.ts';
 import type { SimConfig } from './config.ts';
 import { CoreHost } from './core-host.ts';
 import { Coverage } from './coverage.ts';
+import { DeviceTimes } from './device-times.ts';
 import { driverHost } from './driver-host.ts';
 import type { Host } from './host.ts';
+import { LocalClock } from './local-clock.ts';
 import { Member, type MemberRun } from './member.ts';
 import { MemoryStorage } from './memory-storage.ts';
 import { factsOf } from './message-facts.ts';
@@ -46,6 +49,8 @@ export class Cluster {
   readonly clients: Clients;
   readonly operator = new Operator(this);
   readonly random: SimRandom;
+  /** For what {@link ExtraFaults} bring about. */
+  readonly extraRandom: SimRandom;
   readonly members: Member[] = [];
   readonly trace: Trace;
   /** Operations that some node has applied. */
@@ -56,6 +61,7 @@ export class Cluster {
   failure: Error | undefined;
   readonly #limits: DriverLimits;
   readonly #storage: StorageMaker;
+  readonly #times = new DeviceTimes(this);
   /** Ids that left never come back, unless the schedule brings them back: a core alone has to stand that. */
   readonly #hasTombstones: boolean;
 
@@ -65,13 +71,15 @@ export class Cluster {
     this.#storage = storage;
     const { seed, sizes } = config;
     this.random = new SimRandom(seed ^ 0x5eed);
-    const promises = new Promises(electionMs, (id) => this.member(id)?.clockRate ?? 1);
+    this.extraRandom = new SimRandom(config.extra?.seed ?? 0);
+    const promises = new Promises(electionMs, (id) => this.member(id)?.clock.now() ?? 0);
     this.safety = new Safety(this.coverage, promises);
     const world = { clock: this.clock, random: new SimRandom(seed ^ 0x2e7), coverage: this.coverage };
     const network = config.skew === 0 ? world : { ...world, versions: (id: NodeId) => this.#versionsOf(id) };
     this.network = new SimNetwork(network, config.network, (message, sentAtMs) => this.#deliver(message, sentAtMs));
     this.clients = new Clients(this, new SimRandom(seed ^ 0xc11e));
-    this.#hasTombstones = config.schedule.every(({ kind }) => kind !== 'removeAndReadd');
+    const hasStrangers = config.extra?.schedule.some(({ kind }) => kind === 'strangerAnswers') === true;
+    this.#hasTombstones = !hasStrangers && config.schedule.every(({ kind }) => kind !== 'removeAndReadd');
     this.#limits = {
       ...driverLimits,
       electionMs,
@@ -127,7 +135,7 @@ export class Cluster {
     if (member.process !== undefined || member.fate !== 'healthy') return;
     this.#upgrade(member);
     const process: NodeProcess = new NodeProcess(this.clock, {
-      rate: member.clockRate,
+      clock: member.clock,
       offsetMs: this.random.below(1_000_000),
       around: (task) => this.#around(member, process, task),
     });
@@ -137,7 +145,7 @@ export class Cluster {
       member.storage.open(
         {
           process,
-          delayMs: () => this.#syncMs(member),
+          delayMs: (part) => this.#times.syncMs(member, part),
           enter: (task) => this.#enter(process, task),
           onWrite: (write) => this.safety.wrote(member.watched, write),
           onApply: ({ index, digest, operation }) => {
@@ -152,21 +160,29 @@ export class Cluster {
     }
   }
 
-  /** The process ends at once; of what was on its way to the disk some is there. */
+  /** The power goes: the process ends at once, and of what was on its way to the disk some is there. */
   crash(member: Member): void {
     const { run, process, storage, id } = member;
     if (process === undefined) return;
-    member.run = undefined;
-    member.process = undefined;
+    this.#end(member, process);
     const { isLost, facts } = storage.crash(this.random, this.config.disk);
     this.trace.note(this.clock.now(), 'crash', id, ...facts);
     if (isLost) this.coverage.met('unsynced write lost in a crash');
     if (run?.snapshots.isInstalling === true) this.coverage.met('install crashed half-way');
-    process.kill();
     if (this.config.disk.slotRot > 0 && this.random.chance(this.config.disk.slotRot)) {
       this.coverage.met('vote slot unreadable at a start');
       storage.rotSlot(this.random.chance(0.5) ? 0 : 1);
     }
+  }
+
+  /** The process ends at once, and its machine goes on: what it had written is found again, synced or not. */
+  kill(member: Member): void {
+    const { process, storage, id } = member;
+    if (process === undefined) return;
+    this.#end(member, process);
+    const { facts } = storage.kill(this.extraRandom);
+    this.trace.note(this.clock.now(), 'kill', id, ...facts);
+    this.coverage.met('process killed');
   }
 
   /** Runs one event. @throws whatever rule it broke */
@@ -175,6 +191,12 @@ export class Cluster {
     this.events += 1;
     if (this.failure !== undefined) throw this.failure;
     return true;
+  }
+
+  #end(member: Member, process: NodeProcess): void {
+    member.run = undefined;
+    member.process = undefined;
+    process.kill();
   }
 
   /** Each start may be one of a newer program, until all are of the newest. */
@@ -197,7 +219,8 @@ export class Cluster {
     const skewed = this.random.pick([0.9, 0.9, 1.1, 1.1, 0.9 + this.random.below(201) / 1000]);
     const clockRate = this.config.clockSkew ? skewed : 1;
     const storage = this.#storage({ nodeId: id, clusterId: CLUSTER_ID, base });
-    const member = new Member({ id, storage, clockRate, fitness: 'fit' });
+    const clock = new LocalClock(this.clock, clockRate);
+    const member = new Member({ id, storage, clock, fitness: 'fit' });
     this.members.push(member);
     return member;
   }
@@ -242,7 +265,10 @@ export class Cluster {
     task();
     const { run } = member;
     if (run === undefined || run.process !== process) return;
-    this.safety.observed(member.watched, run.host.consensus());
+    const status = run.host.consensus();
+    this.safety.observed(member.watched, status);
+    const { flushed } = run.machine;
+    if (flushed !== undefined) this.safety.flushed(member.watched, status, flushed);
   }
 
   #host(member: Member, process: NodeProcess, { log, machine, streams }: OpenStorage): MemberRun {
@@ -285,7 +311,8 @@ export class Cluster {
       peer: (id) => this.#snapshotPeer(id),
       pieceDelayMs: (from) => this.#pieceDelayMs(from, member.id),
       // A whole state is more than one batch of entries.
-      syncMs: () => 5 * this.#syncMs(member) + (this.isHealed ? 0 : this.random.below(100)),
+      syncMs: () => 5 * this.#times.syncMs(member) + (this.isHealed ? 0 : this.random.below(100)),
+      begins: () => this.safety.installsAlone(member.id, member.run?.machine.isFlushing === true),
       install: (snapshot, done) => this.#install(member, snapshot, done),
     });
   }
@@ -360,6 +387,7 @@ export class Cluster {
   }
 
   #installs(member: Member, meta: SnapshotMeta): void {
+    this.safety.installsAlone(member.id, member.run?.machine.isFlushing === true);
     this.trace.note(this.clock.now(), 'install', member.id, meta.index, meta.term);
     this.safety.installs(member.watched, meta);
   }
@@ -377,7 +405,7 @@ export class Cluster {
 
   #send(member: Member, messages: readonly Message[]): void {
     for (const message of messages) {
-      this.safety.sent(member.watched, message, this.clock.now());
+      this.safety.sent(member.watched, message);
       this.network.send(message);
       const { run } = member;
       const lost = this.network.isCut(message.from, message.to) || this.member(message.to)?.run === undefined;
@@ -396,12 +424,23 @@ export class Cluster {
     const isStale = this.safety.isOfEarlierSession(member.watched, message);
     this.enter(member, run, () => {
       const before = isStale ? run.host.matchOf(message.from) : undefined;
+      const led = this.#ledWithoutPeer(run, message);
       run.inbox.receiver?.message(message);
       if (isStale) this.safety.ignored(message, before, run.host.matchOf(message.from));
+      if (led !== undefined && member.run === run) this.safety.answeredByStranger(led, run.host.consensus(), message.from);
       // Who is known to have left is not heard: it stepped down when that was committed. A driver hears at its next turn only.
-      if (member.run !== run || run.machine.removed.has(message.from) || this.config.profile !== 'core') return;
-      this.safety.promises.received(member.id, message, run.host.consensus(), this.clock.now());
+      const isHeard = !(this.#hasTombstones && run.machine.removed.has(message.from));
+      if (member.run !== run || !isHeard || this.config.profile !== 'core') return;
+      this.safety.promises.received(member.id, message, run.host.consensus());
     });
+  }
+
+  /** What the node is, if it leads and the message answers, in a later term, in the name of a node that is no peer of its. */
+  #ledWithoutPeer({ host }: MemberRun, { type, from, term }: Message): Status | undefined {
+    const isAnswer = type === 'AppendResp' || type === 'HeartbeatResp' || type === 'SnapResult';
+    if (!isAnswer || this.config.profile !== 'core') return undefined;
+    const status = host.consensus();
+    return status.role === 'leader' && term > status.term && host.matchOf(from) === undefined ? status : undefined;
   }
 
   #fatal(member: Member, process: NodeProcess, error: Error): void {
@@ -412,15 +451,5 @@ export class Cluster {
       this.crash(member);
       this.clock.after(200 + this.random.below(1500), () => this.start(member));
     } else this.failure ??= error;
-  }
-
-  #syncMs(member: Member): number {
-    const { syncMsMax, slow } = this.config.disk;
-    if (this.isHealed) return 0.5 + this.random.below(3);
-    const delayMs = 0.2 + this.random.below(syncMsMax * 10) / 10;
-    const { untilMs, extraMs } = member.slowness;
-    const nowMs = this.clock.now();
-    if (nowMs < untilMs) return delayMs + (extraMs === 0 ? untilMs - nowMs : this.random.below(extraMs));
-    return slow > 0 && this.random.chance(slow) ? delayMs + this.random.below(2000) : delayMs;
   }
 }

@@ -1,4 +1,5 @@
 import { SimRandom } from '../sim-random.ts';
+import type { ExtraFaults } from './extra-faults.ts';
 
 /**
  * `core`: the core with every effect done at once. `driver`: the real driver. `storage`: the real driver on a storage of the caller's,
@@ -113,6 +114,8 @@ export interface SimConfig {
   readonly disk: DiskFaults;
   readonly sizes: Sizes;
   readonly schedule: readonly Action[];
+  /** See {@link withExtraFaults}. */
+  readonly extra?: ExtraFaults;
 }
 
 const ACTIONS = 600;

@@ -87,6 +87,16 @@ const seenSituations = [
   'all nodes restarted at once',
   'outcome unknown',
   'proposal superseded',
+  'process killed',
+  'power lost after a kill',
+  'clock rate changed',
+  'clock stopped',
+  'part of a disk hung',
+  'snapshot waited for a flush',
+  'later term of a stranger ignored',
+  'answer to an earlier run delivered',
+  'last voter restarted with its removal of the leader uncommitted',
+  'one half of a joint configuration cut off',
 ] as const;
 
 export type Situation = CoreSituation | (typeof seenSituations)[number];

@@ -55,12 +55,14 @@ export class KeyMachine implements SimMachine {
   readonly #options: MachineOptions;
   #image: MachineImage;
   #flushing: MachineImage | undefined;
+  #flushed: LogIndex;
 
   constructor(image: MachineImage, scheduler: Scheduler, options: MachineOptions) {
     this.#image = image;
     this.#scheduler = scheduler;
     this.#options = options;
     this.flushedAtOpen = image.applied;
+    this.#flushed = image.applied;
   }
 
   get applied(): LogIndex {
@@ -68,6 +70,12 @@ export class KeyMachine implements SimMachine {
   }
   get digest(): number {
     return this.#image.digest;
+  }
+  get flushed(): LogIndex {
+    return this.#flushed;
+  }
+  get isFlushing(): boolean {
+    return this.#flushing !== undefined;
   }
   get removed(): ReadonlyMap<NodeId, LogIndex> {
     return this.#image.removed;
@@ -101,6 +109,7 @@ export class KeyMachine implements SimMachine {
     this.#scheduler.after(this.#options.delayMs(), () => {
       this.#flushing = undefined;
       this.#options.store(image);
+      this.#flushed = image.applied;
       done(undefined, image.applied);
     });
   }
@@ -108,6 +117,7 @@ export class KeyMachine implements SimMachine {
   /** Another state takes the place of this one, as a snapshot is installed. */
   restore(image: MachineImage): void {
     this.#image = image;
+    this.#flushed = image.applied;
   }
 
   #list(key: number): readonly number[] {

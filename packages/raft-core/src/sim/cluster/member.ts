@@ -1,9 +1,10 @@
 import type { TransportReceiver } from '../../ports.ts';
 import type { Fitness, LogIndex, NodeId } from '../../types.ts';
 import type { Host } from './host.ts';
+import type { LocalClock } from './local-clock.ts';
 import type { NodeProcess } from './process.ts';
 import type { SnapshotPort } from './snapshot-port.ts';
-import type { NodeStorage, SimMachine } from './storage.ts';
+import type { DiskPart, NodeStorage, SimMachine } from './storage.ts';
 import type { StreamedSnapshots } from './streamed-snapshots.ts';
 import { Watched } from './watched.ts';
 
@@ -37,10 +38,12 @@ export class Member {
   fitness: Fitness;
   /** It was told that it is no member any more, and remembers. */
   removedAt: LogIndex | undefined;
-  /** Differs by node, from 0.9 to 1.1. */
-  readonly clockRate: number;
+  /** Of its machine; the rate differs by node, from 0.9 to 1.1. */
+  readonly clock: LocalClock;
   /** Until then every sync takes this much longer. */
   slowness: { untilMs: number; extraMs: number } = { untilMs: 0, extraMs: 0 };
+  /** Until then no sync of that part of its disk ends. */
+  readonly hangs = new Map<DiskPart, number>();
   /** Until then what is streamed to it comes at this pace, whatever becomes of its other links. */
   streaming: { untilMs: number; pieceMs: number } = { untilMs: 0, pieceMs: 0 };
   /** The wire version that it runs; it reads the one before too. */
@@ -49,14 +52,14 @@ export class Member {
   constructor(options: {
     readonly id: NodeId;
     readonly storage: NodeStorage;
-    readonly clockRate: number;
+    readonly clock: LocalClock;
     readonly fitness: Fitness;
   }) {
-    const { id, storage, clockRate, fitness } = options;
+    const { id, storage, clock, fitness } = options;
     this.id = id;
     this.storage = storage;
     this.watched = new Watched(storage.durable);
-    this.clockRate = clockRate;
+    this.clock = clock;
     this.fitness = fitness;
   }
 }

@@ -35,9 +35,9 @@ export class MemoryStorage implements NodeStorage, StateImages {
 
   /** @throws LogDamage */
   open({ process, delayMs, onWrite, onApply }: StorageRun, done: (opened: OpenStorage) => void): void {
-    const log = this.durable.open(process, { delayMs, onWrite });
+    const log = this.durable.open(process, { delayMs: () => delayMs('log'), onWrite });
     const machine = new KeyMachine(this.#image, process, {
-      delayMs,
+      delayMs: () => delayMs('state'),
       onApply: ({ index, type, data }, digest) =>
         onApply({ index, digest, ...(type === 'normal' ? { operation: operationOf(data) } : {}) }),
       store: (image) => {
@@ -58,6 +58,16 @@ export class MemoryStorage implements NodeStorage, StateImages {
     const flushing = this.#machine?.flushing;
     if (flushLands && flushing !== undefined) this.#image = flushing;
     return { isLost: unsynced > landed, facts: [unsynced, landed, torn, flushLands] };
+  }
+
+  /** All that is being synced was written, and what it is written to outlives the process: here it counts as stored. */
+  kill(random: SimRandom): ReturnType<NodeStorage['kill']> {
+    const { unsynced } = this;
+    const flushLands = random.chance(0.5);
+    this.#log?.crash({ landed: unsynced });
+    const flushing = this.#machine?.flushing;
+    if (flushLands && flushing !== undefined) this.#image = flushing;
+    return { facts: [unsynced, flushLands] };
   }
 
   failNext(error: Error, landed: number): void {

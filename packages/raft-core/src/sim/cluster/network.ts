@@ -17,6 +17,11 @@ const LINKS = 2 ** 20;
 
 const UNKNOWN_TYPE = 99;
 
+interface Hold {
+  readonly matches: (message: Message) => boolean;
+  readonly kept: { readonly message: Message; readonly sentAtMs: number }[];
+}
+
 export interface World {
   readonly clock: SimClock;
   readonly random: SimRandom;
@@ -34,6 +39,8 @@ export class SimNetwork {
   readonly #versions: World['versions'];
   #faults: NetworkFaults;
   readonly #cut = new Set<number>();
+  /** Messages that are kept back for now. */
+  readonly #holds = new Set<Hold>();
   /** When the newest message of a link arrives, for links that keep the order. */
   readonly #arrivals = new Map<number, number>();
 
@@ -66,13 +73,34 @@ export class SimNetwork {
     this.#cut.clear();
   }
 
+  /** Keeps back the messages that `matches` chooses from now on, until the returned function lets them go, in their order. */
+  hold(matches: (message: Message) => boolean): () => void {
+    const hold: Hold = { matches, kept: [] };
+    this.#holds.add(hold);
+    return () => {
+      if (!this.#holds.delete(hold)) return;
+      for (const { message, sentAtMs } of hold.kept) this.#clock.after(0, () => this.#deliver(message, sentAtMs));
+    };
+  }
+
+  /** How many such messages are kept back. */
+  kept(matches: (message: Message) => boolean): number {
+    return [...this.#holds].reduce((sum, { kept }) => sum + kept.filter(({ message }) => matches(message)).length, 0);
+  }
+
   /** From now on every link works; what is under way arrives as planned. */
   heal(): void {
+    this.#holds.clear();
     this.mendAll();
     this.#faults = { ...this.#faults, drop: 0, duplicate: 0, heavyTail: 0, replay: 0, corrupt: 0, delayMsMax: 5 };
   }
 
   send(message: Message): void {
+    for (const { matches, kept } of this.#holds) {
+      if (!matches(message)) continue;
+      kept.push({ message, sentAtMs: this.#clock.now() });
+      return;
+    }
     const { drop, duplicate, heavyTail, replay, corrupt, delayMsMax } = this.#faults;
     const random = this.#random;
     const delayMs = 0.1 + (random.uint32() / 2 ** 32) * delayMsMax;

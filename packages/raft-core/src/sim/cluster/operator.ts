@@ -48,6 +48,25 @@ export class Operator {
     if (change !== undefined) this.#propose(leader, change);
   }
 
+  /** Takes that voter out, if enough healthy ones stay. */
+  remove(id: NodeId): void {
+    const { leader } = this.#cluster;
+    if (leader !== undefined) this.#propose(leader, { kind: 'change', members: [{ id, to: 'none' }] });
+  }
+
+  /** Two voters leave at once and a learner, if there is one, becomes a voter: a joint configuration, which stays until it is left. */
+  exchangeVoters(): void {
+    const { leader } = this.#cluster;
+    const conf = leader?.watched.status?.conf;
+    if (leader === undefined || conf === undefined || conf.votersOutgoing.length > 0) return;
+    const leaving = conf.voters.filter((id) => id !== leader.id).slice(0, 2);
+    const members = [
+      ...leaving.map((id): MemberChange => ({ id, to: 'learner' })),
+      ...conf.learners.slice(0, 1).map((id): MemberChange => ({ id, to: 'voter' })),
+    ];
+    if (members.length > 1) this.#propose(leader, { kind: 'change', members, autoLeave: false });
+  }
+
   /** A node comes back under a new id, to take the place of the one that it was. */
   rejoin(): Member {
     const member = this.#cluster.join();

@@ -1,12 +1,13 @@
 import { repeatedly, type Scheduler, type SimClock } from '../sim-clock.ts';
+import type { LocalClock } from './local-clock.ts';
 
 /**
- * One run of a node's process: its own clock, which may go faster or slower than the world's, and may be stopped for a while
- * (SIGSTOP, a stalled event loop). What it had planned then comes late, in order; its clock goes on. Dies as a whole.
+ * One run of a node's process. It lives by its machine's clock, and may be paused (SIGSTOP, a stalled event loop): its tasks then run late,
+ * in order, by a clock that went on. Dies as a whole.
  */
 export class NodeProcess implements Scheduler {
   readonly #world: SimClock;
-  readonly #rate: number;
+  readonly #clock: LocalClock;
   readonly #offsetMs: number;
   #alive = true;
   #pausedUntilMs = 0;
@@ -15,10 +16,10 @@ export class NodeProcess implements Scheduler {
 
   constructor(
     world: SimClock,
-    { rate, offsetMs, around }: { readonly rate: number; readonly offsetMs: number; around(task: () => void): void },
+    { clock, offsetMs, around }: { readonly clock: LocalClock; readonly offsetMs: number; around(task: () => void): void },
   ) {
     this.#world = world;
-    this.#rate = rate;
+    this.#clock = clock;
     this.#offsetMs = offsetMs;
     this.#around = around;
   }
@@ -31,11 +32,11 @@ export class NodeProcess implements Scheduler {
   }
 
   now(): number {
-    return this.#offsetMs + this.#world.now() * this.#rate;
+    return this.#offsetMs + this.#clock.now();
   }
 
   after(delayMs: number, task: () => void): void {
-    this.#world.after(delayMs / this.#rate, () => this.run(task));
+    this.#world.after(delayMs / this.#clock.rate, () => this.run(task));
   }
 
   afterTurn(task: () => void): void {

@@ -3,6 +3,7 @@ import { act, setFitness } from './actions.ts';
 import { Cluster, electionMs } from './cluster.ts';
 import type { SimConfig } from './config.ts';
 import type { Situation } from './coverage.ts';
+import { disturbFurther } from './extra-actions.ts';
 import type { StorageMaker } from './storage.ts';
 import { Trace, type TraceLine } from './trace.ts';
 import { holds, Violation } from './violation.ts';
@@ -119,6 +120,7 @@ function* disturb(cluster: Cluster): Generator<void> {
     });
   };
   next(0);
+  disturbFurther(cluster);
   cluster.clients.start();
   while (cluster.events < config.events && cluster.step()) yield;
   ended = true;
@@ -133,6 +135,7 @@ function* recover(cluster: Cluster): Generator<void> {
   trace.note(clock.now(), 'heal', 0);
   for (const member of members) {
     member.slowness = { untilMs: 0, extraMs: 0 };
+    member.hangs.clear();
     member.storage.mend();
     setFitness(cluster, member, 'fit');
     // Who is two versions behind the newest ends the upgrade now; one version is lived with.

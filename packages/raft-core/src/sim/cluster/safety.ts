@@ -136,7 +136,7 @@ export class Safety {
   }
 
   /** What leaves a node must already be true on its disk (Raft §5.2, figure 2; design of the persistence contract). */
-  sent(node: Watched, message: Message, nowMs: number): void {
+  sent(node: Watched, message: Message): void {
     const { id, disk } = node;
     const { term, vote } = disk.hardState;
     if (message.type !== 'PreVote' && message.type !== 'Removed') {
@@ -156,11 +156,12 @@ export class Safety {
       this.#granted(id, message.term, id);
       if (message.transfer) this.promises.handedOver(id, message.term);
     }
+    if (message.type === 'TimeoutNow') this.promises.released(message.term);
     if (message.type === 'VoteResp' && !message.reject) {
       const durable = term > message.forTerm || (term === message.forTerm && vote === message.to);
       holds('a vote is durable before it is told', durable, () => ({ id, term, vote, forTerm: message.forTerm, to: message.to }));
       this.#granted(id, message.forTerm, message.to);
-      this.promises.voted(id, message.to, message.forTerm, nowMs);
+      this.promises.voted(id, message.to, message.forTerm);
     }
     if (message.type === 'AppendResp' && message.ok) {
       const { match } = message;
@@ -198,10 +199,42 @@ export class Safety {
   }
 
   /** A node reads by its lease: nobody can have been elected after it. */
-  readByLease({ id, status }: Watched): void {
+  readByLease({ id, status, shadow }: Watched, { knowsPromises }: { readonly knowsPromises: boolean }): void {
     const term = status?.term ?? 0;
     const newest = this.#newestLeaderTerm;
     holds('while a lease lasts nobody else is elected', newest <= term, () => ({ id, term, newest }));
+    const { promises } = this;
+    holds('a leader that told a node to campaign has no lease', !promises.isReleased(term), () => ({ id, term }));
+    if (!knowsPromises || shadow.conf === undefined) return;
+    const isBound = (voter: NodeId): boolean => voter === id || promises.isBound(voter, term);
+    const { voters, votersOutgoing } = shadow.conf;
+    holds('a lease rests on a quorum that votes for nobody else', isQuorum(shadow.conf, isBound), () => ({
+      id,
+      term,
+      bound: [voters.filter(isBound), votersOutgoing.filter(isBound)],
+      voters: [voters, votersOutgoing],
+    }));
+  }
+
+  /** What a node takes for durable in its state is durable there, and so is all that its log has forgotten. `flushed`: what is durable. */
+  flushed({ id, install, disk }: Watched, { appliedIndex, baseIndex }: Status, flushed: LogIndex): void {
+    if (install === 'awaited') return;
+    const facts = () => ({ id, appliedIndex, baseIndex, flushed, last: disk.lastIndex });
+    holds('only what is flushed counts as durably applied', appliedIndex <= flushed, facts);
+    holds('the log forgets only what is flushed', baseIndex <= flushed, facts);
+    holds('the state on the disk is never ahead of the log there', flushed <= disk.lastIndex, facts);
+  }
+
+  /** Nothing else may change the state while a snapshot takes its place. */
+  installsAlone(id: NodeId, isFlushing: boolean): void {
+    holds('a snapshot is installed beside no flush', !isFlushing, () => ({ id }));
+  }
+
+  /** The leader has taken in an answer of a node that is no peer of its. */
+  answeredByStranger(before: Status, after: Status, from: NodeId): void {
+    this.#coverage.met('later term of a stranger ignored');
+    const leads = after.role === 'leader' && after.term === before.term;
+    holds('an answer of a node that is no peer deposes nobody', leads, () => ({ from, term: before.term, now: after.term }));
   }
 
   /** A node applied an entry, and its whole history up to there has this digest. */
@@ -269,6 +302,7 @@ export class Safety {
       if (term > this.#newestLeaderTerm && this.#newestLeaderTerm > 0) this.#coverage.met('leader changed');
       this.#newestLeaderTerm = Math.max(this.#newestLeaderTerm, term);
       this.#isComplete(node, term);
+      this.promises.elected(id, term, (before ?? status).committedConf);
     }
     // §6, thesis §4.1: one change at a time, and none before the term's first commit.
     const newest = shadow.confs.at(-1);

@@ -22,6 +22,8 @@ export interface SnapshotPortOptions {
   /** Delay of the next piece from that peer, or undefined: the stream breaks. */
   pieceDelayMs(from: NodeId): number | undefined;
   syncMs(): number;
+  /** Hears of an installation that is about to begin. */
+  begins(): void;
   /** One atomic step: the log begins after `meta`, the state is `image`. */
   install(snapshot: { readonly meta: SnapshotMeta; readonly image: StateImage }, done: Done): void;
 }
@@ -107,6 +109,7 @@ export class SnapshotPort implements SnapshotTransfer {
     const fetched = this.#fetched;
     if (fetched?.meta.index !== meta.index) throw new Error(`asked to install ${meta.index}, have ${fetched?.meta.index}`);
     this.isInstalling = true;
+    this.#options.begins();
     this.#options.process.after(this.#options.syncMs(), () => {
       this.#options.install({ meta, image: fetched.image }, (error) => {
         this.isInstalling = false;

@@ -1,15 +1,10 @@
 import type { Cluster } from './cluster.ts';
 import { both, cut, type Link, later } from './links.ts';
 import type { Member } from './member.ts';
+import { inTurn, type Step } from './steps.ts';
 
 /** How long each step of it is waited for, and its silences last. */
 const RACE_MS = 4_000;
-const LOOK_MS = 20;
-
-interface Step {
-  readonly once: () => boolean;
-  readonly act: () => void;
-}
 
 /**
  * A stream that the log overtakes: one node falls behind the leader's log, though not behind everybody's, and while a state is
@@ -49,17 +44,8 @@ export function raceSnapshot(cluster: Cluster, behind: Member | undefined): void
   };
   cut(cluster, links, RACE_MS);
   for (let atMs = 0; atMs < RACE_MS; atMs += 200) later(cluster, atMs, () => isBehind() || clients.burst(3));
-  inTurn(cluster, [fallsBehind, fetches, losesItsLeader, hasTheNext]);
+  inTurn(cluster, [fallsBehind, fetches, losesItsLeader, hasTheNext], RACE_MS);
 }
 
 const statusOf = ({ watched: { status } }: Member, field: 'baseIndex' | 'lastIndex' | 'commitIndex'): number =>
   status?.[field] ?? 0;
-
-/** Each step as soon as it can be done, if it can within a while. */
-function inTurn(cluster: Cluster, [step, ...rest]: readonly Step[], looks = RACE_MS / LOOK_MS): void {
-  if (step === undefined) return;
-  if (step.once()) {
-    step.act();
-    inTurn(cluster, rest);
-  } else if (looks > 0) later(cluster, LOOK_MS, () => inTurn(cluster, [step, ...rest], looks - 1));
-}

@@ -37,11 +37,15 @@ export interface AppliedEntry {
   readonly operation?: number;
 }
 
+/** What a disk keeps apart: the log's entries, the state, and the node's own record (term, vote and the log's mark). */
+export const diskParts = ['log', 'state', 'node'] as const;
+export type DiskPart = (typeof diskParts)[number];
+
 /** What one run of a node brings to its storage. */
 export interface StorageRun {
   readonly process: NodeProcess;
-  /** How long the next sync, read or compaction takes. */
-  delayMs(): number;
+  /** How long the next sync, read or compaction takes; of the log unless said. */
+  delayMs(part?: DiskPart): number;
   /** Runs what a device has to say in the node's process; whatever that throws ends the simulation. */
   enter(task: () => void): void;
   /** Hears of every write as it is asked for. */
@@ -53,6 +57,9 @@ export interface StorageRun {
 export interface SimMachine extends StateMachine<MachineResult> {
   readonly applied: LogIndex;
   readonly digest: number;
+  /** What is durable of it, where that is known. */
+  readonly flushed?: LogIndex;
+  readonly isFlushing: boolean;
   /** Tombstones: the entry that took an id out of the cluster. */
   readonly removed: ReadonlyMap<NodeId, LogIndex>;
   /** The entry that asks for it, of about `size` bytes, and what it asks for: what a swap expects may be judged by the state as it is here. */
@@ -98,11 +105,13 @@ export interface NodeStorage {
   readonly unsynced: number;
   /** Answers at once or in a later event. */
   open(run: StorageRun, done: (opened: OpenStorage | Error) => void): void;
-  /** The process dies: of what is being synced some may be there. `torn`: any part of it, else a beginning. */
+  /** The power goes: of what is being synced some may be there. `torn`: any part of it, else a beginning. */
   crash(
     random: SimRandom,
     faults: { readonly torn: boolean },
   ): { readonly isLost: boolean; readonly facts: readonly (number | boolean)[] };
+  /** The process dies, and the system goes on: what was written is read again, and is lost if the power goes before it is synced. */
+  kill(random: SimRandom): { readonly facts: readonly (number | boolean)[] };
   /** The next write fails, and with it the storage; up to `landed` pieces of it are on the disk all the same. */
   failNext(error: Error, landed: number): void;
   /** What was to fail, and has not yet, does not any more. */

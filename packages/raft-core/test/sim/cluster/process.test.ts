@@ -1,11 +1,13 @@
 import { expect } from 'chai';
+import { LocalClock } from '../../../src/sim/cluster/local-clock.ts';
 import { NodeProcess } from '../../../src/sim/cluster/process.ts';
 import { SimClock } from '../../../src/sim/index.ts';
 
 function processes(rate: number) {
   const world = new SimClock();
-  const process = new NodeProcess(world, { rate, offsetMs: 1_000, around: (task) => task() });
-  return { world, process };
+  const clock = new LocalClock(world, rate);
+  const process = new NodeProcess(world, { clock, offsetMs: 1_000, around: (task) => task() });
+  return { world, process, clock };
 }
 
 describe('NodeProcess', () => {
@@ -30,6 +32,20 @@ describe('NodeProcess', () => {
     world.runFor(2);
     expect(done).to.deep.equal(['a', 'b', 'c']);
     expect(process.now()).to.equal(1_101);
+  });
+
+  it('follows a clock that changes its rate, and one that stands still for a while', () => {
+    const { world, process, clock } = processes(1);
+    world.runFor(100);
+    clock.setRate(0.9);
+    world.runFor(100);
+    expect(process.now()).to.be.closeTo(1_190, 1e-6);
+    clock.stop(50);
+    world.runFor(30);
+    expect(process.now()).to.be.closeTo(1_190, 1e-6);
+    clock.stop(40);
+    world.runFor(50);
+    expect(process.now()).to.be.closeTo(1_199, 1e-6);
   });
 
   it('takes what it had planned with it when it dies', () => {

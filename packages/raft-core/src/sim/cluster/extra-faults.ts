@@ -1,0 +1,67 @@
+import { SimRandom } from '../sim-random.ts';
+import type { SimConfig } from './config.ts';
+
+/** Kinds of what is done to a cluster beside its first schedule. */
+export const extraKinds = [
+  'kill',
+  'killThenPowerLoss',
+  'changeClockRate',
+  'stopClock',
+  'hangDiskPart',
+  'strangerAnswers',
+  'answerToEarlierRun',
+  'leaveLastVoter',
+  'cutOffOneHalf',
+  'installBesideFlush',
+  'abortTransfer',
+] as const;
+export type ExtraKind = (typeof extraKinds)[number];
+
+/** One step, `afterMs` after the one before it. `pick` chooses nodes when it is carried out. */
+export interface ExtraAction {
+  readonly afterMs: number;
+  readonly kind: ExtraKind;
+  readonly pick: number;
+  readonly durationMs: number;
+}
+
+/**
+ * Faults that were added later. They have a random stream of their own, both where they are drawn and where they are carried out, so a
+ * configuration without them gives the run that it gave before there were any.
+ */
+export interface ExtraFaults {
+  /** Of the stream. */
+  readonly seed: number;
+  /** Longest ordinary flush of the state; 0 as long as a sync of the log. */
+  readonly flushMsMax: number;
+  readonly schedule: readonly ExtraAction[];
+}
+
+const ACTIONS = 200;
+
+/** How many of the seeds know a kind, where it is not the usual share. */
+const shares: Partial<Record<ExtraKind, number>> = { kill: 0.7, killThenPowerLoss: 0.6, stopClock: 0.15 };
+
+/** Adds to a configuration what its seed draws from the second stream. */
+export function withExtraFaults(config: SimConfig): SimConfig {
+  const seed = (config.seed ^ 0x2_5ca1e) >>> 0;
+  const random = new SimRandom(seed);
+  const flushMsMax = random.pick([0, 1, 50, 500]);
+  const hasTwoNodes = random.chance(0.1);
+  const compactsSoon = random.chance(0.3);
+  const kinds = extraKinds.filter((kind) => random.chance(shares[kind] ?? 0.3));
+  const paceMs = random.pick([500, 1500, 4000]);
+  const schedule = Array.from({ length: kinds.length === 0 ? 0 : ACTIONS }, (): ExtraAction => {
+    const durationMs = random.pick([50, 300, 1200, 2500]) + random.below(400);
+    return { afterMs: 1 + random.below(2 * paceMs), kind: random.pick(kinds), pick: random.uint32(), durationMs };
+  });
+  const { sizes } = config;
+  return {
+    ...config,
+    ...(hasTwoNodes ? { nodes: 2 } : {}),
+    // A lease presumes that no clock stands still (docs/consensus.md).
+    ...(kinds.includes('stopClock') ? { leaseReads: false } : {}),
+    ...(compactsSoon ? { sizes: { ...sizes, compactAfterEntries: random.between(5, 20), keepTrailingEntries: 1 } } : {}),
+    extra: { seed, flushMsMax, schedule },
+  };
+}
