@@ -1,12 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { commandOf, type Job, type Outcome, playSeeds } from '../../../../scripts/sim-pool.ts';
-import { Coverage, configOf, runSimulation, type SimConfig, shrink } from '../../src/sim/index.ts';
+import { commandOf, type Job, type Outcome, playSeeds, seedsFrom } from '../../../../scripts/sim-pool.ts';
+import { Coverage, configOf, extraSituations, runSimulation, type SimConfig, shrink } from '../../src/sim/index.ts';
 
 const EVENTS = 10_000;
 const FIXED = 300;
-const FRESH = 700;
+const FRESH = 600;
+/** Within so many seeds every situation is met that the extra faults are for; the rarest in one of fifty. */
+const EXTRA_MAX = 800;
 /** Histories may be too hard to order within the budget; more than a few would be a hole in the check. */
 const UNDECIDED_MAX = 0.02;
 
@@ -57,6 +59,19 @@ describe('the simulator', () => {
     expect(seeds).to.equal(FIXED);
     expect(events).to.be.at.least(FIXED * EVENTS * 0.9);
     expect(undecided / seeds).to.be.below(UNDECIDED_MAX + 0.03);
+  }).timeout(1_800_000);
+
+  it('finds nothing in fixed seeds with the extra faults, as many as meet all that these are for', async () => {
+    let failed: Outcome | undefined;
+    const isMet = (): boolean => extraSituations.every((situation) => (coverage.counts().get(situation) ?? 0) > 0);
+    const jobs = seedsFrom(1, EXTRA_MAX, { profile: 'core', events: EVENTS, extra: true });
+    await playSeeds(jobs, (outcome) => {
+      coverage.add(outcome.coverage);
+      if (outcome.failure !== undefined) failed = outcome;
+      return failed !== undefined || isMet() ? 'stop' : undefined;
+    });
+    if (failed !== undefined) expect.fail([`${failed.failure?.message}`, commandOf({ ...failed, events: EVENTS })].join('\n'));
+    expect(isMet(), coverage.missing().join(', ')).to.equal(true);
   }).timeout(1_800_000);
 
   const base = Number(process.env['SIM_SEED'] ?? crypto.getRandomValues(new Uint32Array(1))[0]) % 2 ** 31;

@@ -10,6 +10,7 @@ export class AcknowledgedLog implements DurableLog {
   /** Asked for and not acknowledged: any beginning of it may be there. */
   #writes: LogWrite[] = [];
   #bases: SnapshotMeta[] = [];
+  #incarnation = 0;
   /** A snapshot that may be in force or not. */
   #installing: SnapshotMeta | undefined;
 
@@ -64,7 +65,10 @@ export class AcknowledgedLog implements DurableLog {
   }
 
   /** What a new start has found takes the place of what was known. @throws Violation when something is missing */
-  reopened({ hardState, base }: LogStart, found: readonly Entry[]): void {
+  reopened({ hardState, base, incarnation }: LogStart, found: readonly Entry[]): void {
+    const before = this.#incarnation;
+    holds('every start has a later incarnation', incarnation > before, () => ({ id: this.nodeId, incarnation, before }));
+    this.#incarnation = incarnation;
     const asked = this.#writes.flatMap((write) => write.entries);
     const hardStates = [this.hardState, ...this.#writes.flatMap((write) => write.hardState ?? [])];
     const logs = Array.from({ length: asked.length + 1 }, (_, count) => this.#with(asked.slice(0, count)));

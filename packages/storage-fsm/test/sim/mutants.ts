@@ -103,6 +103,13 @@ const faults: readonly Omit<Mutant, 'profile'>[] = [
   },
   // Found with the faults of the second stream
   {
+    name: 'the incarnation of a start is not stored',
+    file: 'src/open-log.ts',
+    find: 'return { ...now, incarnation: now.incarnation + 1, mark };',
+    replace: 'return { ...now, incarnation: Math.max(1, now.incarnation), mark };',
+    extra: true,
+  },
+  {
     name: 'the end of the log is not synced at a start',
     file: 'src/log-recovery.ts',
     find: '  await file.sync();\n  segment.size',

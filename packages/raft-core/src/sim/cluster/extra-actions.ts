@@ -7,6 +7,7 @@ import {
   answerToEarlierRun,
   cutOffOneHalf,
   installBesideFlush,
+  installBesideMark,
   leaveLastVoter,
   strangerAnswers,
 } from './scenarios.ts';
@@ -49,7 +50,7 @@ function actFurther(cluster: Cluster, { kind, pick, durationMs }: ExtraAction): 
       coverage.met('part of a disk hung');
       break;
     case 'strangerAnswers':
-      strangerAnswers(cluster);
+      strangerAnswers(cluster, pick);
       break;
     case 'answerToEarlierRun':
       answerToEarlierRun(cluster, pick);
@@ -61,7 +62,10 @@ function actFurther(cluster: Cluster, { kind, pick, durationMs }: ExtraAction): 
       cutOffOneHalf(cluster);
       break;
     case 'installBesideFlush':
-      installBesideFlush(cluster, one);
+      installBesideFlush(cluster, pick);
+      break;
+    case 'installBesideMark':
+      installBesideMark(cluster, pick);
       break;
     case 'abortTransfer':
       abortTransfer(cluster, pick);

@@ -13,6 +13,7 @@ export const extraKinds = [
   'leaveLastVoter',
   'cutOffOneHalf',
   'installBesideFlush',
+  'installBesideMark',
   'abortTransfer',
 ] as const;
 export type ExtraKind = (typeof extraKinds)[number];
@@ -40,17 +41,23 @@ export interface ExtraFaults {
 const ACTIONS = 200;
 
 /** How many of the seeds know a kind, where it is not the usual share. */
-const shares: Partial<Record<ExtraKind, number>> = { kill: 0.7, killThenPowerLoss: 0.6, stopClock: 0.15 };
+const shares: Partial<Record<ExtraKind, number>> = {
+  kill: 0.6,
+  killThenPowerLoss: 0.6,
+  stopClock: 0.15,
+  changeClockRate: 0.3,
+  hangDiskPart: 0.3,
+};
 
 /** Adds to a configuration what its seed draws from the second stream. */
 export function withExtraFaults(config: SimConfig): SimConfig {
   const seed = (config.seed ^ 0x2_5ca1e) >>> 0;
   const random = new SimRandom(seed);
   const flushMsMax = random.pick([0, 1, 50, 500]);
-  const hasTwoNodes = random.chance(0.1);
-  const compactsSoon = random.chance(0.3);
-  const kinds = extraKinds.filter((kind) => random.chance(shares[kind] ?? 0.3));
-  const paceMs = random.pick([500, 1500, 4000]);
+  const kinds = extraKinds.filter((kind) => random.chance(shares[kind] ?? 0.4));
+  const hasTwoNodes = kinds.includes('leaveLastVoter') && random.chance(0.6);
+  const compactsSoon = kinds.some((kind) => kind === 'installBesideFlush' || kind === 'installBesideMark');
+  const paceMs = random.pick([300, 800, 2000]);
   const schedule = Array.from({ length: kinds.length === 0 ? 0 : ACTIONS }, (): ExtraAction => {
     const durationMs = random.pick([50, 300, 1200, 2500]) + random.below(400);
     return { afterMs: 1 + random.below(2 * paceMs), kind: random.pick(kinds), pick: random.uint32(), durationMs };

@@ -1,7 +1,7 @@
 export type { Command } from './command.ts';
 export { type Action, actionKinds, configOf, type Profile, type SimConfig } from './config.ts';
-export { Coverage, type Situation, situations } from './coverage.ts';
-export { withExtraFaults } from './extra-faults.ts';
+export { Coverage, extraSituations, type Situation, situations } from './coverage.ts';
+export { type ExtraFaults, type ExtraKind, extraKinds, withExtraFaults } from './extra-faults.ts';
 export type { MachineResult } from './machine.ts';
 export { type RunResult, runSimulation, runSimulationOn } from './run.ts';
 export { shrink } from './shrink.ts';

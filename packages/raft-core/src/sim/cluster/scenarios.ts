@@ -1,9 +1,10 @@
 import { isVoter } from '../../confchange/conf-state.ts';
 import type { NodeId } from '../../types.ts';
 import type { Cluster } from './cluster.ts';
-import { both, cut, type Link, later } from './links.ts';
+import { both, cut, later } from './links.ts';
 import type { Member } from './member.ts';
-import { inTurn } from './steps.ts';
+import { inTurn, type Step } from './steps.ts';
+import type { DiskPart } from './storage.ts';
 
 /** How long each step of a scenario is waited for. */
 const PATIENCE_MS = 4_000;
@@ -23,37 +24,38 @@ function transfer(cluster: Cluster, leader: Member, to: NodeId): void {
  * A voter that was told to campaign is heard by nobody, and is removed. Then words of the leader reach it that were long on their way,
  * and it answers them in its later term: a node that is no peer of the leader any more.
  */
-export function strangerAnswers(cluster: Cluster): void {
-  const { leader, members, network, operator } = cluster;
-  const stranger = followers(cluster).find(({ id }) => leader !== undefined && isVoterOf(leader, id));
-  if (leader === undefined || stranger === undefined) return;
+export function strangerAnswers(cluster: Cluster, pick: number): void {
+  const { leader, network, operator } = cluster;
+  const stranger = pickFollower(cluster, pick);
+  if (leader === undefined || stranger === undefined || !isVoterOf(leader, stranger.id)) return;
   const { id } = stranger;
-  cut(
-    cluster,
-    members.map((member): Link => [stranger, member]),
-    2 * PATIENCE_MS,
-  );
-  // What it acknowledged may be more than the leader heard of, so its log may lack the end and the transfer come to nothing.
+  const term = termOf(leader);
+  let isSilent = true;
+  network.hold((message) => isSilent && message.from === id && message.term > term);
+  const leadsOn = (): boolean => leads(leader) && termOf(leader) === term;
   let release = (): void => undefined;
-  later(cluster, 5, () => transfer(cluster, leader, id));
   const steps = [
     {
-      once: () => leads(leader) && termOf(stranger) > termOf(leader),
+      once: () => termOf(stranger) > term,
       act: () => {
         release = network.hold((message) => message.from === leader.id && message.to === id);
       },
     },
-    { once: () => leads(leader) && leader.watched.status?.transferTo === undefined, act: () => operator.remove(id) },
+    { once: () => leadsOn() && leader.watched.status?.transferTo === undefined, act: () => operator.remove(id) },
     {
-      once: () => leads(leader) && leader.run?.host.matchOf(id) === undefined,
+      once: () => leadsOn() && leader.run?.host.matchOf(id) === undefined,
       act: () => {
-        network.mend(id, leader.id);
+        isSilent = false;
         release();
       },
     },
   ];
+  transfer(cluster, leader, id);
   inTurn(cluster, steps, PATIENCE_MS);
-  later(cluster, 3 * PATIENCE_MS, () => release());
+  later(cluster, 3 * PATIENCE_MS, () => {
+    isSilent = false;
+    release();
+  });
 }
 
 /**
@@ -62,8 +64,7 @@ export function strangerAnswers(cluster: Cluster): void {
  */
 export function answerToEarlierRun(cluster: Cluster, pick: number): void {
   const { leader, network, clients, coverage } = cluster;
-  const others = followers(cluster);
-  const asker = others[pick % Math.max(1, others.length)];
+  const asker = pickFollower(cluster, pick);
   if (leader === undefined || asker === undefined) return;
   const toAsker = (type: string) => (message: { readonly from: NodeId; readonly to: NodeId; readonly type: string }) =>
     message.to === asker.id && message.from === leader.id && message.type === type;
@@ -168,34 +169,63 @@ export function cutOffOneHalf(cluster: Cluster): void {
 }
 
 /** A follower's state hangs on its way to the disk while a snapshot arrives that takes the state's place. */
-export function installBesideFlush(cluster: Cluster, behind: Member): void {
-  const { leader, members, network, clients, clock, coverage } = cluster;
-  if (leader === undefined || leader === behind) return;
-  const links = members.flatMap((member) => both(member, behind));
-  const lacks = (): boolean => leads(leader) && (leader.watched.status?.baseIndex ?? 0) > lastOf(behind);
+export function installBesideFlush(cluster: Cluster, pick: number): void {
+  const { clients, coverage } = cluster;
+  const behind = pickFollower(cluster, pick);
+  if (behind === undefined) return;
   clients.burst(5);
   const steps = [
-    {
-      once: () => behind.run?.machine.isFlushing === true,
-      act: () => {
-        behind.hangs.set('state', clock.now() + PATIENCE_MS);
-        cut(cluster, links, PATIENCE_MS);
-        for (let atMs = 0; atMs < PATIENCE_MS; atMs += 100) later(cluster, atMs, () => lacks() || clients.burst(3));
-      },
-    },
-    {
-      once: lacks,
-      act: () => {
-        // The flush that was under way ends late; another one begins after it, and hangs as well.
-        for (const [from, to] of links) network.mend(from.id, to.id);
-      },
-    },
+    { once: () => behind.run?.machine.isFlushing === true, act: () => hang(cluster, behind, 'state') },
+    ...fallsBehind(cluster, behind),
     {
       once: () => behind.run?.snapshots.isFetching === true && behind.run.machine.isFlushing,
       act: () => coverage.met('snapshot waited for a flush'),
     },
   ];
   inTurn(cluster, steps, PATIENCE_MS);
+}
+
+/** A follower's mark is on its way to the disk, with another one due, while a snapshot arrives that takes the log's place. */
+export function installBesideMark(cluster: Cluster, pick: number): void {
+  const { clients, clock } = cluster;
+  const behind = pickFollower(cluster, pick);
+  if (behind === undefined) return;
+  hang(cluster, behind, 'node');
+  const [last, fromMs] = [lastOf(behind), clock.now()];
+  clients.burst(5);
+  // A mark is raised every 200 ms.
+  const isRaised = (): boolean => behind.storage.durable.lastIndex > last && clock.now() > fromMs + 250;
+  inTurn(cluster, [{ once: isRaised, act: () => undefined }, ...fallsBehind(cluster, behind)], PATIENCE_MS);
+}
+
+function pickFollower(cluster: Cluster, pick: number): Member | undefined {
+  const others = followers(cluster);
+  return cluster.leader === undefined ? undefined : others[pick % Math.max(1, others.length)];
+}
+
+const hang = ({ clock }: Cluster, { hangs }: Member, part: DiskPart): void => {
+  hangs.set(part, clock.now() + 2 * PATIENCE_MS);
+};
+
+/** The node hears nothing until the leader's log does not reach back to it any more, and then hears the leader again. */
+function fallsBehind(cluster: Cluster, behind: Member): readonly Step[] {
+  const { leader, members, network, clients } = cluster;
+  const links = members.flatMap((member) => both(member, behind));
+  const lacks = (): boolean => (leader?.watched.status?.baseIndex ?? 0) > lastOf(behind);
+  const cutOff = {
+    once: () => true,
+    act: () => {
+      cut(cluster, links, PATIENCE_MS);
+      for (let atMs = 0; atMs < PATIENCE_MS; atMs += 100) later(cluster, atMs, () => lacks() || clients.burst(3));
+    },
+  };
+  const mended = {
+    once: lacks,
+    act: () => {
+      for (const [from, to] of links) network.mend(from.id, to.id);
+    },
+  };
+  return [cutOff, mended];
 }
 
 /** A transfer comes to nothing, and the leader is read by its lease, if it has one, in the same term. */

@@ -1,0 +1,50 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { configOf, runSimulation, type SimConfig, withExtraFaults } from '../../src/sim/index.ts';
+
+const folder = join(import.meta.dirname, 'regressions');
+
+const kept = readdirSync(folder).map((file): { readonly name: string; readonly config: SimConfig } => {
+  const { config } = JSON.parse(readFileSync(join(folder, file), 'utf8'));
+  return { name: file.replace('.json', ''), config };
+});
+const seeds = [3, 17, 42].flatMap((seed) =>
+  (['core', 'driver'] as const).map((profile) => ({
+    name: `${profile} ${seed}`,
+    config: configOf(seed, profile, 3_000),
+  })),
+);
+
+/** The second stream is there, and draws nothing. */
+const silent = (config: SimConfig): SimConfig => ({ ...config, extra: { seed: 7, flushMsMax: 0, schedule: [] } });
+
+describe('faults of the second random stream', () => {
+  for (const { name, config } of [...kept, ...seeds]) {
+    it(`leave the run as it was where none is drawn: ${name}`, () => {
+      const before = runSimulation(config);
+      const beside = runSimulation(silent(config));
+      expect([beside.hash, beside.events]).to.deep.equal([before.hash, before.events]);
+      expect([...beside.coverage]).to.deep.equal([...before.coverage]);
+    });
+  }
+
+  it('change nothing of what a seed draws from the first stream, but for what a scenario needs', () => {
+    for (let seed = 1; seed <= 200; seed++) {
+      const config = configOf(seed, 'core', 1_000);
+      const { extra, nodes, leaseReads, sizes, ...rest } = withExtraFaults(config);
+      const { nodes: _nodes, leaseReads: _leaseReads, sizes: _sizes, ...first } = config;
+      expect(rest).to.deep.equal(first);
+      expect(config).not.to.have.property('extra');
+      if (extra?.schedule.some(({ kind }) => kind === 'stopClock')) expect(leaseReads).to.equal(false);
+      expect(nodes).to.be.oneOf([config.nodes, 2]);
+      expect(sizes.windowCount).to.equal(config.sizes.windowCount);
+    }
+  });
+
+  it('are drawn alike for a seed, and carried out alike', () => {
+    const [once, twice] = [1, 2].map(() => runSimulation(withExtraFaults(configOf(5, 'core', 3_000))));
+    expect(once?.hash).to.equal(twice?.hash);
+    expect(once?.hash).not.to.equal(runSimulation(configOf(5, 'core', 3_000)).hash);
+  });
+});
