@@ -1,9 +1,11 @@
+export { Cluster } from './cluster.ts';
 export type { Command } from './command.ts';
 export { type Action, actionKinds, configOf, type Profile, type SimConfig } from './config.ts';
 export { Coverage, extraSituations, type Situation, situations } from './coverage.ts';
 export { type ExtraFaults, type ExtraKind, extraKinds, withExtraFaults } from './extra-faults.ts';
 export type { MachineResult } from './machine.ts';
-export { type RunResult, runSimulation, runSimulationOn } from './run.ts';
+export type { Member, MemberRun } from './member.ts';
+export { disturb, type RunResult, runSimulation, runSimulationOn } from './run.ts';
 export { shrink } from './shrink.ts';
 export {
   DiskError,
@@ -17,5 +19,5 @@ export {
   type StorageMaker,
   type StorageRun,
 } from './storage.ts';
-export { formatLine, type TraceLine } from './trace.ts';
+export { formatLine, Trace, type TraceLine } from './trace.ts';
 export { holds, Violation } from './violation.ts';

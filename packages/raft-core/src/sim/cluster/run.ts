@@ -107,7 +107,7 @@ class Simulation {
 }
 
 /** Phase 1: the schedule, the clients, and safety after every event. */
-function* disturb(cluster: Cluster): Generator<void> {
+export function* disturb(cluster: Cluster): Generator<void> {
   const { config, clock } = cluster;
   let ended = false;
   const next = (position: number): void => {
