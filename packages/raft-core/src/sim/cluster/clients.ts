@@ -159,7 +159,7 @@ export class Clients {
       const wantsLease = this.#cluster.config.leaseReads && this.#random.chance(0.6);
       if (wantsLease && run.host.leaseRead()) {
         this.#cluster.coverage.met('lease read served');
-        // What a driver has heard it takes in at its next turn only.
+        // A driver takes in at its next turn only what it has heard.
         this.#cluster.safety.readByLease(member.watched, { knowsPromises: this.#cluster.config.profile === 'core' });
         this.#see(call, run.machine, answer);
         return;

@@ -1,8 +1,8 @@
 import type { Status } from '../../core/raft-core.ts';
 import { Driver } from '../../driver/driver.ts';
 import { type DriverLimits, driverLimits } from '../../driver/limits.ts';
-import type { Done, TransportReceiver } from '../../ports.ts';
-import type { ConfState, LogIndex, Message, NodeId, SnapshotMeta } from '../../types.ts';
+import type { TransportReceiver } from '../../ports.ts';
+import type { ConfState, Message, NodeId, SnapshotMeta } from '../../types.ts';
 import type { WireVersions } from '../../wire/version.ts';
 import { SimClock } from '../sim-clock.ts';
 import { SimRandom } from '../sim-random.ts';
@@ -22,9 +22,8 @@ import { Operator } from './operator.ts';
 import { NodeProcess } from './process.ts';
 import { Promises } from './promises.ts';
 import { Safety } from './safety.ts';
-import { type SnapshotPeer, SnapshotPort } from './snapshot-port.ts';
-import type { OpenStorage, StateImage, StateImages, StorageMaker } from './storage.ts';
-import { StreamedSnapshots } from './streamed-snapshots.ts';
+import { SnapshotTransfers } from './snapshot-transfers.ts';
+import type { OpenStorage, StorageMaker } from './storage.ts';
 import type { Trace } from './trace.ts';
 import { holds } from './violation.ts';
 
@@ -62,6 +61,7 @@ export class Cluster {
   readonly #limits: DriverLimits;
   readonly #storage: StorageMaker;
   readonly #times = new DeviceTimes(this);
+  readonly #transfers = new SnapshotTransfers(this, this.#times);
   /** Ids that left never come back, unless the schedule brings them back: a core alone has to stand that. */
   readonly #hasTombstones: boolean;
 
@@ -146,7 +146,7 @@ export class Cluster {
         {
           process,
           delayMs: (part) => this.#times.syncMs(member, part),
-          enter: (task) => this.#enter(process, task),
+          enter: (task) => this.report(process, task),
           onWrite: (write) => this.safety.wrote(member.watched, write),
           onApply: ({ index, digest, operation }) => {
             if (operation !== undefined) this.operations.add(operation);
@@ -183,6 +183,15 @@ export class Cluster {
     const { facts } = storage.kill(this.extraRandom);
     this.trace.note(this.clock.now(), 'kill', id, ...facts);
     this.coverage.met('process killed');
+  }
+
+  /** Runs what a device of the node has to say; whatever that throws ends the simulation. */
+  report(process: NodeProcess, task: () => void): void {
+    try {
+      process.run(task);
+    } catch (error) {
+      this.failure ??= error instanceof Error ? error : new Error(String(error));
+    }
   }
 
   /** Runs one event. @throws whatever rule it broke */
@@ -253,14 +262,6 @@ export class Cluster {
     this.trace.note(this.clock.now(), 'quarantined', member.id);
   }
 
-  #enter(process: NodeProcess, task: () => void): void {
-    try {
-      process.run(task);
-    } catch (error) {
-      this.failure ??= error instanceof Error ? error : new Error(String(error));
-    }
-  }
-
   #around(member: Member, process: NodeProcess, task: () => void): void {
     task();
     const { run } = member;
@@ -273,7 +274,7 @@ export class Cluster {
 
   #host(member: Member, process: NodeProcess, { log, machine, streams }: OpenStorage): MemberRun {
     const random = new SimRandom(this.random.uint32());
-    const snapshots = streams === undefined ? this.#imaged(member, process) : this.#streamed(member, process, streams);
+    const snapshots = this.#transfers.of(member, process, streams);
     const inbox: MemberRun['inbox'] = { receiver: undefined };
     const transport = {
       send: (messages: readonly Message[]) => this.#send(member, messages),
@@ -301,106 +302,6 @@ export class Cluster {
         ? new CoreHost({ ...peers, log, machine, clock: process }, options)
         : driverHost(new Driver({ log, stateMachine: machine, clock: process, peers }, options));
     return { process, machine, host, snapshots, startedAtMs: this.clock.now(), inbox, wasPaused: false };
-  }
-
-  #imaged(member: Member, process: NodeProcess): SnapshotPort {
-    return new SnapshotPort({
-      id: member.id,
-      world: this.clock,
-      process,
-      peer: (id) => this.#snapshotPeer(id),
-      pieceDelayMs: (from) => this.#pieceDelayMs(from, member.id),
-      // A whole state is more than one batch of entries.
-      syncMs: () => 5 * this.#times.syncMs(member) + (this.isHealed ? 0 : this.random.below(100)),
-      begins: () => this.safety.installsAlone(member.id, member.run?.machine.isFlushing === true),
-      install: (snapshot, done) => this.#install(member, snapshot, done),
-    });
-  }
-
-  #streamed(member: Member, process: NodeProcess, streams: NonNullable<OpenStorage['streams']>): StreamedSnapshots {
-    return new StreamedSnapshots({
-      streams: streams({ open: (from, index) => this.#stream(from, { member, process }, index) }),
-      enter: (task) => this.#enter(process, task),
-      installs: (meta) => this.#installs(member, meta),
-      installed: () => this.#installed(member),
-    });
-  }
-
-  /** What one node streams to another, at the pace of the network between them, until one of the two ends or the network cuts it. */
-  async *#stream(
-    from: NodeId,
-    to: { readonly member: Member; readonly process: NodeProcess },
-    index: LogIndex,
-  ): AsyncGenerator<Uint8Array> {
-    const arrives = async (): Promise<void> => {
-      const delayMs = this.#pieceDelayMs(from, to.member.id);
-      await new Promise<void>((resolve) => this.clock.after(delayMs ?? 500, resolve));
-      if (delayMs === undefined || !to.process.isAlive) throw new Error('the network broke the stream');
-    };
-    await arrives();
-    const run = this.member(from)?.run;
-    if (run === undefined || run.process.isPaused || !(run.snapshots instanceof StreamedSnapshots))
-      throw new Error(`node ${from} does not answer`);
-    for await (const chunk of run.snapshots.stream(to.member.id, index)) {
-      await arrives();
-      if (this.member(from)?.run !== run) throw new Error(`node ${from} has ended`);
-      yield chunk;
-    }
-  }
-
-  #snapshotPeer(id: NodeId): SnapshotPeer | undefined {
-    const member = this.member(id);
-    const run = member?.run;
-    if (member === undefined || run === undefined || !(run.snapshots instanceof SnapshotPort)) return undefined;
-    const { snapshots } = run;
-    const isSame = (): boolean => member.run === run;
-    return {
-      isSame,
-      open: () => {
-        const source = snapshots.source;
-        if (!isSame() || run.process.isPaused || source === undefined) return undefined;
-        const image = this.#images(member).image();
-        return { image, meta: source.describe(image.applied) };
-      },
-      failed: (reader) => this.enter(member, run, () => snapshots.source?.failed(reader)),
-    };
-  }
-
-  #pieceDelayMs(from: NodeId, to: NodeId): number | undefined {
-    const breaks = !this.isHealed && this.random.chance(0.05 + this.config.network.drop / 2);
-    const { untilMs = 0, pieceMs = 0 } = this.member(to)?.streaming ?? {};
-    if (this.clock.now() < untilMs) return 1 + this.random.below(pieceMs);
-    if (breaks || this.network.isCut(from, to) || this.network.isCut(to, from)) {
-      this.coverage.met('snapshot stream broken');
-      return undefined;
-    }
-    const { delayMsMax, heavyTail } = this.config.network;
-    return 1 + this.random.below(this.isHealed ? 5 : 3 * delayMsMax + (heavyTail > 0 ? 800 : 20));
-  }
-
-  #install(member: Member, snapshot: { readonly meta: SnapshotMeta; readonly image: StateImage }, done: Done): void {
-    this.#installs(member, snapshot.meta);
-    this.#images(member).install(snapshot, (error) => {
-      if (error === undefined) this.#installed(member);
-      done(error);
-    });
-  }
-
-  #installs(member: Member, meta: SnapshotMeta): void {
-    this.safety.installsAlone(member.id, member.run?.machine.isFlushing === true);
-    this.trace.note(this.clock.now(), 'install', member.id, meta.index, meta.term);
-    this.safety.installs(member.watched, meta);
-  }
-
-  #installed(member: Member): void {
-    this.safety.installed(member.watched);
-    const machine = member.run?.machine;
-    if (machine !== undefined) this.safety.applied(member.id, machine.applied, machine.digest);
-  }
-
-  #images({ storage, id }: Member): StateImages {
-    if (storage.images === undefined) throw new Error(`the storage of node ${id} has no images`);
-    return storage.images;
   }
 
   #send(member: Member, messages: readonly Message[]): void {
@@ -435,7 +336,7 @@ export class Cluster {
     });
   }
 
-  /** What the node is, if it leads and the message answers, in a later term, in the name of a node that is no peer of its. */
+  /** Status of a leader that is about to hear an answer, in a later term, of a node that is no peer of it. */
   #ledWithoutPeer({ host }: MemberRun, { type, from, term }: Message): Status | undefined {
     const isAnswer = type === 'AppendResp' || type === 'HeartbeatResp' || type === 'SnapResult';
     if (!isAnswer || this.config.profile !== 'core') return undefined;

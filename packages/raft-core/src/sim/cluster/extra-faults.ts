@@ -1,7 +1,7 @@
 import { SimRandom } from '../sim-random.ts';
 import type { SimConfig } from './config.ts';
 
-/** Kinds of what is done to a cluster beside its first schedule. */
+/** Kinds of actions of the second schedule. */
 export const extraKinds = [
   'kill',
   'killThenPowerLoss',
@@ -49,7 +49,7 @@ const shares: Partial<Record<ExtraKind, number>> = {
   hangDiskPart: 0.3,
 };
 
-/** Adds to a configuration what its seed draws from the second stream. */
+/** Adds the faults that the configuration's seed draws from the second stream. */
 export function withExtraFaults(config: SimConfig): SimConfig {
   const seed = (config.seed ^ 0x2_5ca1e) >>> 0;
   const random = new SimRandom(seed);

@@ -7,7 +7,7 @@ const CANDIDATES = 2 ** 20;
 
 /**
  * The promise that a lease rests on (thesis §6.4.1): who has heard a leader votes for nobody else until a minimum election
- * timeout of its own clock has passed, also over a restart, unless that leader itself handed over. Whoever elects itself is bound by it too.
+ * timeout of its own clock has passed, also over a restart, unless that leader itself handed over. It binds a node that elects itself as well.
  */
 export class Promises {
   readonly #electionMs: number;

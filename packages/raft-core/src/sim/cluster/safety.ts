@@ -216,7 +216,7 @@ export class Safety {
     }));
   }
 
-  /** What a node takes for durable in its state is durable there, and so is all that its log has forgotten. `flushed`: what is durable. */
+  /** The core counts nothing as durably applied that is not, and the log keeps all else. `flushed`: last entry that the state holds durably. */
   flushed({ id, install, disk }: Watched, { appliedIndex, baseIndex }: Status, flushed: LogIndex): void {
     if (install === 'awaited') return;
     const facts = () => ({ id, appliedIndex, baseIndex, flushed, last: disk.lastIndex });
@@ -230,7 +230,7 @@ export class Safety {
     holds('a snapshot is installed beside no flush', !isFlushing, () => ({ id }));
   }
 
-  /** The leader has taken in an answer of a node that is no peer of its. */
+  /** The leader has taken in an answer of a later term by a node that is no peer of it. */
   answeredByStranger(before: Status, after: Status, from: NodeId): void {
     this.#coverage.met('later term of a stranger ignored');
     const leads = after.role === 'leader' && after.term === before.term;

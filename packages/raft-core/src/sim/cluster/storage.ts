@@ -37,7 +37,7 @@ export interface AppliedEntry {
   readonly operation?: number;
 }
 
-/** What a disk keeps apart: the log's entries, the state, and the node's own record (term, vote and the log's mark). */
+/** Parts of a disk with a pace of their own: the log's entries, the state, and the node's record (term, vote and the log's mark). */
 export const diskParts = ['log', 'state', 'node'] as const;
 export type DiskPart = (typeof diskParts)[number];
 
@@ -57,7 +57,7 @@ export interface StorageRun {
 export interface SimMachine extends StateMachine<MachineResult> {
   readonly applied: LogIndex;
   readonly digest: number;
-  /** What is durable of it, where that is known. */
+  /** Last entry that is durable in it, where that is known. */
   readonly flushed?: LogIndex;
   readonly isFlushing: boolean;
   /** Tombstones: the entry that took an id out of the cluster. */

@@ -13,7 +13,7 @@ export interface Decisions {
   readonly echoNeedsLead: boolean;
 }
 
-/** What a node meets outside of its process. */
+/** The world outside of a node's process. */
 export interface ServingWorld {
   readonly intervalMs: number;
   readonly decisions: Decisions;
