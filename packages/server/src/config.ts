@@ -274,3 +274,7 @@ export function readConfigFile(file: string, environment: NodeJS.ProcessEnv = pr
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
+
+/** `host:port`, an IPv6 host in brackets: the form in which the configuration names an address. */
+export const addressText = ({ host, port }: ListenerConfig['address']): string =>
+  `${host.includes(':') ? `[${host}]` : host}:${port}`;

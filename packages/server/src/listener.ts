@@ -2,7 +2,7 @@ import { createServer, type RequestListener, type Server, type ServerResponse } 
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
-import type { ListenerConfig } from './config.ts';
+import { addressText, type ListenerConfig } from './config.ts';
 import { StartError } from './exit.ts';
 import { attachFront } from './http/attach.ts';
 import { type Connections, endpointOf } from './http/connections.ts';
@@ -84,7 +84,7 @@ export class Listener {
         const bound = server.address();
         const boundPort = typeof bound === 'object' && bound !== null ? bound.port : port;
         const scheme = server instanceof TlsServer ? 'https' : 'http';
-        resolve(`${scheme}://${host.includes(':') ? `[${host}]` : host}:${boundPort}`);
+        resolve(`${scheme}://${addressText({ host, port: boundPort })}`);
       });
     });
   }

@@ -1,5 +1,5 @@
 import { authTypes } from '@transitd/access';
-import type { Config } from '../config.ts';
+import { addressText, type Config } from '../config.ts';
 import { dataReply, twiceReply } from '../http/envelope.ts';
 import { boolean, list, object, string } from '../http/json-schema.ts';
 import { version } from '../version.ts';
@@ -44,7 +44,10 @@ const sanitized = ({ node_id, api_addr, cluster_addr, listeners, seal, log, tele
   api_addr: api_addr ?? '',
   cluster_addr: cluster_addr ?? '',
   log_level: log.level,
-  listeners: listeners.map(({ address, tls_disable }) => ({ type: 'tcp', config: { address, tls_disable } })),
+  listeners: listeners.map(({ address, tls_disable }) => ({
+    type: 'tcp',
+    config: { address: addressText(address), tls_disable },
+  })),
   seals: [{ type: seal.type, disabled: false }],
   storage: { type: 'raft' },
   telemetry: { metrics_prefix: telemetry.prefix },

@@ -40,6 +40,8 @@ describe('what monitoring reads', () => {
   it('shows settings without paths of keys and data', async () => {
     const { text, body } = await server.ask('GET sys/config/state/sanitized');
     expect(body.data).to.deep.include({ node_id: 'n1', seals: [{ type: 'static', disabled: false }], storage: { type: 'raft' } });
+    expect(body.data.listeners).to.have.length(1);
+    for (const { config } of body.data.listeners) expect(config.address).to.match(/^127\.0\.0\.1:\d+$/);
     expect(text).not.to.match(/secret|k1/);
   });
 
