@@ -14,7 +14,7 @@ export interface AccessOptions {
   readonly store: Store;
   /** Milliseconds since the epoch: what has expired by it is refused. */
   readonly now: () => number;
-  /** The same for deletions, which cannot be taken back; `now` when absent. */
+  /** The same for deletions, which cannot be taken back, and for restrictions, which must not end early; `now` when absent. */
   readonly dueNow?: () => number;
   readonly limits?: TokenLimits;
   /** Where `jwt` logins get keys from; none by default. */
@@ -42,7 +42,7 @@ const noSources: KeySources = {
 
 /** The rules of quotas are read by `quotas.open`, and in force from then on. */
 export function openAccess({ store, now, dueNow = now, limits, sources = noSources, passwordWork }: AccessOptions): Access {
-  const policies = new Policies({ store, now });
+  const policies = new Policies({ store, now, dueNow });
   const tokens = new Tokens({ store, policies, now });
   const registry = new TokenRegistry({ store, tokens, policies, now, dueNow, ...(limits && { limits }) });
   const logins = new Logins({ store, tokens, registry, sources, now, dueNow, passwordWork });

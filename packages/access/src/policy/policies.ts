@@ -3,6 +3,7 @@ import { AccessError, invalidRequest, recordUnreadable } from '../errors.ts';
 import { inTurns } from '../steps.ts';
 import { Acl, decisionsBytesMax } from './acl.ts';
 import { defaultPolicyText } from './default-policy.ts';
+import { inForce } from './in-force.ts';
 import type { Policy } from './policy.ts';
 import { plainText, policySteps } from './policy-text.ts';
 import { WeighedCache } from './weighed-cache.ts';
@@ -54,6 +55,7 @@ export const isPolicyName = (name: string): boolean =>
 export class Policies {
   readonly #store: Store;
   readonly #now: () => number;
+  readonly #dueNow: () => number;
   readonly #unwatch: () => void;
   readonly #parsed = new WeighedCache<Parsed>(parsedBytesMax);
   readonly #compiled = new WeighedCache<Acl>(compiledBytesMax);
@@ -61,10 +63,22 @@ export class Policies {
   readonly #compiling = new Map<string, Promise<Acl>>();
   #generation = 0;
 
-  /** @param now - milliseconds since the epoch */
-  constructor({ store, now }: { readonly store: Store; readonly now: () => number }) {
+  /**
+   * @param now - milliseconds since the epoch; the rights of a rule end by it
+   * @param dueNow - the same for restrictions, which end by it; `now` when absent
+   */
+  constructor({
+    store,
+    now,
+    dueNow = now,
+  }: {
+    readonly store: Store;
+    readonly now: () => number;
+    readonly dueNow?: () => number;
+  }) {
     this.#store = store;
     this.#now = now;
+    this.#dueNow = dueNow;
     this.#unwatch = store.watch(prefix, (changes) => {
       if (changes === 'everything') return this.clear();
       for (const { path } of changes) this.#forget(path.slice(prefix.length));
@@ -118,12 +132,12 @@ export class Policies {
 
   /** The rules of the policies that have not reached their time. Stops reading at the limit: reading on would be work for every request. */
   async #inForce(names: readonly string[]): Promise<{ readonly policies: readonly Policy[]; readonly bytes: number }> {
-    const now = this.#now();
+    const clocks = { nowMs: this.#now(), dueNowMs: this.#dueNow() };
     const policies: Policy[] = [];
     let [bytes, rules] = [setBytes, 0];
     for (const name of names) {
       const parsed = await this.#policy(name);
-      const policy = parsed.policy.filter(({ expiresMs }) => expiresMs === undefined || expiresMs > now);
+      const policy = inForce(parsed.policy, clocks);
       rules += policy.length;
       if (rules > rulesPerTokenMax)
         throw new AccessError('too_many_rules', `the policies of this token have more than ${rulesPerTokenMax} rules together`);

@@ -44,6 +44,25 @@ describe('Policies', () => {
       expect(warnings[0]).to.match(warning);
     });
 
+  it('keep restricting, and grant nothing, in rules that one of two clocks calls expired', async () => {
+    const clock = { now: 500, dueNow: 500 };
+    const store = memoryStore();
+    const policies = new Policies({ store, now: () => clock.now, dueNow: () => clock.dueNow });
+    await policies.write('p', `${grants('a')} ${grants('b/*')} ${grants('d')}`);
+    await policies.write('q', 'path "a" { capabilities = ["deny"] expiration = 1 }');
+    await policies.write('r', 'path "b/c" { capabilities = ["list"] expiration = 1 }');
+    await policies.write('s', 'path "d" { capabilities = ["read", "update"] expiration = 1 }');
+    const may = async (path: string, capability: 'read' | 'update' = 'read'): Promise<boolean> =>
+      permits(await policies.compile(['p', 'q', 'r', 's']), { capability, path });
+    const all = async () => [await may('a'), await may('b/c'), await may('d'), await may('d', 'update')];
+    expect(await all()).to.deep.equal([false, false, true, true]);
+    clock.now = 1500;
+    expect(await all(), 'by the later clock alone').to.deep.equal([false, false, true, false]);
+    clock.now = 2600;
+    clock.dueNow = 2600;
+    expect(await all(), 'by both').to.deep.equal([true, true, true, false]);
+  });
+
   it('with a template match no request, not even one that is written like it', async () => {
     const { policies } = setup();
     await policies.write('p', 'path "a/{{x}}/*" { capabilities = ["read"] } path "b" { capabilities = ["read"] }');
