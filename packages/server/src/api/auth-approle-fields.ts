@@ -16,6 +16,8 @@ const name = text('name of the role', { required: true });
 interface RoleField<Kind extends FieldKind> {
   /** Below the role. */
   readonly path: string;
+  /** Another path below the role, of the same member. */
+  readonly twin?: string;
   /** Names that a body may have for it: the first one that is there counts, and the answer shows the first. */
   readonly members: readonly [string, ...string[]];
   readonly field: Field<Kind>;
@@ -25,6 +27,8 @@ interface RoleField<Kind extends FieldKind> {
   /** The value after a deletion. */
   readonly reset: ValueOf<Kind>;
 }
+
+type SameAs = (params: Readonly<Record<string, string>>) => readonly string[];
 
 type ValueOf<Kind extends FieldKind> = NonNullable<ReturnType<typeof fields<{ value: Field<Kind> }>>['values']['value']>;
 
@@ -38,9 +42,11 @@ async function requireRole({ service, mount }: MethodContext, call: Pick<Call, '
 }
 
 /** Reads, writes and resets one member of a role, as the peers do. */
-function fieldRoute<Kind extends FieldKind>({ path, members, field, schema, show, change, reset }: RoleField<Kind>): Route {
+function fieldRoute<Kind extends FieldKind>(of: RoleField<Kind>): Route {
+  const { path, twin, members, field, schema, show, change, reset } = of;
   const [first] = members;
-  const takes = { name, ...Object.fromEntries(members.map((member) => [member, field])) };
+  const named = (member: string) => [member, member === first ? field : { ...field, aliasOf: first }] as const;
+  const takes = { name, ...Object.fromEntries(members.map(named)) };
   const read = handler({
     about: `${first} of a role`,
     takes: { name },
@@ -69,10 +75,13 @@ function fieldRoute<Kind extends FieldKind>({ path, members, field, schema, show
       return noContent;
     },
   });
+  /** Where the same member is read and written as well; and where a write of the whole role could have said the same. */
+  const atTwin: SameAs = ({ method, name }) => (twin === undefined ? [] : [`auth/${method}/role/${name}/${twin}`]);
+  const inWhole: SameAs = (params) => [`auth/${params['method']}/role/${params['name']}`, ...atTwin(params)];
   return methodRoute(`role/:name/${path}`, {
-    GET: methodOperation('approle-role-field-read', 'read', { approle: read }),
-    POST: methodOperation('approle-role-field-write', 'update', { approle: write }),
-    DELETE: methodOperation('approle-role-field-reset', 'delete', { approle: remove }),
+    GET: methodOperation('approle-role-field-read', 'read', { approle: read }, { sameAs: atTwin }),
+    POST: methodOperation('approle-role-field-write', 'update', { approle: write }, { sameAs: inWhole }),
+    DELETE: methodOperation('approle-role-field-reset', 'delete', { approle: remove }, { sameAs: inWhole }),
   });
 }
 
@@ -126,12 +135,13 @@ export const approleFieldRoutes: readonly Route[] = [
   }),
   ...(
     [
-      ['secret-id-bound-cidrs', 'secret_id_bound_cidrs'],
-      ['bound-cidr-list', 'bound_cidr_list'], // its older name
+      ['secret-id-bound-cidrs', 'bound-cidr-list', 'secret_id_bound_cidrs'],
+      ['bound-cidr-list', 'secret-id-bound-cidrs', 'bound_cidr_list'], // its older name
     ] as const
-  ).map(([path, member]) =>
+  ).map(([path, twin, member]) =>
     fieldRoute({
       path,
+      twin,
       members: [member],
       field: texts('blocks of addresses where secret ids are good'),
       schema: list(string),

@@ -92,4 +92,25 @@ describe('one member of an approle role at a path of its own', () => {
     expect((await at.ask(`DELETE ${role}/token-ttl`, { token })).status).to.equal(403);
     expect((await at.ask(`GET ${role}/policies`, { token })).status).to.equal(403);
   });
+
+  it('is denied where the whole role is, at its other path, and by its older name', async () => {
+    const policy = `
+      path "auth/ar/role/+/*" { capabilities = ["read", "update", "delete"] }
+      path "auth/ar/role/Admin" { capabilities = ["deny"] }
+      path "${role}/secret-id-bound-cidrs" { capabilities = ["deny"] }
+      path "${role}/policies" { capabilities = ["update"] denied_parameters = { "token_policies" = ["b"] } }`;
+    await at.ask('POST sys/policies/acl/p', { body: { policy } });
+    const token = (await at.ask('POST auth/token/create', { body: { policies: ['p'] } })).body.auth.client_token;
+    const status = async (line: string, body: object = {}) => (await at.ask(line, { token, body })).status;
+    await at.ask('POST auth/ar/role/admin', { body: { token_policies: ['a'] } });
+    expect(await status('POST auth/ar/role/admin/policies', { token_policies: ['b'] })).to.equal(403);
+    expect(await status('POST auth/ar/role/aDmin/policies', { policies: ['b'] })).to.equal(403);
+    expect(await status('DELETE auth/ar/role/admin/token-ttl')).to.equal(403);
+    expect(await status(`POST ${role}/bound-cidr-list`, { bound_cidr_list: '127.0.0.0/8' })).to.equal(403);
+    expect((await at.ask(`GET ${role}/bound-cidr-list`, { token })).status).to.equal(403);
+    expect(await status(`POST ${role}/policies`, { token_policies: ['b'] })).to.equal(403);
+    expect(await status(`POST ${role}/policies`, { policies: ['b'] })).to.equal(403);
+    expect(await status(`POST ${role}/policies`, { policies: ['c'] })).to.equal(204);
+    expect(await status(`POST ${role}/token-ttl`, { token_ttl: 1 })).to.equal(204);
+  });
 });
