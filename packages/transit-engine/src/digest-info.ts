@@ -14,17 +14,19 @@ export const digestInfoOids: Readonly<Record<string, string>> = {
   'sha3-512': '2.16.840.1.101.3.4.2.10',
 };
 
-const encodedOids: readonly (readonly [hash: string, encoded: Buffer])[] = Object.entries(digestInfoOids).map(([hash, oid]) => [
+/** Without tag and length, which BER lets be written in several ways. */
+const contents: readonly (readonly [hash: string, content: Buffer])[] = Object.entries(digestInfoOids).map(([hash, oid]) => [
   hash,
-  encodeOid(oid),
+  encodeOid(oid).subarray(2),
 ]);
 
 /**
  * The hashes whose signature it would be to pad and sign these bytes as they are: a DigestInfo names its hash, in DER or in a form that a lenient
- * verifier takes for it; bytes without a name can be a digest of each hash of that length.
+ * verifier takes for it; bytes of the length of a digest can be one of each hash of that length, whatever name is found in them.
  */
 export function hashesSignedAsIs(input: Uint8Array): readonly string[] {
   const bytes = Buffer.from(input.buffer, input.byteOffset, input.length);
-  const named = encodedOids.filter(([, encoded]) => bytes.includes(encoded)).map(([hash]) => hash);
-  return named.length > 0 ? named : ['sha1', ...hashNames].filter((hash) => signatureHash(hash)?.digestBytes === input.length);
+  const named = contents.filter(([, content]) => bytes.includes(content)).map(([hash]) => hash);
+  const ofLength = ['sha1', ...hashNames].filter((hash) => signatureHash(hash)?.digestBytes === input.length);
+  return [...new Set([...named, ...ofLength])];
 }
