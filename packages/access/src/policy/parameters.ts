@@ -161,8 +161,16 @@ function mayEqual(listed: ParameterValue, given: unknown): boolean {
 }
 
 function mayEqualScalar(listed: ParameterValue, given: ParameterValue): boolean {
+  if (typeof given !== 'string') return mayEqualText(listed, given, String(given));
+  // Base64 may be broken into lines anywhere.
+  const joined = withoutLines(given);
+  if (joined !== given && mayEqualText(listed, given, joined)) return true;
+  return mayEqualText(listed, given, given) || (typeof listed === 'string' && areSameBytes(withoutLines(listed), joined));
+}
+
+function mayEqualText(listed: ParameterValue, given: ParameterValue, written: string): boolean {
   const pattern = bare(String(listed));
-  const text = bare(String(given));
+  const text = bare(written);
   // A mount may be named with a slash at either end.
   if (!pattern.includes('*') && withoutSlashes(pattern) === withoutSlashes(text)) return true;
   if (globMatches(pattern, text) || text.split(',').some((part) => globMatches(pattern, part.trim()))) return true;
@@ -171,6 +179,15 @@ function mayEqualScalar(listed: ParameterValue, given: ParameterValue): boolean 
   const numbers = numbersOf(given);
   return numbersOf(listed).some((number) => numbers.includes(number));
 }
+
+/** Whether two texts are base64 of the same bytes: the bits of the last character that stand for no byte may be any. */
+function areSameBytes(one: string, other: string): boolean {
+  if (one.length !== other.length || !one.endsWith('=') || !other.endsWith('=')) return false;
+  const [first, second] = [one, other].map((text) => Buffer.from(text.slice(-4), 'base64'));
+  return one.slice(0, -4) === other.slice(0, -4) && first !== undefined && second !== undefined && first.equals(second);
+}
+
+const withoutLines = (text: string): string => text.replace(/[\r\n]/g, '');
 
 const isScalar = (value: unknown): value is ParameterValue =>
   typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';

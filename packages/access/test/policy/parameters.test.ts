@@ -125,6 +125,11 @@ describe('the parameters of a rule within a request', () => {
         { batch_input: 'x' },
         true,
       ],
+      ['denied bytes are denied in other base64', 'denied_parameters = { context = ["Yw=="] }', { context: 'Yx==' }, false],
+      ['… broken into lines too', 'denied_parameters = { context = ["Yw=="] }', { context: 'Y\r\nw\n==' }, false],
+      ['… also without padding', 'denied_parameters = { context = ["YWJj"] }', batch({ context: 'YW\nJj' }), false],
+      ['… also by their beginning', 'denied_parameters = { context = ["YW*"] }', { context: 'Y\nWJj' }, false],
+      ['other bytes are not', 'denied_parameters = { context = ["Yw=="] }', { context: 'YQ==' }, true],
       ['an item that is none is left to the operation', 'denied_parameters = { key_version = [1] }', batch(null, 1, 'x'), true],
     ];
   for (const [because, rule, members, granted, inPath] of rows)
