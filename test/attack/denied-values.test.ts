@@ -40,11 +40,13 @@ describe('a denied value', () => {
       for (const [path, body] of [
         ['sign/k', { ...asIs, input: sha1Info }],
         ['sign/k/none', { ...asIs, hash_algorithm: 'sha2-256', input: sha1Info }],
+        ['sign/k', { ...asIs, hash_algorithm: '', algorithm: 'none', input: sha1Info }],
         ['sign/k', { ...asIs, prehashed: 'true', input: sha1Info.replace(/(.{8})/g, '$1\n') }],
         ['sign/k', { ...asIs, input: createHash('sha1').update('a document').digest('base64') }],
         ['sign/k', { ...asIs, batch_input: [{ input: sha256Info }, { input: sha1Info }] }],
         ['sign/k/sha1', { input: base64('x'), signature_algorithm: 'pkcs1v15' }],
         ['sign/k', { input: base64('x'), hash_algorithm: 'sha1' }],
+        ['sign/k', { input: base64('x'), hash_algorithm: '', algorithm: 'sha1' }],
         ['verify/k', { ...asIs, input: sha1Info, signature }],
         ['verify/k', { ...asIs, batch_input: [{ input: sha1Info, signature }] }],
       ] as const) {
