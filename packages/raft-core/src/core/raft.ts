@@ -239,7 +239,7 @@ export class Raft implements RaftCore {
   }
 
   checkInvariants(): void {
-    const { log, confs, toApply, leadership, durableTerm, id } = this.#state;
+    const { log, confs, toApply, replicated, leadership, durableTerm, id } = this.#state;
     log.checkInvariants();
     confs.checkInvariants(log.lastIndex);
     const { conf: _, committedConf: __, ...status } = this.status();
@@ -250,6 +250,8 @@ export class Raft implements RaftCore {
     invariant(ordered, 'base <= applied <= handed out <= commit', facts);
     invariant(commitIndex <= lastIndex, 'commit <= last', facts);
     invariant(appliedIndex <= stableIndex && stableIndex <= lastIndex, 'flushed <= stable <= last', facts);
+    const waits = !replicated.isInstalling || handedOut <= baseIndex;
+    invariant(waits, 'nothing behind a snapshot is handed out before that is in force', facts);
     invariant(log.lastTerm <= term && durableTerm <= term, 'no entry and nothing on disk is of a later term', facts);
     invariant((leadership !== undefined) === (role === 'leader'), 'who leads has what a leader has', facts);
     invariant((role !== 'precandidate' && role !== 'candidate') || leader === 0, 'who campaigns knows no leader', facts);

@@ -72,10 +72,12 @@ export class ReplicatedLog {
   }
   /**
    * Up to where committed entries may be applied in memory. Normally to the end of this node's stable log; where its disk stalls, a quorum's
-   * disks are enough. The state machine's own disk never gets ahead of the stable log: see {@link applied}.
+   * disks are enough. The state machine's own disk never gets ahead of the stable log: see {@link applied}. What follows a snapshot waits until
+   * that is in force: the state does not hold what comes before it.
    */
   get applicable(): LogIndex {
-    return this.#appliesAhead ? this.commitIndex : Math.min(this.commitIndex, this.view.stableIndex);
+    const isAhead = this.#appliesAhead && !this.isInstalling;
+    return isAhead ? this.commitIndex : Math.min(this.commitIndex, this.view.stableIndex);
   }
   get isInstalling(): boolean {
     return this.#commit.isInstalling;

@@ -66,6 +66,24 @@ describe('§9 snapshots', () => {
     expect(three.core.ready().commitHint, 'once it is in force').to.equal(5);
   });
 
+  it('while one is put in force nothing that follows it is applied, also where applying may be ahead of the own disk', () => {
+    const { cluster, leader, three } = behind();
+    cluster.passes = () => false;
+    three.holdsWrites = true;
+    three.core.applyAhead(true);
+    expect(three.receive(leader)).to.equal(true);
+    const next = { index: 6, term: 1, type: 'normal', data: bytes('e') } as const;
+    const append = { from: 1, to: 3, term: 1, clusterId: 'c', session: 1, type: 'Append', round: 0 } as const;
+    three.core.step({ ...append, prevIndex: 5, prevTerm: 1, entries: [next], commit: 6 }, cluster.nowMs);
+    expect(three.core.status(), 'taken in, and committed').to.include({ lastIndex: 6, commitIndex: 6 });
+    const batch = three.core.ready();
+    expect(batch.snapshot?.index).to.equal(5);
+    expect(batch.committed, 'the state in force does not hold what comes before it').to.deep.equal([]);
+    three.carryOut(batch);
+    three.persist();
+    expect(three.core.ready().committed, 'once it is in force').to.deep.equal([next]);
+  });
+
   it('a node that puts one in force does not campaign', () => {
     const { cluster, leader, three } = behind();
     three.holdsWrites = true;
