@@ -12,8 +12,12 @@ export interface ClockReading {
 
 /** Differences below this are left to the resolution of the clocks; the leader lease has room for them. */
 export const toleranceMs = 20;
-/** Of the time since boot (`/proc/uptime` counts hundredths of a second, rounded down). */
-const bootStepMs = 10;
+/**
+ * What the time since boot may be rounded down to: `/proc/uptime` counts hundredths of a second, but whole seconds in some containers, and so
+ * does what is asked where that file cannot be read.
+ */
+const bootStepsMs = [1000, 100] as const;
+const bootStepMsLeast = 10;
 
 /** Bounds of how far a clock is ahead of the monotonic one. */
 interface Ahead {
@@ -80,8 +84,11 @@ const wallAhead = ({ wallMs, beforeMs, afterMs }: ClockReading): Ahead => ({
   mostMs: wallMs + 1 - beforeMs,
 });
 
-const bootAhead = ({ bootMs, beforeMs, afterMs }: ClockReading): Ahead | undefined =>
-  bootMs === undefined ? undefined : { leastMs: bootMs - afterMs, mostMs: bootMs + bootStepMs - beforeMs };
+function bootAhead({ bootMs, beforeMs, afterMs }: ClockReading): Ahead | undefined {
+  if (bootMs === undefined) return undefined;
+  const stepMs = bootStepsMs.find((step) => Math.round(bootMs) % step === 0) ?? bootStepMsLeast;
+  return { leastMs: bootMs - afterMs, mostMs: bootMs + stepMs - beforeMs };
+}
 
 /** How far apart two bounds are at least, positive where the second is above; 0 where they overlap. */
 function distance(first: Ahead, second: Ahead): number {

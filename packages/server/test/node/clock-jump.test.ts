@@ -4,9 +4,15 @@ import { ClockJump, type ClockReading, readClocks, readWallClock, toleranceMs } 
 
 /** A machine whose clocks can be moved apart. */
 class Machine {
+  readonly #bootStepMs: number;
   #monotonicMs = 5_000;
   #wallMs = 1_700_000_000_000;
-  #bootMs = 90_000;
+  #bootMs = 90_120;
+
+  /** @param bootStepMs - what the time since boot is rounded down to */
+  constructor({ bootStepMs = 10 }: { readonly bootStepMs?: number } = {}) {
+    this.#bootStepMs = bootStepMs;
+  }
 
   runs(ms: number): void {
     this.#monotonicMs += ms;
@@ -27,7 +33,7 @@ class Machine {
   read({ boot = true, takesMs = 0 } = {}): ClockReading {
     const beforeMs = this.#monotonicMs;
     this.runs(takesMs / 2);
-    const [wallMs, bootMs] = [Math.floor(this.#wallMs), Math.floor(this.#bootMs / 10) * 10];
+    const [wallMs, bootMs] = [Math.floor(this.#wallMs), Math.floor(this.#bootMs / this.#bootStepMs) * this.#bootStepMs];
     this.runs(takesMs / 2);
     return { beforeMs, afterMs: this.#monotonicMs, wallMs, ...(boot && { bootMs }) };
   }
@@ -50,6 +56,34 @@ describe('a jump of the clocks', () => {
       ),
     );
   });
+
+  for (const bootStepMs of [10, 100, 1_000]) {
+    it(`is none while all run and the time since boot is rounded down to ${bootStepMs} ms, also where that changes`, () => {
+      fc.assert(
+        fc.property(fc.array(fc.nat(3_000)), fc.boolean(), (steps, changes) => {
+          const [exact, coarse] = [new Machine(), new Machine({ bootStepMs })];
+          const clocks = new ClockJump(exact.read());
+          for (const [position, ms] of steps.entries()) {
+            for (const machine of [exact, coarse]) machine.runs(ms);
+            const machine = changes && position % 2 === 0 ? exact : coarse;
+            expect(clocks.look(machine.read())).to.equal(0);
+          }
+        }),
+      );
+    });
+
+    it(`is noticed after a suspension that only a time since boot in steps of ${bootStepMs} ms shows`, () => {
+      const machine = new Machine({ bootStepMs });
+      const clocks = new ClockJump(machine.read());
+      const runs = (): number => {
+        machine.runs(50);
+        return clocks.look(machine.read());
+      };
+      for (let ticks = 0; ticks < 40; ticks++) expect(runs()).to.equal(0);
+      machine.suspended(1_400, { seenBy: ['boot'] });
+      expect(Array.from({ length: 20 }, runs).filter((jumpMs) => jumpMs !== 0)).not.to.deep.equal([]);
+    });
+  }
 
   for (const { what, act, boot } of [
     { what: 'a suspension', act: (machine: Machine) => machine.suspended(1_400), boot: false },
