@@ -27,7 +27,7 @@ const mebibyte = 1024 * 1024;
 const sampleIntervalMs = 200;
 
 /**
- * What log and state may need at once before they notice that the disk is full: a batch of the log with the step by which its file grows
+ * The bytes that log and state may need at once before they notice that the disk is full: a batch of the log with the step by which its file grows
  * (8 and 4 MiB), a write-ahead file of LevelDB with the table made of it (4 and 4 MiB), and the tables that a compaction writes before it
  * removes the old ones (28 MiB).
  */
@@ -35,7 +35,7 @@ export const growthBytesLeast = 48 * mebibyte;
 
 type Reserve = Pick<DiskReserveOptions, 'reserveBytes' | 'reserveShare' | 'growthBytes'>;
 
-/** A reserve of 0 is none: whoever asks for that wants the disk used to its end. */
+/** A reserve of 0 switches the least reserve off too. */
 const growthOf = ({ reserveBytes, growthBytes = growthBytesLeast }: Reserve): number => (reserveBytes === 0 ? 0 : growthBytes);
 
 /** True when less than the reserve is free: proposals are refused then, long before a write of the log fails. */

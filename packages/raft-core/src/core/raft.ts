@@ -130,7 +130,7 @@ export class Raft implements RaftCore {
     const flushed = state.leadership?.flush(state.nowMs);
     this.#reads.confirmed(flushed?.reads ?? []);
     const { committed, readLog } = state.toApply.take(state.replicated.applicable);
-    if ((committed.at(-1)?.index ?? 0) > state.log.stableIndex) state.observe('applied ahead of the own disk');
+    if ((committed.at(-1)?.index ?? 0) > state.log.stableIndex) state.observe('applied ahead of the local disk');
     return {
       seq: this.#seq,
       events: state.replicated.takeEvents(),

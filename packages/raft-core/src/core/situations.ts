@@ -45,7 +45,7 @@ export type Situation =
   | 'sealed leader handed over'
   | 'learner voted'
   | 'committed before the own disk'
-  | 'applied ahead of the own disk'
+  | 'applied ahead of the local disk'
   | 'proposal refused: busy'
   | 'entries left for want of room'
   | 'removed by notice'

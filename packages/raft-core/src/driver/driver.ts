@@ -147,7 +147,7 @@ export class Driver<Result> {
     return this.#core.status();
   }
 
-  /** What a write to this node's log has taken in the last seconds, in ms (median); undefined where nothing was written. */
+  /** Returns the median time that a write to this node's log took in the last seconds, in ms; undefined where nothing was written. */
   get writeMs(): number | undefined {
     return this.#logWork.writeMs;
   }

@@ -43,7 +43,7 @@ export class LogWork {
     return this.#writes.stalledMs(this.#parts.clock.now());
   }
 
-  /** What a write has taken of late, in ms; undefined where nothing was written. */
+  /** Returns the median time that a write took in the last seconds, in ms; undefined where nothing was written. */
   get writeMs(): number | undefined {
     return this.#writes.typicalMs(this.#parts.clock.now());
   }

@@ -4,7 +4,7 @@ import type { Fitness } from '../types.ts';
 const timeouts = 3;
 
 /**
- * What a state store that hangs means for its node: it takes no proposals, and rather leaves the leadership to a fit voter. Without one it
+ * Decides when a state store counts as hanging. Its node then takes no proposals, and transfers the leadership to a fit voter. Without one it
  * stays the leader, for reads go on.
  */
 export class StallWatch {

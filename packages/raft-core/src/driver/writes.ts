@@ -38,7 +38,7 @@ export class Writes {
     return released.flatMap(({ messages }) => messages);
   }
 
-  /** What a write has taken of late, in ms; undefined where nothing was written. */
+  /** Returns the median time that a write took in the last seconds, in ms; undefined where nothing was written. */
   typicalMs(nowMs: number): number | undefined {
     return this.#times.typicalMs(nowMs);
   }

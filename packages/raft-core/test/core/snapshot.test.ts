@@ -66,7 +66,7 @@ describe('§9 snapshots', () => {
     expect(three.core.ready().commitHint, 'once it is in force').to.equal(5);
   });
 
-  it('while one is put in force nothing that follows it is applied, also where applying may be ahead of the own disk', () => {
+  it('while one is put in force nothing that follows it is applied, also where applying may be ahead of the local disk', () => {
     const { cluster, leader, three } = behind();
     cluster.passes = () => false;
     three.holdsWrites = true;

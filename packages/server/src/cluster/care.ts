@@ -104,7 +104,7 @@ export class Care {
     await Promise.all(
       unconnected().map(async (id) => {
         const answer = await client.post(id, listPath, { json: held.signed, timeoutMs: showWithinMs }).catch(() => undefined);
-        if (answer?.status === 200)
+        if (answer?.status === 200 && isTaken(answer.json))
           host.log.info({ peer: id, index: held.index }, 'a member that did not admit this node has taken its membership list');
       }),
     );
@@ -153,3 +153,7 @@ export class Care {
     }
   }
 }
+
+/** Whether the list was news there: a member that knows it already says so at each attempt. */
+const isTaken = (json: unknown): boolean =>
+  typeof json === 'object' && json !== null && 'verdict' in json && json.verdict === 'take';

@@ -17,7 +17,7 @@ export const echoNews = z.object({
   /** It answers requests from its own replica while echoes are answered. */
   serves: z.boolean(),
   sealed: z.boolean(),
-  /** What a write to its log has taken of late, in ms; absent where nothing was written, or by an older node. */
+  /** Median time that a write to its log took in the last seconds, in ms; absent where nothing was written, or by an older node. */
   writeMs: z.number().min(0).optional(),
   /** Its records are others than the active node's at one index. */
   differs: z.boolean().default(false),

@@ -6,7 +6,7 @@ export interface StandbyNews {
   /** It may answer requests from its own replica, as long as echoes are answered. */
   readonly serves: boolean;
   readonly sealed: boolean;
-  /** What a write to its log has taken of late, in ms. */
+  /** Median time that a write to its log took in the last seconds, in ms. */
   readonly writeMs?: number | undefined;
   readonly version: string;
   readonly hostname: string;

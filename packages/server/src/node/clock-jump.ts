@@ -13,7 +13,7 @@ export interface ClockReading {
 /** Differences below this are left to the resolution of the clocks; the leader lease has room for them. */
 export const toleranceMs = 20;
 /**
- * What the time since boot may be rounded down to: `/proc/uptime` counts hundredths of a second, but whole seconds in some containers, and so
+ * Steps to which the time since boot may be rounded down: `/proc/uptime` counts hundredths of a second, but whole seconds in some containers, and so
  * does what is asked where that file cannot be read.
  */
 const bootStepsMs = [1000, 100] as const;
@@ -96,7 +96,7 @@ function distance(first: Ahead, second: Ahead): number {
   return Math.min(0, second.mostMs - first.leastMs);
 }
 
-/** What both bounds allow; the first where they do not overlap, so that small steps add up. */
+/** Returns the bounds that both allow; the first where they do not overlap, so that small steps add up. */
 function narrowed(first: Ahead, second: Ahead): Ahead {
   const both = { leastMs: Math.max(first.leastMs, second.leastMs), mostMs: Math.min(first.mostMs, second.mostMs) };
   return both.leastMs <= both.mostMs ? both : first;

@@ -50,7 +50,7 @@ const coreSituations: Record<Exclude<CoreSituation, typeof impossible>, true> = 
   'sealed leader handed over': true,
   'learner voted': true,
   'committed before the own disk': true,
-  'applied ahead of the own disk': true,
+  'applied ahead of the local disk': true,
   'proposal refused: busy': true,
   'entries left for want of room': true,
   'removed by notice': true,
