@@ -81,7 +81,7 @@ export class Care {
 
   /**
    * Signs the members of the newest committed configuration, where this node is active. Others are told with the answers to their heartbeats.
-   * What fails is left for the next round.
+   * A failure is left for the next round.
    */
   async signList(): Promise<void> {
     const { host, own, roster, lists } = this.#parts;

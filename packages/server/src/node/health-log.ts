@@ -7,7 +7,7 @@ export interface HealthLogParts {
   readonly nowMs: () => number;
 }
 
-/** What each code of health means, for a log line. */
+/** The meaning of each code of health, for a log line. */
 const meanings: Readonly<Record<number, string>> = {
   200: 'this node is the active node',
   429: 'this node is a standby that does not answer from its own state at the moment',

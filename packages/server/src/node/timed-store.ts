@@ -1,6 +1,6 @@
 import type { Store } from '@transitd/storage-fsm';
 
-/** What is done with records, by the names that dashboards of the peers have. */
+/** Operations on records, by the names that dashboards of the peers have. */
 export type BarrierOperation = 'get' | 'put' | 'list' | 'delete';
 
 /** A store that reports how long each operation took, in milliseconds, also of those that fail. A commit that only removes is a `delete`. */

@@ -89,7 +89,7 @@ const seenSituations = [
   'proposal superseded',
 ] as const;
 
-/** What the extra faults bring about. */
+/** Situations that the extra faults bring about. */
 export const extraSituations = [
   'process killed',
   'power lost after a kill',
