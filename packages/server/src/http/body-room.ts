@@ -108,6 +108,7 @@ export class BodyRoom {
   }
 
   #turn(res: ServerResponse, caller: BodyCaller, bytes: number): Promise<void> {
+    if (res.closed || res.destroyed) return Promise.reject(gone()); // it says so no second time
     return new Promise((resolve, reject) => {
       const settle = (then: () => void): void => {
         clearTimeout(deadline);
@@ -124,7 +125,7 @@ export class BodyRoom {
         },
         refuse: () => settle(() => reject(this.#refusal())),
       };
-      const onGone = (): void => settle(() => reject(new RequestError('request_aborted', 'the caller went away')));
+      const onGone = (): void => settle(() => reject(gone()));
       const deadline = setTimeout(waiting.refuse, this.#options.waitMsMax);
       res.once('close', onGone);
       if (bytes > this.#options.bytesMax) return waiting.refuse(); // it would wait in vain
@@ -140,3 +141,4 @@ export class BodyRoom {
 }
 
 const keysOf = ({ tokenId, address }: BodyCaller): readonly string[] => [`token ${tokenId}`, `address ${address}`];
+const gone = (): RequestError => new RequestError('request_aborted', 'the caller went away');

@@ -88,6 +88,7 @@ export class WorkLimit {
   }
 
   #turn(res: ServerResponse, caller: string): Promise<void> {
+    if (res.closed || res.destroyed) return Promise.reject(gone()); // it says so no second time
     return new Promise((resolve, reject) => {
       const settle = (then: () => void): void => {
         clearTimeout(deadline);
@@ -102,7 +103,7 @@ export class WorkLimit {
         },
         refuse: () => settle(() => reject(this.#refusal())),
       };
-      const onGone = (): void => settle(() => reject(new RequestError('request_aborted', 'the caller went away')));
+      const onGone = (): void => settle(() => reject(gone()));
       const deadline = setTimeout(waiting.refuse, this.#waitMsMax);
       res.once('close', onGone);
       this.#line.add(caller, waiting)?.refuse();
@@ -114,3 +115,5 @@ export class WorkLimit {
     return overloaded();
   }
 }
+
+const gone = (): RequestError => new RequestError('request_aborted', 'the caller went away');

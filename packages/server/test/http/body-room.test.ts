@@ -28,6 +28,15 @@ describe('room for bodies', () => {
     expect([entered, room.held, room.waiting]).to.deep.equal([2, 60, 0]);
   });
 
+  it('lets no body wait whose caller has gone away already', async () => {
+    const room = roomOf(100);
+    void room.reserve(response(), caller('a'), 60);
+    const gone = Object.assign(response(), { closed: true });
+    const refusal: unknown = await room.reserve(gone, caller('b'), 80)?.catch((error: unknown) => error);
+    expect(refusal).to.have.property('code', 'request_aborted');
+    expect([room.held, room.waiting, room.refused]).to.deep.equal([60, 0, 0]);
+  });
+
   it('passes over no large body for small ones', async () => {
     const room = roomOf(100);
     void room.reserve(response(), caller('a'), 60);

@@ -50,6 +50,14 @@ describe('a limit of work', () => {
     expect([limit.atWork, limit.waiting, limit.refused]).to.deep.equal([0, 0, 1]);
   });
 
+  it('lets no caller wait that has gone away already', async () => {
+    const limit = new WorkLimit({ atOnceMax: 1, waitingMax: 2 });
+    limit.enter(caller());
+    for (const ending of [{ closed: true }, { destroyed: true }])
+      expect(await codeOf(() => limit.enter(Object.assign(caller(), ending)))).to.equal('request_aborted');
+    expect([limit.waiting, limit.refused]).to.deep.equal([0, 0]);
+  });
+
   it('forgets a caller that goes away while it waits', async () => {
     const limit = new WorkLimit({ atOnceMax: 1, waitingMax: 2 });
     limit.enter(caller());
