@@ -43,8 +43,8 @@ export function inOrder(open: OpenResponses, serve: RequestListener, reads: Read
       serve(req, res);
       return;
     }
-    reads.pipelined();
     const { socket } = req;
+    reads.pipelined(socket);
     const count = open.count(socket);
     if (count > keptMax && reads.isCrowded) socket.destroy();
     else if (count > readMax) hold(socket);

@@ -1,6 +1,7 @@
 import type { Server } from 'node:http';
 import { Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
+import { callerGroup } from '@transitd/access';
 
 /** Requests behind others on their connections that are read in one turn of the event loop: some 10 ms. */
 const pipelinedMax = 500;
@@ -8,13 +9,16 @@ const pipelinedMax = 500;
 const waitingMax = 32_768;
 
 /**
- * Bounds how many pipelined requests are read in one turn of the event loop, and counts those that wait, over all connections. One read brings up to 64 KiB, which
- * can be 2,500 heads, and all sockets that have something to read would be read in the same turn.
+ * Bounds how many pipelined requests are read in one turn of the event loop, and counts those that wait, over all connections. One read
+ * brings up to 64 KiB, which can be 2,500 heads, and all sockets that have something to read would be read in the same turn. Callers that
+ * do not pipeline are read first, however many connections of others are to be read.
  */
 export class Reading {
   readonly #sockets = new Set<Socket>();
   /** In this turn. */
   #pipelined = 0;
+  /** Callers, by address, that have brought them since the last turn that had fewer than the bound. */
+  readonly #callers = new Set<string>();
   #waiting = 0;
   readonly #waitingMax: number;
 
@@ -37,10 +41,11 @@ export class Reading {
   }
 
   /** Another request waits behind one of its connection, until `begins`. Above the bound, nothing more is read until the next turn. */
-  pipelined(): void {
+  pipelined(socket: Pick<Socket, 'remoteAddress'>): void {
     this.#waiting += 1;
     this.#pipelined += 1;
-    if (this.#pipelined === 1) setImmediate(() => (this.#pipelined = 0));
+    if (this.#pipelined === 1) setImmediate(this.#onTurnEnd);
+    this.#callers.add(callerOf(socket));
     if (this.#pipelined === pipelinedMax) this.#pause();
   }
 
@@ -49,14 +54,27 @@ export class Reading {
     this.#waiting -= 1;
   }
 
+  readonly #onTurnEnd = (): void => {
+    if (this.#pipelined < pipelinedMax) this.#callers.clear();
+    this.#pipelined = 0;
+  };
+
   #pause(): void {
     const paused = [...this.#sockets].filter((socket) => !socket.isPaused());
     for (const socket of paused) socket.pause();
     setImmediate(() => {
-      for (const socket of paused) socket.resume();
+      // Sockets that have something to read are read in the order in which they were resumed.
+      const later: Socket[] = [];
+      for (const socket of paused) {
+        if (this.#callers.has(callerOf(socket))) later.push(socket);
+        else socket.resume();
+      }
+      for (const socket of later) socket.resume();
     });
   }
 }
+
+const callerOf = ({ remoteAddress }: Pick<Socket, 'remoteAddress'>): string => callerGroup(remoteAddress ?? '');
 
 /** Of this process, which has one event loop. */
 export const reading = new Reading();
