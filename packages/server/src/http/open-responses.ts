@@ -11,6 +11,13 @@ interface Place {
   onClosed?: () => void;
 }
 
+interface Connection {
+  /** Oldest first. */
+  readonly open: Map<ServerResponse, Place>;
+  /** The response that was made last, closed by now perhaps. */
+  newest?: ServerResponse;
+}
+
 /**
  * The responses of each connection that are not closed yet. All of them emit `close` when their connection ends, however it ends.
  *
@@ -18,9 +25,7 @@ interface Place {
  * it detaches the socket for CONNECT or Upgrade. Places, memory and files that are held until `close` would then be held for ever.
  */
 export class OpenResponses {
-  /** By connection, oldest first. */
-  readonly #of = new WeakMap<Duplex, Map<ServerResponse, Place>>();
-  readonly #newest = new WeakMap<Duplex, ServerResponse>();
+  readonly #of = new WeakMap<Duplex, Connection>();
 
   /** Follows the requests of `server`. Called when its other listeners are in place. */
   watch(server: Server): void {
@@ -33,49 +38,55 @@ export class OpenResponses {
 
   /** How many there are on a connection. */
   count(socket: Duplex): number {
-    return this.#of.get(socket)?.size ?? 0;
+    return this.#of.get(socket)?.open.size ?? 0;
   }
 
   oldest(socket: Duplex): ServerResponse | undefined {
-    const [oldest] = this.#of.get(socket)?.keys() ?? [];
+    const [oldest] = this.#of.get(socket)?.open.keys() ?? [];
     return oldest;
   }
 
   newest(socket: Duplex): ServerResponse | undefined {
-    const newest = this.#newest.get(socket);
-    return newest !== undefined && this.#of.get(socket)?.has(newest) === true ? newest : undefined;
+    const connection = this.#of.get(socket);
+    return connection && newestOf(connection);
   }
 
   /** Calls `task` when the response before this one is closed; false, and no call, when there is none. Once for each response. */
   afterPrevious(res: ServerResponse, task: () => void): boolean {
-    const open = this.#of.get(res.req.socket);
-    const previous = open?.get(res)?.previous;
-    const place = previous && open?.get(previous);
+    const open = this.#of.get(res.req.socket)?.open;
+    if (open === undefined || open.size <= 1) return false; // as for most requests: it is the only one
+    const previous = open.get(res)?.previous;
+    const place = previous && open.get(previous);
     if (place === undefined) return false;
     place.onClosed = task;
     return true;
   }
 
   #add(socket: Duplex, res: ServerResponse): void {
-    const open = this.#of.get(socket) ?? this.#follow(socket);
+    const connection = this.#of.get(socket) ?? this.#follow(socket);
+    const { open } = connection;
     if (open.has(res)) return; // one event may be passed on as another
-    const place: Place = { previous: this.newest(socket) };
+    const place: Place = { previous: newestOf(connection) };
     open.set(res, place);
-    this.#newest.set(socket, res);
+    connection.newest = res;
     res.setMaxListeners(listenersMax).once('close', () => {
       open.delete(res);
       place.onClosed?.();
     });
   }
 
-  #follow(socket: Duplex): Map<ServerResponse, Place> {
+  #follow(socket: Duplex): Connection {
     const open = new Map<ServerResponse, Place>();
-    this.#of.set(socket, open);
+    const connection: Connection = { open };
+    this.#of.set(socket, connection);
     // Node closes the oldest one in this turn too; the others are closed after it, so that none is closed twice.
     socket.once('close', () => process.nextTick(closeAll, open));
-    return open;
+    return connection;
   }
 }
+
+const newestOf = ({ open, newest }: Connection): ServerResponse | undefined =>
+  newest !== undefined && open.has(newest) ? newest : undefined;
 
 function closeAll(open: ReadonlyMap<ServerResponse, unknown>): void {
   for (const res of [...open.keys()]) {
