@@ -21,6 +21,8 @@ export interface AccessOptions {
   readonly sources?: KeySources;
   /** What hashing a password costs, when it is not the usual. */
   readonly passwordWork?: PasswordWork;
+  /** The form of a path in which quotas count requests; as written when absent. */
+  readonly canonicalPath?: (path: string) => string;
 }
 
 /** Everything of access that serves while the barrier is unsealed. */
@@ -41,13 +43,22 @@ const noSources: KeySources = {
 };
 
 /** The rules of quotas are read by `quotas.open`, and in force from then on. */
-export function openAccess({ store, now, dueNow = now, limits, sources = noSources, passwordWork }: AccessOptions): Access {
+export function openAccess({
+  store,
+  now,
+  dueNow = now,
+  limits,
+  sources = noSources,
+  passwordWork,
+  canonicalPath,
+}: AccessOptions): Access {
   const policies = new Policies({ store, now, dueNow });
   const tokens = new Tokens({ store, policies, now });
   const registry = new TokenRegistry({ store, tokens, policies, now, dueNow, ...(limits && { limits }) });
   const logins = new Logins({ store, tokens, registry, sources, now, dueNow, passwordWork });
   const wrapping = new Wrapping({ store, tokens, now, ttlSMax: registry.limits.maxTtlS });
-  return { policies, tokens, registry, logins, wrapping, quotas: new Quotas({ store, now }) };
+  const quotas = new Quotas({ store, now, ...(canonicalPath && { canonicalPath }) });
+  return { policies, tokens, registry, logins, wrapping, quotas };
 }
 
 /** Forgets everything and lets go of the store. */

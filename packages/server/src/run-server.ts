@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { BarrierError } from '@transitd/barrier';
 import { InvariantViolation, LogDamage } from '@transitd/raft-core';
 import { armFailpoints, StorageDamaged, StorageFailed, StorageInUse, StoreError } from '@transitd/storage-fsm';
+import { PathForms } from './api/path-forms.ts';
 import { allRoutes } from './api/routes.ts';
 import { AuditTrail } from './audit/audit-trail.ts';
 import { type Config, isLoopback, type ListenerConfig } from './config.ts';
@@ -65,7 +66,10 @@ export async function runServer(config: Config, { dev, reread }: RunOptions = {}
   const metrics = new Metrics(config.telemetry.prefix, { ...figuresOf(() => running.node), load: { limits, connections } });
   const audit = await AuditTrail.open({ sinks: config.audit, log, observer: metrics.audit });
   running.audit = audit;
-  const open = () => Node.open({ config, log, onFatal: stopOnFault(log), observer: metrics.observer });
+  const routes = allRoutes(metrics, audit);
+  const forms = new PathForms(() => routes);
+  const canonicalPath = (path: string): string => forms.canonical(path);
+  const open = () => Node.open({ config, log, onFatal: stopOnFault(log), observer: metrics.observer, canonicalPath });
   // A stop does not wait for the opening, which may be cut off anywhere, as by a crash.
   const opened = await Promise.race([stop.asked, opening(open, log)]);
   if (typeof opened === 'number') return opened;
@@ -73,7 +77,6 @@ export async function runServer(config: Config, { dev, reread }: RunOptions = {}
   running.node = node;
   const start = async (): Promise<void> => {
     if (dev !== undefined && !node.initialized) await Promise.race([stop.asked, initializing(node, dev)]);
-    const routes = allRoutes(metrics, audit);
     const bodyBytesMax = Math.max(...config.listeners.map(({ max_request_size }) => max_request_size));
     node.serveForwarded(createFront({ node, log, metrics, routes, bodyBytesMax, limits, audit, forwarded: true }));
     for (const listenerConfig of config.listeners) {

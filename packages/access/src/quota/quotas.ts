@@ -38,6 +38,8 @@ export interface QuotasOptions {
   readonly now: () => number;
   /** Callers that are remembered, over all quotas; whoever asked longest ago is forgotten, and begins anew. */
   readonly callersMax?: number;
+  /** The form of a path in which requests are counted; as written when absent. */
+  readonly canonicalPath?: (path: string) => string;
 }
 
 /** How often callers may ask, by their address: counted on each node for itself, in memory; the rules are records. */
@@ -45,6 +47,7 @@ export class Quotas {
   readonly #store: Store;
   readonly #now: () => number;
   readonly #callersMax: number;
+  readonly #canonicalPath: (path: string) => string;
   readonly #unwatch: () => void;
   /** The longest path first, so that the first that matches decides. */
   #quotas: readonly Quota[] = [];
@@ -55,8 +58,9 @@ export class Quotas {
   /** The reading of the rules that began last; it does not fail. */
   #reading: Promise<void> = Promise.resolve();
 
-  constructor({ store, now, callersMax = 65_536 }: QuotasOptions) {
+  constructor({ store, now, callersMax = 65_536, canonicalPath = (path) => path }: QuotasOptions) {
     this.#store = store;
+    this.#canonicalPath = canonicalPath;
     this.#callersMax = callersMax;
     this.#now = now;
     this.#unwatch = store.watch('access/quota', () => {
@@ -101,7 +105,7 @@ export class Quotas {
   /** Undefined when there is none of that name. @throws AccessError `record_unreadable`; StoreError */
   async find(name: string): Promise<Quota | undefined> {
     const record = isRoleName(name) ? await this.#store.get(prefix + name) : undefined;
-    return record && decodeQuota(record.value);
+    return record && this.#decoded(record.value);
   }
 
   /** Every name, sorted. */
@@ -117,7 +121,7 @@ export class Quotas {
       const present = await this.#store.get(path);
       if (present === undefined && (await this.#all()).length >= quotasMax)
         throw invalidRequest(`there are at most ${quotasMax} quotas`);
-      const quota = changedQuota(name, present && decodeQuota(present.value), change);
+      const quota = changedQuota(name, present && this.#decoded(present.value), change);
       const conditions = [{ path, revision: present?.revision ?? 0 }];
       const { outcome } = await this.#store.commit({ conditions, writes: [{ path, value: encodeQuota(quota) }] });
       if (outcome === 'committed') return this.#reading;
@@ -134,7 +138,7 @@ export class Quotas {
   /** @throws AccessError `invalid_request`; StoreError */
   async configure(change: { readonly [Name in keyof QuotaConfig]?: QuotaConfig[Name] | undefined }): Promise<void> {
     const record = await this.#store.get(configPath);
-    const present = record === undefined ? newQuotaConfig : decodeQuotaConfig(record.value);
+    const present = this.#decodedConfig(record?.value);
     const config = checkQuotaConfig({
       responseHeaders: change.responseHeaders ?? present.responseHeaders,
       exemptPaths: change.exemptPaths ?? present.exemptPaths,
@@ -145,6 +149,19 @@ export class Quotas {
 
   close(): void {
     this.#unwatch();
+  }
+
+  /** Records written before paths had a canonical form hold them as their callers wrote them: no request would match. */
+  #decoded(stored: Uint8Array): Quota {
+    const quota = decodeQuota(stored);
+    return { ...quota, path: this.#canonicalPath(quota.path) };
+  }
+
+  /** The same for paths that are exempt; the settings of a new cluster where there are none. */
+  #decodedConfig(stored: Uint8Array | undefined): QuotaConfig {
+    if (stored === undefined) return newQuotaConfig;
+    const config = decodeQuotaConfig(stored);
+    return { ...config, exemptPaths: config.exemptPaths.map(this.#canonicalPath) };
   }
 
   #quotaOf(path: string): Quota | undefined {
@@ -175,14 +192,14 @@ export class Quotas {
     for (const key of this.#buckets.keys()) if (!same.has(key.slice(0, key.indexOf('\n')))) this.#buckets.delete(key);
     this.#byToken = quotas.some(({ groupBy }) => groupBy === 'token');
     this.#quotas = quotas.sort((one, other) => other.path.length - one.path.length);
-    this.#config = record === undefined ? newQuotaConfig : decodeQuotaConfig(record.value);
+    this.#config = this.#decodedConfig(record?.value);
   }
 
   async #all(): Promise<Quota[]> {
     const quotas: Quota[] = [];
     for (let after: string | undefined = ''; after !== undefined; ) {
       const page = await this.#store.range({ prefix, ...(after !== '' && { after }) });
-      for (const { value } of page.records) quotas.push(decodeQuota(value));
+      for (const { value } of page.records) quotas.push(this.#decoded(value));
       after = page.next;
     }
     return quotas;

@@ -35,6 +35,8 @@ export interface NodeOptions {
   readonly log: Logger;
   readonly onFatal: (error: Error) => void;
   readonly observer?: NodeObserver;
+  /** The form of a path in which quotas count requests; as written when absent. */
+  readonly canonicalPath?: (path: string) => string;
 }
 
 /**
@@ -68,7 +70,11 @@ export class Node {
   #stopping: Promise<void> | undefined;
   #listener: string | undefined;
 
-  private constructor({ config, log, onFatal, observer = nobody }: NodeOptions, seal: SealConfig, directory: DataDirectory) {
+  private constructor(
+    { config, log, onFatal, observer = nobody, canonicalPath = (path) => path }: NodeOptions,
+    seal: SealConfig,
+    directory: DataDirectory,
+  ) {
     this.config = config;
     this.#seal = seal;
     this.#directory = directory;
@@ -77,7 +83,7 @@ export class Node {
     this.#lead = new LeadObserver(observer, () => performance.now());
     this.clock = new NodeClock({ log });
     const { clock } = this;
-    const serving = new Serving({ config, log, clock, observer }, () => this.#servingChanged());
+    const serving = new Serving({ config, log, clock, observer, canonicalPath }, () => this.#servingChanged());
     const isActive = (): boolean => this.active;
     const apiAddress = (): string => this.apiAddress;
     const part = new TakingPart({

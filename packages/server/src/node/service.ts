@@ -19,6 +19,7 @@ export interface Service extends Access {
 
 /**
  * Reads what serving needs from the records in clear.
+ * @param canonicalPath - the form of a path in which quotas count requests
  * @param onFailure - the service can follow the records no more
  * @throws StoreError, or an error when a record cannot be read
  */
@@ -27,8 +28,14 @@ export async function loadService(
   {
     config,
     clock,
+    canonicalPath,
     onFailure,
-  }: { readonly config: Config; readonly clock: NodeClock; readonly onFailure: (error: unknown) => void },
+  }: {
+    readonly config: Config;
+    readonly clock: NodeClock;
+    readonly canonicalPath: (path: string) => string;
+    readonly onFailure: (error: unknown) => void;
+  },
 ): Promise<Service> {
   const managed = managedKeysOf(store, config.pkcs11_libraries);
   const mounts = await MountedEngines.open({
@@ -44,6 +51,7 @@ export async function loadService(
     dueNow: clock.dueNow,
     limits: tokenLimits(config),
     sources: keySources(config.jwks_files),
+    canonicalPath,
   });
   try {
     await access.quotas.open();

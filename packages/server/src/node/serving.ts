@@ -11,6 +11,8 @@ interface ServingParts {
   readonly log: Logger;
   readonly clock: NodeClock;
   readonly observer: NodeObserver;
+  /** The form of a path in which quotas count requests. */
+  readonly canonicalPath: (path: string) => string;
 }
 
 /** What serves, from the moment that its node is unsealed until it seals. */
@@ -19,6 +21,7 @@ export class Serving {
   readonly #log: Logger;
   readonly #clock: NodeClock;
   readonly #observer: NodeObserver;
+  readonly #canonicalPath: (path: string) => string;
   readonly #onChange: () => void;
   #service: Service | undefined;
   /** The load that an unseal began; settles without error. */
@@ -27,11 +30,12 @@ export class Serving {
   #sealChanges = 0;
 
   /** @param onChange - called when something serves from now on, and when nothing does any more */
-  constructor({ config, log, clock, observer }: ServingParts, onChange: () => void) {
+  constructor({ config, log, clock, observer, canonicalPath }: ServingParts, onChange: () => void) {
     this.#config = config;
     this.#log = log;
     this.#clock = clock;
     this.#observer = observer;
+    this.#canonicalPath = canonicalPath;
     this.#onChange = onChange;
   }
 
@@ -85,7 +89,12 @@ export class Serving {
     };
     try {
       const store = timedStore(barrier.store, (operation, ms) => this.#observer.barrier(operation, ms));
-      const service = await loadService(store, { config: this.#config, clock: this.#clock, onFailure: fail });
+      const service = await loadService(store, {
+        config: this.#config,
+        clock: this.#clock,
+        canonicalPath: this.#canonicalPath,
+        onFailure: fail,
+      });
       if (change !== this.#sealChanges) return closeService(service);
       const before = this.#service;
       this.#service = service;

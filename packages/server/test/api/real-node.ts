@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { PathForms } from '../../src/api/path-forms.ts';
 import { allRoutes } from '../../src/api/routes.ts';
 import { AuditTrail } from '../../src/audit/audit-trail.ts';
 import { parseConfig } from '../../src/config.ts';
@@ -52,9 +53,10 @@ export async function realNode(): Promise<RealNode> {
   const onFatal = (error: Error): never => {
     throw error;
   };
-  const node = await Node.open({ config, log, onFatal });
-  const { rootToken } = await node.initialize({ recoveryShares: 1, recoveryThreshold: 1 });
   const routes = allRoutes(metrics, audit);
+  const forms = new PathForms(() => routes);
+  const node = await Node.open({ config, log, onFatal, canonicalPath: (path) => forms.canonical(path) });
+  const { rootToken } = await node.initialize({ recoveryShares: 1, recoveryThreshold: 1 });
   const server = createServer(createFront({ node, log, metrics, routes, bodyBytesMax: 1_000_000, audit }));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { closeAccess, initialAccess, openAccess } from '@transitd/access';
 import { memoryStore } from '@transitd/storage-fsm';
 import pino from 'pino';
+import { PathForms } from '../../src/api/path-forms.ts';
 import { allRoutes } from '../../src/api/routes.ts';
 import { AuditKey, initialAuditKey } from '../../src/audit/audit-key.ts';
 import type { AuditTrail } from '../../src/audit/audit-trail.ts';
@@ -57,8 +58,12 @@ export async function served({
   const store = memoryStore();
   const { rootToken, writes } = initialAccess({ now: Date.now() });
   await store.commit({ conditions: [], writes: [...writes, initialAuditKey()] });
+  const sources = { unsealed: () => true, active: () => true, raft: () => undefined, barrierEncryptions: () => 0 };
+  const metrics = new Metrics('t', sources);
+  const routes = allRoutes(metrics, audit);
+  const forms = new PathForms(() => routes);
   const passwordWork = { cost: 16, blockSize: 8, parallelization: 1 };
-  const access = openAccess({ store, now: Date.now, passwordWork });
+  const access = openAccess({ store, now: Date.now, passwordWork, canonicalPath: (path) => forms.canonical(path) });
   await access.quotas.open();
   const service: Service = {
     ...access,
@@ -74,14 +79,12 @@ export async function served({
     config: { data_dir: '.' },
     sealStatus: { type: 'shamir', initialized: true, sealed: false, t: 1, n: 1, progress: 0, nonce: '', recoverySeal: false },
   } as unknown as Node;
-  const sources = { unsealed: () => true, active: () => true, raft: () => undefined, barrierEncryptions: () => 0 };
-  const metrics = new Metrics('t', sources);
   const log = logTo === undefined ? pino({ level: 'silent' }) : pino({ level: 'trace' }, { write: logTo });
   const front = createFront({
     node,
     log,
     metrics,
-    routes: allRoutes(metrics, audit),
+    routes,
     bodyBytesMax: 1_000_000,
     trustedProxies,
     audit,
