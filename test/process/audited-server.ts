@@ -10,15 +10,21 @@ export interface AuditedServer {
   readonly auditFile: string;
 }
 
-/** @param sinks - instead of the one file; @param folder - where everything of the node lies, to start it again */
+/** @param sinks - instead of the one file; @param settings - of the configuration, beside or instead of the usual; @param folder - where everything of the node lies, to start it again */
 export async function startAudited(
   bench: Workbench,
   {
     folder = bench.folder(),
     name = 'conformance',
     sinks,
+    settings,
     ...options
-  }: Partial<StartOptions> & { readonly folder?: string; readonly name?: string; readonly sinks?: readonly object[] } = {},
+  }: Partial<StartOptions> & {
+    readonly folder?: string;
+    readonly name?: string;
+    readonly sinks?: readonly object[];
+    readonly settings?: object;
+  } = {},
 ): Promise<AuditedServer> {
   const auditFile = join(folder, 'logs/audit.log');
   const configFile = join(folder, 'transitd.json');
@@ -28,6 +34,7 @@ export async function startAudited(
     listeners: [{ address: '127.0.0.1:0', tls_disable: true }],
     seal: { type: 'static', key_id: 'test', key_env: 'TEST_SEAL_KEY' },
     audit: sinks ?? [{ type: 'file', name, path: auditFile }],
+    ...settings,
   };
   writeFileSync(configFile, JSON.stringify(config));
   const env = { TEST_SEAL_KEY: randomBytes(32).toString('base64'), ...options.env };
