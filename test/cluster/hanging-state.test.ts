@@ -1,4 +1,4 @@
-// The disk of the state hangs on the active node alone, while its log works: it hands over.
+// The disk of the state hangs on the active node alone, while its log works: it hands over, or refuses writes when there is no heir.
 import { spawn, spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -43,33 +43,55 @@ async function withHangingState(node: LiveNode, task: () => Promise<void>): Prom
   }
 }
 
-/** Writes large policies until the node is no longer the active one; a write that hangs is given up. */
-async function fillWhileActive(cluster: LiveCluster, node: LiveNode): Promise<void> {
+/** Writes large policies until the condition holds; the statuses of the answers, 0 for none. */
+async function fillUntil(
+  cluster: LiveCluster,
+  node: LiveNode,
+  holds: (statuses: readonly number[]) => Promise<boolean> | boolean,
+): Promise<void> {
   const statuses: number[] = [];
+  let written = 0;
   await until(
-    'another node may lead',
+    'enough was written',
     async () => {
-      const path = `sys/policies/acl/p${statuses.length % 100}`;
+      const path = `sys/policies/acl/p${written++ % 100}`;
       const answer = await cluster.ask(node, 'POST', path, { policy }, { withinMs: 3_000 }).catch(() => undefined);
       statuses.push(answer?.status ?? 0);
-      return (await node.health())?.code !== 200;
+      return holds(statuses);
     },
     { explain: () => `${statuses.join(' ')}\n${node.tail()}` },
   );
 }
 
 const traceable = spawnSync('strace', ['-V']).status === 0 || process.env['CI'] !== undefined;
+const live = traceable ? it : it.skip;
+
 describe('an active node whose state store hangs', function () {
   this.timeout(scenarioMs);
 
-  (traceable ? it : it.skip)('hands over to a fit voter, and writes go on there', () =>
+  live('hands over to a fit voter, and writes go on there', () =>
     withCluster({ config }, async (cluster) => {
       const leader = await cluster.settled();
       await withHangingState(leader, async () => {
-        await fillWhileActive(cluster, leader);
+        await fillUntil(cluster, leader, async () => (await leader.health())?.code !== 200);
         const next = await cluster.leader(cluster.others(leader));
         expect((await cluster.askWhenLed(next, 'POST', 'transit/keys/after', {})).status).to.equal(200);
       });
+    }),
+  );
+
+  live('stays without an heir, refuses with 503 what needs the newest state, and goes on when the store does', () =>
+    withCluster({ config, size: 1 }, async (cluster) => {
+      const leader = await cluster.settled();
+      await cluster.ask(leader, 'POST', 'transit/keys/before', {});
+      await withHangingState(leader, async () => {
+        await fillUntil(cluster, leader, (statuses) => statuses.slice(-3).join(' ') === '503 503 503');
+        const read = await cluster.ask(leader, 'GET', 'transit/keys/before');
+        expect(read.status, read.text).to.equal(503);
+        expect(read.text).to.contain('the state store of this node does not finish its writes');
+      });
+      expect((await cluster.askWhenLed(leader, 'GET', 'transit/keys/before')).status).to.equal(200);
+      expect((await cluster.askWhenLed(leader, 'POST', 'transit/keys/after', {})).status).to.equal(200);
     }),
   );
 });

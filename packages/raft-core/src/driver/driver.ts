@@ -238,6 +238,7 @@ export class Driver<Result> {
     this.#core.tick(nowMs);
     this.#stall.note(this.#applier.stalledMs(nowMs));
     this.#core.setFitness(this.#stall.fitness);
+    if (this.#stall.isStalled) this.#reads.refuseWaiting('stalled');
     if (!this.#snapshots.isPending && this.#core.hasReady()) this.#carryOut(this.#core.ready());
     if (this.#snapshots.isPending) this.#install();
     else this.#advance();

@@ -56,6 +56,13 @@ export class Reads {
     }
   }
 
+  /** Refuses the reads that wait until entries are applied. */
+  refuseWaiting(reason: RefusalReason): void {
+    const dones = this.#confirmed.flatMap((read) => read.dones);
+    this.#confirmed = [];
+    for (const done of dones) done({ kind: 'refused', reason });
+  }
+
   refuseAll(reason: RefusalReason): void {
     const dones = [...this.#asked, ...[...this.#confirming.values()].flat(), ...this.#confirmed.flatMap((read) => read.dones)];
     this.#asked = [];

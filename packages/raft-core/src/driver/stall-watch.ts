@@ -4,8 +4,8 @@ import type { Fitness } from '../types.ts';
 const timeouts = 3;
 
 /**
- * Decides when a state store counts as hanging. Its node then takes no proposals, and transfers the leadership to a fit voter. Without one it
- * stays the leader, for reads go on.
+ * Decides when a state store counts as hanging. Its node then takes no proposals, refuses reads that would wait for entries to be
+ * applied, and transfers the leadership to a fit voter. Without one it stays the leader and goes on when the store does.
  */
 export class StallWatch {
   readonly #limitMs: number;
@@ -21,6 +21,7 @@ export class StallWatch {
   get isStalled(): boolean {
     return this.#isStalled;
   }
+
   get fitness(): Fitness {
     return this.#isStalled && this.#given === 'fit' ? 'low' : this.#given;
   }

@@ -70,6 +70,12 @@ describe('Driver, where the state store hangs', () => {
     });
     trio.clock.runFor(5);
     expect(refused).to.equal('stalled');
+    let read = '';
+    leader.driver.readIndex((outcome) => {
+      read = outcome.kind === 'refused' ? outcome.reason : outcome.kind;
+    });
+    trio.clock.runFor(500);
+    expect(read, 'a read that waits for entries to be applied').to.equal('stalled');
     hanging.clear();
     trio.clock.runFor(60_000);
     expect(leads(leader)).to.equal(true);

@@ -74,13 +74,16 @@ export class Answering {
     return this.#parts.storage()?.driver.status().clusterId;
   }
 
-  /** Asks the other nodes whether this one still leads; if so, its state is what was acknowledged anywhere before the call. */
+  /**
+   * Asks the other nodes whether this one still leads; if so, its state is what was acknowledged anywhere before the call.
+   * @throws StoreError `busy` while the state store hangs: entries that may take rights away are committed and not applied
+   */
   async leads(): Promise<boolean> {
     try {
       await this.#parts.storage()?.replica.fresh();
       return this.active;
     } catch (error) {
-      if (error instanceof StoreError) return false;
+      if (error instanceof StoreError && error.code !== 'busy') return false;
       throw error;
     }
   }
