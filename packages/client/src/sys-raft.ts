@@ -41,6 +41,15 @@ export interface AutopilotState {
   readonly servers: Readonly<Record<string, ServerState>>;
 }
 
+/** How far a rotation of the cluster's authority has come. */
+export interface AuthorityRotation {
+  readonly phase: 'none' | 'announced' | 'switched';
+  /** SHA-256 of the certificate of the authority that signs, hex. */
+  readonly authority: string;
+  /** Names of the members without which it does not go on. */
+  readonly waits_for: readonly string[];
+}
+
 export interface AutopilotConfig {
   readonly cleanup_dead_servers: boolean;
   readonly dead_server_last_contact_threshold: string;
@@ -80,6 +89,15 @@ export class RaftCalls {
 
   demote(serverId: string): Promise<Written> {
     return this.#ask('POST', 'sys/storage/raft/demote', { server_id: serverId });
+  }
+
+  /** Begins to rotate the authority that signs the certificates of the nodes. */
+  rotateAuthority(): Promise<Written> {
+    return this.#ask('POST', 'sys/storage/raft/authority/rotate');
+  }
+
+  authorityRotation(): Promise<Envelope<AuthorityRotation>> {
+    return this.#ask('GET', 'sys/storage/raft/authority');
   }
 
   autopilotState(): Promise<Envelope<AutopilotState>> {

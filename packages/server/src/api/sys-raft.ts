@@ -1,6 +1,9 @@
+import { X509Certificate } from 'node:crypto';
+import type { AuthorityRotation } from '../cluster/authority-rotation.ts';
 import type { ServerState } from '../cluster/autopilot.ts';
 import type { Autopilot } from '../cluster/autopilot-care.ts';
 import type { AutopilotSettings } from '../cluster/autopilot-settings.ts';
+import { fingerprintOf } from '../cluster/certificate.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import type { Operator } from '../cluster/operator.ts';
 import { dataReply, writtenReply } from '../http/envelope.ts';
@@ -86,12 +89,13 @@ const memberChange = (
 function requireCluster({ cluster }: Node): {
   readonly operator: Operator;
   readonly autopilot: Autopilot;
+  readonly rotation: AuthorityRotation;
   readonly cluster: Cluster;
 } {
-  const { operator, autopilot } = cluster ?? {};
-  if (cluster === undefined || operator === undefined || autopilot === undefined)
+  const { operator, autopilot, rotation } = cluster ?? {};
+  if (cluster === undefined || operator === undefined || autopilot === undefined || rotation === undefined)
     throw new RequestError('invalid_request', 'this node has no cluster_addr in its configuration: it has no other members');
-  return { operator, autopilot, cluster };
+  return { operator, autopilot, rotation, cluster };
 }
 
 const removePeer = memberChange(
@@ -239,12 +243,46 @@ const writeSettings = guarded({
   },
 });
 
+/** What became of a rotation of the authority that signs the nodes' certificates. */
+const authorityStatus = guarded({
+  name: 'raft-authority-status',
+  about: "how far a rotation of the cluster's authority has come, and which members it waits for",
+  answers: answers.data(
+    object({ phase: { enum: ['none', 'announced', 'switched'] }, authority: string, waits_for: list(string) }),
+  ),
+  capability: 'read',
+  where: 'leader',
+  adds: true,
+  run: async ({ node }) => {
+    const { rotation, cluster } = requireCluster(node);
+    const { phase, waitsFor } = rotation.status;
+    const signing = await cluster.signingAuthority();
+    const authority = signing === undefined ? '' : fingerprintOf(new X509Certificate(signing.certificate));
+    return dataReply(JSON.stringify({ phase, authority, waits_for: waitsFor }));
+  },
+});
+
+const rotateAuthority = guarded({
+  name: 'raft-authority-rotate',
+  about: "a new authority signs the nodes' certificates and membership lists; the old one is dropped when no member needs it",
+  answers: answers.written,
+  capability: 'update',
+  sudo: true,
+  adds: true,
+  run: async ({ node }) => {
+    await requireCluster(node).rotation.begin();
+    return writtenReply([]);
+  },
+});
+
 /** The members of the cluster: who they are, how they are, and changes of them. */
 export const raftRoutes: readonly Route[] = [
   { path: 'sys/storage/raft/configuration', operations: { GET: configuration } },
   { path: 'sys/storage/raft/remove-peer', operations: { POST: removePeer } },
   { path: 'sys/storage/raft/promote', operations: { POST: promote } },
   { path: 'sys/storage/raft/demote', operations: { POST: demote } },
+  { path: 'sys/storage/raft/authority', operations: { GET: authorityStatus } },
+  { path: 'sys/storage/raft/authority/rotate', operations: { POST: rotateAuthority } },
   { path: 'sys/storage/raft/autopilot/state', operations: { GET: autopilotState } },
   { path: 'sys/storage/raft/autopilot/configuration', operations: { GET: readSettings, POST: writeSettings } },
 ];

@@ -16,6 +16,11 @@ interface JoinOptions {
 /** `operator raft`: the members of the cluster. */
 export function raftCommands(operator: Command, runner: Runner): void {
   const { asking } = runner;
+  asksServer(operator.command('rotate-authority'))
+    .description("give the cluster a new authority that signs the nodes' certificates")
+    .option('--status', 'only show how far a rotation has come')
+    .action(asking(rotateAuthority));
+
   const raft = operator.command('raft').description('the members of the cluster, and its state as a file');
 
   asksServer(raft.command('list-peers'))
@@ -59,6 +64,23 @@ export function raftCommands(operator: Command, runner: Runner): void {
 
   snapshotCommands(raft, runner);
   autopilotCommands(raft, runner);
+}
+
+async function rotateAuthority({ client: { sys }, output }: Session, { status }: { readonly status?: true }): Promise<void> {
+  if (status !== true)
+    return output.done(
+      await sys.raft.rotateAuthority(),
+      'The rotation has begun; operator rotate-authority --status shows how far it has come.',
+    );
+  const { data } = await sys.raft.authorityRotation();
+  output.rows(
+    [
+      ['Phase', data.phase],
+      ['Authority', data.authority],
+      ['Waits For', data.waits_for],
+    ],
+    data,
+  );
 }
 
 async function join({ client, output, sources }: Session, leader: string, options: JoinOptions): Promise<number> {

@@ -7,13 +7,15 @@ import type { Changes } from './changes.ts';
 import { JoinError } from './join-error.ts';
 import type { Admission, Joiner } from './join-messages.ts';
 import { type Member, type Membership, memberRemoved } from './membership.ts';
-import { authorityOf } from './self-care.ts';
+import { authorityOf, requireSigner } from './self-care.ts';
 
 export interface AdmissionParts {
   /** The records in clear. */
   readonly store: Store;
   readonly changes: Changes;
   readonly clusterId: string;
+  /** The authority that signs, PEM; undefined before the first rotation. */
+  readonly current?: string | undefined;
   readonly self: NodeId;
   /** What the leader knows of its peers. */
   readonly peers: () => readonly PeerStatus[];
@@ -26,9 +28,13 @@ const silentMsMin = 10_000;
  * Makes a node that has shown that it holds the seal's key a member: a learner first, a voter as soon as it has caught up.
  * @throws JoinError `request_refused`, `name_taken`, `node_id_used`, `node_removed`; StoreError
  */
-export async function admit({ store, changes, clusterId, self, peers }: AdmissionParts, joiner: Joiner): Promise<Admission> {
+export async function admit(
+  { store, changes, clusterId, current, self, peers }: AdmissionParts,
+  joiner: Joiner,
+): Promise<Admission> {
   const { id, name, apiAddress, clusterAddress, nonVoter, request } = joiner;
-  const certificate = await signRequest(await authorityOf(store, clusterId), {
+  const authority = await authorityOf(store, clusterId, current);
+  const certificate = await signRequest(authority, {
     request,
     now: new Date(),
     clusterId,
@@ -40,6 +46,7 @@ export async function admit({ store, changes, clusterId, self, peers }: Admissio
   const member: Member = { id, name, apiAddress, clusterAddress, certificate: fingerprint, nonVoter };
   let members: readonly Member[] = [];
   await changes.make((_conf, before) => {
+    requireSigner(before, authority);
     // A node that lost its disk comes back under a new id: one that has the seal's key may take the place of a namesake that has not been heard
     // of for a while. The answer to an earlier attempt may have been lost: the same id may try again as long as nothing was heard of it. A
     // namesake that has just been admitted counts as heard of, so that of several joiners with one name one is admitted.

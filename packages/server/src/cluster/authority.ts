@@ -30,6 +30,8 @@ export class RequestRefused extends Error {
 }
 
 export const authorityPath = 'core/cluster-authority';
+/** Made for a rotation. It begins with the path of the other, so a restore keeps both. */
+export const nextAuthorityPath = `${authorityPath}-next`;
 const format = 1;
 
 /** A request in PEM takes well below 1 KiB. */
@@ -113,18 +115,25 @@ async function keyIn(pem: string, nodeId: NodeId): Promise<webcrypto.CryptoKey> 
   return key;
 }
 
-/** The record of a new cluster's authority, to be written through the barrier. */
-export function authorityRecord({ key, certificate }: ClusterAuthority): Write {
-  return { path: authorityPath, value: Buffer.from(JSON.stringify({ format, key, certificate })) };
+/** The record of an authority, to be written through the barrier. */
+export function authorityRecord({ key, certificate }: ClusterAuthority, path: string = authorityPath): Write {
+  return { path, value: Buffer.from(JSON.stringify({ format, key, certificate })) };
 }
 
-/** The cluster's authority, or undefined while it has none. @throws Error for an unknown format; StoreError */
-export async function readAuthority(store: Pick<Store, 'get'>): Promise<ClusterAuthority | undefined> {
-  const record = await store.get(authorityPath);
-  return record === undefined ? undefined : authorityIn(record);
+/**
+ * The cluster's authority, or undefined while it has none.
+ * @param path - of its record; the one made for a rotation lies at another path until it signs
+ * @throws Error for an unknown format; StoreError
+ */
+export async function readAuthority(
+  store: Pick<Store, 'get'>,
+  path: string = authorityPath,
+): Promise<ClusterAuthority | undefined> {
+  const record = await store.get(path);
+  return record === undefined ? undefined : authorityIn(record, path);
 }
 
-function authorityIn({ value }: StoredRecord): ClusterAuthority {
+function authorityIn({ value }: StoredRecord, path: string): ClusterAuthority {
   try {
     const fields: unknown = JSON.parse(Buffer.from(value).toString('utf8'));
     if (typeof fields === 'object' && fields !== null && 'format' in fields && fields.format === format) {
@@ -137,7 +146,7 @@ function authorityIn({ value }: StoredRecord): ClusterAuthority {
   } finally {
     value.fill(0);
   }
-  throw new Error(`the record ${authorityPath} has an unknown format`);
+  throw new Error(`the record ${path} has an unknown format`);
 }
 
 /** Whether a private key in PEM is the one of a certificate in PEM. @throws Error of node:crypto when one of them is neither */

@@ -2,6 +2,7 @@ import type { NodeId } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
 import { reasonOf } from '../reason.ts';
 import { type ClusterAuthority, readAuthority } from './authority.ts';
+import type { AuthorityRotation } from './authority-rotation.ts';
 import type { Autopilot } from './autopilot-care.ts';
 import { authorityCall, confirmWithinMs, listPath } from './calls.ts';
 import type { Canary } from './canary.ts';
@@ -15,7 +16,7 @@ import { signList } from './membership-list.ts';
 import type { Operator } from './operator.ts';
 import type { Renewal } from './renewal.ts';
 import type { Roster } from './roster.ts';
-import { careForMembers, careForSelf, keepAuthority } from './self-care.ts';
+import { authorityOf, careForMembers, careForSelf, keepAuthority } from './self-care.ts';
 import type { Standbys } from './standbys.ts';
 
 export interface CareParts {
@@ -29,6 +30,7 @@ export interface CareParts {
   readonly autopilot: Autopilot;
   readonly operator: Pick<Operator, 'observe'>;
   readonly canary: Canary;
+  readonly rotation: Pick<AuthorityRotation, 'care'>;
   readonly renewal: Renewal;
   readonly lists: ListKeeper;
   /** Members to whom this node has no connection for Raft's messages. */
@@ -52,7 +54,7 @@ export class Care {
 
   async round(): Promise<void> {
     if (this.#underWay) return;
-    const { host, roster, standbys, port, changes, autopilot, operator, canary } = this.#parts;
+    const { host, roster, standbys, port, changes, autopilot, operator, canary, rotation } = this.#parts;
     void port.openAgain();
     void this.#showList();
     operator.observe();
@@ -64,6 +66,7 @@ export class Care {
       await this.signList();
       await autopilot.care();
       if (roster.members.length > 1) await canary.write(Date.now());
+      await rotation.care();
     } catch (error) {
       host.log.warn({ reason: reasonOf(error) }, 'the care for the members was left for the next round');
     } finally {
@@ -88,12 +91,20 @@ export class Care {
     const { index, members } = roster.committed;
     if (!host.isActive() || members.length === 0 || index <= (lists.held?.index ?? 0)) return;
     try {
-      const authority = await readAuthority(own.barrier.store);
+      const authority = await this.signingAuthority();
       if (authority !== undefined)
         await lists.signed(signList(authority, { clusterId: own.clusterId, index, members }), own.nodeId);
     } catch (error) {
       host.log.warn({ reason: reasonOf(error) }, 'the membership list is not signed yet');
     }
+  }
+
+  /** The authority that signs; undefined while there is none. @throws StoreError */
+  async signingAuthority(): Promise<ClusterAuthority | undefined> {
+    const { own, roster } = this.#parts;
+    const { committedAuthority } = roster;
+    if (committedAuthority === undefined) return readAuthority(own.barrier.store);
+    return authorityOf(own.barrier.store, own.clusterId, committedAuthority);
   }
 
   /** Shows the membership list to members that this node does not reach: one that was away may not admit it until it has seen that. */
@@ -112,7 +123,8 @@ export class Care {
 
   async keepAuthority(authority: ClusterAuthority): Promise<void> {
     const { own, roster } = this.#parts;
-    await keepAuthority(own.barrier.store, roster.requireIdentity().authority, authority);
+    const known = roster.committedAuthority ?? roster.requireIdentity().authority;
+    await keepAuthority(own.barrier.store, known, authority);
   }
 
   /** The active node shall write the authority again, this one or another. @throws ClusterCallError, StoreError */
@@ -132,6 +144,7 @@ export class Care {
       changes,
       clusterId: own.clusterId,
       nodeId: own.nodeId,
+      current: () => roster.committedAuthority,
       self: () => ({
         name: config.node_id,
         apiAddress: apiAddress(),

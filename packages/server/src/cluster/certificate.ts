@@ -26,6 +26,15 @@ export function nameIn(certificate: X509Certificate, authority: X509Certificate)
   return certificate.subjectAltName === `URI:${uriOf(name)}` && name.nodeId < 2 ** 48 ? name : undefined;
 }
 
+/** {@link nameIn} by whichever of these authorities has signed the certificate. */
+export function nameByAny(certificate: X509Certificate, authorities: readonly X509Certificate[]): NodeName | undefined {
+  for (const authority of authorities) {
+    const name = nameIn(certificate, authority);
+    if (name !== undefined) return name;
+  }
+  return undefined;
+}
+
 /** Half of the certificate's life has passed, by this node's clock in milliseconds since 1970: it is time for the next. */
 export function renewalDue({ validFromDate, validToDate }: X509Certificate, now: number): boolean {
   return now >= (validFromDate.getTime() + validToDate.getTime()) / 2;

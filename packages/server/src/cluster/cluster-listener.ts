@@ -12,7 +12,7 @@ import { readBody } from '../http/body.ts';
 import { errorReply, isRefusal } from '../http/error-answer.ts';
 import { OpenResponses } from '../http/open-responses.ts';
 import { type Reply, sendReply } from '../http/reply.ts';
-import { fingerprintOf, nameIn } from './certificate.ts';
+import { fingerprintOf, nameByAny, nameIn } from './certificate.ts';
 import type { NodeIdentity } from './identity.ts';
 import type { Standing } from './membership.ts';
 import { agreedProtocol } from './raft-protocol.ts';
@@ -37,6 +37,8 @@ export type ClusterHandler = (call: ClusterCall) => Promise<ClusterAnswer>;
 
 export interface ClusterListenerOptions {
   readonly identity: () => NodeIdentity;
+  /** The authorities that this node trusts, asked at every connection; without it, the one of the identity. */
+  readonly authorities?: () => readonly X509Certificate[];
   /** Whose certificate that is, by the newest member list; asked on every call. */
   readonly standing: (fingerprint: string) => Standing | undefined;
   /**
@@ -118,7 +120,7 @@ export class ClusterListener {
   readonly #handshakes = new Map<string, Socket>();
   readonly #callers = new Map<Duplex, Caller>();
   #identity: NodeIdentity;
-  #authority: X509Certificate;
+  #ownAuthority: X509Certificate;
   #clusterId: string | undefined;
   #timer: NodeJS.Timeout | undefined;
 
@@ -126,8 +128,8 @@ export class ClusterListener {
     this.#options = options;
     this.#versions = options.versions ?? wireVersions;
     this.#identity = options.identity();
-    this.#authority = new X509Certificate(this.#identity.authority);
-    this.#clusterId = nameIn(new X509Certificate(this.#identity.certificate), this.#authority)?.clusterId;
+    this.#ownAuthority = new X509Certificate(this.#identity.authority);
+    this.#clusterId = nameIn(new X509Certificate(this.#identity.certificate), this.#ownAuthority)?.clusterId;
     this.#server = createServer({
       ...contextOf(this.#identity),
       requestCert: true,
@@ -174,6 +176,7 @@ export class ClusterListener {
     const identity = this.#options.identity();
     if (identity.certificate !== this.#identity.certificate) {
       this.#identity = identity;
+      this.#ownAuthority = new X509Certificate(identity.authority);
       this.#server.setSecureContext(contextOf(identity));
     }
     for (const caller of this.#callers.values()) {
@@ -224,7 +227,7 @@ export class ClusterListener {
       return undefined;
     };
     if (shown === undefined || socket.isSessionReused()) return refused('it shows no certificate');
-    const name = nameIn(shown, this.#authority);
+    const name = nameByAny(shown, this.#options.authorities?.() ?? [this.#ownAuthority]);
     if (name === undefined) return refused("its certificate is not signed by this cluster's authority");
     const from = name.nodeId;
     if (name.clusterId !== this.#clusterId) return refused('its certificate is for another cluster', from);

@@ -90,6 +90,7 @@ export class ClusterPort {
     const { config, log, roster, raft, judge, isLeaderless } = this.#options;
     const listener = new ClusterListener({
       identity: () => roster.requireIdentity(),
+      authorities: () => roster.authorities,
       standing: (fingerprint) => roster.standing(fingerprint),
       calls,
       forwarded: (req, res, from) => {

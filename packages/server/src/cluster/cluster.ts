@@ -9,6 +9,7 @@ import { LogLimit } from '../log-limit.ts';
 import type { MembershipPorts, Storage } from '../node/storage.ts';
 import { reasonOf } from '../reason.ts';
 import type { ClusterAuthority } from './authority.ts';
+import type { AuthorityRotation } from './authority-rotation.ts';
 import type { Autopilot } from './autopilot-care.ts';
 import { confirmWithinMs } from './calls.ts';
 import { ClusterClient } from './cluster-client.ts';
@@ -118,6 +119,10 @@ export class Cluster {
 
   get autopilot(): Autopilot | undefined {
     return this.#participation?.autopilot;
+  }
+
+  get rotation(): AuthorityRotation | undefined {
+    return this.#participation?.rotation;
   }
 
   get joinDesk(): JoinDesk | undefined {
@@ -242,6 +247,11 @@ export class Cluster {
   /** What the active node does for the cluster, and others for themselves; it happens by itself every few seconds. */
   async care(): Promise<void> {
     await this.#participation?.care.round();
+  }
+
+  /** The authority that signs; undefined while there is none. @throws StoreError */
+  async signingAuthority(): Promise<ClusterAuthority | undefined> {
+    return this.#participation?.care.signingAuthority();
   }
 
   /** The active node shall write the authority again, this one or another. @throws ClusterCallError, StoreError */

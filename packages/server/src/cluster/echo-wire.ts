@@ -23,6 +23,8 @@ export const echoNews = z.object({
   differs: z.boolean().default(false),
   version: z.string().max(64),
   hostname: z.string().max(255).default(''),
+  /** It reads member lists that name authorities; an older node does not say so. */
+  readsAuthorities: z.boolean().default(false),
   /** Index of the newest signed membership list that it has seen; an answer brings a newer one. */
   listIndex: z.int().min(0).default(0),
 });

@@ -53,7 +53,7 @@ export class ListKeeper {
     const { directory, clusterId, roster, log } = this.#parts;
     try {
       const stored: unknown = JSON.parse(await readFile(join(directory, fileName), 'utf8'));
-      const list = openList(stored, roster.requireIdentity().authority);
+      const list = openList(stored, roster.authorities);
       if (list.clusterId !== clusterId) throw new ListRefused('it is of another cluster');
       this.#held = list;
       roster.listed(list);
@@ -68,7 +68,7 @@ export class ListKeeper {
    * @throws ListRefused when it is malformed or not signed by this cluster's authority; errors of the file system
    */
   shown(shown: unknown, caller: Caller): Promise<ListVerdict> {
-    return this.#inTurn(() => this.#judge(openList(shown, this.#parts.roster.requireIdentity().authority), caller));
+    return this.#inTurn(() => this.#judge(openList(shown, this.#parts.roster.authorities), caller));
   }
 
   /** Keeps a list that this node itself has signed. @throws errors of the file system */

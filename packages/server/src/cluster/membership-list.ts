@@ -1,4 +1,4 @@
-import { sign, verify, X509Certificate } from 'node:crypto';
+import { sign, verify, type X509Certificate } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { LogIndex, NodeId } from '@transitd/raft-core';
 import { z } from 'zod';
@@ -44,15 +44,16 @@ export function signList({ key }: Pick<ClusterAuthority, 'key'>, { clusterId, in
 
 /**
  * Reads a list that another node has shown.
- * @param authority - PEM of the certificate of the cluster's authority
- * @throws ListRefused when it is malformed or not signed by that authority
+ * @param authorities - certificates of the cluster's authorities that are trusted
+ * @throws ListRefused when it is malformed or not signed by one of them
  */
-export function openList(shown: unknown, authority: string): HeldList {
+export function openList(shown: unknown, authorities: readonly X509Certificate[]): HeldList {
   const read = signedList.safeParse(shown);
   if (!read.success) throw new ListRefused('it is no membership list');
   const { text, signature } = read.data;
-  const { publicKey } = new X509Certificate(authority);
-  if (!text.startsWith(heading) || !verify('sha256', Buffer.from(text), publicKey, Buffer.from(signature, 'base64')))
+  const isSignedBy = ({ publicKey }: X509Certificate): boolean =>
+    verify('sha256', Buffer.from(text), publicKey, Buffer.from(signature, 'base64'));
+  if (!text.startsWith(heading) || !authorities.some(isSignedBy))
     throw new ListRefused("it is not signed by the cluster's authority");
   try {
     const { clusterId, index, members } = content.parse(JSON.parse(text.slice(heading.length)));

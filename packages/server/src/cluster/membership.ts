@@ -24,10 +24,21 @@ export interface RemovedMember {
   readonly certificate: string;
 }
 
+/** Certificates of the cluster's authorities, PEM. Absent in a list of members until the first rotation begins. */
+export interface Authorities {
+  /** The one that signs. */
+  readonly current: string;
+  /** Trusted already; it signs as soon as every member holds the configuration that says so. */
+  readonly next?: string;
+  /** The one before `current`, trusted until no member has one of the certificates named by `fingerprints`: all that it has signed. */
+  readonly former?: { readonly certificate: string; readonly fingerprints: readonly string[] };
+}
+
 /** Who belongs to the cluster, and who did: `removed` ascends by time. It travels as the context of the log's configuration. */
 export interface Membership {
   readonly members: readonly Member[];
   readonly removed: readonly RemovedMember[];
+  readonly authorities?: Authorities;
 }
 
 export const nobody: Membership = { members: [], removed: [] };
@@ -37,6 +48,8 @@ const removedMax = 256;
 /** The list lies in the two slots of `node.state`, 64 KiB each, as base64. */
 const bytesMax = 40 * 1024;
 const format = 1;
+/** Of a list that names authorities. */
+const formatWithAuthorities = 2;
 
 const id = z
   .int()
@@ -53,11 +66,23 @@ const member = z.strictObject({
   nextCertificate: certificate.exactOptional(),
   nonVoter: z.boolean(),
 });
-const list = z.strictObject({
-  format: z.literal(format),
-  members: z.array(member),
-  removed: z.array(z.strictObject({ id, name, certificate })).max(removedMax),
-});
+const authority = z
+  .string()
+  .max(2048)
+  .regex(/^-----BEGIN CERTIFICATE-----\n(?:[A-Za-z0-9+/=]{1,76}\n)+-----END CERTIFICATE-----\n?$/);
+const content = { members: z.array(member), removed: z.array(z.strictObject({ id, name, certificate })).max(removedMax) };
+const list = z.discriminatedUnion('format', [
+  z.strictObject({ format: z.literal(format), ...content }),
+  z.strictObject({
+    format: z.literal(formatWithAuthorities),
+    ...content,
+    authorities: z.strictObject({
+      current: authority,
+      next: authority.exactOptional(),
+      former: z.strictObject({ certificate: authority, fingerprints: z.array(certificate) }).exactOptional(),
+    }),
+  }),
+]);
 
 /** A member as it is written, in JSON. @throws Error */
 export function parseMembers(json: unknown): readonly Member[] {
@@ -70,9 +95,10 @@ export function parseMembers(json: unknown): readonly Member[] {
  * UTF-8 of JSON with a format number. Of the removed members it keeps the newest, 256 at most and as many as fit.
  * @throws Error for a list that no node could read: an ill-formed field, two members with one id or certificate, members alone too long
  */
-export function encodeMembership({ members, removed }: Membership): Uint8Array {
+export function encodeMembership({ members, removed, authorities }: Membership): Uint8Array {
+  const named = authorities === undefined ? { format } : { format: formatWithAuthorities, authorities };
   for (let kept = removed.slice(-removedMax); ; kept = kept.slice(1)) {
-    const bytes = Buffer.from(JSON.stringify({ format, members, removed: kept }));
+    const bytes = Buffer.from(JSON.stringify({ ...named, members, removed: kept }));
     if (bytes.length > bytesMax && kept.length > 0) continue;
     decodeMembership(bytes);
     return bytes;
@@ -92,11 +118,12 @@ export function decodeMembership(bytes: Uint8Array): Membership {
   const result = list.safeParse(json);
   if (!result.success) throw new Error(`the member list has an unknown format at ${result.error.issues[0]?.path.join('.')}`);
   const { members, removed } = result.data;
+  const authorities = 'authorities' in result.data ? { authorities: result.data.authorities } : {};
   const all = [...members, ...removed];
   const certificates = all.flatMap(certificatesOf);
   if (new Set(all.map((one) => one.id)).size < all.length) throw new Error('the member list names an id twice');
   if (new Set(certificates).size < certificates.length) throw new Error('the member list names a certificate twice');
-  return { members, removed };
+  return { members, removed, ...authorities };
 }
 
 /** The fingerprints under which a node may appear. */
@@ -135,6 +162,7 @@ export function memberRemoved(membership: Membership, node: NodeId): Membership 
   if (gone === undefined) return membership;
   const { id, name, certificate } = gone;
   return {
+    ...membership,
     members: membership.members.filter((one) => one !== gone),
     removed: [...membership.removed, { id, name, certificate }].slice(-removedMax),
   };

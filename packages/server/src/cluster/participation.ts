@@ -7,6 +7,7 @@ import { version } from '../version.ts';
 import { admit } from './admission.ts';
 import { Agreement } from './agreement.ts';
 import { Applied } from './applied.ts';
+import { AuthorityRotation } from './authority-rotation.ts';
 import { Autopilot } from './autopilot-care.ts';
 import { clusterCalls } from './calls.ts';
 import { Canary } from './canary.ts';
@@ -59,6 +60,7 @@ export class Participation {
   readonly forwarder: Forwarder;
   readonly agreement: Agreement;
   readonly canary: Canary;
+  readonly rotation: AuthorityRotation;
   readonly care: Care;
   readonly lists: ListKeeper;
   readonly #parts: ParticipationParts;
@@ -91,6 +93,14 @@ export class Participation {
         ),
     });
     this.autopilot = new Autopilot({ storage, roster, store: barrier.store, operator: this.operator, log });
+    this.rotation = new AuthorityRotation({
+      driver: storage.driver,
+      changes: this.changes,
+      store: barrier.store,
+      clusterId,
+      news: (id) => standbys.news(id),
+      log,
+    });
     this.lists = new ListKeeper({
       directory: host.directory,
       clusterId,
@@ -106,9 +116,12 @@ export class Participation {
       autopilot: this.autopilot,
       operator: this.operator,
       canary: this.canary,
+      rotation: this.rotation,
       renewal: new Renewal({
         client,
         identity: () => roster.identity,
+        authorities: () => roster.authorities,
+        authority: () => roster.committedAuthority,
         leader: () => this.#leader()?.id,
         become: (identity) => port.show(identity),
         now: Date.now,
@@ -240,13 +253,24 @@ export class Participation {
 
   #makeJoinDesk(): JoinDesk {
     const { storage, barrier, nodeId, clusterId } = this.#parts.own;
+    const { roster } = this.#parts;
     return new JoinDesk({
       wrap: (exchanged) => barrier.wrapForJoin(exchanged),
-      cluster: async () => ({ id: clusterId, authority: (await authorityOf(barrier.store, clusterId)).certificate }),
+      cluster: async () => ({
+        id: clusterId,
+        authority: (await authorityOf(barrier.store, clusterId, roster.committedAuthority)).certificate,
+      }),
       admit: async (joiner) => {
         await this.care.forSelf(); // a joiner lets in whom its first member list names: this node has to stand there
         return admit(
-          { store: barrier.store, changes: this.changes, clusterId, self: nodeId, peers: () => storage.driver.peers() },
+          {
+            store: barrier.store,
+            changes: this.changes,
+            clusterId,
+            current: roster.committedAuthority,
+            self: nodeId,
+            peers: () => storage.driver.peers(),
+          },
           joiner,
         );
       },
@@ -271,9 +295,9 @@ export class Participation {
         clusterId,
         authority: () => {
           if (!host.isActive()) throw new StoreError('not_leader', 'this node is not the active one');
-          return authorityOf(barrier.store, clusterId);
+          return authorityOf(barrier.store, clusterId, roster.committedAuthority);
         },
-        list: (node, fingerprint) => listCertificate(this.changes, node, fingerprint),
+        list: (node, fingerprint, authority) => listCertificate(this.changes, node, { fingerprint, authority }),
         now: () => new Date(),
       },
       keepAuthority: (authority) => this.care.keepAuthority(authority),
@@ -330,6 +354,7 @@ export class Participation {
       serves: !sealed && config.performance_standby,
       sealed,
       differs: this.agreement.verdict === 'different',
+      readsAuthorities: true,
       version,
       hostname: hostname().slice(0, 255),
       listIndex: this.lists.held?.index ?? 0,

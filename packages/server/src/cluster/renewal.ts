@@ -2,10 +2,11 @@ import { X509Certificate } from 'node:crypto';
 import type { NodeId } from '@transitd/raft-core';
 import { RequestError } from '../http/error-answer.ts';
 import { type ClusterAuthority, isPair, makeRequest, RequestRefused, signRequest } from './authority.ts';
-import { fingerprintOf, nameIn, renewalDue } from './certificate.ts';
+import { fingerprintOf, nameByAny, nameIn, renewalDue } from './certificate.ts';
 import type { ClusterClient } from './cluster-client.ts';
 import type { ClusterHandler } from './cluster-listener.ts';
 import type { NodeIdentity } from './identity.ts';
+import { isSameAuthority } from './rotation.ts';
 
 export const renewPath = '/cluster/renew';
 
@@ -14,7 +15,7 @@ export interface RenewalOptions {
   /** @throws StoreError `not_leader`, `sealed` and the like, where nothing can be signed */
   readonly authority: () => Promise<ClusterAuthority>;
   /** Puts the new certificate into the member list (`certificateSigned`), and resolves when that is committed. @throws StoreError */
-  readonly list: (node: NodeId, fingerprint: string) => Promise<void>;
+  readonly list: (node: NodeId, fingerprint: string, authority: ClusterAuthority) => Promise<void>;
   readonly now: () => Date;
 }
 
@@ -23,8 +24,9 @@ export function renewalHandler({ clusterId, authority, list, now }: RenewalOptio
   return async ({ from, body }) => {
     const request = requestIn(body);
     try {
-      const certificate = await signRequest(await authority(), { request, nodeId: from, clusterId, now: now() });
-      await list(from, fingerprintOf(new X509Certificate(certificate)));
+      const signing = await authority();
+      const certificate = await signRequest(signing, { request, nodeId: from, clusterId, now: now() });
+      await list(from, fingerprintOf(new X509Certificate(certificate)), signing);
       return { status: 200, json: { certificate } };
     } catch (error) {
       throw error instanceof RequestRefused ? new RequestError('invalid_request', error.message) : error;
@@ -49,20 +51,37 @@ function requestIn(body: Buffer): string {
  */
 export async function renewIdentity(
   client: Pick<ClusterClient, 'post'>,
-  { identity, leader, timeoutMs }: { readonly identity: NodeIdentity; readonly leader: NodeId; readonly timeoutMs: number },
+  {
+    identity,
+    authorities,
+    leader,
+    timeoutMs,
+  }: {
+    readonly identity: NodeIdentity;
+    /** Those that this node trusts: the certificate may come from another one than that before it. */
+    readonly authorities: readonly X509Certificate[];
+    readonly leader: NodeId;
+    readonly timeoutMs: number;
+  },
 ): Promise<NodeIdentity> {
-  const authority = new X509Certificate(identity.authority);
-  const own = nameIn(new X509Certificate(identity.certificate), authority);
+  const own = nameIn(new X509Certificate(identity.certificate), new X509Certificate(identity.authority));
   if (own === undefined) throw new Error('this node’s certificate is not one of its cluster');
   const { key, request } = await makeRequest(own.nodeId);
   const { status, json } = await client.post(leader, renewPath, { json: { request }, timeoutMs });
   if (status !== 200) throw new Error(`the certificate was not renewed: status ${status}`);
   const certificate = certificateIn(json);
-  const named = nameIn(new X509Certificate(certificate), authority);
-  if (named?.nodeId !== own.nodeId || named.clusterId !== own.clusterId || !isPair({ key, certificate })) {
+  const signed = new X509Certificate(certificate);
+  const named = nameByAny(signed, authorities);
+  const authority = authorities.find((one) => nameIn(signed, one) !== undefined);
+  if (
+    authority === undefined ||
+    named?.nodeId !== own.nodeId ||
+    named.clusterId !== own.clusterId ||
+    !isPair({ key, certificate })
+  ) {
     throw new Error('the renewed certificate is not for this node and its key');
   }
-  return { ...identity, key, certificate };
+  return { ...identity, key, certificate, authority: authority.toString() };
 }
 
 function certificateIn(json: unknown): string {
@@ -71,9 +90,16 @@ function certificateIn(json: unknown): string {
   throw new Error('the certificate was not renewed: the answer has none');
 }
 
+/** Whether the authority that signed this node's certificate is another one than that which signs now. @param current - PEM */
+export const isOfFormerAuthority = ({ authority }: NodeIdentity, current: string | undefined): boolean =>
+  current !== undefined && !isSameAuthority(authority, current);
+
 export interface RenewalParts {
   readonly client: Pick<ClusterClient, 'post'>;
   readonly identity: () => NodeIdentity | undefined;
+  readonly authorities: () => readonly X509Certificate[];
+  /** The authority that signs, PEM; undefined before the first rotation. */
+  readonly authority: () => string | undefined;
   /** The member that leads; undefined while none is known, and where it is this node, which certifies itself. */
   readonly leader: () => NodeId | undefined;
   /** Puts an identity in force, durably. */
@@ -87,7 +113,7 @@ const answerWithinMs = 10_000;
 const againMs = 60_000;
 
 /**
- * A node that has a new key certified in the second half of its certificate's life. Nothing is lost with an answer: the certificate in
+ * A node that has a new key certified in the second half of its certificate's life, or when the authority was rotated. Nothing is lost with an answer: the certificate in
  * force stays good beside the new one until the new one is shown, and the next request takes its place.
  */
 export class Renewal {
@@ -100,12 +126,13 @@ export class Renewal {
 
   /** True when another certificate is in force now. @throws as {@link renewIdentity} */
   async renewIfDue(): Promise<boolean> {
-    const { client, identity: present, leader: leading, become, now } = this.#parts;
+    const { client, identity: present, authorities, authority, leader: leading, become, now } = this.#parts;
     const [identity, leader] = [present(), leading()];
     if (identity === undefined || leader === undefined) return false;
-    if (!renewalDue(new X509Certificate(identity.certificate), now()) || Math.abs(now() - this.#triedMs) < againMs) return false;
+    const isDue = renewalDue(new X509Certificate(identity.certificate), now()) || isOfFormerAuthority(identity, authority());
+    if (!isDue || Math.abs(now() - this.#triedMs) < againMs) return false;
     this.#triedMs = now();
-    await become(await renewIdentity(client, { identity, leader, timeoutMs: answerWithinMs }));
+    await become(await renewIdentity(client, { identity, authorities: authorities(), leader, timeoutMs: answerWithinMs }));
     return true;
   }
 }

@@ -1,8 +1,10 @@
+import { X509Certificate } from 'node:crypto';
 import type { LogIndex, NodeId } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
 import type { Storage } from '../node/storage.ts';
 import { type NodeIdentity, writeIdentity } from './identity.ts';
 import { decodeMembership, type Member, type Membership, nobody, type Standing, standingOf } from './membership.ts';
+import { namedAuthorities } from './rotation.ts';
 
 /** Members by a committed configuration, and the entry that brought it. */
 export interface ToldMembers {
@@ -22,6 +24,8 @@ export class Roster {
   /** Newest first. */
   #lists: readonly (readonly Member[])[] = [];
   #storage: Storage | undefined;
+  /** By their PEM, those that are trusted. */
+  #authorities = new Map<string, X509Certificate>();
 
   constructor(directory: string, identity: NodeIdentity | undefined) {
     this.#directory = directory;
@@ -106,6 +110,24 @@ export class Roster {
     return this.#membership;
   }
 
+  /** The authority that signs by the newest committed configuration, PEM; undefined before the first rotation. */
+  get committedAuthority(): string | undefined {
+    return this.#committed.authorities?.current;
+  }
+
+  /**
+   * The authorities whose signatures count: those of the configuration in force and of the committed one, for the former may be rolled back.
+   * Until this node's log tells of the node itself, and before the first rotation, the one told at the join or the renewal.
+   */
+  get authorities(): readonly X509Certificate[] {
+    const named = [this.#membership, this.#committed].flatMap(namedAuthorities);
+    const own = this.#identity?.authority;
+    const isTold = this.#committed.authorities !== undefined && !this.#isBeforeOwnJoin;
+    const trusted = new Set(isTold || own === undefined ? named : [...named, own]);
+    this.#authorities = new Map([...trusted].map((pem) => [pem, this.#authorities.get(pem) ?? new X509Certificate(pem)]));
+    return [...this.#authorities.values()];
+  }
+
   /** Everybody by the configuration in force; before the log tells, as was told at the join. */
   get members(): readonly Member[] {
     return this.#membership.members.length > 0 ? this.#membership.members : (this.#identity?.seeds ?? []);
@@ -142,9 +164,13 @@ export class Roster {
 
   /** Of a node that follows the log from its beginning: until that tells of the node itself, it tells of those who were there before it. */
   get #seeds(): readonly Member[] {
+    return this.#isBeforeOwnJoin ? (this.#identity?.seeds ?? []) : [];
+  }
+
+  get #isBeforeOwnJoin(): boolean {
     const { members, removed } = this.#committed;
     const self = this.#storage?.driver.status().nodeId;
-    return [...members, ...removed].some(({ id }) => id === self) ? [] : (this.#identity?.seeds ?? []);
+    return ![...members, ...removed].some(({ id }) => id === self);
   }
 
   get #all(): readonly Member[] {

@@ -9,6 +9,7 @@ import {
   isPair,
   makeAuthority,
   makeRequest,
+  nextAuthorityPath,
   readAuthority,
   signRequest,
 } from './authority.ts';
@@ -16,6 +17,8 @@ import { fingerprintOf, renewalDue } from './certificate.ts';
 import type { Changes } from './changes.ts';
 import type { NodeIdentity } from './identity.ts';
 import { certificateShown, certificateSigned, type Member, type Membership } from './membership.ts';
+import { isOfFormerAuthority } from './renewal.ts';
+import { isSameAuthority, maySign } from './rotation.ts';
 
 export interface SelfCareParts {
   /** The records in clear. */
@@ -23,6 +26,8 @@ export interface SelfCareParts {
   readonly changes: Changes;
   readonly clusterId: string;
   readonly nodeId: NodeId;
+  /** The authority that signs, PEM; undefined before the first rotation. */
+  readonly current: () => string | undefined;
   /** By what this node is to be found. */
   readonly self: () => Pick<Member, 'name' | 'apiAddress' | 'clusterAddress' | 'nonVoter'>;
   readonly identity: () => NodeIdentity | undefined;
@@ -30,23 +35,47 @@ export interface SelfCareParts {
   readonly become: (identity: NodeIdentity) => Promise<void>;
 }
 
-/** The cluster's authority; the first call on the active node of a cluster without one makes it. @throws StoreError */
-export async function authorityOf(store: Store, clusterId: string): Promise<ClusterAuthority> {
+/**
+ * The cluster's authority that signs; the first call on the active node of a cluster without one makes it.
+ * @param current - PEM of the one that the configuration names; undefined before the first rotation
+ * @throws StoreError; Error when the key of that one is not there
+ */
+export async function authorityOf(store: Store, clusterId: string, current?: string): Promise<ClusterAuthority> {
   for (;;) {
     const present = await readAuthority(store);
+    if (current !== undefined) return signingAuthority(store, present, current);
     if (present !== undefined) return present;
     const made = authorityRecord(await makeAuthority(clusterId, new Date()));
     await store.commit({ conditions: [{ path: authorityPath, revision: 0 }], writes: [made] });
   }
 }
 
+async function signingAuthority(store: Store, present: ClusterAuthority | undefined, current: string): Promise<ClusterAuthority> {
+  if (present !== undefined && isSameAuthority(present.certificate, current)) return present;
+  const next = await readAuthority(store, nextAuthorityPath);
+  if (next !== undefined && isSameAuthority(next.certificate, current)) return next;
+  throw new Error("the key of the cluster's authority is missing");
+}
+
 /** Lists a certificate that was signed for a member, before the member has it. @throws StoreError */
-export const listCertificate = (changes: Changes, nodeId: NodeId, fingerprint: string): Promise<void> =>
-  changes.make((_conf, membership) => changed(membership, certificateSigned(membership, nodeId, fingerprint)));
+export const listCertificate = (
+  changes: Changes,
+  nodeId: NodeId,
+  { fingerprint, authority }: { readonly fingerprint: string; readonly authority: ClusterAuthority },
+): Promise<void> =>
+  changes.make((_conf, membership) => {
+    requireSigner(membership, authority);
+    return changed(membership, certificateSigned(membership, nodeId, fingerprint));
+  });
+
+/** A certificate that was signed while the authority changed is listed nowhere: it has to be signed again. @throws StoreError `busy` */
+export function requireSigner(membership: Membership, { certificate }: ClusterAuthority): void {
+  if (!maySign(membership, certificate)) throw new StoreError('busy', "the cluster's authority has just been rotated");
+}
 
 /**
  * Writes the authority again whose record a restore has made unreadable: it lies there under keys that are not the cluster's any more.
- * @param known - PEM of the certificate that this node was told at its own join
+ * @param known - PEM of the certificate of the one that signs: as the configuration names it, or as this node was told at its own join
  * @throws RequestError `invalid_request` when this is not that authority; StoreError
  */
 export async function keepAuthority(store: Store, known: string, authority: ClusterAuthority): Promise<void> {
@@ -56,7 +85,8 @@ export async function keepAuthority(store: Store, known: string, authority: Clus
   } catch (error) {
     if (error instanceof StoreError) throw error;
   }
-  await store.commit({ conditions: [], writes: [authorityRecord(authority)] });
+  // One that was announced lies under lost keys too: the rotation is withdrawn, and begun again by the operator.
+  await store.commit({ conditions: [], writes: [authorityRecord(authority), { path: nextAuthorityPath, value: null }] });
 }
 
 function isAuthority(authority: ClusterAuthority, known: string): boolean {
@@ -74,13 +104,17 @@ function isAuthority(authority: ClusterAuthority, known: string): boolean {
  * to be found now. @throws StoreError
  */
 export async function careForSelf(parts: SelfCareParts): Promise<void> {
-  const { store, changes, clusterId, nodeId, self, become } = parts;
+  const { store, changes, clusterId, nodeId, current, self, become } = parts;
   let identity = parts.identity();
-  if (identity === undefined || renewalDue(new X509Certificate(identity.certificate), Date.now())) {
-    const authority = await authorityOf(store, clusterId);
+  const isDue =
+    identity === undefined ||
+    renewalDue(new X509Certificate(identity.certificate), Date.now()) ||
+    isOfFormerAuthority(identity, current());
+  if (identity === undefined || isDue) {
+    const authority = await authorityOf(store, clusterId, current());
     const { key, request } = await makeRequest(nodeId);
     const certificate = await signRequest(authority, { request, now: new Date(), clusterId, nodeId });
-    await listCertificate(changes, nodeId, fingerprintOf(new X509Certificate(certificate)));
+    await listCertificate(changes, nodeId, { fingerprint: fingerprintOf(new X509Certificate(certificate)), authority });
     identity = { seeds: [], ...identity, authority: authority.certificate, key, certificate };
     await become(identity);
   }

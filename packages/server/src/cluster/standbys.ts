@@ -8,6 +8,8 @@ export interface StandbyNews {
   readonly sealed: boolean;
   /** Median time that a write to its log took in the last seconds, in ms. */
   readonly writeMs?: number | undefined;
+  /** It reads member lists that name authorities: without all members that do, no rotation begins. */
+  readonly readsAuthorities?: boolean | undefined;
   readonly version: string;
   readonly hostname: string;
   readonly apiAddress: string;

@@ -2,6 +2,7 @@ import type { RequestListener } from 'node:http';
 import { Barrier, BarrierError, type SealConfig } from '@transitd/barrier';
 import type { DriverStatus } from '@transitd/raft-core';
 import { type Replica, StoreError } from '@transitd/storage-fsm';
+import { readAuthority } from '../cluster/authority.ts';
 import { Cluster } from '../cluster/cluster.ts';
 import type { Config } from '../config.ts';
 import type { Logger } from '../log.ts';
@@ -199,6 +200,7 @@ export class TakingPart {
       barrier,
       directory: directory.path,
       log,
+      authority: async () => (cluster === undefined ? readAuthority(barrier.store) : cluster.signingAuthority()),
       restoreAuthority: async (authority) => cluster?.restoreAuthority(authority),
     });
     this.noteFitness();

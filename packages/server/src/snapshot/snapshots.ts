@@ -16,7 +16,7 @@ import {
   StoreError,
   writeSnapshotFile,
 } from '@transitd/storage-fsm';
-import { authorityPath, type ClusterAuthority, readAuthority } from '../cluster/authority.ts';
+import { authorityPath, type ClusterAuthority } from '../cluster/authority.ts';
 import { RequestError } from '../http/error-answer.ts';
 import type { Logger } from '../log.ts';
 import type { Storage } from '../node/storage.ts';
@@ -29,6 +29,8 @@ export interface SnapshotsParts {
   /** The data directory. */
   readonly directory: string;
   readonly log: Logger;
+  /** The cluster's authority that signs; undefined while there is none. @throws StoreError */
+  readonly authority: () => Promise<ClusterAuthority | undefined>;
   /** Has the cluster's authority written under the keys that are in force. */
   readonly restoreAuthority: (authority: ClusterAuthority) => Promise<void>;
 }
@@ -46,7 +48,7 @@ const flushWithinMs = 10_000;
 const lookMs = 20;
 /** Archives at a time: each is a copy of the state on disk until its caller has read it. */
 const takenMax = 4;
-/** What belongs to this cluster and not to its state: without it nobody could join it any more. */
+/** What belongs to this cluster and not to its state: without it nobody could join it any more. Paths below it, such as that of an authority that is to follow, are kept too. */
 const keep = [authorityPath];
 
 /** Files on their way, in a folder of their own below the data directory; what a crash has left there is of no use. */
@@ -177,7 +179,7 @@ export class Snapshots {
 
   async #putBack(path: string, attempt: string): Promise<RestoreResult> {
     const { storage, barrier, log } = this.#parts;
-    const authority = await readAuthority(barrier.store);
+    const authority = await this.#parts.authority();
     const { outcome, records, index } = await restoreSnapshot(storage.replica, () => readSnapshotFile(path), { attempt, keep });
     if (outcome === 'superseded') throw new StoreError('busy', 'another restore has begun meanwhile; the state is as it was');
     log.warn({ records, index }, 'the state was replaced by a snapshot');

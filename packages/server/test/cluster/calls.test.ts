@@ -12,6 +12,7 @@ const news: EchoNews = {
   serves: true,
   sealed: false,
   differs: false,
+  readsAuthorities: true,
   version: '0.1.0',
   hostname: 'two',
   listIndex: 0,

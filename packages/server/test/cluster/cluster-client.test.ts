@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server, type Socket } from 'node:net';
@@ -16,6 +17,8 @@ import { until } from './until.ts';
 
 const timeoutMs = 60_000;
 const echo = { json: {}, timeoutMs } as const;
+
+const trusted = ({ authority }: NodeIdentity): X509Certificate[] => [new X509Certificate(authority)];
 
 /** What a call came to, when it has no answer. */
 async function failure(answer: Promise<unknown>): Promise<string> {
@@ -319,7 +322,7 @@ describe('calls to a peer', () => {
   describe('a renewal', () => {
     it('brings a certificate for a new key, listed before it arrives, and in force from the next call on', async () => {
       await client.post(1, '/cluster/echo', echo);
-      const renewed = await renewIdentity(client, { identity, leader: 1, timeoutMs });
+      const renewed = await renewIdentity(client, { identity, authorities: trusted(identity), leader: 1, timeoutMs });
       expect(renewed.key).to.not.equal(identity.key);
       expect(await client.post(1, '/cluster/echo', echo), 'the old one until the new one is shown').to.include({ status: 200 });
       identity = renewed;
@@ -367,7 +370,10 @@ describe('calls to a peer', () => {
       ['no certificate', async () => ({ status: 200, json: {} })],
     ] as const)
       it(`does not take ${what} for an answer`, async () => {
-        const asked = renewIdentity({ post: answer }, { identity: own.identity, leader: 1, timeoutMs });
+        const asked = renewIdentity(
+          { post: answer },
+          { identity: own.identity, authorities: trusted(own.identity), leader: 1, timeoutMs },
+        );
         expect(await asked.catch((error: Error) => error.message)).to.match(/renewed/);
       });
   });

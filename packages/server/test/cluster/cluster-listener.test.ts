@@ -239,6 +239,26 @@ describe('the cluster port', () => {
         expect(await call(port, foreign.identity, 'POST /cluster/echo')).to.equal('cut');
       });
 
+    it('listed nodes of each authority that is trusted now, and of no other', async () => {
+      const [former, next] = [cluster, await testCluster()];
+      const [ofFormer, ofNext] = [await former.node(2), await next.node(3)];
+      let trusted = [former, next];
+      await start({ authorities: () => trusted.map(({ authority }) => new X509Certificate(authority.certificate)) });
+      list(ofFormer.certificate, 2, 'member');
+      list(ofNext.certificate, 3, 'member');
+      const answers = async () => [
+        await call(port, ofFormer.identity, 'POST /cluster/echo'),
+        await call(port, ofNext.identity, 'POST /cluster/echo'),
+      ];
+      const [one, other] = await answers();
+      expect(one).to.include({ status: 200 });
+      expect(other).to.include({ status: 200 });
+      trusted = [next];
+      const [dropped, kept] = await answers();
+      expect(dropped).to.equal('cut');
+      expect(kept).to.include({ status: 200 });
+    });
+
     it('more than eight connections of nodes that are not listed', async () => {
       await start({ openToUnlisted: () => ['POST /cluster/echo'], checkMs: 60_000 });
       const stranger = await cluster.node(2);

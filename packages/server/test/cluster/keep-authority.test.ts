@@ -1,6 +1,6 @@
 import { memoryStore, type Store, StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
-import { authorityPath, authorityRecord, makeAuthority, readAuthority } from '../../src/cluster/authority.ts';
+import { authorityPath, authorityRecord, makeAuthority, nextAuthorityPath, readAuthority } from '../../src/cluster/authority.ts';
 import { keepAuthority } from '../../src/cluster/self-care.ts';
 import { clusterId } from './join-fixtures.ts';
 
@@ -14,7 +14,8 @@ describe('the authority of a cluster after a restore', () => {
   it('is written again where its record cannot be read, and by nobody who does not have its key', async () => {
     const [own, other] = [await makeAuthority(clusterId, new Date()), await makeAuthority(clusterId, new Date())];
     const store = memoryStore();
-    await store.commit({ conditions: [], writes: [{ path: authorityPath, value: Buffer.from('unreadable') }] });
+    const unreadable = [authorityPath, nextAuthorityPath].map((path) => ({ path, value: Buffer.from('unreadable') }));
+    await store.commit({ conditions: [], writes: unreadable });
     for (const wrong of [
       other,
       { ...own, key: other.key },
@@ -24,6 +25,7 @@ describe('the authority of a cluster after a restore', () => {
       expect(await failureOf(keepAuthority(store, own.certificate, wrong))).to.have.property('code', 'invalid_request');
     await keepAuthority(store, own.certificate, own);
     expect(await readAuthority(store)).to.deep.equal(own);
+    expect(await store.get(nextAuthorityPath), 'one that was announced').to.equal(undefined);
   });
 
   it('stays as it is where it can be read', async () => {

@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,6 +23,8 @@ const member = (id: NodeId): Member => ({
   certificate: certificateOf(id),
   nonVoter: false,
 });
+const trusted = (...authorities: readonly ClusterAuthority[]): X509Certificate[] =>
+  authorities.map(({ certificate }) => new X509Certificate(certificate));
 const membersOf = (ids: readonly NodeId[]): readonly Member[] => ids.map(member);
 
 describe('a signed membership list', () => {
@@ -32,17 +35,19 @@ describe('a signed membership list', () => {
 
   it('is read again as it was signed', () => {
     const { signed, ...list } = signList(authority, { clusterId, index: 9, members: membersOf([1, 2]) });
-    expect(openList(JSON.parse(JSON.stringify(signed)), authority.certificate)).to.deep.equal({ ...list, signed });
+    expect(openList(JSON.parse(JSON.stringify(signed)), trusted(authority))).to.deep.equal({ ...list, signed });
   });
 
   it('is refused when a character of it was changed, or another authority signed it', async () => {
     const { signed } = signList(authority, { clusterId, index: 9, members: membersOf([1, 2]) });
     const stranger = await makeAuthority(clusterId, new Date());
-    expect(() => openList(signed, stranger.certificate)).to.throw(ListRefused, 'not signed');
+    expect(() => openList(signed, trusted(stranger))).to.throw(ListRefused, 'not signed');
+    expect(() => openList(signed, []), 'nobody is trusted').to.throw(ListRefused, 'not signed');
+    expect(openList(signed, trusted(stranger, authority)).index, 'two are trusted').to.equal(9);
     fc.assert(
       fc.property(fc.nat(signed.text.length - 1), fc.nat(94), (at, character) => {
         const text = `${signed.text.slice(0, at)}${String.fromCharCode(32 + character)}${signed.text.slice(at + 1)}`;
-        if (text !== signed.text) expect(() => openList({ ...signed, text }, authority.certificate)).to.throw(ListRefused);
+        if (text !== signed.text) expect(() => openList({ ...signed, text }, trusted(authority))).to.throw(ListRefused);
       }),
     );
   });
@@ -53,7 +58,7 @@ describe('a signed membership list', () => {
     { what: 'a text that is too long', shown: { text: 'a'.repeat(60_000), signature: 'AAAA' } },
     { what: 'a signature that is none', shown: { text: 'transitd membership list 1\n{}', signature: '' } },
   ])
-    it(`is not ${what}`, () => expect(() => openList(shown, authority.certificate)).to.throw(ListRefused));
+    it(`is not ${what}`, () => expect(() => openList(shown, trusted(authority))).to.throw(ListRefused));
 
   describe('is judged', () => {
     const held = { index: 20, members: membersOf([1, 2, 3]) };
@@ -118,6 +123,7 @@ describe('the keeper of the membership list', () => {
     const roster = {
       identity,
       requireIdentity: () => identity,
+      authorities: trusted(cluster.authority),
       committed: { index: 5, members: membersOf([1, 2]) },
       listed: ({ index }: ToldMembers) => seen.listed.push(index) > 0,
     } as unknown as Roster;
@@ -150,7 +156,7 @@ describe('the keeper of the membership list', () => {
     await Promise.all([9, 12, 7, 11].map((index) => lists.shown(list(index, 1, 4).signed, { id: 4 })));
     expect(lists.held?.index).to.equal(12);
     const stored: unknown = JSON.parse(readFileSync(join(directory, 'membership-list.json'), 'utf8'));
-    expect(openList(stored, cluster.authority.certificate).index).to.equal(12);
+    expect(openList(stored, trusted(cluster.authority)).index).to.equal(12);
   });
 
   it('raises an alarm for other members at an index that it knows, and keeps what it has', async () => {

@@ -23,6 +23,8 @@ async function identityOf(authority: ClusterAuthority, nodeId: number, daysAgo: 
   return { key, certificate, authority: authority.certificate, seeds: [] };
 }
 
+const trusted = ({ authority }: NodeIdentity): X509Certificate[] => [new X509Certificate(authority)];
+
 /** Node 1 leads; node 2 has a certificate of that age. Both listen, and know the one list of members. */
 async function pair(daysAgo: number) {
   const authority = await makeAuthority(clusterId, new Date());
@@ -86,6 +88,8 @@ async function pair(daysAgo: number) {
       },
     },
     identity: () => state.identity,
+    authorities: () => trusted(state.identity),
+    authority: () => undefined,
     leader: () => 1,
     become: async (identity) => {
       await writeIdentity(folder, identity);
@@ -182,6 +186,8 @@ describe('the renewal of a standby', () => {
       const renewal = new Renewal({
         client: { post: async () => answer },
         identity: () => identity,
+        authorities: () => trusted(identity),
+        authority: () => undefined,
         leader: () => 1,
         become: async (next) => void became.push(next),
         now: Date.now,
@@ -191,12 +197,39 @@ describe('the renewal of a standby', () => {
     expect(became).to.deep.equal([]);
   });
 
+  it('takes a certificate of the authority that signs now, and has that one in its identity', async () => {
+    const [old, next] = [await makeAuthority(clusterId, new Date()), await makeAuthority(clusterId, new Date())];
+    let identity = await identityOf(old, 2, 0);
+    const renewal = new Renewal({
+      client: {
+        post: async (_to, _path, { json }) => {
+          const { request } = json as { request: string };
+          const certificate = await signRequest(next, { clusterId, nodeId: 2, request, now: new Date() });
+          return { status: 200, json: { certificate } };
+        },
+      },
+      identity: () => identity,
+      authorities: () => [old, next].map(({ certificate }) => new X509Certificate(certificate)),
+      authority: () => next.certificate,
+      leader: () => 1,
+      become: async (renewed) => {
+        identity = renewed;
+      },
+      now: Date.now,
+    });
+    expect(await renewal.renewIfDue()).to.equal(true);
+    expect(trusted(identity)[0]?.fingerprint256).to.equal(new X509Certificate(next.certificate).fingerprint256);
+    expect(await renewal.renewIfDue(), 'once').to.equal(false);
+  });
+
   it('waits while no other node leads', async () => {
     const authority = await makeAuthority(clusterId, new Date());
     const identity = await identityOf(authority, 2, 300);
     const renewal = new Renewal({
       client: { post: () => Promise.reject(new Error('nobody is asked')) },
       identity: () => identity,
+      authorities: () => trusted(identity),
+      authority: () => undefined,
       leader: () => undefined,
       become: () => Promise.reject(new Error('nothing changes')),
       now: Date.now,

@@ -1,5 +1,7 @@
+import type { X509Certificate } from 'node:crypto';
 import type { ConfState, LogIndex, NodeId } from '@transitd/raft-core';
 import { expect } from 'chai';
+import { makeAuthority } from '../../src/cluster/authority.ts';
 import type { NodeIdentity } from '../../src/cluster/identity.ts';
 import { encodeMembership, type Member, type Membership, memberRemoved } from '../../src/cluster/membership.ts';
 import { Roster } from '../../src/cluster/roster.ts';
@@ -150,5 +152,37 @@ describe('the roster', () => {
     expect(roster.standing(certificate(3))).to.deep.equal({ id: 3, standing: 'member' });
     moves({ committed: [9, list(2, 4)], inForce: [9, list(2, 4)] });
     expect(known(roster)).to.deep.equal([2, 4]);
+  });
+});
+
+describe('the authorities that a node trusts', () => {
+  let pems: readonly string[];
+  before(async () => {
+    pems = await Promise.all([1, 2, 3].map(async () => (await makeAuthority('0-0', new Date())).certificate));
+  });
+  const trustedBy = (roster: Roster): number[] =>
+    roster.authorities.map((one: X509Certificate) => pems.findIndex((pem) => pem.trim() === one.toString().trim())).sort();
+  const identityOf = (authority: string): NodeIdentity => ({ key: '', certificate: '', authority, seeds: [] });
+
+  function nodeWith(committed: Membership, inForce = committed): Roster {
+    return rosterOf(1, [5, committed], inForce === committed ? undefined : [6, inForce]).roster;
+  }
+
+  it('is the one of its identity until the log names others', async () => {
+    const [own = ''] = pems;
+    expect(trustedBy(new Roster('', identityOf(own)))).to.deep.equal([0]);
+  });
+
+  it('are those of the configuration in force and of the committed one, and no other', () => {
+    const [a = '', b = '', c = ''] = pems;
+    const named = (authorities: NonNullable<Membership['authorities']>): Membership => ({ ...list(1, 2), authorities });
+    const announced = named({ current: a, next: b });
+    const switched = named({ current: b, former: { certificate: a, fingerprints: [] } });
+    const done = named({ current: b });
+    expect(trustedBy(nodeWith(announced))).to.deep.equal([0, 1]);
+    expect(trustedBy(nodeWith(announced, switched))).to.deep.equal([0, 1]);
+    expect(trustedBy(nodeWith(switched, done)), 'the end is not committed').to.deep.equal([0, 1]);
+    expect(trustedBy(nodeWith(done))).to.deep.equal([1]);
+    expect(trustedBy(nodeWith(done, named({ current: b, next: c })))).to.deep.equal([1, 2]);
   });
 });

@@ -1,0 +1,103 @@
+// The authority that signs the nodes' certificates is rotated while the cluster serves.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { LiveCluster } from './live-cluster.ts';
+import type { LiveNode } from './live-node.ts';
+import { scenarioMs, withCluster } from './scenario.ts';
+import { expectNothingLost } from './survivors.ts';
+import { until } from './until.ts';
+import { Workload } from './workload.ts';
+
+interface Rotation {
+  readonly phase: string;
+  readonly authority: string;
+  readonly waits_for: readonly string[];
+}
+
+async function rotation(cluster: LiveCluster, through: LiveNode): Promise<Rotation> {
+  const answer = await cluster.askWhenLed(through, 'GET', 'sys/storage/raft/authority');
+  expect(answer.status, answer.text).to.equal(200);
+  return answer.at('data') as Rotation;
+}
+
+async function rotate(cluster: LiveCluster, through: LiveNode): Promise<void> {
+  const answer = await cluster.askWhenLed(through, 'POST', 'sys/storage/raft/authority/rotate', {});
+  expect(answer.status, answer.text).to.equal(204);
+}
+
+const reaches = (cluster: LiveCluster, through: LiveNode, phase: string): Promise<Rotation> =>
+  until(
+    `the rotation is ${phase}`,
+    async () => {
+      const state = await rotation(cluster, through);
+      return state.phase === phase && state;
+    },
+    { explain: () => cluster.tails() },
+  );
+
+const authorityOn = (node: LiveNode): unknown => JSON.parse(readFileSync(join(node.dataDir, 'identity.json'), 'utf8')).authority;
+
+describe("the cluster's authority is rotated", function () {
+  this.timeout(scenarioMs);
+
+  it('under load, while the active node dies in the middle and a member restarts; then a new node joins', () =>
+    withCluster({}, async (cluster) => {
+      const workload = await Workload.start(cluster, { clients: 4 });
+      const leader = await cluster.settled();
+      const [other = leader, third = leader] = cluster.others(leader);
+      const before = await rotation(cluster, other);
+      const old = authorityOn(leader);
+      expect([before.phase, before.waits_for]).to.deep.equal(['none', []]);
+      await rotate(cluster, other);
+      await reaches(cluster, other, 'switched');
+      await leader.kill();
+      const waiting = await rotation(cluster, other);
+      expect(waiting.phase, 'a member is away').to.equal('switched');
+      await third.restart();
+      await leader.start();
+      const after = await reaches(cluster, other, 'none');
+      expect(after.authority)
+        .to.match(/^[0-9a-f]{64}$/)
+        .and.not.equal(before.authority);
+      const now = cluster.nodes.map(authorityOn);
+      expect(new Set(now).size, 'one authority').to.equal(1);
+      expect(now).to.not.include(old);
+      for (const node of cluster.nodes) await node.restart();
+      await cluster.settled();
+      await workload.stop();
+      await expectNothingLost(cluster, workload);
+      await rotate(cluster, other);
+      const again = await reaches(cluster, other, 'none');
+      expect([before.authority, after.authority]).to.not.include(again.authority);
+      const active = await cluster.settled();
+      const [lost = active] = cluster.others(active);
+      await lost.replace();
+      const removed = await cluster.ask(active, 'POST', 'sys/storage/raft/remove-peer', { server_id: lost.name });
+      expect(removed.status, removed.text).to.equal(204);
+      await cluster.join(lost, active);
+      await cluster.settled();
+      expect(authorityOn(lost)).to.equal(authorityOn(active));
+    }));
+
+  it('waits for a member that is away before the new one signs anything, and goes on when it is back', () =>
+    withCluster({}, async (cluster) => {
+      const leader = await cluster.settled();
+      const [away = leader, other = leader] = cluster.others(leader);
+      await away.kill();
+      await rotate(cluster, other);
+      const { phase, waits_for } = await until('it waits', async () => {
+        const state = await rotation(cluster, other);
+        return state.waits_for.length === 1 && state;
+      });
+      expect([phase, waits_for]).to.deep.equal(['announced', [away.name]]);
+      const again = await cluster.ask(other, 'POST', 'sys/storage/raft/authority/rotate', {});
+      expect([again.status, again.text]).to.satisfy(
+        ([status, text]: [number, string]) => status === 400 && /under way/.test(text),
+      );
+      await away.start();
+      await reaches(cluster, other, 'none');
+      expect(new Set(cluster.nodes.map(authorityOn)).size).to.equal(1);
+      await cluster.settled();
+    }));
+});
