@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { LiveCluster } from './live-cluster.ts';
 import type { LiveNode } from './live-node.ts';
-import { scenarioMs, withCluster } from './scenario.ts';
+import { scenarioMs, withCluster, withNodes } from './scenario.ts';
 import { expectNothingLost } from './survivors.ts';
 import { until } from './until.ts';
 import { Workload } from './workload.ts';
@@ -99,5 +99,27 @@ describe("the cluster's authority is rotated", function () {
       await reaches(cluster, other, 'none');
       expect(new Set(cluster.nodes.map(authorityOn)).size).to.equal(1);
       await cluster.settled();
+    }));
+
+  it('and stays what it is when a snapshot from before is restored: its key is at hand, and a node joins', () =>
+    withNodes({}, async (cluster) => {
+      const [leader, standby, late] = [cluster.node(1), cluster.node(2), cluster.node(3)];
+      await cluster.initialize(leader);
+      await cluster.join(standby, leader);
+      await cluster.settled([leader, standby]);
+      const url = `${leader.apiAddress}/v1/sys/storage/raft/snapshot`;
+      const headers = { 'X-Service-Token': cluster.rootToken };
+      const snapshot = Buffer.from(await (await fetch(url, { headers })).arrayBuffer());
+      await rotate(cluster, standby);
+      const { authority } = await reaches(cluster, standby, 'none');
+      expect((await cluster.ask(leader, 'POST', 'sys/rotate')).status).to.equal(204);
+      const restored = await fetch(url, { method: 'POST', headers, body: snapshot });
+      expect(restored.status, await restored.text()).to.equal(200);
+      expect(await rotation(cluster, standby)).to.deep.equal({ phase: 'none', authority, waits_for: [] });
+      await rotate(cluster, standby);
+      expect((await reaches(cluster, standby, 'none')).authority).to.not.equal(authority);
+      await cluster.join(late, standby);
+      await cluster.settled();
+      expect(new Set(cluster.nodes.map(authorityOn)).size).to.equal(1);
     }));
 });

@@ -67,6 +67,7 @@ export class AuthorityRotation {
     const { store, clusterId, changes, log } = this.#parts;
     await this.#settle();
     this.#refuseToBegin();
+    await this.#dropUnreadable();
     // By these revisions a rotation that another active node has begun meanwhile is noticed.
     const revisions = await this.#revisions();
     const { certificate: current } = await authorityOf(store, clusterId, this.#committed.authorities?.current);
@@ -110,9 +111,9 @@ export class AuthorityRotation {
     const { store } = this.#parts;
     const current = this.#committed.authorities?.current;
     if (current === undefined) return;
-    const revisions = await this.#revisions();
     const kept = await readAuthority(store);
     if (kept !== undefined && isSameAuthority(kept.certificate, current)) return;
+    const revisions = await this.#revisions();
     const next = await readAuthority(store, nextAuthorityPath);
     if (next === undefined || !isSameAuthority(next.certificate, current)) return;
     await this.#commit(revisions, [authorityRecord(next), { path: nextAuthorityPath, value: null }]);
@@ -140,6 +141,17 @@ export class AuthorityRotation {
     } catch (error) {
       if (error instanceof StoreError) throw error;
       return false; // a restore has made it unreadable
+    }
+  }
+
+  /** A restore has made the record of an authority that signs nothing unreadable: nobody could say what revision it has. @throws StoreError */
+  async #dropUnreadable(): Promise<void> {
+    const { store } = this.#parts;
+    try {
+      await readAuthority(store, nextAuthorityPath);
+    } catch (error) {
+      if (error instanceof StoreError) throw error;
+      await store.commit({ conditions: [], writes: [{ path: nextAuthorityPath, value: null }] });
     }
   }
 

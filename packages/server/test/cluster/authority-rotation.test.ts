@@ -141,15 +141,28 @@ describe('the active node that rotates the authority', () => {
     expect(active().status.phase).to.equal('announced');
   });
 
-  it('withdraws an announcement whose key a restore has made unreadable', async () => {
+  it('withdraws an announcement whose key a restore has made unreadable, and begins again', async () => {
     const { state, store, match, active, signing } = replicated();
     const before = await signing();
     await active().begin();
     match.set(2, state.index);
     await store.commit({ conditions: [], writes: [{ path: nextAuthorityPath, value: Buffer.from('unreadable') }] });
-    await active().care();
+    const barrier = {
+      get: async (path: string) => {
+        const record = await store.get(path);
+        if (record !== undefined && Buffer.from(record.value).toString() === 'unreadable') throw new Error('unknown key');
+        return record;
+      },
+      commit: store.commit.bind(store),
+    } as unknown as Store;
+    await active(barrier).care();
     expect(active().status).to.deep.equal({ phase: 'none', current: before.certificate, waitsFor: [] });
     expect(await signing()).to.deep.equal(before);
+    await active(barrier).begin();
+    expect(active().status.phase).to.equal('announced');
+    match.set(2, state.index);
+    await active(barrier).care();
+    expect((await signing()).certificate).to.not.equal(before.certificate);
   });
 
   it('does not begin while one is under way, nor with members that do not read its announcement', async () => {
