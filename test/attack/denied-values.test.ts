@@ -1,7 +1,8 @@
 // A denied value stays denied wherever a request puts it: in an item, in the path, under another name, or inside the input.
 import { createHash } from 'node:crypto';
 import { expect } from 'chai';
-import { base64, type LiveServer, processMs, Workbench } from '../process/live-server.ts';
+import { base64, processMs, Workbench } from '../process/live-server.ts';
+import { tokenWith } from '../process/token-with.ts';
 
 const sha1Info = Buffer.concat([
   Buffer.from('3021300906052b0e03021a05000414', 'hex'),
@@ -16,12 +17,6 @@ const asIs = { prehashed: true, hash_algorithm: 'none', signature_algorithm: 'pk
 describe('a denied value', () => {
   const bench = new Workbench();
   afterEach(() => bench.clean());
-
-  const tokenWith = async (server: LiveServer, policy: string): Promise<string> => {
-    expect((await server.call('PUT', 'sys/policies/acl/tried', { policy })).status).to.equal(204);
-    const made = await server.call('POST', 'auth/token/create', { policies: ['tried'], no_default_policy: true });
-    return made.string('auth.client_token');
-  };
 
   it('is denied as SHA-1 inside a DigestInfo, by the path and as a parameter', async function () {
     this.timeout(processMs);

@@ -1,16 +1,11 @@
 // A denial that names a user, a role or a policy holds however a request writes the name.
 import { expect } from 'chai';
-import { type LiveServer, processMs, Workbench } from '../process/live-server.ts';
+import { processMs, Workbench } from '../process/live-server.ts';
+import { tokenWith } from '../process/token-with.ts';
 
 describe('a denied name in other letters', () => {
   const bench = new Workbench();
   afterEach(() => bench.clean());
-
-  const tokenWith = async (server: LiveServer, policy: string): Promise<string> => {
-    expect((await server.call('PUT', 'sys/policies/acl/tried', { policy })).status).to.equal(204);
-    const made = await server.call('POST', 'auth/token/create', { policies: ['tried'], no_default_policy: true });
-    return made.string('auth.client_token');
-  };
 
   it('stays denied: no password of the administrator is set, and nobody becomes one', async function () {
     this.timeout(processMs);

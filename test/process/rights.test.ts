@@ -1,16 +1,11 @@
 // Rights on a live node: what a policy denies stays denied however the request spells it.
 import { expect } from 'chai';
 import { base64, type LiveServer, processMs, Workbench } from './live-server.ts';
+import { tokenWith } from './token-with.ts';
 
 describe('rights', () => {
   const bench = new Workbench();
   afterEach(() => bench.clean());
-
-  const tokenWith = async (server: LiveServer, policy: string): Promise<string> => {
-    expect((await server.call('PUT', 'sys/policies/acl/tried', { policy })).status).to.equal(204);
-    const made = await server.call('POST', 'auth/token/create', { policies: ['tried'], no_default_policy: true });
-    return made.string('auth.client_token');
-  };
 
   it('end at a denied algorithm, in the path, in the body or by default, and at a denied policy name in other letters', async function () {
     this.timeout(processMs);
