@@ -1,42 +1,22 @@
 // Faults of a node's disk, injected into its system calls by strace while it runs.
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import type { Fault } from '../cluster/faults.ts';
 import type { LiveNode } from '../cluster/live-node.ts';
-import { until } from '../cluster/until.ts';
+import { attachStrace, type Detach } from '../cluster/strace.ts';
 
 /** Exit code of a node whose storage failed. */
 const storageFailed = 74;
-const tracers = new Map<LiveNode, ChildProcess>();
+const tracers = new Map<LiveNode, Detach>();
 
 /** @param expression - of strace's `inject=`: the calls, and what happens to them */
 async function inject(victim: LiveNode, expression: string): Promise<void> {
-  const { pid } = victim.server.child;
   const calls = expression.slice(0, expression.indexOf(':'));
-  const args = ['-f', '-p', String(pid), '-o', '/dev/null', '-e', `trace=${calls}`, '-e', `inject=${expression}`];
-  const tracer = spawn('strace', args, { stdio: ['ignore', 'ignore', 'pipe'] });
-  tracers.set(victim, tracer);
-  let said = '';
-  tracer.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    said += text;
-  });
-  await until(
-    `strace is attached to ${victim.name}`,
-    () => {
-      if (tracer.exitCode !== null) throw new Error(`strace ended: ${said}`);
-      return said.includes('attached');
-    },
-    { explain: () => said },
-  );
+  tracers.set(victim, await attachStrace(victim, ['-o', '/dev/null', '-e', `trace=${calls}`, '-e', `inject=${expression}`]));
 }
 
 async function detach(victim: LiveNode): Promise<void> {
-  const tracer = tracers.get(victim);
+  const end = tracers.get(victim);
   tracers.delete(victim);
-  if (tracer === undefined || tracer.exitCode !== null || tracer.signalCode !== null) return;
-  const ended = once(tracer, 'exit');
-  tracer.kill('SIGINT');
-  await ended;
+  await end?.();
 }
 
 /** The node must stop by itself, as a node with a failing disk has to; then it starts again on what it has synced. */

@@ -1,12 +1,12 @@
 // The disk of the active node alone is slow: what a quorum has on its disks is answered all the same.
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { LiveNode } from './live-node.ts';
 import { scenarioMs, withCluster } from './scenario.ts';
-import { until } from './until.ts';
+import { attachStrace } from './strace.ts';
 
 /** Less than the election timeout of these clusters: a leader whose write hangs for that long steps down. */
 const syncMs = 3_500;
@@ -16,20 +16,12 @@ async function withSlowSyncs(node: LiveNode, task: (ended: () => number) => Prom
   const folder = mkdtempSync(join(tmpdir(), 'transitd-strace-'));
   const trace = join(folder, 'trace');
   const inject = `inject=fdatasync:delay_enter=${syncMs * 1_000}`;
-  const pid = String(node.server.child.pid);
-  const strace = spawn('strace', ['-f', '-o', trace, '-p', pid, '-e', 'trace=fdatasync', '-e', inject]);
-  const gone = new Promise((resolve) => strace.once('exit', resolve));
-  let said = '';
-  strace.stderr.on('data', (chunk: Buffer) => {
-    said += chunk.toString();
-  });
+  const detach = await attachStrace(node, ['-o', trace, '-e', 'trace=fdatasync', '-e', inject]);
   try {
-    await until('strace is attached', () => said.includes('attached'), { explain: () => said });
     const lines = (): string[] => readFileSync(trace, 'utf8').split('\n');
     await task(() => lines().filter((line) => line.includes('= 0')).length);
   } finally {
-    strace.kill('SIGINT');
-    await gone;
+    await detach();
     rmSync(folder, { recursive: true });
   }
 }
