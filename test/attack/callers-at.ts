@@ -1,4 +1,4 @@
-// Callers at loopback addresses of their own: nodes count requests by address.
+// Callers with different loopback addresses: nodes count requests by address.
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
@@ -13,12 +13,12 @@ export interface Answered {
 export interface Sent {
   readonly body?: unknown;
   readonly token?: string;
-  /** The caller's own address; the system's choice unless given. */
+  /** The caller's address; default: chosen by the system. */
   readonly from?: string;
   readonly withinMs?: number;
 }
 
-/** One request on a connection of its own. @param node - its API address */
+/** Sends one request on its own connection. @param node - its API address */
 export async function ask(
   node: string,
   method: string,
@@ -38,7 +38,7 @@ export async function ask(
   return { status: answer.statusCode ?? 0, headers: answer.headers, text: await text(answer) };
 }
 
-/** The head of a POST. */
+/** Returns the head of a POST request. */
 export const head = (path: string, length: number | 'chunked', token?: string): string =>
   [
     `POST /v1/${path} HTTP/1.1`,
@@ -48,16 +48,16 @@ export const head = (path: string, length: number | 'chunked', token?: string): 
     '\r\n',
   ].join('\r\n');
 
-/** Open connections on which something was sent and nothing is awaited; `end` closes them. */
+/** Open connections that have sent something and read no response; `end` closes them. */
 export class HeldConnections {
   readonly #sockets: Socket[] = [];
 
-  /** Opens a connection and sends this on it. Returns the socket. */
+  /** Opens a connection and sends `text` on it. Returns the socket. */
   async open(node: string, sent: string, from?: string): Promise<Socket> {
     const { hostname, port } = new URL(node);
     const socket = connect({ port: Number(port), host: hostname, ...(from !== undefined && { localAddress: from }) });
     this.#sockets.push(socket);
-    socket.on('error', () => undefined); // it may be cut
+    socket.on('error', () => undefined); // the server may close it
     await once(socket, 'connect');
     socket.write(sent);
     return socket;
@@ -68,7 +68,7 @@ export class HeldConnections {
   }
 }
 
-/** Keeps so many requests under way until `end`, which counts the answers by status. */
+/** Keeps `count` requests in flight until `end`, which returns the number of answers by status. */
 export class Flood {
   readonly statuses = new Map<number, number>();
   #ended = false;

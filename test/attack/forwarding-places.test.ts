@@ -1,4 +1,4 @@
-// Requests that a standby would forward and whose bodies never end: they may not take the connections to the active node.
+// Requests with unfinished bodies must not hold a standby's connections to the active node.
 import { expect } from 'chai';
 import { scenarioMs, withCluster } from '../cluster/scenario.ts';
 import { until } from '../cluster/until.ts';
@@ -10,7 +10,7 @@ const stranger = '127.0.0.66';
 describe('unfinished bodies at a standby', function () {
   this.timeout(scenarioMs);
 
-  it('delay no write through it: of strangers, of unknown tokens, of a known one', () =>
+  it('do not delay writes through it, whether from callers without a token, with an unknown token or with a valid one', () =>
     withCluster({}, async (cluster) => {
       const leader = await cluster.settled();
       const [standby = leader] = cluster.others(leader);

@@ -1,4 +1,4 @@
-// Guesses of role ids: an answer does not say which of them are known. That both take the same work, access/test/auth/equal-work counts.
+// A refused login does not reveal whether a role id exists. packages/access tests that both cases take the same work.
 import { expect } from 'chai';
 import { processMs, Workbench } from '../process/live-server.ts';
 
@@ -6,7 +6,7 @@ describe('a refused login by role id', () => {
   const bench = new Workbench();
   after(() => bench.clean());
 
-  it('gives the same answer for a role that is there and for one that is not', async () => {
+  it('has the same answer for an existing role and for an unknown one', async () => {
     const server = await bench.launch({ dataDir: bench.folder() }).ready();
     expect((await server.call('POST', 'sys/auth/approle', { type: 'approle' })).status).to.equal(204);
     expect((await server.call('POST', 'auth/approle/role/web', {})).status).to.equal(204);

@@ -1,6 +1,6 @@
 import type { HostileCase } from './case.ts';
 
-/** Not standard base64 with padding (RFC 4648 §4); many decoders, Node's among them, take all of it silently. */
+/** Not standard base64 with padding (RFC 4648 §4), although many decoders, Node's among them, accept it silently. */
 const refused: readonly (readonly [text: string, because: string])[] = [
   ['A', 'one character'],
   ['AA', 'padding missing'],
@@ -42,7 +42,7 @@ const refused: readonly (readonly [text: string, because: string])[] = [
   [`${'A'.repeat(100_000)}!`, 'the mistake at the far end'],
 ];
 
-/** Odd, and base64 all the same: CR and LF are skipped wherever they stand, as RFC 2045 wraps lines. */
+/** Unusual but valid base64: CR and LF are ignored anywhere, as RFC 2045 wraps lines. */
 const accepted: readonly (readonly [text: string, because: string])[] = [
   ['', 'nothing'],
   ['AAAA', 'a whole group'],
@@ -60,7 +60,7 @@ const accepted: readonly (readonly [text: string, because: string])[] = [
 interface Place {
   readonly target: string;
   readonly field: string;
-  /** What must be there beside the field. */
+  /** Other fields that the request needs. */
   readonly rest?: Readonly<Record<string, unknown>>;
   readonly says: RegExp;
 }
@@ -86,7 +86,7 @@ const places: readonly Place[] = [
   { target: 'restore/unmade', field: 'backup', says: /./ },
 ];
 
-/** Fields in which nothing, or what is good base64, is still no good value. */
+/** Fields for which an empty text, or valid base64, is still an invalid value. */
 const strings: readonly (readonly [target: string, body: (text: string) => Readonly<Record<string, unknown>>, says: RegExp])[] = [
   ['decrypt/k', (text) => ({ ciphertext: `svc:v1:${text}` }), /could not decode base64|invalid ciphertext/],
   ['rewrap/k', (text) => ({ ciphertext: `svc:v1:${text}` }), /could not decode base64|invalid ciphertext/],

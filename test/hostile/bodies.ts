@@ -5,15 +5,15 @@ type Row = readonly [body: string | Buffer, status: number, because: string, say
 
 const broken = /failed to decode JSON input: /;
 const form = 'application/x-www-form-urlencoded';
-/** Random bytes are asked for, four of them: 8 characters of base64. */
+/** The response to a request for four random bytes: 8 characters of base64. */
 const four = /"random_bytes":"[A-Za-z0-9+/]{6}=="/;
-/** 32 bytes, the default: what was sent did not count. */
+/** 32 bytes, the default: the field had no effect. */
 const asByDefault = /"random_bytes":"[A-Za-z0-9+/]{43}="/;
 
 const nested = (depth: number): string => `{"x":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`;
 const members = (count: number): string => `{${Array.from({ length: count }, (_, i) => `"m${i}":0`).join()}}`;
 
-/** All to `transit/random`, which is content with an empty body. */
+/** All go to `transit/random`, which accepts an empty body. */
 const rows: readonly Row[] = [
   ['', 200, 'empty is {}', asByDefault],
   ['null', 200, 'null is {}', asByDefault],
@@ -148,7 +148,7 @@ const toRandom: readonly HostileCase[] = rows.map(([body, status, because, says,
 
 const random = { method: 'POST', target: '/v1/transit/random' } as const;
 
-/** Who asks, and how much, decides what is read. */
+/** The token and the size of the body decide whether the body is read. */
 const byCaller: readonly HostileCase[] = [
   { ...random, body: '{', token: 'none', status: 400, says: broken, because: 'malformed JSON is told before the missing token' },
   { ...random, body: '[]', token: 'none', status: 400, says: broken, because: 'an array is told before the missing token' },

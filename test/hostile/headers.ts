@@ -248,7 +248,7 @@ const lists: readonly HostileCase[] = [
   raw(listed(`X-A: ${'b'.repeat(17_000)}`), 431, 'a head over its limit'),
   raw(head('LIST /v1/transit/../transit/keys HTTP/1.1'), 400, 'a list through dots'),
   raw(head('LIST /v1/transit/keys HTTP/2.0'), 400, 'a version that is none'),
-  // The first answer closes the connection, so nothing behind it is looked at (RFC 9112 §9.6).
+  // The first response closes the connection, so the server ignores the bytes after it (RFC 9112 §9.6).
   raw(listed().concat(listed()), 200, 'a list behind a list'),
   raw(`${plain}\r\n${listed()}`, 200, 'a list behind a request that is still open', { followedBy: [400] }),
 ];

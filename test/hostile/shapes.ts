@@ -6,7 +6,7 @@ const parse = /batch input|batch_input/;
 const itemFailed = /"batch_results":\[.*"error":"/;
 const policyText = 'path "transit/*" { capabilities = ["read"] }';
 
-/** Values of a field by kind, converted as leniently as clients expect, and no further. */
+/** Values of a field by type, converted as leniently as clients expect, and no further. */
 const booleans: readonly Row[] = [
   ...[true, false, 0, 1, 'true', 'false', 't', 'f', 'T', 'F', 'TRUE', 'FALSE', 'True', 'False', '1', '0', '', null].map(
     (value): Row => ['transit/keys/k/config', { deletion_allowed: value, x: 0 }, 200, `${JSON.stringify(value)} is a boolean`],

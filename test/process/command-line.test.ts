@@ -1,4 +1,4 @@
-// The real command against a real node: what a person types, what comes out, and with which code it ends.
+// The real command against a real node: arguments, output and exit codes.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,11 +8,11 @@ import { type Circumstances, expectCode, type Ran, run } from './transitd-comman
 
 const nothingListens = 'http://127.0.0.1:9999';
 
-describe('transitd, the command', function () {
+describe('the command transitd', function () {
   this.timeout(240_000);
   const bench = new Workbench();
 
-  describe('against a node that serves', () => {
+  describe('with a serving node', () => {
     let server: LiveServer;
     let home = '';
     let folder = '';
@@ -30,7 +30,7 @@ describe('transitd, the command', function () {
     const done = async (args: readonly string[], circumstances?: Circumstances): Promise<Ran> =>
       expectCode(await transitd(args, circumstances), 0, args.join(' '));
 
-    it('encrypts what comes in and decrypts it byte by byte, by arguments, files and standard input', async () => {
+    it('encrypts input and decrypts it unchanged, from arguments, files and standard input', async () => {
       await done(['key', 'create', 'orders']);
       const bytes = 'a line\nand another, without an end\u0000';
       const file = join(folder, 'plain');
@@ -52,7 +52,7 @@ describe('transitd, the command', function () {
       );
     });
 
-    it('keeps keys: rotation, settings, old versions, rewrapping, backup and removal', async () => {
+    it('manages keys: rotation, settings, old versions, rewrapping, backup and deletion', async () => {
       await done(['key', 'create', 'kept', '-allow-plaintext-backup', '-exportable=true']);
       const { stdout: old } = await done(['key', 'encrypt', 'kept', 'x']);
       expect((await done(['key', 'rotate', 'kept', '-field=latest_version'])).stdout).to.equal('2');
@@ -74,7 +74,7 @@ describe('transitd, the command', function () {
       expectCode(await transitd(['key', 'config', 'back']), 1, 'no setting');
     });
 
-    it('signs, and says by its exit code whether a signature fits', async () => {
+    it('signs, and its exit code says whether a signature matches', async () => {
       await done(['key', 'create', 'pen', '--type', 'ed25519']);
       const signature = (await done(['key', 'sign', 'pen', 'text'])).stdout.trim();
       expect((await done(['key', 'verify', 'pen', 'text', '--signature', signature])).stdout).to.equal('valid\n');
@@ -95,7 +95,7 @@ describe('transitd, the command', function () {
       expect(opened.stdout).to.equal(datakey.plaintext);
     });
 
-    it('reads, writes, lists and deletes any path, as other command lines do', async () => {
+    it('reads, writes, lists and deletes any path, as vault and bao do', async () => {
       const { stderr } = expectCode(await transitd(['write', 'transit/keys/a']), 1);
       expect(stderr).to.equal('transitd: there is no data to write: give some, or --force\n');
       await done(['write', '-f', 'transit/keys/a']);
@@ -116,7 +116,7 @@ describe('transitd, the command', function () {
       expectCode(await transitd(['read', 'transit/../sys/mounts']), 1, 'a path that would be folded');
     });
 
-    it('wraps an answer for one reader', async () => {
+    it('wraps a response for a single reader', async () => {
       const wrapped = await done(['read', 'transit/keys/a', '-wrap-ttl=60s', '-field=wrapping_token']);
       const unwrapped = await done(['unwrap', '-', '--format=json'], { input: wrapped.stdout, env: { TRANSITD_TOKEN: '' } });
       expect(unwrapped.json()).to.have.nested.property('data.name', 'a');
@@ -126,7 +126,7 @@ describe('transitd, the command', function () {
       expectCode(await run(['unwrap'], { env: { HOME: home, TRANSITD_ADDR: server.url } }), 1, 'no token at all');
     });
 
-    it('makes tokens, looks at them, renews and revokes them', async () => {
+    it('creates, looks up, renews and revokes tokens', async () => {
       const made = (
         await done(['token', 'create', '-policy=default', '-ttl=1h', '-metadata=for=me', '-use-limit=9', '-format=json'])
       ).json<{
@@ -152,7 +152,7 @@ describe('transitd, the command', function () {
       expectCode(await transitd(['token', 'lookup', '-'], { input: made.client_token }), 2);
     });
 
-    it('logs in, keeps the token where its owner alone can read it, and uses it from then on', async () => {
+    it('logs in, stores the token readable by its owner only, and uses it from then on', async () => {
       await done(['auth', 'enable', 'userpass', '-description=people']);
       await done(['write', 'auth/userpass/users/ann', 'password=-', 'policies=default'], { input: 'correct horse' });
       const secret = join(folder, 'password');
@@ -186,7 +186,7 @@ describe('transitd, the command', function () {
       await done(['auth', 'disable', 'userpass']);
     });
 
-    it('takes no secret as an argument, where others could read it, and says what to do instead', async () => {
+    it('accepts no secret as an argument, and says what to do instead', async () => {
       const secret = 'hunter2-of-great-value';
       const before = (await done(['auth', 'list', '-format=json'])).stdout;
       for (const args of [
@@ -217,7 +217,7 @@ describe('transitd, the command', function () {
       expect((await done(['auth', 'list', '-format=json'])).stdout).to.equal(before);
     });
 
-    it('logs in by a role', async () => {
+    it('logs in with a role', async () => {
       await done(['auth', 'enable', '-path=machines', 'approle']);
       await done(['write', 'auth/machines/role/web', 'token_policies=default']);
       const roleId = (await done(['read', '-field=role_id', 'auth/machines/role/web/role-id'])).stdout;
@@ -226,7 +226,7 @@ describe('transitd, the command', function () {
       expect((await done(args, { input: secretId })).stdout).to.match(/^s\./);
     });
 
-    it('writes policies, mounts engines and says what it has done', async () => {
+    it('writes policies, mounts engines and reports what it did', async () => {
       const text = 'path "transit/encrypt/orders" { capabilities = ["update"] }\n';
       await done(['policy', 'write', 'app', '-'], { input: text });
       expect((await done(['policy', 'read', 'app'])).stdout).to.equal(text);
@@ -249,7 +249,7 @@ describe('transitd, the command', function () {
       expectCode(await transitd(['audit', 'hash', 'main', '-'], { input: 'text' }), 2);
     });
 
-    it('shows the node to who runs it', async () => {
+    it('shows the state of the node to its operator', async () => {
       const status = (await done(['status', '-format=json'])).json();
       expect(status).to.include({ sealed: false, initialized: true, is_self: true });
       expect((await done(['operator', 'key-status', '-field=term'])).stdout).to.equal('1');
@@ -267,7 +267,7 @@ describe('transitd, the command', function () {
       expect((await done(['version'])).stdout).to.match(/^transitd \d+\.\d+\.\d+\n$/);
     });
 
-    it('saves a snapshot, checks it without a server, and puts it back', async () => {
+    it('saves a snapshot, checks it without a server, and restores it', async () => {
       const file = join(folder, 'state.snap');
       await done(['write', '-f', 'transit/keys/before']);
       await done(['operator', 'raft', 'snapshot', 'save', file]);
@@ -314,7 +314,7 @@ describe('transitd, the command', function () {
       { what: 'too many arguments', args: ['key', 'list', 's.wrong'], env: {}, code: 1, says: /too many arguments/ },
       { what: 'a member without a value', args: ['write', 'transit/keys/k', 's.wrong'], env: {}, code: 1, says: /name=value/ },
     ] as { what: string; args: string[]; env: Record<string, string>; code: number; says: RegExp }[])
-      it(`ends with ${code} and a sentence for ${what}, which holds no secret`, async () => {
+      it(`exits with ${code} and one sentence without the secret for ${what}`, async () => {
         const ran = expectCode(await transitd(args, { env }), code);
         expect(ran.stdout).to.equal('');
         expect(ran.stderr)
@@ -324,22 +324,22 @@ describe('transitd, the command', function () {
           .and.not.match(/\n\s+at /);
       });
 
-    it('reads the variables of other command lines when ours are not set, and tries several addresses in turn', async () => {
+    it('reads the variables of vault and bao if its own are not set, and tries several addresses in order', async () => {
       const env = { HOME: home, VAULT_ADDR: `${nothingListens},${server.url}`, BAO_TOKEN: server.rootToken };
       expectCode(await run(['key', 'list'], { env }), 0);
     });
 
-    it('does not use a kept token that others could read', async () => {
+    it('does not use a stored token that others can read', async () => {
       writeFileSync(join(home, '.transitd-token'), server.rootToken, { mode: 0o644 });
       const ran = expectCode(await transitd(['key', 'list'], { env: { TRANSITD_TOKEN: '' } }), 1);
       expect(ran.stderr).to.match(/has the mode 0644/);
     });
   });
 
-  describe('against a node with a Shamir seal, behind TLS', () => {
+  describe('with a node that has a Shamir seal and TLS', () => {
     afterEach(() => bench.clean());
 
-    it('takes it from uninitialised to new shares, and back to sealed', async () => {
+    it('takes the node from uninitialized to new shares, and back to sealed', async () => {
       const folder = bench.folder();
       const [certFile, keyFile] = [join(folder, 'crt'), join(folder, 'key')];
       execFileSync(
@@ -365,7 +365,7 @@ describe('transitd, the command', function () {
       const transitd = (args: readonly string[], input = '', more: Readonly<Record<string, string>> = {}): Promise<Ran> =>
         run(args, { env: { ...env, TRANSITD_CACERT: certFile, ...more }, input });
 
-      /** Several at once: none of them changes anything. */
+      /** Several commands at once; none of them changes anything. */
       const ends = async (
         code: number,
         ...lines: (readonly [args: readonly string[], input?: string, more?: Readonly<Record<string, string>>])[]
@@ -457,10 +457,10 @@ describe('transitd, the command', function () {
     });
   });
 
-  describe('where something is wrong on this side', () => {
+  describe('with an error on this side', () => {
     afterEach(() => bench.clean());
 
-    it('the doctor ends with 1, and says what to do', async () => {
+    it('exits with 1 from the doctor, which says what to do', async () => {
       const folder = bench.folder();
       const config = join(folder, 'transitd.yaml');
       writeFileSync(config, 'colour: red\n');

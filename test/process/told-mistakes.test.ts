@@ -1,5 +1,5 @@
-// Secrets where no well-meaning caller puts them, on a live node: the search at its end finds them if its log, its audit or its metrics repeat
-// any; the answers are looked at here.
+// Secrets in unexpected fields of requests to a live node. The test checks the responses; the search at the end of the server checks
+// its log, its audit and its metrics.
 import { expect } from 'chai';
 import { startAudited } from './audited-server.ts';
 import { base64, Workbench } from './live-server.ts';
@@ -9,7 +9,7 @@ describe('a mistake with a secret in it', () => {
   const bench = new Workbench();
   afterEach(() => bench.clean());
 
-  it('is answered without repeating it, and leaves nothing of it in log, audit and metrics', async function () {
+  it('is answered without repeating it, and leaves no trace of it in log, audit and metrics', async function () {
     this.timeout(120_000);
     const { server, rootToken } = await startAudited(bench);
     const watch = new SecretWatch();

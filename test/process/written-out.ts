@@ -1,4 +1,4 @@
-// What a server writes for others to read, beside its log: the files of its audit.
+// Finds what a server writes for others besides its log: its audit files.
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
@@ -9,7 +9,7 @@ interface Written {
   readonly seal?: { readonly key_file?: string; readonly key_env?: string };
 }
 
-/** The configuration that a command line names; nothing where it names none, or one that cannot be read. */
+/** Returns the configuration named on a command line; undefined if it names none or the file cannot be read. */
 export function configurationOf(command: readonly string[]): Written {
   const file = command[command.indexOf('--config') + 1];
   if (!command.includes('--config') || file === undefined || !existsSync(file)) return {};
@@ -20,7 +20,7 @@ export function configurationOf(command: readonly string[]): Written {
   }
 }
 
-/** The files of the audit, renamed ones beside them included. */
+/** Returns the audit files, including renamed ones. */
 export function auditFilesOf({ audit = [] }: Written): readonly string[] {
   const folders = new Set(audit.flatMap(({ path }) => (path !== undefined && isFolder(dirname(path)) ? [dirname(path)] : [])));
   return [...folders].flatMap((folder) =>
@@ -33,7 +33,7 @@ export function auditFilesOf({ audit = [] }: Written): readonly string[] {
 
 const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 
-/** The key of the seal: 32 bytes, raw or in base64, as the tests have them. */
+/** Returns the seal key: 32 bytes, raw or in base64, as the tests write it. */
 export function sealKeyOf({ seal }: Written, env: Readonly<Record<string, string>>): Buffer | undefined {
   const { key_file: file, key_env: variable = '' } = seal ?? {};
   const given = file !== undefined && existsSync(file) ? readFileSync(file) : env[variable];
