@@ -52,7 +52,7 @@ export const head = (path: string, length: number | 'chunked', token?: string): 
 export class HeldConnections {
   readonly #sockets: Socket[] = [];
 
-  /** Opens a connection and sends `text` on it. Returns the socket. */
+  /** Opens a connection and sends `sent` on it. Returns the socket. */
   async open(node: string, sent: string, from?: string): Promise<Socket> {
     const { hostname, port } = new URL(node);
     const socket = connect({ port: Number(port), host: hostname, ...(from !== undefined && { localAddress: from }) });
@@ -68,7 +68,7 @@ export class HeldConnections {
   }
 }
 
-/** Keeps `count` requests in flight until `end`, which returns the number of answers by status. */
+/** Keeps `atOnce` requests in flight until `end`; counts the responses by status. */
 export class Flood {
   readonly statuses = new Map<number, number>();
   #ended = false;

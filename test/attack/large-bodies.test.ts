@@ -15,7 +15,7 @@ describe('large bodies', function () {
   const held = new HeldConnections();
   let server: LiveServer;
   let token = '';
-  /** Sends a request from the other address. */
+  /** Token of the caller at the other address. */
   let other = '';
   const large = Buffer.from(JSON.stringify({ input: 'A'.repeat(32 * mib - 16) }));
   before(async () => {

@@ -12,7 +12,7 @@ describe('policies with many rules', () => {
   const tokenOf = async (server: LiveServer, policies: readonly string[]): Promise<string> =>
     (await server.call('POST', 'auth/token/create', { policies })).string('auth.client_token');
 
-  /** Returns the answers of sys/health that came while `work` ran. */
+  /** Returns the number of answers from sys/health while `work` ran. */
   async function healthDuring(server: LiveServer, work: Promise<unknown>): Promise<number> {
     let done = false;
     let answers = 0;

@@ -18,7 +18,7 @@ export class RawConnections {
     return socket;
   }
 
-  /** Returns the connections that neither side has closed. */
+  /** The number of connections that neither side has closed. */
   get size(): number {
     return this.#sockets.size;
   }

@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Copies of a node's data, by their number: an installed snapshot makes a new one. */
+/** Generations of a node's data, by number: an installed snapshot creates the next one. */
 export const generationsIn = (dataDir: string): readonly string[] =>
   readdirSync(dataDir).filter((name) => name.startsWith('generation-'));
 
-/** Flips one bit in the middle of what the node's log has written. @returns the file */
+/** Flips one bit in the middle of the used part of the node's log. @returns the file */
 export function damageLog(dataDir: string): string {
   const [generation = ''] = generationsIn(dataDir);
   const folder = join(dataDir, generation, 'log');
@@ -20,7 +20,7 @@ export function damageLog(dataDir: string): string {
   return longest.file;
 }
 
-/** Behind it there is only what was set aside. */
+/** Returns the end of the written part, after which the file has only preallocated zeros. */
 function endOf(bytes: Buffer): number {
   let end = bytes.length;
   while (end > 0 && bytes[end - 1] === 0) end -= 1;

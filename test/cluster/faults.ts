@@ -1,4 +1,4 @@
-// Faults of one node: its process and its links. Each can be struck while clients work, and mended again.
+// Faults of one node: its process and its links. Each can be injected and removed while clients work.
 import type { LiveCluster } from './live-cluster.ts';
 import type { LiveNode } from './live-node.ts';
 

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 
-/** Below the range from which the system takes ports for outgoing connections, so that a node that is down finds its port again. */
+/** Below the system's range for outgoing connections, so that a node that is down finds its port free again. */
 const lowest = 15_000;
 const highest = 32_000;
 
@@ -12,7 +12,7 @@ const isFree = (host: string, port: number): Promise<boolean> =>
     probe.listen({ host, port }, () => probe.close(() => resolve(true)));
   });
 
-/** A port that nothing listens on at this address; the wanted one or none. @throws when there is none */
+/** Returns a free port at this address: the wanted one, or any. @throws if there is none */
 export async function freePort(host: string, wanted?: number): Promise<number> {
   for (let tries = 0; tries < 100; tries++) {
     const port = wanted ?? randomInt(lowest, highest);

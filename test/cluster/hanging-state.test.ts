@@ -1,4 +1,4 @@
-// The disk of the state hangs on the active node alone, while its log works: it hands over, or refuses writes when there is no heir.
+// Only the state store of the active node hangs, while its log works: it transfers leadership, or refuses writes if nobody can take over.
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,20 +9,20 @@ import { scenarioMs, withCluster } from './scenario.ts';
 import { attachStrace } from './strace.ts';
 import { until } from './until.ts';
 
-/** Longer than a test waits for anything. */
+/** Longer than any wait of a test. */
 const hangS = 300;
-/** A policy of almost the largest size: some dozens of them are as much as may wait for a flush. */
+/** A policy of almost the largest size: some dozens of them fill the limit of unflushed bytes. */
 const policy = `${`# ${'x'.repeat(98)}\n`.repeat(9_000)}path "a" { capabilities = ["read"] }`;
-/** Short, so that a hang soon counts as one. */
+/** Short, so that a hang counts as one soon. */
 const config = { raft: { election_timeout: '1s' } };
 
-/** Files that LevelDB writes first what it is given: every flush of the state syncs one of them. */
+/** Files to which LevelDB writes first: every flush of the state syncs one of them. */
 const stateLogs = ({ dataDir }: LiveNode): string[] =>
   readdirSync(dataDir, { recursive: true, encoding: 'utf8' })
     .filter((name) => /(?:^|\/)state\/\d+\.log$/.test(name))
     .map((name) => join(dataDir, name));
 
-/** Lets every sync of the state of this node hang from now on; what it syncs of its Raft log goes on. */
+/** From now on every sync of this node's state hangs; syncs of its Raft log continue. */
 async function withHangingState(node: LiveNode, task: () => Promise<void>): Promise<void> {
   const files = stateLogs(node).flatMap((file) => ['-P', file]);
   expect(files).not.to.deep.equal([]);
@@ -35,7 +35,7 @@ async function withHangingState(node: LiveNode, task: () => Promise<void>): Prom
   }
 }
 
-/** Writes large policies until the condition holds; the statuses of the answers, 0 for none. */
+/** Writes large policies until the condition holds. Returns the statuses of the answers, 0 for none. */
 async function fillUntil(
   cluster: LiveCluster,
   node: LiveNode,
@@ -78,7 +78,7 @@ describe('an active node whose state store hangs', function () {
       await cluster.ask(leader, 'POST', 'transit/keys/before', {});
       await withHangingState(leader, async () => {
         await fillUntil(cluster, leader, (statuses) => statuses.slice(-3).join(' ') === '503 503 503');
-        // The last write may have been applied before the store counted as hanging: then the newest state is at hand, and reads go on.
+        // If the last write was applied before the store counted as hanging, the newest state is available and reads continue.
         const read = await cluster.ask(leader, 'GET', 'transit/keys/before', undefined, { withinMs: 3_000 });
         expect(read.status, read.text).to.be.oneOf([200, 503]);
         if (read.status === 503) expect(read.text).to.contain('the state store of this node does not finish its writes');

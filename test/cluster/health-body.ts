@@ -1,4 +1,4 @@
-// The body of health, code by code: every field that is there, and none that is not.
+// The body of sys/health for each code: its exact fields.
 import { expect } from 'chai';
 import type { HealthSeen } from './live-node.ts';
 
@@ -53,11 +53,11 @@ const rows: Readonly<Record<number, Row>> = {
   530: { fields: [...always, ...member, 'removed_from_cluster'], values: { ...sealed, removed_from_cluster: true } },
 };
 
-/** Fails unless the body is, field by field, what its code stands for. */
+/** Fails unless each field of the body is as the code requires. */
 export function expectHealthBody({ code, body, headers }: HealthSeen): void {
   const row = rows[code];
   if (row === undefined) throw new Error(`no node answers ${code} to health`);
-  // An operator's licence is shown by an active node only, and none is configured here.
+  // Only an active node shows an operator's licence, and none is configured here.
   expect(Object.keys(body), `fields of ${code}`).to.have.members([...row.fields]);
   expect(body, `body of ${code}`).to.include({ ...row.values, enterprise: true });
   for (const name of ['server_time_utc', 'echo_duration_ms', 'clock_skew_ms', 'replication_primary_canary_age_ms'])

@@ -8,12 +8,12 @@ const read: Asked = { kind: 'read' };
 interface Line {
   readonly asked: Asked;
   readonly from: number;
-  /** Absent when nobody knows the outcome. */
+  /** Absent if the outcome is unknown. */
   readonly to: number | undefined;
   readonly heard: number;
 }
 
-/** Reads `set 5 @ 1-2 = 5`: asked at 1, answered at 2 with the number 5. Without an answer: `set 5 @ 1`. */
+/** Parses `set 5 @ 1-2 = 5`: called at 1, returned at 2 with the number 5. Without an answer: `set 5 @ 1`. */
 function lineOf(text: string): Line {
   const match = /^(create|set|delete|rotate|read)(?: (\d+))? @ (\d+)(?:-(\d+) = (\d+))?$/.exec(text.trim());
   if (match === null) throw new Error(`not a line: ${text}`);
@@ -22,7 +22,7 @@ function lineOf(text: string): Line {
   return { asked, from: Number(from), to: to === undefined ? undefined : Number(to), heard: Number(heard ?? 0) };
 }
 
-/** The history that these lines tell, with calls and returns recorded in the order of their positions. */
+/** Returns the history that these lines describe, with calls and returns recorded in the order of their positions. */
 function recorded(kind: KeyKind, text: string): History {
   const history = new History();
   const events = text.split(',').flatMap((line) => {
@@ -89,7 +89,7 @@ describe('the history of a cluster under test', () => {
     }
   }
 
-  it('leaves out what was refused, so that its effect would be unexplained', () => {
+  it('leaves out refused calls, so that their effect would be unexplained', () => {
     const history = new History();
     history.refused(history.begin('k', 'setting', { kind: 'create', value: 5 }));
     expect(history.size).to.equal(0);
@@ -97,12 +97,12 @@ describe('the history of a cluster under test', () => {
     expect(history.verdict('k')).to.equal('violated');
   });
 
-  it('knows the highest version that was acknowledged', () => {
+  it('knows the highest acknowledged version', () => {
     const history = recorded('counter', 'rotate @ 1-2 = 2, rotate @ 3-4 = 3, rotate @ 5, read @ 6-7 = 4');
     expect(history.floor('k')).to.equal(3);
   });
 
-  it('accepts whatever one store answered, with answers that got lost', () => {
+  it('accepts every answer of a single store, also with lost answers', () => {
     const steps = fc.array(
       fc.record({ client: fc.nat(2), kind: fc.constantFrom('rotate', 'read'), lost: fc.boolean(), overlaps: fc.boolean() }),
     );

@@ -1,9 +1,9 @@
-// What clients asked of single keys and what they heard, brought into the terms of the linearizability checker.
+// Records what clients called and got for single keys, and translates it for the linearizability checker.
 import { checkLinearizable, type Operation, type Verdict, withSeenEffects } from '@transitd/raft-core/sim';
 
 /**
- * A `setting` is one number of a key that clients choose, each another one; 0 while there is no such key. A `counter` is the
- * latest version of a key that is only rotated.
+ * A `setting` is a number of a key that clients set, each to another value; 0 if the key does not exist. A `counter` is the
+ * latest version of a key that clients only rotate.
  */
 export type KeyKind = 'setting' | 'counter';
 
@@ -14,21 +14,21 @@ export type Asked =
   | { readonly kind: 'rotate' }
   | { readonly kind: 'read' };
 
-/** One call. Without `heard` nobody knows whether it took effect. */
+/** One call. Without `heard` it is unknown whether it took effect. */
 export interface Call {
   readonly key: string;
   readonly asked: Asked;
-  /** Positions in the one order of all calls and returns that this process saw. */
+  /** Positions in the single order of all calls and returns that this process saw. */
   readonly calledAt: number;
-  /** For a person who reads a history: through which node. */
+  /** The node that was called, for a person who reads the history. */
   readonly via: string;
   heard?: { readonly at: number; readonly value: number };
 }
 
-/** Steps that the search for an order may take for one key. */
+/** Limit of steps in the search for an order, for one key. */
 const stepsMax = 2_000_000;
 
-/** Keeps the calls of all clients of a run. What was refused, and so never happened, is left out. */
+/** Records the calls of all clients of a run. Refused calls had no effect and are left out. */
 export class History {
   readonly #calls = new Map<string, { readonly kind: KeyKind; readonly calls: Set<Call> }>();
   #clock = 0;
@@ -42,18 +42,18 @@ export class History {
     return call;
   }
 
-  /** @param value - the key's number after the call; 0 for a key that is not there */
+  /** @param value - the key's number after the call; 0 if it does not exist */
   returned(call: Call, value: number): void {
     this.#clock += 1;
     call.heard = { at: this.#clock, value };
   }
 
-  /** It certainly never happened, or it was a read that says nothing. */
+  /** The call certainly had no effect, or it was a read without information. */
   refused(call: Call): void {
     this.#calls.get(call.key)?.calls.delete(call);
   }
 
-  /** The highest version whose rotation has been acknowledged so far: what nobody may answer from before. */
+  /** The highest version whose rotation has been acknowledged so far: no answer may be older. */
   floor(key: string): number {
     let floor = 0;
     for (const { asked, heard } of this.#calls.get(key)?.calls ?? [])
@@ -73,7 +73,7 @@ export class History {
     return [...(this.#calls.get(key)?.calls ?? [])];
   }
 
-  /** Whether one order explains what was heard of this key. */
+  /** Returns whether one order explains every answer for this key. */
   verdict(key: string): Verdict {
     const known = this.#calls.get(key);
     if (known === undefined) return 'linearizable';
@@ -82,7 +82,7 @@ export class History {
     return checkLinearizable(operations, { kind: 'register', stepsMax });
   }
 
-  /** Keys whose histories have no order, or none that was found. */
+  /** Returns the keys whose histories have no valid order, or none that was found. */
   verdicts(): ReadonlyMap<string, Exclude<Verdict, 'linearizable'>> {
     const bad = new Map<string, Exclude<Verdict, 'linearizable'>>();
     for (const key of this.#calls.keys()) {
@@ -92,7 +92,7 @@ export class History {
     return bad;
   }
 
-  /** One line a call, for a person. */
+  /** One line for each call, for a person. */
   text(key: string): string {
     return this.callsOf(key)
       .map(({ asked, calledAt, heard, via }) => {
@@ -106,14 +106,14 @@ export class History {
 function settingOperations(calls: readonly Call[]): readonly Operation[] {
   const operations = calls.flatMap((call) => settingOperation(call) ?? []);
   const seen = withSeenEffects(operations);
-  // Every delete writes 0: who saw it cannot tell which delete that was.
+  // Every delete writes 0, so a read of 0 does not identify the delete.
   const isDelete = ({ request }: Operation): boolean => request.kind === 'write' && request.value === 0;
   return operations.map((operation, index) => (isDelete(operation) ? operation : (seen[index] ?? operation)));
 }
 
 /**
- * A setting as a register. To create is to swap 0 for a value, to delete is to write 0; a key that is answered as it is was read.
- * @returns undefined for a call that says nothing
+ * A setting as a register. A create swaps 0 for a value, a delete writes 0; a call that returns the unchanged key was a read.
+ * @returns undefined for a call without information
  */
 function settingOperation({ asked, calledAt, heard }: Call): Operation | undefined {
   const done = heard === undefined ? {} : { returned: { at: heard.at, answer: 'done' as const } };
@@ -128,10 +128,10 @@ function settingOperation({ asked, calledAt, heard }: Call): Operation | undefin
 }
 
 /**
- * A counter as a register that each rotation swaps from one version to the next. A version that somebody saw and nobody was
- * answered with is the work of a rotation that was never answered: the earliest called ones get the lowest of those versions,
- * which allows every order that any other choice allows. What is left of them changed nothing that anybody saw, and a version
- * that is left of those is one that nobody asked for: no order explains it.
+ * A counter as a register that each rotation swaps from one version to the next. A version that somebody read but no rotation
+ * returned comes from a rotation without an answer. The earliest such calls get the lowest of these versions, which allows every
+ * order that any other assignment allows. The remaining calls changed nothing that anybody read. A remaining version was created
+ * by no call, so no order explains it.
  */
 function counterOperations(calls: readonly Call[]): readonly Operation[] {
   const rotations = calls.filter(({ asked }) => asked.kind === 'rotate');

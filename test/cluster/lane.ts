@@ -1,17 +1,17 @@
 import type { Socket } from 'node:net';
 
-/** What happens to bytes that go one way: they pass at once, later, never, or wait where they are until that changes. */
+/** Treatment of bytes in one direction: pass at once, later, never, or wait until the treatment changes. */
 export type Treatment = 'pass' | 'swallow' | 'hold' | { readonly delayMs: number };
 
 interface Parcel {
   readonly dueMs: number;
-  /** Null: the sender has ended. */
+  /** Null: the sender has closed. */
   readonly chunk: Buffer | null;
 }
 
 /**
- * One direction of one connection. The order of the bytes is kept whatever the treatment was when they came; a lane that has lost
- * bytes can never pass any more, for the receiver would take what follows for what is missing.
+ * One direction of one connection. It keeps the order of the bytes under changing treatments. After it lost bytes it never passes
+ * any again, because the receiver would take later bytes for the missing ones.
  */
 export class Lane {
   readonly #from: Socket;
@@ -31,7 +31,7 @@ export class Lane {
     this.#listen();
   }
 
-  /** Something was swallowed. */
+  /** Bytes were lost. */
   get lossy(): boolean {
     return this.#lossy;
   }
@@ -50,7 +50,7 @@ export class Lane {
     this.#deliver();
   }
 
-  /** The sender is gone without an end; true when the receiver may learn it now. */
+  /** The sender is gone without closing. Returns true if the receiver may learn it now. */
   breaks(): boolean {
     const hidden = this.#treatment === 'swallow' || this.#treatment === 'hold';
     this.#lossy ||= hidden;

@@ -7,7 +7,7 @@ import { until } from './until.ts';
 const one = '127.0.0.21';
 const two = '127.0.0.22';
 
-/** A socket whose words and end can be waited for. */
+/** A socket whose received text and end a test can await. */
 class Line {
   readonly socket: Socket;
   heard = '';
@@ -37,7 +37,7 @@ class Line {
   }
 }
 
-/** A target that keeps every line to it. */
+/** A target that records every line it receives. */
 class Target {
   readonly lines: Line[] = [];
   readonly server: Server;
@@ -62,7 +62,7 @@ class Target {
   }
 }
 
-describe('the proxy before a cluster port', function () {
+describe('the proxy in front of a cluster port', function () {
   this.timeout(scenarioMs);
   let target: Target;
   let proxy: LinkProxy;
@@ -85,7 +85,7 @@ describe('the proxy before a cluster port', function () {
     return line;
   };
 
-  /** Both ends of a new connection that works. */
+  /** Opens a working connection and returns both ends. */
   const connected = async (localAddress: string): Promise<{ caller: Line; called: Line }> => {
     const caller = call(localAddress);
     const hello = `hello ${localAddress} ${target.lines.length};`;
@@ -113,18 +113,18 @@ describe('the proxy before a cluster port', function () {
     expect(called.heard.endsWith(text)).to.equal(true);
   });
 
-  it('tells callers apart by the address that they call from', async () => {
+  it('identifies callers by their source address', async () => {
     proxy.setMode(one, 'cut');
     await call(one).ends('reset');
     await connected(two);
   });
 
-  it('refuses an address that it was not told of, and names it', async () => {
+  it('refuses an unknown address, and names it', async () => {
     await call('127.0.0.99').ends('reset');
     expect([...proxy.strangers]).to.deep.equal(['127.0.0.99']);
   });
 
-  it('resets both ends of open connections when a link is cut, and takes new ones when it is mended', async () => {
+  it('resets both ends of open connections when a link is cut, and accepts new ones when it is restored', async () => {
     const { caller, called } = await connected(one);
     proxy.setMode(one, 'cut');
     await Promise.all([caller.ends('reset'), called.ends('reset')]);
@@ -132,7 +132,7 @@ describe('the proxy before a cluster port', function () {
     await connected(one);
   });
 
-  it('swallows what goes over a black hole, tells nobody, and resets what lost bytes when the link opens', async () => {
+  it('drops bytes silently over a black hole, and resets connections that lost bytes when the link opens', async () => {
     const { caller, called } = await connected(one);
     const other = await connected(two);
     proxy.setMode(one, 'blackhole');
@@ -140,7 +140,7 @@ describe('the proxy before a cluster port', function () {
     called.socket.write('lost too');
     const late = call(one);
     late.socket.write('hello');
-    // What goes over another link meanwhile shows that there was time for the lost bytes.
+    // Traffic over another link shows that there was enough time for the lost bytes.
     other.caller.socket.write('passes');
     await other.called.hears('passes');
     expect([caller.ended, called.ended, late.ended]).to.deep.equal(['open', 'open', 'open']);
@@ -150,7 +150,7 @@ describe('the proxy before a cluster port', function () {
     await connected(one);
   });
 
-  it('does not tell through a black hole that the other end has died', async () => {
+  it('does not report through a black hole that the other end has died', async () => {
     const { caller, called } = await connected(one);
     proxy.setMode(one, 'blackhole');
     called.socket.resetAndDestroy();
@@ -162,7 +162,7 @@ describe('the proxy before a cluster port', function () {
     await caller.ends('reset');
   });
 
-  it('keeps an idle connection through a black hole: it has lost nothing', async () => {
+  it('keeps an idle connection through a black hole, because it lost nothing', async () => {
     const { caller, called } = await connected(one);
     proxy.setMode(one, 'blackhole');
     proxy.setMode(one, 'open');
@@ -186,7 +186,7 @@ describe('the proxy before a cluster port', function () {
     });
   }
 
-  it('holds bytes and hands them out in order when the link opens', async () => {
+  it('holds bytes and delivers them in order when the link opens', async () => {
     const { caller, called } = await connected(one);
     proxy.setMode(one, 'hold');
     caller.socket.write('first;');
@@ -215,13 +215,13 @@ describe('the proxy before a cluster port', function () {
     await caller.hears('seen');
   });
 
-  it('holds what was under way late when it begins to hold', async () => {
+  it('holds delayed bytes when it begins to hold', async () => {
     const { caller, called } = await connected(one);
     proxy.setMode(one, { delayMs: 1500 });
     caller.socket.write('late;');
     await until('the proxy has it', () => caller.socket.bytesWritten > 0 && caller.socket.writableLength === 0);
     proxy.setMode(one, 'hold');
-    // A second line with the same delay, begun later, has passed it by.
+    // A second line with the same delay, sent later, has overtaken it.
     const other = await connected(two);
     proxy.setMode(two, { delayMs: 2000 });
     other.caller.socket.write('passes;');
@@ -231,12 +231,12 @@ describe('the proxy before a cluster port', function () {
     await called.hears('late;');
   });
 
-  it('resets the caller when nobody listens behind it', async () => {
+  it('resets the caller if nobody listens at the target', async () => {
     target.close();
     await call(one).ends('reset');
   });
 
-  it('knows the mode of each link', () => {
+  it('reports the mode of each link', () => {
     const modes: readonly LinkMode[] = ['cut', 'hold', 'blackhole', 'open'];
     for (const mode of modes) {
       proxy.setMode(one, mode);

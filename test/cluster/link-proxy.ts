@@ -2,9 +2,9 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { Lane, type Treatment } from './lane.ts';
 
 /**
- * What a link does to the connections that one node opens to another: `cut` resets and refuses them; `blackhole` swallows what
- * goes over them, and nobody hears a reset; `hold` keeps the bytes until the link opens, as a network that comes back and sends
- * them again; `swallow-requests` and `swallow-answers` lose one direction only.
+ * The mode of a link, applied to the connections from one node to another. `cut` resets and refuses them. `blackhole` drops their
+ * bytes, and nobody sees a reset. `hold` keeps the bytes until the link opens, as a network does that recovers and retransmits.
+ * `swallow-requests` and `swallow-answers` lose one direction only.
  */
 export type LinkMode =
   | 'open'
@@ -44,15 +44,15 @@ interface Connection {
 }
 
 /**
- * Stands before the cluster port of one node. Callers are told apart by the address that they connect from, so each directed link
- * has a mode of its own.
+ * A proxy in front of one node's cluster port. It identifies callers by their source address, so each directed link has its own
+ * mode.
  */
 export class LinkProxy {
   readonly #server: Server;
   readonly #target: Address;
   readonly #modes = new Map<string, LinkMode>();
   readonly #connections = new Set<Connection>();
-  /** Calls from addresses that no link was made for; they are refused. */
+  /** Refused calls from addresses without a link. */
   readonly strangers = new Set<string>();
 
   private constructor(target: Address, sources: readonly string[]) {
@@ -75,7 +75,7 @@ export class LinkProxy {
     return { host: address, port };
   }
 
-  /** How many connections are open from this address. */
+  /** Returns the number of open connections from this address. */
   connectionsFrom(source: string): number {
     return [...this.#connections].filter((connection) => connection.source === source).length;
   }
@@ -84,7 +84,7 @@ export class LinkProxy {
     return this.#modes.get(source) ?? 'cut';
   }
 
-  /** Takes effect on open connections too. One that has lost bytes is reset as soon as they would matter. */
+  /** Applies to open connections too. One that has lost bytes is reset as soon as they would matter. */
   setMode(source: string, mode: LinkMode): void {
     this.#modes.set(source, mode);
     const [requests, answers] = treatments(mode);

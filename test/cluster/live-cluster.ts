@@ -1,4 +1,4 @@
-// A cluster of real processes on loopback, with a proxy before each cluster port.
+// A cluster of real processes on loopback, with a proxy in front of each cluster port.
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,13 +14,13 @@ import { until } from './until.ts';
 export interface ClusterOptions {
   readonly size?: number;
   readonly seal?: 'static' | 'shamir';
-  /** All but the first look for it by themselves. */
+  /** All nodes except the first join by themselves. */
   readonly retryJoin?: boolean;
   /** The last node has a seal key of its own. */
   readonly strangersSeal?: boolean;
   /**
-   * `rare`, unless given: voters wait for a leader for so long that only what a test does makes another one, not a machine that stands still
-   * for a moment. `shipped`: the product's own timing, for who measures it.
+   * `rare` (default): election timeouts are so long that only a test causes an election, not a stall of the machine. `shipped`: the
+   * default timing of the product, for measurements.
    */
   readonly elections?: 'rare' | 'shipped';
   /** Added to each node's configuration. */
@@ -46,7 +46,7 @@ export class LiveCluster {
     this.#seal = seal;
   }
 
-  /** Processes that know nothing of each other yet. */
+  /** Starts processes that do not know each other yet. */
   static async start(options: ClusterOptions = {}): Promise<LiveCluster> {
     const { size = 3, seal = 'static' } = options;
     const cluster = new LiveCluster(mkdtempSync(join(tmpdir(), 'transitd-cluster-')), seal);
@@ -62,7 +62,7 @@ export class LiveCluster {
     return cluster;
   }
 
-  /** All of its nodes are voters; the first is active, the others serve as standbys. */
+  /** Forms the cluster: all nodes are voters, the first is active, the others are performance standbys. */
   static async formed(options: ClusterOptions = {}): Promise<LiveCluster> {
     const cluster = await LiveCluster.start(options);
     try {
@@ -87,12 +87,12 @@ export class LiveCluster {
     return this.#rootToken;
   }
 
-  /** As many as it takes. */
+  /** As many shares as the threshold needs. */
   get shares(): readonly string[] {
     return this.#shares.slice(0, shares.secret_threshold);
   }
 
-  /** By its number, from 1. */
+  /** Returns a node by its number, from 1. */
   node(number: number): LiveNode {
     const node = this.#nodes[number - 1];
     if (node === undefined) throw new Error(`there is no node ${number}`);
@@ -103,14 +103,14 @@ export class LiveCluster {
     return this.#nodes.filter((node) => !nodes.includes(node));
   }
 
-  /** With the root token. */
+  /** Sends a request with the root token. */
   ask(node: LiveNode, method: string, path: string, body?: unknown, options: AskOptions = {}): Promise<Answer> {
     return node.ask(method, path, { token: this.#rootToken, ...(body !== undefined && { body }), ...options });
   }
 
   /**
-   * The same of a cluster whose leader may change at any time: asked again as long as there is no active node to answer, which is what 503
-   * says, and that nothing was done.
+   * The same for a cluster whose leader may change at any time. It repeats the request while no node is active: then 503 means that
+   * nothing was done.
    */
   askWhenLed(node: LiveNode, method: string, path: string, body?: unknown, options: AskOptions = {}): Promise<Answer> {
     let last: Answer | undefined;
@@ -124,7 +124,7 @@ export class LiveCluster {
     );
   }
 
-  /** Founds the cluster on this node and unseals it. */
+  /** Initializes the cluster on this node and unseals it. */
   async initialize(node: LiveNode): Promise<void> {
     const request = this.#seal === 'static' ? { recovery_shares: 1, recovery_threshold: 1 } : shares;
     const answer = await node.ask('PUT', 'sys/init', { body: request, withinMs: 60_000 });
@@ -141,14 +141,14 @@ export class LiveCluster {
     return node.ask('POST', 'sys/storage/raft/join', { body, withinMs: 60_000 });
   }
 
-  /** Makes an uninitialised node a member and unseals it; waits until it serves. */
+  /** Makes an uninitialized node a member and unseals it; waits until it serves. */
   async join(node: LiveNode, via: LiveNode): Promise<void> {
     let last: Answer | undefined;
     await until(
       `${node.name} is let in`,
       async () => {
         last = await this.joinAnswer(node, via);
-        // Nobody leads at the moment, or it was asked too often meanwhile, and to join again is safe.
+        // There is no leader at the moment, or the rate limit of joins applies; repeating a join is safe.
         if (![200, 429, 503].includes(last.status)) throw new Error(`join of ${node.name}: ${last.status} ${last.text}`);
         return last.status === 200;
       },
@@ -158,7 +158,7 @@ export class LiveCluster {
     await node.reaches(473);
   }
 
-  /** Gives this node as many shares as it takes, until they have opened it: one that joins takes them again when its records came late. */
+  /** Submits shares until the node is unsealed. A joining node needs them again if its records arrived late. */
   async unseal(node: LiveNode, keys = this.shares): Promise<void> {
     let last: Answer | undefined;
     await until(
@@ -171,7 +171,7 @@ export class LiveCluster {
     );
   }
 
-  /** The one node that answers 200 to health, as soon as there is one among these. */
+  /** Resolves with the one node among these that answers 200 to health. */
   leader(among: readonly LiveNode[] = this.#nodes): Promise<LiveNode> {
     return until(
       `one of ${among.map(({ name }) => name).join(', ')} is active`,
@@ -184,7 +184,7 @@ export class LiveCluster {
     );
   }
 
-  /** The active node, once these are voters and serve, all others of them as standbys. */
+  /** Resolves with the active node when these nodes are voters and all others of them are performance standbys. */
   async settled(nodes: readonly LiveNode[] = this.#nodes): Promise<LiveNode> {
     let last: readonly unknown[] = [];
     return until(
@@ -205,7 +205,7 @@ export class LiveCluster {
     );
   }
 
-  /** Names of the voters, as this node knows them. */
+  /** Returns the names of the voters, as this node knows them. */
   async voters(node: LiveNode): Promise<readonly string[]> {
     const answer = await this.ask(node, 'GET', 'sys/storage/raft/configuration');
     const servers: unknown = answer.at('data.config.servers');
@@ -213,18 +213,18 @@ export class LiveCluster {
     return servers.filter(({ voter }) => voter === true).map(({ node_id }) => String(node_id));
   }
 
-  /** What happens to the connections that `from` opens to `to`. */
+  /** Sets the mode of the connections from `from` to `to`. */
   link(from: LiveNode, to: LiveNode, mode: LinkMode): void {
     to.proxy.setMode(from.host, mode);
   }
 
-  /** Bytes that `from` sends to `to` are lost, on connections of either; what `to` sends arrives. */
+  /** Loses the bytes that `from` sends to `to`, on connections of either; bytes from `to` arrive. */
   loseOneWay(from: LiveNode, to: LiveNode): void {
     this.link(from, to, 'swallow-requests');
     this.link(to, from, 'swallow-answers');
   }
 
-  /** Between this node and all others, both ways. */
+  /** Sets the mode of all links of this node, both ways. */
   isolate(node: LiveNode, mode: LinkMode = 'blackhole'): void {
     for (const other of this.others(node)) {
       this.link(node, other, mode);
@@ -236,7 +236,7 @@ export class LiveCluster {
     for (const from of this.#nodes) for (const to of this.others(from)) this.link(from, to, 'open');
   }
 
-  /** What runs on this cluster ends with it, also when the test that began it has failed. */
+  /** Registers a workload that ends with this cluster, even if its test failed. */
   bears(load: { stop(): Promise<void> }): void {
     this.#loads.add(load);
   }
@@ -264,7 +264,7 @@ export class LiveCluster {
     const host = hostOf(index);
     const api = `${host}:${await freePort(host)}`;
     const cluster = { host, port: await freePort(host) };
-    // Its own as well: a replaced node finds the one whose place it took at its own address, for as long as the log tells of that one.
+    // Its own address as well: a replacement finds its predecessor at its own address while the log still names that one.
     const sources = Array.from({ length: size }, (_, other) => hostOf(other + 1));
     const proxy = await LinkProxy.listen(cluster, sources);
     const dataDir = join(this.#folder, name);

@@ -1,4 +1,4 @@
-// The harness itself, on single nodes: what it says of a cluster is worth what it does here.
+// Tests of the test harness, on single nodes.
 import { expect } from 'chai';
 import { LiveCluster } from './live-cluster.ts';
 import { scenarioMs } from './scenario.ts';
@@ -11,7 +11,7 @@ describe('a node under test', () => {
   afterEach(() => cluster.end());
 
   for (const seal of ['static', 'shamir'] as const) {
-    it(`is founded with a ${seal} seal, killed and started again`, async function () {
+    it(`is initialized with a ${seal} seal, killed and started again`, async function () {
       this.timeout(scenarioMs);
       cluster = await LiveCluster.start({ size: 1, seal });
       const node = cluster.node(1);
@@ -45,13 +45,13 @@ describe('a node under test', () => {
     await node.reaches(501);
   });
 
-  it('ends what runs on it, so that a test that fails leaves nothing behind', async function () {
+  it('ends its workload, so that a failing test leaves nothing running', async function () {
     this.timeout(scenarioMs);
     cluster = await LiveCluster.start({ size: 1 });
     await cluster.initialize(cluster.node(1));
     const workload = await Workload.start(cluster);
     await workload.nextWrite(cluster.nodes);
-    void workload.nextWrite([]); // for ever
+    void workload.nextWrite([]); // never resolves
     await cluster.end();
     const { size } = workload.history;
     await workload.stop();
@@ -59,7 +59,7 @@ describe('a node under test', () => {
     expect(cluster.node(1).alive).to.equal(false);
   });
 
-  it('keeps under load and kills what it has acknowledged, and the checker says so', async function () {
+  it('keeps every acknowledged write under load and kills, as the checker confirms', async function () {
     this.timeout(scenarioMs);
     cluster = await LiveCluster.start({ size: 1 });
     const node = cluster.node(1);
@@ -77,7 +77,7 @@ describe('a node under test', () => {
     expect(await losses(cluster, workload)).to.deep.equal([]);
     expect(workload.encrypted.length).to.be.greaterThan(10);
 
-    // What nobody did, and a key that was never made: each is found.
+    // The checker finds an impossible change and a missing key.
     workload.created.add('never-made');
     const [key = ''] = workload.history.keys.filter((name) => name.startsWith('setting'));
     workload.history.returned(workload.history.begin(key, 'setting', { kind: 'set', value: 99_999 }), 99_999);

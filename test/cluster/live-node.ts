@@ -1,4 +1,4 @@
-// One node of a cluster under test: it dies, freezes, comes back and is replaced, under one name and one address.
+// One node of a cluster under test. It can be killed, frozen, restarted and replaced, and keeps its name and address.
 import { rmSync } from 'node:fs';
 import { Answer, LiveServer } from '../process/live-server.ts';
 import { SecretWatch } from '../process/secret-watch.ts';
@@ -15,21 +15,21 @@ export interface AskOptions {
   readonly body?: unknown;
   readonly token?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** When the caller loses patience; the request then ends as if the network had failed. */
+  /** Time-out of a request; it then ends as if the network had failed. */
   readonly withinMs?: number;
 }
 
 export interface LiveNodeOptions {
   readonly name: string;
-  /** Its loopback address: where it listens, and from where it calls the others. */
+  /** Its loopback address: where it listens, and from which it calls the others. */
   readonly host: string;
   readonly apiAddress: string;
   readonly dataDir: string;
   readonly configFile: string;
-  /** What stands before its cluster port. */
+  /** The proxy in front of its cluster port. */
   readonly proxy: LinkProxy;
   readonly env?: Readonly<Record<string, string>>;
-  /** Of the whole cluster: what one node is told, another may not tell. */
+  /** Secrets of the whole cluster: no node may write what another was told. */
   readonly secrets?: SecretWatch;
 }
 
@@ -59,29 +59,29 @@ export class LiveNode {
     this.#secrets = secrets ?? new SecretWatch();
   }
 
-  /** Its process is there, frozen or not. */
+  /** Its process exists, frozen or not. */
   get alive(): boolean {
     const child = this.#server?.child;
     return child !== undefined && child.exitCode === null && child.signalCode === null;
   }
 
-  /** Its process is there and not frozen. */
+  /** Its process exists and is not frozen. */
   get running(): boolean {
     return this.alive && !this.#paused;
   }
 
-  /** What all its processes have logged. */
+  /** Returns the log of all its processes. */
   get log(): string {
     return `${this.#log}${this.#server?.stderr ?? ''}`;
   }
 
-  /** The process as it is now. @throws when there is none */
+  /** Returns the current process. @throws if there is none */
   get server(): LiveServer {
     if (this.#server === undefined) throw new Error(`${this.name} was never started`);
     return this.#server;
   }
 
-  /** A process on its data, not awaited. */
+  /** Starts a process on its data, without waiting for it. */
   launch(): LiveServer {
     if (this.alive) throw new Error(`${this.name} runs already`);
     this.#log = this.log;
@@ -101,7 +101,7 @@ export class LiveNode {
     return this.server.stop('SIGKILL');
   }
 
-  /** Asks it to stop, and gives what it ended with. */
+  /** Stops it with a signal and returns its end. */
   stop(): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
     return this.server.stop('SIGTERM');
   }
@@ -121,21 +121,21 @@ export class LiveNode {
     return this.start();
   }
 
-  /** The same name and address with a new empty disk. */
+  /** Replaces it: the same name and address with an empty disk. */
   async replace(): Promise<this> {
     if (this.alive) await this.kill();
     rmSync(this.dataDir, { recursive: true, force: true });
     return this.start();
   }
 
-  /** Ends its process for good, frozen or not. */
+  /** Ends its process permanently, frozen or not. */
   async end(): Promise<void> {
     if (this.running) await this.server.keepMetrics();
     if (this.alive) await this.kill();
     else this.#server?.assertDiscreet();
   }
 
-  /** @param path - below `/v1/`. @throws when no whole answer comes */
+  /** @param path - below `/v1/`. @throws if no complete response arrives */
   async ask(method: string, path: string, { body, token, headers = {}, withinMs = callMs }: AskOptions = {}): Promise<Answer> {
     const response = await fetch(`${this.apiAddress}/v1/${path}`, {
       method,
@@ -150,7 +150,7 @@ export class LiveNode {
     return new Answer(response.status, response.headers, text);
   }
 
-  /** Undefined when it does not answer. @param query - with its question mark */
+  /** Returns the health response; undefined without an answer. @param query - with its question mark */
   async health(query = ''): Promise<HealthSeen | undefined> {
     if (!this.running) return undefined;
     try {
@@ -174,7 +174,7 @@ export class LiveNode {
     );
   }
 
-  /** The last lines of its log. */
+  /** Returns the last lines of its log. */
   tail(lines = 15): string {
     return `${this.name}:\n${this.log.trimEnd().split('\n').slice(-lines).join('\n')}`;
   }

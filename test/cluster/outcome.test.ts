@@ -5,7 +5,7 @@ import { attempt, outcomeOf } from './outcome.ts';
 
 const answer = (status: number, text = ''): Answer => new Answer(status, new Headers(), text);
 
-describe('what a caller knows after a call', () => {
+describe('the outcome of a call', () => {
   for (const [status, text, kind] of [
     [200, '{}', 'done'],
     [204, '', 'done'],
@@ -22,13 +22,13 @@ describe('what a caller knows after a call', () => {
     });
   }
 
-  it('is "refused" when nobody listens, for then nothing was sent', async () => {
+  it('is "refused" if nobody listens, because then nothing was sent', async () => {
     const port = await freePort('127.0.0.1');
     const asked = fetch(`http://127.0.0.1:${port}/`).then(() => answer(200));
     expect(await attempt(asked)).to.deep.equal({ kind: 'refused', status: 0, text: 'ECONNREFUSED' });
   });
 
-  it('is "unknown" when the connection breaks', async () => {
+  it('is "unknown" if the connection breaks', async () => {
     const broken = new Promise<Answer>((_, reject) => {
       reject(new TypeError('fetch failed', { cause: Object.assign(new Error(), { code: 'ECONNRESET' }) }));
     });

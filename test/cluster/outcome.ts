@@ -1,6 +1,6 @@
 import type { Answer } from '../process/live-server.ts';
 
-/** What a caller knows after a call: it was done, it never happened and never will, or neither is certain. */
+/** The outcome of a call: it took effect, it certainly had and will have no effect, or it is unknown. */
 export type Outcome =
   | { readonly kind: 'done'; readonly answer: Answer }
   | { readonly kind: 'refused'; readonly status: number; readonly text: string }
@@ -8,7 +8,7 @@ export type Outcome =
 
 const saysUnknown = /outcome unknown/i;
 
-/** 504 and an answer that says so leave the outcome open, and so does a fault of the server's own. */
+/** 504, an answer that says so, and 500 leave the outcome unknown. */
 export function outcomeOf(answer: Answer): Outcome {
   const { status, text } = answer;
   if (status === 200 || status === 204) return { kind: 'done', answer };
@@ -16,13 +16,13 @@ export function outcomeOf(answer: Answer): Outcome {
   return { kind: 'refused', status, text };
 }
 
-/** Nothing was done, and the same may be asked again: there is no active node at the moment. */
+/** Nothing was done and the request may be repeated: there is no active node at the moment. */
 export function isRefusedForNow(answer: Answer): boolean {
   const outcome = outcomeOf(answer);
   return outcome.kind === 'refused' && outcome.status === 503;
 }
 
-/** Only a connection that was never made is certain to have carried nothing. */
+/** Only a failed connection attempt certainly sent nothing. */
 export function outcomeOfError(error: unknown): Outcome {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   const code = typeof cause === 'object' && cause !== null && 'code' in cause ? String(cause.code) : '';

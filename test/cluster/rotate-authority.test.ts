@@ -1,4 +1,4 @@
-// The authority that signs the nodes' certificates is rotated while the cluster serves.
+// Rotates the authority that signs the nodes' certificates while the cluster serves.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -80,7 +80,7 @@ describe("the cluster's authority is rotated", function () {
       expect(authorityOn(lost)).to.equal(authorityOn(active));
     }));
 
-  it('waits for a member that is away before the new one signs anything, and goes on when it is back', () =>
+  it('only after every member trusts the new one: it waits for an absent member, and continues when that is back', () =>
     withCluster({}, async (cluster) => {
       const leader = await cluster.settled();
       const [away = leader, other = leader] = cluster.others(leader);
@@ -101,7 +101,7 @@ describe("the cluster's authority is rotated", function () {
       await cluster.settled();
     }));
 
-  it('and stays what it is when a snapshot from before is restored: its key is at hand, and a node joins', () =>
+  it('and stays when an older snapshot is restored: its key is available, and a node can join', () =>
     withNodes({}, async (cluster) => {
       const [leader, standby, late] = [cluster.node(1), cluster.node(2), cluster.node(3)];
       await cluster.initialize(leader);

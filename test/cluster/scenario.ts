@@ -1,4 +1,4 @@
-// What the scenarios share: a cluster for one test, or for the tests of a suite, told about when a test fails.
+// Shared set-up: a cluster for one test, or for the tests of a suite, with logs kept if a test fails.
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,19 +8,19 @@ export const scenarioMs = 600_000;
 
 type Task = (cluster: LiveCluster) => Promise<void>;
 
-/** Runs the task on a new cluster that is formed. */
+/** Runs the task on a new, formed cluster. */
 export async function withCluster(options: ClusterOptions, task: Task): Promise<void> {
   return onNew(await LiveCluster.formed(options), task);
 }
 
-/** The same with nodes that know nothing of each other yet. */
+/** The same with nodes that do not know each other yet. */
 export async function withNodes(options: ClusterOptions, task: Task): Promise<void> {
   return onNew(await LiveCluster.start(options), task);
 }
 
 /**
- * One cluster for the tests of a suite, each of which leaves it settled; after one that fails the next one gets a new one. Called where
- * the suite is described.
+ * One cluster for the tests of a suite, each of which must leave it healthy; after a failed test the next one gets a new cluster.
+ * Call it inside `describe`.
  */
 export function sharedCluster(): (task: Task) => Promise<void> {
   let shared: LiveCluster | undefined;
@@ -50,8 +50,8 @@ async function onNew(cluster: LiveCluster, task: Task): Promise<void> {
 }
 
 /**
- * When the task fails, the logs of all nodes are kept in a folder that the error names. Callers that no node was to have, and a node that
- * met a fault of its own, fail it too.
+ * If the task fails, keeps the logs of all nodes in a folder that the error names. Unexpected callers of a node, and a node that ended
+ * with a bug, are failures too.
  */
 async function judged(cluster: LiveCluster, task: Task): Promise<void> {
   try {

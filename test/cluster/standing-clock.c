@@ -1,6 +1,6 @@
 /*
- * Preloaded into a node under test: CLOCK_MONOTONIC lags by the number of nanoseconds that the file named by STANDING_CLOCK holds, as after
- * a suspension in which it stood still. All other clocks go on.
+ * Preloaded into a node under test: CLOCK_MONOTONIC lags by the number of nanoseconds in the file named by STANDING_CLOCK, as after a
+ * suspension in which it stood still. All other clocks continue.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

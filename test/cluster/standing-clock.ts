@@ -1,4 +1,4 @@
-// A clock of one process that stands still while the process does, as that of a suspended virtual machine.
+// A monotonic clock of one process that stands still while the process does, as in a suspended virtual machine.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ export class StandingClock {
     return { LD_PRELOAD: this.#library, STANDING_CLOCK: this.#lagFile };
   }
 
-  /** The monotonic clock of the process stood still for so long, in milliseconds; to be called while the process does. */
+  /** Makes the monotonic clock of the process lag by `ms` milliseconds. Call it while the process is stopped. */
   stoodStill(ms: number): void {
     this.#lagNs += BigInt(Math.floor(ms * 1e6));
     this.#write();
@@ -33,7 +33,7 @@ export class StandingClock {
     return join(this.#folder, 'standing-clock.so');
   }
 
-  /** In place: the process has mapped the file. */
+  /** Overwrites the file in place, because the process has mapped it. */
   #write(): void {
     const bytes = Buffer.alloc(8);
     bytes.writeBigInt64LE(this.#lagNs);

@@ -1,4 +1,4 @@
-// Faults of every kind, one after the other, under load; then everything that was acknowledged is looked for on every node.
+// Every kind of fault, one after the other, under load. At the end every node must have every acknowledged write.
 import { expect } from 'chai';
 import { linkFaults, processFaults } from './faults.ts';
 import { scenarioMs, withCluster } from './scenario.ts';
@@ -11,7 +11,7 @@ describe('a storm of faults', function () {
   this.timeout(2 * scenarioMs);
 
   for (const who of ['the active node', 'a standby'] as const) {
-    it(`at ${who} loses nothing that was acknowledged, and leaves histories that one order explains`, () =>
+    it(`at ${who} loses no acknowledged write, and leaves linearizable histories`, () =>
       withCluster({}, async (cluster) => {
         const workload = await Workload.start(cluster, { clients: 6, seed: 7 });
         for (const { strike, mend } of faults) {

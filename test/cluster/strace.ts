@@ -1,16 +1,16 @@
-// Watches or breaks the system calls of a node that runs.
+// Watches the system calls of a running node, or injects faults into them.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { LiveNode } from './live-node.ts';
 import { until } from './until.ts';
 
-/** Ends the tracing; the node goes on, if it still runs. May be called again. */
+/** Ends the tracing; the node continues if it still runs. May be called again. */
 export type Detach = () => Promise<void>;
 
 /**
  * Attaches strace to all threads of the node's process; resolves when it is attached.
- * @param args - of strace: which calls, what happens to them, where the trace goes
- * @throws when strace ends before, or does not attach in time
+ * @param args - of strace: system calls, faults, output
+ * @throws if strace ends before, or does not attach in time
  */
 export async function attachStrace(node: LiveNode, args: readonly string[]): Promise<Detach> {
   const pid = String(node.server.child.pid);

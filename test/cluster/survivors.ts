@@ -1,10 +1,10 @@
-// After the storm: is everything that was acknowledged there, on every node?
+// After a storm of faults: does every node have every acknowledged write?
 import type { LiveCluster } from './live-cluster.ts';
 import type { LiveNode } from './live-node.ts';
 import { until } from './until.ts';
 import type { Workload } from './workload.ts';
 
-/** Until this node has applied what the active one had committed when it was asked. */
+/** Resolves when this node has applied the active node's current commit index. */
 export async function caughtUp(cluster: LiveCluster, node: LiveNode): Promise<void> {
   const committed = await (await cluster.leader()).ask('GET', 'sys/leader');
   const target = Number(committed.at('raft_committed_index'));
@@ -18,18 +18,18 @@ export async function caughtUp(cluster: LiveCluster, node: LiveNode): Promise<vo
   );
 }
 
-/** @throws when something was acknowledged and is not there, or was answered and cannot be explained */
+/** @throws if an acknowledged write is missing, or an answer has no explanation */
 export async function expectNothingLost(cluster: LiveCluster, workload: Workload): Promise<void> {
   const found = await losses(cluster, workload);
   if (found.length > 0) throw new Error(`${found.length} losses:\n${found.slice(0, 20).join('\n')}`);
 }
 
-/** What was acknowledged and is not there, or what nobody can explain; empty when all is well. */
+/** Returns missing acknowledged writes and unexplained answers; empty if all is well. */
 export async function losses(cluster: LiveCluster, workload: Workload): Promise<string[]> {
   const found = [...workload.stale];
   const { history } = workload;
   const leader = await cluster.settled();
-  // Reads of the end belong to the histories: a write that is lost by now contradicts them.
+  // The final reads belong to the histories: a lost write contradicts them.
   for (const key of history.keys) await readInto(cluster, leader, workload, key);
   for (const [key, verdict] of history.verdicts()) found.push(`${key} is ${verdict}:\n${history.text(key)}`);
   for (const node of cluster.nodes) {
@@ -48,7 +48,7 @@ export async function losses(cluster: LiveCluster, workload: Workload): Promise<
   return found;
 }
 
-/** All of them, a few at a time. */
+/** Runs all tasks, a few at a time. */
 async function each<T>(list: readonly T[], task: (one: T) => Promise<void>): Promise<void> {
   const rest = list.values();
   const workers = Array.from({ length: 16 }, async () => {
@@ -75,7 +75,7 @@ interface Comparison {
   readonly say: (text: string) => void;
 }
 
-/** The key as it is on this node and on the active one. */
+/** Returns the key as it is on this node and on the active node. */
 async function compare(cluster: LiveCluster, { leader, node, key, say }: Comparison): Promise<void> {
   const [here, there] = await Promise.all([node, leader].map((asked) => cluster.askWhenLed(asked, 'GET', `transit/keys/${key}`)));
   const view = (text = ''): string => JSON.stringify(JSON.parse(text).data ?? null);

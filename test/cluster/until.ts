@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Generous: who waits this long has failed, not been slow. */
+/** Generous: a wait this long is a failure, not slowness. */
 export const patienceMs = 120_000;
 const pollMs = 15;
 
 /**
- * Asks until there is an answer, and gives it.
- * @param explain - what to say of the state when it never comes
+ * Calls `ask` until it returns a result, and returns that.
+ * @param explain - describes the state if there is none in time
  * @throws after `withinMs`
  */
 export async function until<T>(

@@ -1,4 +1,4 @@
-// Clients that create, set, rotate, read and delete keys through any node, while the cluster suffers.
+// Clients that create, set, rotate, read and delete keys through any node while faults strike the cluster.
 import { setTimeout as delay } from 'node:timers/promises';
 import { SimRandom } from '@transitd/raft-core/sim';
 import { type Answer, base64 } from '../process/live-server.ts';
@@ -14,11 +14,11 @@ export interface WorkloadOptions {
   readonly settings?: number;
   readonly counters?: number;
   readonly seed?: number;
-  /** Part of the name of every key, so that several workloads may use one cluster; lower-case letters and digits. */
+  /** Part of the name of every key, so that several workloads can use one cluster; lower-case letters and digits. */
   readonly label?: string;
 }
 
-/** A write that was acknowledged, for whoever waits for one. */
+/** An acknowledged write, for those who wait for one. */
 export interface Acknowledged {
   readonly node: LiveNode;
   readonly begunMs: number;
@@ -31,9 +31,9 @@ export interface Encrypted {
   readonly plaintext: string;
 }
 
-/** Lowest period that the service takes; a setting is this and a number that no other call has used. */
+/** The shortest period that the service accepts; a setting is this plus a number that no other call uses. */
 const periodMin = 3_600;
-/** Between calls of a client that was refused: it asks again sooner than it is told to, but leaves the machine to the nodes. */
+/** Pause of a client after a refusal: shorter than Retry-After, but long enough to leave CPU to the nodes. */
 const refusedPauseMs = 20;
 const callMs = 15_000;
 
@@ -41,15 +41,15 @@ export class Workload {
   readonly history = new History();
   readonly created = new Set<string>();
   readonly encrypted: Encrypted[] = [];
-  /** Answers by standbys from before something that had been acknowledged when they were asked. */
+  /** Answers of standbys that were older than a change acknowledged before the call. */
   readonly stale: string[] = [];
   acknowledged = 0;
   readonly #cluster: LiveCluster;
   readonly #random: SimRandom;
   readonly #options: Required<Omit<WorkloadOptions, 'seed'>>;
-  /** Refusals and unknown outcomes by their text, and how often. */
+  /** Refusals and unknown outcomes by their text, with their number. */
   readonly #troubles = new Map<string, number>();
-  /** Who waits for a write, and what ends the waiting. */
+  /** Callers that wait for a write, with the functions that end the wait. */
   readonly #watchers = new Map<(write: Acknowledged) => void, NodeJS.Timeout>();
   #serial = 0;
   #stopping = false;
@@ -61,12 +61,12 @@ export class Workload {
     this.#options = { clients, settings, counters, label };
   }
 
-  /** Makes the counters and lets the clients go. */
+  /** Creates the counters and starts the clients. */
   static async start(cluster: LiveCluster, options: WorkloadOptions = {}): Promise<Workload> {
     const workload = new Workload(cluster, options);
     const leader = await cluster.leader();
     for (let i = 0; i < workload.#options.counters; i++) {
-      // Asked again while nobody leads, or when it is not known whether it was made: to make a key once more changes nothing.
+      // Repeated without a leader or with an unknown outcome: creating a key twice changes nothing.
       let last: Outcome | undefined;
       await until(
         `${workload.#name('counter', i)} is made`,
@@ -83,14 +83,14 @@ export class Workload {
     return workload;
   }
 
-  /** No new calls; resolves when every client has its last answer. */
+  /** Stops new calls; resolves when every client has its last answer. */
   async stop(): Promise<void> {
     this.#stopping = true;
     await this.#clients;
     for (const timer of this.#watchers.values()) clearTimeout(timer);
   }
 
-  /** The first write that was asked for after now, through one of these nodes, and acknowledged. @throws when none is, for long */
+  /** Resolves with the first acknowledged write that starts from now on through one of these nodes. @throws after a time-out */
   nextWrite(through: readonly LiveNode[]): Promise<Acknowledged> {
     const fromMs = performance.now();
     return new Promise((resolve, reject) => {
@@ -109,12 +109,12 @@ export class Workload {
     });
   }
 
-  /** What clients were told when it did not go well. */
+  /** Returns the errors that clients got. */
   get troublesText(): string {
     return [...this.#troubles].map(([trouble, count]) => `${count} × ${trouble}`).join('\n');
   }
 
-  /** Each client has a node of its own, so that one that answers nobody holds up only some of them. */
+  /** Each client has its own node, so that a node without answers blocks only some of them. */
   async #client(number: number): Promise<void> {
     const { nodes } = this.#cluster;
     const node = this.#cluster.node(1 + (number % nodes.length));
@@ -124,7 +124,7 @@ export class Workload {
     }
   }
 
-  /** True when it went well, or when there was nothing to do. */
+  /** Returns true on success, or if there was nothing to do. */
   #step(node: LiveNode): Promise<boolean> {
     const setting = this.#name('setting', this.#random.below(this.#options.settings));
     const counter = this.#name('counter', this.#random.below(this.#options.counters));
@@ -139,7 +139,7 @@ export class Workload {
     return this.#encrypt(node, counter);
   }
 
-  /** A key that nobody else uses: it is there for good once that was acknowledged. */
+  /** Creates a key that no other client uses: once acknowledged, it must exist for the rest of the run. */
   async #createNew(node: LiveNode): Promise<boolean> {
     this.#serial += 1;
     const key = this.#name('new', this.#serial);
@@ -164,7 +164,7 @@ export class Workload {
     return true;
   }
 
-  /** A change of nothing is answered by the active node, through whichever node it is asked for, and is a read that is never old. */
+  /** The active node answers a change without effect, through whichever node, so it is a read that is never stale. */
   async #read(node: LiveNode, key: string, kind: KeyKind): Promise<boolean> {
     const call = this.history.begin(key, kind, { kind: 'read' }, node.name);
     const outcome = await this.#ask(node, 'POST', `transit/keys/${key}/config`, {});
@@ -174,7 +174,7 @@ export class Workload {
     return value !== undefined;
   }
 
-  /** Standbys answer this themselves, but never with a version from before a rotation that was acknowledged. */
+  /** Standbys answer this themselves, but never with a version older than an acknowledged rotation. */
   async #encrypt(node: LiveNode, key: string): Promise<boolean> {
     this.#serial += 1;
     const plaintext = base64(planted(`text ${this.#serial}`));
@@ -230,7 +230,7 @@ function requestOf(key: string, asked: Asked): [method: string, path: string, bo
   }
 }
 
-/** The key's number after the call; undefined for a refusal that says nothing of it. */
+/** Returns the key's number after the call; undefined for a refusal without that information. */
 function valueAfter(kind: KeyKind, asked: Asked, outcome: Extract<Outcome, { kind: 'done' | 'refused' }>): number | undefined {
   if (outcome.kind === 'refused') {
     const missing = (outcome.status === 400 || outcome.status === 404) && /not found|could be found/i.test(outcome.text);

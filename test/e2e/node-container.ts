@@ -154,7 +154,7 @@ export class NodeContainer {
     await network.getById(this.#network.getId()).connect({ Container: this.#container.getId(), EndpointConfig });
   }
 
-  /** Removes the container and its volume. */
+  /** Removes the container with its volume. */
   async remove(): Promise<void> {
     await this.#container.stop({ timeout: patienceMs });
   }

@@ -47,7 +47,7 @@ export class SecretWatch {
     this.#secrets.set(id, { what, shapes: shapesOf(bytes) });
   }
 
-  /** Returns a text, and the bytes that it encodes in base64. */
+  /** Adds the bytes that the text encodes in base64, or the text itself if it is not base64. */
   addEncoded(what: string, text: string): void {
     this.add(what, fromBase64(text) ?? text);
   }
