@@ -1,5 +1,5 @@
-// `npm run chaos:kills [-- --kills 20] [--clients 12]`: kills the active node of three real processes under concurrent writes, again and
-// again, and says how long it took until another node acknowledged a write. Everything acknowledged is looked for at the end.
+// `npm run chaos:kills [-- --kills 20] [--clients 12]`: repeatedly kills the active node of three real processes under concurrent writes
+// and reports how long it took until another node acknowledged a write. At the end it checks every acknowledged write.
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { driverLimits } from '@transitd/raft-core';
@@ -38,7 +38,7 @@ async function run(): Promise<number> {
   let restartedMs = Number.NEGATIVE_INFINITY;
   for (let kill = 1; kill <= kills; kill++) {
     const leader = await rarelyKilledLeader(killsOf);
-    // A node that has just started votes for nobody for a while; the next active one is not to be killed within it.
+    // A node that has just started does not vote for a while; do not kill the next active node within that time.
     await delay(Math.max(0, restartedMs + 1.2 * driverLimits.electionMs - performance.now()));
     await workload.nextWrite([leader]);
     const gone = leader.kill();
@@ -63,7 +63,7 @@ async function run(): Promise<number> {
   return report({ tookMs, found, workload, killsOf });
 }
 
-/** The active node, handed on a few times if need be, so that every node is killed in its turn. */
+/** Returns the active node, after step-downs if needed, so that each node is killed in turn. */
 async function rarelyKilledLeader(killsOf: ReadonlyMap<LiveNode, number>): Promise<LiveNode> {
   const fewest = Math.min(...killsOf.values());
   let leader = await cluster.settled();
@@ -81,19 +81,19 @@ interface Run {
   readonly killsOf: ReadonlyMap<LiveNode, number>;
 }
 
-/** Prints what happened; the exit code. */
+/** Prints the results. Returns the exit code. */
 function report({ tookMs, found, workload, killsOf }: Run): number {
   const { acknowledged, history } = workload;
   const median = percentile(tookMs, 50);
   const longest = Math.max(...tookMs);
-  console.log(`\nWhat clients were told in between:\n${workload.troublesText}\n`);
+  console.log(`\nErrors that clients got:\n${workload.troublesText}\n`);
   console.log(`${acknowledged} writes acknowledged, ${history.size} calls in ${history.keys.length} histories`);
   console.log(`killed: ${[...killsOf].map(([{ name }, count]) => `${name} ${count}`).join(', ')}`);
   console.log(
     `failover: p50 ${whole(median)} (limit ${whole(medianMaxMs)}), max ${whole(longest)} (limit ${whole(longestMaxMs)})`,
   );
   console.log(
-    found.length === 0 ? 'nothing acknowledged is lost, every history is linearizable' : `${found.length} faults, see above`,
+    found.length === 0 ? 'no acknowledged write is lost, every history is linearizable' : `${found.length} faults, see above`,
   );
   return found.length === 0 && median <= medianMaxMs && longest <= longestMaxMs ? 0 : 1;
 }

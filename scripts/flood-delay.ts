@@ -1,5 +1,5 @@
-// How long health waits, and how long the event loop stands still, while a flood of pipelined requests is served: prints the figures.
-//   node scripts/flood-delay.ts [connections] [requests of each]
+// Prints how long sys/health waits, and how long the event loop is blocked, during a flood of pipelined requests.
+//   node scripts/flood-delay.ts [connections] [requests on each]
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';

@@ -1,6 +1,6 @@
 import { cpus, loadavg, totalmem } from 'node:os';
 
-/** One row: what was measured, and the figure to reach. */
+/** One row: the measurement, and its target. */
 export interface Row {
   readonly measure: string;
   readonly result: string;
@@ -8,7 +8,7 @@ export interface Row {
   readonly good: string;
 }
 
-/** Markdown: machine and versions, the table, and remarks. */
+/** Returns Markdown: machine and versions, the table, and remarks. */
 export function report(title: string, rows: readonly Row[], remarks: readonly string[], loadBefore: readonly number[]): string {
   const [cpu] = cpus();
   const load = (values: readonly number[]): string => values.map((value) => value.toFixed(1)).join(' / ');
@@ -28,7 +28,7 @@ export function report(title: string, rows: readonly Row[], remarks: readonly st
   ].join('\n');
 }
 
-/** Thousands apart, no fraction. */
+/** With thousands separators, without a fraction. */
 export const whole = (value: number): string => Math.round(value).toLocaleString('en-US');
 export const oneDecimal = (value: number): string => value.toFixed(1);
 export const mebibytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(0)} MiB`;

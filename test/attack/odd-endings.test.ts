@@ -57,7 +57,7 @@ describe('connections that end in unusual ways', function () {
     { ending: 'garbage and a reset', sent: () => 'GARBAGE\r\n\r\n', next: reset },
     { ending: 'half a body', sent: () => large().slice(0, 150_000), next: reset },
     {
-      ending: 'a LIST with a CONNECT behind it',
+      ending: 'a LIST followed by CONNECT',
       sent: () => `${head('LIST /v1/transit/keys')}CONNECT x HTTP/1.1\r\n\r\n`,
       next: leave,
     },

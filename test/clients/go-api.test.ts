@@ -1,4 +1,4 @@
-// The client that Go services, and most tools around the peers, are built upon, in both its lines, unchanged against a live node.
+// The Go clients of Vault and OpenBao, on which Go services and most tools build, unchanged against a live node.
 import { expect } from 'chai';
 import { type LiveServer, Workbench } from '../process/live-server.ts';
 import { build, runProgram } from './go-programs.ts';
@@ -198,13 +198,13 @@ for (const { client, program } of [
     });
     after(() => bench.clean());
 
-    it('initialises, unseals and seals a node, and exchanges its shares', async () => {
+    it('initializes, unseals and seals a node, and changes its shares', async () => {
       const { root_token, ...outcome } = await outcomeOf('init');
       token = String(root_token);
       expect(outcome).to.deep.equal({
         fresh: false,
         shares: [3, 3, 2, 3],
-        progress: [1, 1], // a reset is ignored for a minute after a good share
+        progress: [1, 1], // a reset is ignored for a minute after a valid share
         unsealed: true,
         sealed_again: true,
         while_sealed: 503,

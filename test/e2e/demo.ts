@@ -64,7 +64,7 @@ export class Demo {
     );
     const said = await this.compose('logs', '--no-color', 'init');
     const code = await this.docker('inspect', '--format', '{{.State.ExitCode}}', init);
-    if (code !== '0') throw new Error(`the demonstration was not initialised, exit code ${code}:\n${said}`);
+    if (code !== '0') throw new Error(`the demonstration was not initialized, exit code ${code}:\n${said}`);
     return said;
   }
 

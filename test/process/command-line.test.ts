@@ -179,7 +179,7 @@ describe('the command transitd', function () {
       );
       expect((await done(['token', 'lookup', '-field=display_name'], { env })).stdout).to.equal('root');
       expectCode(await transitd(['login', '-'], { env, input: 's.nobody' }), 2);
-      expect(readFileSync(file, 'utf8').trim(), 'a token that is none is not kept').to.equal(server.rootToken);
+      expect(readFileSync(file, 'utf8').trim(), 'an invalid token is not stored').to.equal(server.rootToken);
       expectCode(await transitd(['login', '-method=userpass', 'username=ann'], { env }), 1, 'nobody to ask for a password');
       expect((await done(['auth', 'list', '-format=json'])).json()).to.have.property('userpass/');
       await done(['auth', 'tune', 'userpass', '-default-lease-ttl=2h']);
@@ -290,26 +290,26 @@ describe('the command transitd', function () {
 
     for (const { what, args, env, code, says } of [
       {
-        what: 'a token that is none',
+        what: 'an invalid token',
         args: ['key', 'list'],
         env: { TRANSITD_TOKEN: 's.wrong' },
         code: 2,
         says: /403: permission denied/,
       },
       {
-        what: 'a server that is not there',
+        what: 'a server that does not run',
         args: ['key', 'list'],
         env: { TRANSITD_ADDR: nothingListens },
         code: 1,
         says: /ECONNREFUSED/,
       },
-      { what: 'an address that is none', args: ['status'], env: { TRANSITD_ADDR: 'n1' }, code: 1, says: /https:\/\/host:port/ },
+      { what: 'an invalid address', args: ['status'], env: { TRANSITD_ADDR: 'n1' }, code: 1, says: /https:\/\/host:port/ },
       { what: 'a namespace', args: ['key', 'list'], env: { TRANSITD_NAMESPACE: 'team' }, code: 2, says: /404/ },
       { what: 'an unknown command', args: ['fly'], env: {}, code: 1, says: /unknown command/ },
       { what: 'a token in the place of a command', args: ['token', 's.wrong'], env: {}, code: 1, says: /unknown command/ },
       { what: 'an unknown command in a group', args: ['operator', 'fly'], env: {}, code: 1, says: /unknown command/ },
       { what: 'an unknown option', args: ['key', 'list', '--tokn=s.wrong'], env: {}, code: 1, says: /unknown option/ },
-      { what: 'a number that is none', args: ['operator', 'init', '-key-shares=s.wrong'], env: {}, code: 1, says: /not valid/ },
+      { what: 'an invalid number', args: ['operator', 'init', '-key-shares=s.wrong'], env: {}, code: 1, says: /not valid/ },
       { what: 'an unknown format', args: ['key', 'list', '-format=s.wrong'], env: {}, code: 1, says: /not valid/ },
       { what: 'too many arguments', args: ['key', 'list', 's.wrong'], env: {}, code: 1, says: /too many arguments/ },
       { what: 'a member without a value', args: ['write', 'transit/keys/k', 's.wrong'], env: {}, code: 1, says: /name=value/ },

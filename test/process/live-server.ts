@@ -179,7 +179,7 @@ export class LiveServer {
       ...this.secrets.findings('the metrics', this.#metrics),
       ...auditFilesOf(configuration).flatMap((file) => this.secrets.findings(file, readFileSync(file))),
     ];
-    if (found.length > 0) throw new Error(`a secret was told:\n${found.join('\n')}`);
+    if (found.length > 0) throw new Error(`a secret was written:\n${found.join('\n')}`);
   }
 }
 

@@ -55,7 +55,7 @@ describe('operating a node', () => {
     const made = both.filter(({ status }) => status === 200);
     expect(made).to.have.length(1);
     const [init] = made;
-    if (init === undefined) throw new Error('no initialisation');
+    if (init === undefined) throw new Error('no response to sys/init');
     const keys = init.at('keys') as string[];
     const root = init.string('root_token');
     expect(await health(server)).to.equal(503);
@@ -141,20 +141,20 @@ describe('operating a node', () => {
   for (const { what, config, args, env, says } of [
     { what: 'an unknown key', config: 'colour: red\n', says: /colour/ },
     {
-      what: 'a seal key that is not there',
+      what: 'a missing seal key',
       config: 'seal: { type: static, key_id: a, key_file: /nowhere/key }\n',
       says: /cannot be read/,
     },
     { what: 'no configuration at all', args: ['server'], says: /--config FILE/ },
-    { what: 'both kinds of start', args: ['server', '--dev', '--config', 'x'], says: /not both/ },
+    { what: 'both --dev and --config', args: ['server', '--dev', '--config', 'x'], says: /not both/ },
     { what: 'a dev node on a public address', args: ['server', '--dev', '--listen', '0.0.0.0:0'], says: /loopback only/ },
     {
-      what: 'a data directory that is none',
+      what: 'an invalid data directory',
       args: ['server', '--dev', '--data-dir', '/dev/null/x', '--listen', '127.0.0.1:0'],
       says: /cannot be used: ENOTDIR/,
     },
     {
-      what: 'TLS files that are no PEM',
+      what: 'TLS files that are not PEM',
       config: 'telemetry: {}\n',
       env: {
         TRANSITD_LISTEN_TLS_CERT_FILE: join(root, 'package.json'),

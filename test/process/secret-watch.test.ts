@@ -24,8 +24,8 @@ describe('the search for secrets', () => {
   for (const { name, told } of [
     { name: 'as it is', told: mark },
     { name: 'in base64', told: base64(planted('x')) },
-    { name: 'in base64, behind one byte more', told: base64(planted('xy')) },
-    { name: 'in base64, behind two bytes more', told: base64(planted('xyz')) },
+    { name: 'in base64, after one more byte', told: base64(planted('xy')) },
+    { name: 'in base64, after two more bytes', told: base64(planted('xyz')) },
     { name: 'in base64url', told: Buffer.from(planted('?>')).toString('base64url') },
     { name: 'in hex', told: Buffer.from(planted('x')).toString('hex').toUpperCase() },
     { name: 'percent-encoded', told: Buffer.from(mark).toString('hex').replace(/../g, '%$&') },
@@ -47,7 +47,7 @@ describe('the search for secrets', () => {
       const watch = new SecretWatch();
       watch.learn(told);
       const [found = '', ...more] = watch.findings('the log', `{"msg":"${secret}"}`);
-      expect(found, JSON.stringify(told)).to.match(/^\w+ stands in the log, at byte 8$/);
+      expect(found, JSON.stringify(told)).to.match(/^\w+ is in the log, at byte 8$/);
       expect(more).to.deep.equal([]);
       expect(found).not.to.include(secret);
     }
@@ -56,7 +56,7 @@ describe('the search for secrets', () => {
   it('fails the test if the log of a live server contains a secret', async function () {
     this.timeout(60_000);
     const server = await bench.start({ dataDir: bench.folder(), wrapper: saying(`"msg":"${base64(planted('told'))}"`) });
-    expect(await failure(server.stop())).to.match(/a secret was told:\nthe planted mark stands in the log/);
+    expect(await failure(server.stop())).to.match(/a secret was written:\nthe planted mark is in the log/);
   });
 
   it('fails the test if the log contains the root token, even of a killed process', async function () {
@@ -66,7 +66,7 @@ describe('the search for secrets', () => {
     other.secrets.add('the root token', server.rootToken);
     other.child.kill('SIGKILL');
     await other.exited;
-    expect(await failure(bench.stopAll())).to.match(/the root token stands in the log/);
+    expect(await failure(bench.stopAll())).to.match(/the root token is in the log/);
   });
 
   it('fails the test if the audit or a renamed file of it contains a secret', async function () {
@@ -75,7 +75,7 @@ describe('the search for secrets', () => {
       const { server, rootToken, auditFile } = await startAudited(bench);
       await server.call('POST', 'auth/token/create', { policies: ['default'] }, rootToken);
       appendFileSync(`${auditFile}${suffix}`, planted('told'));
-      expect(await failure(server.stop())).to.include(`the planted mark stands in ${auditFile}${suffix}`);
+      expect(await failure(server.stop())).to.include(`the planted mark is in ${auditFile}${suffix}`);
     }
   });
 
@@ -88,7 +88,7 @@ describe('the search for secrets', () => {
       dataDir: bench.folder(),
       wrapper: saying(`{"telemetry":"http://127.0.0.1:${port}"}`),
     });
-    expect(await failure(server.stop())).to.match(/the planted mark stands in the metrics/);
+    expect(await failure(server.stop())).to.match(/the planted mark is in the metrics/);
     page.close();
   });
 });

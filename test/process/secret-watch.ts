@@ -67,7 +67,7 @@ export class SecretWatch {
     const bytes = Buffer.from(content as string);
     return [...this.#secrets.values()].flatMap(({ what, shapes }) => {
       const at = shapes.map((shape) => bytes.indexOf(shape)).find((index) => index >= 0);
-      return at === undefined ? [] : [`${what} stands in ${where}, at byte ${at}`];
+      return at === undefined ? [] : [`${what} is in ${where}, at byte ${at}`];
     });
   }
 

@@ -32,7 +32,7 @@ func status(c *Client) Outcome {
 	}
 }
 
-// initialise takes a node that nobody has initialised to an active one, and seals and unseals it.
+// initialise initializes a node until it is active, then seals and unseals it.
 func initialise(c *Client) Outcome {
 	fresh := must.Get(c.Sys().InitStatus())
 	made := must.Get(c.Sys().Init(&InitRequest{SecretShares: 3, SecretThreshold: 2}))
