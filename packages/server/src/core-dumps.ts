@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Logger } from './log.ts';
+import type { Logger } from './logger.ts';
 
 /** Whether a crash of this process may leave a core file: the soft limit in the text of `/proc/self/limits`. */
 export const leavesCoreFiles = (limits: string): boolean => /^Max core file size\s+(?!0\s)\S/m.test(limits);

@@ -2,8 +2,6 @@ import { type DestinationStream, type Logger, pino } from 'pino';
 import pretty from 'pino-pretty';
 import type { LogConfig } from './config.ts';
 
-export type { Logger } from 'pino';
-
 /**
  * One JSON object a line on stderr, or coloured text for a person. Nothing that came in a request's body or headers is ever
  * handed to it: callers name the fields that they log.

@@ -12,7 +12,7 @@ import { registerAudit } from './metrics-audit.ts';
 import { type ClusterFigures, registerClusterFigures } from './metrics-cluster.ts';
 import { quantiles, registerHappenings } from './metrics-happenings.ts';
 import { type LoadFigures, registerLoad } from './metrics-load.ts';
-import type { NodeObserver } from './node/observer.ts';
+import type { NodeObserver } from './node-observer.ts';
 import { SharedRendering } from './shared-rendering.ts';
 
 /** What the gauges read when they are scraped: state is asked for, never copied beside. */

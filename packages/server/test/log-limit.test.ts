@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import type { Logger } from '../src/log.ts';
 import { LogLimit } from '../src/log-limit.ts';
+import type { Logger } from '../src/logger.ts';
 
 function limited() {
   const clock = { nowMs: 0 };

@@ -5,7 +5,8 @@ import { Connections } from '../src/http/connections.ts';
 import { Limits } from '../src/http/limits.ts';
 import { Metrics } from '../src/metrics.ts';
 import type { ClusterFigures } from '../src/metrics-cluster.ts';
-import { LeadObserver, nobody } from '../src/node/observer.ts';
+import { LeadObserver } from '../src/node/leadership-observer.ts';
+import { nobody } from '../src/node-observer.ts';
 
 const sources = { unsealed: () => true, active: () => true, raft: () => undefined, barrierEncryptions: () => 0 };
 const lines = async (metrics: Metrics, pattern: RegExp): Promise<string[]> =>

@@ -1,9 +1,9 @@
 import type { AppRole, AppRoleChange } from '@transitd/access';
 import { dataReply, noContent, writtenReply } from '../http/envelope.ts';
-import { RequestError } from '../http/error-answer.ts';
 import { bool, duration, type Field, type FieldKind, int, text, texts } from '../http/field.ts';
 import type { fields } from '../http/fields.ts';
 import { boolean, integer, type JsonSchema, list, object, string } from '../http/json-schema.ts';
+import { RequestError } from '../http/request-error.ts';
 import * as answers from './answers.ts';
 import { handler, type MethodContext, methodOperation, methodRoute } from './auth-method.ts';
 import { cidrList } from './login-fields.ts';

@@ -1,9 +1,9 @@
 import type { SecretId } from '@transitd/access';
 import { dataReply, noContent, writtenReply } from '../http/envelope.ts';
-import { RequestError } from '../http/error-answer.ts';
 import { any, bool, duration, type FieldSchema, int, text, texts } from '../http/field.ts';
 import type { JsonValue } from '../http/json.ts';
 import { boolean, integer, list, map, object, string, time } from '../http/json-schema.ts';
+import { RequestError } from '../http/request-error.ts';
 import { textsByName } from '../http/text-list.ts';
 import * as answers from './answers.ts';
 import { handler, type MethodContext, type MethodHandler, methodOperation, methodRoute } from './auth-method.ts';

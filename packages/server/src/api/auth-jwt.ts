@@ -1,9 +1,9 @@
 import type { BoundClaims } from '@transitd/access';
 import { dataReply, noContent, writtenReply } from '../http/envelope.ts';
-import { RequestError } from '../http/error-answer.ts';
 import { any, duration, type FieldSchema, text, textMap, texts } from '../http/field.ts';
 import type { JsonValue } from '../http/json.ts';
 import { anything, integer, list, map, object, string } from '../http/json-schema.ts';
+import { RequestError } from '../http/request-error.ts';
 import { textList } from '../http/text-list.ts';
 import * as answers from './answers.ts';
 import { handler, methodOperation, methodRoute } from './auth-method.ts';

@@ -1,7 +1,7 @@
 import { type AuthMount, loginName, type StoredMount } from '@transitd/access';
-import { noHandler, unsupportedPath } from '../http/error-answer.ts';
 import type { FieldSchema } from '../http/field.ts';
 import type { Reply } from '../http/reply.ts';
+import { noHandler, unsupportedPath } from '../http/request-error.ts';
 import { unavailable } from '../http/unavailable.ts';
 import type { Service } from '../node/service.ts';
 import {

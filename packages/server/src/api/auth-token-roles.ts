@@ -1,9 +1,9 @@
 import { isTokenRoleType, type TokenRole } from '@transitd/access';
 import { dataReply, noContent, writtenReply } from '../http/envelope.ts';
-import { RequestError } from '../http/error-answer.ts';
 import { bool, duration, type FieldSchema, int, text, texts } from '../http/field.ts';
 import { boolean, integer, list as listOf, object, string } from '../http/json-schema.ts';
 import type { Reply } from '../http/reply.ts';
+import { RequestError } from '../http/request-error.ts';
 import type { Service } from '../node/service.ts';
 import * as answers from './answers.ts';
 import { type Asked, type Call, type Described, type GuardedOperation, guarded, type Route } from './operation.ts';

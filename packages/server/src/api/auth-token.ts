@@ -1,9 +1,9 @@
 import { allows, type TokenName, type TokenRecord, ttlOf } from '@transitd/access';
 import { authReply, dataReply, noContent } from '../http/envelope.ts';
-import { RequestError } from '../http/error-answer.ts';
 import { bool, duration, type FieldSchema, int, text, textMap, texts } from '../http/field.ts';
 import { boolean, integer, list, map, object, orNull, string, time } from '../http/json-schema.ts';
 import type { Reply } from '../http/reply.ts';
+import { RequestError } from '../http/request-error.ts';
 import * as answers from './answers.ts';
 import { authJson, metaOf, tokenReply } from './auth-json.ts';
 import { type Asked, type Context, type Described, type GuardedOperation, guarded, type Route } from './operation.ts';

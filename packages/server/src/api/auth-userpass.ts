@@ -1,7 +1,7 @@
 import { dataReply, noContent, writtenReply } from '../http/envelope.ts';
-import { RequestError } from '../http/error-answer.ts';
 import { text } from '../http/field.ts';
 import { object } from '../http/json-schema.ts';
+import { RequestError } from '../http/request-error.ts';
 import * as answers from './answers.ts';
 import { tokenReply } from './auth-json.ts';
 import { handler, loginOperation, type MethodContext, methodOperation, methodRoute } from './auth-method.ts';

@@ -1,8 +1,8 @@
 import { isLoginTokenType, type TokenSettings, type TokenSettingsChange } from '@transitd/access';
-import { RequestError } from '../http/error-answer.ts';
 import { bool, duration, type FieldSchema, int, text, texts } from '../http/field.ts';
 import type { Fields } from '../http/fields.ts';
 import { boolean, integer, list, string } from '../http/json-schema.ts';
+import { RequestError } from '../http/request-error.ts';
 
 /** What every user and role says of the tokens of its logins; `policies`, `ttl` and the like are older names, which the newer ones go before. */
 export const tokenFields = {

@@ -1,8 +1,9 @@
 import { type Field, schemaOf } from '../http/field.ts';
 import { type JsonSchema, object, string } from '../http/json-schema.ts';
+import type { Verb } from '../http/verb.ts';
 import { type Answer, type Answers, refusals, shared, sharedSchemas } from './answers.ts';
 import { healthPath } from './health-document.ts';
-import type { Described, Operation, Route, Verb } from './operation.ts';
+import type { Described, Operation, Route } from './operation.ts';
 
 /** Something with paths of its own: where it lies, and what kind it is. */
 export interface Place {

@@ -5,12 +5,10 @@ import type { Body } from '../http/json.ts';
 import type { JsonSchema } from '../http/json-schema.ts';
 import type { Query } from '../http/path.ts';
 import type { Reply } from '../http/reply.ts';
+import type { Verb } from '../http/verb.ts';
 import type { Node } from '../node/node.ts';
 import type { Service } from '../node/service.ts';
 import type { Answers } from './answers.ts';
-
-/** PUT is POST, and GET with a true `list` is LIST, before an operation is looked for. */
-export type Verb = 'GET' | 'POST' | 'DELETE' | 'LIST';
 
 /** One request as an operation sees it, whichever way it came in. */
 export interface Call {

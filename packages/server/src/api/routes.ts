@@ -1,5 +1,4 @@
 import type { AuditTrail } from '../audit/audit-trail.ts';
-import type { Metrics } from '../metrics.ts';
 import { approleRoutes } from './auth-approle.ts';
 import { approleFieldRoutes } from './auth-approle-fields.ts';
 import { jwtRoutes } from './auth-jwt.ts';
@@ -7,6 +6,7 @@ import { authRoleRoutes } from './auth-roles.ts';
 import { tokenRoutes } from './auth-token.ts';
 import { tokenRoleRoutes } from './auth-token-roles.ts';
 import { userpassRoutes } from './auth-userpass.ts';
+import type { RenderedMetrics } from './metrics-port.ts';
 import type { Route } from './operation.ts';
 import { auditRoutes } from './sys-audit.ts';
 import { authRoutes } from './sys-auth.ts';
@@ -43,7 +43,7 @@ const mounted = ({ path, accepts, operations }: Route): Route => ({
 });
 
 /** Every path that this server knows, but for `sys/health`, which answers before all others. */
-export function allRoutes(metrics: Metrics, audit?: AuditTrail): readonly Route[] {
+export function allRoutes(metrics: RenderedMetrics, audit?: AuditTrail): readonly Route[] {
   const routes: readonly Route[] = [
     ...sealRoutes,
     ...raftJoinRoutes,

@@ -1,8 +1,8 @@
 import type { AuditTrail, SinkConfig } from '../audit/audit-trail.ts';
 import { twiceReply } from '../http/envelope.ts';
-import { RequestError } from '../http/error-answer.ts';
 import { text } from '../http/field.ts';
 import { boolean, map, object, string } from '../http/json-schema.ts';
+import { RequestError } from '../http/request-error.ts';
 import * as answers from './answers.ts';
 import { type GuardedOperation, guarded, type Route } from './operation.ts';
 

@@ -1,10 +1,10 @@
 import { type AuthMount, type AuthTuning, authTypes } from '@transitd/access';
 import { dataReply, noContent, twiceReply, writtenReply } from '../http/envelope.ts';
-import { RequestError } from '../http/error-answer.ts';
 import { any, duration, type FieldSchema, idle, membersOf, text } from '../http/field.ts';
 import { fields, objectIn } from '../http/fields.ts';
 import { boolean, constant, integer, map, nothing, object, string } from '../http/json-schema.ts';
 import type { Reply } from '../http/reply.ts';
+import { RequestError } from '../http/request-error.ts';
 import type { Node } from '../node/node.ts';
 import type { Service } from '../node/service.ts';
 import * as answers from './answers.ts';

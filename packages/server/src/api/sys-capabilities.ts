@@ -1,9 +1,9 @@
 import { type Principal, TimeSlice } from '@transitd/access';
 import { twiceReply } from '../http/envelope.ts';
-import { RequestError } from '../http/error-answer.ts';
 import { type FieldSchema, text, texts } from '../http/field.ts';
 import { list, map, string } from '../http/json-schema.ts';
 import type { Reply } from '../http/reply.ts';
+import { RequestError } from '../http/request-error.ts';
 import { twice } from './answers.ts';
 import { type Asked, type Context, type GuardedOperation, guarded, type Route } from './operation.ts';
 import { PathForms } from './path-forms.ts';

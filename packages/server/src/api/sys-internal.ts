@@ -1,7 +1,7 @@
 import { allows, type Capability, type NamedRule, type Principal, rulesOf, TimeSlice, withinCidrs } from '@transitd/access';
 import { dataReply } from '../http/envelope.ts';
-import { permissionDenied } from '../http/error-answer.ts';
 import { boolean, integer, list, map, nothing, object, orNull, string } from '../http/json-schema.ts';
+import { permissionDenied } from '../http/request-error.ts';
 import { unavailable } from '../http/unavailable.ts';
 import type { Mount } from '../node/mounts.ts';
 import type { Service } from '../node/service.ts';

@@ -1,6 +1,5 @@
 import { shownName } from '@transitd/transit-engine';
 import { dataReply, noContent, twiceReply, writtenReply } from '../http/envelope.ts';
-import { RequestError } from '../http/error-answer.ts';
 import {
   any,
   bool,
@@ -17,6 +16,7 @@ import {
 import { type Fields, fields, objectIn } from '../http/fields.ts';
 import { constant, map, object, string } from '../http/json-schema.ts';
 import type { Reply } from '../http/reply.ts';
+import { RequestError } from '../http/request-error.ts';
 import { type MountTuning, mountAt } from '../node/mount-changes.ts';
 import type { Node } from '../node/node.ts';
 import type { Service } from '../node/service.ts';

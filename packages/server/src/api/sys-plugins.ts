@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { dataReply } from '../http/envelope.ts';
-import { RequestError } from '../http/error-answer.ts';
 import { any, text } from '../http/field.ts';
 import type { JsonValue } from '../http/json.ts';
 import { list, object, string } from '../http/json-schema.ts';
+import { RequestError } from '../http/request-error.ts';
 import type { Service } from '../node/service.ts';
 import * as answers from './answers.ts';
 import { guarded, type Route } from './operation.ts';

@@ -1,11 +1,11 @@
 import type { Quota } from '@transitd/access';
 import { shownPath } from '@transitd/transit-engine';
 import { dataReply, noContent, writtenReply } from '../http/envelope.ts';
-import { RequestError } from '../http/error-answer.ts';
 import { any, bool, duration, type FieldSchema, idle, text, texts } from '../http/field.ts';
 import type { JsonValue } from '../http/json.ts';
 import { boolean, constant, integer, list as listOf, number, object, string } from '../http/json-schema.ts';
 import type { Reply } from '../http/reply.ts';
+import { RequestError } from '../http/request-error.ts';
 import type { Service } from '../node/service.ts';
 import * as answers from './answers.ts';
 import { type Asked, type Call, type Described, type GuardedOperation, guarded, type Route } from './operation.ts';

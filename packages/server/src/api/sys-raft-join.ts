@@ -1,8 +1,8 @@
 import { isLeaderAddress, joinAnswerSchema, joinRequestSchema } from '../cluster/join-messages.ts';
-import { RequestError } from '../http/error-answer.ts';
 import { bool, idle, text } from '../http/field.ts';
 import { anything, boolean, type JsonSchema, map, object } from '../http/json-schema.ts';
 import type { Reply } from '../http/reply.ts';
+import { RequestError } from '../http/request-error.ts';
 import * as answers from './answers.ts';
 import { type OpenOperation, open, type Route } from './operation.ts';
 

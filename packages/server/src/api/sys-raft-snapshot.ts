@@ -1,5 +1,5 @@
 import { dataReply } from '../http/envelope.ts';
-import { RequestError } from '../http/error-answer.ts';
+import { RequestError } from '../http/request-error.ts';
 import type { Node } from '../node/node.ts';
 import type { Snapshots } from '../snapshot/snapshots.ts';
 import * as answers from './answers.ts';

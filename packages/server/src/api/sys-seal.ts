@@ -1,10 +1,10 @@
 import { parseShare, type SealStatus } from '@transitd/barrier';
 import { noContent, writtenReply } from '../http/envelope.ts';
-import { RequestError } from '../http/error-answer.ts';
 import { any, bool, idle, int, text } from '../http/field.ts';
 import type { JsonValue } from '../http/json.ts';
 import { boolean, constant, integer, list, object, string } from '../http/json-schema.ts';
 import type { Reply } from '../http/reply.ts';
+import { RequestError } from '../http/request-error.ts';
 import { notInitialized } from '../http/unavailable.ts';
 import type { Node } from '../node/node.ts';
 import { version } from '../version.ts';

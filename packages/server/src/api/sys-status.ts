@@ -1,10 +1,10 @@
-import { RequestError } from '../http/error-answer.ts';
 import { text } from '../http/field.ts';
 import { anything, boolean, integer, list, object, string, time } from '../http/json-schema.ts';
 import type { Reply } from '../http/reply.ts';
+import { RequestError } from '../http/request-error.ts';
 import { unavailable } from '../http/unavailable.ts';
-import type { Metrics } from '../metrics.ts';
 import * as answers from './answers.ts';
+import type { RenderedMetrics } from './metrics-port.ts';
 import { guarded, open, type Route } from './operation.ts';
 
 /** Who leads, as this node knows it. */
@@ -38,7 +38,7 @@ const leader = open({
 });
 
 /** Metrics in the text exposition format, or as JSON when no format is asked for. */
-export async function metricsReply(metrics: Metrics, format: string): Promise<Reply> {
+export async function metricsReply(metrics: RenderedMetrics, format: string): Promise<Reply> {
   if (format === 'prometheus') {
     return {
       status: 200,
@@ -59,7 +59,7 @@ const metricsSchema = object({
 });
 
 /** Where this node stands, and its figures. */
-export function statusRoutes(metrics: Metrics): readonly Route[] {
+export function statusRoutes(metrics: RenderedMetrics): readonly Route[] {
   const read = guarded({
     name: 'metrics',
     about: 'figures of this node',

@@ -1,9 +1,9 @@
 import { isDenied, isUseDenied, type ParameterValue } from '@transitd/access';
 import { defaultHash, hashOf, random, randomBytesMax } from '@transitd/transit-engine';
 import { dataReply } from '../http/envelope.ts';
-import { permissionDenied, RequestError } from '../http/error-answer.ts';
 import { int } from '../http/field.ts';
 import { fields } from '../http/fields.ts';
+import { permissionDenied, RequestError } from '../http/request-error.ts';
 import * as answers from './answers.ts';
 import { type Context, type GuardedOperation, guarded, type Route } from './operation.ts';
 import { hashFields, hashResult, randomFields, randomPath, randomResult } from './random-and-hash.ts';

@@ -1,9 +1,9 @@
 import type { WrapInfo } from '@transitd/access';
 import { dataReply, wrapReply } from '../http/envelope.ts';
-import { RequestError } from '../http/error-answer.ts';
 import { text } from '../http/field.ts';
 import { integer, object, string, time } from '../http/json-schema.ts';
 import type { Reply } from '../http/reply.ts';
+import { RequestError } from '../http/request-error.ts';
 import { unavailable } from '../http/unavailable.ts';
 import type { Service } from '../node/service.ts';
 import * as answers from './answers.ts';

@@ -8,11 +8,11 @@ import {
   type TransitEngine,
 } from '@transitd/transit-engine';
 import { dataReply, envelope } from '../http/envelope.ts';
-import { noHandler, permissionDenied } from '../http/error-answer.ts';
 import { any, base64, type Field, type FieldSchema, int, schemaOf, text } from '../http/field.ts';
 import { type Fields, fields } from '../http/fields.ts';
 import { type JsonSchema, object } from '../http/json-schema.ts';
 import type { Reply } from '../http/reply.ts';
+import { noHandler, permissionDenied } from '../http/request-error.ts';
 import type { Service } from '../node/service.ts';
 import type { Call, Context, Described, GuardedOperation } from './operation.ts';
 

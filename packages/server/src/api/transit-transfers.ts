@@ -1,8 +1,8 @@
 import { isDenied, type Principal } from '@transitd/access';
 import { isKeyName, type KeyExport, keyTypeNames } from '@transitd/transit-engine';
-import { permissionDenied } from '../http/error-answer.ts';
 import { base64, bool, duration, int, text } from '../http/field.ts';
 import { map, object, string } from '../http/json-schema.ts';
+import { permissionDenied } from '../http/request-error.ts';
 import { data, written } from './answers.ts';
 import type { GuardedOperation, Route } from './operation.ts';
 import { namesKey, operation } from './transit-keys.ts';

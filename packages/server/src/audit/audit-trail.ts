@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts';
 import { StartError } from '../exit.ts';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../logger.ts';
 import { openAuditFile } from './audit-file.ts';
 import { openStdout } from './audit-stdout.ts';
 import { Sink } from './sink.ts';

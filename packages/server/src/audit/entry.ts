@@ -1,7 +1,7 @@
 import type { Principal } from '@transitd/access';
-import type { Verb } from '../api/operation.ts';
 import type { JsonSchema } from '../http/json-schema.ts';
 import type { Reply } from '../http/reply.ts';
+import type { Verb } from '../http/verb.ts';
 import type { HashText } from './audit-key.ts';
 import { hashedData, withoutTextsOf, withoutTokens } from './hashed-data.ts';
 import { hashedRequest } from './hashed-request.ts';

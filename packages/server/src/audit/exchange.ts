@@ -1,19 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import type { Principal } from '@transitd/access';
-import type { Verb } from '../api/operation.ts';
 import { withRequestId } from '../http/envelope.ts';
-import { RequestError } from '../http/error-answer.ts';
 import type { JsonSchema } from '../http/json-schema.ts';
 import type { Reply } from '../http/reply.ts';
-import type { Service } from '../node/service.ts';
-import type { HashText } from './audit-key.ts';
+import { RequestError } from '../http/request-error.ts';
+import type { Verb } from '../http/verb.ts';
+import type { AuditKey, HashText } from './audit-key.ts';
 import type { AuditTrail, EntryType } from './audit-trail.ts';
-import { auditedMount } from './audited-mount.ts';
 import { type AuditedMount, requestEntry, responseEntry, type ShownRequest, shownRequest } from './entry.ts';
 
 export interface ExchangeParts {
   readonly trail: AuditTrail;
-  readonly service: Service;
+  readonly auditKey: AuditKey;
+  /** The mount that the path leads to. */
+  readonly mount: () => Promise<AuditedMount>;
   readonly verb: Verb;
   readonly path: string;
   readonly address: string;
@@ -107,15 +107,15 @@ export class Exchange {
 
   /** The keys are taken now, so that the answer of a request that seals the node has its entry too. */
   async #show(): Promise<void> {
-    const { trail, service, verb, path, address, port, forwardedFrom, reads } = this.#parts;
-    this.#mount = await auditedMount(service, path);
+    const { trail, auditKey, verb, path, address, port, forwardedFrom, reads } = this.#parts;
+    this.#mount = await this.#parts.mount();
     const asked = {
       ...{ id: this.#id, verb, path, mount: this.#mount, address, port, forwardedFrom, reads },
       ...{ token: this.#token, principal: this.#principal, data: this.#data, wrapTtlS: this.#wrapTtlS },
     };
     const shown = new Map<string, Shown>();
     for (const sink of trail.names) {
-      const hash = await service.auditKey.hashOf(sink);
+      const hash = await auditKey.hashOf(sink);
       shown.set(sink, { hash, request: shownRequest(asked, hash) });
     }
     this.#shown = shown;

@@ -1,5 +1,3 @@
-import type { Operation } from '../api/operation.ts';
-import { membersOf } from '../http/field.ts';
 import { anything, type JsonSchema } from '../http/json-schema.ts';
 import type { HashText } from './audit-key.ts';
 import { hashedData } from './hashed-data.ts';
@@ -37,17 +35,4 @@ function memberSchema(
     if (found !== undefined) return found;
   }
   return undefined;
-}
-
-const schemas = new WeakMap<Operation, JsonSchema>();
-
-/** The members that an operation declares, of whatever kind of mount. */
-export function requestSchema(operation: Operation): JsonSchema {
-  const known = schemas.get(operation);
-  if (known !== undefined) return known;
-  const { takes, byType = {}, body } = operation;
-  const described = [takes, ...Object.values(byType).map((each) => each.takes)].filter((fields) => fields !== undefined);
-  const schema: JsonSchema = { anyOf: [...described.map(membersOf), ...(body === undefined ? [] : [body])] };
-  schemas.set(operation, schema);
-  return schema;
 }

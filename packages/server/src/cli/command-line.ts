@@ -1,15 +1,17 @@
 import { CommanderError } from 'commander';
 import { exitCode, StartError } from '../exit.ts';
 import { normalised, withoutValues } from './arguments.ts';
+import type { LocalWork } from './local-work.ts';
 import { shown } from './output.ts';
 import { createProgram, flagsOf, treeOf } from './program.ts';
 
 /** Runs one command; resolves with the exit code. What a person should know of a failure is one sentence on stderr. */
-export async function runCommandLine(argv: readonly string[]): Promise<number> {
+export async function runCommandLine(argv: readonly string[], work: LocalWork): Promise<number> {
   let code: number = exitCode.ok;
-  const program = await createProgram((ended) => {
+  const end = (ended: number): void => {
     code = ended;
-  }, argv[0]);
+  };
+  const program = await createProgram(end, work, argv[0]);
   for (const command of treeOf(program)) {
     command
       .exitOverride()

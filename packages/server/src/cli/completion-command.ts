@@ -2,7 +2,7 @@ import { Argument, type Command } from 'commander';
 import type { Runner } from './runner.ts';
 
 /** `completion`: a script by which a shell completes these commands. */
-export function completionCommand(program: Command, { local }: Runner): void {
+export function completionCommand(program: Command, { local, work }: Runner): void {
   program
     .command('completion')
     .description('print a script that completes commands and options')
@@ -14,7 +14,7 @@ export function completionCommand(program: Command, { local }: Runner): void {
           import('./program.ts'),
         ]);
         const shell = shells.find((one) => one === name);
-        if (shell !== undefined) process.stdout.write(completionScript(shell, await createProgram(() => undefined)));
+        if (shell !== undefined) process.stdout.write(completionScript(shell, await createProgram(() => undefined, work)));
       }),
     );
 }

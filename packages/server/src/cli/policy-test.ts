@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { AccessError, isCapability, policyPermits } from '@transitd/access';
 import { exitCode, StartError } from '../exit.ts';
-import { RequestError } from '../http/error-answer.ts';
 import { parsePath } from '../http/path.ts';
+import { RequestError } from '../http/request-error.ts';
 
 /** What a policy says to one request. */
 export interface PolicyQuestion {

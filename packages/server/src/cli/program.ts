@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import type { LocalWork } from './local-work.ts';
 import { createRunner, type Runner } from './runner.ts';
 
 type Declare = (program: Command, runner: Runner) => void;
@@ -31,9 +32,9 @@ const declarations: Readonly<Record<string, () => Promise<Declare>>> = {
  * when it is none of them.
  * @param end - told the exit code of the command that was run
  */
-export async function createProgram(end: (code: number) => void, asked?: string): Promise<Command> {
+export async function createProgram(end: (code: number) => void, work: LocalWork, asked?: string): Promise<Command> {
   const program = new Command('transitd').description('A clustered, highly available transit cryptography service.');
-  const runner = createRunner(end);
+  const runner = createRunner(end, work);
   const one = asked !== undefined && Object.hasOwn(declarations, asked) ? declarations[asked] : undefined;
   const declared = await Promise.all((one === undefined ? Object.values(declarations) : [one]).map((load) => load()));
   for (const declare of declared) declare(program, runner);

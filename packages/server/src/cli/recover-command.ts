@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { exitCode, StartError } from '../exit.ts';
-import type { Recovery } from '../snapshot/recovery.ts';
+import type { LocalWork, Recovery } from './local-work.ts';
 import { formatOption } from './options.ts';
 import type { Format } from './output.ts';
 import type { Runner } from './runner.ts';
@@ -13,7 +13,7 @@ interface RecoverOptions {
 }
 
 /** `operator recover`: what is left of a cluster that lost the majority of its disks. */
-export function recoverCommand(operator: Command, { local }: Runner): void {
+export function recoverCommand(operator: Command, { local, work }: Runner): void {
   operator
     .command('recover')
     .description(
@@ -23,21 +23,19 @@ export function recoverCommand(operator: Command, { local }: Runner): void {
     .requiredOption('--out <file>', 'the snapshot, which must not be there yet')
     .option('--without-log', 'take the records as they were last flushed: for a log that is damaged')
     .addOption(formatOption())
-    .action(local(recover));
+    .action(local((options: RecoverOptions) => recover(options, work)));
 }
 
-async function recover({ dataDir, out, withoutLog, format }: RecoverOptions): Promise<number> {
-  const [{ recovering }, { requireAbsent, saveSnapshot }, { LogUnreadable, StorageDamaged, StorageFailed }, { Output }] =
-    await Promise.all([
-      import('../snapshot/recovery.ts'),
-      import('./snapshot-file.ts'),
-      import('@transitd/storage-fsm'),
-      import('./output.ts'),
-    ]);
+async function recover({ dataDir, out, withoutLog, format }: RecoverOptions, work: LocalWork): Promise<number> {
+  const [{ requireAbsent, saveSnapshot }, { LogUnreadable, StorageDamaged, StorageFailed }, { Output }] = await Promise.all([
+    import('./snapshot-file.ts'),
+    import('@transitd/storage-fsm'),
+    import('./output.ts'),
+  ]);
   const output = new Output(format);
   requireAbsent(out);
   try {
-    await recovering(dataDir, { withoutLog: withoutLog === true }, async (recovery) => {
+    await work.recover(dataDir, { withoutLog: withoutLog === true }, async (recovery) => {
       await saveSnapshot(out, async () => recovery.archive());
       output.rows(rowsOf(recovery));
       for (const remark of remarksOn(recovery, out)) output.remark(remark);

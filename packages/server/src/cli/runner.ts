@@ -1,3 +1,4 @@
+import type { LocalWork } from './local-work.ts';
 import type { Session, SessionOptions } from './session.ts';
 
 /** What a command ends with: an exit code, 0 when it says nothing. */
@@ -11,9 +12,11 @@ export interface Runner {
   /** One that asks a server: what is needed for that is loaded now, and by no other command. */
   readonly asking: <Args extends unknown[]>(handler: (session: Session, ...args: Args) => Ending) => Action;
   readonly local: <Args extends unknown[]>(handler: (...args: Args) => Ending) => Action;
+  readonly work: LocalWork;
 }
 
-export const createRunner = (end: (code: number) => void): Runner => ({
+export const createRunner = (end: (code: number) => void, work: LocalWork): Runner => ({
+  work,
   asking:
     <Args extends unknown[]>(handler: (session: Session, ...args: Args) => Ending): Action =>
     async (...args) => {

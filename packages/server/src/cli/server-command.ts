@@ -1,15 +1,10 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import type { DevOptions } from '../dev.ts';
 import { StartError } from '../exit.ts';
+import type { LocalWork, ServerOptions } from './local-work.ts';
 import type { Runner } from './runner.ts';
 
-interface ServerOptions extends Partial<DevOptions> {
-  readonly config?: string;
-  readonly dev?: boolean;
-}
-
 /** `server`: runs a node until it is asked to stop. */
-export function serverCommand(program: Command, { local }: Runner): void {
+export function serverCommand(program: Command, { local, work }: Runner): void {
   program
     .command('server')
     .description('run a node')
@@ -19,7 +14,7 @@ export function serverCommand(program: Command, { local }: Runner): void {
     .option('--dev-allow-remote', 'let --listen name an address that other machines can reach')
     .option('--data-dir <dir>', 'where a --dev node keeps its data; without it nothing is kept')
     .option('--listen <address>', 'address of a --dev node, 127.0.0.1:8200 unless given')
-    .action(local(server));
+    .action(local((options: ServerOptions) => server(options, work)));
 }
 
 function tokenId(text: string): string {
@@ -28,21 +23,11 @@ function tokenId(text: string): string {
   return text;
 }
 
-async function server(options: ServerOptions): Promise<number> {
+async function server(options: ServerOptions, work: LocalWork): Promise<number> {
   const { config, dev, ...devOptions } = options;
   if (config !== undefined && (dev === true || Object.keys(devOptions).length > 0)) {
     throw new StartError('give either --config FILE or --dev with its options, not both');
   }
-  // Loaded by who runs it only: all other commands end within a moment.
-  const [{ readConfigFile }, { prepareDev }, { runServer }] = await Promise.all([
-    import('../config.ts'),
-    import('../dev.ts'),
-    import('../run-server.ts'),
-  ]);
-  if (config !== undefined) return runServer(readConfigFile(config), { reread: () => readConfigFile(config) });
-  if (dev === true) {
-    const prepared = prepareDev(devOptions);
-    return runServer(prepared.config, { dev: prepared.dev });
-  }
-  throw new StartError('give --config FILE, or --dev for a node to try things on');
+  if (config === undefined && dev !== true) throw new StartError('give --config FILE, or --dev for a node to try things on');
+  return work.runServer(options);
 }

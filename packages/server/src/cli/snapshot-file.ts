@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Streamed } from '@transitd/client';
 import { StorageDamaged, StorageFailed, syncDirectory } from '@transitd/storage-fsm';
 import { StartError } from '../exit.ts';
-import { RequestError } from '../http/error-answer.ts';
+import { RequestError } from '../http/request-error.ts';
 import { readArchive, type SnapshotMeta } from '../snapshot/archive.ts';
 
 /** What a snapshot says of itself, and how much it holds. */

@@ -1,7 +1,7 @@
 import type { Driver, NodeId } from '@transitd/raft-core';
 import { type CommitResult, type Store, StoreError } from '@transitd/storage-fsm';
-import { RequestError } from '../http/error-answer.ts';
-import type { Logger } from '../log.ts';
+import { RequestError } from '../http/request-error.ts';
+import type { Logger } from '../logger.ts';
 import { authorityPath, authorityRecord, makeAuthority, nextAuthorityPath, readAuthority } from './authority.ts';
 import type { Changes } from './changes.ts';
 import { decodeMembership, type Membership } from './membership.ts';

@@ -1,10 +1,10 @@
 import type { Store } from '@transitd/storage-fsm';
-import type { Logger } from '../log.ts';
-import type { Storage } from '../node/storage.ts';
+import type { Logger } from '../logger.ts';
 import { type ClusterState, clusterState, deadServer, Stability } from './autopilot.ts';
 import { type AutopilotSettings, changeSettings, readSettings } from './autopilot-settings.ts';
 import type { Operator } from './operator.ts';
 import type { Roster } from './roster.ts';
+import type { Storage } from './storage-port.ts';
 
 export interface AutopilotParts {
   readonly storage: Storage;

@@ -1,6 +1,6 @@
 import type { Store } from '@transitd/storage-fsm';
 import { z } from 'zod';
-import { RequestError } from '../http/error-answer.ts';
+import { RequestError } from '../http/request-error.ts';
 
 /** When the active node takes a member for healthy, and when it removes one by itself. Times in whole seconds. */
 export interface AutopilotSettings {

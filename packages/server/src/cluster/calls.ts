@@ -1,6 +1,5 @@
 import type { LogIndex } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
-import type { Storage } from '../node/storage.ts';
 import { hexOf } from './agreement.ts';
 import type { Applied } from './applied.ts';
 import type { ClusterAuthority } from './authority.ts';
@@ -11,6 +10,7 @@ import { ListRefused, type SignedList } from './membership-list.ts';
 import { type RenewalOptions, renewalHandler, renewPath } from './renewal.ts';
 import type { ToldMembers } from './roster.ts';
 import type { Standbys } from './standbys.ts';
+import type { Storage } from './storage-port.ts';
 
 export interface CallParts {
   readonly storage: Storage;

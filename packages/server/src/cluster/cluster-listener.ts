@@ -9,13 +9,13 @@ import { frameBytesMax, type NodeId, type WireVersions, wireVersions } from '@tr
 import { type WebSocket, WebSocketServer } from 'ws';
 import { StartError } from '../exit.ts';
 import { readBody } from '../http/body.ts';
-import { errorReply, isRefusal } from '../http/error-answer.ts';
 import { OpenResponses } from '../http/open-responses.ts';
 import { type Reply, sendReply } from '../http/reply.ts';
 import { fingerprintOf, nameByAny, nameIn } from './certificate.ts';
 import type { NodeIdentity } from './identity.ts';
 import type { Standing } from './membership.ts';
 import { agreedProtocol } from './raft-protocol.ts';
+import { clusterRefusalReply, isClusterRefusal } from './refusal-reply.ts';
 import { type Run, type RunVerdict, readRun, runHeader } from './runs.ts';
 
 export interface ClusterCall {
@@ -290,8 +290,8 @@ export class ClusterListener {
       else sendReply(res, { status: answer.status, body: `${JSON.stringify(answer.json)}\n` }, { head });
     } catch (error) {
       if (res.headersSent) res.destroy();
-      else sendReply(res, isRefusal(error) ? errorReply(error) : fault, { head });
-      if (!isRefusal(error)) this.#options.onFault(error);
+      else sendReply(res, isClusterRefusal(error) ? clusterRefusalReply(error) : fault, { head });
+      if (!isClusterRefusal(error)) this.#options.onFault(error);
     }
   }
 

@@ -6,7 +6,6 @@ import type { Barrier } from '@transitd/barrier';
 import { type DriverStatus, LogDamage, type LogIndex, type NodeId } from '@transitd/raft-core';
 import { StorageDamaged, StoreError } from '@transitd/storage-fsm';
 import { LogLimit } from '../log-limit.ts';
-import type { MembershipPorts, Storage } from '../node/storage.ts';
 import { reasonOf } from '../reason.ts';
 import type { ClusterAuthority } from './authority.ts';
 import type { AuthorityRotation } from './authority-rotation.ts';
@@ -28,6 +27,7 @@ import { WebSocketTransport } from './raft-transport.ts';
 import { Roster } from './roster.ts';
 import type { Run } from './runs.ts';
 import { Standbys } from './standbys.ts';
+import type { MembershipPorts, Storage } from './storage-port.ts';
 
 /** How long the active node may take to open its state for a snapshot. */
 const snapshotHeadMs = 10_000;

@@ -1,9 +1,9 @@
 import type { Barrier } from '@transitd/barrier';
 import type { NodeId } from '@transitd/raft-core';
 import type { Config } from '../config.ts';
-import type { Logger } from '../log.ts';
-import type { NodeObserver } from '../node/observer.ts';
-import type { Storage } from '../node/storage.ts';
+import type { Logger } from '../logger.ts';
+import type { NodeObserver } from '../node-observer.ts';
+import type { Storage } from './storage-port.ts';
 
 /** What the node around its part in the cluster is and does. */
 export interface ClusterHost {

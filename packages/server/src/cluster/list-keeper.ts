@@ -2,8 +2,8 @@ import { open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { NodeId } from '@transitd/raft-core';
 import { syncDirectory } from '@transitd/storage-fsm';
-import type { Logger } from '../log.ts';
 import { LogLimit } from '../log-limit.ts';
+import type { Logger } from '../logger.ts';
 import { type HeldList, judgeList, ListRefused, type ListVerdict, openList } from './membership-list.ts';
 import type { Roster } from './roster.ts';
 

@@ -1,5 +1,5 @@
 import type { ConfState, NodeId } from '@transitd/raft-core';
-import { RequestError } from '../http/error-answer.ts';
+import { RequestError } from '../http/request-error.ts';
 import type { MemberChange } from './changes.ts';
 import { certificateShown, type Member, type Membership, memberRemoved } from './membership.ts';
 

@@ -1,6 +1,6 @@
 import type { ConfState, Driver, NodeId, TransferOutcome } from '@transitd/raft-core';
 import { type CommitResult, StoreError } from '@transitd/storage-fsm';
-import { RequestError } from '../http/error-answer.ts';
+import { RequestError } from '../http/request-error.ts';
 import { Acquaintances } from './acquaintances.ts';
 import type { Changes } from './changes.ts';
 import { LeadHandedOver } from './lead-handed-over.ts';

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import type { NodeId } from '@transitd/raft-core';
-import { RequestError } from '../http/error-answer.ts';
+import { RequestError } from '../http/request-error.ts';
 import { type ClusterAuthority, isPair, makeRequest, RequestRefused, signRequest } from './authority.ts';
 import { fingerprintOf, nameByAny, nameIn, renewalDue } from './certificate.ts';
 import type { ClusterClient } from './cluster-client.ts';

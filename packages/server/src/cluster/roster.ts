@@ -1,10 +1,10 @@
 import { X509Certificate } from 'node:crypto';
 import type { LogIndex, NodeId } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
-import type { Storage } from '../node/storage.ts';
 import { type NodeIdentity, writeIdentity } from './identity.ts';
 import { decodeMembership, type Member, type Membership, nobody, type Standing, standingOf } from './membership.ts';
 import { namedAuthorities } from './rotation.ts';
+import type { Storage } from './storage-port.ts';
 
 /** Members by a committed configuration, and the entry that brought it. */
 export interface ToldMembers {

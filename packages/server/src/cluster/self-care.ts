@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import type { NodeId } from '@transitd/raft-core';
 import { type Store, StoreError } from '@transitd/storage-fsm';
-import { RequestError } from '../http/error-answer.ts';
+import { RequestError } from '../http/request-error.ts';
 import {
   authorityPath,
   authorityRecord,

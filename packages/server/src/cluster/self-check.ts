@@ -1,5 +1,5 @@
 import type { KeyValueMachine } from '@transitd/storage-fsm';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../logger.ts';
 import { reasonOf } from '../reason.ts';
 
 /** Summing up all records is work: not more often than this. */

@@ -1,11 +1,11 @@
 import type { RequestListener, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { errorReply, expectationFailed } from './error-answer.ts';
 import { inOrder } from './in-order.ts';
 import { installListVerb } from './list-verb.ts';
 import { OpenResponses } from './open-responses.ts';
 import { reading } from './reading.ts';
 import { sendReply } from './reply.ts';
+import { expectationFailed, requestErrorReply } from './request-error.ts';
 
 /** How long a connection may stand still while an answer is due or under way; a caller that reads slowly makes progress. */
 const stillMsMax = 120_000;
@@ -22,7 +22,7 @@ export function attachFront(server: Server, front: RequestListener): void {
   // The body reader decides whether a caller that asks first may send at all.
   server.on('checkContinue', serve);
   const refuseExpectation = inOrder(open, (req, res) =>
-    sendReply(res, errorReply(expectationFailed()), { head: req.method === 'HEAD' }),
+    sendReply(res, requestErrorReply(expectationFailed()), { head: req.method === 'HEAD' }),
   );
   server.on('checkExpectation', refuseExpectation);
   server.timeout = stillMsMax;

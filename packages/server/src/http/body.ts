@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type BodyReservation, uncountedBytes } from './body-memory.ts';
-import { RequestError } from './error-answer.ts';
+import { RequestError } from './request-error.ts';
 
 /** How much of a body is read, and for how long. */
 export interface BodyLimits {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { announcesBody } from './body.ts';
-import { RequestError } from './error-answer.ts';
+import { RequestError } from './request-error.ts';
 
 /** How long a large body may stand still. */
 const stallMsMax = 30_000;

@@ -1,7 +1,7 @@
 import { integerOf, secondsOf } from '@transitd/access';
-import { RequestError } from './error-answer.ts';
 import type { FieldKind, FieldSchema } from './field.ts';
 import type { Body, JsonValue } from './json.ts';
+import { RequestError } from './request-error.ts';
 import { textList, textsByName } from './text-list.ts';
 
 interface Converted {

@@ -1,17 +1,18 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import express, { type Express } from 'express';
 import { isBelowMount, MountRoutes } from '../api/mount-routes.ts';
-import type { GuardedOperation, OpenOperation, Operation, Route, Verb } from '../api/operation.ts';
+import type { GuardedOperation, OpenOperation, Operation, Route } from '../api/operation.ts';
 import { canonicalParams, canonicalPath, nameAtOf } from '../api/path-forms.ts';
-import { noHandler, RequestError, unsupportedOperation, unsupportedPath } from './error-answer.ts';
 import { failureReply } from './failure.ts';
 import { asksHealth, healthReply, isProbe } from './health-reply.ts';
 import { parsePath, type RequestPath } from './path.ts';
 import { sendReply } from './reply.ts';
+import { noHandler, RequestError, unsupportedOperation, unsupportedPath } from './request-error.ts';
 import type { Routed, ServeOptions } from './routed.ts';
 import { Pipeline } from './serve.ts';
 import { namesNamespace } from './token-header.ts';
 import { turns } from './turns.ts';
+import type { Verb } from './verb.ts';
 
 export interface FrontOptions extends ServeOptions {
   readonly routes: readonly Route[];

@@ -1,7 +1,7 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import { batchItemsMax, endOfString, type JsonRules, parseInTurns, pieceValuesMax } from '@transitd/transit-engine';
-import { RequestError } from './error-answer.ts';
 import type { Query } from './path.ts';
+import { RequestError } from './request-error.ts';
 
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | { readonly [member: string]: JsonValue };
 

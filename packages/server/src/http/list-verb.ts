@@ -2,9 +2,9 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { errorsBody } from './envelope.ts';
-import { errorReply, expectationFailed, RequestError } from './error-answer.ts';
 import { OpenResponses } from './open-responses.ts';
 import { type Reply, sendReply, strictTransportSecurity } from './reply.ts';
+import { expectationFailed, RequestError, requestErrorReply } from './request-error.ts';
 
 // LIST is a verb of its own on this interface, and Node's parser does not know it. It reports such a request as a parse error
 // (`clientError`, HPE_INVALID_METHOD) and hands over the packet. From there the same bytes go through a second parser of the same
@@ -118,17 +118,17 @@ const mayBecomeVerb = (head: Buffer): boolean => verb.startsWith(head.toString('
 
 /** A LIST request is nothing but its head: what a proxy in front could understand in another way is refused. */
 function refusalOf({ headers, rawHeaders, httpVersion }: IncomingMessage, headersMax: number): Reply | undefined {
-  const refused = (text: string) => errorReply(new RequestError('invalid_request', text));
+  const refused = (text: string) => requestErrorReply(new RequestError('invalid_request', text));
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return refused('a LIST request is of HTTP/1.1');
   const hosts = rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === 'host').length;
   if (hosts > 1 || (hosts === 0 && httpVersion === '1.1')) return refused('a LIST request has one Host');
-  if (headers.expect !== undefined && !/^100-continue$/i.test(headers.expect)) return errorReply(expectationFailed());
+  if (headers.expect !== undefined && !/^100-continue$/i.test(headers.expect)) return requestErrorReply(expectationFailed());
   // Clients that announce an empty body (`Content-Length: 0`) send none.
   if (headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0') {
     return refused('a LIST request has no body');
   }
   if (rawHeaders.length > 2 * headersMax)
-    return errorReply(new RequestError('head_too_large', 'the request has too many headers'));
+    return requestErrorReply(new RequestError('head_too_large', 'the request has too many headers'));
   return undefined;
 }
 

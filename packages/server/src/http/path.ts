@@ -1,4 +1,4 @@
-import { RequestError } from './error-answer.ts';
+import { RequestError } from './request-error.ts';
 
 /** What routes may ask of a query; a repeated parameter counts with its first value. */
 export type Query = Pick<URLSearchParams, 'get' | 'getAll' | 'has' | 'entries' | 'size'>;

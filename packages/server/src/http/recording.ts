@@ -1,13 +1,15 @@
 import type { IncomingMessage } from 'node:http';
 import { plainAddress } from '@transitd/access';
 import { Exchange } from '../audit/exchange.ts';
-import { requestSchema } from '../audit/hashed-request.ts';
 import { forwardedByHeader } from '../cluster/forwarder.ts';
 import { LeadHandedOver } from '../cluster/lead-handed-over.ts';
 import type { Service } from '../node/service.ts';
-import { isRefusal, RequestError } from './error-answer.ts';
+import { auditedMount } from './audited-mount.ts';
+import { isRefusal } from './error-answer.ts';
 import { Forward, handedOver } from './handing-on.ts';
 import type { Reply } from './reply.ts';
+import { RequestError } from './request-error.ts';
+import { requestSchema } from './request-schema.ts';
 import type { Routed, ServeOptions } from './routed.ts';
 
 /** What this node decides while it is unsealed is recorded, with few exceptions. */
@@ -22,7 +24,8 @@ export function exchangeOf(
   const forwarder = forwarded === true ? req.headers[forwardedByHeader] : undefined;
   return new Exchange({
     trail,
-    service,
+    auditKey: service.auditKey,
+    mount: () => auditedMount(service, canonical),
     verb,
     path: canonical,
     address,

@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { GuardedOperation } from '../api/operation.ts';
 import { announcesBody, readBody } from './body.ts';
 import type { BodyCaller } from './body-room.ts';
-import { RequestError } from './error-answer.ts';
 import { type Body, parseBody, queryBody } from './json.ts';
+import { RequestError } from './request-error.ts';
 import type { Routed, ServeOptions } from './routed.ts';
 
 /** What is read of the body of a caller without a valid token, in bytes: enough to tell malformed JSON. */

@@ -1,16 +1,17 @@
-import type { Operation, Verb } from '../api/operation.ts';
+import type { RequestMetrics } from '../api/metrics-port.ts';
+import type { Operation } from '../api/operation.ts';
 import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { Exchange } from '../audit/exchange.ts';
-import type { Logger } from '../log.ts';
-import type { Metrics } from '../metrics.ts';
+import type { Logger } from '../logger.ts';
 import type { Node } from '../node/node.ts';
 import type { Limits } from './limits.ts';
 import type { RequestPath } from './path.ts';
+import type { Verb } from './verb.ts';
 
 export interface ServeOptions {
   readonly node: Node;
   readonly log: Logger;
-  readonly metrics: Metrics;
+  readonly metrics: RequestMetrics;
   readonly bodyBytesMax: number;
   /** What the node takes on at a time, by this way and all others together; absent for anything. */
   readonly limits?: Limits | undefined;

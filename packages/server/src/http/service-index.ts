@@ -1,5 +1,5 @@
 import type { LogIndex } from '@transitd/raft-core';
-import { RequestError } from './error-answer.ts';
+import { RequestError } from './request-error.ts';
 
 /** Names the state that an answer came from; whoever sends it back sees nothing older. Opaque to callers. */
 export const indexHeader = 'X-Service-Index';

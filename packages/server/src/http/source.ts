@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { StoreError } from '@transitd/storage-fsm';
 import type { Where } from '../api/operation.ts';
 import type { Answering, Standing } from '../node/answering.ts';
-import { RequestError } from './error-answer.ts';
+import { RequestError } from './request-error.ts';
 import type { ServeOptions } from './routed.ts';
 import { indexWanted } from './service-index.ts';
 

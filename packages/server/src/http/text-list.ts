@@ -1,5 +1,5 @@
-import { RequestError } from './error-answer.ts';
 import type { JsonValue } from './json.ts';
+import { RequestError } from './request-error.ts';
 
 /**
  * A field that holds texts: a list of them, or one text with commas. Undefined when it was absent; an empty text is an empty list.

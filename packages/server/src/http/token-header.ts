@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { secondsOf } from '@transitd/access';
-import { RequestError } from './error-answer.ts';
+import { RequestError } from './request-error.ts';
 
 type Header = IncomingHttpHeaders[string];
 

@@ -1,5 +1,5 @@
 import { StoreError } from '@transitd/storage-fsm';
-import { RequestError } from './error-answer.ts';
+import { RequestError } from './request-error.ts';
 
 const uninitialized = 'transitd is not initialized';
 

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { FairLine } from '@transitd/access';
-import { overloaded, RequestError } from './error-answer.ts';
+import { overloaded, RequestError } from './request-error.ts';
 
 export interface WorkLimitOptions {
   readonly atOnceMax: number;

@@ -5,10 +5,10 @@ import { StoreError } from '@transitd/storage-fsm';
 import { Applied } from '../cluster/applied.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import type { Forwarder } from '../cluster/forwarder.ts';
+import type { Storage } from '../cluster/storage-port.ts';
 import type { Config } from '../config.ts';
 import { indexValue } from '../http/service-index.ts';
-import type { NodeObserver } from './observer.ts';
-import type { Storage } from './storage.ts';
+import type { NodeObserver } from '../node-observer.ts';
 
 /** From where a request may be answered: as the active node, or from a replica that is fresh enough. */
 export type Standing = 'active' | 'reader';

@@ -3,7 +3,7 @@ import { StoreError } from '@transitd/storage-fsm';
 import { writeIdentity } from '../cluster/identity.ts';
 import { JoinError } from '../cluster/join-error.ts';
 import type { Config } from '../config.ts';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../logger.ts';
 import { type Candidate, configuredTarget, Joining, type JoinTarget, newCandidate } from './joining.ts';
 import type { DataDirectory } from './storage.ts';
 

@@ -1,5 +1,5 @@
-import type { Logger } from '../log.ts';
 import { LogLimit } from '../log-limit.ts';
+import type { Logger } from '../logger.ts';
 
 export interface HealthLogParts {
   readonly log: Logger;

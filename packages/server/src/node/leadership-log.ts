@@ -1,6 +1,6 @@
 import type { DriverStatus, NodeId, Term } from '@transitd/raft-core';
-import type { Logger } from '../log.ts';
 import { LogLimit } from '../log-limit.ts';
+import type { Logger } from '../logger.ts';
 
 export interface LeadershipLogParts {
   readonly log: Logger;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { shownName } from '@transitd/transit-engine';
 import { ciphertextPrefixPattern } from '../config.ts';
-import { RequestError } from '../http/error-answer.ts';
+import { RequestError } from '../http/request-error.ts';
 import { type Mount, type MountTable, type Move, newMount } from './mounts.ts';
 
 /** What can be said of a mount, when it is enabled and later; what is undefined stays. */

@@ -1,5 +1,5 @@
 import type { Store } from '@transitd/storage-fsm';
-import { noHandler } from '../http/error-answer.ts';
+import { noHandler } from '../http/request-error.ts';
 import { type Mount, removedPath } from './mounts.ts';
 
 /**

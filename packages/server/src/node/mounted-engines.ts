@@ -1,6 +1,6 @@
 import { type Changes, type Store, StoreError } from '@transitd/storage-fsm';
 import { type ManagedKeys, TransitEngine, TransitError } from '@transitd/transit-engine';
-import { noHandler } from '../http/error-answer.ts';
+import { noHandler } from '../http/request-error.ts';
 import { disabled, enabled, type MountRequest, type MountTuning, moved, tuned } from './mount-changes.ts';
 import { fenced } from './mount-fence.ts';
 import {

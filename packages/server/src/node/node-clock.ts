@@ -1,4 +1,4 @@
-import type { Logger } from '../log.ts';
+import type { Logger } from '../logger.ts';
 import { type ClockSample, ClockTrust } from './clock-trust.ts';
 
 /** Reads both clocks of the machine. */

@@ -1,8 +1,8 @@
-import type { Logger } from '../log.ts';
+import type { Logger } from '../logger.ts';
+import type { NodeObserver } from '../node-observer.ts';
 import type { Entrance } from './entrance.ts';
 import { HealthLog } from './health-log.ts';
 import type { NodeClock } from './node-clock.ts';
-import type { NodeObserver } from './observer.ts';
 import type { Serving } from './serving.ts';
 import type { TakingPart } from './taking-part.ts';
 import { keepUp } from './upkeep.ts';

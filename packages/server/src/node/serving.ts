@@ -1,8 +1,8 @@
 import type { Barrier } from '@transitd/barrier';
 import type { Config } from '../config.ts';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../logger.ts';
+import type { NodeObserver } from '../node-observer.ts';
 import type { NodeClock } from './node-clock.ts';
-import type { NodeObserver } from './observer.ts';
 import { closeService, loadService, type Service } from './service.ts';
 import { timedStore } from './timed-store.ts';
 

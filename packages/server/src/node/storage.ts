@@ -8,14 +8,11 @@ import {
   type ConfState,
   Driver,
   type DriverLimits,
-  type DriverOptions,
   type DriverStatus,
   type LogIndex,
   type NodeId,
-  type PeerPorts,
   type Random,
   type SnapshotMeta,
-  type SnapshotTransfer,
 } from '@transitd/raft-core';
 import {
   type CommitResult,
@@ -29,17 +26,17 @@ import {
   type LockedDirectory,
   lockNodeDirectory,
   NodeSnapshots,
-  type Replica,
   SegmentLog,
   type SnapshotLink,
   StorageInUse,
   StoreError,
 } from '@transitd/storage-fsm';
+import type { MembershipPorts, Storage } from '../cluster/storage-port.ts';
 import { type Config, leaseMsMax } from '../config.ts';
 import { StartError } from '../exit.ts';
+import type { NodeObserver } from '../node-observer.ts';
 import { requireOwnerOnly } from '../owner-only.ts';
 import { ClockJump, type ClockReading, readClocks, readWallClock } from './clock-jump.ts';
-import type { NodeObserver } from './observer.ts';
 import { Wakefulness } from './wakefulness.ts';
 
 /** The event loop and its clock, as raft-core's driver sees them. */
@@ -53,42 +50,6 @@ export const systemClock: Clock = {
 };
 
 const systemRandom: Random = { uint32: () => randomBytes(4).readUInt32BE() };
-
-/** Consensus and the records of one node. */
-export interface Storage {
-  readonly replica: Replica;
-  readonly driver: Driver<CommitResult>;
-  readonly machine: KeyValueMachine;
-  readonly snapshots: NodeSnapshots;
-  /** Consensus has run of late, and has shown since then that this node leads if the process stood still before. */
-  isAwake(): boolean;
-  /** Whether this node's state is linearizable to read in this very turn: a leader lease holds, and no clock shows a pause since its grant. */
-  holdsLease(): boolean;
-  /** Reading of the monotonic clock when a clock last jumped against it; what was granted before counts for nothing. */
-  clockJumpedMs(): number;
-  /** Less than the reserve is free on the data disk. */
-  readonly diskLow: () => boolean;
-  /**
-   * Resolves when this node first leads and has applied everything that was ever acknowledged; a stop rejects it. Only of a
-   * cluster's only member can it be waited for.
-   */
-  readonly leads: Promise<void>;
-  /** Finishes the writes that were taken, flushes and closes. @throws StorageFailed */
-  stop(): Promise<void>;
-}
-
-/** What makes a node one of several: the ways to its peers, and who hears of what consensus decides about its membership. */
-export interface MembershipPorts extends Pick<DriverOptions, 'onRemoved' | 'removedAt' | 'promotes' | 'removed'> {
-  readonly link: SnapshotLink;
-  /** Why a snapshot did not arrive. */
-  onFetchFailed(error: Error): void;
-  peers(parts: {
-    readonly nodeId: NodeId;
-    readonly incarnation: number;
-    readonly snapshots: SnapshotTransfer;
-    readonly random: Random;
-  }): PeerPorts;
-}
 
 interface StorageOptions extends Pick<Config, 'raft'> {
   /** Called once when the disk failed or a rule was broken: the process must end. */

@@ -4,17 +4,18 @@ import type { DriverStatus } from '@transitd/raft-core';
 import { type Replica, StoreError } from '@transitd/storage-fsm';
 import { readAuthority } from '../cluster/authority.ts';
 import { Cluster } from '../cluster/cluster.ts';
+import type { Storage } from '../cluster/storage-port.ts';
 import type { Config } from '../config.ts';
-import type { Logger } from '../log.ts';
 import { LogLimit } from '../log-limit.ts';
+import type { Logger } from '../logger.ts';
+import type { NodeObserver } from '../node-observer.ts';
 import { Snapshots } from '../snapshot/snapshots.ts';
 import { fitnessOf, isAlone } from './fitness.ts';
 import type { Joining } from './joining.ts';
 import { LeadershipLog } from './leadership-log.ts';
 import type { NodeClock } from './node-clock.ts';
-import type { NodeObserver } from './observer.ts';
 import type { Serving } from './serving.ts';
-import type { DataDirectory, Storage } from './storage.ts';
+import type { DataDirectory } from './storage.ts';
 
 /** A cluster that exists: consensus, records and the barrier over them, sealed or not. */
 export interface Member {

@@ -1,7 +1,5 @@
 import type { Store } from '@transitd/storage-fsm';
-
-/** Operations on records, by the names that dashboards of the peers have. */
-export type BarrierOperation = 'get' | 'put' | 'list' | 'delete';
+import type { BarrierOperation } from '../node-observer.ts';
 
 /** A store that reports how long each operation took, in milliseconds, also of those that fail. A commit that only removes is a `delete`. */
 export function timedStore(store: Store, observe: (operation: BarrierOperation, ms: number) => void): Store {

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Barrier } from '@transitd/barrier';
 import { ensureAuditKey } from '../audit/audit-key.ts';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../logger.ts';
 import { sweepRemovedMounts } from './mount-sweep.ts';
 import type { Service } from './service.ts';
 

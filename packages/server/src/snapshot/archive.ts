@@ -3,9 +3,10 @@ import { createWriteStream } from 'node:fs';
 import { Readable, Transform, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
+import { StoreError } from '@transitd/storage-fsm';
 import { extract, type Header, pack } from 'tar-stream';
 import { z } from 'zod';
-import { isRefusal, RequestError } from '../http/error-answer.ts';
+import { RequestError } from '../http/request-error.ts';
 
 /** What a snapshot says of itself. */
 export interface SnapshotMeta {
@@ -184,7 +185,9 @@ function jsonIn(bytes: Buffer): unknown {
 
 /** The disk's failures name the call; all others are of what was sent. */
 const isOfTheArchive = (error: unknown): boolean =>
-  error instanceof Error && !isRefusal(error) && (error as NodeJS.ErrnoException).syscall === undefined;
+  error instanceof Error &&
+  !(error instanceof RequestError || error instanceof StoreError) &&
+  (error as NodeJS.ErrnoException).syscall === undefined;
 
 export const garbage = (reason: string): RequestError =>
   new RequestError('invalid_request', `this is no snapshot that can be restored: ${reason}`);

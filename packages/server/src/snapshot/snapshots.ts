@@ -17,9 +17,9 @@ import {
   writeSnapshotFile,
 } from '@transitd/storage-fsm';
 import { authorityPath, type ClusterAuthority } from '../cluster/authority.ts';
-import { RequestError } from '../http/error-answer.ts';
-import type { Logger } from '../log.ts';
-import type { Storage } from '../node/storage.ts';
+import type { Storage } from '../cluster/storage-port.ts';
+import { RequestError } from '../http/request-error.ts';
+import type { Logger } from '../logger.ts';
 import { version } from '../version.ts';
 import { archiveOf, garbage, noProof, readArchive, type SealedParts, sumsOf } from './archive.ts';
 

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { Operation } from '../../src/api/operation.ts';
 import { allRoutes } from '../../src/api/routes.ts';
 import { Metrics } from '../../src/metrics.ts';
-import { figuresOf } from '../../src/node/figures.ts';
+import { figuresOf } from '../../src/metrics-node.ts';
 import { type RealNode, realNode } from './real-node.ts';
 
 /** Longer than any answer may take here, so that a request that hangs fails with its text. */

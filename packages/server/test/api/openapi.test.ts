@@ -2,10 +2,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { openApi, type Place } from '../../src/api/openapi.ts';
-import type { Described, Operation, Route, Verb } from '../../src/api/operation.ts';
+import type { Described, Operation, Route } from '../../src/api/operation.ts';
 import { allRoutes } from '../../src/api/routes.ts';
 import { batchOf, itemMembers } from '../../src/api/transit-operation.ts';
 import type { JsonSchema } from '../../src/http/json-schema.ts';
+import type { Verb } from '../../src/http/verb.ts';
 import { Metrics } from '../../src/metrics.ts';
 import { type Served, served } from './served.ts';
 

@@ -4,14 +4,14 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pino } from 'pino';
 import { PathForms } from '../../src/api/path-forms.ts';
 import { allRoutes } from '../../src/api/routes.ts';
 import { AuditTrail } from '../../src/audit/audit-trail.ts';
 import { parseConfig } from '../../src/config.ts';
 import { createFront } from '../../src/http/front.ts';
-import { createLog } from '../../src/log.ts';
 import { Metrics } from '../../src/metrics.ts';
-import { figuresOf } from '../../src/node/figures.ts';
+import { figuresOf } from '../../src/metrics-node.ts';
 import { Node } from '../../src/node/node.ts';
 
 export interface RealNode {
@@ -44,7 +44,7 @@ export async function realNode(): Promise<RealNode> {
     seal: { type: 'static', key_id: 'k', key_file: keyFile },
     audit: [{ type: 'file', name: 'file', path: join(folder, 'audit.log') }],
   });
-  const log = createLog({ level: 'silent', format: 'json' });
+  const log = pino({ level: 'silent' });
   const metrics = new Metrics(
     't',
     figuresOf(() => undefined),

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { normalised, withoutValues } from '../../src/cli/arguments.ts';
 import { createProgram, flagsOf } from '../../src/cli/program.ts';
+import { noLocalWork } from './no-local-work.ts';
 
 const flags = new Set(['--force', '--no-store']);
 
@@ -22,11 +23,11 @@ describe('arguments as other command lines write them', () => {
 
   it('stay as they are when they are ours', async () => {
     const ours = ['operator', 'init', '--key-shares', '5', '--format=json', '-f', 'a=b'];
-    expect(normalised(ours, flagsOf(await createProgram(() => undefined)))).to.deep.equal(ours);
+    expect(normalised(ours, flagsOf(await createProgram(() => undefined, noLocalWork)))).to.deep.equal(ours);
   });
 
   it('finds the flags of every command', async () => {
-    const found = flagsOf(await createProgram(() => undefined));
+    const found = flagsOf(await createProgram(() => undefined, noLocalWork));
     for (const flag of ['--force', '--reset', '--no-store', '--detailed', '--self']) expect(found.has(flag), flag).to.equal(true);
     for (const option of ['--field', '--key-shares', '--policy', '--format']) expect(found.has(option), option).to.equal(false);
   });

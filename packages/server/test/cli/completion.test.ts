@@ -2,8 +2,9 @@ import { spawnSync } from 'node:child_process';
 import { expect } from 'chai';
 import { completionScript, completions } from '../../src/cli/completion.ts';
 import { createProgram } from '../../src/cli/program.ts';
+import { noLocalWork } from './no-local-work.ts';
 
-const program = await createProgram(() => undefined);
+const program = await createProgram(() => undefined, noLocalWork);
 
 /** What a real bash offers behind these words. */
 function offered(...words: readonly string[]): readonly string[] {

@@ -4,9 +4,10 @@ import { expect } from 'chai';
 import type { Command } from 'commander';
 import { normalised } from '../../src/cli/arguments.ts';
 import { createProgram, flagsOf, treeOf } from '../../src/cli/program.ts';
+import { noLocalWork } from './no-local-work.ts';
 
 const page = readFileSync(join(import.meta.dirname, '../../../../docs/command-line.md'), 'utf8');
-const program = await createProgram(() => undefined);
+const program = await createProgram(() => undefined, noLocalWork);
 const flags = flagsOf(program);
 
 /** Words of the examples, without what the shell does with them. */

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { runCommandLine } from '../../src/cli/command-line.ts';
+import { noLocalWork } from './no-local-work.ts';
 
 const policy = `
 path "transit/encrypt/*" { capabilities = ["update"] denied_parameters = { key_version = [1] } }
@@ -26,7 +27,7 @@ describe('transitd policy test', () => {
     console.log = (line: string) => void said.push(line);
     console.error = console.log;
     try {
-      return [await runCommandLine(['policy', 'test', ...argv]), said.join('\n')];
+      return [await runCommandLine(['policy', 'test', ...argv], noLocalWork), said.join('\n')];
     } finally {
       Object.assign(console, { log, error });
     }

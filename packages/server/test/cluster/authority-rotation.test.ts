@@ -12,7 +12,7 @@ import {
   type Membership,
 } from '../../src/cluster/membership.ts';
 import { authorityOf, listCertificate } from '../../src/cluster/self-care.ts';
-import type { Logger } from '../../src/log.ts';
+import type { Logger } from '../../src/logger.ts';
 import { clusterId } from './credentials.ts';
 
 const fingerprint = (id: NodeId, generation = 0): string => `${id}${generation}`.repeat(32);

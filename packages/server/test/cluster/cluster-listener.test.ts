@@ -11,7 +11,7 @@ import { fingerprintOf } from '../../src/cluster/certificate.ts';
 import { type ClusterHandler, ClusterListener, type ClusterListenerOptions } from '../../src/cluster/cluster-listener.ts';
 import type { NodeIdentity } from '../../src/cluster/identity.ts';
 import type { Standing } from '../../src/cluster/membership.ts';
-import { RequestError } from '../../src/http/error-answer.ts';
+import { RequestError } from '../../src/http/request-error.ts';
 import { clusterId, type TestCluster, type TestNode, testCluster } from './credentials.ts';
 import { until } from './until.ts';
 

@@ -11,7 +11,7 @@ import { ListKeeper } from '../../src/cluster/list-keeper.ts';
 import type { Member } from '../../src/cluster/membership.ts';
 import { type HeldList, judgeList, ListRefused, openList, signList } from '../../src/cluster/membership-list.ts';
 import type { Roster, ToldMembers } from '../../src/cluster/roster.ts';
-import type { Logger } from '../../src/log.ts';
+import type { Logger } from '../../src/logger.ts';
 import { clusterId, testCluster } from './credentials.ts';
 
 const certificateOf = (id: NodeId): string => id.toString(16).padStart(2, '0').repeat(32);

@@ -5,7 +5,7 @@ import { makeAuthority } from '../../src/cluster/authority.ts';
 import type { NodeIdentity } from '../../src/cluster/identity.ts';
 import { encodeMembership, type Member, type Membership, memberRemoved } from '../../src/cluster/membership.ts';
 import { Roster } from '../../src/cluster/roster.ts';
-import type { Storage } from '../../src/node/storage.ts';
+import type { Storage } from '../../src/cluster/storage-port.ts';
 
 const certificate = (id: NodeId, generation = 0): string => `${id}${generation}`.repeat(32);
 const member = (id: NodeId, change: Partial<Member> = {}): Member => ({

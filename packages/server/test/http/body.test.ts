@@ -4,8 +4,9 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'chai';
 import { type BodyLimits, readBody } from '../../src/http/body.ts';
-import { errorReply, RequestError } from '../../src/http/error-answer.ts';
+import { errorReply } from '../../src/http/error-answer.ts';
 import { sendReply } from '../../src/http/reply.ts';
+import { RequestError } from '../../src/http/request-error.ts';
 
 describe('readBody', () => {
   let server: Server;

@@ -2,16 +2,14 @@ import { BarrierError } from '@transitd/barrier';
 import { StoreError } from '@transitd/storage-fsm';
 import { TransitError } from '@transitd/transit-engine';
 import { expect } from 'chai';
+import { answers, errorReply, isRefusal } from '../../src/http/error-answer.ts';
 import {
-  answers,
-  errorReply,
-  isRefusal,
   noHandler,
   permissionDenied,
   RequestError,
   unsupportedOperation,
   unsupportedPath,
-} from '../../src/http/error-answer.ts';
+} from '../../src/http/request-error.ts';
 
 describe('the answer to an error', () => {
   for (const { error, status, errors, headers = {} } of [

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { RequestError } from '../../src/http/error-answer.ts';
 import { any, bool, duration, int, lease, text, textMap, texts } from '../../src/http/field.ts';
 import { fields } from '../../src/http/fields.ts';
 import type { Body, JsonValue } from '../../src/http/json.ts';
+import { RequestError } from '../../src/http/request-error.ts';
 
 const kinds = ['bool', 'int', 'string', 'duration'] as const;
 const about = 'for a test';

@@ -6,11 +6,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'chai';
+import { pino } from 'pino';
 import { allRoutes } from '../../src/api/routes.ts';
 import { type Config, parseConfig } from '../../src/config.ts';
 import { createFront } from '../../src/http/front.ts';
 import { createListener, Listener } from '../../src/listener.ts';
-import { createLog } from '../../src/log.ts';
 import { Metrics } from '../../src/metrics.ts';
 import { Node } from '../../src/node/node.ts';
 import { createTelemetry } from '../../src/telemetry.ts';
@@ -32,7 +32,7 @@ async function serve(folder: string, seal: object, { initialize }: { readonly in
   });
   const [listenerConfig] = config.listeners;
   if (listenerConfig === undefined) throw new Error('no listener');
-  const log = createLog({ level: 'silent', format: 'json' });
+  const log = pino({ level: 'silent' });
   const onFatal = (error: Error): never => {
     throw error;
   };
@@ -286,7 +286,7 @@ describe('the front of a node that does not serve', () => {
         raft: () => undefined,
         barrierEncryptions: () => 0,
       });
-      const log = createLog({ level: 'silent', format: 'json' });
+      const log = pino({ level: 'silent' });
       const front = createFront({ node: node(), log, metrics, routes: allRoutes(metrics), bodyBytesMax: 1000 });
       const listener = new Listener(front, createServer);
       const url = await listener.listen({ host: '127.0.0.1', port: 0 });

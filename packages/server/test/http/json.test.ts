@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { RequestError } from '../../src/http/error-answer.ts';
 import { type Body, jsonDepthMax, jsonMembersMax, jsonValuesMax, parseBody, queryBody } from '../../src/http/json.ts';
+import { RequestError } from '../../src/http/request-error.ts';
 
 const form = 'application/x-www-form-urlencoded';
 const parse = (text: string | Buffer, contentType?: string): Body => {

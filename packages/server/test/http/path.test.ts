@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { RequestError, type RequestErrorCode } from '../../src/http/error-answer.ts';
 import { parsePath, targetCharsMax } from '../../src/http/path.ts';
+import { RequestError, type RequestErrorCode } from '../../src/http/request-error.ts';
 
 const codeOf = (target: string): RequestErrorCode | 'accepted' => {
   try {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { RequestError } from '../../src/http/error-answer.ts';
+import { RequestError } from '../../src/http/request-error.ts';
 import { indexHeaders, indexIn, indexValue, indexWanted } from '../../src/http/service-index.ts';
 
 const here = '0b7c9f52-6d0e-4b2f-9a55-0f6f6f7f1c11';

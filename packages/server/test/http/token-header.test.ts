@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { RequestError } from '../../src/http/error-answer.ts';
+import { RequestError } from '../../src/http/request-error.ts';
 import { namesNamespace, tokenOf, wrapTtlOf } from '../../src/http/token-header.ts';
 
 describe('the headers that say who asks for what', () => {

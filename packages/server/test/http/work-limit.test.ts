@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { RequestError } from '../../src/http/error-answer.ts';
+import { RequestError } from '../../src/http/request-error.ts';
 import { WorkLimit } from '../../src/http/work-limit.ts';
 
 /** As much of a response as a place is taken for. */

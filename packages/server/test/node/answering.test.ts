@@ -1,10 +1,10 @@
 import { StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import type { Cluster } from '../../src/cluster/cluster.ts';
+import type { Storage } from '../../src/cluster/storage-port.ts';
 import { parseConfig } from '../../src/config.ts';
 import { Answering } from '../../src/node/answering.ts';
-import { nobody } from '../../src/node/observer.ts';
-import type { Storage } from '../../src/node/storage.ts';
+import { nobody } from '../../src/node-observer.ts';
 
 const config = parseConfig({
   node_id: 'n1',

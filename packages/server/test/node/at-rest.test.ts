@@ -3,8 +3,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { pino } from 'pino';
 import { parseConfig } from '../../src/config.ts';
-import { createLog } from '../../src/log.ts';
 import { Node } from '../../src/node/node.ts';
 
 describe('a key at rest', () => {
@@ -23,7 +23,7 @@ describe('a key at rest', () => {
     });
     return Node.open({
       config,
-      log: createLog({ level: 'silent', format: 'json' }),
+      log: pino({ level: 'silent' }),
       onFatal: (error) => {
         throw error;
       },

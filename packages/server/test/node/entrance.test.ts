@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { pino } from 'pino';
 import { parseConfig } from '../../src/config.ts';
-import { createLog } from '../../src/log.ts';
 import { Entrance, type EntranceParts } from '../../src/node/entrance.ts';
 
 describe('the entrance of a node that is configured to join', () => {
@@ -17,7 +17,7 @@ describe('the entrance of a node that is configured to join', () => {
   /** Tries once, and tells what was said of a join. @param foundsItself - somebody initialises the node while it looks where to ask */
   async function tried({ foundsItself }: { readonly foundsItself: boolean }): Promise<readonly string[]> {
     const said: string[] = [];
-    const log = createLog({ level: 'silent', format: 'json' });
+    const log = pino({ level: 'silent' });
     const config = parseConfig({
       node_id: 'n1',
       data_dir: folder,

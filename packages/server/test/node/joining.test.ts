@@ -7,10 +7,10 @@ import { RateLimited } from '@transitd/access';
 import { BarrierError } from '@transitd/barrier';
 import { StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
+import { pino } from 'pino';
 import { JoinError } from '../../src/cluster/join-error.ts';
 import { parseConfig } from '../../src/config.ts';
 import { StartError } from '../../src/exit.ts';
-import { createLog } from '../../src/log.ts';
 import { Joining } from '../../src/node/joining.ts';
 import { Node } from '../../src/node/node.ts';
 import { until } from '../cluster/until.ts';
@@ -55,7 +55,7 @@ describe('a node on its way into a cluster', () => {
       cluster_listen: `127.0.0.1:${clusterPort}`,
       seal: seal === 'static' ? { type: 'static', key_id: 'one', key_file: join(folder, 'key') } : { type: 'shamir' },
     });
-    const node = await Node.open({ config, log: createLog({ level: 'silent', format: 'json' }), onFatal: () => undefined });
+    const node = await Node.open({ config, log: pino({ level: 'silent' }), onFatal: () => undefined });
     closing.push(() => node.stop());
     node.listens(`http://${node_id}.example:8200`);
     return node;

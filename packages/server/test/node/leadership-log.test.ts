@@ -1,6 +1,6 @@
 import type { DriverStatus } from '@transitd/raft-core';
 import { expect } from 'chai';
-import type { Logger } from '../../src/log.ts';
+import type { Logger } from '../../src/logger.ts';
 import { HealthLog } from '../../src/node/health-log.ts';
 import { LeadershipLog } from '../../src/node/leadership-log.ts';
 

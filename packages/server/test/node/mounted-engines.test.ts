@@ -1,6 +1,6 @@
 import { memoryStore, type Store, StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
-import { RequestError } from '../../src/http/error-answer.ts';
+import { RequestError } from '../../src/http/request-error.ts';
 import { managedKeysOf } from '../../src/node/managed-keys.ts';
 import { sweepRemovedMounts } from '../../src/node/mount-sweep.ts';
 import type { MountedEngines } from '../../src/node/mounted-engines.ts';

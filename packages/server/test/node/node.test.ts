@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { BarrierError } from '@transitd/barrier';
 import { StorageInUse, StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
+import { pino } from 'pino';
 import { parseConfig } from '../../src/config.ts';
 import { StartError } from '../../src/exit.ts';
-import { createLog } from '../../src/log.ts';
 import { mountsPath, recordsOf } from '../../src/node/mounts.ts';
 import { Node } from '../../src/node/node.ts';
 import { until } from '../cluster/until.ts';
@@ -38,7 +38,7 @@ describe('a node', () => {
     });
     const node = await Node.open({
       config,
-      log: createLog({ level: 'silent', format: 'json' }),
+      log: pino({ level: 'silent' }),
       onFatal: (error) => {
         throw error;
       },

@@ -1,5 +1,5 @@
+import type { AuditedMount } from '../audit/entry.ts';
 import type { Service } from '../node/service.ts';
-import type { AuditedMount } from './entry.ts';
 
 /** Where the path leads, as entries name it; empty names where nothing is mounted. @throws AccessError, StoreError */
 export async function auditedMount({ mounts, logins }: Pick<Service, 'mounts' | 'logins'>, path: string): Promise<AuditedMount> {

@@ -1,0 +1,16 @@
+import type { Operation } from '../api/operation.ts';
+import { membersOf } from './field.ts';
+import type { JsonSchema } from './json-schema.ts';
+
+const schemas = new WeakMap<Operation, JsonSchema>();
+
+/** The members that an operation declares, of whatever kind of mount. */
+export function requestSchema(operation: Operation): JsonSchema {
+  const known = schemas.get(operation);
+  if (known !== undefined) return known;
+  const { takes, byType = {}, body } = operation;
+  const described = [takes, ...Object.values(byType).map((each) => each.takes)].filter((fields) => fields !== undefined);
+  const schema: JsonSchema = { anyOf: [...described.map(membersOf), ...(body === undefined ? [] : [body])] };
+  schemas.set(operation, schema);
+  return schema;
+}
