@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import { pipeline } from 'node:stream/promises';
 import type { LogIndex, NodeId, Term } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
-import { announcesBody } from '../http/body.ts';
+import { announcesBody } from '../http/announced-body.ts';
 import { uncountedBytes } from '../http/body-memory.ts';
 import { strictTransportSecurity } from '../http/reply.ts';
 import { indexHeader, indexIn } from '../http/service-index.ts';

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { announcesBody } from './announced-body.ts';
 import { type BodyReservation, uncountedBytes } from './body-memory.ts';
 import { RequestError } from './request-error.ts';
 
@@ -23,12 +24,6 @@ export interface ArrivalRate {
 const usualRate: ArrivalRate = { bytesMin: 5 * 64 * 1024, windowMs: 5_000 };
 
 const nothing = Buffer.alloc(0);
-
-/** Whether the head announces a body of more than no bytes (RFC 9112 §6.3). */
-export function announcesBody({ headers }: IncomingMessage): boolean {
-  const length = headers['content-length'];
-  return length === undefined ? headers['transfer-encoding'] !== undefined : length !== '0';
-}
 
 /**
  * The whole body. A length announced above the limit is refused before a byte is read; a caller that asks first is told to go on

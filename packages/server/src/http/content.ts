@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { announcesBody } from './body.ts';
+import { announcesBody } from './announced-body.ts';
 import { RequestError } from './request-error.ts';
 
 /** How long a large body may stand still. */

@@ -3,7 +3,7 @@ import { callerGroup } from '@transitd/access';
 import { StoreError } from '@transitd/storage-fsm';
 import { whereOf } from '../api/operation.ts';
 import { handedOverHeader, LeadHandedOver } from '../cluster/lead-handed-over.ts';
-import { announcesBody } from './body.ts';
+import { announcesBody } from './announced-body.ts';
 import { addressOf } from './caller-address.ts';
 import type { ForwardingLimits } from './limits.ts';
 import type { Reply } from './reply.ts';

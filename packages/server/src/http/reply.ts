@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { pipeline, type Readable } from 'node:stream';
-import { announcesBody } from './body.ts';
+import { announcesBody } from './announced-body.ts';
 
 /** An answer as plain data. Without `body` no content and no content type leave; a JSON body ends with a newline. */
 export interface Reply {

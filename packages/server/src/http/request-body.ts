@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { GuardedOperation } from '../api/operation.ts';
-import { announcesBody, readBody } from './body.ts';
+import { announcesBody } from './announced-body.ts';
+import { readBody } from './body.ts';
 import type { BodyCaller } from './body-room.ts';
 import { type Body, parseBody, queryBody } from './json.ts';
 import { RequestError } from './request-error.ts';
