@@ -41,6 +41,14 @@ describe('the figures of a cluster', () => {
     expect(await lines(metrics, pattern)).to.deep.equal([]);
   });
 
+  it('count the requests that a rate limit refused', async () => {
+    const metrics = new Metrics('t', sources);
+    metrics.limited.inc();
+    expect((await metrics.json(new Date())) as { Counters: object[] })
+      .to.have.property('Counters')
+      .that.deep.includes({ Name: 't_quota_rate_limit_violation', Count: 1, Labels: {} });
+  });
+
   it('are counted and summed up as things happen', async () => {
     const metrics = new Metrics('t', sources);
     const { observer } = metrics;

@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { allRoutes } from '../../src/api/routes.ts';
-import { Metrics } from '../../src/metrics.ts';
 import { type Answer, type Served, served } from './served.ts';
+import { TestMetrics } from './test-metrics.ts';
 
 const mark = `planted${randomBytes(9).toString('hex')}`;
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
@@ -69,11 +69,10 @@ const inPath: Readonly<Record<string, string>> = {
   ':urlbytes': '8',
 };
 const methodPaths: Readonly<Record<string, string>> = { userpass: 'up', approle: 'ar', jwt: 'jw' };
-const metricSources = { unsealed: () => true, active: () => true, raft: () => undefined, barrierEncryptions: () => 0 };
 
 /** Every POST with the fields that it declares, so that none is forgotten; those that are named by a path with several names for it. */
 function* linesOf(): Generator<{ readonly line: string; readonly fields: readonly string[] }> {
-  for (const { path, operations } of allRoutes(new Metrics('t', metricSources))) {
+  for (const { path, operations } of allRoutes(new TestMetrics())) {
     const { POST: operation } = operations;
     if (operation === undefined || notAsked.test(path)) continue;
     const described = operation.byType ?? { '': operation };

@@ -1,10 +1,9 @@
 import { expect } from 'chai';
 import { isBelowMount, MountRoutes } from '../../src/api/mount-routes.ts';
 import { allRoutes } from '../../src/api/routes.ts';
-import { Metrics } from '../../src/metrics.ts';
+import { TestMetrics } from './test-metrics.ts';
 
-const sources = { unsealed: () => true, active: () => true, raft: () => undefined, barrierEncryptions: () => 0 };
-const below = allRoutes(new Metrics('t', sources)).filter(isBelowMount);
+const below = allRoutes(new TestMetrics()).filter(isBelowMount);
 const routes = new MountRoutes(below);
 const find = (target: string, mount = { path: 'mnt', depth: 1 }) => routes.find(target.split('/'), mount);
 

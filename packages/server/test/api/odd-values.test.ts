@@ -3,9 +3,8 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import type { Operation } from '../../src/api/operation.ts';
 import { allRoutes } from '../../src/api/routes.ts';
-import { Metrics } from '../../src/metrics.ts';
-import { figuresOf } from '../../src/metrics-node.ts';
 import { type RealNode, realNode } from './real-node.ts';
+import { TestMetrics } from './test-metrics.ts';
 
 /** Longer than any answer may take here, so that a request that hangs fails with its text. */
 const answerMs = 20_000;
@@ -111,12 +110,7 @@ const fieldsOf = ({ takes, byType, body }: Operation): string[] => [
   ...Object.values(byType ?? {}).flatMap((each) => Object.keys(each.takes ?? {})),
   ...(body === undefined ? [] : ['a', 'b']),
 ];
-const targets: readonly Target[] = allRoutes(
-  new Metrics(
-    't',
-    figuresOf(() => undefined),
-  ),
-)
+const targets: readonly Target[] = allRoutes(new TestMetrics())
   .filter(({ path }) => !path.startsWith(':mount') && !ending.includes(path))
   .flatMap(({ path, operations }) =>
     Object.entries(operations).map(([verb, operation]) => ({ verb, path, fields: fieldsOf(operation) })),

@@ -7,11 +7,10 @@ import { allRoutes } from '../../src/api/routes.ts';
 import { batchOf, itemMembers } from '../../src/api/transit-operation.ts';
 import type { JsonSchema } from '../../src/http/json-schema.ts';
 import type { Verb } from '../../src/http/verb.ts';
-import { Metrics } from '../../src/metrics.ts';
 import { type Served, served } from './served.ts';
+import { TestMetrics } from './test-metrics.ts';
 
-const sources = { unsealed: () => true, active: () => true, raft: () => undefined, barrierEncryptions: () => 0 };
-const routes = allRoutes(new Metrics('t', sources));
+const routes = allRoutes(new TestMetrics());
 const mounts: readonly Place[] = [
   { path: 'transit', type: 'transit' },
   { path: 'team/keys', type: 'transit' },

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { allRoutes } from '../../src/api/routes.ts';
-import { Metrics } from '../../src/metrics.ts';
 import { type Served, served } from './served.ts';
+import { TestMetrics } from './test-metrics.ts';
 
 // Every path with a name that counts without case, each with the verbs that change or show something.
 const user = { password: 'a long password', token_policies: ['default'] };
@@ -144,8 +144,7 @@ describe('the forms of a path', () => {
   });
 
   it('are declared for every name that a login method or a policy has in its path', () => {
-    const sources = { unsealed: () => true, active: () => true, raft: () => undefined, barrierEncryptions: () => 0 };
-    const routes = allRoutes(new Metrics('t', sources));
+    const routes = allRoutes(new TestMetrics());
     const without = routes.filter(
       ({ path, names }) =>
         (/^auth\/:method\/.*:name/.test(path) || /^sys\/polic.*:name/.test(path)) && names?.['name']?.('Admin') !== 'admin',

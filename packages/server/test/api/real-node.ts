@@ -10,9 +10,8 @@ import { allRoutes } from '../../src/api/routes.ts';
 import { AuditTrail } from '../../src/audit/audit-trail.ts';
 import { parseConfig } from '../../src/config.ts';
 import { createFront } from '../../src/http/front.ts';
-import { Metrics } from '../../src/metrics.ts';
-import { figuresOf } from '../../src/metrics-node.ts';
 import { Node } from '../../src/node/node.ts';
+import { TestMetrics } from './test-metrics.ts';
 
 export interface RealNode {
   readonly node: Node;
@@ -45,11 +44,12 @@ export async function realNode(): Promise<RealNode> {
     audit: [{ type: 'file', name: 'file', path: join(folder, 'audit.log') }],
   });
   const log = pino({ level: 'silent' });
-  const metrics = new Metrics(
-    't',
-    figuresOf(() => undefined),
-  );
-  const audit = await AuditTrail.open({ sinks: config.audit, log, observer: metrics.audit });
+  const metrics = new TestMetrics();
+  const audit = await AuditTrail.open({
+    sinks: config.audit,
+    log,
+    observer: { logged: () => undefined, failed: () => undefined },
+  });
   const onFatal = (error: Error): never => {
     throw error;
   };

@@ -10,10 +10,10 @@ import { AuditKey, initialAuditKey } from '../../src/audit/audit-key.ts';
 import type { AuditTrail } from '../../src/audit/audit-trail.ts';
 import { createFront } from '../../src/http/front.ts';
 import type { Limits } from '../../src/http/limits.ts';
-import { Metrics } from '../../src/metrics.ts';
 import type { Node } from '../../src/node/node.ts';
 import type { Service } from '../../src/node/service.ts';
 import { mounted } from '../node/mounted.ts';
+import { TestMetrics } from './test-metrics.ts';
 
 /** An answer, its body read as JSON; `{}` without one. */
 export interface Answer {
@@ -35,6 +35,7 @@ export interface Served {
   readonly rootToken: string;
   readonly store: ReturnType<typeof memoryStore>;
   readonly service: Service;
+  readonly metrics: TestMetrics;
   /** As much of one as the routes need; a test may change what it is. */
   readonly node: { -readonly [Name in 'member' | 'service']: Node[Name] };
   close(): void;
@@ -58,8 +59,7 @@ export async function served({
   const store = memoryStore();
   const { rootToken, writes } = initialAccess({ now: Date.now() });
   await store.commit({ conditions: [], writes: [...writes, initialAuditKey()] });
-  const sources = { unsealed: () => true, active: () => true, raft: () => undefined, barrierEncryptions: () => 0 };
-  const metrics = new Metrics('t', sources);
+  const metrics = new TestMetrics();
   const routes = allRoutes(metrics, audit);
   const forms = new PathForms(() => routes);
   const passwordWork = { cost: 16, blockSize: 8, parallelization: 1 };
@@ -110,5 +110,5 @@ export async function served({
     service.mounts.close();
     closeAccess(access);
   };
-  return { url: new URL(`http://127.0.0.1:${port}`), ask, rootToken, store, service, node, close };
+  return { url: new URL(`http://127.0.0.1:${port}`), ask, rootToken, store, service, metrics, node, close };
 }

@@ -4,9 +4,8 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'chai';
 import { type BodyLimits, readBody } from '../../src/http/body.ts';
-import { errorReply } from '../../src/http/error-answer.ts';
 import { sendReply } from '../../src/http/reply.ts';
-import { RequestError } from '../../src/http/request-error.ts';
+import { RequestError, requestErrorReply } from '../../src/http/request-error.ts';
 
 describe('readBody', () => {
   let server: Server;
@@ -26,7 +25,7 @@ describe('readBody', () => {
       } catch (error) {
         if (!(error instanceof RequestError)) throw error;
         outcome = error;
-        sendReply(res, errorReply(error), { head: false });
+        sendReply(res, requestErrorReply(error), { head: false });
       }
     };
     server = createServer(handle).on('checkContinue', handle).listen(0, '127.0.0.1');

@@ -11,9 +11,9 @@ import { noContent } from '../../src/http/envelope.ts';
 import { parsePath } from '../../src/http/path.ts';
 import { Pipeline } from '../../src/http/serve.ts';
 import type { Verb } from '../../src/http/verb.ts';
-import { Metrics } from '../../src/metrics.ts';
 import type { Node } from '../../src/node/node.ts';
 import type { Service } from '../../src/node/service.ts';
+import { TestMetrics } from '../api/test-metrics.ts';
 import { follow, mounted } from '../node/mounted.ts';
 
 const done: Pick<GuardedOperation, 'access' | 'name' | 'run'> = { access: 'token', name: 'test', run: () => noContent };
@@ -30,12 +30,7 @@ async function setup(operation: Partial<GuardedOperation> = { capability: 'updat
     auditKey: new AuditKey(store),
     sinceMs: 0,
   };
-  const metrics = new Metrics('t', {
-    unsealed: () => true,
-    active: () => true,
-    raft: () => undefined,
-    barrierEncryptions: () => 0,
-  });
+  const metrics = new TestMetrics();
   const pipeline = new Pipeline({
     node: { service, initialized: true, answering: { standing: 'active', settled: async () => undefined } } as unknown as Node,
     log: pino({ level: 'silent' }),
