@@ -1,10 +1,10 @@
-import type { LocalWork } from './cli/local-work.ts';
+import type { LocalWork } from '@transitd/cli';
 
 /** The commands that run in this process; each loads what it needs when it runs, since all other commands end within a moment. */
 export const localWork: LocalWork = {
   async runServer({ config, dev, ...devOptions }) {
     const [{ readConfigFile }, { prepareDev }, { runServer }] = await Promise.all([
-      import('./config.ts'),
+      import('@transitd/configuration'),
       import('./dev.ts'),
       import('./run-server.ts'),
     ]);
@@ -14,7 +14,7 @@ export const localWork: LocalWork = {
   },
 
   async recover(directory, options, use) {
-    const { recovering } = await import('./snapshot/recovery.ts');
+    const { recovering } = await import('@transitd/node');
     await recovering(directory, options, use);
   },
 };

@@ -1,5 +1,5 @@
-import { runCommandLine } from './cli/command-line.ts';
-import { exitCode } from './exit.ts';
+import { runCommandLine } from '@transitd/cli';
+import { exitCode } from '@transitd/process';
 import { localWork } from './local-work.ts';
 
 // Nothing below catches a bug: whatever arrives here unforeseen stops the node rather than let it serve wrong state.

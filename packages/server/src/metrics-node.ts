@@ -1,6 +1,6 @@
+import type { Node } from '@transitd/node';
 import type { MetricSources } from './metrics.ts';
 import type { ClusterFigures } from './metrics-cluster.ts';
-import type { Node } from './node/node.ts';
 
 /** What the gauges show of a node; before it is open, that it is not there. */
 export const figuresOf = (node: () => Node | undefined): MetricSources => ({

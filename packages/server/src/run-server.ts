@@ -1,31 +1,23 @@
 import type { RequestListener } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
+import { allRoutes, createFront, Limits, PathForms } from '@transitd/api';
+import { AuditTrail } from '@transitd/audit';
 import { BarrierError } from '@transitd/barrier';
+import { type Config, isLoopback, type ListenerConfig, tlsContext } from '@transitd/configuration';
+import { Connections } from '@transitd/http';
+import { Node } from '@transitd/node';
+import { exitCode, type Logger, reasonOf, StartError, version, warnOfCoreDumps } from '@transitd/process';
 import { InvariantViolation, LogDamage } from '@transitd/raft-core';
 import { armFailpoints, StorageDamaged, StorageFailed, StorageInUse, StoreError } from '@transitd/storage-fsm';
-import { PathForms } from './api/path-forms.ts';
-import { allRoutes } from './api/routes.ts';
-import { AuditTrail } from './audit/audit-trail.ts';
-import { type Config, isLoopback, type ListenerConfig } from './config.ts';
-import { warnOfCoreDumps } from './core-dumps.ts';
 import { connectionsWithin, openFilesMax } from './descriptors.ts';
 import type { DevNode } from './dev.ts';
 import { printWelcome } from './dev-welcome.ts';
-import { exitCode, StartError } from './exit.ts';
-import { Connections } from './http/connections.ts';
-import { createFront } from './http/front.ts';
-import { Limits } from './http/limits.ts';
 import { createListener, Listener } from './listener.ts';
 import { createLog } from './log.ts';
-import type { Logger } from './logger.ts';
 import { Metrics } from './metrics.ts';
 import { figuresOf } from './metrics-node.ts';
-import { Node } from './node/node.ts';
-import { reasonOf } from './reason.ts';
 import { listenForStop } from './stop-request.ts';
 import { createTelemetry } from './telemetry.ts';
-import { tlsContext } from './tls-context.ts';
-import { version } from './version.ts';
 
 /** For the head of a request to the telemetry listener, in milliseconds. */
 const telemetryHeadMs = 10_000;

@@ -1,12 +1,12 @@
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import { Limits } from '@transitd/api';
+import { Connections } from '@transitd/http';
+import { LeadObserver } from '@transitd/node';
+import { nobody } from '@transitd/process';
 import { expect } from 'chai';
-import { Connections } from '../src/http/connections.ts';
-import { Limits } from '../src/http/limits.ts';
 import { Metrics } from '../src/metrics.ts';
 import type { ClusterFigures } from '../src/metrics-cluster.ts';
-import { LeadObserver } from '../src/node/leadership-observer.ts';
-import { nobody } from '../src/node-observer.ts';
 
 const sources = { unsealed: () => true, active: () => true, raft: () => undefined, barrierEncryptions: () => 0 };
 const lines = async (metrics: Metrics, pattern: RegExp): Promise<string[]> =>
