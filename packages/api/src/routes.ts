@@ -1,4 +1,4 @@
-import type { AuditTrail } from '@transitd/audit';
+import type { AuditDevices } from '@transitd/audit';
 import { approleRoutes } from './auth/approle.ts';
 import { approleFieldRoutes } from './auth/approle-fields.ts';
 import { jwtRoutes } from './auth/jwt.ts';
@@ -43,7 +43,7 @@ const mounted = ({ path, accepts, operations }: Route): Route => ({
 });
 
 /** Every path that this server knows, but for `sys/health`, which answers before all others. */
-export function allRoutes(metrics: RenderedMetrics, audit?: AuditTrail): readonly Route[] {
+export function allRoutes(metrics: RenderedMetrics, audit?: AuditDevices): readonly Route[] {
   const routes: readonly Route[] = [
     ...sealRoutes,
     ...raftJoinRoutes,

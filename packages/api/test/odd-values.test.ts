@@ -202,7 +202,7 @@ describe('no request below sys and auth is answered with a fault of ours, nor ne
   });
 
   async function clearQuotas(): Promise<void> {
-    const quotas = real.node.service?.quotas;
+    const quotas = real.node.services?.quotas;
     for (const name of (await quotas?.list()) ?? []) await quotas?.delete(name);
   }
 

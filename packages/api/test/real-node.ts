@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { AuditTrail } from '@transitd/audit';
+import { AuditDevices } from '@transitd/audit';
 import { parseConfig } from '@transitd/configuration';
 import { Node } from '@transitd/node';
 import { pino } from 'pino';
@@ -45,8 +45,8 @@ export async function realNode(): Promise<RealNode> {
   });
   const log = pino({ level: 'silent' });
   const metrics = new TestMetrics();
-  const audit = await AuditTrail.open({
-    sinks: config.audit,
+  const audit = await AuditDevices.open({
+    devices: config.audit,
     log,
     observer: { logged: () => undefined, failed: () => undefined },
   });

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { closeAccess, initialAccess, openAccess } from '@transitd/access';
-import { AuditKey, type AuditTrail, initialAuditKey } from '@transitd/audit';
-import type { Node, Service } from '@transitd/node';
+import { type AuditDevices, AuditKey, initialAuditKey } from '@transitd/audit';
+import type { Node, Services } from '@transitd/node';
 import { memoryStore } from '@transitd/storage-fsm';
 import pino from 'pino';
 import { mounted } from '../../node/test/mounts/mounted.ts';
@@ -32,10 +32,10 @@ export interface Served {
   readonly ask: Ask;
   readonly rootToken: string;
   readonly store: ReturnType<typeof memoryStore>;
-  readonly service: Service;
+  readonly services: Services;
   readonly metrics: TestMetrics;
   /** As much of one as the routes need; a test may change what it is. */
-  readonly node: { -readonly [Name in 'member' | 'service']: Node[Name] };
+  readonly node: { -readonly [Name in 'store' | 'services']: Node[Name] };
   close(): void;
 }
 
@@ -48,7 +48,7 @@ export async function served({
   forwarded = false,
 }: {
   readonly trustedProxies?: readonly string[];
-  readonly audit?: AuditTrail;
+  readonly audit?: AuditDevices;
   readonly limits?: Limits;
   /** Takes each line of the log. */
   readonly logTo?: (line: string) => void;
@@ -63,17 +63,17 @@ export async function served({
   const passwordWork = { cost: 16, blockSize: 8, parallelization: 1 };
   const access = openAccess({ store, now: Date.now, passwordWork, canonicalPath: (path) => forms.canonical(path) });
   await access.quotas.open();
-  const service: Service = {
+  const services: Services = {
     ...access,
     ...(await mounted(store, 'transit')),
     auditKey: new AuditKey(store),
     sinceMs: 0,
   };
   const node = {
-    service,
+    services,
     initialized: true,
     clusterName: { id: '00000000', name: 'test' },
-    answering: { standing: 'active', settled: async () => undefined },
+    eligibility: { readRole: 'active', settled: async () => undefined },
     config: { data_dir: '.' },
     sealStatus: { type: 'shamir', initialized: true, sealed: false, t: 1, n: 1, progress: 0, nonce: '', recoverySeal: false },
   } as unknown as Node;
@@ -105,8 +105,8 @@ export async function served({
   const close = (): void => {
     server.close();
     server.closeAllConnections();
-    service.mounts.close();
+    services.mounts.close();
     closeAccess(access);
   };
-  return { url: new URL(`http://127.0.0.1:${port}`), ask, rootToken, store, service, metrics, node, close };
+  return { url: new URL(`http://127.0.0.1:${port}`), ask, rootToken, store, services, metrics, node, close };
 }

@@ -30,11 +30,11 @@ export class AuditKey {
   }
 
   /** @throws Error while the cluster has no key, or for a format that is not known; StoreError */
-  async hashOf(sink: string): Promise<HashText> {
-    let key = this.#keys.get(sink);
+  async hashOf(device: string): Promise<HashText> {
+    let key = this.#keys.get(device);
     if (key === undefined) {
-      key = await this.#derive(sink);
-      this.#keys.set(sink, key);
+      key = await this.#derive(device);
+      this.#keys.set(device, key);
     }
     return hashUnder(key);
   }
@@ -43,12 +43,12 @@ export class AuditKey {
     this.#keys.clear();
   }
 
-  async #derive(sink: string): Promise<KeyObject> {
+  async #derive(device: string): Promise<KeyObject> {
     const record = await this.#store.get(path);
     if (record === undefined) throw new Error('the cluster has no audit key yet: its active node makes it within seconds');
     const { value } = record;
     if (value[0] !== format || value.length !== 1 + keyBytes) throw new Error(`the record ${path} has an unknown format`);
-    const derived = new Uint8Array(hkdfSync('sha256', value.subarray(1), '', `transitd audit ${sink}`, keyBytes));
+    const derived = new Uint8Array(hkdfSync('sha256', value.subarray(1), '', `transitd audit ${device}`, keyBytes));
     const key = createSecretKey(derived);
     derived.fill(0);
     value.fill(0);

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { Principal } from '@transitd/access';
 import { type JsonSchema, type Reply, RequestError, type Verb, withRequestId } from '@transitd/http';
+import type { AuditDevices, EntryType } from './audit-devices.ts';
 import type { AuditKey, HashText } from './audit-key.ts';
-import type { AuditTrail, EntryType } from './audit-trail.ts';
 import { type AuditedMount, requestEntry, responseEntry, type ShownRequest, shownRequest } from './entry.ts';
 
 export interface ExchangeParts {
-  readonly trail: AuditTrail;
+  readonly devices: AuditDevices;
   readonly auditKey: AuditKey;
   /** The mount that the path leads to. */
   readonly mount: () => Promise<AuditedMount>;
@@ -95,7 +95,7 @@ export class Exchange {
     try {
       await this.#show();
     } catch (error) {
-      this.#parts.trail.unmade(error);
+      this.#parts.devices.unmade(error);
       throw auditFailed(failure, error);
     }
     await this.#write('request', failure, ({ request }) => requestEntry(request, time));
@@ -103,16 +103,16 @@ export class Exchange {
 
   /** The keys are taken now, so that the answer of a request that seals the node has its entry too. */
   async #show(): Promise<void> {
-    const { trail, auditKey, verb, path, address, port, forwardedFrom, reads } = this.#parts;
+    const { devices, auditKey, verb, path, address, port, forwardedFrom, reads } = this.#parts;
     this.#mount = await this.#parts.mount();
     const asked = {
       ...{ id: this.#id, verb, path, mount: this.#mount, address, port, forwardedFrom, reads },
       ...{ token: this.#token, principal: this.#principal, data: this.#data, wrapTtlS: this.#wrapTtlS },
     };
     const shown = new Map<string, Shown>();
-    for (const sink of trail.names) {
-      const hash = await auditKey.hashOf(sink);
-      shown.set(sink, { hash, request: shownRequest(asked, hash) });
+    for (const device of devices.names) {
+      const hash = await auditKey.hashOf(device);
+      shown.set(device, { hash, request: shownRequest(asked, hash) });
     }
     this.#shown = shown;
   }
@@ -120,8 +120,8 @@ export class Exchange {
   async #write(type: EntryType, failure: string, entry: (shown: Shown) => string): Promise<void> {
     const shown = this.#shown;
     try {
-      await this.#parts.trail.write(type, (sink) => {
-        const one = shown?.get(sink);
+      await this.#parts.devices.write(type, (device) => {
+        const one = shown?.get(device);
         if (one === undefined) throw new Error('nothing is shown of this request');
         return entry(one);
       });

@@ -1,5 +1,5 @@
+export { type AuditDeviceConfig, AuditDevices, type AuditObserver, type EntryType } from './audit-devices.ts';
 export { AuditKey, ensureAuditKey, initialAuditKey } from './audit-key.ts';
-export { type AuditObserver, AuditTrail, type EntryType, type SinkConfig } from './audit-trail.ts';
 export type { AuditedMount } from './entry.ts';
 export { Exchange } from './exchange.ts';
 export { verifyAudit } from './verify.ts';

@@ -2,11 +2,11 @@ import type { LogIndex } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
 import { type RenewalOptions, renewalHandler, renewPath } from './maintenance/renewal.ts';
 import type { ClusterAuthority } from './membership/authority.ts';
-import type { ListKeeper } from './membership/list-sync.ts';
+import type { MembershipListSync } from './membership/list-sync.ts';
 import type { ToldMembers } from './membership/membership-list.ts';
 import { ListRefused, type SignedList } from './membership/signed-list.ts';
 import type { Storage } from './ports/storage-port.ts';
-import type { Applied } from './standbys/applied-index.ts';
+import type { AppliedIndex } from './standbys/applied-index.ts';
 import { type EchoReply, echoNews } from './standbys/echo-wire.ts';
 import type { Standbys } from './standbys/standbys.ts';
 import { hexOf } from './standbys/state-comparison.ts';
@@ -14,14 +14,14 @@ import type { ClusterHandler } from './transport/cluster-listener.ts';
 
 export interface CallParts {
   readonly storage: Storage;
-  readonly applied: Applied;
+  readonly applied: AppliedIndex;
   readonly standbys: Standbys;
   readonly isActive: () => boolean;
   /** `cluster_heartbeat_interval` of this node. */
   readonly intervalMs: number;
   /** Whom this node knows to be a member for certain; undefined where it is none itself any more. */
   readonly committed: () => ToldMembers | undefined;
-  readonly lists: Pick<ListKeeper, 'held' | 'shown'>;
+  readonly lists: Pick<MembershipListSync, 'held' | 'shown'>;
   /** No leader is heard, so a signed membership list may bring back whom this node's log does not name. */
   readonly isLeaderless: () => boolean;
   readonly renewal: RenewalOptions;

@@ -5,34 +5,34 @@ import { authorityCall, confirmWithinMs, listPath } from './calls.ts';
 import type { ClusterPort } from './cluster-port.ts';
 import type { AuthorityRotation } from './maintenance/authority-rotation.ts';
 import type { Autopilot } from './maintenance/autopilot.ts';
-import { authorityOf, careForMembers, careForSelf, keepAuthority } from './maintenance/member-entries.ts';
-import type { Operator } from './maintenance/member-operations.ts';
+import { authorityOf, keepAuthority, updateMemberEntries, updateOwnEntry } from './maintenance/member-entries.ts';
+import type { MemberOperations } from './maintenance/member-operations.ts';
 import type { Renewal } from './maintenance/renewal.ts';
 import { type ClusterAuthority, readAuthority } from './membership/authority.ts';
-import type { Changes } from './membership/configuration-changes.ts';
-import type { ListKeeper } from './membership/list-sync.ts';
+import type { ConfigurationChanges } from './membership/configuration-changes.ts';
+import type { MembershipListSync } from './membership/list-sync.ts';
 import type { Member } from './membership/membership.ts';
-import type { Roster } from './membership/membership-list.ts';
+import type { MembershipList } from './membership/membership-list.ts';
 import { signList } from './membership/signed-list.ts';
-import type { ClusterHost, Own } from './ports/cluster-host.ts';
+import type { ClusterHost, LocalNode } from './ports/cluster-host.ts';
 import type { Canary } from './standbys/canary.ts';
 import type { Standbys } from './standbys/standbys.ts';
 import type { ClusterClient } from './transport/cluster-client.ts';
 
-export interface CareParts {
+export interface ClusterMaintenanceParts {
   readonly host: ClusterHost;
-  readonly own: Own;
-  readonly roster: Roster;
+  readonly local: LocalNode;
+  readonly membershipList: MembershipList;
   readonly standbys: Standbys;
   readonly client: ClusterClient;
   readonly port: ClusterPort;
-  readonly changes: Changes;
+  readonly changes: ConfigurationChanges;
   readonly autopilot: Autopilot;
-  readonly operator: Pick<Operator, 'observe'>;
+  readonly operator: Pick<MemberOperations, 'observe'>;
   readonly canary: Canary;
-  readonly rotation: Pick<AuthorityRotation, 'care'>;
+  readonly rotation: Pick<AuthorityRotation, 'advance'>;
   readonly renewal: Renewal;
-  readonly lists: ListKeeper;
+  readonly lists: MembershipListSync;
   /** Members to whom this node has no connection for Raft's messages. */
   readonly unconnected: () => readonly NodeId[];
   readonly isRemoved: () => boolean;
@@ -43,18 +43,18 @@ export interface CareParts {
 const showWithinMs = 2_500;
 
 /** What a member does from time to time: the active node for the cluster, others for themselves. What fails is left for the next round. */
-export class Care {
-  readonly #parts: CareParts;
+export class ClusterMaintenance {
+  readonly #parts: ClusterMaintenanceParts;
   #underWay = false;
   #selfCare: Promise<void> | undefined;
 
-  constructor(parts: CareParts) {
+  constructor(parts: ClusterMaintenanceParts) {
     this.#parts = parts;
   }
 
   async round(): Promise<void> {
     if (this.#underWay) return;
-    const { host, roster, standbys, port, changes, autopilot, operator, canary, rotation } = this.#parts;
+    const { host, membershipList, standbys, port, changes, autopilot, operator, canary, rotation } = this.#parts;
     void port.openAgain();
     void this.#showList();
     operator.observe();
@@ -62,11 +62,11 @@ export class Care {
     this.#underWay = true;
     try {
       await this.forSelf();
-      await careForMembers(changes, (id) => standbys.news(id));
+      await updateMemberEntries(changes, (id) => standbys.news(id));
       await this.signList();
-      await autopilot.care();
-      if (roster.members.length > 1) await canary.write(Date.now());
-      await rotation.care();
+      await autopilot.maintenance();
+      if (membershipList.members.length > 1) await canary.write(Date.now());
+      await rotation.advance();
     } catch (error) {
       host.log.warn({ reason: reasonOf(error) }, 'the care for the members was left for the next round');
     } finally {
@@ -76,7 +76,7 @@ export class Care {
 
   /** That this node stands in the member list, with its certificate. One at a time: where there is none yet, two would make one each. */
   forSelf(): Promise<void> {
-    this.#selfCare ??= this.#careForSelf().finally(() => {
+    this.#selfCare ??= this.#updateOwnEntry().finally(() => {
       this.#selfCare = undefined;
     });
     return this.#selfCare;
@@ -87,13 +87,13 @@ export class Care {
    * A failure is left for the next round.
    */
   async signList(): Promise<void> {
-    const { host, own, roster, lists } = this.#parts;
-    const { index, members } = roster.committed;
+    const { host, local, membershipList, lists } = this.#parts;
+    const { index, members } = membershipList.committed;
     if (!host.isActive() || members.length === 0 || index <= (lists.held?.index ?? 0)) return;
     try {
       const authority = await this.signingAuthority();
       if (authority !== undefined)
-        await lists.signed(signList(authority, { clusterId: own.clusterId, index, members }), own.nodeId);
+        await lists.signed(signList(authority, { clusterId: local.clusterId, index, members }), local.nodeId);
     } catch (error) {
       host.log.warn({ reason: reasonOf(error) }, 'the membership list is not signed yet');
     }
@@ -101,10 +101,10 @@ export class Care {
 
   /** The authority that signs; undefined while there is none. @throws StoreError */
   async signingAuthority(): Promise<ClusterAuthority | undefined> {
-    const { own, roster } = this.#parts;
-    const { committedAuthority } = roster;
-    if (committedAuthority === undefined) return readAuthority(own.barrier.store);
-    return authorityOf(own.barrier.store, own.clusterId, committedAuthority);
+    const { local, membershipList } = this.#parts;
+    const { committedAuthority } = membershipList;
+    if (committedAuthority === undefined) return readAuthority(local.barrier.store);
+    return authorityOf(local.barrier.store, local.clusterId, committedAuthority);
   }
 
   /** Shows the membership list to members that this node does not reach: one that was away may not admit it until it has seen that. */
@@ -122,9 +122,9 @@ export class Care {
   }
 
   async keepAuthority(authority: ClusterAuthority): Promise<void> {
-    const { own, roster } = this.#parts;
-    const known = roster.committedAuthority ?? roster.requireIdentity().authority;
-    await keepAuthority(own.barrier.store, known, authority);
+    const { local, membershipList } = this.#parts;
+    const known = membershipList.committedAuthority ?? membershipList.requireIdentity().authority;
+    await keepAuthority(local.barrier.store, known, authority);
   }
 
   /** The active node shall write the authority again, this one or another. @throws ClusterCallError, StoreError */
@@ -136,22 +136,22 @@ export class Care {
     if (status !== 200) throw new StoreError('not_leader', `the active node did not take the authority: status ${status}`);
   }
 
-  #careForSelf(): Promise<void> {
-    const { host, own, roster, port, changes } = this.#parts;
+  #updateOwnEntry(): Promise<void> {
+    const { host, local, membershipList, port, changes } = this.#parts;
     const { config, apiAddress } = host;
-    return careForSelf({
-      store: own.barrier.store,
+    return updateOwnEntry({
+      store: local.barrier.store,
       changes,
-      clusterId: own.clusterId,
-      nodeId: own.nodeId,
-      current: () => roster.committedAuthority,
+      clusterId: local.clusterId,
+      nodeId: local.nodeId,
+      current: () => membershipList.committedAuthority,
       self: () => ({
         name: config.node_id,
         apiAddress: apiAddress(),
         clusterAddress: config.cluster_addr ?? '',
         nonVoter: config.non_voter,
       }),
-      identity: () => roster.identity,
+      identity: () => membershipList.identity,
       become: (identity) => port.show(identity),
     });
   }

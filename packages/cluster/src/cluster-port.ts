@@ -2,13 +2,13 @@ import { isIP } from 'node:net';
 import { LogLimit, reasonOf } from '@transitd/process';
 import { listPath } from './calls.ts';
 import type { NodeIdentity } from './membership/identity.ts';
-import type { Roster } from './membership/membership-list.ts';
+import type { MembershipList } from './membership/membership-list.ts';
 import type { ClusterHost } from './ports/cluster-host.ts';
 import { ClusterListener, type ClusterListenerOptions } from './transport/cluster-listener.ts';
 import { localAddressFor } from './transport/peer-connection.ts';
 
 export interface ClusterPortOptions extends Pick<ClusterHost, 'config' | 'log'>, Pick<ClusterListenerOptions, 'raft' | 'judge'> {
-  readonly roster: Roster;
+  readonly membershipList: MembershipList;
   /** No leader is heard: nodes that no list names may show a signed membership list. */
   readonly isLeaderless: () => boolean;
 }
@@ -46,7 +46,7 @@ export class ClusterPort {
 
   /** Puts an identity in force: durably, and from the next connection on. @throws StartError */
   async show(identity: NodeIdentity): Promise<void> {
-    await this.#options.roster.become(identity);
+    await this.#options.membershipList.become(identity);
     this.recheck();
     await this.#open();
   }
@@ -77,7 +77,7 @@ export class ClusterPort {
   /** One attempt at a time. What is not ready is no attempt: whoever makes it ready would wait for that instead of opening. */
   async #open(): Promise<void> {
     const calls = this.#calls;
-    const isReady = calls !== undefined && this.#options.roster.identity !== undefined;
+    const isReady = calls !== undefined && this.#options.membershipList.identity !== undefined;
     if (!isReady || this.#listener !== undefined || this.#closed) return;
     this.#opening ??= this.#listen(calls).finally(() => {
       this.#opening = undefined;
@@ -86,11 +86,11 @@ export class ClusterPort {
   }
 
   async #listen(calls: ClusterListenerOptions['calls']): Promise<void> {
-    const { config, log, roster, raft, judge, isLeaderless } = this.#options;
+    const { config, log, membershipList, raft, judge, isLeaderless } = this.#options;
     const listener = new ClusterListener({
-      identity: () => roster.requireIdentity(),
-      authorities: () => roster.authorities,
-      standing: (fingerprint) => roster.standing(fingerprint),
+      identity: () => membershipList.requireIdentity(),
+      authorities: () => membershipList.authorities,
+      memberState: (fingerprint) => membershipList.memberState(fingerprint),
       calls,
       forwarded: (req, res, from) => {
         if (this.#forwarded === undefined) res.destroy();
@@ -103,7 +103,7 @@ export class ClusterPort {
         this.#logLimit.write(
           'warn',
           `refused ${from ?? address.slice(0, address.lastIndexOf(':'))} ${reason}`,
-          { address, ...(from !== undefined && { from, name: roster.member(from)?.name }), reason },
+          { address, ...(from !== undefined && { from, name: membershipList.member(from)?.name }), reason },
           'a connection to the cluster port was refused',
         ),
       onFault: (error) => log.error({ reason: reasonOf(error) }, 'a call on the cluster port failed'),

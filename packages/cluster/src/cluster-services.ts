@@ -4,35 +4,35 @@ import { reasonOf, version } from '@transitd/process';
 import type { DriverStatus, LogIndex, NodeId } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
 import { clusterCalls } from './calls.ts';
-import { Care } from './cluster-maintenance.ts';
+import { ClusterMaintenance } from './cluster-maintenance.ts';
 import type { ClusterPort } from './cluster-port.ts';
 import { admit } from './join/admission.ts';
 import { JoinDesk } from './join/join-desk.ts';
 import { AuthorityRotation } from './maintenance/authority-rotation.ts';
 import { Autopilot } from './maintenance/autopilot.ts';
-import { SelfCheck } from './maintenance/digest-check.ts';
+import { DigestCheck } from './maintenance/digest-check.ts';
 import { authorityOf, listCertificate } from './maintenance/member-entries.ts';
-import { Operator } from './maintenance/member-operations.ts';
+import { MemberOperations } from './maintenance/member-operations.ts';
 import { Renewal } from './maintenance/renewal.ts';
-import { Changes } from './membership/configuration-changes.ts';
-import { ListKeeper } from './membership/list-sync.ts';
+import { ConfigurationChanges } from './membership/configuration-changes.ts';
+import { MembershipListSync } from './membership/list-sync.ts';
 import type { Member } from './membership/membership.ts';
-import type { Roster } from './membership/membership-list.ts';
-import type { ClusterHost, Own } from './ports/cluster-host.ts';
-import { Applied } from './standbys/applied-index.ts';
+import type { MembershipList } from './membership/membership-list.ts';
+import type { ClusterHost, LocalNode } from './ports/cluster-host.ts';
+import { AppliedIndex } from './standbys/applied-index.ts';
 import { Canary } from './standbys/canary.ts';
-import { Echoing } from './standbys/echo-sender.ts';
+import { EchoSender } from './standbys/echo-sender.ts';
 import { FasterLeader } from './standbys/faster-leader.ts';
 import type { Heartbeats } from './standbys/heartbeats.ts';
 import type { Standbys } from './standbys/standbys.ts';
-import { Agreement } from './standbys/state-comparison.ts';
+import { StateComparison } from './standbys/state-comparison.ts';
 import type { ClusterClient } from './transport/cluster-client.ts';
 import { Forwarder } from './transport/forwarder.ts';
 
-export interface ParticipationParts {
+export interface ClusterServicesParts {
   readonly host: ClusterHost;
-  readonly own: Own;
-  readonly roster: Roster;
+  readonly local: LocalNode;
+  readonly membershipList: MembershipList;
   readonly heartbeats: Heartbeats;
   readonly standbys: Standbys;
   readonly client: ClusterClient;
@@ -47,40 +47,40 @@ export interface ParticipationParts {
   readonly unconnected: () => readonly NodeId[];
 }
 
-const careIntervalMs = 5000;
+const maintenanceIntervalMs = 5000;
 
 /** A node with its log open, among the others: asks the active node how things are, and does what it falls to the active node to do. */
-export class Participation {
+export class ClusterServices {
   /** Only the leader changes members. */
-  readonly changes: Changes;
-  readonly operator: Operator;
+  readonly changes: ConfigurationChanges;
+  readonly operator: MemberOperations;
   readonly autopilot: Autopilot;
   readonly joinDesk: JoinDesk;
   readonly forwarder: Forwarder;
-  readonly agreement: Agreement;
+  readonly stateComparison: StateComparison;
   readonly canary: Canary;
   readonly rotation: AuthorityRotation;
-  readonly care: Care;
-  readonly lists: ListKeeper;
-  readonly #parts: ParticipationParts;
-  readonly #applied: Applied;
-  readonly #echoing: Echoing;
-  readonly #selfCheck: SelfCheck;
+  readonly maintenance: ClusterMaintenance;
+  readonly lists: MembershipListSync;
+  readonly #parts: ClusterServicesParts;
+  readonly #applied: AppliedIndex;
+  readonly #echoSender: EchoSender;
+  readonly #digestCheck: DigestCheck;
   readonly #fasterLeader = new FasterLeader();
   #timer: NodeJS.Timeout | undefined;
   #leads = false;
   #toldOfInterval = false;
 
-  constructor(parts: ParticipationParts) {
-    const { host, own, roster, standbys, client, port } = parts;
-    const { storage, barrier, clusterId } = own;
+  constructor(parts: ClusterServicesParts) {
+    const { host, local, membershipList, standbys, client, port } = parts;
+    const { storage, barrier, clusterId } = local;
     const { config, log } = host;
     this.#parts = parts;
-    this.changes = new Changes(storage.driver, parts.pause);
-    this.#applied = new Applied(storage.replica);
+    this.changes = new ConfigurationChanges(storage.driver, parts.pause);
+    this.#applied = new AppliedIndex(storage.replica);
     this.canary = new Canary(barrier.store);
-    this.#selfCheck = new SelfCheck(storage.machine, log);
-    this.operator = new Operator({
+    this.#digestCheck = new DigestCheck(storage.machine, log);
+    this.operator = new MemberOperations({
       driver: storage.driver,
       changes: this.changes,
       standbys,
@@ -91,7 +91,7 @@ export class Participation {
           'a voter that cannot be reached may know only nodes that have left: when it returns, it is admitted by the signed membership list alone. Remove it if it does not return',
         ),
     });
-    this.autopilot = new Autopilot({ storage, roster, store: barrier.store, operator: this.operator, log });
+    this.autopilot = new Autopilot({ storage, membershipList, store: barrier.store, operator: this.operator, log });
     this.rotation = new AuthorityRotation({
       driver: storage.driver,
       changes: this.changes,
@@ -100,15 +100,15 @@ export class Participation {
       news: (id) => standbys.news(id),
       log,
     });
-    this.lists = new ListKeeper({
+    this.lists = new MembershipListSync({
       directory: host.directory,
       clusterId,
-      roster,
+      membershipList,
       log,
       onMembers: parts.onMembers,
       onConflict: () => host.observer.membershipConflict(),
     });
-    this.care = new Care({
+    this.maintenance = new ClusterMaintenance({
       ...parts,
       lists: this.lists,
       changes: this.changes,
@@ -118,9 +118,9 @@ export class Participation {
       rotation: this.rotation,
       renewal: new Renewal({
         client,
-        identity: () => roster.identity,
-        authorities: () => roster.authorities,
-        authority: () => roster.committedAuthority,
+        identity: () => membershipList.identity,
+        authorities: () => membershipList.authorities,
+        authority: () => membershipList.committedAuthority,
         leader: () => this.#leader()?.id,
         become: (identity) => port.show(identity),
         now: Date.now,
@@ -135,102 +135,105 @@ export class Participation {
       reached: (index, withinMs) => this.#applied.reached(index, withinMs),
       self: config.node_id,
     });
-    this.agreement = new Agreement({
+    this.stateComparison = new StateComparison({
       appliedIndex: () => this.#applied.index,
       digestAt: (index) => storage.machine.digestAt(index),
       onDifference: (index) => {
         log.error({ index }, 'the records of this node are others than those of the active node: it serves nothing');
         host.onDifference();
-        void this.#selfCheck.run();
+        void this.#digestCheck.run();
       },
     });
-    this.#echoing = this.#makeEchoing();
+    this.#echoSender = this.#makeEchoing();
   }
 
   /** The member that is believed to be active; never this node. */
   get activeMember(): Member | undefined {
     const leader = this.#leader();
-    return leader && this.#parts.roster.member(leader.id);
+    return leader && this.#parts.membershipList.member(leader.id);
   }
 
   /** @throws StartError when the cluster port cannot be opened */
   async start(): Promise<void> {
     await this.lists.open();
     this.#parts.onMembers();
-    this.statusChanged(this.#parts.own.storage.driver.status()); // a node alone leads already
+    this.statusChanged(this.#parts.local.storage.driver.status()); // a node alone leads already
     await this.#parts.port.serve(this.#calls());
     if (this.#parts.isRemoved()) return;
-    this.#echoing.start();
+    this.#echoSender.start();
     this.#timer = setInterval(() => {
       this.#preferFasterLeader();
-      void this.care.round();
-    }, careIntervalMs);
+      void this.maintenance.round();
+    }, maintenanceIntervalMs);
   }
 
   /** Role, term, leader or readiness has changed. */
   statusChanged({ ready, leader, term }: DriverStatus): void {
-    const { standbys, roster, heartbeats, own } = this.#parts;
+    const { standbys, membershipList, heartbeats, local } = this.#parts;
     this.forwarder.leaderChanged();
-    if (leader !== 0 && leader !== own.nodeId) standbys.follows(leader, term);
+    if (leader !== 0 && leader !== local.nodeId) standbys.follows(leader, term);
     if (ready && !this.#leads) {
-      standbys.leads(() => roster.served.filter((id) => id !== own.nodeId), own.storage.driver.consensus().termBefore ?? term);
+      standbys.leads(
+        () => membershipList.served.filter((id) => id !== local.nodeId),
+        local.storage.driver.consensus().termBefore ?? term,
+      );
       this.autopilot.begins();
       this.#fasterLeader.begins({
         nowMs: performance.now(),
-        byTransfer: own.storage.driver.consensus().byTransfer ?? false,
+        byTransfer: local.storage.driver.consensus().byTransfer ?? false,
       });
-      void this.care.round();
+      void this.maintenance.round();
     }
     if (!ready) this.joinDesk.clear();
     // Until now it was in contact with the active node: with itself.
     if (this.#leads && !ready) heartbeats.restart(performance.now());
     this.#leads = ready;
-    this.#echoing.now();
+    this.#echoSender.now();
   }
 
   /** The newest committed configuration may have changed: where this node is active it signs the new membership list. */
   configurationChanged(): void {
-    void this.care.signList();
+    void this.maintenance.signList();
   }
 
   /** The node is unsealed, or sealed: what was heard before lets it serve nothing. */
   sealChanged(): void {
     this.joinDesk.clear();
-    this.#echoing.now();
-    void this.care.round();
+    this.#echoSender.now();
+    void this.maintenance.round();
   }
 
   /** A member says that this node was removed; ids never come back, so that holds whatever this node knows. */
   removedByNotice(): void {
-    this.#parts.onRemoved(this.#parts.own.storage.driver.consensus().confIndex);
+    this.#parts.onRemoved(this.#parts.local.storage.driver.consensus().confIndex);
   }
 
   /** This node is no member any more. */
   removed(): void {
-    this.#echoing.stop();
+    this.#echoSender.stop();
   }
 
   stop(): void {
     clearInterval(this.#timer);
-    this.#echoing.stop();
+    this.#echoSender.stop();
     this.canary.close();
   }
 
   /** No leader is heard, nor is this node one. */
   get isLeaderless(): boolean {
-    return this.#parts.own.storage.driver.status().leader === 0;
+    return this.#parts.local.storage.driver.status().leader === 0;
   }
 
   #leader() {
-    const { nodeId, storage } = this.#parts.own;
+    const { nodeId, storage } = this.#parts.local;
     const { leader: id, term } = storage.driver.status();
     return id === 0 || id === nodeId ? undefined : { id, term };
   }
 
   /** A leader whose disk is much slower than that of another voter, for long enough, gives the leadership to that one. */
   #preferFasterLeader(): void {
-    const { host, own, roster, standbys } = this.#parts;
-    const { driver } = own.storage;
+    const { host, local, membershipList, standbys } = this.#parts;
+    const { driver } = local.storage;
     if (!host.isActive()) return;
     const { voters } = driver.consensus().conf;
     const able = driver.peers().filter(({ id, fit, active }) => fit && active && voters.includes(id));
@@ -242,31 +245,32 @@ export class Participation {
     this.#fasterLeader.transferred(nowMs);
     const theirs = candidates.find(({ id }) => id === heir)?.writeMs;
     host.log.warn(
-      { to: roster.member(heir)?.name, writeMs, theirWriteMs: theirs },
+      { to: membershipList.member(heir)?.name, writeMs, theirWriteMs: theirs },
       'leadership is transferred: writes to the disk of this node take much longer than there',
     );
     driver.transfer(heir, ({ kind }) => {
-      if (kind !== 'resigned') host.log.warn({ to: roster.member(heir)?.name }, 'that node did not take the leadership over');
+      if (kind !== 'resigned')
+        host.log.warn({ to: membershipList.member(heir)?.name }, 'that node did not take the leadership over');
     });
   }
 
   #makeJoinDesk(): JoinDesk {
-    const { storage, barrier, nodeId, clusterId } = this.#parts.own;
-    const { roster } = this.#parts;
+    const { storage, barrier, nodeId, clusterId } = this.#parts.local;
+    const { membershipList } = this.#parts;
     return new JoinDesk({
       wrap: (exchanged) => barrier.wrapForJoin(exchanged),
       cluster: async () => ({
         id: clusterId,
-        authority: (await authorityOf(barrier.store, clusterId, roster.committedAuthority)).certificate,
+        authority: (await authorityOf(barrier.store, clusterId, membershipList.committedAuthority)).certificate,
       }),
       admit: async (joiner) => {
-        await this.care.forSelf(); // a joiner lets in whom its first member list names: this node has to stand there
+        await this.maintenance.forSelf(); // a joiner lets in whom its first member list names: this node has to stand there
         return admit(
           {
             store: barrier.store,
             changes: this.changes,
             clusterId,
-            current: roster.committedAuthority,
+            current: membershipList.committedAuthority,
             self: nodeId,
             peers: () => storage.driver.peers(),
           },
@@ -279,37 +283,37 @@ export class Participation {
   }
 
   #calls(): ReturnType<typeof clusterCalls> {
-    const { host, own, roster, standbys, isRemoved } = this.#parts;
-    const { storage, barrier, clusterId } = own;
+    const { host, local, membershipList, standbys, isRemoved } = this.#parts;
+    const { storage, barrier, clusterId } = local;
     return clusterCalls({
       storage,
       applied: this.#applied,
       standbys,
       isActive: host.isActive,
       intervalMs: host.config.cluster_heartbeat_interval,
-      committed: () => (isRemoved() ? undefined : roster.committed),
+      committed: () => (isRemoved() ? undefined : membershipList.committed),
       lists: this.lists,
       isLeaderless: () => this.isLeaderless,
       renewal: {
         clusterId,
         authority: () => {
           if (!host.isActive()) throw new StoreError('not_leader', 'this node is not the active one');
-          return authorityOf(barrier.store, clusterId, roster.committedAuthority);
+          return authorityOf(barrier.store, clusterId, membershipList.committedAuthority);
         },
         list: (node, fingerprint, authority) => listCertificate(this.changes, node, { fingerprint, authority }),
         now: () => new Date(),
       },
-      keepAuthority: (authority) => this.care.keepAuthority(authority),
-      onDifference: () => void this.#selfCheck.run(),
+      keepAuthority: (authority) => this.maintenance.keepAuthority(authority),
+      onDifference: () => void this.#digestCheck.run(),
     });
   }
 
-  #makeEchoing(): Echoing {
-    const { host, roster, heartbeats, client, onMembers } = this.#parts;
-    return new Echoing({
+  #makeEchoing(): EchoSender {
+    const { host, membershipList, heartbeats, client, onMembers } = this.#parts;
+    return new EchoSender({
       client,
       onEcho: (to, ms) => {
-        const peer = roster.member(to)?.name ?? '';
+        const peer = membershipList.member(to)?.name ?? '';
         if (ms === undefined) host.observer.echoFailed(peer);
         else host.observer.echoed(peer, ms);
       },
@@ -320,23 +324,23 @@ export class Participation {
       onRemoved: () => this.removedByNotice(),
       onInterval: (theirsMs) => this.#otherInterval(theirsMs),
       onMembers: (from, told) => {
-        if (this.isLeaderless && roster.told(from, told)) onMembers();
+        if (this.isLeaderless && membershipList.told(from, told)) onMembers();
       },
       onList: (from, list) =>
         void this.lists.shown(list, { id: from }).catch((error: unknown) => {
           host.log.warn({ from, reason: reasonOf(error) }, 'the membership list of another node was not taken');
         }),
-      onState: (state) => this.agreement.told(state),
+      onState: (state) => this.stateComparison.told(state),
     });
   }
 
   /** The leader; while none is known, the members in turn: one of them may know that this node was removed. */
   #echoTarget(): NodeId | undefined {
-    const { host, own, roster, isRemoved } = this.#parts;
-    if (isRemoved() || roster.identity === undefined) return undefined;
-    const { leader } = own.storage.driver.status();
-    if (leader !== 0) return leader === own.nodeId ? undefined : leader;
-    const others = roster.known.filter(({ id }) => id !== own.nodeId);
+    const { host, local, membershipList, isRemoved } = this.#parts;
+    if (isRemoved() || membershipList.identity === undefined) return undefined;
+    const { leader } = local.storage.driver.status();
+    if (leader !== 0) return leader === local.nodeId ? undefined : leader;
+    const others = membershipList.known.filter(({ id }) => id !== local.nodeId);
     return others[Math.floor(performance.now() / host.config.cluster_heartbeat_interval) % Math.max(1, others.length)]?.id;
   }
 
@@ -349,10 +353,10 @@ export class Participation {
       clusterAddress: config.cluster_addr ?? '',
       appliedIndex: this.#applied.index,
       intervalMs: config.cluster_heartbeat_interval,
-      writeMs: this.#parts.own.storage.driver.writeMs,
+      writeMs: this.#parts.local.storage.driver.writeMs,
       serves: !sealed && config.performance_standby,
       sealed,
-      differs: this.agreement.verdict === 'different',
+      differs: this.stateComparison.verdict === 'different',
       readsAuthorities: true,
       version,
       hostname: hostname().slice(0, 255),

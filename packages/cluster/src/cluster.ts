@@ -8,16 +8,16 @@ import { type DriverStatus, LogDamage, type LogIndex, type NodeId } from '@trans
 import { StorageDamaged, StoreError } from '@transitd/storage-fsm';
 import { confirmWithinMs } from './calls.ts';
 import { ClusterPort } from './cluster-port.ts';
-import { Participation } from './cluster-services.ts';
+import { ClusterServices } from './cluster-services.ts';
 import type { JoinDesk } from './join/join-desk.ts';
 import type { AuthorityRotation } from './maintenance/authority-rotation.ts';
 import type { Autopilot } from './maintenance/autopilot.ts';
-import type { Operator } from './maintenance/member-operations.ts';
+import type { MemberOperations } from './maintenance/member-operations.ts';
 import type { ClusterAuthority } from './membership/authority.ts';
-import { leaveMark, overtakenFile, removalFile } from './membership/exclusion.ts';
+import { overtakenFile, recordExclusion, removalFile } from './membership/exclusion.ts';
 import { type NodeIdentity, readIdentity } from './membership/identity.ts';
 import type { Member } from './membership/membership.ts';
-import { Roster } from './membership/membership-list.ts';
+import { MembershipList } from './membership/membership-list.ts';
 import type { ClusterHost } from './ports/cluster-host.ts';
 import type { MembershipPorts, Storage } from './ports/storage-port.ts';
 import { Heartbeats } from './standbys/heartbeats.ts';
@@ -31,14 +31,14 @@ import { WebSocketTransport } from './transport/raft-transport.ts';
 /** How long the active node may take to open its state for a snapshot. */
 const snapshotHeadMs = 10_000;
 /** How long a mark may take before the process ends without it. */
-const markMsMax = 2_000;
+const exclusionMsMax = 2_000;
 
 const oldCopy =
   'a copy of what another process runs on, or was set back to an earlier state. Remove this node from the cluster and let it join again with an empty data_dir.';
 
 /** What a node does together with others: their messages, echoes, forwarded requests, and the list of members. */
 export class Cluster {
-  readonly roster: Roster;
+  readonly membershipList: MembershipList;
   readonly heartbeats: Heartbeats;
   readonly standbys: Standbys;
   readonly #host: ClusterHost;
@@ -51,7 +51,7 @@ export class Cluster {
   #run: Run | undefined;
   #transport: WebSocketTransport | undefined;
   /** Once its log is open. */
-  #participation: Participation | undefined;
+  #services: ClusterServices | undefined;
   /** Ends what waits for time to pass. */
   readonly #closing = new AbortController();
 
@@ -59,27 +59,27 @@ export class Cluster {
     const { cluster_heartbeat_interval: intervalMs } = host.config;
     this.#host = host;
     this.#logLimit = new LogLimit({ log: host.log, nowMs: () => performance.now() });
-    this.roster = new Roster(host.directory, identity);
+    this.membershipList = new MembershipList(host.directory, identity);
     this.#removed = removed;
     this.heartbeats = new Heartbeats(intervalMs, performance.now());
     this.#port = new ClusterPort({
       config: host.config,
       log: host.log,
-      roster: this.roster,
+      membershipList: this.membershipList,
       raft: (socket, from, run) => {
         if (this.#transport === undefined) socket.terminate();
         else this.#transport.accept(socket, from, run);
       },
       judge: (from, run) => this.#transport?.judge(from, run) ?? 'in order', // there is nobody yet who would hear it
-      isLeaderless: () => this.#participation?.isLeaderless ?? false,
+      isLeaderless: () => this.#services?.isLeaderless ?? false,
     });
     this.#client = new ClusterClient({
-      identity: () => this.roster.requireIdentity(),
+      identity: () => this.membershipList.requireIdentity(),
       run: () => {
         if (this.#run === undefined) throw new Error('a node calls others when its log is open');
         return this.#run;
       },
-      member: (id) => this.roster.member(id),
+      member: (id) => this.membershipList.member(id),
       localAddress: this.#port.localAddress,
     });
     this.standbys = new Standbys({
@@ -104,42 +104,42 @@ export class Cluster {
 
   /** The member that is believed to be active; never this node. */
   get activeMember(): Member | undefined {
-    return this.#participation?.activeMember;
+    return this.#services?.activeMember;
   }
 
   get forwarder(): Forwarder | undefined {
-    return this.#participation?.forwarder;
+    return this.#services?.forwarder;
   }
 
   /** What an operator changes about the members; only on the leader does it succeed. */
-  get operator(): Operator | undefined {
-    return this.#participation?.operator;
+  get operator(): MemberOperations | undefined {
+    return this.#services?.operator;
   }
 
   get autopilot(): Autopilot | undefined {
-    return this.#participation?.autopilot;
+    return this.#services?.autopilot;
   }
 
   get rotation(): AuthorityRotation | undefined {
-    return this.#participation?.rotation;
+    return this.#services?.rotation;
   }
 
   get joinDesk(): JoinDesk | undefined {
-    return this.#participation?.joinDesk;
+    return this.#services?.joinDesk;
   }
 
   /** Whether its records were shown to be those of the active node. */
   get agrees(): boolean {
-    return this.#participation?.agreement.verdict === 'same';
+    return this.#services?.stateComparison.verdict === 'same';
   }
 
   /** Whether they were shown to be others: it serves nothing from them until its next start, as the active node neither. */
   get differs(): boolean {
-    return this.#participation?.agreement.verdict === 'different';
+    return this.#services?.stateComparison.verdict === 'different';
   }
 
   get canaryUtcMs(): number | undefined {
-    return this.#participation?.canary.utcMs;
+    return this.#services?.canary.utcMs;
   }
 
   /** Who takes in what other members hand on. */
@@ -172,9 +172,9 @@ export class Cluster {
         this.#transport = new WebSocketTransport({
           self: nodeId,
           run,
-          identity: () => this.roster.requireIdentity(),
+          identity: () => this.membershipList.requireIdentity(),
           localAddress: this.#port.localAddress,
-          onRemoved: () => this.#participation?.removedByNotice(),
+          onRemoved: () => this.#services?.removedByNotice(),
           onForeignVersion: (peer) =>
             this.#host.log.error({ peer }, 'that node reads no frames of this version: upgrade by one release at a time'),
           onEarly: (peer) =>
@@ -198,37 +198,37 @@ export class Cluster {
         return { transport: this.#transport, snapshots, random };
       },
       onRemoved: (atIndex) => void this.#endMembership(atIndex),
-      removedAt: (id) => this.roster.removedAt(id),
-      promotes: (id) => this.roster.member(id)?.nonVoter === false,
+      removedAt: (id) => this.membershipList.removedAt(id),
+      promotes: (id) => this.membershipList.member(id)?.nonVoter === false,
     };
   }
 
   /** The configuration in force, or the newest committed one, has changed. */
   configurationChanged(): void {
-    this.roster.configured();
+    this.membershipList.configured();
     this.#followMembers();
-    this.#participation?.configurationChanged();
+    this.#services?.configurationChanged();
   }
 
   /** Role, term, leader or readiness has changed. */
   statusChanged(status: DriverStatus): void {
-    this.#participation?.statusChanged(status);
+    this.#services?.statusChanged(status);
   }
 
   /** The node is unsealed, or sealed: what was heard before lets it serve nothing. */
   sealChanged(): void {
     this.heartbeats.restart(performance.now());
-    this.#participation?.sealChanged();
+    this.#services?.sealChanged();
   }
 
   /** Begins to take part; the log and the records are open. @throws StartError */
   async start({ storage, barrier }: { readonly storage: Storage; readonly barrier: Barrier }): Promise<void> {
     const { nodeId, clusterId } = storage.driver.status();
-    this.roster.follow(storage);
-    this.#participation = new Participation({
+    this.membershipList.follow(storage);
+    this.#services = new ClusterServices({
       host: this.#host,
-      own: { storage, barrier, nodeId, clusterId },
-      roster: this.roster,
+      local: { storage, barrier, nodeId, clusterId },
+      membershipList: this.membershipList,
       heartbeats: this.heartbeats,
       standbys: this.standbys,
       client: this.#client,
@@ -240,28 +240,28 @@ export class Cluster {
       unconnected: () => this.#transport?.unconnected ?? [],
     });
     this.#transport?.members(this.#peers);
-    await this.#participation.start();
+    await this.#services.start();
   }
 
   /** What the active node does for the cluster, and others for themselves; it happens by itself every few seconds. */
-  async care(): Promise<void> {
-    await this.#participation?.care.round();
+  async maintain(): Promise<void> {
+    await this.#services?.maintenance.round();
   }
 
   /** The authority that signs; undefined while there is none. @throws StoreError */
   async signingAuthority(): Promise<ClusterAuthority | undefined> {
-    return this.#participation?.care.signingAuthority();
+    return this.#services?.maintenance.signingAuthority();
   }
 
   /** The active node shall write the authority again, this one or another. @throws ClusterCallError, StoreError */
   async restoreAuthority(authority: ClusterAuthority): Promise<void> {
-    if (this.#participation === undefined) throw new StoreError('not_leader', 'no active node is known');
-    return this.#participation.care.restoreAuthority(authority);
+    if (this.#services === undefined) throw new StoreError('not_leader', 'no active node is known');
+    return this.#services.maintenance.restoreAuthority(authority);
   }
 
   async close(): Promise<void> {
     this.#closing.abort();
-    this.#participation?.stop();
+    this.#services?.stop();
     this.#client.close();
     this.#transport?.close();
     await this.#port.close();
@@ -272,20 +272,20 @@ export class Cluster {
   };
 
   #peerUnreachable(peer: NodeId, reason: string): void {
-    const { name, clusterAddress: address } = this.roster.member(peer) ?? {};
+    const { name, clusterAddress: address } = this.membershipList.member(peer) ?? {};
     const from = this.#port.localAddress ?? 'any address';
     this.#logLimit.write('warn', `unreachable ${peer}`, { peer, name, address, from, reason }, 'a peer cannot be reached');
   }
 
   #peerReachable(peer: NodeId, address: string): void {
     this.#logLimit.ended(`unreachable ${peer}`);
-    const { name } = this.roster.member(peer) ?? {};
+    const { name } = this.membershipList.member(peer) ?? {};
     this.#logLimit.write('info', `reachable ${peer} ${address}`, { peer, name, address }, 'connected to a peer');
   }
 
   /** Not who had this node's address before it: a node that follows the log from its beginning meets its own past. */
   get #peers(): readonly Member[] {
-    return this.roster.known.filter(({ clusterAddress }) => clusterAddress !== this.#host.config.cluster_addr);
+    return this.membershipList.known.filter(({ clusterAddress }) => clusterAddress !== this.#host.config.cluster_addr);
   }
 
   #followMembers(): void {
@@ -313,10 +313,10 @@ export class Cluster {
     if (this.#isGivenUp) return;
     this.#isGivenUp = true;
     const { directory, log, onFatal } = this.#host;
-    const left = leaveMark(directory, overtakenFile, { reason: error.message }).catch((cause: unknown) =>
+    const left = recordExclusion(directory, overtakenFile, { reason: error.message }).catch((cause: unknown) =>
       log.error({ reason: reasonOf(cause) }, 'what this node was told of its disk could not be kept for later starts'),
     );
-    await Promise.race([left, pause(markMsMax)]); // a disk that hangs does not keep the process
+    await Promise.race([left, pause(exclusionMsMax)]); // a disk that hangs does not keep the process
     onFatal(error);
   }
 
@@ -324,7 +324,7 @@ export class Cluster {
     if (this.#removed) return;
     this.#removed = true;
     this.#host.onRemoved();
-    this.#participation?.removed();
-    await leaveMark(this.#host.directory, removalFile, { atIndex });
+    this.#services?.removed();
+    await recordExclusion(this.#host.directory, removalFile, { atIndex });
   }
 }

@@ -3,7 +3,7 @@ import { ensureAuditKey } from '@transitd/audit';
 import type { Barrier } from '@transitd/barrier';
 import type { Logger } from '@transitd/process';
 import { sweepRemovedMounts } from './mounts/mount-sweep.ts';
-import type { Service } from './services.ts';
+import type { Services } from './services.ts';
 
 /** Records that one piece of clearing deletes or looks at, about. */
 const sweepLimit = 500;
@@ -11,7 +11,7 @@ const sweepLimit = 500;
 const rotationLimit = 1000;
 
 export interface UpkeepParts {
-  readonly service: Service;
+  readonly services: Services;
   readonly barrier: Barrier;
   readonly log: Logger;
   readonly isActive: () => boolean;
@@ -21,7 +21,7 @@ export interface UpkeepParts {
  * One round of what the active node does from time to time: the barrier's rotation, keys that are due, and clearing what tokens,
  * deleted keys and removed mounts left behind. What fails is logged and left for the next round; the other tasks do not depend on it.
  */
-export async function keepUp({ service, barrier, log, isActive }: UpkeepParts): Promise<void> {
+export async function keepUp({ services, barrier, log, isActive }: UpkeepParts): Promise<void> {
   const attempt = async (task: () => Promise<unknown>): Promise<void> => {
     try {
       await task();
@@ -31,11 +31,11 @@ export async function keepUp({ service, barrier, log, isActive }: UpkeepParts): 
   };
 
   await attempt(async () => {
-    const { removed, unreadable } = await sweepTokens(service, isActive);
+    const { removed, unreadable } = await sweepTokens(services, isActive);
     if (removed > 0) log.info({ removed }, 'tokens were deleted that were good no more');
     if (unreadable > 0) log.warn({ unreadable }, 'tokens that are good no more are of a format that this version does not know');
   });
-  await attempt(() => service.logins.sweep(sweepLimit));
+  await attempt(() => services.logins.sweep(sweepLimit));
   await attempt(async () => {
     const { rotated, rewrapped } = await barrier.upkeep();
     if (rotated) log.info("the barrier's key was rotated");
@@ -46,7 +46,7 @@ export async function keepUp({ service, barrier, log, isActive }: UpkeepParts): 
     const removed = await sweepMounts(barrier, isActive);
     if (removed > 0) log.info({ removed }, 'records of removed mounts were deleted');
   });
-  for (const engine of service.mounts.engines.values()) {
+  for (const engine of services.mounts.engines.values()) {
     await attempt(async () => {
       const { rotated, failed } = await engine.rotateDue(rotationLimit);
       if (rotated > 0) log.info({ rotated }, 'keys were rotated that were due');
@@ -58,7 +58,7 @@ export async function keepUp({ service, barrier, log, isActive }: UpkeepParts): 
 }
 
 /** Piece by piece while there is more than one of them, and other work in between. */
-async function sweepTokens({ registry }: Service, isActive: () => boolean): Promise<{ removed: number; unreadable: number }> {
+async function sweepTokens({ registry }: Services, isActive: () => boolean): Promise<{ removed: number; unreadable: number }> {
   let [removed, unreadable, piece] = [0, 0, sweepLimit];
   for (; piece >= sweepLimit && isActive(); await setImmediate()) {
     const swept = await registry.sweep(sweepLimit);

@@ -2,9 +2,9 @@ import { initialAccess } from '@transitd/access';
 import { initialAuditKey } from '@transitd/audit';
 import { countsFor, type InitializeRequest, type InitialShares, type SealConfig } from '@transitd/barrier';
 import type { Config } from '@transitd/configuration';
-import type { TakingPart } from './cluster-member.ts';
+import type { ClusterMember } from './cluster-member.ts';
 import { initialMounts } from './mounts/mounts.ts';
-import type { Serving } from './service-loader.ts';
+import type { ServiceLoader } from './service-loader.ts';
 import type { DataDirectory } from './storage/storage.ts';
 
 export interface Initialized extends InitialShares {
@@ -15,8 +15,8 @@ export interface FoundingParts {
   readonly config: Config;
   readonly seal: SealConfig;
   readonly directory: DataDirectory;
-  readonly part: TakingPart;
-  readonly serving: Serving;
+  readonly part: ClusterMember;
+  readonly serviceLoader: ServiceLoader;
 }
 
 /**
@@ -24,22 +24,22 @@ export interface FoundingParts {
  * uninitialised node or a whole one.
  * @throws BarrierError `already_initialized`, `invalid_seal_config`; StoreError
  */
-export async function foundCluster(
-  { config, seal, directory, part, serving }: FoundingParts,
+export async function bootstrapCluster(
+  { config, seal, directory, part, serviceLoader }: FoundingParts,
   request: InitializeRequest,
   rootTokenId: string | undefined,
 ): Promise<Initialized> {
-  if (part.member === undefined) {
+  if (part.store === undefined) {
     countsFor(seal.type, request); // a refused request leaves no cluster behind
-    if (!(await directory.holdsNode())) await directory.foundCluster();
+    if (!(await directory.holdsNode())) await directory.bootstrapCluster();
     await part.start();
   }
-  const { barrier } = part.requireMember();
+  const { barrier } = part.requireStore();
   const { rootToken, writes } = initialAccess({
     now: Date.now(),
     ...(rootTokenId === undefined ? {} : { rootToken: rootTokenId }),
   });
   const shares = await barrier.initialize(request, [initialMounts(config.ciphertext_prefix), initialAuditKey(), ...writes]);
-  await serving.loaded;
+  await serviceLoader.loaded;
   return { ...shares, rootToken };
 }

@@ -9,23 +9,23 @@ import type { Joining } from './bootstrap/joining.ts';
 import type { NodeClock } from './clock/node-clock.ts';
 import { fitnessOf, isAlone } from './fitness.ts';
 import { LeadershipLog } from './leadership-log.ts';
-import type { Serving } from './service-loader.ts';
+import type { ServiceLoader } from './service-loader.ts';
 import { Snapshots } from './snapshots/snapshots.ts';
 import type { DataDirectory } from './storage/storage.ts';
 
 /** A cluster that exists: consensus, records and the barrier over them, sealed or not. */
-export interface Member {
+export interface EncryptedStore {
   readonly replica: Replica;
   readonly barrier: Barrier;
 }
 
-export interface TakingPartParts {
+export interface ClusterMemberParts {
   readonly config: Config;
   readonly seal: SealConfig;
   readonly log: Logger;
   readonly clock: NodeClock;
   readonly directory: DataDirectory;
-  readonly serving: Serving;
+  readonly serviceLoader: ServiceLoader;
   readonly observer: NodeObserver;
   readonly onFatal: (error: Error) => void;
   readonly onStatus: (status: DriverStatus) => void;
@@ -36,26 +36,26 @@ export interface TakingPartParts {
 export const removedText = 'this node was removed from its cluster: it can only join again with an empty data directory';
 
 /** A node's part in a cluster: its log, its records and the barrier over them, and the ways to its peers. */
-export class TakingPart {
-  readonly #parts: TakingPartParts;
+export class ClusterMember {
+  readonly #parts: ClusterMemberParts;
   readonly #logLimit: LogLimit;
   readonly #leadershipLog: LeadershipLog;
   #storage: Storage | undefined;
-  #member: Member | undefined;
+  #store: EncryptedStore | undefined;
   #cluster: Cluster | undefined;
   #snapshots: Snapshots | undefined;
   #removed = false;
   #stopping = false;
   #forwarded: RequestListener | undefined;
 
-  constructor(parts: TakingPartParts) {
+  constructor(parts: ClusterMemberParts) {
     this.#parts = parts;
     const nowMs = (): number => performance.now();
     this.#logLimit = new LogLimit({ log: parts.log, nowMs });
     this.#leadershipLog = new LeadershipLog({
       log: parts.log,
       nowMs,
-      nameOf: (id) => this.#cluster?.roster.member(id)?.name,
+      nameOf: (id) => this.#cluster?.membershipList.member(id)?.name,
     });
   }
 
@@ -65,14 +65,14 @@ export class TakingPart {
   }
 
   /** Nothing before this node belongs to a cluster. */
-  get member(): Member | undefined {
-    return this.#member;
+  get store(): EncryptedStore | undefined {
+    return this.#store;
   }
 
   /** @throws BarrierError `not_initialized` */
-  requireMember(): Member {
-    if (this.#member === undefined) throw new BarrierError('not_initialized', 'transitd is not initialized');
-    return this.#member;
+  requireStore(): EncryptedStore {
+    if (this.#store === undefined) throw new BarrierError('not_initialized', 'transitd is not initialized');
+    return this.#store;
   }
 
   /** What it does together with others; nothing on a node that nobody can join. */
@@ -106,8 +106,8 @@ export class TakingPart {
       await this.#begin(storage, cluster, joining);
     } catch (error) {
       // Whatever was begun is undone, so that the next attempt finds nothing of it.
-      const barrier = this.#member?.barrier;
-      this.#member = undefined;
+      const barrier = this.#store?.barrier;
+      this.#store = undefined;
       this.#snapshots = undefined;
       this.#storage = undefined;
       this.#cluster = undefined;
@@ -121,7 +121,7 @@ export class TakingPart {
   /** Seals, and finishes the writes that were taken; a start under way ends `stopped`. */
   async stop(): Promise<void> {
     this.#stopping = true;
-    this.#member?.barrier.close();
+    this.#store?.barrier.close();
     await this.#storage?.stop();
     await this.#cluster?.close();
   }
@@ -134,27 +134,27 @@ export class TakingPart {
 
   /** Consensus is told whether this node may lead. */
   noteFitness(): void {
-    if (this.#storage === undefined || this.#member === undefined) return;
+    if (this.#storage === undefined || this.#store === undefined) return;
     const { driver } = this.#storage;
     const fitness = fitnessOf({
-      serves: this.#parts.serving.service !== undefined,
-      initialized: this.#member.barrier.state.initialized,
+      serves: this.#parts.serviceLoader.services !== undefined,
+      initialized: this.#store.barrier.state.initialized,
       alone: isAlone(driver.consensus().conf, driver.status().nodeId),
       differs: this.#cluster?.differs === true,
-      diskLow: this.#member.replica.status().diskLow,
+      diskLow: this.#store.replica.status().diskLow,
     });
     driver.setFitness(fitness);
   }
 
   #openCluster(): Promise<Cluster> {
-    const { config, log, directory, serving, observer, apiAddress, isActive } = this.#parts;
+    const { config, log, directory, serviceLoader, observer, apiAddress, isActive } = this.#parts;
     return Cluster.open({
       config,
       log,
       directory: directory.path,
       apiAddress,
       isActive,
-      isUnsealed: () => serving.service !== undefined,
+      isUnsealed: () => serviceLoader.services !== undefined,
       onDifference: () => this.noteFitness(),
       onFatal: this.#parts.onFatal,
       onRemoved: () => this.#endMembership(),
@@ -191,7 +191,7 @@ export class TakingPart {
     }
     const barrier = await this.#openBarrier(storage.replica);
     this.#refuseWhenStopping();
-    this.#member = { replica: storage.replica, barrier };
+    this.#store = { replica: storage.replica, barrier };
     this.#snapshots = new Snapshots({
       storage,
       barrier,
@@ -207,7 +207,7 @@ export class TakingPart {
   }
 
   async #openBarrier(replica: Replica): Promise<Barrier> {
-    const { config, seal, serving } = this.#parts;
+    const { config, seal, serviceLoader } = this.#parts;
     const barrier = await Barrier.open({
       store: replica,
       seal,
@@ -219,16 +219,16 @@ export class TakingPart {
         intervalMs: config.barrier_rotation.interval,
       },
     });
-    serving.follow(barrier);
+    serviceLoader.follow(barrier);
     return barrier;
   }
 
   /** A member it is by now, whatever becomes of its shares: when those are the cluster's no more, it waits for others. */
   async #unsealJoined(joining: Joining, barrier: Barrier): Promise<void> {
-    const { serving, log } = this.#parts;
+    const { serviceLoader, log } = this.#parts;
     try {
       await joining.unseal(barrier);
-      await serving.loaded;
+      await serviceLoader.loaded;
     } catch (error) {
       this.#refuseWhenStopping();
       const reason = error instanceof Error ? error.message : String(error);
@@ -239,7 +239,7 @@ export class TakingPart {
   #statusChanged(status: DriverStatus): void {
     this.#leadershipLog.statusChanged(status);
     this.#parts.onStatus(status);
-    if (!status.ready) this.#member?.barrier.dropAttempts(); // the next active node knows nothing of them
+    if (!status.ready) this.#store?.barrier.dropAttempts(); // the next active node knows nothing of them
     this.#cluster?.statusChanged(status);
   }
 
@@ -256,7 +256,7 @@ export class TakingPart {
   #endMembership(): void {
     this.#removed = true;
     this.#parts.log.error(removedText);
-    this.#member?.barrier.seal('this node was removed from its cluster');
+    this.#store?.barrier.seal('this node was removed from its cluster');
   }
 
   #refuseWhenStopping(): void {

@@ -4,7 +4,7 @@ import type { DriverStatus } from '@transitd/raft-core';
 const roles = { leader: 'leader', follower: 'follower', precandidate: 'candidate', candidate: 'candidate' } as const;
 
 /** Tells of roles and of leads that end, from the states that consensus announces. */
-export class LeadObserver {
+export class LeadershipObserver {
   readonly #observer: NodeObserver;
   readonly #nowMs: () => number;
   #role: string | undefined;

@@ -1,18 +1,18 @@
 import type { Logger, NodeObserver } from '@transitd/process';
 import { keepUp } from './active-tasks.ts';
-import type { Entrance } from './bootstrap/join-attempts.ts';
+import type { JoinAttempts } from './bootstrap/join-attempts.ts';
 import type { NodeClock } from './clock/node-clock.ts';
-import type { TakingPart } from './cluster-member.ts';
+import type { ClusterMember } from './cluster-member.ts';
 import { HealthLog } from './health-log.ts';
-import type { Serving } from './service-loader.ts';
+import type { ServiceLoader } from './service-loader.ts';
 
 const tickMs = 1000;
 const upkeepIntervalMs = 10_000;
 
-export interface RoutineParts {
-  readonly entrance: Entrance;
-  readonly part: TakingPart;
-  readonly serving: Serving;
+export interface NodeMaintenanceParts {
+  readonly joinAttempts: JoinAttempts;
+  readonly part: ClusterMember;
+  readonly serviceLoader: ServiceLoader;
   readonly log: Logger;
   readonly clock: NodeClock;
   readonly observer: NodeObserver;
@@ -24,13 +24,13 @@ export interface RoutineParts {
 }
 
 /** What a node does by itself, from time to time. */
-export class Routine {
-  readonly #parts: RoutineParts;
+export class NodeMaintenance {
+  readonly #parts: NodeMaintenanceParts;
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #healthLog: HealthLog;
   #atUpkeep = false;
 
-  constructor(parts: RoutineParts) {
+  constructor(parts: NodeMaintenanceParts) {
     this.#parts = parts;
     this.#healthLog = new HealthLog({ log: parts.log, nowMs: () => performance.now() });
   }
@@ -46,13 +46,13 @@ export class Routine {
 
   /** What did not succeed at once is tried again. */
   async #tick(): Promise<void> {
-    const { entrance, part, serving, clock, observer, unsealAgain, healthCode } = this.#parts;
+    const { joinAttempts, part, serviceLoader, clock, observer, unsealAgain, healthCode } = this.#parts;
     clock.look();
     this.#healthLog.observe(healthCode());
-    if (part.member === undefined) return entrance.again();
+    if (part.store === undefined) return joinAttempts.again();
     part.noteFitness();
     for (const { learner, silentMs } of part.storage?.driver.peers() ?? []) if (!learner) observer.lastContact(silentMs);
-    if (serving.service !== undefined) await part.snapshots?.finish().catch(() => undefined); // the next tick tries again
+    if (serviceLoader.services !== undefined) await part.snapshots?.finish().catch(() => undefined); // the next tick tries again
     await unsealAgain();
   }
 
@@ -66,11 +66,11 @@ export class Routine {
 
   /** What the active node does; nothing while it is not active. */
   async upkeep(): Promise<void> {
-    const { part, serving, log, isActive } = this.#parts;
-    if (serving.service === undefined || !isActive() || part.member === undefined) return;
+    const { part, serviceLoader, log, isActive } = this.#parts;
+    if (serviceLoader.services === undefined || !isActive() || part.store === undefined) return;
     await part.snapshots
       ?.upkeep()
       .catch((error: Error) => log.warn({ reason: error.message }, 'what a restore left is cleared later'));
-    await keepUp({ service: serving.service, barrier: part.member.barrier, log, isActive });
+    await keepUp({ services: serviceLoader.services, barrier: part.store.barrier, log, isActive });
   }
 }

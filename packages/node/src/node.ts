@@ -9,16 +9,16 @@ import { type DriverStatus, type NodeId, votersOf } from '@transitd/raft-core';
 import { type ReplicaStatus, StoreError } from '@transitd/storage-fsm';
 import { AddressRate } from './bootstrap/address-rate.ts';
 import { GivenShares, sharesAreKept } from './bootstrap/given-shares.ts';
-import { Entrance } from './bootstrap/join-attempts.ts';
+import { JoinAttempts } from './bootstrap/join-attempts.ts';
 import type { JoinTarget } from './bootstrap/joining.ts';
-import { foundCluster, type Initialized } from './bootstrap.ts';
+import { bootstrapCluster, type Initialized } from './bootstrap.ts';
 import { NodeClock } from './clock/node-clock.ts';
-import { type Member, removedText, TakingPart } from './cluster-member.ts';
-import { LeadObserver } from './leadership-observer.ts';
-import { Routine } from './maintenance.ts';
-import { Answering } from './read-eligibility.ts';
-import { Serving } from './service-loader.ts';
-import type { Service } from './services.ts';
+import { ClusterMember, type EncryptedStore, removedText } from './cluster-member.ts';
+import { LeadershipObserver } from './leadership-observer.ts';
+import { NodeMaintenance } from './maintenance.ts';
+import { ReadEligibility } from './read-eligibility.ts';
+import { ServiceLoader } from './service-loader.ts';
+import type { Services } from './services.ts';
 import { type Snapshots, transfersIn } from './snapshots/snapshots.ts';
 import { nodeStatus, sealBefore } from './status.ts';
 import { DataDirectory } from './storage/storage.ts';
@@ -42,19 +42,19 @@ export interface NodeOptions {
 export class Node {
   readonly config: Config;
   /** By what state a request may be answered here. */
-  readonly answering: Answering;
+  readonly eligibility: ReadEligibility;
   /** What it does by itself. */
-  readonly routine: Routine;
+  readonly maintenance: NodeMaintenance;
   /** Its time of day. */
   readonly clock: NodeClock;
   readonly #seal: SealConfig;
   readonly #log: Logger;
   readonly #observer: NodeObserver;
-  readonly #lead: LeadObserver;
+  readonly #lead: LeadershipObserver;
   readonly #directory: DataDirectory;
-  readonly #serving: Serving;
-  readonly #part: TakingPart;
-  readonly #entrance: Entrance;
+  readonly #serviceLoader: ServiceLoader;
+  readonly #clusterMember: ClusterMember;
+  readonly #joinAttempts: JoinAttempts;
   readonly #givenShares = new GivenShares(() => performance.now());
   readonly #joins = new AddressRate(
     { rate: 5, intervalS: 50, blockIntervalS: 0 },
@@ -76,38 +76,38 @@ export class Node {
     this.#directory = directory;
     this.#log = log;
     this.#observer = observer;
-    this.#lead = new LeadObserver(observer, () => performance.now());
+    this.#lead = new LeadershipObserver(observer, () => performance.now());
     this.clock = new NodeClock({ log });
     const { clock } = this;
-    const serving = new Serving({ config, log, clock, observer, canonicalPath }, () => this.#servingChanged());
+    const serviceLoader = new ServiceLoader({ config, log, clock, observer, canonicalPath }, () => this.#servingChanged());
     const isActive = (): boolean => this.active;
     const apiAddress = (): string => this.apiAddress;
-    const part = new TakingPart({
+    const part = new ClusterMember({
       config,
       seal,
       log,
       clock,
       directory,
-      serving,
+      serviceLoader,
       observer,
       onFatal,
       onStatus: (status) => this.#statusChanged(status),
       apiAddress,
       isActive,
     });
-    this.#entrance = new Entrance({
+    this.#joinAttempts = new JoinAttempts({
       config,
       seal,
       directory,
       log,
       apiAddress,
       isListening: () => this.#listener !== undefined,
-      isMember: () => part.member !== undefined,
+      isMember: () => part.store !== undefined,
       start: (joining) => part.start(joining),
     });
-    this.answering = new Answering({
+    this.eligibility = new ReadEligibility({
       config,
-      serves: () => serving.service !== undefined,
+      serves: () => serviceLoader.services !== undefined,
       storage: () => part.storage,
       cluster: () => part.cluster,
       observer,
@@ -115,10 +115,20 @@ export class Node {
     const unsealAgain = (): Promise<void> => this.#unsealAgain();
     const healthCode = (): number =>
       healthAnswer(this.status, plainHealth, { monotonicMs: performance.now(), utcMs: Date.now() }).code;
-    const entrance = this.#entrance;
-    this.routine = new Routine({ entrance, part, serving, log, clock, observer, isActive, unsealAgain, healthCode });
-    this.#serving = serving;
-    this.#part = part;
+    const joinAttempts = this.#joinAttempts;
+    this.maintenance = new NodeMaintenance({
+      joinAttempts,
+      part,
+      serviceLoader,
+      log,
+      clock,
+      observer,
+      isActive,
+      unsealAgain,
+      healthCode,
+    });
+    this.#serviceLoader = serviceLoader;
+    this.#clusterMember = part;
   }
 
   /**
@@ -133,10 +143,10 @@ export class Node {
     const node = new Node(options, seal, directory);
     try {
       if (await directory.holdsNode()) {
-        await node.#part.start();
+        await node.#clusterMember.start();
         if (!node.removed) await node.#autoUnseal();
       }
-      node.routine.begin();
+      node.maintenance.begin();
       return node;
     } catch (error) {
       await node.stop().catch(() => undefined); // the first error tells more
@@ -145,32 +155,32 @@ export class Node {
   }
 
   /** Nothing before this node belongs to a cluster. */
-  get member(): Member | undefined {
-    return this.#part.member;
+  get store(): EncryptedStore | undefined {
+    return this.#clusterMember.store;
   }
 
   /** What it does together with others; nothing on a node that nobody can join. */
   get cluster(): Cluster | undefined {
-    return this.#part.cluster;
+    return this.#clusterMember.cluster;
   }
 
   /** It belongs to a cluster that has its keys, or is about to join one. */
   get initialized(): boolean {
-    return (this.#part.member?.barrier.state.initialized ?? false) || this.#entrance.sealStatus !== undefined;
+    return (this.#clusterMember.store?.barrier.state.initialized ?? false) || this.#joinAttempts.sealStatus !== undefined;
   }
 
   get removed(): boolean {
-    return this.#part.removed;
+    return this.#clusterMember.removed;
   }
 
   /** Nothing while the node is not initialised or sealed, or while what serves is still being loaded. */
-  get service(): Service | undefined {
-    return this.#serving.service;
+  get services(): Services | undefined {
+    return this.#serviceLoader.services;
   }
 
   /** Leads, has applied an entry of its term, and serves. */
   get active(): boolean {
-    return this.answering.active;
+    return this.eligibility.active;
   }
 
   /** When this node became the active one. */
@@ -185,7 +195,7 @@ export class Node {
 
   /** Who takes in the requests that other nodes hand on. */
   serveForwarded(front: RequestListener): void {
-    this.#part.serveForwarded(front);
+    this.#clusterMember.serveForwarded(front);
   }
 
   /** A listener has begun to answer at this address. */
@@ -195,27 +205,27 @@ export class Node {
 
   /** Who leads and who votes, as this node knows it. `leader` is 0 while none is known. */
   get consensus(): { readonly leader: NodeId; readonly voters: readonly NodeId[] } | undefined {
-    const status = this.#part.storage?.driver.consensus();
+    const status = this.#clusterMember.storage?.driver.consensus();
     return status && { leader: status.leader, voters: votersOf(status.conf) };
   }
 
   get replicaStatus(): ReplicaStatus | undefined {
-    return this.#part.member?.replica.status();
+    return this.#clusterMember.store?.replica.status();
   }
 
   get sealStatus(): SealStatus {
-    return this.#part.member?.barrier.sealStatus ?? this.#entrance.sealStatus ?? sealBefore(this.config.seal.type);
+    return this.#clusterMember.store?.barrier.sealStatus ?? this.#joinAttempts.sealStatus ?? sealBefore(this.config.seal.type);
   }
 
   /** Present as soon as the node belongs to a cluster that is initialised, sealed or not. */
   get clusterName(): { readonly id: string; readonly name: string } | undefined {
-    const id = this.initialized ? this.#part.member?.replica.status().clusterId : undefined;
+    const id = this.initialized ? this.#clusterMember.store?.replica.status().clusterId : undefined;
     return id === undefined ? undefined : { id, name: `transitd-${id.slice(0, 8)}` };
   }
 
   /** Backups of the state; nothing before this node belongs to a cluster. */
   get snapshots(): Snapshots | undefined {
-    return this.#part.snapshots;
+    return this.#clusterMember.snapshots;
   }
 
   /** What health reports. */
@@ -223,20 +233,26 @@ export class Node {
     return nodeStatus({
       config: this.config,
       clusterName: this.clusterName,
-      removed: this.#part.removed,
+      removed: this.#clusterMember.removed,
       initialized: this.initialized,
-      service: this.service,
+      services: this.services,
       commitIndex: this.replicaStatus?.commitIndex ?? 0,
-      cluster: this.#part.cluster,
-      answering: this.answering,
+      cluster: this.#clusterMember.cluster,
+      eligibility: this.eligibility,
     });
   }
 
-  /** @see foundCluster; two at once are one too many. @throws BarrierError `already_initialized`, `invalid_seal_config`; StoreError */
+  /** @see bootstrapCluster; two at once are one too many. @throws BarrierError `already_initialized`, `invalid_seal_config`; StoreError */
   async initialize(request: InitializeRequest, rootTokenId?: string): Promise<Initialized> {
     const { config } = this;
-    const parts = { config, seal: this.#seal, directory: this.#directory, part: this.#part, serving: this.#serving };
-    return this.#entrance.alone('initialized', () => foundCluster(parts, request, rootTokenId));
+    const parts = {
+      config,
+      seal: this.#seal,
+      directory: this.#directory,
+      part: this.#clusterMember,
+      serviceLoader: this.#serviceLoader,
+    };
+    return this.#joinAttempts.alone('initialized', () => bootstrapCluster(parts, request, rootTokenId));
   }
 
   /**
@@ -248,12 +264,12 @@ export class Node {
    * @throws JoinError, one for all that may come of the calls; RateLimited; StoreError
    */
   async join(request: JoinTarget, from: string): Promise<{ readonly joined: boolean }> {
-    await this.#entrance.resume();
-    if (this.#part.removed) throw new JoinError('node_removed', removedText);
-    if (this.#part.member !== undefined) return { joined: true };
+    await this.#joinAttempts.resume();
+    if (this.#clusterMember.removed) throw new JoinError('node_removed', removedText);
+    if (this.#clusterMember.store !== undefined) return { joined: true };
     this.#joins.admit(from);
     if (this.sealStatus.progress > 0) this.#givenShares.admitReset(from);
-    return this.#entrance.join(request);
+    return this.#joinAttempts.join(request);
   }
 
   /**
@@ -267,41 +283,41 @@ export class Node {
       if (this.#givenShares.keptMs > 0) return { status: this.sealStatus, ignored: sharesAreKept };
       this.#givenShares.admitReset(from);
     }
-    this.#entrance.reset();
-    return { status: this.#part.member?.barrier.resetUnseal() ?? this.sealStatus };
+    this.#joinAttempts.reset();
+    return { status: this.#clusterMember.store?.barrier.resetUnseal() ?? this.sealStatus };
   }
 
   /** Takes a share; resolves when, with the last one, the node serves. @throws BarrierError, JoinError, StoreError */
   async unseal(share: Uint8Array): Promise<SealStatus> {
-    if (this.#part.removed) throw new StoreError('sealed', removedText);
-    if (this.#part.member === undefined && (await this.#entrance.addShare(share))) {
+    if (this.#clusterMember.removed) throw new StoreError('sealed', removedText);
+    if (this.#clusterMember.store === undefined && (await this.#joinAttempts.addShare(share))) {
       this.#givenShares.given();
       return this.sealStatus;
     }
     this.#sealedByHand = false;
-    const status = await this.#part.requireMember().barrier.unseal(share);
+    const status = await this.#clusterMember.requireStore().barrier.unseal(share);
     if (status.sealed) this.#givenShares.given(); // unsealed, it looks at no share
-    await this.#serving.loaded;
+    await this.#serviceLoader.loaded;
     return { ...status, ...this.sealStatus };
   }
 
   /** Drops every key; the active node hands the lead over first. */
   async seal(): Promise<void> {
     this.#sealedByHand = true;
-    await this.handOver();
-    this.#part.member?.barrier.seal();
+    await this.transferLeadership();
+    this.#clusterMember.store?.barrier.seal();
   }
 
   /** Where other nodes ask to be let in. @throws StoreError `not_leader` unless this node is the active one */
   get joinDesk(): JoinDesk {
-    const desk = this.active ? this.#part.cluster?.joinDesk : undefined;
+    const desk = this.active ? this.#clusterMember.cluster?.joinDesk : undefined;
     if (desk === undefined) throw new StoreError('not_leader', 'this node is not the active one, or has no cluster_addr');
     return desk;
   }
 
   /** Gives the lead to another voter, if there is one; resolves when that is done or has failed, an election timeout later at most. */
-  async handOver(): Promise<void> {
-    const driver = this.#part.storage?.driver;
+  async transferLeadership(): Promise<void> {
+    const driver = this.#clusterMember.storage?.driver;
     if (driver === undefined || driver.status().role !== 'leader' || driver.consensus().conf.voters.length < 2) return;
     await new Promise((resolve) => driver.transfer(undefined, resolve));
   }
@@ -309,7 +325,7 @@ export class Node {
   /** An operator wants another node to be the active one. */
   async stepDown(): Promise<void> {
     const begunMs = performance.now();
-    await this.handOver();
+    await this.transferLeadership();
     this.#observer.steppedDown(performance.now() - begunMs);
   }
 
@@ -320,11 +336,11 @@ export class Node {
   }
 
   async #stop(): Promise<void> {
-    this.routine.end();
-    this.#entrance.close();
-    this.#serving.end();
-    await this.#part.stop();
-    await this.#entrance.ended();
+    this.maintenance.end();
+    this.#joinAttempts.close();
+    this.#serviceLoader.end();
+    await this.#clusterMember.stop();
+    await this.#joinAttempts.ended();
     await this.#directory.close();
   }
 
@@ -335,16 +351,16 @@ export class Node {
 
   /** Opens a static seal. One that is static in the data or in the configuration only is told as an error: it would stay sealed for ever. */
   async #autoUnseal(): Promise<void> {
-    const { barrier } = this.#part.requireMember();
+    const { barrier } = this.#clusterMember.requireStore();
     const isStatic = this.#seal.type === 'static' || barrier.sealStatus.type === 'static';
     if (!barrier.state.initialized || !isStatic) return;
     await barrier.autoUnseal();
-    await this.#serving.loaded;
+    await this.#serviceLoader.loaded;
   }
 
   /** What did not unseal itself tries it again, unless it is to stay sealed. */
   async #unsealAgain(): Promise<void> {
-    const { initialized = false, sealed = false } = this.member?.barrier.state ?? {};
+    const { initialized = false, sealed = false } = this.store?.barrier.state ?? {};
     const mayUnseal = !this.removed && !this.#sealedByHand && this.#seal.type === 'static';
     if (!initialized || !sealed || !mayUnseal) return;
     await this.#autoUnseal().catch((error: Error) =>
@@ -354,7 +370,7 @@ export class Node {
 
   /** Something serves from now on, or nothing does any more. */
   #servingChanged(): void {
-    if (this.#serving.service !== undefined) this.#activeSince = new Date();
-    this.#part.servingChanged();
+    if (this.#serviceLoader.services !== undefined) this.#activeSince = new Date();
+    this.#clusterMember.servingChanged();
   }
 }

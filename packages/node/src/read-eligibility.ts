@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { Applied, type Cluster, type Forwarder, type Storage } from '@transitd/cluster';
+import { AppliedIndex, type Cluster, type Forwarder, type Storage } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import { isFresh } from '@transitd/health';
 import { indexValue } from '@transitd/http';
@@ -8,7 +8,7 @@ import type { LogIndex, Term } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
 
 /** From where a request may be answered: as the active node, or from a replica that is fresh enough. */
-export type Standing = 'active' | 'reader';
+export type ReadRole = 'active' | 'reader';
 
 /** How often it is looked at who leads. */
 const lookMs = 10;
@@ -16,7 +16,7 @@ const lookMs = 10;
 /** How long a request waits for the state that its caller has seen elsewhere (decision 25). */
 const reachedWithinMs = 1000;
 
-export interface AnsweringParts {
+export interface ReadEligibilityParts {
   readonly config: Config;
   readonly serves: () => boolean;
   readonly storage: () => Storage | undefined;
@@ -25,10 +25,10 @@ export interface AnsweringParts {
 }
 
 /** By what state of the cluster a request may be answered here, and what becomes of it where it may not. */
-export class Answering {
-  readonly #parts: AnsweringParts;
+export class ReadEligibility {
+  readonly #parts: ReadEligibilityParts;
 
-  constructor(parts: AnsweringParts) {
+  constructor(parts: ReadEligibilityParts) {
     this.#parts = parts;
   }
 
@@ -51,7 +51,7 @@ export class Answering {
    * Whether a request may be answered from this node's own state at this very moment: as the active node under a lease, or as a
    * performance standby whose newest echo is fresh (decision 49).
    */
-  get standing(): Standing | undefined {
+  get readRole(): ReadRole | undefined {
     if (!this.#serves) return undefined;
     if (this.active && this.#parts.storage()?.holdsLease() === true) return 'active';
     const { appliedSentMs } = this;
@@ -100,7 +100,7 @@ export class Answering {
    */
   async begins(): Promise<boolean> {
     for (const endMs = performance.now() + reachedWithinMs; this.mayLead && performance.now() < endMs; await pause(lookMs))
-      if (this.active) return this.standing === 'active' || (await this.leads());
+      if (this.active) return this.readRole === 'active' || (await this.leads());
     return false;
   }
 
@@ -119,7 +119,7 @@ export class Answering {
   /** Whether this node has applied everything up to `index`, or does so within a second. */
   async reached(index: LogIndex): Promise<boolean> {
     const storage = this.#parts.storage();
-    return storage !== undefined && new Applied(storage.replica).reached(index, reachedWithinMs);
+    return storage !== undefined && new AppliedIndex(storage.replica).reached(index, reachedWithinMs);
   }
 
   /** Whether there is a way by which requests can be handed to another node. */

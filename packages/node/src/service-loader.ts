@@ -2,10 +2,10 @@ import type { Barrier } from '@transitd/barrier';
 import type { Config } from '@transitd/configuration';
 import type { Logger, NodeObserver } from '@transitd/process';
 import type { NodeClock } from './clock/node-clock.ts';
-import { closeService, loadService, type Service } from './services.ts';
+import { closeServices, loadService, type Services } from './services.ts';
 import { timedStore } from './storage/timed-store.ts';
 
-interface ServingParts {
+interface ServiceLoaderParts {
   readonly config: Config;
   readonly log: Logger;
   readonly clock: NodeClock;
@@ -15,21 +15,21 @@ interface ServingParts {
 }
 
 /** What serves, from the moment that its node is unsealed until it seals. */
-export class Serving {
+export class ServiceLoader {
   readonly #config: Config;
   readonly #log: Logger;
   readonly #clock: NodeClock;
   readonly #observer: NodeObserver;
   readonly #canonicalPath: (path: string) => string;
   readonly #onChange: () => void;
-  #service: Service | undefined;
+  #services: Services | undefined;
   /** The load that an unseal began; settles without error. */
   #loading: Promise<void> = Promise.resolve();
   /** Counts the changes between sealed and unsealed, so that a load that one of them overtook ends without effect. */
   #sealChanges = 0;
 
   /** @param onChange - called when something serves from now on, and when nothing does any more */
-  constructor({ config, log, clock, observer, canonicalPath }: ServingParts, onChange: () => void) {
+  constructor({ config, log, clock, observer, canonicalPath }: ServiceLoaderParts, onChange: () => void) {
     this.#config = config;
     this.#log = log;
     this.#clock = clock;
@@ -39,8 +39,8 @@ export class Serving {
   }
 
   /** Nothing while the node is not initialised or sealed, or while it is still being loaded. */
-  get service(): Service | undefined {
-    return this.#service;
+  get services(): Services | undefined {
+    return this.#services;
   }
 
   /** Resolves when what an unseal began to load serves, or has been given up. */
@@ -53,7 +53,7 @@ export class Serving {
     barrier.onStateChange(({ sealed, reason }) => {
       this.#sealChanges += 1;
       if (sealed) {
-        if (this.#service !== undefined) this.#log.warn({ reason }, 'sealed');
+        if (this.#services !== undefined) this.#log.warn({ reason }, 'sealed');
         this.end();
       } else {
         this.#loading = this.#load(barrier);
@@ -61,7 +61,7 @@ export class Serving {
     });
     // Another state has taken the place of the one that this was read from.
     barrier.store.watch('core/', (changes) => {
-      if (changes !== 'everything' || this.#service === undefined) return;
+      if (changes !== 'everything' || this.#services === undefined) return;
       this.#sealChanges += 1;
       this.#loading = this.#load(barrier);
     });
@@ -69,10 +69,10 @@ export class Serving {
 
   /** Forgets every key and token at once. */
   end(): void {
-    const service = this.#service;
-    this.#service = undefined;
-    if (service === undefined) return;
-    closeService(service);
+    const services = this.#services;
+    this.#services = undefined;
+    if (services === undefined) return;
+    closeServices(services);
     this.#onChange();
   }
 
@@ -88,16 +88,16 @@ export class Serving {
     };
     try {
       const store = timedStore(barrier.store, (operation, ms) => this.#observer.barrier(operation, ms));
-      const service = await loadService(store, {
+      const services = await loadService(store, {
         config: this.#config,
         clock: this.#clock,
         canonicalPath: this.#canonicalPath,
         onFailure: fail,
       });
-      if (change !== this.#sealChanges) return closeService(service);
-      const before = this.#service;
-      this.#service = service;
-      if (before !== undefined) closeService(before);
+      if (change !== this.#sealChanges) return closeServices(services);
+      const before = this.#services;
+      this.#services = services;
+      if (before !== undefined) closeServices(before);
       this.#onChange();
       this.#log.info(before === undefined ? 'unsealed' : 'loaded anew');
     } catch (error) {

@@ -8,7 +8,7 @@ import { managedKeysOf, type TokenManagedKeys } from './mounts/managed-keys.ts';
 import { MountedEngines } from './mounts/mounted-engines.ts';
 
 /** What serves while the node is unsealed. */
-export interface Service extends Access {
+export interface Services extends Access {
   readonly mounts: MountedEngines;
   readonly managedKeys: TokenManagedKeys;
   /** Under which audit entries show texts. */
@@ -36,7 +36,7 @@ export async function loadService(
     readonly canonicalPath: (path: string) => string;
     readonly onFailure: (error: unknown) => void;
   },
-): Promise<Service> {
+): Promise<Services> {
   const managed = managedKeysOf(store, config.pkcs11_libraries);
   const mounts = await MountedEngines.open({
     store,
@@ -64,11 +64,11 @@ export async function loadService(
 }
 
 /** Forgets every key and token that it holds. */
-export function closeService(service: Service): void {
-  closeAccess(service);
-  service.mounts.close();
-  service.managedKeys.close();
-  service.auditKey.forget();
+export function closeServices(services: Services): void {
+  closeAccess(services);
+  services.mounts.close();
+  services.managedKeys.close();
+  services.auditKey.forget();
 }
 
 const tokenLimits = ({ tokens }: Config): TokenLimits => ({

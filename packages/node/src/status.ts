@@ -3,34 +3,34 @@ import type { Cluster } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import type { NodeStatus } from '@transitd/health';
 import { version } from '@transitd/process';
-import type { Answering } from './read-eligibility.ts';
-import type { Service } from './services.ts';
+import type { ReadEligibility } from './read-eligibility.ts';
+import type { Services } from './services.ts';
 
 export interface StatusParts {
   readonly config: Config;
   readonly clusterName: { readonly id: string; readonly name: string } | undefined;
   readonly removed: boolean;
   readonly initialized: boolean;
-  readonly service: Service | undefined;
+  readonly services: Services | undefined;
   readonly commitIndex: number;
   readonly cluster: Cluster | undefined;
-  readonly answering: Answering;
+  readonly eligibility: ReadEligibility;
 }
 
 /** What health reports of a node, from its state as it is now. */
 export function nodeStatus(parts: StatusParts): NodeStatus {
-  const { config, clusterName, service, cluster, answering } = parts;
+  const { config, clusterName, services, cluster, eligibility } = parts;
   const common = { version, ...(clusterName && { cluster: clusterName }) };
   if (parts.removed) return { state: 'removed', ...common };
   if (!parts.initialized) return { state: 'uninitialized', ...common };
-  if (service === undefined) return { state: 'sealed', ...common };
-  if (answering.activeForCertain) return { state: 'active', ...common, lastWal: parts.commitIndex };
+  if (services === undefined) return { state: 'sealed', ...common };
+  if (eligibility.activeForCertain) return { state: 'active', ...common, lastWal: parts.commitIndex };
   const intervalMs = config.cluster_heartbeat_interval;
   // A node without peers has nobody to echo; without leading it says soon that it is cut off.
-  const echoes = cluster?.heartbeats.echoes ?? { intervalMs, sinceMs: service.sinceMs, durationMs: 0, clockSkewMs: 0 };
+  const echoes = cluster?.heartbeats.echoes ?? { intervalMs, sinceMs: services.sinceMs, durationMs: 0, clockSkewMs: 0 };
   const canaryUtcMs = cluster?.canaryUtcMs;
   const standby = { ...common, echoes, ...(canaryUtcMs !== undefined && { canaryUtcMs }) };
-  const { appliedSentMs } = answering;
+  const { appliedSentMs } = eligibility;
   return appliedSentMs === undefined
     ? { state: 'standby', ...standby }
     : { state: 'performance_standby', appliedSentMs, ...standby };

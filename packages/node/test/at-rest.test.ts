@@ -36,12 +36,12 @@ describe('a key at rest', () => {
     writeFileSync(join(folder, 'seal.key'), Buffer.alloc(32, 7), { mode: 0o600 });
     const node = await open();
     await node.initialize({ recoveryShares: 1, recoveryThreshold: 1 });
-    const engine = node.service?.mounts.engines.get('transit');
-    const mount = node.service?.mounts.list[0];
+    const engine = node.services?.mounts.engines.get('transit');
+    const mount = node.services?.mounts.list[0];
     if (engine === undefined || mount === undefined) throw new Error('the node does not serve');
     await engine.createKey('planted', { exportable: true });
     await engine.rotateKey('planted');
-    const store = node.member?.barrier.store;
+    const store = node.store?.barrier.store;
     const versions = (await store?.range({ prefix: `transit/${mount.id}/ver/` }))?.records ?? [];
     expect(versions).to.have.length(2);
     await node.stop();

@@ -2,7 +2,7 @@ import type { ConfState } from '@transitd/raft-core';
 import { expect } from 'chai';
 import { fitnessOf, isAlone } from '../src/fitness.ts';
 
-const serving = { serves: true, initialized: true, alone: false, differs: false, diskLow: false };
+const serviceLoader = { serves: true, initialized: true, alone: false, differs: false, diskLow: false };
 
 describe('the fitness of a node to lead', () => {
   for (const { name, parts, fitness } of [
@@ -16,7 +16,7 @@ describe('the fitness of a node to lead', () => {
     { name: 'is alone with other records', parts: { alone: true, differs: true }, fitness: 'sealed' },
   ])
     it(`is ${fitness} where it ${name}`, () => {
-      expect(fitnessOf({ ...serving, ...parts })).to.equal(fitness);
+      expect(fitnessOf({ ...serviceLoader, ...parts })).to.equal(fitness);
     });
 });
 

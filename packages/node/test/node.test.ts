@@ -56,7 +56,7 @@ describe('a node', () => {
   it('leaves no cluster behind when it refuses to be initialised', async () => {
     const node = await open();
     expect(await errorOf(node.initialize({ recoveryShares: 1, recoveryThreshold: 2 }))).to.be.instanceOf(BarrierError);
-    expect(node.member).to.equal(undefined);
+    expect(node.store).to.equal(undefined);
     expect(readdirSync(join(folder, 'data'))).to.deep.equal(['lock']);
     await node.initialize(one);
     expect(node.active).to.equal(true);
@@ -65,9 +65,9 @@ describe('a node', () => {
   it('clears tokens away that are good no more, piece by piece, also when the rest of its upkeep fails', async () => {
     const node = await open();
     const { rootToken } = await node.initialize(one);
-    const { tokens, registry, mounts } = node.service ?? {};
+    const { tokens, registry, mounts } = node.services ?? {};
     const principal = await tokens?.authenticate(rootToken);
-    if (node.member === undefined || registry === undefined || principal === undefined) throw new Error('not serving');
+    if (node.store === undefined || registry === undefined || principal === undefined) throw new Error('not serving');
     const sweeps: number[] = [];
     registry.sweep = async (limit) => {
       const removed = sweeps.length === 0 ? limit : 1;
@@ -76,7 +76,7 @@ describe('a node', () => {
     };
     const done: string[] = [];
     const no = () => Promise.reject(new Error('no'));
-    node.member.barrier.upkeep = no;
+    node.store.barrier.upkeep = no;
     for (const engine of mounts?.engines.values() ?? []) {
       engine.rotateDue = no;
       engine.sweep = (limit) => {
@@ -88,7 +88,7 @@ describe('a node', () => {
         return '';
       };
     }
-    await node.routine.upkeep();
+    await node.maintenance.upkeep();
     expect(sweeps).to.deep.equal([500, 1]);
     expect(done, 'whatever failed before').to.deep.equal(['sweep of 500', 'wrapping key']);
   });
@@ -97,26 +97,26 @@ describe('a node', () => {
     const first = await open();
     await first.initialize(one);
     const transit = { type: 'transit' };
-    await first.service?.mounts.enable({ path: 'team/a', ...transit });
-    await first.service?.mounts.enable({ path: 'gone', ...transit });
-    await first.service?.mounts.engines.get('gone')?.createKey('k', {});
-    const id = first.service?.mounts.list.at(-1)?.id ?? '';
-    await first.service?.mounts.disable('gone');
+    await first.services?.mounts.enable({ path: 'team/a', ...transit });
+    await first.services?.mounts.enable({ path: 'gone', ...transit });
+    await first.services?.mounts.engines.get('gone')?.createKey('k', {});
+    const id = first.services?.mounts.list.at(-1)?.id ?? '';
+    await first.services?.mounts.disable('gone');
     await first.stop();
     const node = await open();
-    expect([...(node.service?.mounts.engines.keys() ?? [])]).to.deep.equal(['transit', 'team/a']);
-    const records = async () => (await node.member?.barrier.store.range({ prefix: recordsOf(id) }))?.records.length;
+    expect([...(node.services?.mounts.engines.keys() ?? [])]).to.deep.equal(['transit', 'team/a']);
+    const records = async () => (await node.store?.barrier.store.range({ prefix: recordsOf(id) }))?.records.length;
     expect(await records()).to.be.greaterThan(0);
-    await node.routine.upkeep();
+    await node.maintenance.upkeep();
     expect(await records()).to.equal(0);
   });
 
   it('seals itself when it cannot follow the mounts any more', async () => {
     const node = await open();
     await node.initialize(one);
-    const { barrier } = node.member ?? {};
+    const { barrier } = node.store ?? {};
     await barrier?.store.commit({ conditions: [], writes: [{ path: mountsPath, value: Buffer.from('{"format":9}') }] });
-    while (node.service !== undefined) await new Promise((resolve) => setImmediate(resolve));
+    while (node.services !== undefined) await new Promise((resolve) => setImmediate(resolve));
     expect(barrier?.state.sealed).to.equal(true);
   });
 
@@ -206,14 +206,14 @@ describe('a node', () => {
     });
     node.listens('http://127.0.0.1:8200');
     await node.initialize(one);
-    await node.member?.barrier.rootGeneration.start(Buffer.alloc(26, 1));
+    await node.store?.barrier.rootGeneration.start(Buffer.alloc(26, 1));
     expect(node.active).to.equal(true);
     expect(node.consensus?.leader).not.to.equal(0);
     Object.defineProperty(node.cluster, 'differs', { value: true });
     expect(node.active).to.equal(false);
-    expect(node.answering.standing).to.equal(undefined);
+    expect(node.eligibility.readRole).to.equal(undefined);
     await until(() => node.consensus?.leader === 0);
-    expect(node.member?.barrier.rootGeneration.status.started, 'an attempt that only this node knew').to.equal(false);
+    expect(node.store?.barrier.rootGeneration.status.started, 'an attempt that only this node knew').to.equal(false);
   });
 
   it('that is alone is active also when it stood still for long, asked before anything else has run', async () => {
@@ -226,7 +226,7 @@ describe('a node', () => {
   it('is not sealed by the failure of a load that a seal and an unseal have overtaken', async () => {
     const node = await open();
     await node.initialize(one);
-    const barrier = node.member?.barrier;
+    const barrier = node.store?.barrier;
     if (barrier === undefined) throw new Error('no barrier');
     const { store } = barrier;
     const { get } = store;
@@ -234,11 +234,11 @@ describe('a node', () => {
     barrier.seal();
     Object.assign(store, { get: () => stale.promise });
     await barrier.autoUnseal();
-    expect(node.service).to.equal(undefined);
+    expect(node.services).to.equal(undefined);
     barrier.seal();
     Object.assign(store, { get });
     await barrier.autoUnseal();
-    while (node.service === undefined) await new Promise((resolve) => setImmediate(resolve));
+    while (node.services === undefined) await new Promise((resolve) => setImmediate(resolve));
     stale.reject(new Error('sealed meanwhile'));
     await new Promise((resolve) => setImmediate(resolve));
     expect(barrier.state.sealed).to.equal(false);

@@ -3,7 +3,7 @@ import { parseConfig } from '@transitd/configuration';
 import { nobody } from '@transitd/process';
 import { StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
-import { Answering } from '../src/read-eligibility.ts';
+import { ReadEligibility } from '../src/read-eligibility.ts';
 
 const config = parseConfig({
   node_id: 'n1',
@@ -22,11 +22,11 @@ function leading({
   ready = (): boolean => true,
   clockJumpedMs = Number.NEGATIVE_INFINITY,
   fresh = async (): Promise<void> => undefined,
-}): Answering {
+}): ReadEligibility {
   const driver = { status: () => ({ ready: ready(), role: 'leader', appliedIndex: 7 }) };
   const sentMs = performance.now();
   const heartbeats = { appliedSentMs: () => sentMs };
-  return new Answering({
+  return new ReadEligibility({
     config,
     serves: () => serves,
     storage: () =>
@@ -52,7 +52,7 @@ describe('where a request is answered', () => {
     it(`a leader ${what} is ${active ? '' : 'not '}the active node`, async () => {
       expect(node.active).to.equal(active);
       expect(node.activeForCertain).to.equal(active);
-      expect(node.standing).to.equal(active ? 'active' : undefined);
+      expect(node.readRole).to.equal(active ? 'active' : undefined);
       expect(await node.leads()).to.equal(active);
       expect(await node.begins()).to.equal(active);
     });
@@ -83,14 +83,14 @@ describe('where a request is answered', () => {
   });
 
   it('a standby does not answer by a heartbeat that was sent before a clock jumped', () => {
-    expect(leading({ ready: () => false }).standing).to.equal('reader');
-    expect(leading({ ready: () => false, clockJumpedMs: Number.POSITIVE_INFINITY }).standing).to.equal(undefined);
+    expect(leading({ ready: () => false }).readRole).to.equal('reader');
+    expect(leading({ ready: () => false, clockJumpedMs: Number.POSITIVE_INFINITY }).readRole).to.equal(undefined);
     expect(leading({ ready: () => false, clockJumpedMs: Number.POSITIVE_INFINITY }).appliedSentMs).to.equal(undefined);
   });
 
   it('a leader without a lease answers only after it has asked the others', async () => {
     const node = leading({ lease: false, clockJumpedMs: Number.POSITIVE_INFINITY });
-    expect(node.standing).to.equal(undefined);
+    expect(node.readRole).to.equal(undefined);
     expect(await node.leads()).to.equal(true);
   });
 });

@@ -4,10 +4,10 @@ import type { ClusterFigures } from './metrics-cluster.ts';
 
 /** What the gauges show of a node; before it is open, that it is not there. */
 export const figuresOf = (node: () => Node | undefined): MetricSources => ({
-  unsealed: () => node()?.service !== undefined,
+  unsealed: () => node()?.services !== undefined,
   active: () => node()?.active ?? false,
   raft: () => node()?.replicaStatus,
-  barrierEncryptions: () => (node()?.service === undefined ? 0 : (node()?.member?.barrier.rotation.keyStatus().encryptions ?? 0)),
+  barrierEncryptions: () => (node()?.services === undefined ? 0 : (node()?.store?.barrier.rotation.keyStatus().encryptions ?? 0)),
   clock: () => node()?.clock,
   cluster: () => clusterFigures(node()),
 });
@@ -15,7 +15,7 @@ export const figuresOf = (node: () => Node | undefined): MetricSources => ({
 function clusterFigures(node: Node | undefined): ClusterFigures | undefined {
   const { cluster, replicaStatus: raft } = node ?? {};
   if (node === undefined || cluster === undefined || raft === undefined) return undefined;
-  const members = cluster.roster.members.length;
+  const members = cluster.membershipList.members.length;
   const seen = node.active ? cluster.autopilot?.seen : undefined;
   if (seen === undefined) return { members };
   const others = seen.servers.filter(({ part }) => part !== 'leader');

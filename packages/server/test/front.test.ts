@@ -39,7 +39,7 @@ async function serve(folder: string, seal: object, { initialize }: { readonly in
   const node = await Node.open({ config, log, onFatal });
   const token = initialize ? (await node.initialize({ recoveryShares: 1, recoveryThreshold: 1 })).rootToken : '';
   const metrics = new Metrics('svc', {
-    unsealed: () => node.service !== undefined,
+    unsealed: () => node.services !== undefined,
     active: () => node.active,
     raft: () => node.replicaStatus,
     barrierEncryptions: () => 0,
@@ -68,7 +68,7 @@ describe('the front', () => {
     folder = mkdtempSync(join(tmpdir(), 'transitd-front-'));
     writeFileSync(join(folder, 'seal'), Buffer.alloc(32, 1), { mode: 0o600 });
     served = await serve(folder, { type: 'static', key_id: 'one', key_file: join(folder, 'seal') }, { initialize: true });
-    await served.node.service?.mounts.engines.get('transit')?.createKey('k1', {});
+    await served.node.services?.mounts.engines.get('transit')?.createKey('k1', {});
   });
   afterEach(() => {
     for (const socket of sockets.splice(0)) socket.destroy();
@@ -258,7 +258,7 @@ describe('the front', () => {
 /** What is in between: unsealed, and reading what it is to serve. */
 const loadingNode = (): Node =>
   Object.create(Node.prototype, {
-    service: { value: undefined },
+    services: { value: undefined },
     initialized: { value: true },
     sealStatus: { value: { sealed: false } },
   });

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { Limits } from '@transitd/api';
 import { Connections } from '@transitd/http';
-import { LeadObserver } from '@transitd/node';
+import { LeadershipObserver } from '@transitd/node';
 import { nobody } from '@transitd/process';
 import { expect } from 'chai';
 import { Metrics } from '../src/metrics.ts';
@@ -84,7 +84,7 @@ describe('the figures of a cluster', () => {
       leadershipLost: (ms: number) => void told.push(ms),
     };
     const clock = { nowMs: 0 };
-    const lead = new LeadObserver(observer, () => clock.nowMs);
+    const lead = new LeadershipObserver(observer, () => clock.nowMs);
     for (const [atMs, role, ready] of [
       [0, 'follower', false],
       [10, 'precandidate', false],

@@ -50,8 +50,8 @@ type ValueOf<Kind extends FieldKind> = NonNullable<ReturnType<typeof fields<{ va
 const token = (change: AppRoleChange['token']): AppRoleChange => ({ token: change });
 const role = (change: Omit<AppRoleChange, 'token'>): AppRoleChange => ({ ...change, token: {} });
 
-async function requireRole({ service, mount }: MethodContext, call: Pick<Call, 'params'>): Promise<AppRole> {
-  const found = await service.logins.approle.roles.find(mount.id, nameIn(call));
+async function requireRole({ services, mount }: MethodContext, call: Pick<Call, 'params'>): Promise<AppRole> {
+  const found = await services.logins.approle.roles.find(mount.id, nameIn(call));
   if (found === undefined) throw new RequestError('not_found', '');
   return found.value;
 }
@@ -72,11 +72,11 @@ function fieldRoute<Kind extends FieldKind>(of: RoleField<Kind>): Route {
     about: `${first} of a role; nothing else is changed`,
     takes,
     answers: answers.written,
-    run: async ({ service, mount }, { values, warnings, ...call }) => {
+    run: async ({ services, mount }, { values, warnings, ...call }) => {
       const given: Readonly<Record<string, unknown>> = values;
       const value = members.map((member) => given[member]).find((one) => one !== undefined);
       if (value === undefined) throw new RequestError('invalid_request', `missing ${first}`);
-      await service.logins.approle.update(mount, nameIn(call), change(value as ValueOf<Kind>)); // read as a field of that kind
+      await services.logins.approle.update(mount, nameIn(call), change(value as ValueOf<Kind>)); // read as a field of that kind
       return writtenReply(warnings);
     },
   });
@@ -84,9 +84,9 @@ function fieldRoute<Kind extends FieldKind>(of: RoleField<Kind>): Route {
     about: `gives ${first} of a role back to what new roles have`,
     takes: { name },
     answers: answers.noContent,
-    run: async ({ service, mount }, call) => {
-      if ((await service.logins.approle.roles.find(mount.id, nameIn(call))) === undefined) return noContent;
-      await service.logins.approle.update(mount, nameIn(call), change(reset));
+    run: async ({ services, mount }, call) => {
+      if ((await services.logins.approle.roles.find(mount.id, nameIn(call))) === undefined) return noContent;
+      await services.logins.approle.update(mount, nameIn(call), change(reset));
       return noContent;
     },
   });

@@ -44,8 +44,8 @@ export const writeAppRole = handler({
     ...tokenFields,
   },
   answers: answers.written,
-  run: async ({ service, mount }, { values, warnings, ...call }) => {
-    await service.logins.approle.write(mount, nameIn(call), {
+  run: async ({ services, mount }, { values, warnings, ...call }) => {
+    await services.logins.approle.write(mount, nameIn(call), {
       roleId: values.role_id || undefined,
       bindSecretId: values.bind_secret_id,
       secretIdBoundCidrs: cidrList(values.secret_id_bound_cidrs),
@@ -57,8 +57,8 @@ export const writeAppRole = handler({
   },
 });
 
-async function requireRole({ service, mount }: MethodContext, call: Named) {
-  const found = await service.logins.approle.roles.find(mount.id, nameIn(call));
+async function requireRole({ services, mount }: MethodContext, call: Named) {
+  const found = await services.logins.approle.roles.find(mount.id, nameIn(call));
   if (found === undefined) throw new RequestError('not_found', '');
   return found.value;
 }
@@ -94,8 +94,8 @@ export const deleteAppRole = handler({
   about: 'deletes a role',
   takes: { name },
   answers: answers.noContent,
-  run: async ({ service, mount }, call) => {
-    await service.logins.approle.delete(mount, nameIn(call));
+  run: async ({ services, mount }, call) => {
+    await services.logins.approle.delete(mount, nameIn(call));
     return noContent;
   },
 });
@@ -103,8 +103,8 @@ export const deleteAppRole = handler({
 export const listAppRoles = handler({
   about: 'names of roles',
   answers: answers.names,
-  run: async ({ service, mount }) => {
-    const keys = await service.logins.approle.roles.list(mount.id);
+  run: async ({ services, mount }) => {
+    const keys = await services.logins.approle.roles.list(mount.id);
     if (keys.length === 0) throw new RequestError('not_found', '');
     return dataReply(JSON.stringify({ keys }));
   },
@@ -124,7 +124,7 @@ const writeRoleId = handler({
   run: async (context, { values, warnings, ...call }) => {
     await requireRole(context, call);
     if (values.role_id === undefined) throw new RequestError('invalid_request', 'missing role_id');
-    await context.service.logins.approle.update(context.mount, nameIn(call), { roleId: values.role_id, token: {} });
+    await context.services.logins.approle.update(context.mount, nameIn(call), { roleId: values.role_id, token: {} });
     return writtenReply(warnings);
   },
 });
@@ -161,10 +161,10 @@ const createSecretId = (takes: typeof secretIdFields & { readonly secret_id?: Re
     about: 'a new secret id of the role',
     takes,
     answers: createdSecretId,
-    run: async ({ service, mount }, { values, warnings, ...call }) => {
+    run: async ({ services, mount }, { values, warnings, ...call }) => {
       const given = 'secret_id' in takes ? values.secret_id : undefined;
       if ('secret_id' in takes && !given) throw new RequestError('invalid_request', 'missing secret_id');
-      const { secretId, secret } = await service.logins.approle.createSecretId(mount, nameIn(call), {
+      const { secretId, secret } = await services.logins.approle.createSecretId(mount, nameIn(call), {
         secretId: given,
         cidrs: cidrList(values.cidr_list),
         tokenBoundCidrs: cidrList(values.token_bound_cidrs),
@@ -189,8 +189,8 @@ const listSecretIds = handler({
   about: 'accessors of secret ids',
   takes: { name },
   answers: answers.names,
-  run: async ({ service, mount }, call) => {
-    const keys = await service.logins.approle.secretIdAccessors(mount, nameIn(call));
+  run: async ({ services, mount }, call) => {
+    const keys = await services.logins.approle.secretIdAccessors(mount, nameIn(call));
     if (keys.length === 0) throw new RequestError('not_found', '');
     return dataReply(JSON.stringify({ keys }));
   },
@@ -240,8 +240,8 @@ const lookUpSecretId = (way: Way): MethodHandler =>
     about: 'a secret id, without itself',
     takes: wayFields(way),
     answers: answers.data(secretSchema),
-    run: async ({ service, mount }, { values, ...call }) => {
-      const found = await service.logins.approle.findSecretId(mount, nameIn(call), secretNamed(way, values[way]));
+    run: async ({ services, mount }, { values, ...call }) => {
+      const found = await services.logins.approle.findSecretId(mount, nameIn(call), secretNamed(way, values[way]));
       if (found === undefined) throw new RequestError('not_found', '');
       return dataReply(secretJson(found));
     },
@@ -252,8 +252,8 @@ const destroySecretId = (way: Way): MethodHandler =>
     about: 'ends a secret id',
     takes: wayFields(way),
     answers: answers.noContent,
-    run: async ({ service, mount }, { values, ...call }) => {
-      await service.logins.approle.destroySecretId(mount, nameIn(call), secretNamed(way, values[way]));
+    run: async ({ services, mount }, { values, ...call }) => {
+      await services.logins.approle.destroySecretId(mount, nameIn(call), secretNamed(way, values[way]));
       return noContent;
     },
   });

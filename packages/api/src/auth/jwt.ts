@@ -73,9 +73,9 @@ const configure = handler({
   about: 'whose signed tokens count',
   takes: configFields,
   answers: answers.written,
-  run: async ({ service, mount }, { values, warnings }) => {
+  run: async ({ services, mount }, { values, warnings }) => {
     const { jwks, jwt_validation_pubkeys: pubkeys } = values;
-    await service.logins.jwt.configure(mount, {
+    await services.logins.jwt.configure(mount, {
       // Not split at commas: PEM has none, and a list is what clients send.
       keys: typeof pubkeys === 'string' ? [pubkeys] : textList('jwt_validation_pubkeys', pubkeys),
       jwks: jwks === undefined || typeof jwks === 'string' ? jwks : JSON.stringify(jwks),
@@ -104,8 +104,8 @@ const readConfig = handler({
       default_role: string,
     }),
   ),
-  run: async ({ service, mount }) => {
-    const config = await service.logins.jwt.config(mount);
+  run: async ({ services, mount }) => {
+    const config = await services.logins.jwt.config(mount);
     if (config === undefined) throw new RequestError('not_found', '');
     const data = {
       jwt_validation_pubkeys: config.keys,
@@ -140,12 +140,12 @@ export const writeJwtRole = handler({
   about: 'a role: made, or changed in what is named',
   takes: roleFields,
   answers: answers.written,
-  run: async ({ service, mount }, { values, warnings, ...call }) => {
+  run: async ({ services, mount }, { values, warnings, ...call }) => {
     const { role_type: type = 'jwt', bound_claims_type: claimsType } = values;
     if (type !== 'jwt' && type !== '') throw new RequestError('invalid_request', 'invalid role_type, expected "jwt"');
     if (claimsType !== undefined && claimsType !== 'string' && claimsType !== 'glob')
       throw new RequestError('invalid_request', 'invalid bound_claims_type, expected "string" or "glob"');
-    await service.logins.jwt.write(mount, nameIn(call), {
+    await services.logins.jwt.write(mount, nameIn(call), {
       audiences: values.bound_audiences?.filter((audience) => audience !== ''),
       subject: values.bound_subject,
       userClaim: values.user_claim,
@@ -179,8 +179,8 @@ export const readJwtRole = handler({
       ...tokenSettingsMembers,
     }),
   ),
-  run: async ({ service, mount }, call) => {
-    const role = (await service.logins.jwt.roles.find(mount.id, nameIn(call)))?.value;
+  run: async ({ services, mount }, call) => {
+    const role = (await services.logins.jwt.roles.find(mount.id, nameIn(call)))?.value;
     if (role === undefined) throw new RequestError('not_found', '');
     const data = {
       role_type: 'jwt',
@@ -203,8 +203,8 @@ export const deleteJwtRole = handler({
   about: 'deletes a role',
   takes: { name },
   answers: answers.noContent,
-  run: async ({ service, mount }, call) => {
-    await service.logins.jwt.roles.delete(mount.id, nameIn(call));
+  run: async ({ services, mount }, call) => {
+    await services.logins.jwt.roles.delete(mount.id, nameIn(call));
     return noContent;
   },
 });
@@ -212,8 +212,8 @@ export const deleteJwtRole = handler({
 export const listJwtRoles = handler({
   about: 'names of roles',
   answers: answers.names,
-  run: async ({ service, mount }) => {
-    const keys = await service.logins.jwt.roles.list(mount.id);
+  run: async ({ services, mount }) => {
+    const keys = await services.logins.jwt.roles.list(mount.id);
     if (keys.length === 0) throw new RequestError('not_found', '');
     return dataReply(JSON.stringify({ keys }));
   },

@@ -1,6 +1,6 @@
 import { type AuthMount, loginName, type StoredMount } from '@transitd/access';
 import { type FieldSchema, noHandler, type Reply, unavailable, unsupportedPath } from '@transitd/http';
-import type { Service } from '@transitd/node';
+import type { Services } from '@transitd/node';
 import {
   type Asked,
   asked,
@@ -15,7 +15,7 @@ import {
 export type AuthType = AuthMount['type'];
 
 export interface MethodContext {
-  readonly service: Service;
+  readonly services: Services;
   /** The method that the path begins with. */
   readonly mount: StoredMount;
 }
@@ -38,11 +38,11 @@ export function handler<S extends FieldSchema = Record<never, never>>({
 export type ByType = Partial<Readonly<Record<AuthType, MethodHandler>>>;
 
 async function chosen(
-  service: Service,
+  services: Services,
   { path, params }: Call,
   handlers: ByType,
 ): Promise<readonly [MethodHandler, StoredMount]> {
-  const mount = await service.logins.mounts.find(params['method'] ?? '');
+  const mount = await services.logins.mounts.find(params['method'] ?? '');
   if (mount === undefined) throw noHandler(path);
   const handler = handlers[mount.type];
   if (handler === undefined) throw unsupportedPath();
@@ -62,9 +62,9 @@ export function methodOperation(
     capability,
     byType,
     ...more,
-    run: async ({ service }, call) => {
-      const [handler, mount] = await chosen(service, call, byType);
-      return handler.answer({ service, mount }, call);
+    run: async ({ services }, call) => {
+      const [handler, mount] = await chosen(services, call, byType);
+      return handler.answer({ services, mount }, call);
     },
   };
 }
@@ -78,10 +78,10 @@ export function loginOperation(byType: ByType): OpenOperation {
     where: 'leader',
     byType,
     run: async (node, call) => {
-      const { service } = node;
-      if (service === undefined) throw unavailable(node);
-      const [handler, mount] = await chosen(service, call, byType);
-      return handler.answer({ service, mount }, call);
+      const { services } = node;
+      if (services === undefined) throw unavailable(node);
+      const [handler, mount] = await chosen(services, call, byType);
+      return handler.answer({ services, mount }, call);
     },
   };
 }

@@ -12,10 +12,10 @@ const login = loginOperation({
     about: 'a token for the ids of a role',
     takes: { role_id: text('of the role', { required: true }), secret_id: text('one of its secret ids, where it needs one') },
     answers: issued,
-    run: async ({ service, mount }, { values, warnings, path, address }) => {
+    run: async ({ services, mount }, { values, warnings, path, address }) => {
       const { role_id: roleId = '', secret_id: secretId = '' } = values;
-      service.quotas.admitLogin(path, await service.logins.approle.roleNameOf(mount, roleId), address);
-      return tokenReply(await service.logins.approle.login({ mount, path, address }, roleId, secretId), warnings);
+      services.quotas.admitLogin(path, await services.logins.approle.roleNameOf(mount, roleId), address);
+      return tokenReply(await services.logins.approle.login({ mount, path, address }, roleId, secretId), warnings);
     },
   }),
   jwt: handler({
@@ -25,10 +25,10 @@ const login = loginOperation({
       jwt: text('the signed token', { required: true }),
     },
     answers: issued,
-    run: async ({ service, mount }, { values, warnings, path, address }) => {
+    run: async ({ services, mount }, { values, warnings, path, address }) => {
       const { role = '', jwt = '' } = values;
-      service.quotas.admitLogin(path, loginName(role), address);
-      return tokenReply(await service.logins.jwt.login({ mount, path, address }, role, jwt), warnings);
+      services.quotas.admitLogin(path, loginName(role), address);
+      return tokenReply(await services.logins.jwt.login({ mount, path, address }, role, jwt), warnings);
     },
   }),
 });

@@ -17,7 +17,7 @@ import {
   texts,
   writtenReply,
 } from '@transitd/http';
-import type { Service } from '@transitd/node';
+import type { Services } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
 import { type Asked, type Call, type Described, type GuardedOperation, guarded, type Route } from '../operation/operation.ts';
 
@@ -25,9 +25,9 @@ const operation = <S extends FieldSchema = Record<never, never>>(
   name: string,
   capability: NonNullable<GuardedOperation['capability']>,
   described: Described<S>,
-  run: (roles: Service['registry']['roles'], asked: Asked<S>) => Promise<Reply>,
+  run: (roles: Services['registry']['roles'], asked: Asked<S>) => Promise<Reply>,
 ): GuardedOperation =>
-  guarded({ name, capability, ...described, run: ({ service }, asked) => run(service.registry.roles, asked) });
+  guarded({ name, capability, ...described, run: ({ services }, asked) => run(services.registry.roles, asked) });
 
 const nameIn = ({ params }: Pick<Call, 'params'>): string => params['name'] ?? '';
 const name = text('name of the role', { required: true });

@@ -111,9 +111,9 @@ const create = (
   operation(
     'token-create',
     { about, takes, answers: answers.issued },
-    async ({ service, principal }, { values, warnings, path, params }) => {
+    async ({ services, principal }, { values, warnings, path, params }) => {
       const { role } = params;
-      const granted = await service.registry.create(
+      const granted = await services.registry.create(
         {
           id: values.id,
           policies: values.policies,
@@ -152,20 +152,20 @@ function requiredAccessor({ accessor = '' }: { readonly accessor: string | undef
   return { accessor };
 }
 
-async function shown({ service }: Context, name: TokenName, token: string, warnings: readonly string[]): Promise<Reply> {
-  const found = await service.registry.find(name);
-  if (found !== undefined) return dataReply(tokenJson(token, found.record, service.tokens.nowMs), warnings);
+async function shown({ services }: Context, name: TokenName, token: string, warnings: readonly string[]): Promise<Reply> {
+  const found = await services.registry.find(name);
+  if (found !== undefined) return dataReply(tokenJson(token, found.record, services.tokens.nowMs), warnings);
   throw 'accessor' in name
     ? new RequestError('invalid_request', 'invalid accessor')
     : new RequestError('permission_denied', 'bad token');
 }
 
 /** The caller's own token; one of limited uses as this very request has written it, since that may have used it up. */
-async function shownSelf({ service, principal, token }: Context): Promise<Reply> {
+async function shownSelf({ services, principal, token }: Context): Promise<Reply> {
   const { id, record } = principal;
-  const shown = record.usesLeft === 0 && record.type === 'service' ? (await service.registry.find({ id }))?.record : record;
+  const shown = record.usesLeft === 0 && record.type === 'service' ? (await services.registry.find({ id }))?.record : record;
   if (shown === undefined) throw new RequestError('permission_denied', 'bad token');
-  return dataReply(tokenJson(token, shown, service.tokens.nowMs));
+  return dataReply(tokenJson(token, shown, services.tokens.nowMs));
 }
 
 const tokenAnswer = answers.data(tokenSchema);
@@ -193,11 +193,11 @@ const lookupAccessor = operation(
 const increment = { increment: duration('for how long from now; 0 for as long as it was made for') };
 
 async function renewedReply(
-  { service }: Context,
+  { services }: Context,
   { name, token, missing }: { readonly name: TokenName; readonly token: string; readonly missing: string },
   { values, warnings }: Pick<Asked<typeof increment>, 'values' | 'warnings'>,
 ): Promise<Reply> {
-  const granted = await service.registry.renew(name, values.increment ?? 0);
+  const granted = await services.registry.renew(name, values.increment ?? 0);
   if (granted === undefined) throw new RequestError('invalid_request', missing);
   return authReply(authJson(token, granted), [...warnings, ...granted.warnings]);
 }
@@ -228,8 +228,8 @@ const renewAccessor = operation(
 const revokeSelf = operation(
   'token-revoke-self',
   { about: "ends the caller's token and those that it made", answers: answers.noContent },
-  async ({ service, token }) => {
-    await service.registry.revoke({ token });
+  async ({ services, token }) => {
+    await services.registry.revoke({ token });
     return noContent;
   },
 );
@@ -237,8 +237,8 @@ const revokeSelf = operation(
 const revoke = operation(
   'token-revoke',
   { about: 'ends a token and those that it made', takes: tokenField, answers: answers.noContent },
-  async ({ service }, { values }) => {
-    await service.registry.revoke(requiredToken(values));
+  async ({ services }, { values }) => {
+    await services.registry.revoke(requiredToken(values));
     return noContent;
   },
 );
@@ -246,8 +246,8 @@ const revoke = operation(
 const revokeOrphan = operation(
   'token-revoke-orphan',
   { about: 'ends a token; those that it made stay', takes: tokenField, answers: answers.noContent },
-  async ({ service }, { values }) => {
-    const found = await service.registry.revokeAlone(requiredToken(values));
+  async ({ services }, { values }) => {
+    const found = await services.registry.revokeAlone(requiredToken(values));
     if (!found) throw new RequestError('invalid_request', 'token to revoke not found');
     return noContent;
   },
@@ -257,8 +257,8 @@ const revokeOrphan = operation(
 const revokeAccessor = operation(
   'token-revoke-accessor',
   { about: 'ends a token and those that it made', takes: accessorField, answers: answers.written },
-  async ({ service }, { values }) =>
-    (await service.registry.revoke(requiredAccessor(values)))
+  async ({ services }, { values }) =>
+    (await services.registry.revoke(requiredAccessor(values)))
       ? noContent
       : dataReply('null', ['No token found with this accessor']),
 );
@@ -266,7 +266,7 @@ const revokeAccessor = operation(
 const accessors = operation(
   'token-accessors',
   { about: 'accessors of all tokens', answers: answers.names },
-  async ({ service }) => dataReply(JSON.stringify({ keys: await service.registry.accessors() })),
+  async ({ services }) => dataReply(JSON.stringify({ keys: await services.registry.accessors() })),
   { capability: 'list', sudo: true },
 );
 
@@ -278,10 +278,10 @@ const tidyPiece = 500;
 const tidy = operation(
   'token-tidy',
   { about: 'clears what ended tokens left', answers: answers.accepted },
-  async ({ service }) => {
+  async ({ services }) => {
     let removed = 0;
     for (let piece = 0; piece < tidyPieces; piece++) {
-      const swept = await service.registry.sweep(tidyPiece);
+      const swept = await services.registry.sweep(tidyPiece);
       removed += swept.removed;
       if (swept.removed < tidyPiece) break;
     }

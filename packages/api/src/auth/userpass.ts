@@ -15,8 +15,8 @@ const write = handler({
   about: 'a user: made, or changed in what is named',
   takes: { name, password, ...tokenFields },
   answers: answers.written,
-  run: async ({ service, mount }, { values, warnings, ...call }) => {
-    await service.logins.userpass.write(mount, nameIn(call), { password: values.password, token: tokenSettingsOf(values) });
+  run: async ({ services, mount }, { values, warnings, ...call }) => {
+    await services.logins.userpass.write(mount, nameIn(call), { password: values.password, token: tokenSettingsOf(values) });
     return writtenReply(warnings);
   },
 });
@@ -25,10 +25,10 @@ const writePassword = handler({
   about: 'another password',
   takes: { name, password: { ...password, required: true } },
   answers: answers.written,
-  run: async ({ service, mount }, { values, warnings, ...call }) => {
-    await requireUser({ service, mount }, call);
+  run: async ({ services, mount }, { values, warnings, ...call }) => {
+    await requireUser({ services, mount }, call);
     if (values.password === undefined) throw new RequestError('invalid_request', 'missing password');
-    await service.logins.userpass.write(mount, nameIn(call), { password: values.password, token: {} });
+    await services.logins.userpass.write(mount, nameIn(call), { password: values.password, token: {} });
     return writtenReply(warnings);
   },
 });
@@ -37,16 +37,16 @@ const writePolicies = handler({
   about: 'other policies; nothing else is changed',
   takes: { name, ...tokenFields },
   answers: answers.written,
-  run: async ({ service, mount }, { values, warnings, ...call }) => {
-    await requireUser({ service, mount }, call);
+  run: async ({ services, mount }, { values, warnings, ...call }) => {
+    await requireUser({ services, mount }, call);
     const { policies } = tokenSettingsOf(values);
-    await service.logins.userpass.write(mount, nameIn(call), { token: { policies } });
+    await services.logins.userpass.write(mount, nameIn(call), { token: { policies } });
     return writtenReply(warnings);
   },
 });
 
-async function requireUser({ service, mount }: MethodContext, call: Named) {
-  const found = await service.logins.userpass.users.find(mount.id, nameIn(call));
+async function requireUser({ services, mount }: MethodContext, call: Named) {
+  const found = await services.logins.userpass.users.find(mount.id, nameIn(call));
   if (found === undefined) throw new RequestError('not_found', '');
   return found.value;
 }
@@ -62,8 +62,8 @@ const remove = handler({
   about: 'deletes a user',
   takes: { name },
   answers: answers.noContent,
-  run: async ({ service, mount }, call) => {
-    await service.logins.userpass.users.delete(mount.id, nameIn(call));
+  run: async ({ services, mount }, call) => {
+    await services.logins.userpass.users.delete(mount.id, nameIn(call));
     return noContent;
   },
 });
@@ -71,8 +71,8 @@ const remove = handler({
 const list = handler({
   about: 'names of users',
   answers: answers.names,
-  run: async ({ service, mount }) => {
-    const keys = await service.logins.userpass.users.list(mount.id);
+  run: async ({ services, mount }) => {
+    const keys = await services.logins.userpass.users.list(mount.id);
     if (keys.length === 0) throw new RequestError('not_found', '');
     return dataReply(JSON.stringify({ keys }));
   },
@@ -83,9 +83,9 @@ const login = loginOperation({
     about: 'a token for a name and its password',
     takes: { name, password: { ...password, required: true } },
     answers: answers.issued,
-    run: async ({ service, mount }, { values, warnings, ...call }) => {
+    run: async ({ services, mount }, { values, warnings, ...call }) => {
       if (values.password === undefined || values.password === '') throw new RequestError('invalid_request', 'missing password');
-      const granted = await service.logins.userpass.login(
+      const granted = await services.logins.userpass.login(
         { mount, path: call.path, address: call.address },
         nameIn(call),
         values.password,

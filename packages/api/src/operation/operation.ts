@@ -9,7 +9,7 @@ import {
   type Reply,
   type Verb,
 } from '@transitd/http';
-import type { Node, Service } from '@transitd/node';
+import type { Node, Services } from '@transitd/node';
 import type { Answers } from './answers.ts';
 
 /** One request as an operation sees it, whichever way it came in. */
@@ -58,7 +58,7 @@ export function asked<S extends FieldSchema>(takes: S, { body, ...call }: Call):
 /** What an operation is run with. */
 export interface Context {
   readonly node: Node;
-  readonly service: Service;
+  readonly services: Services;
   readonly principal: Principal;
   readonly token: string;
 }
@@ -112,7 +112,7 @@ export interface GuardedOperation extends Common {
   /** It may take minutes. */
   readonly isSlow?: true;
   /** It may end the lead of the node that does it: then it is answered all the same, or done by the next one. Its body is small. */
-  readonly endsLead?: true;
+  readonly endsLeadership?: true;
   /** It may write although any replica may begin it: a replica then hands it on. */
   readonly mayWrite?: true;
   /** The answer of a node that is not unsealed, where it is not the usual refusal. */

@@ -1,8 +1,8 @@
 import type { AuditedMount } from '@transitd/audit';
-import type { Service } from '@transitd/node';
+import type { Services } from '@transitd/node';
 
 /** Where the path leads, as entries name it; empty names where nothing is mounted. @throws AccessError, StoreError */
-export async function auditedMount({ mounts, logins }: Pick<Service, 'mounts' | 'logins'>, path: string): Promise<AuditedMount> {
+export async function auditedMount({ mounts, logins }: Pick<Services, 'mounts' | 'logins'>, path: string): Promise<AuditedMount> {
   const [first = '', second = ''] = path.split('/', 2);
   if (first === 'sys') return { point: 'sys/', type: 'system' };
   if (path === 'auth/token' || path.startsWith('auth/token/')) return { point: 'auth/token/', type: 'token' };

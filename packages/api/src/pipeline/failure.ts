@@ -8,7 +8,7 @@ export function failureReply(error: unknown, { node, log, metrics }: Pick<ServeO
   if (error instanceof RateLimited) {
     metrics.limited.inc();
     const reply = errorReply(error);
-    return node.service?.quotas.config.responseHeaders === true ? withAllowance(reply, { ...error, remaining: 0 }) : reply;
+    return node.services?.quotas.config.responseHeaders === true ? withAllowance(reply, { ...error, remaining: 0 }) : reply;
   }
   if (isRefusal(error)) return errorReply(error);
   const err =

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { callerGroup } from '@transitd/access';
-import { handedOverHeader, LeadHandedOver } from '@transitd/cluster';
+import { LeadershipTransferred, leadershipTransferredHeader } from '@transitd/cluster';
 import { announcesBody, type Reply, type WorkLimit } from '@transitd/http';
 import { StoreError } from '@transitd/storage-fsm';
 import { whereOf } from '../operation/operation.ts';
@@ -9,7 +9,7 @@ import type { ForwardingLimits } from './limits.ts';
 import type { Routed, ServeOptions } from './routed.ts';
 
 /** A lead that goes back and forth more often than that is no lead. */
-const handoversMax = 3;
+const transfersMax = 3;
 
 /** The request is for the active node; with its body, where it was read already. */
 export class Forward {
@@ -23,14 +23,14 @@ export class Forward {
 }
 
 /** Nothing was done but that: the node that reads this asks whoever leads next. */
-export const handedOver: Reply = {
+export const leadershipTransferred: Reply = {
   status: 503,
   body: '{"errors":["the lead was handed over"]}\n',
-  headers: { [handedOverHeader]: '1' },
+  headers: { [leadershipTransferredHeader]: '1' },
 };
 
 /** Hands to the active node what is not answered here. */
-export class HandingOn {
+export class Forwarding {
   readonly #options: ServeOptions;
 
   constructor(options: ServeOptions) {
@@ -46,7 +46,7 @@ export class HandingOn {
     res: ServerResponse,
     routed: Routed,
     decide: () => Promise<Reply | Forward>,
-    handovers = 0,
+    transfers = 0,
   ): Promise<Reply | number> {
     const { node, forwarded } = this.#options;
     try {
@@ -54,10 +54,10 @@ export class HandingOn {
       if (!(answer instanceof Forward)) return answer;
       return await this.#forwardInTurn(req, res, routed, answer);
     } catch (error) {
-      if (!(error instanceof LeadHandedOver)) throw error;
-      if (forwarded === true) return handedOver; // the node that took the request asks the next one
-      if (handovers < handoversMax && (await node.answering.isLedAfter(error.term)))
-        return this.answerOrForward(req, res, routed, decide, handovers + 1);
+      if (!(error instanceof LeadershipTransferred)) throw error;
+      if (forwarded === true) return leadershipTransferred; // the node that took the request asks the next one
+      if (transfers < transfersMax && (await node.eligibility.isLedAfter(error.term)))
+        return this.answerOrForward(req, res, routed, decide, transfers + 1);
       throw new StoreError('not_leader', 'the lead was handed over, and nothing else was done: no active node answers');
     }
   }
@@ -83,12 +83,12 @@ export class HandingOn {
     { url, verb, operation }: Routed,
     body: Buffer | undefined,
   ): Promise<number> {
-    return this.#options.node.answering.forward(req, res, {
+    return this.#options.node.eligibility.forward(req, res, {
       url,
       caller: addressOf(req, this.#options),
       body,
       changes: whereOf(operation, verb) === 'leader' || 'mayWrite' in operation,
-      endsLead: 'endsLead' in operation,
+      endsLeadership: 'endsLeadership' in operation,
       isSlow: 'isSlow' in operation,
     });
   }

@@ -51,7 +51,7 @@ export function createFront(options: FrontOptions): RequestListener {
     }
     if (namesNamespace(req.headers)) throw new RequestError('namespace_not_found', 'namespace not found');
     const routing = { path, url, verb: verbOf(req, path) };
-    const mount = options.node.service?.mounts.under(path.segments);
+    const mount = options.node.services?.mounts.under(path.segments);
     const found = mount && belowMounts.find(path.segments, mount);
     const operation = found && operationAt(found.route, routing);
     if (found !== undefined && operation !== undefined) {
@@ -71,7 +71,7 @@ export function createFront(options: FrontOptions): RequestListener {
   };
 
   const begin = (req: IncomingMessage, res: ServerResponse): void => {
-    const changing = options.node.service?.mounts.changing;
+    const changing = options.node.services?.mounts.changing;
     if (changing === undefined) answerOrFail(req, res);
     else void changing.then(() => answerOrFail(req, res));
   };
@@ -189,10 +189,10 @@ const slashAtEnd: GuardedOperation = {
 const unknownPath: GuardedOperation = {
   name: 'unknown',
   access: 'token',
-  run: ({ service }, { path }) => {
+  run: ({ services }, { path }) => {
     const known =
       /^(?:sys|auth\/token)\//.test(path) ||
-      service.mounts.list.some((mount) => path === mount.path || path.startsWith(`${mount.path}/`));
+      services.mounts.list.some((mount) => path === mount.path || path.startsWith(`${mount.path}/`));
     throw known ? unsupportedPath() : noHandler(path);
   },
 };

@@ -37,7 +37,7 @@ export class Limits {
 
   /** The limit that a request counts against; undefined for none. An operation that takes minutes has a bound of its own. */
   workOf(operation: GuardedOperation | OpenOperation, where: Where): WorkLimit | undefined {
-    if (where === 'here' || 'isSlow' in operation || 'endsLead' in operation || 'unaudited' in operation) return undefined;
+    if (where === 'here' || 'isSlow' in operation || 'endsLeadership' in operation || 'unaudited' in operation) return undefined;
     if (operation.access === 'open') return this.logins;
     return where === 'leader' ? this.changes : this.reads;
   }

@@ -1,12 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import { plainAddress } from '@transitd/access';
 import { Exchange } from '@transitd/audit';
-import { forwardedByHeader, LeadHandedOver } from '@transitd/cluster';
+import { forwardedByHeader, LeadershipTransferred } from '@transitd/cluster';
 import { type Reply, RequestError } from '@transitd/http';
-import type { Service } from '@transitd/node';
+import type { Services } from '@transitd/node';
 import { auditedMount } from './audited-mount.ts';
 import { isRefusal } from './error-answer.ts';
-import { Forward, handedOver } from './forwarding.ts';
+import { Forward, leadershipTransferred } from './forwarding.ts';
 import { requestSchema } from './request-schema.ts';
 import type { Routed, ServeOptions } from './routed.ts';
 
@@ -14,16 +14,16 @@ import type { Routed, ServeOptions } from './routed.ts';
 export function exchangeOf(
   req: IncomingMessage,
   { operation, verb, canonical, address }: Routed & { readonly address: string },
-  { audit: trail, node: { service }, forwarded }: Pick<ServeOptions, 'audit' | 'node' | 'forwarded'>,
+  { audit: devices, node: { services }, forwarded }: Pick<ServeOptions, 'audit' | 'node' | 'forwarded'>,
 ): Exchange | undefined {
-  if (trail === undefined || service === undefined || 'unaudited' in operation) return undefined;
+  if (devices === undefined || services === undefined || 'unaudited' in operation) return undefined;
   const { remoteAddress, remotePort } = req.socket;
   const isDirect = forwarded !== true && plainAddress(remoteAddress ?? '') === address;
   const forwarder = forwarded === true ? req.headers[forwardedByHeader] : undefined;
   return new Exchange({
-    trail,
-    auditKey: service.auditKey,
-    mount: () => auditedMount(service, canonical),
+    devices,
+    auditKey: services.auditKey,
+    mount: () => auditedMount(services, canonical),
     verb,
     path: canonical,
     address,
@@ -36,12 +36,12 @@ export function exchangeOf(
 /**
  * Nothing that this node has decided leaves before both entries of it are written; what another decides is recorded there.
  * @param failure - the answer to what was thrown
- * @throws RequestError `audit_failed`; LeadHandedOver; what left it to another node, or to another time, to decide
+ * @throws RequestError `audit_failed`; LeadershipTransferred; what left it to another node, or to another time, to decide
  */
 export async function recorded(
   deciding: Promise<Reply | Forward>,
   exchange: Exchange,
-  service: Service | undefined,
+  services: Services | undefined,
   failure: (error: unknown) => Reply,
 ): Promise<Reply | Forward> {
   let answer: Reply | Forward;
@@ -49,8 +49,8 @@ export async function recorded(
     answer = await deciding;
   } catch (error) {
     if (isAuditFailure(error) || (!exchange.begun && isUndecided(error))) throw error;
-    if (error instanceof LeadHandedOver) {
-      await exchange.end(handedOver);
+    if (error instanceof LeadershipTransferred) {
+      await exchange.end(leadershipTransferred);
       throw error;
     }
     answer = failure(error);
@@ -61,7 +61,7 @@ export async function recorded(
     return await exchange.end(answer);
   } catch (error) {
     stream?.destroy();
-    if (issued !== undefined) await service?.registry.revoke({ token: issued.token }).catch(() => false); // nobody has seen it
+    if (issued !== undefined) await services?.registry.revoke({ token: issued.token }).catch(() => false); // nobody has seen it
     throw error;
   }
 }
@@ -70,7 +70,7 @@ export const isAuditFailure = (error: unknown): boolean => error instanceof Requ
 
 /** What a node says that is not the one to decide, or that has looked at nothing of the request. */
 const isUndecided = (error: unknown): boolean =>
-  error instanceof LeadHandedOver ||
+  error instanceof LeadershipTransferred ||
   (isRefusal(error) &&
     ['index_not_reached', 'leader_changed', 'not_leader', 'overloaded', 'rate_limited', 'sealed', 'stopped'].includes(
       error.code,

@@ -24,7 +24,7 @@ export class RequestBodies {
     caller: BodyCaller,
   ): Promise<Buffer | undefined> {
     if (operation.streamsBody || !announcesBody(req)) return undefined;
-    if (operation.endsLead) return this.kept(req, res);
+    if (operation.endsLeadership) return this.kept(req, res);
     const { bodyBytesMax, limits } = this.#options;
     return readBody(req, res, { bytesMax: bodyBytesMax, deadlineMs, room: limits?.bodies.reservation(res, caller) });
   }

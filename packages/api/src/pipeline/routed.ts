@@ -1,4 +1,4 @@
-import type { AuditTrail, Exchange } from '@transitd/audit';
+import type { AuditDevices, Exchange } from '@transitd/audit';
 import type { RequestPath, Verb } from '@transitd/http';
 import type { Node } from '@transitd/node';
 import type { Logger } from '@transitd/process';
@@ -14,7 +14,7 @@ export interface ServeOptions {
   /** What the node takes on at a time, by this way and all others together; absent for anything. */
   readonly limits?: Limits | undefined;
   /** Where requests and answers are recorded; absent for nowhere. */
-  readonly audit?: AuditTrail | undefined;
+  readonly audit?: AuditDevices | undefined;
   /** Whose `X-Forwarded-For` is believed: blocks of addresses. */
   readonly trustedProxies?: readonly string[];
   /** These requests come from another node, which took them from their callers: they are handed to nobody else. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { callerGroup, type Principal, withinCidrs } from '@transitd/access';
 import type { Exchange } from '@transitd/audit';
-import { LeadHandedOver } from '@transitd/cluster';
+import { LeadershipTransferred } from '@transitd/cluster';
 import {
   contentOf,
   indexHeaders,
@@ -14,7 +14,7 @@ import {
   unavailable,
   wrapTtlOf,
 } from '@transitd/http';
-import type { Service } from '@transitd/node';
+import type { Services } from '@transitd/node';
 import { StoreError } from '@transitd/storage-fsm';
 import {
   type Call,
@@ -28,7 +28,7 @@ import { mayRun, withinPage } from '../operation/rights.ts';
 import { addressOf } from './caller-address.ts';
 import { isRefusal } from './error-answer.ts';
 import { failureReply, withAllowance } from './failure.ts';
-import { Forward, HandingOn } from './forwarding.ts';
+import { Forward, Forwarding } from './forwarding.ts';
 import { exchangeOf, isAuditFailure, recorded } from './recording.ts';
 import { bodyOf, ignoreTooLarge, RequestBodies } from './request-body.ts';
 import type { Asked, Routed, ServeOptions } from './routed.ts';
@@ -40,7 +40,7 @@ const slowMsMax = 30 * 60_000;
 
 /** A request whose caller is known, and whose body is here unless it is taken as it comes. */
 interface Admitted {
-  readonly service: Service;
+  readonly services: Services;
   readonly token: string;
   readonly principal: Principal;
   /** Of the tokens and policies that the caller was found by. */
@@ -58,12 +58,12 @@ interface Admitted {
 export class Pipeline {
   readonly #options: ServeOptions;
   readonly #bodies: RequestBodies;
-  readonly #handingOn: HandingOn;
+  readonly #forwarding: Forwarding;
 
   constructor(options: ServeOptions) {
     this.#options = options;
     this.#bodies = new RequestBodies(options);
-    this.#handingOn = new HandingOn(options);
+    this.#forwarding = new Forwarding(options);
   }
 
   /** Answers the request; every failure becomes an answer. */
@@ -73,7 +73,7 @@ export class Pipeline {
     metrics.inFlight.inc();
     let answer: Reply | number;
     try {
-      answer = await this.#handingOn.answerOrForward(req, res, routed, () => this.#answer(req, res, routed));
+      answer = await this.#forwarding.answerOrForward(req, res, routed, () => this.#answer(req, res, routed));
     } catch (error) {
       answer = this.#failure(error);
     }
@@ -91,20 +91,20 @@ export class Pipeline {
   }
 
   async #answer(req: IncomingMessage, res: ServerResponse, routed: Routed): Promise<Reply | Forward> {
-    const { service } = this.#options.node;
+    const { services } = this.#options.node;
     const address = addressOf(req, this.#options);
     // Before anything else is done for the request: a caller that asks too often is no work.
-    const allowance = service?.quotas.admit(routed.canonical, address);
+    const allowance = services?.quotas.admit(routed.canonical, address);
     const { operation } = routed;
     const exchange = exchangeOf(req, { ...routed, address }, this.#options);
     const decided =
       operation.access === 'open'
         ? this.#answerOpen(req, res, { ...routed, operation, address, exchange })
         : this.#answerGuarded(req, res, { ...routed, operation, address, exchange });
-    const answering = exchange === undefined ? decided : recorded(decided, exchange, service, (error) => this.#failure(error));
-    if (allowance === undefined || service?.quotas.config.responseHeaders !== true) return answering;
-    const answer = await answering.catch((error: unknown) => {
-      if (error instanceof LeadHandedOver) throw error;
+    const eligibility = exchange === undefined ? decided : recorded(decided, exchange, services, (error) => this.#failure(error));
+    if (allowance === undefined || services?.quotas.config.responseHeaders !== true) return eligibility;
+    const answer = await eligibility.catch((error: unknown) => {
+      if (error instanceof LeadershipTransferred) throw error;
       return this.#failure(error);
     });
     return answer instanceof Forward ? answer : withAllowance(answer, allowance);
@@ -118,14 +118,14 @@ export class Pipeline {
     // What is only read here is no secret.
     if (wrapTtlS > 0 && operation.wraps !== true && verb === 'POST')
       throw new RequestError('invalid_request', 'this answer cannot be wrapped');
-    const { service } = node;
-    if (operation.wraps === true && service === undefined) throw unavailable(node);
+    const { services } = node;
+    if (operation.wraps === true && services === undefined) throw unavailable(node);
     const where = whereOf(operation, verb);
-    service?.quotas.admitToken(canonical, undefined, address);
+    services?.quotas.admitToken(canonical, undefined, address);
     // Before the active node is asked: an unfinished body would hold a connection to it that others need.
     const bytes = await this.#bodies.ofStranger(req, res);
     if (where !== 'here' && (await sourceOf(req.headers, where, this.#options)) === 'none') return new Forward(bytes);
-    if (operation.wraps === true) service?.wrapping.checkTtl(wrapTtlS);
+    if (operation.wraps === true) services?.wrapping.checkTtl(wrapTtlS);
     return this.#inTurn(res, asked, where, async () => {
       const call = {
         verb,
@@ -140,19 +140,19 @@ export class Pipeline {
       exchange?.from(token);
       await exchange?.begin(call.body);
       // What began while the node did not serve is recorded nowhere; and since the look at the state a body was read.
-      if (where !== 'here' && node.service !== service) throw new StoreError('sealed', 'transitd is sealed');
+      if (where !== 'here' && node.services !== services) throw new StoreError('sealed', 'transitd is sealed');
       const reply = await operation.run(node, call, token);
-      return service === undefined || wrapTtlS === 0 || operation.wraps !== true
+      return services === undefined || wrapTtlS === 0 || operation.wraps !== true
         ? reply
-        : await wrapped(service, reply, { path: canonical, wrapTtlS });
+        : await wrapped(services, reply, { path: canonical, wrapTtlS });
     });
   }
 
   async #answerGuarded(req: IncomingMessage, res: ServerResponse, asked: Asked<GuardedOperation>): Promise<Reply | Forward> {
     const { canonical, verb, operation, address, exchange } = asked;
     const { node } = this.#options;
-    const { service } = node;
-    if (service === undefined) {
+    const { services } = node;
+    if (services === undefined) {
       // An unsealed node that is still loading what serves is not sealed: it must not say that it were.
       if (operation.whenSealed !== undefined && node.sealStatus.sealed) return operation.whenSealed;
       throw unavailable(node);
@@ -161,12 +161,12 @@ export class Pipeline {
     if (wrapTtlS > 0 && operation.isSlow) throw new RequestError('invalid_request', 'this answer cannot be wrapped');
     const where = wrapTtlS > 0 ? 'leader' : whereOf(operation, verb); // what waits, wrapped, waits in the log
     const token = tokenOf(req.headers);
-    const { epoch } = service.tokens;
-    const found = token === undefined ? undefined : service.tokens.authenticate(token);
+    const { epoch } = services.tokens;
+    const found = token === undefined ? undefined : services.tokens.authenticate(token);
     let principal = found instanceof Promise ? await found : found;
     // Away from where it is bound to, a token is as good as none.
     if (principal !== undefined && !withinCidrs(principal.record.boundCidrs, address)) principal = undefined;
-    service.quotas.admitToken(canonical, principal?.id, address);
+    services.quotas.admitToken(canonical, principal?.id, address);
     // Nobody waits, and no place at the active node is taken, for a request without a token.
     const source: Source =
       token === undefined ? 'here' : await sourceOf(req.headers, where, this.#options, { waits: principal !== undefined });
@@ -183,13 +183,13 @@ export class Pipeline {
       throw permissionDenied();
     }
     if (source === 'none') {
-      const read = operation.endsLead ? this.#bodies.kept(req, res) : this.#bodies.ifSmall(req, res);
+      const read = operation.endsLeadership ? this.#bodies.kept(req, res) : this.#bodies.ifSmall(req, res);
       return new Forward(await read, principal.id);
     }
-    service.wrapping.checkTtl(wrapTtlS);
+    services.wrapping.checkTtl(wrapTtlS);
     const bytes = await this.#bodies.of(operation, req, res, { tokenId: principal.id, address: callerGroup(address) });
     if (operation.isSlow) res.setTimeout(slowMsMax);
-    const admitted = { service, token, principal, epoch, source, where, wrapTtlS, bytes };
+    const admitted = { services, token, principal, epoch, source, where, wrapTtlS, bytes };
     return this.#inTurn(res, asked, where, () => this.#answerAdmitted(req, res, asked, admitted));
   }
 
@@ -223,7 +223,7 @@ export class Pipeline {
     const { source, where, bytes } = admitted;
     const { node, forwarded } = this.#options;
     // The body may have taken long: what was revoked elsewhere meanwhile is in force here too.
-    if (!(await isStill(source, node.answering))) {
+    if (!(await isStill(source, node.eligibility))) {
       if (forwarded === true) throw new StoreError('not_leader', 'this node is not the active one any more');
       return new Forward(operation.streamsBody ? undefined : (bytes ?? nothing), admitted.principal.id);
     }
@@ -240,7 +240,7 @@ export class Pipeline {
     req: IncomingMessage,
     res: ServerResponse,
     asked: Asked<GuardedOperation>,
-    { service, token, principal: found, epoch, source, wrapTtlS, bytes }: Admitted,
+    { services, token, principal: found, epoch, source, wrapTtlS, bytes }: Admitted,
   ): Promise<Reply> {
     const { verb, path, canonical, params, operation, address, exchange } = asked;
     const { node } = this.#options;
@@ -259,23 +259,23 @@ export class Pipeline {
     };
     await exchange?.begin(call.body);
     // Where a mount was removed or has moved while the body came in, what was answered meanwhile is in force.
-    if (service.mounts.changing !== undefined) await service.mounts.changing;
+    if (services.mounts.changing !== undefined) await services.mounts.changing;
     let principal: Principal | undefined = found;
     // While the body came in, the token may have been revoked or its policies changed: what was answered meanwhile is in force.
-    if (service.tokens.epoch !== epoch || principal.goodUntilMs <= service.tokens.nowMs)
-      principal = await service.tokens.authenticate(token);
+    if (services.tokens.epoch !== epoch || principal.goodUntilMs <= services.tokens.nowMs)
+      principal = await services.tokens.authenticate(token);
     if (principal === undefined) throw permissionDenied();
     // A use counts even when the policies refuse it.
-    if (principal.record.usesLeft !== 0) principal = await service.registry.spend(principal);
+    if (principal.record.usesLeft !== 0) principal = await services.registry.spend(principal);
     if (principal === undefined) throw permissionDenied();
     const may = mayRun(principal, operation, call, asked.nameAt);
     const granted = (may instanceof Promise ? await may : may) && withinPage(principal, operation, call);
     if (granted === false || granted === undefined) throw permissionDenied();
     // Between the look at the state and this line a body was read: the node may be sealed by now.
-    if (node.service !== service) throw new StoreError('sealed', 'transitd is sealed');
-    if (exchange !== undefined && source === 'active' && !(await stillLeads(node.answering))) throw notActive();
-    const reply = await operation.run({ node, service, principal, token }, granted);
-    return wrapTtlS === 0 ? reply : wrapped(service, reply, { path: canonical, wrapTtlS });
+    if (node.services !== services) throw new StoreError('sealed', 'transitd is sealed');
+    if (exchange !== undefined && source === 'active' && !(await stillLeads(node.eligibility))) throw notActive();
+    const reply = await operation.run({ node, services, principal, token }, granted);
+    return wrapTtlS === 0 ? reply : wrapped(services, reply, { path: canonical, wrapTtlS });
   }
 
   /**
@@ -290,10 +290,10 @@ export class Pipeline {
     const { node } = this.#options;
     try {
       const reply = await run();
-      if (reply.status < 400 && node.answering.standing !== undefined) {
+      if (reply.status < 400 && node.eligibility.readRole !== undefined) {
         if (exchange === undefined) return reply;
         const recorded = await exchange.end(reply, { isDone: node.active });
-        if (node.answering.standing !== undefined) return recorded; // writing took its time
+        if (node.eligibility.readRole !== undefined) return recorded; // writing took its time
       }
     } catch (error) {
       if (isAuditFailure(error)) throw error;
@@ -306,7 +306,7 @@ export class Pipeline {
   /** A change is answered when no node serves what was before it, and tells the index that holds it. */
   async #settled(reply: Reply, { adds }: { readonly adds: boolean }): Promise<Reply> {
     const { node } = this.#options;
-    const index = await node.answering.settled({ adds: adds || reply.status >= 400 });
+    const index = await node.eligibility.settled({ adds: adds || reply.status >= 400 });
     return index === undefined ? reply : { ...reply, headers: { ...reply.headers, ...indexHeaders(index) } };
   }
 }

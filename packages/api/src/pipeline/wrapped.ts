@@ -1,12 +1,12 @@
 import { type Reply, wrapReply } from '@transitd/http';
-import type { Service } from '@transitd/node';
+import type { Services } from '@transitd/node';
 
 /**
  * The answer, or where it waits. One that cannot be wrapped is not given at all, and the token that it would have shown, and which nobody
  * has seen, is revoked.
  */
 export async function wrapped(
-  { wrapping, registry }: Service,
+  { wrapping, registry }: Services,
   reply: Reply,
   { path, wrapTtlS }: { readonly path: string; readonly wrapTtlS: number },
 ): Promise<Reply> {

@@ -1,48 +1,48 @@
-import type { AuditTrail, SinkConfig } from '@transitd/audit';
+import type { AuditDeviceConfig, AuditDevices } from '@transitd/audit';
 import { boolean, map, object, RequestError, string, text, twiceReply } from '@transitd/http';
 import * as answers from '../operation/answers.ts';
 import { type GuardedOperation, guarded, type Route } from '../operation/operation.ts';
 
-const shown = (sink: SinkConfig): object => ({
-  type: sink.type,
-  path: `${sink.name}/`,
+const shown = (device: AuditDeviceConfig): object => ({
+  type: device.type,
+  path: `${device.name}/`,
   description: '',
   local: false,
   options:
-    sink.type === 'file'
-      ? { file_path: sink.path, mode: `0${sink.mode.toString(8)}`, sync: String(sink.sync) }
+    device.type === 'file'
+      ? { file_path: device.path, mode: `0${device.mode.toString(8)}`, sync: String(device.sync) }
       : { file_path: 'stdout' },
 });
 
-const device = text('name of the sink', { required: true });
-const sinkSchema = object({ type: string, path: string, description: string, local: boolean, options: map(string) });
+const device = text('name of the device', { required: true });
+const deviceSchema = object({ type: string, path: string, description: string, local: boolean, options: map(string) });
 
-/** The sinks of a configuration: changing them by API is refused, so that no token can end the audit. */
-export function auditRoutes(audit: AuditTrail | undefined): readonly Route[] {
-  const devices = audit?.devices ?? [];
+/** The devices of a configuration: changing them by API is refused, so that no token can end the audit. */
+export function auditRoutes(audit: AuditDevices | undefined): readonly Route[] {
+  const devices = audit?.configs ?? [];
 
   const list = guarded({
     name: 'audit-list',
-    about: 'the sinks of this node',
-    answers: answers.twice(map(sinkSchema)),
+    about: 'the audit devices of this node',
+    answers: answers.twice(map(deviceSchema)),
     capability: 'read',
     sudo: true,
-    run: () => twiceReply(Object.fromEntries(devices.map((sink) => [`${sink.name}/`, shown(sink)]))),
+    run: () => twiceReply(Object.fromEntries(devices.map((device) => [`${device.name}/`, shown(device)]))),
   });
 
-  /** What stands for a text in the entries of one sink, to look for it there. */
+  /** What stands for a text in the entries of one device, to look for it there. */
   const hash = guarded({
     name: 'audit-hash',
-    about: 'what stands for a text in the entries of a sink',
+    about: 'what stands for a text in the entries of a device',
     takes: { device, input: text('the text', { required: true }) },
     answers: answers.twice(object({ hash: string })),
     where: 'replica',
     capability: 'update',
-    run: async ({ service }, { values: { device = '', input = '' } }) => {
+    run: async ({ services }, { values: { device = '', input = '' } }) => {
       if (input === '') throw new RequestError('invalid_request', 'the "input" parameter is empty');
       if (!devices.some(({ name }) => name === device))
         throw new RequestError('invalid_request', `unknown audit device "${device}"`);
-      const hashText = await service.auditKey.hashOf(device);
+      const hashText = await services.auditKey.hashOf(device);
       return twiceReply({ hash: hashText(input) });
     },
   });
@@ -50,7 +50,7 @@ export function auditRoutes(audit: AuditTrail | undefined): readonly Route[] {
   const refused = (verb: 'enable' | 'disable'): GuardedOperation =>
     guarded({
       name: `audit-${verb}`,
-      about: 'refused: the sinks stand in the configuration',
+      about: 'refused: audit devices are set in the configuration file',
       takes: { device },
       answers: {},
       where: 'replica',

@@ -22,7 +22,7 @@ import {
   twiceReply,
   writtenReply,
 } from '@transitd/http';
-import type { Node, Service } from '@transitd/node';
+import type { Node, Services } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
 import { type Asked, type Call, type Described, type GuardedOperation, guarded, type Route } from '../operation/operation.ts';
 
@@ -30,7 +30,7 @@ const operation = <S extends FieldSchema = Record<never, never>>(
   name: string,
   capability: NonNullable<GuardedOperation['capability']>,
   described: Described<S>,
-  run: (context: { readonly node: Node; readonly service: Service }, asked: Asked<S>) => Promise<Reply>,
+  run: (context: { readonly node: Node; readonly services: Services }, asked: Asked<S>) => Promise<Reply>,
   { sudo = true, ...cluster }: Pick<GuardedOperation, 'sudo' | 'adds'> = {},
 ): GuardedOperation => guarded({ name, capability, sudo, ...cluster, ...described, run });
 
@@ -83,11 +83,11 @@ function tokenMountJson({ clusterName }: Node): object {
 }
 
 async function methodJson(
-  { node, service }: { readonly node: Node; readonly service: Service },
+  { node, services }: { readonly node: Node; readonly services: Services },
   path: string,
 ): Promise<object | undefined> {
   if (path === 'token') return tokenMountJson(node);
-  const mount = await service.logins.mounts.find(path);
+  const mount = await services.logins.mounts.find(path);
   return mount && mountJson(mount);
 }
 
@@ -95,8 +95,8 @@ const list = operation(
   'auth-list',
   'read',
   { about: 'the login methods', answers: answers.twice(map(mountSchema)) },
-  async ({ node, service }) => {
-    const mounts = await service.logins.mounts.list();
+  async ({ node, services }) => {
+    const mounts = await services.logins.mounts.list();
     const rows = mounts.map((mount) => [`${mount.path}/`, mountJson(mount)] as const);
     return twiceReply(Object.fromEntries([...rows, ['token/', tokenMountJson(node)]]));
   },
@@ -147,11 +147,11 @@ const enable = operation(
     },
     answers: answers.written,
   },
-  async ({ service }, { values, warnings, ...call }) => {
+  async ({ services }, { values, warnings, ...call }) => {
     const { values: tuned } = fields(configFields, objectIn('config', values.config));
     if (values.type === undefined || values.type === '')
       throw new RequestError('invalid_request', 'backend type must be specified as a string');
-    await service.logins.mounts.enable(pathIn(call), values.type, {
+    await services.logins.mounts.enable(pathIn(call), values.type, {
       description: values.description,
       defaultTtlS: tuned.default_lease_ttl,
       maxTtlS: tuned.max_lease_ttl,
@@ -167,13 +167,13 @@ const readTuning = operation(
   'auth-tune-read',
   'read',
   { about: 'settings in force', takes: { method }, answers: answers.twice(tuningSchema) },
-  async ({ service }, call) => {
+  async ({ services }, call) => {
     const path = pathIn(call);
-    const { limits } = service.registry;
+    const { limits } = services.registry;
     const mount =
       path === 'token'
         ? { defaultTtlS: 0, maxTtlS: 0, description: 'token based credentials' }
-        : await service.logins.mounts.find(path);
+        : await services.logins.mounts.find(path);
     if (mount === undefined) throw noMethod(path);
     // What holds, so a time that is left to the node is the node's.
     const inForce = { defaultTtlS: mount.defaultTtlS || limits.defaultTtlS, maxTtlS: mount.maxTtlS || limits.maxTtlS };
@@ -185,7 +185,7 @@ const tune = operation(
   'auth-tune',
   'update',
   { about: 'settings; those that are not named stay', takes: { ...tuning, ...unused, method }, answers: answers.written },
-  async ({ service }, { values, warnings, ...call }) => {
+  async ({ services }, { values, warnings, ...call }) => {
     const path = pathIn(call);
     if (path === 'token') throw new RequestError('invalid_request', 'the times of tokens stand in the configuration of the node');
     const change: AuthTuning = {
@@ -193,7 +193,7 @@ const tune = operation(
       defaultTtlS: values.default_lease_ttl,
       maxTtlS: values.max_lease_ttl,
     };
-    if (!(await service.logins.mounts.tune(path, change))) throw noMethod(path);
+    if (!(await services.logins.mounts.tune(path, change))) throw noMethod(path);
     return writtenReply(warnings);
   },
 );
@@ -202,8 +202,8 @@ const disable = operation(
   'auth-disable',
   'delete',
   { about: 'ends a login method and its tokens', takes: { method }, answers: answers.noContent },
-  async ({ service }, call) => {
-    await service.logins.mounts.disable(pathIn(call));
+  async ({ services }, call) => {
+    await services.logins.mounts.disable(pathIn(call));
     return noContent;
   },
 );

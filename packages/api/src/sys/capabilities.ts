@@ -52,10 +52,10 @@ export function capabilityRoutes(routes: () => readonly Route[]): readonly Route
     return { path: `sys/${name}`, operations: { POST: operation } };
   };
   return [
-    asking('capabilities', 'what a token may do', ({ service }, { token = '' }) => service.registry.principal({ token })),
+    asking('capabilities', 'what a token may do', ({ services }, { token = '' }) => services.registry.principal({ token })),
     asking('capabilities-self', 'what the caller may do', async ({ principal }) => principal),
-    asking('capabilities-accessor', 'what a token may do', ({ service }, { accessor = '' }) =>
-      service.registry.principal({ accessor }),
+    asking('capabilities-accessor', 'what a token may do', ({ services }, { accessor = '' }) =>
+      services.registry.principal({ accessor }),
     ),
   ];
 }

@@ -16,27 +16,27 @@ import {
   text,
   unavailable,
 } from '@transitd/http';
-import type { Node, Service } from '@transitd/node';
+import type { Node, Services } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
 import { type Asked, type Call, type Described, type OpenOperation, open, type Route } from '../operation/operation.ts';
 
-interface Serving {
+interface UnsealedNode {
   readonly barrier: Barrier;
-  readonly service: Service;
+  readonly services: Services;
 }
 
 /** Who has lost the last root token has none to show: the shares are what is needed. An attempt is in the active node's memory. */
 const operation = <S extends FieldSchema = Record<never, never>>(
   name: string,
   described: Described<S>,
-  run: (serving: Serving, asked: Asked<S>, token: string | undefined) => Promise<Reply> | Reply,
+  run: (unsealed: UnsealedNode, asked: Asked<S>, token: string | undefined) => Promise<Reply> | Reply,
 ): OpenOperation =>
-  open({ name, where: 'leader', ...described, run: (node, asked, token) => run(servingOf(node), asked, token) });
+  open({ name, where: 'leader', ...described, run: (node, asked, token) => run(unsealedNode(node), asked, token) });
 
-function servingOf(node: Node): Serving {
-  const { member, service } = node;
-  if (member === undefined || service === undefined) throw unavailable(node);
-  return { barrier: member.barrier, service };
+function unsealedNode(node: Node): UnsealedNode {
+  const { store, services } = node;
+  if (store === undefined || services === undefined) throw unavailable(node);
+  return { barrier: store.barrier, services };
 }
 
 /** Of the tokens that this server makes. */
@@ -45,7 +45,7 @@ const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const newOtp = (): string => Array.from({ length: tokenCharacters }, () => alphabet[randomInt(alphabet.length)]).join('');
 
 /** Without the envelope, as its clients know it. @param encoded - the token, once it is made */
-function statusReply({ barrier }: Serving, status: RootGenerationStatus, { otp = '', encoded = '' } = {}): Reply {
+function statusReply({ barrier }: UnsealedNode, status: RootGenerationStatus, { otp = '', encoded = '' } = {}): Reply {
   const body = {
     started: status.started,
     nonce: status.nonce,
@@ -80,7 +80,7 @@ const statusAnswer = answers.plain(
 const status = operation(
   'generate-root-status',
   { about: 'how far the making of a root token is', answers: statusAnswer },
-  (serving) => statusReply(serving, { ...serving.barrier.rootGeneration.status, nonce: '' }),
+  (serviceLoader) => statusReply(serviceLoader, { ...serviceLoader.barrier.rootGeneration.status, nonce: '' }),
 );
 
 const startFields = {
@@ -90,7 +90,7 @@ const startFields = {
 
 const started = { about: 'begins to make a root token by shares', takes: startFields, answers: statusAnswer };
 
-const start = operation('generate-root-start', started, async (serving, { values, address }) => {
+const start = operation('generate-root-start', started, async (serviceLoader, { values, address }) => {
   const { pgp_key: pgpKey } = values;
   if (pgpKey !== undefined && pgpKey !== null && pgpKey !== '')
     throw new RequestError('invalid_request', 'pgp_key is not supported: give an otp, or take the one that is made');
@@ -98,8 +98,8 @@ const start = operation('generate-root-start', started, async (serving, { values
   if (given !== '' && !/^[\x21-\x7e]{26}$/.test(given))
     throw new RequestError('invalid_request', `OTP string is wrong length: it is ${tokenCharacters} printable characters`);
   const otp = given === '' ? newOtp() : given;
-  const begun = await serving.barrier.rootGeneration.start(Buffer.from(otp), callerGroup(address));
-  return statusReply(serving, begun, { otp: given === '' ? otp : '' });
+  const begun = await serviceLoader.barrier.rootGeneration.start(Buffer.from(otp), callerGroup(address));
+  return statusReply(serviceLoader, begun, { otp: given === '' ? otp : '' });
 });
 
 const shareFields = {
@@ -109,18 +109,18 @@ const shareFields = {
 
 const updated = { about: 'a share; with the last one, the token', takes: shareFields, answers: statusAnswer };
 
-const update = operation('generate-root-update', updated, async (serving, { values }) => {
+const update = operation('generate-root-update', updated, async (serviceLoader, { values }) => {
   const share = parseShare(values.key ?? '');
-  const { barrier, service } = serving;
+  const { barrier, services } = serviceLoader;
   let issued: Reply['issued'];
   const make = async (): Promise<string> => {
-    const { token, record } = await service.registry.createRoot();
+    const { token, record } = await services.registry.createRoot();
     issued = { token, accessor: record.accessor };
     return token;
   };
   const step = await barrier.rootGeneration.update({ nonce: values.nonce ?? '', share }, make).finally(() => share.fill(0));
   const encoded = step.complete ? step.masked.toString('base64').replace(/=+$/, '') : '';
-  return { ...statusReply(serving, step.status, { encoded }), ...(issued && { issued }) };
+  return { ...statusReply(serviceLoader, step.status, { encoded }), ...(issued && { issued }) };
 });
 
 /** Decision 48: by its nonce, or by a token with the right `sudo` here. */
@@ -128,16 +128,16 @@ const cancelFields = { nonce: text('of this attempt; without it a token with the
 
 const cancelled = { about: 'ends the attempt', takes: cancelFields, answers: answers.noContent };
 
-const cancel = operation('generate-root-cancel', cancelled, async ({ barrier, service }, { values, ...call }, token) => {
+const cancel = operation('generate-root-cancel', cancelled, async ({ barrier, services }, { values, ...call }, token) => {
   const { nonce = '' } = values;
   if (nonce !== '') await barrier.rootGeneration.cancel({ nonce });
-  else if (await mayCancel(service, call, token)) await barrier.rootGeneration.cancel('privileged');
+  else if (await mayCancel(services, call, token)) await barrier.rootGeneration.cancel('privileged');
   else throw permissionDenied();
   return noContent;
 });
 
 async function mayCancel(
-  { tokens }: Service,
+  { tokens }: Services,
   { path, address }: Pick<Call, 'path' | 'address'>,
   token: string | undefined,
 ): Promise<boolean> {

@@ -13,7 +13,7 @@ const stepDown = guarded({
   capability: 'update',
   sudo: true,
   adds: true,
-  endsLead: true,
+  endsLeadership: true,
   run: async ({ node }, { warnings }) => {
     await node.stepDown();
     return writtenReply(warnings);
@@ -57,7 +57,7 @@ const own = ({ config, apiAddress }: Node) => ({
 
 /** Also those that were not heard of since this node leads: what they said last to others is not known here. */
 function others({ cluster, replicaStatus }: Node, now: number) {
-  const members = cluster?.roster.members.filter(({ id }) => id !== replicaStatus?.nodeId) ?? [];
+  const members = cluster?.membershipList.members.filter(({ id }) => id !== replicaStatus?.nodeId) ?? [];
   return members.map(({ id, apiAddress, clusterAddress }) => {
     const news = cluster?.standbys.news(id);
     return {

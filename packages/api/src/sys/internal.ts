@@ -12,7 +12,7 @@ import {
   string,
   unavailable,
 } from '@transitd/http';
-import type { Mount, Service } from '@transitd/node';
+import type { Mount, Services } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
 import { type Call, type Context, type GuardedOperation, guarded, open, type Route } from '../operation/operation.ts';
 import { mountJson, mountMembers, optionsJson } from './mount-json.ts';
@@ -64,7 +64,7 @@ export async function seenOf<T>(
 
 /** Who asks, by a token that is good here for any number of uses; nobody else is told of anything. */
 export async function asker(
-  { tokens }: Service,
+  { tokens }: Services,
   { address }: Pick<Call, 'address'>,
   token: string | undefined,
 ): Promise<Principal | undefined> {
@@ -87,11 +87,11 @@ const uiMounts = open({
   ),
   where: 'replica',
   run: async (node, call, token) => {
-    const { service } = node;
-    if (service === undefined) throw unavailable(node);
-    const principal = await asker(service, call, token);
-    const secret = await seenOf(principal, service.mounts.list, ({ path }) => `${path}/`);
-    const auth = await seenOf(principal, await service.logins.mounts.list(), ({ path }) => `auth/${path}/`);
+    const { services } = node;
+    if (services === undefined) throw unavailable(node);
+    const principal = await asker(services, call, token);
+    const secret = await seenOf(principal, services.mounts.list, ({ path }) => `${path}/`);
+    const auth = await seenOf(principal, await services.logins.mounts.list(), ({ path }) => `auth/${path}/`);
     return dataReply(
       JSON.stringify({
         auth: Object.fromEntries(auth.map(({ path, type, description }) => [`${path}/`, { type, description, options: null }])),
@@ -109,9 +109,9 @@ const uiMount = guarded({
   about: 'the mount to which a path leads',
   answers: answers.data(object({ ...mountMembers, path: string })),
   anyRights: true,
-  run: ({ service, principal }, call) => {
+  run: ({ services, principal }, call) => {
     const asked = call.path.slice(prefix.length);
-    const mount = service.mounts.list.find(({ path }) => `${asked}/`.startsWith(`${path}/`));
+    const mount = services.mounts.list.find(({ path }) => `${asked}/`.startsWith(`${path}/`));
     // Not there and not to be seen look alike.
     if (mount === undefined || !(maySee(principal, `${mount.path}/`) || maySee(principal, asked))) throw permissionDenied();
     return dataReply(JSON.stringify({ ...mountJson(mount), path: `${mount.path}/` }));
@@ -143,8 +143,8 @@ const counters = (name: string, counted: string, count: (context: Context) => Pr
     run: async (context) => dataReply(JSON.stringify({ counters: await count(context) })),
   });
 
-const tokenCount = counters('counters-tokens', 'service_tokens', async ({ service }) => ({
-  service_tokens: { total: (await service.registry.accessors()).length },
+const tokenCount = counters('counters-tokens', 'service_tokens', async ({ services }) => ({
+  service_tokens: { total: (await services.registry.accessors()).length },
 }));
 const entityCount = counters('counters-entities', 'entities', async () => ({ entities: { total: 0 } }));
 

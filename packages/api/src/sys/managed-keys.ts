@@ -25,7 +25,8 @@ const operation = <S extends FieldSchema = Record<never, never>>(
   capability: NonNullable<GuardedOperation['capability']>,
   described: Described<S>,
   run: (managedKeys: TokenManagedKeys, asked: Asked<S>) => Promise<Reply>,
-): GuardedOperation => guarded({ name, capability, ...described, run: ({ service }, asked) => run(service.managedKeys, asked) });
+): GuardedOperation =>
+  guarded({ name, capability, ...described, run: ({ services }, asked) => run(services.managedKeys, asked) });
 
 const nameIn = ({ params }: Pick<Call, 'params'>): string => params['name'] ?? '';
 const name = text('name of the key', { required: true });

@@ -24,7 +24,7 @@ import {
   twiceReply,
   writtenReply,
 } from '@transitd/http';
-import { type MountTuning, mountAt, type Node, type Service } from '@transitd/node';
+import { type MountTuning, mountAt, type Node, type Services } from '@transitd/node';
 import { shownName } from '@transitd/transit-engine';
 import * as answers from '../operation/answers.ts';
 import { type Asked, type Call, type Described, type GuardedOperation, guarded, type Route } from '../operation/operation.ts';
@@ -42,7 +42,7 @@ const operation = <S extends FieldSchema = Record<never, never>>(
   name: string,
   capability: NonNullable<GuardedOperation['capability']>,
   described: Described<S>,
-  run: (context: { readonly node: Node; readonly service: Service }, asked: Asked<S>) => Promise<Reply> | Reply,
+  run: (context: { readonly node: Node; readonly services: Services }, asked: Asked<S>) => Promise<Reply> | Reply,
   more: Pick<GuardedOperation, 'sudo' | 'adds'> = {},
 ): GuardedOperation => guarded({ name, capability, ...described, ...more, run });
 
@@ -73,8 +73,8 @@ const list = operation(
   'mounts-list',
   'read',
   { about: 'the mounts', answers: answers.twice(map(object(mountMembers))) },
-  ({ node, service }) => {
-    const rows = service.mounts.list.map((mount) => [`${mount.path}/`, mountJson(mount)] as const);
+  ({ node, services }) => {
+    const rows = services.mounts.list.map((mount) => [`${mount.path}/`, mountJson(mount)] as const);
     return twiceReply(Object.fromEntries([...rows, ['sys/', systemJson(node)]]));
   },
 );
@@ -83,9 +83,9 @@ const read = operation(
   'mount-read',
   'read',
   { about: 'a mount', answers: answers.data(object(mountMembers)) },
-  ({ node, service }, call) => {
+  ({ node, services }, call) => {
     const path = pathIn(call);
-    return dataReply(JSON.stringify(path === 'sys' ? systemJson(node) : mountJson(mountAt(service.mounts.list, path))));
+    return dataReply(JSON.stringify(path === 'sys' ? systemJson(node) : mountJson(mountAt(services.mounts.list, path))));
   },
 );
 
@@ -131,9 +131,9 @@ const enable = operation(
     },
     answers: answers.written,
   },
-  async ({ service }, { values, warnings, ...call }) => {
+  async ({ services }, { values, warnings, ...call }) => {
     const config = fields(configFields, objectIn('config', values.config));
-    await service.mounts.enable({
+    await services.mounts.enable({
       path: pathIn(call),
       type: values.type ?? '',
       local: values.local,
@@ -160,9 +160,9 @@ const readTuning = operation(
   'mount-tune-read',
   'read',
   { about: 'settings in force', answers: answers.twice(tunedSchema) },
-  ({ service }, call) => {
-    const mount = mountAt(service.mounts.list, tunedPathIn(call));
-    const { limits } = service.registry;
+  ({ services }, call) => {
+    const mount = mountAt(services.mounts.list, tunedPathIn(call));
+    const { limits } = services.registry;
     // What holds, so a time that is left to the node is the node's.
     const inForce = { ...mount, defaultTtlS: mount.defaultTtlS || limits.defaultTtlS, maxTtlS: mount.maxTtlS || limits.maxTtlS };
     return twiceReply({ ...configJson(inForce), description: mount.description, options: optionsJson(mount) });
@@ -175,10 +175,10 @@ const tune = operation(
   'mount-tune',
   'update',
   { about: 'settings; those that are not named stay', takes: tuneFields, answers: answers.written },
-  async ({ service }, { values, warnings, ...call }) => {
+  async ({ services }, { values, warnings, ...call }) => {
     const path = tunedPathIn(call);
-    const before = service.mounts.list.find((mount) => mount.path === path)?.ciphertextPrefix;
-    await service.mounts.tune(path, {
+    const before = services.mounts.list.find((mount) => mount.path === path)?.ciphertextPrefix;
+    await services.mounts.tune(path, {
       ...tuningIn(values),
       description: values.description,
       ...(values.options !== undefined && { options: values.options }),
@@ -206,8 +206,8 @@ const disable = operation(
   'mount-disable',
   'delete',
   { about: 'ends a mount, with all of its keys', answers: answers.noContent },
-  async ({ service }, call) => {
-    await service.mounts.disable(pathIn(call));
+  async ({ services }, call) => {
+    await services.mounts.disable(pathIn(call));
     return noContent;
   },
 );
@@ -220,10 +220,10 @@ const remount = operation(
     takes: { from: text('where it lies', { required: true }), to: text('where it is to lie', { required: true }) },
     answers: answers.data(object({ migration_id: string })),
   },
-  async ({ service }, { values, warnings }) => {
+  async ({ services }, { values, warnings }) => {
     const [from, to] = [values.from, values.to].map((path) => (path ?? '').replace(/^\/|\/$/g, ''));
     if (!from || !to) throw new RequestError('invalid_request', 'both "from" and "to" must be given');
-    const id = await service.mounts.remount({ from, to });
+    const id = await services.mounts.remount({ from, to });
     return dataReply(JSON.stringify({ migration_id: id }), warnings);
   },
   { sudo: true },
@@ -239,8 +239,8 @@ const remountStatus = operation(
   'remount-status',
   'read',
   { about: 'what became of a move', takes: { id: text('of the move', { required: true }) }, answers: answers.data(moveSchema) },
-  ({ service }, { params }) => {
-    const move = service.mounts.move(params['id'] ?? '');
+  ({ services }, { params }) => {
+    const move = services.mounts.move(params['id'] ?? '');
     if (move === undefined) throw new RequestError('not_found', '');
     const info = { source_mount: `${move.from}/`, target_mount: `${move.to}/`, status: 'success' };
     return dataReply(JSON.stringify({ migration_id: move.id, migration_info: info }));

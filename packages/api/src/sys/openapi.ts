@@ -38,12 +38,12 @@ export const openApiRoutes = (routes: () => readonly Route[]): readonly Route[] 
     answers: answers.plain(documentSchema),
     where: 'replica',
     run: async (node, call, token) => {
-      const { service } = node;
-      if (service === undefined) throw unavailable(node);
-      const principal: Principal | undefined = await asker(service, call, token);
+      const { services } = node;
+      if (services === undefined) throw unavailable(node);
+      const principal: Principal | undefined = await asker(services, call, token);
       const sees = (path: string): boolean => principal !== undefined && maySee(principal, path);
-      const mounts = await seenOf(principal, service.mounts.list, ({ path }) => `${path}/`);
-      const methods = await seenOf(principal, await service.logins.mounts.list(), ({ path }) => `auth/${path}/`);
+      const mounts = await seenOf(principal, services.mounts.list, ({ path }) => `${path}/`);
+      const methods = await seenOf(principal, await services.logins.mounts.list(), ({ path }) => `auth/${path}/`);
       const shown = call.values.generic_mount_paths === true ? generic : (places: readonly Place[]) => places;
       const places = {
         mounts: shown(mounts).map(placeOf),

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { any, dataReply, type JsonValue, list, object, RequestError, string, text } from '@transitd/http';
-import type { Service } from '@transitd/node';
+import type { Services } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
 import { guarded, type Route } from '../operation/operation.ts';
 
@@ -16,15 +16,15 @@ const reload = guarded({
   answers: answers.data(object({ reload_id: string })),
   capability: 'update',
   sudo: true,
-  async run({ service }, { values, warnings }) {
-    for (const mount of new Set(mountsAsked(service, values))) await service.mounts.engines.get(mount)?.reload();
+  async run({ services }, { values, warnings }) {
+    for (const mount of new Set(mountsAsked(services, values))) await services.mounts.engines.get(mount)?.reload();
     return dataReply(JSON.stringify({ reload_id: randomUUID() }), warnings);
   },
 });
 
 /** Paths of the mounts that are meant, by their kind or one by one. @throws RequestError `invalid_request` */
 function mountsAsked(
-  { mounts }: Service,
+  { mounts }: Services,
   { plugin = '', mounts: listed }: { readonly plugin: string | undefined; readonly mounts: JsonValue | undefined },
 ): readonly string[] {
   const paths = listed === undefined ? [] : pathsIn(listed);

@@ -1,6 +1,6 @@
 import { canonicalPolicyName } from '@transitd/access';
 import { dataReply, type FieldSchema, list, noContent, object, type Reply, string, text, twiceReply } from '@transitd/http';
-import type { Service } from '@transitd/node';
+import type { Services } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
 import { type Asked, asked, type Call, type Described, type GuardedOperation, none, type Route } from '../operation/operation.ts';
 
@@ -8,7 +8,7 @@ function operation<S extends FieldSchema = Record<never, never>>(
   name: string,
   capability: NonNullable<GuardedOperation['capability']>,
   described: Described<S>,
-  run: (service: Service, asked: Asked<S>) => Promise<Reply>,
+  run: (services: Services, asked: Asked<S>) => Promise<Reply>,
 ): GuardedOperation {
   return {
     name,
@@ -16,7 +16,7 @@ function operation<S extends FieldSchema = Record<never, never>>(
     capability,
     ...described,
     ...(described.takes !== undefined && 'name' in described.takes && { sameAs: atBothPaths }),
-    run: ({ service }, call) => run(service, asked(described.takes ?? none<S>(), call)),
+    run: ({ services }, call) => run(services, asked(described.takes ?? none<S>(), call)),
   };
 }
 
@@ -38,7 +38,7 @@ const writeFields = {
 } as const satisfies FieldSchema;
 
 /** Earlier clients write the text as `rules`. */
-async function write({ policies }: Service, { values, warnings, ...call }: Asked<typeof writeFields>): Promise<Reply> {
+async function write({ policies }: Services, { values, warnings, ...call }: Asked<typeof writeFields>): Promise<Reply> {
   const name = nameIn(call);
   const idle = await policies.write(name, values.policy || (values.rules ?? ''));
   const all = [...warnings, ...idle, ...(call.written === call.path ? [] : [`policy name was converted to ${name}`])];
@@ -76,7 +76,7 @@ const readOld = operation(
   async ({ policies }, call) => twiceReply({ name: nameIn(call), rules: await policies.read(nameIn(call)) }),
 );
 
-async function listTwice({ policies }: Service): Promise<Reply> {
+async function listTwice({ policies }: Services): Promise<Reply> {
   const keys = await policies.list();
   return twiceReply({ keys, policies: keys });
 }

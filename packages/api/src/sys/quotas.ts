@@ -21,7 +21,7 @@ import {
   texts,
   writtenReply,
 } from '@transitd/http';
-import type { Service } from '@transitd/node';
+import type { Services } from '@transitd/node';
 import { shownPath } from '@transitd/transit-engine';
 import * as answers from '../operation/answers.ts';
 import { type Asked, type Call, type Described, type GuardedOperation, guarded, type Route } from '../operation/operation.ts';
@@ -31,8 +31,8 @@ const operation = <S extends FieldSchema = Record<never, never>>(
   name: string,
   capability: NonNullable<GuardedOperation['capability']>,
   described: Described<S>,
-  run: (service: Service, asked: Asked<S>) => Promise<Reply>,
-): GuardedOperation => guarded({ name, capability, ...described, run: ({ service }, asked) => run(service, asked) });
+  run: (services: Services, asked: Asked<S>) => Promise<Reply>,
+): GuardedOperation => guarded({ name, capability, ...described, run: ({ services }, asked) => run(services, asked) });
 
 const nameIn = ({ params }: Pick<Call, 'params'>): string => params['name'] ?? '';
 const name = text('name of the quota', { required: true });
@@ -94,10 +94,10 @@ const writeFields = {
 const described = { about: 'a quota: made, or changed in what is named', takes: writeFields, answers: answers.written };
 
 const write = (forms: PathForms) =>
-  operation('quota-write', 'update', described, async (service, { values, warnings, ...call }) => {
+  operation('quota-write', 'update', described, async (services, { values, warnings, ...call }) => {
     const path = values.path === undefined ? undefined : forms.canonical(values.path.replace(/^\//, ''));
-    if (path !== undefined) await requireMount(service, path);
-    await service.quotas.write(nameIn(call), {
+    if (path !== undefined) await requireMount(services, path);
+    await services.quotas.write(nameIn(call), {
       path,
       role: values.role,
       rate: rateOf(values.rate),
@@ -127,7 +127,7 @@ function rateOf(value: JsonValue | undefined): number | undefined {
 }
 
 /** A quota on a path that leads nowhere is a mistake: it would limit nothing. */
-async function requireMount({ mounts, logins }: Service, path: string): Promise<void> {
+async function requireMount({ mounts, logins }: Services, path: string): Promise<void> {
   if (path === '' || /^(?:sys|auth\/token)\//.test(path) || mounts.list.some((mount) => `${path}/`.startsWith(`${mount.path}/`)))
     return;
   const method = /^auth\/([^/]+)\//.exec(`${path}/`)?.[1];

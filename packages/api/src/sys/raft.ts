@@ -5,7 +5,7 @@ import {
   type AutopilotSettings,
   type Cluster,
   fingerprintOf,
-  type Operator,
+  type MemberOperations,
   type ServerState,
 } from '@transitd/cluster';
 import {
@@ -58,7 +58,7 @@ const configuration = guarded({
   run: ({ node }) => {
     const { cluster } = node;
     const seen = node.consensus;
-    const members = cluster?.roster.members ?? [];
+    const members = cluster?.membershipList.members ?? [];
     const listed = members.length > 0 ? members : [aloneIn(node)];
     const servers = listed.map(({ id, name, clusterAddress, nonVoter }) => ({
       node_id: name,
@@ -85,8 +85,8 @@ const aloneIn = ({ config, replicaStatus }: Node) => ({
 const memberChange = (
   name: string,
   about: string,
-  change: (operator: Operator, serverId: string) => Promise<void>,
-  rest: Pick<GuardedOperation, 'adds' | 'endsLead'>,
+  change: (operator: MemberOperations, serverId: string) => Promise<void>,
+  rest: Pick<GuardedOperation, 'adds' | 'endsLeadership'>,
 ): GuardedOperation =>
   guarded({
     name,
@@ -102,7 +102,7 @@ const memberChange = (
   });
 
 function requireCluster({ cluster }: Node): {
-  readonly operator: Operator;
+  readonly operator: MemberOperations;
   readonly autopilot: Autopilot;
   readonly rotation: AuthorityRotation;
   readonly cluster: Cluster;
@@ -117,14 +117,14 @@ const removePeer = memberChange(
   'raft-remove-peer',
   'a node is a member no more',
   (operator, serverId) => operator.remove(serverId),
-  { endsLead: true },
+  { endsLeadership: true },
 );
 const promote = memberChange('raft-promote', 'a member gets a vote', (operator, serverId) => operator.promote(serverId), {
   adds: true,
 });
 const demote = memberChange('raft-demote', 'a member loses its vote', (operator, serverId) => operator.demote(serverId), {
   adds: true,
-  endsLead: true,
+  endsLeadership: true,
 });
 
 /** How the active node finds the members. */

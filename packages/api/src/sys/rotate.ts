@@ -31,9 +31,9 @@ const operation = <S extends FieldSchema = Record<never, never>>(
 ): GuardedOperation =>
   guarded({ name, capability, sudo: capability !== 'read', ...described, run: ({ node }, asked) => run(barrierOf(node), asked) });
 
-function barrierOf({ member }: Node): Barrier {
-  if (member === undefined) throw new Error('a node serves without a barrier');
-  return member.barrier;
+function barrierOf({ store }: Node): Barrier {
+  if (store === undefined) throw new Error('a node serves without a barrier');
+  return store.barrier;
 }
 
 const keyStatus = operation(

@@ -1,6 +1,6 @@
 import type { WrapInfo } from '@transitd/access';
 import { dataReply, integer, object, type Reply, RequestError, string, text, time, unavailable, wrapReply } from '@transitd/http';
-import type { Service } from '@transitd/node';
+import type { Services } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
 import { type Described, type GuardedOperation, guarded, type OpenOperation, open, type Route } from '../operation/operation.ts';
 
@@ -11,7 +11,7 @@ import { type Described, type GuardedOperation, guarded, type OpenOperation, ope
 const operation = (
   name: string,
   described: Omit<Described, 'takes'>,
-  run: (service: Service, token: string) => Promise<Reply>,
+  run: (services: Services, token: string) => Promise<Reply>,
 ): OpenOperation =>
   open({
     name,
@@ -19,11 +19,11 @@ const operation = (
     takes: { token: text('the wrapping token; it may stand in the place of a token instead') },
     where: 'leader',
     run: async (node, { values }, token = '') => {
-      const { service } = node;
-      if (service === undefined) throw unavailable(node);
+      const { services } = node;
+      if (services === undefined) throw unavailable(node);
       const shown = values.token || token;
       if (shown === '') throw new RequestError('invalid_request', 'missing wrapping token');
-      return run(service, shown);
+      return run(services, shown);
     },
   });
 
@@ -65,7 +65,7 @@ const rewrap: GuardedOperation = guarded({
   takes: { token: text('the wrapping token', { required: true }) },
   answers: answers.waiting,
   capability: 'update',
-  run: async ({ service: { wrapping } }, { values: { token = '' } }) => {
+  run: async ({ services: { wrapping } }, { values: { token = '' } }) => {
     if (token === '') throw new RequestError('invalid_request', 'missing wrapping token');
     const info: WrapInfo | undefined = await wrapping.rewrap(token);
     if (info === undefined) throw notValid();

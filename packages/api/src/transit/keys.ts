@@ -34,8 +34,8 @@ export function operation<S extends FieldSchema = Record<never, never>>(
     name,
     capability,
     ...described,
-    run: async ({ service, principal }, asked) => {
-      const { data, warnings = [] } = await run(engineOf(service, asked), asked.values, asked, principal);
+    run: async ({ services, principal }, asked) => {
+      const { data, warnings = [] } = await run(engineOf(services, asked), asked.values, asked, principal);
       const all = [...asked.warnings, ...warnings];
       return data === undefined ? writtenReply(all) : dataReply(data, all);
     },

@@ -17,7 +17,7 @@ import {
   schemaOf,
   text,
 } from '@transitd/http';
-import type { Service } from '@transitd/node';
+import type { Services } from '@transitd/node';
 import {
   type BatchReply,
   batchItemsMax,
@@ -29,7 +29,7 @@ import {
 import type { Call, Context, Described, GuardedOperation } from '../operation/operation.ts';
 
 /** The engine of the mount that the path begins with. */
-export function engineOf({ mounts }: Service, { params, path }: Pick<Call, 'params' | 'path'>): TransitEngine {
+export function engineOf({ mounts }: Services, { params, path }: Pick<Call, 'params' | 'path'>): TransitEngine {
   const engine = mounts.engines.get(params['mount'] ?? '');
   if (engine === undefined) throw noHandler(path); // it was removed since the route was taken
   return engine;
@@ -186,7 +186,7 @@ export function operation<S extends FieldSchema, R extends object>(data: DataOpe
   const named = data.path.params.includes('name') && { name: keyName };
   const batched = 'batch_input' in data.takes && ofBatches;
   const takes: FieldSchema = { ...batched, ...named, ...data.takes };
-  const run = async ({ service, principal }: Pick<Context, 'service' | 'principal'>, call: Call): Promise<Reply> => {
+  const run = async ({ services, principal }: Pick<Context, 'services' | 'principal'>, call: Call): Promise<Reply> => {
     const { body, path, params } = call;
     const { mount = '', ...pathParams } = params;
     const read = fields(takes, body, data.pathFields?.(pathParams) ?? pathParams);
@@ -196,7 +196,7 @@ export function operation<S extends FieldSchema, R extends object>(data: DataOpe
     const uses = data.uses?.(values as Fields<S>['values']);
     if (uses !== undefined && (await isUsedDenied(principal, { path, base: `${mount}/${name}` }, uses))) throw permissionDenied();
     const caller = { keyName: params['name'] ?? '', principal, path };
-    const reply = await data.ask(engineOf(service, call), values as Fields<S>['values'], caller);
+    const reply = await data.ask(engineOf(services, call), values as Fields<S>['values'], caller);
     if ('outcome' in reply) {
       return batchReply(data, reply, (values as Fields<typeof ofBatches>['values']).partial_failure_response_code, warnings);
     }

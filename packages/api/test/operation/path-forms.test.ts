@@ -135,10 +135,10 @@ describe('the forms of a path', () => {
     const login = async (name: string) =>
       (await at.ask(`POST auth/up/login/${name}`, { token: null, body: { password: 'x' } })).status;
     // As the operation stored them once: what the caller wrote.
-    await at.service.quotas.write('q', { path: 'auth/up/login/Admin', rate: 1, intervalS: 60 });
+    await at.services.quotas.write('q', { path: 'auth/up/login/Admin', rate: 1, intervalS: 60 });
     expect((await at.ask('GET sys/quotas/rate-limit/q')).body.data.path).to.equal('auth/up/login/admin');
     expect([await login('admin'), await login('Admin'), await login('ADMIN')]).to.deep.equal([400, 429, 429]);
-    await at.service.quotas.configure({ exemptPaths: ['auth/up/login/ADM*'] });
+    await at.services.quotas.configure({ exemptPaths: ['auth/up/login/ADM*'] });
     expect((await at.ask('GET sys/quotas/config')).body.data.rate_limit_exempt_paths).to.deep.equal(['auth/up/login/adm*']);
     expect([await login('admin'), await login('Admin')]).to.deep.equal([400, 400]);
   });

@@ -1,14 +1,14 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { type AuditTrail, type EntryType, ensureAuditKey } from '@transitd/audit';
+import { type AuditDevices, type EntryType, ensureAuditKey } from '@transitd/audit';
 import type { Node } from '@transitd/node';
 import { expect } from 'chai';
 import { type Ask, type Served, served } from '../served.ts';
 
 /** A trail in memory, whose sinks fail when they are told to. */
-class Trail {
-  readonly devices = ['main', 'second'].map((name) => ({ type: 'stdout' as const, name }));
+class MemoryDevices {
+  readonly configs = ['main', 'second'].map((name) => ({ type: 'stdout' as const, name }));
   readonly names = ['main', 'second'];
   readonly lines: string[] = [];
   unmadeCount = 0;
@@ -44,13 +44,13 @@ const hash = /^hmac-sha256:[0-9a-f]{64}$/;
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
 describe('the audit of requests', () => {
-  let trail: Trail;
+  let devices: MemoryDevices;
   let server: Served;
   let ask: Ask;
 
   const start = async (options: Parameters<typeof served>[0] = {}): Promise<void> => {
-    trail = new Trail();
-    server = await served({ ...options, audit: trail as unknown as AuditTrail });
+    devices = new MemoryDevices();
+    server = await served({ ...options, audit: devices as unknown as AuditDevices });
     ask = server.ask;
   };
   afterEach(() => server.close());
@@ -58,7 +58,7 @@ describe('the audit of requests', () => {
   it('leaves a pair with the id of the answer, who asked, what and from where', async () => {
     await start();
     const { body } = await ask('POST transit/keys/k');
-    const { asked, answered } = trail.pair;
+    const { asked, answered } = devices.pair;
     expect(asked.request.id).to.equal(body.request_id);
     expect(asked.auth).to.include({ display_name: 'root', token_type: 'service' });
     expect(asked.auth.policies).to.deep.equal(['root']);
@@ -74,7 +74,7 @@ describe('the audit of requests', () => {
     expect(answered.response).to.include({ mount_type: 'transit', status: 200 });
     expect(answered.response.data).to.include({ type: 'aes256-gcm96', latest_version: 1, exportable: false });
     expect(answered.response.data.name).to.match(hash);
-    expect(trail.lines).to.have.length(2);
+    expect(devices.lines).to.have.length(2);
   });
 
   it('shows a text by the hash that sys/audit-hash tells for the sink, and by another one for another sink', async () => {
@@ -82,7 +82,7 @@ describe('the audit of requests', () => {
     await ask('POST transit/keys/k');
     const plaintext = base64('a text');
     await ask('POST transit/encrypt/k', { body: { batch_input: [{ plaintext }] } });
-    const { asked } = trail.pair;
+    const { asked } = devices.pair;
     const of = async (device: string) =>
       (await ask(`POST sys/audit-hash/${device}`, { body: { input: plaintext } })).body.data.hash;
     expect(asked.request.data.batch_input[0].plaintext)
@@ -107,8 +107,8 @@ describe('the audit of requests', () => {
     await ask('POST transit/encrypt/k', { body: { [secret]: 1, batch_input: [{ plaintext: 'AAAA', [secret]: true }] } });
     await ask('POST transit/encrypt/k', { body: { plaintext: { [secret]: { [secret]: 'x' } } } });
     await ask(`GET transit/keys/k?${secret}`);
-    expect(trail.lines.join('\n')).not.to.contain(secret);
-    const shown = trail.lines.map((line) => JSON.parse(line).request.data).filter((data) => data !== undefined);
+    expect(devices.lines.join('\n')).not.to.contain(secret);
+    const shown = devices.lines.map((line) => JSON.parse(line).request.data).filter((data) => data !== undefined);
     expect(
       shown.map((data) => Object.keys(data)).find((names) => names.includes('plaintext')),
       'declared names are shown',
@@ -157,11 +157,11 @@ describe('the audit of requests', () => {
       await start();
       await ask('POST transit/keys/k');
       await ask('POST sys/auth/people', { body: { type: 'userpass' } });
-      trail.lines.length = 0;
+      devices.lines.length = 0;
       expect((await ask(line, options)).status).to.equal(status);
-      expect(trail.lines).to.have.length(2);
-      expect(trail.pair.answered.error).to.match(error);
-      expect(trail.pair.answered.response.status).to.equal(status);
+      expect(devices.lines).to.have.length(2);
+      expect(devices.pair.answered.error).to.match(error);
+      expect(devices.pair.answered.response.status).to.equal(status);
     });
   }
 
@@ -170,55 +170,55 @@ describe('the audit of requests', () => {
     await ask('POST sys/policies/acl/p', { body: { policy: 'path "x" { capabilities = ["read"] }' } });
     const { body } = await ask('POST auth/token/create', { body: { policies: ['p'] } });
     const token = body.auth.client_token;
-    expect(trail.pair.answered.response.auth).to.include({ token_type: 'service', lease_duration: body.auth.lease_duration });
-    expect(trail.pair.answered.response.auth.client_token).to.match(hash);
+    expect(devices.pair.answered.response.auth).to.include({ token_type: 'service', lease_duration: body.auth.lease_duration });
+    expect(devices.pair.answered.response.auth.client_token).to.match(hash);
     expect((await ask('GET transit/keys/k', { token })).status).to.equal(403);
-    expect(trail.pair.answered)
+    expect(devices.pair.answered)
       .to.have.property('error')
       .that.matches(/permission denied/);
-    expect(trail.pair.asked.auth.policies).to.deep.equal(['default', 'p']);
+    expect(devices.pair.asked.auth.policies).to.deep.equal(['default', 'p']);
   });
 
   it('leaves nothing of what probes ask', async () => {
     await start();
     for (const path of ['sys/health', 'sys/seal-status', 'sys/init']) await ask(`GET ${path}`, { token: null });
-    expect(trail.lines).to.deep.equal([]);
+    expect(devices.lines).to.deep.equal([]);
   });
 
   it('shows of a wrapped answer where it waits, and of the one who fetches it what it was', async () => {
     await start();
     const wrapped = await ask('POST auth/token/create', { body: { ttl: '1h' }, headers: { 'X-Service-Wrap-TTL': '60' } });
     const { token } = wrapped.body.wrap_info;
-    const { asked, answered } = trail.pair;
+    const { asked, answered } = devices.pair;
     expect(asked.request.wrap_ttl).to.equal(60);
     expect(answered.response.wrap_info).to.include({ ttl: 60, creation_path: 'auth/token/create' });
     for (const name of ['token', 'accessor', 'wrapped_accessor']) expect(answered.response.wrap_info[name], name).to.match(hash);
     const fetched = await ask('POST sys/wrapping/unwrap', { token });
-    expect(fetched.body.request_id).to.equal(trail.pair.asked.request.id);
-    expect(trail.pair.answered.response.auth.client_token).to.match(hash);
+    expect(fetched.body.request_id).to.equal(devices.pair.asked.request.id);
+    expect(devices.pair.answered.response.auth.client_token).to.match(hash);
   });
 
   it('names the node that took the request, and the caller that it tells of, on the cluster port alone', async () => {
     const headers = { 'x-transitd-forwarded-by': 'n2', 'x-transitd-caller': '192.0.2.7' };
     await start();
     await ask('GET sys/policy', { headers });
-    expect(trail.pair.asked).not.to.have.property('forwarded_from');
-    expect(trail.pair.asked.request.remote_address).to.equal('127.0.0.1');
+    expect(devices.pair.asked).not.to.have.property('forwarded_from');
+    expect(devices.pair.asked.request.remote_address).to.equal('127.0.0.1');
     server.close();
     await start({ forwarded: true });
     await ask('GET sys/policy', { headers });
-    expect(trail.pair.asked.forwarded_from).to.equal('n2');
-    expect(trail.pair.asked.request).to.include({ remote_address: '192.0.2.7' }).and.not.to.have.property('remote_port');
+    expect(devices.pair.asked.forwarded_from).to.equal('n2');
+    expect(devices.pair.asked.request).to.include({ remote_address: '192.0.2.7' }).and.not.to.have.property('remote_port');
   });
 
   it('does nothing for a request whose first entry no sink takes, and says so', async () => {
     await start();
-    trail.failing = 'request';
+    devices.failing = 'request';
     const answer = await ask('POST transit/keys/k');
     expect(answer.status).to.equal(503);
     expect(answer.body.errors).to.deep.equal(['audit: no sink takes the entry of this request: nothing was done']);
     expect((await ask('GET sys/seal-status', { token: null })).status).to.equal(200);
-    trail.failing = undefined;
+    devices.failing = undefined;
     expect((await ask('GET transit/keys/k')).status).to.equal(404);
   });
 
@@ -226,7 +226,7 @@ describe('the audit of requests', () => {
     await start();
     await server.store.commit({ conditions: [], writes: [{ path: 'core/audit-key', value: null }] });
     expect((await ask('POST transit/keys/k')).status).to.equal(503);
-    expect([trail.lines.length, trail.unmadeCount]).to.deep.equal([0, 1]);
+    expect([devices.lines.length, devices.unmadeCount]).to.deep.equal([0, 1]);
     await ensureAuditKey(server.store);
     expect((await ask('GET transit/keys/k')).status).to.equal(404);
   });
@@ -235,23 +235,23 @@ describe('the audit of requests', () => {
     await start();
     await ask('POST sys/policies/acl/p', { body: { policy: 'path "transit/keys/*" { capabilities = ["read"] }' } });
     const token = (await ask('POST auth/token/create', { body: { policies: ['p'], num_uses: 1 } })).body.auth.client_token;
-    trail.failing = 'request';
+    devices.failing = 'request';
     expect((await ask('GET transit/keys/k', { token })).status).to.equal(503);
-    trail.failing = undefined;
+    devices.failing = undefined;
     expect((await ask('GET transit/keys/k', { token })).status).to.equal(404);
     expect((await ask('GET transit/keys/k', { token })).status).to.equal(403);
   });
 
   it('says that a request took effect when only its answer could not be recorded', async () => {
     await start();
-    trail.failing = 'response';
+    devices.failing = 'response';
     const answer = await ask('POST transit/keys/k');
     expect([answer.status, answer.body.errors[0]]).to.deep.equal([
       503,
       'audit: no sink takes the entry of this request: the request took effect, but its answer is withheld',
     ]);
     expect((await ask('GET transit/keys/none')).body.errors[0]).to.match(/: the request was refused$/);
-    trail.failing = undefined;
+    devices.failing = undefined;
     expect((await ask('GET transit/keys/k')).status).to.equal(200);
   });
 
@@ -260,11 +260,11 @@ describe('the audit of requests', () => {
     await ask('POST sys/auth/people', { body: { type: 'userpass' } });
     await ask('POST auth/people/users/ann', { body: { password: 'a good password' } });
     const before = (await ask('GET auth/token/accessors?list=true')).body.data.keys;
-    trail.failing = 'response';
+    devices.failing = 'response';
     expect((await ask('POST auth/people/login/ann', { token: null, body: { password: 'a good password' } })).status).to.equal(
       503,
     );
-    trail.failing = undefined;
+    devices.failing = undefined;
     expect((await ask('GET auth/token/accessors?list=true')).body.data.keys).to.have.members(before);
   });
 
@@ -276,13 +276,13 @@ describe('the audit of requests', () => {
       status,
       masked: Buffer.from(await make()),
     });
-    server.node.member = { barrier: { rootGeneration: { update } } } as unknown as NonNullable<Node['member']>;
+    server.node.store = { barrier: { rootGeneration: { update } } } as unknown as NonNullable<Node['store']>;
     const give = () => ask('POST sys/generate-root/update', { token: null, body: { key: '00', nonce: 'n' } });
     const accessors = async () => (await ask('GET auth/token/accessors?list=true')).body.data.keys;
     const before = await accessors();
-    trail.failing = 'response';
+    devices.failing = 'response';
     expect((await give()).status).to.equal(503);
-    trail.failing = undefined;
+    devices.failing = undefined;
     expect(await accessors()).to.have.members(before);
     expect((await give()).status).to.equal(200);
     expect(await accessors()).to.have.length(before.length + 1);
@@ -295,32 +295,32 @@ describe('the audit of requests', () => {
       begun += 1;
       return { started: true, nonce: 'n', progress: 0, required: 1 };
     };
-    server.node.member = { barrier: { rootGeneration: { start: begin } } } as unknown as NonNullable<Node['member']>;
-    server.node.service = undefined;
+    server.node.store = { barrier: { rootGeneration: { start: begin } } } as unknown as NonNullable<Node['store']>;
+    server.node.services = undefined;
     const { port, hostname } = server.url;
     const socket = connect(Number(port), hostname);
     const body = '{"otp":""}';
     const head = `POST /v1/sys/generate-root/attempt HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}`;
     socket.write(`${head}\r\nExpect: 100-continue\r\n\r\n`);
     await once(socket, 'data');
-    server.node.service = server.service;
+    server.node.services = server.services;
     socket.end(body);
     expect(await text(socket)).to.match(/^HTTP\/1.1 503 /);
-    expect([begun, trail.lines.length]).to.deep.equal([0, 0]);
+    expect([begun, devices.lines.length]).to.deep.equal([0, 0]);
   });
 
   it('has the first entry before anything is done, and both before the answer', async () => {
     await start();
     const seen: unknown[] = [];
     const keys = () =>
-      server.service.mounts.engines
+      server.services.mounts.engines
         .get('transit')
         ?.readKey('k')
         .then(
           (key) => key !== undefined,
           () => false,
         );
-    trail.before = (type) => seen.push(type, keys());
+    devices.before = (type) => seen.push(type, keys());
     await ask('POST transit/keys/k');
     expect(await Promise.all(seen)).to.deep.equal(['request', false, 'response', true]);
   });
@@ -434,9 +434,9 @@ describe('the audit of requests', () => {
     // A message that shows the beginning only of what was sent.
     await go('POST transit/restore/m', { backup: `${plant()}${'x'.repeat(500)}` });
 
-    const text = trail.lines.join('\n');
-    expect(trail.lines.length % 2).to.equal(0);
-    expect(trail.lines.length).to.be.greaterThan(90);
+    const text = devices.lines.join('\n');
+    expect(devices.lines.length % 2).to.equal(0);
+    expect(devices.lines.length).to.be.greaterThan(90);
     expect([...secrets].filter((secret) => text.includes(secret))).to.deep.equal([]);
     expect(secrets.size).to.be.greaterThan(90);
     expect(text.includes(server.rootToken)).to.equal(false);

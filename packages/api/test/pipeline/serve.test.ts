@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { initialAccess, openAccess, type TokenRequest } from '@transitd/access';
 import { AuditKey } from '@transitd/audit';
 import { noContent, parsePath, type Verb } from '@transitd/http';
-import type { Node, Service } from '@transitd/node';
+import type { Node, Services } from '@transitd/node';
 import { memoryStore } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import pino from 'pino';
@@ -21,7 +21,7 @@ async function setup(operation: Partial<GuardedOperation> = { capability: 'updat
   await store.commit({ conditions: [], writes });
   const access = openAccess({ store, now: Date.now });
   const { tokens, policies, registry } = access;
-  const service: Service = {
+  const services: Services = {
     ...access,
     ...(await mounted(store, 'transit')),
     auditKey: new AuditKey(store),
@@ -29,7 +29,7 @@ async function setup(operation: Partial<GuardedOperation> = { capability: 'updat
   };
   const metrics = new TestMetrics();
   const pipeline = new Pipeline({
-    node: { service, initialized: true, answering: { standing: 'active', settled: async () => undefined } } as unknown as Node,
+    node: { services, initialized: true, eligibility: { readRole: 'active', settled: async () => undefined } } as unknown as Node,
     log: pino({ level: 'silent' }),
     metrics,
     bodyBytesMax: 1_000_000,
@@ -83,7 +83,7 @@ async function setup(operation: Partial<GuardedOperation> = { capability: 'updat
     setImmediate(() => reads.add(token));
     return authenticate.call(tokens, token);
   };
-  return { rootToken, policies, registry, tokens, tokenWith, ask, store, service };
+  return { rootToken, policies, registry, tokens, tokenWith, ask, store, services };
 }
 
 const servers: Server[] = [];
@@ -140,9 +140,9 @@ describe('the rights of a request', () => {
 
   it('are used on the mounts as they are when the body is there', async () => {
     const seen: string[][] = [];
-    const { rootToken, ask, store, service } = await setup({
-      run: ({ service }) => {
-        seen.push(service.mounts.list.map(({ path }) => path));
+    const { rootToken, ask, store, services } = await setup({
+      run: ({ services }) => {
+        seen.push(services.mounts.list.map(({ path }) => path));
         return noContent;
       },
     });
@@ -154,10 +154,10 @@ describe('the rights of a request', () => {
       return get.call(store, path);
     };
     // Another node makes the change; this one has applied it when the body ends, and reads it once the request looks.
-    Object.defineProperty(service.mounts, 'changing', {
+    Object.defineProperty(services.mounts, 'changing', {
       get() {
         held.resolve();
-        return Reflect.get(Object.getPrototypeOf(service.mounts), 'changing', service.mounts);
+        return Reflect.get(Object.getPrototypeOf(services.mounts), 'changing', services.mounts);
       },
     });
     const answered = ask(rootToken, 'transit/hmac/k', {}, () => other.remount({ from: 'transit', to: 'moved' }));

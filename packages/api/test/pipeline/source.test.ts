@@ -4,31 +4,31 @@ import { expect } from 'chai';
 import { sourceOf } from '../../src/pipeline/source.ts';
 
 interface State {
-  readonly standing?: 'active' | 'reader';
+  readonly readRole?: 'active' | 'reader';
   /** It was elected or is being elected, as far as it knows. */
   readonly mayLead?: boolean;
   /** A quorum says that it leads. */
   readonly leads?: boolean;
 }
 
-const nodeOf = ({ standing, mayLead = false, leads = false }: State): Node =>
-  ({ answering: { standing, mayLead, begins: async () => leads, forwards: true, clusterId: undefined } }) as unknown as Node;
+const nodeOf = ({ readRole, mayLead = false, leads = false }: State): Node =>
+  ({ eligibility: { readRole, mayLead, begins: async () => leads, forwards: true, clusterId: undefined } }) as unknown as Node;
 
 describe('the source of an answer', () => {
   for (const { node, where, forwarded = false, headers = {}, source } of [
-    { node: { standing: 'active', mayLead: true }, where: 'leader', source: 'active' },
-    { node: { standing: 'reader' }, where: 'leader', source: 'none' },
-    { node: { standing: 'reader' }, where: 'replica', source: 'reader' },
-    { node: { standing: 'reader' }, where: 'replica', headers: { 'x-vault-forward': 'active-node' }, source: 'none' },
+    { node: { readRole: 'active', mayLead: true }, where: 'leader', source: 'active' },
+    { node: { readRole: 'reader' }, where: 'leader', source: 'none' },
+    { node: { readRole: 'reader' }, where: 'replica', source: 'reader' },
+    { node: { readRole: 'reader' }, where: 'replica', headers: { 'x-vault-forward': 'active-node' }, source: 'none' },
     // A standby that was elected a moment ago: it may still be a reader, and has no lease yet.
-    { node: { standing: 'reader', mayLead: true, leads: true }, where: 'leader', source: 'active' },
-    { node: { standing: 'reader', mayLead: true, leads: true }, where: 'replica', source: 'active' },
+    { node: { readRole: 'reader', mayLead: true, leads: true }, where: 'leader', source: 'active' },
+    { node: { readRole: 'reader', mayLead: true, leads: true }, where: 'replica', source: 'active' },
     { node: { mayLead: true, leads: true }, where: 'leader', source: 'active' },
     { node: { mayLead: true, leads: true }, where: 'leader', forwarded: true, source: 'active' },
     // One that was deposed and does not know it.
-    { node: { standing: 'reader', mayLead: true }, where: 'leader', source: 'none' },
-    { node: { standing: 'reader', mayLead: true }, where: 'replica', source: 'reader' },
-    { node: { standing: 'reader' }, where: 'leader', forwarded: true, source: 'refused' },
+    { node: { readRole: 'reader', mayLead: true }, where: 'leader', source: 'none' },
+    { node: { readRole: 'reader', mayLead: true }, where: 'replica', source: 'reader' },
+    { node: { readRole: 'reader' }, where: 'leader', forwarded: true, source: 'refused' },
     { node: { mayLead: true }, where: 'leader', forwarded: true, source: 'refused' },
   ] as const)
     it(`is '${source}' for ${JSON.stringify({ node, where, forwarded, headers })}`, async () => {

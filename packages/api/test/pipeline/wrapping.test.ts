@@ -97,11 +97,11 @@ describe('an answer asked for wrapped', () => {
   });
 
   it('leaves no token behind, and shows none, when it cannot be wrapped', async () => {
-    const before = (await at.service.registry.accessors()).length;
-    at.service.wrapping.wrap = () => Promise.reject(new StoreError('disk_low', 'no room'));
+    const before = (await at.services.registry.accessors()).length;
+    at.services.wrapping.wrap = () => Promise.reject(new StoreError('disk_low', 'no room'));
     const refused = await at.ask('POST auth/token/create', { headers: wrap, body: { policies: ['default'] } });
     expect([refused.status, refused.body]).to.deep.equal([503, { errors: ['no room'] }]);
-    expect((await at.service.registry.accessors()).length).to.equal(before);
+    expect((await at.services.registry.accessors()).length).to.equal(before);
   });
 
   it('leaves refusals and answers without a body as they are', async () => {

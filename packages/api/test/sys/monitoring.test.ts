@@ -1,10 +1,10 @@
-import type { AuditTrail } from '@transitd/audit';
+import type { AuditDevices } from '@transitd/audit';
 import { parseConfig } from '@transitd/configuration';
 import { expect } from 'chai';
 import { type Served, served } from '../served.ts';
 
-const sink = { name: 'main', type: 'stdout' };
-const audit = { devices: [sink], names: ['main'], write: async () => undefined } as unknown as AuditTrail;
+const device = { name: 'main', type: 'stdout' };
+const audit = { configs: [device], names: ['main'], write: async () => undefined } as unknown as AuditDevices;
 
 describe('what monitoring reads', () => {
   let server: Served;

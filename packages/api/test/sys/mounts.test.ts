@@ -52,7 +52,7 @@ describe('the endpoints of mounts', () => {
   it('end a mount at once, and bring none of its keys back with another at the same path', async () => {
     await enable('x');
     await server.ask('POST x/keys/k', { body: {} });
-    const [, { id = '' } = {}] = server.service.mounts.list;
+    const [, { id = '' } = {}] = server.services.mounts.list;
     expect((await server.ask('DELETE sys/mounts/x')).status).to.equal(204);
     for (const line of ['GET x/keys/k', 'POST x/encrypt/k', 'POST x/keys/l']) {
       const answer = await server.ask(line, line.startsWith('POST') ? { body: { plaintext } } : {});
@@ -104,7 +104,7 @@ describe('the endpoints of mounts', () => {
       const answer = await server.ask(line, { body });
       expect(answer.status).to.equal(status);
       expect(answer.text).to.contain(says);
-      expect(server.service.mounts.list.map(({ path }) => path)).to.deep.equal(['transit']);
+      expect(server.services.mounts.list.map(({ path }) => path)).to.deep.equal(['transit']);
     });
   }
 
@@ -198,7 +198,7 @@ describe('the endpoints of mounts', () => {
     // Another node of the cluster makes the change; this one has applied it, and has yet to read it.
     const other = await follow({ ...server.store, get });
     await other.remount({ from: 'x', to: 'y' });
-    const { mounts } = server.service;
+    const { mounts } = server.services;
     Object.defineProperty(mounts, 'changing', {
       get() {
         held.resolve();

@@ -14,7 +14,7 @@ describe('reloading plugins', () => {
     if (operation?.access !== 'token') throw new Error('reload is no guarded operation');
     const call = { verb: 'POST', path: 'sys/plugins/reload/backend', query: {}, params: {} } as const;
     const body = { mounts: ['mnt', 'mnt/', ' mnt'] };
-    await operation.run({ service: { mounts } } as never, { ...call, body } as never);
+    await operation.run({ services: { mounts } } as never, { ...call, body } as never);
     expect(reloads).to.equal(1);
   });
 });

@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { initialAccess, openAccess, type Principal } from '@transitd/access';
 import { AuditKey } from '@transitd/audit';
 import { type Body, parsePath, type Reply } from '@transitd/http';
-import type { Service } from '@transitd/node';
+import type { Services } from '@transitd/node';
 import { memoryStore } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { mounted } from '../../../node/test/mounts/mounted.ts';
@@ -27,7 +27,7 @@ async function setup() {
   await engine.createKey('d', { type: 'ed25519', derived: true });
   const access = openAccess({ store, now: Date.now });
   const { tokens, policies } = access;
-  const service: Service = { ...access, mounts, managedKeys, auditKey: new AuditKey(store), sinceMs: 0 };
+  const services: Services = { ...access, mounts, managedKeys, auditKey: new AuditKey(store), sinceMs: 0 };
   const root = await tokens.authenticate(rootToken);
   if (root === undefined) throw new Error('the root token is not good');
 
@@ -49,9 +49,9 @@ async function setup() {
       body,
       address: '',
     } as const;
-    return operation.run({ node: undefined as never, service, principal, token: rootToken }, call);
+    return operation.run({ node: undefined as never, services, principal, token: rootToken }, call);
   };
-  return { service, callerWith, post };
+  return { services, callerWith, post };
 }
 
 const dataOf = (reply: Reply): Record<string, unknown> => JSON.parse(reply.body ?? '').data;
@@ -275,7 +275,7 @@ describe('a value that is denied by its path form', () => {
     ['1', 'v1'],
   ] as const) {
     it(`is denied in an export of ${version ?? 'all versions'} as in one of ${denied}`, async () => {
-      const { service, callerWith } = await setup();
+      const { services, callerWith } = await setup();
       const principal = await callerWith(`${granted}path "mnt/export/hmac-key/k/${denied}" { capabilities = ["deny"] }`);
       const route = transitTransferRoutes.find(({ path }) => path === 'export/:key_type/:name/:version');
       const operation = route?.operations.GET;
@@ -284,7 +284,7 @@ describe('a value that is denied by its path form', () => {
       const params = { mount: 'mnt', key_type: 'hmac-key', name: 'k', ...(version !== undefined && { version }) };
       const node = { member: undefined } as never;
       const call = { verb: 'GET', path, written: path, query, params, body: {}, address: '' } as const;
-      const exporting = async () => operation.run({ node, service, principal, token: '' }, call);
+      const exporting = async () => operation.run({ node, services, principal, token: '' }, call);
       expect(await refusal(exporting())).to.equal('permission_denied');
     });
   }
@@ -295,8 +295,8 @@ describe('a value that is denied by its path form', () => {
     ['1', 'v1'],
   ] as const) {
     it(`is denied in a key wrapped for another service, ${version ?? 'all versions'} as ${denied}`, async () => {
-      const { service, callerWith } = await setup();
-      const engine = service.mounts.engines.get('mnt');
+      const { services, callerWith } = await setup();
+      const engine = services.mounts.engines.get('mnt');
       const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
       const publicPem = publicKey.export({ type: 'spki', format: 'pem' }).toString();
       await engine?.transfers.importKey('there', { type: 'rsa-2048', publicKey: publicPem });
@@ -308,7 +308,7 @@ describe('a value that is denied by its path form', () => {
       const node = { member: undefined } as never;
       const wrapping = async (policy: string) =>
         operation.run(
-          { node, service, principal: await callerWith(policy), token: '' },
+          { node, services, principal: await callerWith(policy), token: '' },
           { verb: 'GET', path, written: path, query, params, body: {}, address: '' },
         );
       const deny = `path "mnt/byok-export/there/k/${denied}" { capabilities = ["deny"] }`;
@@ -318,8 +318,8 @@ describe('a value that is denied by its path form', () => {
   }
 
   it('is denied in a restore for the name that the backup has as for the one in the path', async () => {
-    const { service, callerWith } = await setup();
-    const engine = service.mounts.engines.get('mnt');
+    const { services, callerWith } = await setup();
+    const engine = services.mounts.engines.get('mnt');
     await engine?.createKey('b', { exportable: true, allowPlaintextBackup: true });
     const backup = (await engine?.transfers.backupKey('b'))?.toString('base64') ?? '';
     await engine?.configureKey('b', { deletionAllowed: true });
@@ -336,7 +336,7 @@ describe('a value that is denied by its path form', () => {
     } as const;
     const node = { member: undefined } as never;
     const restoring = async (policy: string) =>
-      operation.run({ node, service, principal: await callerWith(policy), token: '' }, call);
+      operation.run({ node, services, principal: await callerWith(policy), token: '' }, call);
     expect(await refusal(restoring(`${granted}path "mnt/restore/b" { capabilities = ["deny"] }`))).to.equal('permission_denied');
     expect(await engine?.keyExists('b')).to.equal(false);
     await restoring(granted);

@@ -4,7 +4,7 @@ import type { Store } from '@transitd/storage-fsm';
 import { authorityOf, requireSigner } from '../maintenance/member-entries.ts';
 import { RequestRefused, signRequest } from '../membership/authority.ts';
 import { fingerprintOf } from '../membership/certificate.ts';
-import type { Changes } from '../membership/configuration-changes.ts';
+import type { ConfigurationChanges } from '../membership/configuration-changes.ts';
 import { type Member, type Membership, memberRemoved } from '../membership/membership.ts';
 import { JoinError } from '../refusals/join-error.ts';
 import type { Admission, Joiner } from './join-messages.ts';
@@ -12,7 +12,7 @@ import type { Admission, Joiner } from './join-messages.ts';
 export interface AdmissionParts {
   /** The records in clear. */
   readonly store: Store;
-  readonly changes: Changes;
+  readonly changes: ConfigurationChanges;
   readonly clusterId: string;
   /** The authority that signs, PEM; undefined before the first rotation. */
   readonly current?: string | undefined;

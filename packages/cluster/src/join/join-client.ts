@@ -155,8 +155,8 @@ export class JoinClient {
     if (name.clusterId !== clusterId || name.nodeId !== joiner.id)
       throw untrusted('the certificate that it gave names another node');
     if (!isPair({ key, certificate: pem })) throw untrusted('the certificate that it gave is for another key');
-    const own = members.find(({ id }) => id === joiner.id);
-    if (own?.certificate !== fingerprintOf(certificate))
+    const local = members.find(({ id }) => id === joiner.id);
+    if (local?.certificate !== fingerprintOf(certificate))
       throw untrusted('its list of members does not name this node with that certificate');
   }
 }

@@ -3,7 +3,7 @@ import type { Logger } from '@transitd/process';
 import type { Driver, NodeId } from '@transitd/raft-core';
 import { type CommitResult, type Store, StoreError } from '@transitd/storage-fsm';
 import { authorityPath, authorityRecord, makeAuthority, nextAuthorityPath, readAuthority } from '../membership/authority.ts';
-import type { Changes } from '../membership/configuration-changes.ts';
+import type { ConfigurationChanges } from '../membership/configuration-changes.ts';
 import { decodeMembership, type Membership } from '../membership/membership.ts';
 import {
   advanced,
@@ -19,7 +19,7 @@ import { authorityOf } from './member-entries.ts';
 
 export interface AuthorityRotationParts {
   readonly driver: Pick<Driver<CommitResult>, 'status' | 'consensus' | 'peers'>;
-  readonly changes: Pick<Changes, 'make'>;
+  readonly changes: Pick<ConfigurationChanges, 'make'>;
   /** Through the barrier. */
   readonly store: Store;
   readonly clusterId: string;
@@ -59,7 +59,7 @@ export class AuthorityRotation {
   }
 
   /**
-   * Announces a new authority; resolves when that is committed. All else happens in `care`.
+   * Announces a new authority; resolves when that is committed. All else happens in `advance`.
    * @throws RequestError `invalid_request` while a rotation is under way, or a member is away or too old; StoreError
    */
   begin(): Promise<void> {
@@ -67,8 +67,8 @@ export class AuthorityRotation {
   }
 
   /** Goes on with a rotation as far as its members allow. @throws StoreError */
-  care(): Promise<void> {
-    return this.#inTurn(() => this.#care());
+  advance(): Promise<void> {
+    return this.#inTurn(() => this.#advance());
   }
 
   async #begin(): Promise<void> {
@@ -91,7 +91,7 @@ export class AuthorityRotation {
     log.warn("a rotation of the cluster's authority has begun");
   }
 
-  async #care(): Promise<void> {
+  async #advance(): Promise<void> {
     const { changes, log } = this.#parts;
     await this.#settle();
     const { authorities } = this.#membership;

@@ -1,17 +1,17 @@
 import type { Logger } from '@transitd/process';
 import type { Store } from '@transitd/storage-fsm';
-import type { Roster } from '../membership/membership-list.ts';
+import type { MembershipList } from '../membership/membership-list.ts';
 import type { Storage } from '../ports/storage-port.ts';
 import { type AutopilotSettings, changeSettings, readSettings } from './autopilot-settings.ts';
 import { type ClusterState, clusterState, deadServer, Stability } from './autopilot-state.ts';
-import type { Operator } from './member-operations.ts';
+import type { MemberOperations } from './member-operations.ts';
 
 export interface AutopilotParts {
   readonly storage: Storage;
-  readonly roster: Roster;
+  readonly membershipList: MembershipList;
   /** The records in clear. */
   readonly store: Store;
-  readonly operator: Operator;
+  readonly operator: MemberOperations;
   readonly log: Logger;
 }
 
@@ -58,11 +58,11 @@ export class Autopilot {
   }
 
   /** One look, and one dead server less where the settings want that: one at a time, so that each removal is weighed by what is left. */
-  async care(): Promise<void> {
+  async maintenance(): Promise<void> {
     const settings = await this.settings();
     const id = deadServer(this.#look(settings), settings);
     if (id === undefined) return;
-    const name = this.#parts.roster.member(id)?.name;
+    const name = this.#parts.membershipList.member(id)?.name;
     const enough = ({ voters }: { voters: readonly number[] }): boolean =>
       voters.filter((voter) => voter !== id).length >= settings.minQuorum || !voters.includes(id);
     if (await this.#parts.operator.removeNode(id, enough))
@@ -73,10 +73,16 @@ export class Autopilot {
   }
 
   #look(settings: AutopilotSettings): ClusterState {
-    const { storage, roster } = this.#parts;
+    const { storage, membershipList } = this.#parts;
     const { conf, termStartIndex = Number.POSITIVE_INFINITY } = storage.driver.consensus();
     const state = clusterState(
-      { status: storage.driver.status(), termStartIndex, conf, membership: roster.membership, peers: storage.driver.peers() },
+      {
+        status: storage.driver.status(),
+        termStartIndex,
+        conf,
+        membership: membershipList.membership,
+        peers: storage.driver.peers(),
+      },
       settings,
     );
     this.#stability.observe(state, Date.now());

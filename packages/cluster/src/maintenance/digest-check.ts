@@ -5,7 +5,7 @@ import type { KeyValueMachine } from '@transitd/storage-fsm';
 const checkAgainMs = 60_000;
 
 /** Somebody's records are others: a node whose own sum does not hold any more is damaged, and ends. */
-export class SelfCheck {
+export class DigestCheck {
   readonly #machine: KeyValueMachine;
   readonly #log: Logger;
   #resting = false;

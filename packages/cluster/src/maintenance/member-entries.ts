@@ -14,16 +14,16 @@ import {
   signRequest,
 } from '../membership/authority.ts';
 import { fingerprintOf, renewalDue } from '../membership/certificate.ts';
-import type { Changes } from '../membership/configuration-changes.ts';
+import type { ConfigurationChanges } from '../membership/configuration-changes.ts';
 import type { NodeIdentity } from '../membership/identity.ts';
 import { certificateShown, certificateSigned, type Member, type Membership } from '../membership/membership.ts';
 import { isSameAuthority, maySign } from '../membership/rotation-phase.ts';
 import { isOfFormerAuthority } from './renewal.ts';
 
-export interface SelfCareParts {
+export interface OwnEntryParts {
   /** The records in clear. */
   readonly store: Store;
-  readonly changes: Changes;
+  readonly changes: ConfigurationChanges;
   readonly clusterId: string;
   readonly nodeId: NodeId;
   /** The authority that signs, PEM; undefined before the first rotation. */
@@ -59,7 +59,7 @@ async function signingAuthority(store: Store, present: ClusterAuthority | undefi
 
 /** Lists a certificate that was signed for a member, before the member has it. @throws StoreError */
 export const listCertificate = (
-  changes: Changes,
+  changes: ConfigurationChanges,
   nodeId: NodeId,
   { fingerprint, authority }: { readonly fingerprint: string; readonly authority: ClusterAuthority },
 ): Promise<void> =>
@@ -103,7 +103,7 @@ function isAuthority(authority: ClusterAuthority, known: string): boolean {
  * What the active node does for itself as a member: it has a certificate of the cluster's authority, and stands in the member list as it is
  * to be found now. @throws StoreError
  */
-export async function careForSelf(parts: SelfCareParts): Promise<void> {
+export async function updateOwnEntry(parts: OwnEntryParts): Promise<void> {
   const { store, changes, clusterId, nodeId, current, self, become } = parts;
   let identity = parts.identity();
   const isDue =
@@ -137,7 +137,10 @@ export interface MemberNews {
 }
 
 /** Keeps the list to what the members themselves say: where they are, and which certificate they use by now. @throws StoreError */
-export function careForMembers(changes: Changes, newsOf: (id: NodeId) => MemberNews | undefined): Promise<void> {
+export function updateMemberEntries(
+  changes: ConfigurationChanges,
+  newsOf: (id: NodeId) => MemberNews | undefined,
+): Promise<void> {
   return changes.make((_conf, before) => {
     let membership = before;
     for (const member of before.members) {

@@ -1,16 +1,16 @@
 import { RequestError } from '@transitd/http';
 import type { ConfState, Driver, NodeId, TransferOutcome } from '@transitd/raft-core';
 import { type CommitResult, StoreError } from '@transitd/storage-fsm';
-import type { Changes } from '../membership/configuration-changes.ts';
-import { Acquaintances } from '../membership/known-nodes.ts';
+import type { ConfigurationChanges } from '../membership/configuration-changes.ts';
+import { KnownNodes } from '../membership/known-nodes.ts';
 import { decodeMembership, type Member, type Membership } from '../membership/membership.ts';
 import type { Standbys } from '../standbys/standbys.ts';
-import { LeadHandedOver } from '../transport/leadership-transferred.ts';
+import { LeadershipTransferred } from '../transport/leadership-transferred.ts';
 import { demotion, type Heard, memberCalled, promotion, refuseTooFewVoters, removal } from './member-changes.ts';
 
 export interface OperatorParts {
   readonly driver: Pick<Driver<CommitResult>, 'status' | 'consensus' | 'peers' | 'transfer'>;
-  readonly changes: Pick<Changes, 'make'>;
+  readonly changes: Pick<ConfigurationChanges, 'make'>;
   readonly standbys: Pick<Standbys, 'news' | 'silenced'>;
   /** Members to which this node has no connection: a new leader counts silent ones as heard of for an election timeout. */
   readonly unconnected?: () => readonly NodeId[];
@@ -19,9 +19,9 @@ export interface OperatorParts {
 }
 
 /** What an operator changes about the members; only on the leader. */
-export class Operator {
+export class MemberOperations {
   readonly #parts: OperatorParts;
-  readonly #acquaintances = new Acquaintances();
+  readonly #acquaintances = new KnownNodes();
 
   constructor(parts: OperatorParts) {
     this.#parts = parts;
@@ -30,7 +30,7 @@ export class Operator {
   /**
    * The member is one no more, and serves nothing any more; nothing happens for one that is unknown.
    * @param serverId - its name, or its id in decimal
-   * @throws RequestError, LeadHandedOver when it is this node itself, StoreError
+   * @throws RequestError, LeadershipTransferred when it is this node itself, StoreError
    */
   async remove(serverId: string): Promise<void> {
     const id = this.#member(serverId)?.id;
@@ -92,7 +92,7 @@ export class Operator {
     await this.#parts.changes.make((_conf, membership) => promotion(membership, id));
   }
 
-  /** The member does not vote any more, until it is promoted. @throws RequestError, LeadHandedOver when it is this node itself, StoreError */
+  /** The member does not vote any more, until it is promoted. @throws RequestError, LeadershipTransferred when it is this node itself, StoreError */
   async demote(serverId: string): Promise<void> {
     const { id } = this.#requireMember(serverId);
     await this.#handOverIfSelf(id);
@@ -106,7 +106,7 @@ export class Operator {
     if (id !== nodeId) return;
     refuseTooFewVoters(driver.consensus().conf, id, this.#heard());
     const outcome = await new Promise<TransferOutcome>((resolve) => driver.transfer(undefined, resolve));
-    if (outcome.kind === 'resigned') throw new LeadHandedOver(term);
+    if (outcome.kind === 'resigned') throw new LeadershipTransferred(term);
     throw new StoreError('busy', 'this node leads, and no other voter has taken the lead over from it');
   }
 

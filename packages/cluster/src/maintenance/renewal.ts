@@ -64,9 +64,9 @@ export async function renewIdentity(
     readonly timeoutMs: number;
   },
 ): Promise<NodeIdentity> {
-  const own = nameIn(new X509Certificate(identity.certificate), new X509Certificate(identity.authority));
-  if (own === undefined) throw new Error('this node’s certificate is not one of its cluster');
-  const { key, request } = await makeRequest(own.nodeId);
+  const local = nameIn(new X509Certificate(identity.certificate), new X509Certificate(identity.authority));
+  if (local === undefined) throw new Error('this node’s certificate is not one of its cluster');
+  const { key, request } = await makeRequest(local.nodeId);
   const { status, json } = await client.post(leader, renewPath, { json: { request }, timeoutMs });
   if (status !== 200) throw new Error(`the certificate was not renewed: status ${status}`);
   const certificate = certificateIn(json);
@@ -75,8 +75,8 @@ export async function renewIdentity(
   const authority = authorities.find((one) => nameIn(signed, one) !== undefined);
   if (
     authority === undefined ||
-    named?.nodeId !== own.nodeId ||
-    named.clusterId !== own.clusterId ||
+    named?.nodeId !== local.nodeId ||
+    named.clusterId !== local.clusterId ||
     !isPair({ key, certificate })
   ) {
     throw new Error('the renewed certificate is not for this node and its key');

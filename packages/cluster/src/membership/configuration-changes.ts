@@ -11,8 +11,8 @@ export interface MemberChange {
 /** How often, and how soon again, a change is tried while an earlier one is not committed yet. */
 const [tries, againMs] = [50, 100];
 
-/** Changes the configuration of the cluster, one change after the other; only on the leader. */
-export class Changes {
+/** ConfigurationChanges the configuration of the cluster, one change after the other; only on the leader. */
+export class ConfigurationChanges {
   readonly #driver: Driver<CommitResult>;
   readonly #pause: (ms: number) => Promise<void>;
   #last: Promise<unknown> = Promise.resolve();

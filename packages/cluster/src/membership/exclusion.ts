@@ -8,7 +8,7 @@ export const removalFile = 'removed';
 export const overtakenFile = 'overtaken';
 
 /** Keeps in the data directory, for all later starts, what its node has been told of itself. @throws errors of the file system */
-export async function leaveMark(directory: string, name: string, facts: object): Promise<void> {
+export async function recordExclusion(directory: string, name: string, facts: object): Promise<void> {
   const file = await open(join(directory, name), 'w', 0o600);
   try {
     await file.writeFile(`${JSON.stringify({ format: 1, ...facts })}\n`);

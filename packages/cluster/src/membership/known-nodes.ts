@@ -4,7 +4,7 @@ import type { NodeId } from '@transitd/raft-core';
  * The members that the log of each other member names for certain: those of the time when this process was connected to it last. A voter that
  * is away while all of them are replaced finds nobody when it returns, unless a member shows it a signed membership list.
  */
-export class Acquaintances {
+export class KnownNodes {
   readonly #known = new Map<NodeId, ReadonlySet<NodeId>>();
 
   /** @param connected - members to which there is a connection now */

@@ -3,14 +3,14 @@ import { dirname, join } from 'node:path';
 import { type Logger, LogLimit } from '@transitd/process';
 import type { NodeId } from '@transitd/raft-core';
 import { syncDirectory } from '@transitd/storage-fsm';
-import type { Roster } from './membership-list.ts';
+import type { MembershipList } from './membership-list.ts';
 import { type HeldList, judgeList, ListRefused, type ListVerdict, openList } from './signed-list.ts';
 
-export interface ListKeeperParts {
+export interface MembershipListSyncParts {
   /** The data directory. */
   readonly directory: string;
   readonly clusterId: string;
-  readonly roster: Roster;
+  readonly membershipList: MembershipList;
   readonly log: Logger;
   /** The members whom this node knows may have changed. */
   readonly onMembers: () => void;
@@ -30,14 +30,14 @@ export interface Caller {
  * Keeps the newest signed membership list that this node has seen, durably: to show it to members that were away, and to admit by it while
  * this node's own log does not reach as far. A list never gives a vote, a quorum or read eligibility.
  */
-export class ListKeeper {
-  readonly #parts: ListKeeperParts;
+export class MembershipListSync {
+  readonly #parts: MembershipListSyncParts;
   readonly #logLimit: LogLimit;
   #held: HeldList | undefined;
   /** One list at a time, so that an older one is never stored over a newer one. */
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(parts: ListKeeperParts) {
+  constructor(parts: MembershipListSyncParts) {
     this.#parts = parts;
     this.#logLimit = new LogLimit({ log: parts.log, nowMs: () => performance.now() });
   }
@@ -49,15 +49,15 @@ export class ListKeeper {
 
   /** Reads the list that was kept. One that cannot be read is logged and left for the next one to replace. */
   async open(): Promise<void> {
-    const { directory, clusterId, roster, log } = this.#parts;
+    const { directory, clusterId, membershipList, log } = this.#parts;
     try {
       const stored: unknown = JSON.parse(await readFile(join(directory, fileName), 'utf8'));
-      const list = openList(stored, roster.authorities);
+      const list = openList(stored, membershipList.authorities);
       if (list.clusterId !== clusterId) throw new ListRefused('it is of another cluster');
       this.#held = list;
-      roster.listed(list);
+      membershipList.listed(list);
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT' || roster.identity === undefined) return;
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT' || membershipList.identity === undefined) return;
       log.warn({ reason: (error as Error).message }, `the membership list in ${fileName} cannot be used`);
     }
   }
@@ -67,7 +67,7 @@ export class ListKeeper {
    * @throws ListRefused when it is malformed or not signed by this cluster's authority; errors of the file system
    */
   shown(shown: unknown, caller: Caller): Promise<ListVerdict> {
-    return this.#inTurn(() => this.#judge(openList(shown, this.#parts.roster.authorities), caller));
+    return this.#inTurn(() => this.#judge(openList(shown, this.#parts.membershipList.authorities), caller));
   }
 
   /** Keeps a list that this node itself has signed. @throws errors of the file system */
@@ -82,15 +82,20 @@ export class ListKeeper {
   }
 
   async #judge(list: HeldList, caller: Caller): Promise<ListVerdict> {
-    const { clusterId, roster, directory, onMembers } = this.#parts;
-    const verdict = judgeList(list, { clusterId, held: this.#held, committed: roster.committed, caller });
+    const { clusterId, membershipList, directory, onMembers } = this.#parts;
+    const verdict = judgeList(list, { clusterId, held: this.#held, committed: membershipList.committed, caller });
     if (verdict === 'conflict') this.#alarm(list, caller);
     if (verdict !== 'take') return verdict;
     await store(join(directory, fileName), list);
     this.#held = list;
-    if (roster.listed(list)) {
+    if (membershipList.listed(list)) {
       this.#parts.log.info(
-        { from: caller.id, index: list.index, ownIndex: roster.committed.index, members: list.members.map(({ name }) => name) },
+        {
+          from: caller.id,
+          index: list.index,
+          ownIndex: membershipList.committed.index,
+          members: list.members.map(({ name }) => name),
+        },
         'a signed membership list names members that the log of this node does not hold yet: they are admitted to the cluster port',
       );
       onMembers();

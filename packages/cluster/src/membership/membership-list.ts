@@ -3,7 +3,7 @@ import type { LogIndex, NodeId } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
 import type { Storage } from '../ports/storage-port.ts';
 import { type NodeIdentity, writeIdentity } from './identity.ts';
-import { decodeMembership, type Member, type Membership, nobody, type Standing, standingOf } from './membership.ts';
+import { decodeMembership, type ListedNode, listedNode, type Member, type Membership, nobody } from './membership.ts';
 import { namedAuthorities } from './rotation-phase.ts';
 
 /** Members by a committed configuration, and the entry that brought it. */
@@ -13,7 +13,7 @@ export interface ToldMembers {
 }
 
 /** Who belongs to the cluster, as this node knows it, and by what it is known itself. */
-export class Roster {
+export class MembershipList {
   readonly #directory: string;
   #identity: NodeIdentity | undefined;
   #membership: Membership = nobody;
@@ -63,15 +63,15 @@ export class Roster {
       index: committedConfIndex,
       ...(confIndex === committedConfIndex ? this.#membership : decodeMembership(committedConf.context)),
     };
-    const own = [this.members, this.#committed.members, this.#seeds];
+    const local = [this.members, this.#committed.members, this.#seeds];
     const told = this.#told === undefined || this.#committed.index >= this.#told.index ? undefined : this.#told;
-    this.#told = told && own.flat().some(({ id }) => id === told.from) ? told : undefined;
+    this.#told = told && local.flat().some(({ id }) => id === told.from) ? told : undefined;
     const newestFirst = [this.#told, this.#signed]
       .flatMap((one) => (one === undefined || one.index <= this.#committed.index ? [] : [one]))
       .sort((a, b) => b.index - a.index);
     this.#lists = [
       ...newestFirst.filter(({ index }) => index > confIndex).map(({ members }) => members),
-      ...own,
+      ...local,
       ...newestFirst.filter(({ index }) => index <= confIndex).map(({ members }) => members),
     ];
   }
@@ -121,9 +121,9 @@ export class Roster {
    */
   get authorities(): readonly X509Certificate[] {
     const named = [this.#membership, this.#committed].flatMap(namedAuthorities);
-    const own = this.#identity?.authority;
+    const local = this.#identity?.authority;
     const isTold = this.#committed.authorities !== undefined && !this.#isBeforeOwnJoin;
-    const trusted = new Set(isTold || own === undefined ? named : [...named, own]);
+    const trusted = new Set(isTold || local === undefined ? named : [...named, local]);
     this.#authorities = new Map([...trusted].map((pem) => [pem, this.#authorities.get(pem) ?? new X509Certificate(pem)]));
     return [...this.#authorities.values()];
   }
@@ -153,8 +153,8 @@ export class Roster {
   }
 
   /** Whose certificate that is. Removed counts only when it is committed. */
-  standing(fingerprint: string): Standing | undefined {
-    return standingOf({ members: this.#all, removed: this.#committed.removed }, fingerprint);
+  memberState(fingerprint: string): ListedNode | undefined {
+    return listedNode({ members: this.#all, removed: this.#committed.removed }, fingerprint);
   }
 
   /** As of which entry a node is known to be removed for good. */

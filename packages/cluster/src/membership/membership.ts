@@ -131,17 +131,17 @@ export const certificatesOf = (node: Pick<Member, 'certificate' | 'nextCertifica
   node.nextCertificate === undefined ? [node.certificate] : [node.certificate, node.nextCertificate];
 
 /** Whose certificate this is, and whether it still belongs to the cluster; undefined for a stranger. */
-export interface Standing {
+export interface ListedNode {
   readonly id: NodeId;
-  readonly standing: 'member' | 'removed';
+  readonly memberState: 'member' | 'removed';
 }
 
 /** @param fingerprint - as in `Member.certificate` */
-export function standingOf({ members, removed }: Membership, fingerprint: string): Standing | undefined {
+export function listedNode({ members, removed }: Membership, fingerprint: string): ListedNode | undefined {
   const present = members.find((one) => certificatesOf(one).includes(fingerprint));
-  if (present !== undefined) return { id: present.id, standing: 'member' };
+  if (present !== undefined) return { id: present.id, memberState: 'member' };
   const past = removed.find((one) => one.certificate === fingerprint);
-  return past === undefined ? undefined : { id: past.id, standing: 'removed' };
+  return past === undefined ? undefined : { id: past.id, memberState: 'removed' };
 }
 
 /** A certificate was signed for a member: it is listed before the member has it. Replaces an earlier one that was never shown. */

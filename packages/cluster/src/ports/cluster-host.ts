@@ -26,7 +26,7 @@ export interface ClusterHost {
 }
 
 /** The node's own parts, once they are open. */
-export interface Own {
+export interface LocalNode {
   readonly storage: Storage;
   readonly barrier: Barrier;
   readonly nodeId: NodeId;

@@ -5,7 +5,7 @@ import type { Replica } from '@transitd/storage-fsm';
 const lookMs = 20;
 
 /** Waits until this node has applied entries. */
-export class Applied {
+export class AppliedIndex {
   readonly #replica: Pick<Replica, 'status' | 'watch'>;
 
   constructor(replica: Pick<Replica, 'status' | 'watch'>) {

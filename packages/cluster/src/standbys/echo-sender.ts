@@ -6,7 +6,7 @@ import { type EchoNews, echoAnswer, intervalTold, listShown, membersTold } from 
 import type { Heartbeats } from './heartbeats.ts';
 import type { StateDigest } from './state-comparison.ts';
 
-export interface EchoingOptions {
+export interface EchoSenderOptions {
   readonly client: Pick<ClusterClient, 'post'>;
   readonly heartbeats: Heartbeats;
   readonly intervalMs: number;
@@ -28,13 +28,13 @@ export interface EchoingOptions {
 }
 
 /** The echoes of a node that does not lead: one at a time, one an interval, and one at once when something has changed. */
-export class Echoing {
-  readonly #options: EchoingOptions;
+export class EchoSender {
+  readonly #options: EchoSenderOptions;
   #timer: NodeJS.Timeout | undefined;
   #underWay = false;
   #again = false;
 
-  constructor(options: EchoingOptions) {
+  constructor(options: EchoSenderOptions) {
     this.#options = options;
   }
 

@@ -7,7 +7,7 @@ export interface StateDigest {
   readonly digest: string;
 }
 
-export interface AgreementOptions {
+export interface StateComparisonOptions {
   readonly appliedIndex: () => LogIndex;
   /** This node's digest at that index; undefined when it is not kept any more. */
   readonly digestAt: (index: LogIndex) => bigint | undefined;
@@ -21,12 +21,12 @@ export const hexOf = (digest: bigint): string => digest.toString(16).padStart(64
  * Whether this node's records are those of the active node: shown by equal digests at one index, before the node answers anything from
  * them after its start (decision 45). A store can lose records without an error, and whoever writes to a disk can put older ones back.
  */
-export class Agreement {
-  readonly #options: AgreementOptions;
+export class StateComparison {
+  readonly #options: StateComparisonOptions;
   #told: StateDigest | undefined;
   #verdict: 'unknown' | 'same' | 'different' = 'unknown';
 
-  constructor(options: AgreementOptions) {
+  constructor(options: StateComparisonOptions) {
     this.#options = options;
   }
 
@@ -48,10 +48,10 @@ export class Agreement {
   #compare(): void {
     const told = this.#told;
     if (told === undefined || this.#verdict === 'different' || this.#options.appliedIndex() < told.index) return;
-    const own = this.#options.digestAt(told.index);
+    const local = this.#options.digestAt(told.index);
     this.#told = undefined;
-    if (own === undefined) return;
-    this.#verdict = hexOf(own) === told.digest ? 'same' : 'different';
+    if (local === undefined) return;
+    this.#verdict = hexOf(local) === told.digest ? 'same' : 'different';
     if (this.#verdict === 'different') this.#options.onDifference(told.index);
   }
 }

@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream';
 import type { NodeId } from '@transitd/raft-core';
 import type { NodeIdentity } from '../membership/identity.ts';
 import { certificatesOf, type Member, parseHostAndPort } from '../membership/membership.ts';
-import { type Run, runHeader, writeRun } from './incarnations.ts';
+import { incarnationHeader, type Run, writeIncarnation } from './incarnations.ts';
 import { connectToPeer, type PeerConnectionOptions } from './peer-connection.ts';
 
 /** `not_sent`: no byte of the request left, so it may be sent again. `outcome_unknown`: the peer may have acted on it. */
@@ -82,7 +82,7 @@ export class ClusterClient {
     if (asked.signal?.aborted) throw new ClusterCallError('not_sent', 'the call was given up');
     const peer = this.#peer(to);
     if (peer === undefined) throw new ClusterCallError('not_sent', `node ${to} is no member of the cluster`);
-    const headers = { ...asked.headers, [runHeader]: writeRun(this.#options.run()) };
+    const headers = { ...asked.headers, [incarnationHeader]: writeIncarnation(this.#options.run()) };
     return exchange(peer, { ...asked, headers }, this.#options.stallMsMax ?? defaultStallMsMax);
   }
 
@@ -146,36 +146,36 @@ export class ClusterClient {
 class Peer {
   readonly terms: string;
   readonly member: Member;
-  readonly #own: PeerAgent;
+  readonly #local: PeerAgent;
   readonly #forwarded: PeerAgent;
 
   constructor(terms: string, member: Member, via: PeerConnectionOptions) {
     this.terms = terms;
     this.member = member;
-    this.#own = new PeerAgent({ ...via, member, maxSockets: ownMax });
+    this.#local = new PeerAgent({ ...via, member, maxSockets: ownMax });
     this.#forwarded = new PeerAgent({ ...via, member, maxSockets: forwardedMax });
   }
 
   agentFor(path: string): Agent {
-    return path.startsWith('/cluster/') ? this.#own : this.#forwarded;
+    return path.startsWith('/cluster/') ? this.#local : this.#forwarded;
   }
 
   /** After a call without an answer the free connections are suspect: TCP may be waiting long after the network is well again. */
   dropFree(): void {
-    this.#own.dropFree();
+    this.#local.dropFree();
     this.#forwarded.dropFree();
   }
 
   /** Requests under way end in order; no connection is used again. */
   retire(): void {
-    this.#own.maxFreeSockets = 0;
+    this.#local.maxFreeSockets = 0;
     this.#forwarded.maxFreeSockets = 0;
     this.dropFree();
   }
 
   destroy(): void {
     this.retire();
-    this.#own.destroy();
+    this.#local.destroy();
     this.#forwarded.destroy();
   }
 }

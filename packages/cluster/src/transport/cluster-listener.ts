@@ -11,9 +11,9 @@ import { frameBytesMax, type NodeId, type WireVersions, wireVersions } from '@tr
 import { type WebSocket, WebSocketServer } from 'ws';
 import { fingerprintOf, nameByAny, nameIn } from '../membership/certificate.ts';
 import type { NodeIdentity } from '../membership/identity.ts';
-import type { Standing } from '../membership/membership.ts';
+import type { ListedNode } from '../membership/membership.ts';
 import { clusterRefusalReply, isClusterRefusal } from '../refusals/refusal-reply.ts';
-import { type Run, type RunVerdict, readRun, runHeader } from './incarnations.ts';
+import { type IncarnationVerdict, incarnationHeader, type Run, readIncarnation } from './incarnations.ts';
 import { agreedProtocol } from './raft-protocol.ts';
 
 export interface ClusterCall {
@@ -38,7 +38,7 @@ export interface ClusterListenerOptions {
   /** The authorities that this node trusts, asked at every connection; without it, the one of the identity. */
   readonly authorities?: () => readonly X509Certificate[];
   /** Whose certificate that is, by the newest member list; asked on every call. */
-  readonly standing: (fingerprint: string) => Standing | undefined;
+  readonly memberState: (fingerprint: string) => ListedNode | undefined;
   /**
    * Calls, as in `calls`, that a node with a certificate of the cluster's authority may make though no list names it. Nothing else of such a
    * node is looked at.
@@ -52,7 +52,7 @@ export interface ClusterListenerOptions {
   readonly forwarded: (req: IncomingMessage, res: ServerResponse, from: NodeId) => void;
   readonly raft: (socket: WebSocket, from: NodeId, run: Run) => void;
   /** What this run of a member is to those that were here before. */
-  readonly judge: (from: NodeId, run: Run) => RunVerdict;
+  readonly judge: (from: NodeId, run: Run) => IncarnationVerdict;
   /** A handler failed in a way that is ours. */
   readonly onFault: (error: unknown) => void;
   /** How often the standing of those who stay connected is looked at. */
@@ -87,7 +87,7 @@ interface Caller {
 const gone: Reply = { status: 410, body: '{"removed":true}\n' };
 const foreignVersion: Reply = { status: 426, body: '{"errors":["no format of frames in common"]}\n' };
 /** To a connection for Raft's messages; calls of such a run are all misdirected (421). */
-const runRefusals: Readonly<Record<Exclude<RunVerdict, 'in order'>, Reply>> = {
+const runRefusals: Readonly<Record<Exclude<IncarnationVerdict, 'in order'>, Reply>> = {
   overtaken: { status: 409, body: '{"errors":["a later run of this node was here"]}\n' },
   early: { status: 503, body: '{"errors":["an earlier run of this node is still connected"]}\n' },
 };
@@ -178,11 +178,11 @@ export class ClusterListener {
       this.#server.setSecureContext(contextOf(identity));
     }
     for (const caller of this.#callers.values()) {
-      const standing = this.#standing(caller);
-      if (standing === 'member') continue;
+      const memberState = this.#memberState(caller);
+      if (memberState === 'member') continue;
       for (const one of caller.lasting) one.end();
       // An answer under way is let out: it may be the one that tells of the removal itself.
-      if (standing === undefined && caller.inFlight === 0) caller.socket.destroy();
+      if (memberState === undefined && caller.inFlight === 0) caller.socket.destroy();
     }
   }
 
@@ -230,7 +230,7 @@ export class ClusterListener {
     const from = name.nodeId;
     if (name.clusterId !== this.#clusterId) return refused('its certificate is for another cluster', from);
     const caller = { from, certificate: fingerprintOf(shown), socket, inFlight: 0, lasting: new Set<never>() };
-    if (this.#standing(caller) === undefined && !this.#mayIntroduce())
+    if (this.#memberState(caller) === undefined && !this.#mayIntroduce())
       return refused('the member list of this node does not name its certificate', from);
     let connections = 0;
     for (const one of this.#callers.values()) if (one.from === from) connections++;
@@ -241,7 +241,7 @@ export class ClusterListener {
   #mayIntroduce(): boolean {
     if ((this.#options.openToUnlisted?.() ?? []).length === 0) return false;
     let unlisted = 0;
-    for (const caller of this.#callers.values()) if (this.#standing(caller) === undefined) unlisted++;
+    for (const caller of this.#callers.values()) if (this.#memberState(caller) === undefined) unlisted++;
     return unlisted < unlistedMax;
   }
 
@@ -249,15 +249,15 @@ export class ClusterListener {
     return (this.#options.openToUnlisted?.() ?? []).includes(`${req.method} ${targetOf(req).path}`);
   }
 
-  #standing({ from, certificate }: Pick<Caller, 'from' | 'certificate'>): Standing['standing'] | undefined {
-    const listed = this.#options.standing(certificate);
-    return listed?.id === from ? listed.standing : undefined;
+  #memberState({ from, certificate }: Pick<Caller, 'from' | 'certificate'>): ListedNode['memberState'] | undefined {
+    const listed = this.#options.memberState(certificate);
+    return listed?.id === from ? listed.memberState : undefined;
   }
 
   #onRequest(req: IncomingMessage, res: ServerResponse): void {
     const caller = this.#callers.get(req.socket);
-    const standing = caller === undefined ? undefined : this.#standing(caller);
-    if (caller === undefined || (standing === undefined && !this.#isOpenToUnlisted(req))) {
+    const memberState = caller === undefined ? undefined : this.#memberState(caller);
+    if (caller === undefined || (memberState === undefined && !this.#isOpenToUnlisted(req))) {
       req.socket.destroy();
       return;
     }
@@ -265,7 +265,7 @@ export class ClusterListener {
     res.once('close', () => caller.inFlight--);
     const run = runOf(req);
     const head = req.method === 'HEAD';
-    if (standing === 'removed') sendReply(res, gone, { head });
+    if (memberState === 'removed') sendReply(res, gone, { head });
     else if (run === undefined) sendReply(res, runless, { head });
     else if (this.#options.judge(caller.from, run) !== 'in order') sendReply(res, misdirected, { head });
     else if (req.url?.startsWith('/v1/')) this.#options.forwarded(req, res, caller.from);
@@ -280,9 +280,9 @@ export class ClusterListener {
       if (handler === undefined) return sendReply(res, notFound, { head });
       const body = await readBody(req, res, bodyLimits);
       // While the body came in, the caller may have been removed.
-      const standing = this.#standing(caller);
-      if (standing === undefined && !this.#isOpenToUnlisted(req)) return void req.socket.destroy();
-      if (standing === 'removed') return sendReply(res, gone, { head });
+      const memberState = this.#memberState(caller);
+      if (memberState === undefined && !this.#isOpenToUnlisted(req)) return void req.socket.destroy();
+      if (memberState === 'removed') return sendReply(res, gone, { head });
       const answer = await handler({ from: caller.from, certificate: caller.certificate, body, query });
       if ('stream' in answer) await this.#stream(res, caller, answer);
       else sendReply(res, { status: answer.status, body: `${JSON.stringify(answer.json)}\n` }, { head });
@@ -314,14 +314,14 @@ export class ClusterListener {
 
   #onUpgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void {
     const caller = this.#callers.get(req.socket);
-    const standing = caller === undefined ? undefined : this.#standing(caller);
-    if (caller === undefined || standing === undefined) {
+    const memberState = caller === undefined ? undefined : this.#memberState(caller);
+    if (caller === undefined || memberState === undefined) {
       socket.destroy();
       return;
     }
     const [run, agreed] = [runOf(req), agreedProtocol(offeredBy(req), this.#versions)];
     const verdict = run && this.#options.judge(caller.from, run);
-    if (standing === 'removed') refuseUpgrade(socket, gone);
+    if (memberState === 'removed') refuseUpgrade(socket, gone);
     else if (targetOf(req).path !== raftPath) refuseUpgrade(socket, notFound);
     else if (agreed === undefined) refuseUpgrade(socket, foreignVersion);
     else if (run === undefined || verdict === undefined) refuseUpgrade(socket, runless);
@@ -351,7 +351,7 @@ function targetOf({ url = '' }: IncomingMessage): { readonly path: string; reado
   return { path: url.slice(0, mark), query: new URLSearchParams(url.slice(mark + 1)) };
 }
 
-const runOf = ({ headers }: IncomingMessage): Run | undefined => readRun(String(headers[runHeader] ?? ''));
+const runOf = ({ headers }: IncomingMessage): Run | undefined => readIncarnation(String(headers[incarnationHeader] ?? ''));
 
 const offeredBy = ({ headers }: IncomingMessage): ReadonlySet<string> =>
   new Set(headers['sec-websocket-protocol']?.split(',').map((protocol) => protocol.trim()));

@@ -4,7 +4,7 @@ import { announcesBody, indexHeader, indexIn, strictTransportSecurity, uncounted
 import type { LogIndex, NodeId, Term } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
 import { ClusterCallError, type ClusterClient } from './cluster-client.ts';
-import { handedOverHeader, LeadHandedOver } from './leadership-transferred.ts';
+import { LeadershipTransferred, leadershipTransferredHeader } from './leadership-transferred.ts';
 
 /** Who leads, as this node knows it. */
 export interface Leader {
@@ -26,7 +26,7 @@ export interface ForwardOptions {
   readonly url: string;
   readonly body: Buffer | undefined;
   readonly changes: boolean;
-  readonly endsLead?: boolean;
+  readonly endsLeadership?: boolean;
   readonly isSlow?: boolean;
   /** Address of the caller. */
   readonly caller: string;
@@ -86,23 +86,23 @@ export class Forwarder {
    * @param caller - address of whoever asked
    * @param body - the request's body where it was read already
    * @param changes - whether the request may change anything
-   * @param endsLead - it may be this request by which another node comes to lead: it is not cut then
+   * @param endsLeadership - it may be this request by which another node comes to lead: it is not cut then
    * @param isSlow - it may take minutes
    * @param caller - its address, as this node believes it
    * @returns the status that was answered
-   * @throws StoreError `not_leader` while nobody leads; `outcome_unknown`; LeadHandedOver
+   * @throws StoreError `not_leader` while nobody leads; `outcome_unknown`; LeadershipTransferred
    */
   async forward(
     req: IncomingMessage,
     res: ServerResponse,
-    { url, caller, body, changes, endsLead = false, isSlow = false }: ForwardOptions,
+    { url, caller, body, changes, endsLeadership = false, isSlow = false }: ForwardOptions,
   ): Promise<number> {
     const leader = this.#options.leader();
     if (leader === undefined) throw noLeader();
     const abort = new AbortController();
     const gone = (): void => abort.abort();
     res.once('close', gone);
-    if (!endsLead) this.#underWay.set(abort, leader.term);
+    if (!endsLeadership) this.#underWay.set(abort, leader.term);
     try {
       if (body === undefined && req.headers.expect !== undefined) res.writeContinue();
       const answer = await this.#options.client.request(leader.id, {
@@ -117,9 +117,9 @@ export class Forwarder {
         answer.body.destroy();
         throw new ClusterCallError('not_sent', 'the active node knows this node no more');
       }
-      if (answer.headers[handedOverHeader] !== undefined) {
+      if (answer.headers[leadershipTransferredHeader] !== undefined) {
         answer.body.destroy();
-        throw new LeadHandedOver(leader.term);
+        throw new LeadershipTransferred(leader.term);
       }
       const index = indexIn(answer.headers[indexHeader.toLowerCase()], this.#options.clusterId);
       if (index !== undefined) await this.#options.reached(index, ownCopyMs);
@@ -134,7 +134,7 @@ export class Forwarder {
         res.destroy();
         return 502;
       }
-      if (error instanceof LeadHandedOver) throw error;
+      if (error instanceof LeadershipTransferred) throw error;
       if (error instanceof ClusterCallError && error.code === 'not_sent') throw noLeader();
       if (changes)
         throw new StoreError('outcome_unknown', 'the active node took the request and did not answer', { cause: error });

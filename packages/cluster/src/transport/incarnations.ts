@@ -9,11 +9,11 @@ export interface Run {
 }
 
 /** Header in which a node names its run on the cluster port. */
-export const runHeader = 'x-transitd-run';
+export const incarnationHeader = 'x-transitd-run';
 
-export const writeRun = ({ incarnation, nonce }: Run): string => `${incarnation}.${nonce}`;
+export const writeIncarnation = ({ incarnation, nonce }: Run): string => `${incarnation}.${nonce}`;
 
-export function readRun(text: string): Run | undefined {
+export function readIncarnation(text: string): Run | undefined {
   const [, incarnation, nonce] = /^([1-9]\d{0,14})\.([0-9a-f]{32})$/.exec(text) ?? [];
   return incarnation === undefined || nonce === undefined ? undefined : { incarnation: Number(incarnation), nonce };
 }
@@ -22,14 +22,14 @@ export function readRun(text: string): Run | undefined {
  * What a peer's run is to those that were met before. `overtaken`: a later run has been here, or another one of the same number: the disk was
  * set back to an earlier state or copied, and what it acknowledged may be missing. `early`: the run before it is still connected.
  */
-export type RunVerdict = 'in order' | 'overtaken' | 'early';
+export type IncarnationVerdict = 'in order' | 'overtaken' | 'early';
 
 /** The newest run of each peer that has connected to this process. */
-export class Runs {
+export class Incarnations {
   readonly #newest = new Map<NodeId, Run>();
 
   /** @param isConnected - whether the newest run is */
-  judge(peer: NodeId, run: Run, isConnected: boolean): RunVerdict {
+  judge(peer: NodeId, run: Run, isConnected: boolean): IncarnationVerdict {
     const newest = this.#newest.get(peer);
     if (newest === undefined || run.nonce === newest.nonce) return 'in order';
     if (run.incarnation <= newest.incarnation) return 'overtaken';

@@ -1,8 +1,8 @@
 import type { Term } from '@transitd/raft-core';
 
 /** The node that was asked has given up its lead for this request, and has done nothing else about it: whoever leads next is to be asked. */
-export class LeadHandedOver extends Error {
-  override readonly name = 'LeadHandedOver';
+export class LeadershipTransferred extends Error {
+  override readonly name = 'LeadershipTransferred';
   /** The one that has ended. */
   readonly term: Term;
   constructor(term: Term) {
@@ -12,4 +12,4 @@ export class LeadHandedOver extends Error {
 }
 
 /** Says so on the cluster port. */
-export const handedOverHeader = 'x-transitd-handed-over';
+export const leadershipTransferredHeader = 'x-transitd-handed-over';

@@ -5,7 +5,7 @@ import { WebSocket } from 'ws';
 import type { NodeIdentity } from '../membership/identity.ts';
 import { certificatesOf, type Member } from '../membership/membership.ts';
 import { raftPath } from './cluster-listener.ts';
-import { type Run, runHeader, writeRun } from './incarnations.ts';
+import { incarnationHeader, type Run, writeIncarnation } from './incarnations.ts';
 import { connectToPeer } from './peer-connection.ts';
 import { raftProtocols } from './raft-protocol.ts';
 
@@ -120,7 +120,7 @@ export class PeerLink {
     const { connectMsMax } = limits;
     this.#certificate = undefined;
     const socket = new WebSocket(`wss://${this.#member.clusterAddress}${raftPath}`, [...raftProtocols(wireVersions)], {
-      headers: { [runHeader]: writeRun(run) },
+      headers: { [incarnationHeader]: writeIncarnation(run) },
       perMessageDeflate: false,
       maxPayload: frameBytesMax,
       handshakeTimeout: connectMsMax,

@@ -5,6 +5,6 @@ export const raftProtocols = ({ oldest, newest }: WireVersions): readonly string
   Array.from({ length: newest - oldest + 1 }, (_, age) => `transitd.raft.${newest - age}`);
 
 /** The newest format that both know; undefined where they have none in common: the releases are too far apart. */
-export function agreedProtocol(offered: ReadonlySet<string>, own: WireVersions): string | undefined {
-  return raftProtocols(own).find((protocol) => offered.has(protocol));
+export function agreedProtocol(offered: ReadonlySet<string>, local: WireVersions): string | undefined {
+  return raftProtocols(local).find((protocol) => offered.has(protocol));
 }

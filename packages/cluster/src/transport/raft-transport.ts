@@ -10,7 +10,7 @@ import {
 import type { WebSocket } from 'ws';
 import type { NodeIdentity } from '../membership/identity.ts';
 import type { Member } from '../membership/membership.ts';
-import { type Run, Runs, type RunVerdict } from './incarnations.ts';
+import { Incarnations, type IncarnationVerdict, type Run } from './incarnations.ts';
 import { PeerLink, type PeerLinkOptions, type TransportLimits, transportLimits } from './peer-link.ts';
 
 export interface WebSocketTransportOptions {
@@ -28,7 +28,7 @@ export interface WebSocketTransportOptions {
   /** A member is still connected to another run of this node; told once until it takes this one in. */
   readonly onEarly?: (peer: NodeId) => void;
   /** A run of a member was refused here; told once of each. */
-  readonly onStranger?: (peer: NodeId, verdict: Exclude<RunVerdict, 'in order'>) => void;
+  readonly onStranger?: (peer: NodeId, verdict: Exclude<IncarnationVerdict, 'in order'>) => void;
   /** An attempt to connect to a member failed, or a connection to it ended. */
   readonly onUnreachable?: (peer: NodeId, reason: string) => void;
   /** There is a connection to a member, made to that address. */
@@ -47,7 +47,7 @@ export class WebSocketTransport implements Transport {
   readonly #limits: TransportLimits;
   readonly #outgoing = new Map<NodeId, PeerLink>();
   readonly #incoming = new Map<NodeId, Incoming>();
-  readonly #runs = new Runs();
+  readonly #runs = new Incarnations();
   /** The nonce of the run of each peer that was refused last. */
   readonly #refused = new Map<NodeId, string>();
   readonly #stopLooking: () => void;
@@ -90,7 +90,7 @@ export class WebSocketTransport implements Transport {
   }
 
   /** What a run of a peer is to those that have connected before. */
-  judge(from: NodeId, run: Run): RunVerdict {
+  judge(from: NodeId, run: Run): IncarnationVerdict {
     const verdict = this.#runs.judge(from, run, this.#incoming.has(from));
     if (verdict !== 'in order' && this.#refused.get(from) !== run.nonce) {
       this.#refused.set(from, run.nonce);

@@ -3,7 +3,7 @@ import type { Store } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { admit } from '../../src/join/admission.ts';
 import { authorityRecord, makeRequest } from '../../src/membership/authority.ts';
-import type { Changes, MemberChange } from '../../src/membership/configuration-changes.ts';
+import type { ConfigurationChanges, MemberChange } from '../../src/membership/configuration-changes.ts';
 import type { Membership } from '../../src/membership/membership.ts';
 import { JoinError } from '../../src/refusals/join-error.ts';
 import { clusterId, type TestCluster, testCluster } from '../credentials.ts';
@@ -51,7 +51,10 @@ describe('the admission of a node', () => {
       const { request } = await makeRequest(id);
       const joiner = { id, name, apiAddress: 'http://127.0.0.1:82', clusterAddress: '127.0.0.1:2', nonVoter: false, request };
       const known = () => [...peers].map(([peer, status]) => ({ id: peer, ...status }) as PeerStatus);
-      return admit({ store, changes: { make } as unknown as Changes, clusterId, self: leader, peers: known }, joiner).then(
+      return admit(
+        { store, changes: { make } as unknown as ConfigurationChanges, clusterId, self: leader, peers: known },
+        joiner,
+      ).then(
         () => 'admitted',
         (error: unknown) => (error instanceof JoinError ? `${error.code}: ${error.message}` : String(error)),
       );

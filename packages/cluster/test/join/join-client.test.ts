@@ -231,18 +231,20 @@ describe('whoever stands between the two nodes of a join', () => {
   }).timeout(240_000);
 
   it('cannot put its own key in the place of the joiner’s', async () => {
-    const own = await makeRequest(node.joiner.id);
+    const local = await makeRequest(node.joiner.id);
     await failsOnBothSides(
-      relay(sendTo(leader), { up: (path, message) => (path === challengePath ? { ...message, request: own.request } : message) }),
+      relay(sendTo(leader), {
+        up: (path, message) => (path === challengePath ? { ...message, request: local.request } : message),
+      }),
     );
   });
 
   it('cannot have its own key certified by an answer of its own', async () => {
-    const own = await makeRequest(node.joiner.id);
+    const local = await makeRequest(node.joiner.id);
     let answered: Promise<string> | undefined;
     await failsOnBothSides(
       relay(sendTo(leader), {
-        up: (path, message) => (path === challengePath ? { ...message, request: own.request } : message),
+        up: (path, message) => (path === challengePath ? { ...message, request: local.request } : message),
         down: (_, offer) => {
           const guess = { challenge_id: offer['challenge_id'], proof: randomBytes(32).toString('base64') };
           answered = codeOf(leader.desk.answer(guess));
@@ -254,23 +256,23 @@ describe('whoever stands between the two nodes of a join', () => {
   });
 
   it('cannot put another authority in the place of the cluster’s', async () => {
-    const own = await makeAuthority(clusterId, new Date());
+    const local = await makeAuthority(clusterId, new Date());
     await failsOnBothSides(
       relay(sendTo(leader), {
-        down: (path, message) => (path === challengePath ? { ...message, authority: own.certificate } : message),
+        down: (path, message) => (path === challengePath ? { ...message, authority: local.certificate } : message),
       }),
     );
   });
 
   it('cannot lead a joiner to a cluster of its own that says the same of itself', async () => {
-    const own = await startLeader(staticSeal());
-    await failsOnBothSides(sendTo(own));
-    expect(own.admitted).to.deep.equal([]);
+    const local = await startLeader(staticSeal());
+    await failsOnBothSides(sendTo(local));
+    expect(local.admitted).to.deep.equal([]);
   });
 
   it('cannot lead a joiner to a cluster of its own by showing the share hashes of the true one', async () => {
     leader = await startLeader({ type: 'shamir' });
-    const own = await startLeader({ type: 'shamir' });
+    const local = await startLeader({ type: 'shamir' });
     let trueSeal: unknown;
     await relay(sendTo(leader), {
       down: (_, offer) => {
@@ -280,13 +282,13 @@ describe('whoever stands between the two nodes of a join', () => {
     })('', challengePath, { ...(await requestOf(node)) });
     const client = clientOf(
       node,
-      relay(sendTo(own), { down: (path, message) => (path === challengePath ? { ...message, seal: trueSeal } : message) }),
+      relay(sendTo(local), { down: (path, message) => (path === challengePath ? { ...message, seal: trueSeal } : message) }),
     );
     const { terms } = await client.prepare();
     const pending = new PendingJoin(terms);
     for (const share of leader.shares.slice(1)) pending.addShare(share);
     expect(await codeOf(client.complete(pending.shares, terms))).to.equal('leader_untrusted');
-    expect([...leader.admitted, ...own.admitted]).to.deep.equal([]);
+    expect([...leader.admitted, ...local.admitted]).to.deep.equal([]);
   });
 
   it('cannot change how many shares are needed', async () => {

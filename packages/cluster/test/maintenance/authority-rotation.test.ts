@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { AuthorityRotation } from '../../src/maintenance/authority-rotation.ts';
 import { authorityOf, listCertificate } from '../../src/maintenance/member-entries.ts';
 import { makeAuthority, nextAuthorityPath, readAuthority } from '../../src/membership/authority.ts';
-import type { Changes, MemberChange } from '../../src/membership/configuration-changes.ts';
+import type { ConfigurationChanges, MemberChange } from '../../src/membership/configuration-changes.ts';
 import {
   certificateShown,
   certificateSigned,
@@ -50,7 +50,7 @@ function replicated() {
     state.membership = change.membership;
     state.index += 1;
   };
-  const changes = { make } as unknown as Changes;
+  const changes = { make } as unknown as ConfigurationChanges;
   const active = (through: Store = store): AuthorityRotation =>
     new AuthorityRotation({
       driver: {
@@ -78,21 +78,21 @@ describe('the active node that rotates the authority', () => {
     const before = await signing();
     await active().begin();
     expect(active().status).to.deep.equal({ phase: 'announced', current: before.certificate, waitsFor: ['n2'] });
-    await active().care();
+    await active().advance();
     expect(active().status.phase, 'node 2 does not hold it yet').to.equal('announced');
     expect(await signing()).to.deep.equal(before);
     match.set(2, state.index);
-    await active().care();
+    await active().advance();
     expect(active().status).to.deep.include({ phase: 'switched', waitsFor: ['n1', 'n2'] });
     const after = await signing();
     expect(after.certificate).to.not.equal(before.certificate);
     expect(await readAuthority(store), 'the old key is gone').to.deep.equal(after);
     expect(await store.get(nextAuthorityPath)).to.equal(undefined);
     renew(1);
-    await active().care();
+    await active().advance();
     expect(active().status).to.deep.include({ phase: 'switched', waitsFor: ['n2'] });
     renew(2);
-    await active().care();
+    await active().advance();
     expect(active().status).to.deep.equal({ phase: 'none', current: after.certificate, waitsFor: [] });
     await active().begin();
     expect(active().status.phase, 'once more').to.equal('announced');
@@ -103,11 +103,11 @@ describe('the active node that rotates the authority', () => {
     await active().begin();
     match.set(2, state.index);
     const noWrites = { get: store.get.bind(store), commit: () => Promise.reject(new Error('stopped')) } as unknown as Store;
-    expect(await failureOf(active(noWrites).care())).to.equal('stopped');
+    expect(await failureOf(active(noWrites).advance())).to.equal('stopped');
     const announced = await readAuthority(store, nextAuthorityPath);
     expect(active().status.phase).to.equal('switched');
     expect(await signing()).to.deep.equal(announced);
-    await active().care();
+    await active().advance();
     expect(await readAuthority(store)).to.deep.equal(announced);
   });
 
@@ -155,13 +155,13 @@ describe('the active node that rotates the authority', () => {
       },
       commit: store.commit.bind(store),
     } as unknown as Store;
-    await active(barrier).care();
+    await active(barrier).advance();
     expect(active().status).to.deep.equal({ phase: 'none', current: before.certificate, waitsFor: [] });
     expect(await signing()).to.deep.equal(before);
     await active(barrier).begin();
     expect(active().status.phase).to.equal('announced');
     match.set(2, state.index);
-    await active(barrier).care();
+    await active(barrier).advance();
     expect((await signing()).certificate).to.not.equal(before.certificate);
   });
 
@@ -180,7 +180,7 @@ describe('the active node that rotates the authority', () => {
     await active().begin();
     await listCertificate(changes, 2, { fingerprint: fingerprint(2, 7), authority });
     match.set(2, state.index);
-    await active().care();
+    await active().advance();
     const late = listCertificate(changes, 2, { fingerprint: fingerprint(2, 8), authority });
     expect(await failureOf(late)).to.match(/just been rotated/);
     const stranger = await makeAuthority(clusterId, new Date());

@@ -18,34 +18,34 @@ const failureOf = (attempt: Promise<unknown>): Promise<unknown> =>
 
 describe('the authority of a cluster after a restore', () => {
   it('is written again where its record cannot be read, and by nobody who does not have its key', async () => {
-    const [own, other] = [await makeAuthority(clusterId, new Date()), await makeAuthority(clusterId, new Date())];
+    const [local, other] = [await makeAuthority(clusterId, new Date()), await makeAuthority(clusterId, new Date())];
     const store = memoryStore();
     const unreadable = [authorityPath, nextAuthorityPath].map((path) => ({ path, value: Buffer.from('unreadable') }));
     await store.commit({ conditions: [], writes: unreadable });
     for (const wrong of [
       other,
-      { ...own, key: other.key },
-      { ...own, certificate: other.certificate },
+      { ...local, key: other.key },
+      { ...local, certificate: other.certificate },
       { key: '', certificate: '' },
     ])
-      expect(await failureOf(keepAuthority(store, own.certificate, wrong))).to.have.property('code', 'invalid_request');
-    await keepAuthority(store, own.certificate, own);
-    expect(await readAuthority(store)).to.deep.equal(own);
+      expect(await failureOf(keepAuthority(store, local.certificate, wrong))).to.have.property('code', 'invalid_request');
+    await keepAuthority(store, local.certificate, local);
+    expect(await readAuthority(store)).to.deep.equal(local);
     expect(await store.get(nextAuthorityPath), 'one that was announced').to.equal(undefined);
   });
 
   it('stays as it is where it can be read', async () => {
-    const own = await makeAuthority(clusterId, new Date());
+    const local = await makeAuthority(clusterId, new Date());
     const store = memoryStore();
-    await store.commit({ conditions: [], writes: [authorityRecord(own)] });
+    await store.commit({ conditions: [], writes: [authorityRecord(local)] });
     const before = (await store.get(authorityPath))?.revision;
-    await keepAuthority(store, own.certificate, own);
+    await keepAuthority(store, local.certificate, local);
     expect((await store.get(authorityPath))?.revision).to.equal(before);
   });
 
   it('is not taken for unreadable on a node that cannot read at all', async () => {
-    const own = await makeAuthority(clusterId, new Date());
+    const local = await makeAuthority(clusterId, new Date());
     const store = { get: () => Promise.reject(new StoreError('sealed', 'sealed')) } as unknown as Store;
-    expect(await failureOf(keepAuthority(store, own.certificate, own))).to.have.property('code', 'sealed');
+    expect(await failureOf(keepAuthority(store, local.certificate, local))).to.have.property('code', 'sealed');
   });
 });

@@ -1,10 +1,10 @@
 import type { PeerStatus, TransferOutcome } from '@transitd/raft-core';
 import { StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
-import { Operator, type OperatorParts } from '../../src/maintenance/member-operations.ts';
+import { MemberOperations, type OperatorParts } from '../../src/maintenance/member-operations.ts';
 import type { MemberChange } from '../../src/membership/configuration-changes.ts';
 import { encodeMembership, type Member } from '../../src/membership/membership.ts';
-import { LeadHandedOver } from '../../src/transport/leadership-transferred.ts';
+import { LeadershipTransferred } from '../../src/transport/leadership-transferred.ts';
 
 const members = [1, 2, 3].map(
   (id): Member => ({
@@ -40,7 +40,7 @@ function setup({ heard = [2, 3], transfer = 'resigned' as TransferOutcome['kind'
     },
   } as unknown as OperatorParts['driver'];
   const made: MemberChange[] = [];
-  const operator = new Operator({
+  const operator = new MemberOperations({
     driver,
     changes: {
       make: async (decide) => {
@@ -78,7 +78,7 @@ describe('an operator', () => {
     it(`has the active node hand over, and do nothing else, before it may ${what} it`, async () => {
       const { operator, done } = setup();
       expect(await failureOf(operator[what]('n1')))
-        .to.be.instanceOf(LeadHandedOver)
+        .to.be.instanceOf(LeadershipTransferred)
         .with.property('term', 7);
       expect(done).to.deep.equal(['transfer']);
     });

@@ -10,9 +10,9 @@ import { type NodeIdentity, readIdentity, writeIdentity } from '../../src/member
 import {
   certificateShown,
   certificateSigned,
+  listedNode,
   type Member,
   type Membership,
-  standingOf,
 } from '../../src/membership/membership.ts';
 import { ClusterClient } from '../../src/transport/cluster-client.ts';
 import { ClusterListener } from '../../src/transport/cluster-listener.ts';
@@ -47,7 +47,7 @@ async function pair(daysAgo: number) {
   const listenerOf = (identity: () => NodeIdentity) =>
     new ClusterListener({
       identity,
-      standing: (fingerprint) => standingOf(state.membership, fingerprint),
+      memberState: (fingerprint) => listedNode(state.membership, fingerprint),
       calls: {
         'POST /cluster/renew': renew,
         'POST /cluster/whoami': async ({ certificate }) => ({ status: 200, json: { certificate } }),

@@ -115,10 +115,10 @@ describe('the cluster’s authority', () => {
 
 describe('whom a certificate names', () => {
   it('is nobody for the authority itself, and for another authority’s nodes', async () => {
-    const [own, other] = await Promise.all([makeAuthority(clusterId, now), makeAuthority(clusterId, now)]);
+    const [local, other] = await Promise.all([makeAuthority(clusterId, now), makeAuthority(clusterId, now)]);
     const { request } = await makeRequest(42);
     const foreign = new X509Certificate(await signRequest(other, { request, nodeId: 42, clusterId, now }));
-    const authority = new X509Certificate(own.certificate);
+    const authority = new X509Certificate(local.certificate);
     expect(nameIn(authority, authority)).to.equal(undefined);
     expect(nameIn(foreign, authority)).to.equal(undefined);
   });

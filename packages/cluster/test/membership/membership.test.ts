@@ -5,13 +5,13 @@ import {
   certificateSigned,
   decodeMembership,
   encodeMembership,
+  listedNode,
   type Member,
   type Membership,
   memberRemoved,
   nobody,
   parseHostAndPort,
   type RemovedMember,
-  standingOf,
 } from '../../src/membership/membership.ts';
 
 const fingerprint = (n: number): string => n.toString(16).padStart(64, '0');
@@ -91,28 +91,28 @@ describe('standing', () => {
   const list: Membership = { members: [member(1), member(2, { nextCertificate: fingerprint(20) })], removed: [removed(3)] };
 
   for (const [whose, certificate, expected] of [
-    ['a member’s certificate', 1, { id: 1, standing: 'member' }],
-    ['a certificate that is being renewed', 2, { id: 2, standing: 'member' }],
-    ['the one that comes after it', 20, { id: 2, standing: 'member' }],
-    ['a removed member’s', 3, { id: 3, standing: 'removed' }],
+    ['a member’s certificate', 1, { id: 1, memberState: 'member' }],
+    ['a certificate that is being renewed', 2, { id: 2, memberState: 'member' }],
+    ['the one that comes after it', 20, { id: 2, memberState: 'member' }],
+    ['a removed member’s', 3, { id: 3, memberState: 'removed' }],
     ['a stranger’s', 4, undefined],
   ] as const)
-    it(`knows ${whose}`, () => expect(standingOf(list, fingerprint(certificate))).to.deep.equal(expected));
+    it(`knows ${whose}`, () => expect(listedNode(list, fingerprint(certificate))).to.deep.equal(expected));
 
   it('keeps the old certificate until the node has shown the new one, so a lost answer locks nobody out', () => {
     const signed = certificateSigned({ members: [member(1)], removed: [] }, 1, fingerprint(10));
-    expect(standingOf(signed, fingerprint(1))?.standing).to.equal('member');
-    expect(standingOf(signed, fingerprint(10))?.standing).to.equal('member');
+    expect(listedNode(signed, fingerprint(1))?.memberState).to.equal('member');
+    expect(listedNode(signed, fingerprint(10))?.memberState).to.equal('member');
     const shown = certificateShown(signed, 1, fingerprint(10));
     expect(shown.members).to.deep.equal([member(1, { certificate: fingerprint(10) })]);
-    expect(standingOf(shown, fingerprint(1))).to.equal(undefined);
+    expect(listedNode(shown, fingerprint(1))).to.equal(undefined);
   });
 
   it('takes a second renewal for the first, when that one never arrived', () => {
     const once = certificateSigned({ members: [member(1)], removed: [] }, 1, fingerprint(10));
     const again = certificateSigned(once, 1, fingerprint(11));
-    expect(standingOf(again, fingerprint(10))).to.equal(undefined);
-    expect(standingOf(again, fingerprint(11))?.standing).to.equal('member');
+    expect(listedNode(again, fingerprint(10))).to.equal(undefined);
+    expect(listedNode(again, fingerprint(11))?.memberState).to.equal('member');
   });
 
   it('changes nothing when there is nothing to change', () => {

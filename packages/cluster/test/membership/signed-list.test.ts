@@ -8,9 +8,9 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { type ClusterAuthority, makeAuthority } from '../../src/membership/authority.ts';
 import type { NodeIdentity } from '../../src/membership/identity.ts';
-import { ListKeeper } from '../../src/membership/list-sync.ts';
+import { MembershipListSync } from '../../src/membership/list-sync.ts';
 import type { Member } from '../../src/membership/membership.ts';
-import type { Roster, ToldMembers } from '../../src/membership/membership-list.ts';
+import type { MembershipList, ToldMembers } from '../../src/membership/membership-list.ts';
 import { type HeldList, judgeList, ListRefused, openList, signList } from '../../src/membership/signed-list.ts';
 import { clusterId, testCluster } from '../credentials.ts';
 
@@ -86,8 +86,8 @@ describe('a signed membership list', () => {
       const ids = fc.uniqueArray(fc.integer({ min: 1, max: 6 }), { minLength: 1, maxLength: 4 });
       const shown = fc.record({ index: fc.integer({ min: 1, max: 12 }), ids, from: fc.integer({ min: 1, max: 6 }) });
       fc.assert(
-        fc.property(fc.array(shown, { maxLength: 30 }), fc.record({ index: fc.nat(12), ids }), (lists, own) => {
-          const committed = { index: own.index, members: membersOf(own.ids) };
+        fc.property(fc.array(shown, { maxLength: 30 }), fc.record({ index: fc.nat(12), ids }), (lists, local) => {
+          const committed = { index: local.index, members: membersOf(local.ids) };
           let held: ToldMembers | undefined;
           const contents = new Map<number, string>();
           for (const { index, ids, from } of lists) {
@@ -97,7 +97,7 @@ describe('a signed membership list', () => {
             expect(index).to.be.greaterThan(held?.index ?? 0);
             expect(ids).to.include(from);
             expect(contents.has(index)).to.equal(false);
-            if (index === own.index) expect(ids).to.have.members(own.ids);
+            if (index === local.index) expect(ids).to.have.members(local.ids);
             contents.set(index, JSON.stringify(ids));
             held = list;
           }
@@ -120,18 +120,18 @@ describe('the keeper of the membership list', () => {
 
   function keeper() {
     const seen = { listed: [] as number[], errors: [] as string[], conflicts: 0, changes: 0 };
-    const roster = {
+    const membershipList = {
       identity,
       requireIdentity: () => identity,
       authorities: trusted(cluster.authority),
       committed: { index: 5, members: membersOf([1, 2]) },
       listed: ({ index }: ToldMembers) => seen.listed.push(index) > 0,
-    } as unknown as Roster;
+    } as unknown as MembershipList;
     const write = (_fields: object, message: string) => seen.errors.push(message);
     const log = { info: () => undefined, warn: write, error: write } as unknown as Logger;
     const onMembers = () => void seen.changes++;
     const onConflict = () => void seen.conflicts++;
-    return { seen, lists: new ListKeeper({ directory, clusterId, roster, log, onMembers, onConflict }) };
+    return { seen, lists: new MembershipListSync({ directory, clusterId, membershipList, log, onMembers, onConflict }) };
   }
   const list = (index: number, ...ids: readonly NodeId[]): HeldList =>
     signList(cluster.authority, { clusterId, index, members: membersOf(ids) });

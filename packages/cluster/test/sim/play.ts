@@ -169,11 +169,11 @@ class World implements ServingWorld {
   #readEverywhere(): void {
     for (const node of this.#nodes.values()) {
       this.#enter(node, () => {
-        const standing = node.standing();
-        if (standing === undefined) return;
-        this.played[standing === 'active' ? 'activeReads' : 'standbyReads'] += 1;
+        const memberState = node.memberState();
+        if (memberState === undefined) return;
+        this.played[memberState === 'active' ? 'activeReads' : 'standbyReads'] += 1;
         const { applied } = node.run.machine;
-        const facts = () => ({ id: node.id, standing, applied, revoked: this.#revoked });
+        const facts = () => ({ id: node.id, memberState, applied, revoked: this.#revoked });
         holds('after a revocation was answered nobody serves a state from before it', applied >= this.#revoked, facts);
       });
     }

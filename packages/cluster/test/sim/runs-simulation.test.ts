@@ -1,14 +1,14 @@
 import type { NodeId } from '@transitd/raft-core';
 import { SimRandom } from '@transitd/raft-core/sim';
 import { expect } from 'chai';
-import { type Run, Runs, type RunVerdict } from '../../src/transport/incarnations.ts';
+import { Incarnations, type IncarnationVerdict, type Run } from '../../src/transport/incarnations.ts';
 
 const NODE: NodeId = 9;
 const STEPS = 400;
 
 /** A process that other nodes connect to. What it met is forgotten when it ends. */
 interface Peer {
-  runs: Runs;
+  runs: Incarnations;
   connected: Run | undefined;
   /** Written apart from the code under test. */
   met: Run[];
@@ -17,7 +17,7 @@ interface Peer {
 /** One node that starts again and again, on a disk that is sometimes set back to an earlier state; returns the first wrong verdict. */
 function play(
   seed: number,
-  { setsBack, Judge }: { readonly setsBack: boolean; readonly Judge: typeof Runs },
+  { setsBack, Judge }: { readonly setsBack: boolean; readonly Judge: typeof Incarnations },
 ): string | undefined {
   const random = new SimRandom(seed);
   const nonce = (): string => Array.from({ length: 4 }, () => random.uint32().toString(16).padStart(8, '0')).join('');
@@ -64,7 +64,7 @@ function play(
 }
 
 /** A run that is not later than all those met is of a disk that was set back; one that is later waits until the one before is gone. */
-function expectedOf({ met, connected }: Peer, run: Run): RunVerdict {
+function expectedOf({ met, connected }: Peer, run: Run): IncarnationVerdict {
   const others = met.filter(({ nonce }) => nonce !== run.nonce);
   const isSame = met.at(-1)?.nonce === run.nonce;
   if (!isSame && others.some(({ incarnation }) => incarnation >= run.incarnation)) return 'overtaken';
@@ -79,23 +79,23 @@ const play200 = (options: Parameters<typeof play>[1]): string | undefined => {
   return undefined;
 };
 
-const faults: Readonly<Record<string, typeof Runs>> = {
-  'a run of the same number is taken for the same run': class extends Runs {
-    override judge(peer: NodeId, run: Run, isConnected: boolean): RunVerdict {
+const faults: Readonly<Record<string, typeof Incarnations>> = {
+  'a run of the same number is taken for the same run': class extends Incarnations {
+    override judge(peer: NodeId, run: Run, isConnected: boolean): IncarnationVerdict {
       return super.judge(peer, { ...run, nonce: String(run.incarnation) }, isConnected);
     }
     override connected(peer: NodeId, run: Run): void {
       super.connected(peer, { ...run, nonce: String(run.incarnation) });
     }
   },
-  'an earlier run is let in while the later one is away': class extends Runs {
-    override judge(peer: NodeId, run: Run, isConnected: boolean): RunVerdict {
+  'an earlier run is let in while the later one is away': class extends Incarnations {
+    override judge(peer: NodeId, run: Run, isConnected: boolean): IncarnationVerdict {
       const verdict = super.judge(peer, run, isConnected);
       return isConnected || verdict !== 'overtaken' ? verdict : 'in order';
     }
   },
-  'a later run takes the place of one that is connected': class extends Runs {
-    override judge(peer: NodeId, run: Run): RunVerdict {
+  'a later run takes the place of one that is connected': class extends Incarnations {
+    override judge(peer: NodeId, run: Run): IncarnationVerdict {
       return super.judge(peer, run, false);
     }
   },
@@ -103,11 +103,11 @@ const faults: Readonly<Record<string, typeof Runs>> = {
 
 describe('a simulated node that starts again and again', () => {
   it('is in order at all its peers, as long as its disk keeps what it stored', () => {
-    expect(play200({ setsBack: false, Judge: Runs })).to.equal(undefined);
+    expect(play200({ setsBack: false, Judge: Incarnations })).to.equal(undefined);
   });
 
   it('is overtaken at every peer that has met a later run, once its disk was set back', () => {
-    expect(play200({ setsBack: true, Judge: Runs })).to.equal(undefined);
+    expect(play200({ setsBack: true, Judge: Incarnations })).to.equal(undefined);
   });
 
   for (const [fault, Judge] of Object.entries(faults)) {

@@ -40,7 +40,7 @@ export class ServingNode {
   #leads: number | undefined;
   #seen = '';
   #serves = false;
-  #echoing = false;
+  #echoSender = false;
 
   constructor(world: ServingWorld, member: Member, run: MemberRun) {
     const { decisions, intervalMs } = world;
@@ -99,7 +99,7 @@ export class ServingNode {
   }
 
   /** By what a request may be answered from this node's state right now. */
-  standing(): 'active' | 'standby' | undefined {
+  memberState(): 'active' | 'standby' | undefined {
     this.look();
     const { host, machine, process } = this.run;
     if (!this.#serves) return undefined;
@@ -111,8 +111,8 @@ export class ServingNode {
   async #echo(): Promise<void> {
     const { host, machine, process } = this.run;
     const { leader } = host.consensus();
-    if (this.#echoing || leader === 0 || leader === this.id) return;
-    this.#echoing = true;
+    if (this.#echoSender || leader === 0 || leader === this.id) return;
+    this.#echoSender = true;
     const { intervalMs } = this.#world;
     const sentMs = process.now();
     const news: StandbyNews = {
@@ -135,7 +135,7 @@ export class ServingNode {
     } catch {
       this.#heartbeats.failed({ sentMs, nowMs: process.now() });
     } finally {
-      this.#echoing = false;
+      this.#echoSender = false;
     }
   }
 

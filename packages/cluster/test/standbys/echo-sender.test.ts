@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { until } from '../../../process/test/until.ts';
 import type { ToldMembers } from '../../src/membership/membership-list.ts';
 import type { SignedList } from '../../src/membership/signed-list.ts';
-import { Echoing } from '../../src/standbys/echo-sender.ts';
+import { EchoSender } from '../../src/standbys/echo-sender.ts';
 import type { EchoNews } from '../../src/standbys/echo-wire.ts';
 import { Heartbeats } from '../../src/standbys/heartbeats.ts';
 
@@ -33,7 +33,7 @@ async function echoed(answer: { readonly status: number; readonly json: unknown 
     arrived(...said);
     answered = true;
   };
-  const echoing = new Echoing({
+  const echoSender = new EchoSender({
     client: { post: async () => answer },
     heartbeats,
     intervalMs: 60_000,
@@ -45,10 +45,10 @@ async function echoed(answer: { readonly status: number; readonly json: unknown 
     onMembers: (from, members) => told.push({ from, ...members }),
     onList: (from, list) => lists.push({ from, ...list }),
   });
-  echoing.start();
+  echoSender.start();
   await until(() => answered);
   await new Promise((resolve) => setImmediate(resolve));
-  echoing.stop();
+  echoSender.stop();
   return { told, intervals, lists };
 }
 

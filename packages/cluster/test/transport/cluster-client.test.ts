@@ -12,9 +12,9 @@ import type { NodeIdentity } from '../../src/membership/identity.ts';
 import {
   certificateShown,
   certificateSigned,
+  listedNode,
   type Member,
   type Membership,
-  standingOf,
 } from '../../src/membership/membership.ts';
 import { ClusterCallError, ClusterClient, type ClusterClientOptions } from '../../src/transport/cluster-client.ts';
 import { type ClusterHandler, ClusterListener } from '../../src/transport/cluster-listener.ts';
@@ -39,10 +39,10 @@ async function failure(answer: Promise<unknown>): Promise<string> {
 describe('calls to a peer', () => {
   let cluster: TestCluster;
   let server: TestNode;
-  let own: TestNode;
+  let local: TestNode;
   before(async () => {
     cluster = await testCluster();
-    [server, own] = await Promise.all([cluster.node(1), cluster.node(2)]);
+    [server, local] = await Promise.all([cluster.node(1), cluster.node(2)]);
   });
 
   let membership: Membership;
@@ -56,7 +56,7 @@ describe('calls to a peer', () => {
   const start = async (port = 0): Promise<number> => {
     listener = new ClusterListener({
       identity: () => server.identity,
-      standing: (fingerprint) => standingOf(membership, fingerprint),
+      memberState: (fingerprint) => listedNode(membership, fingerprint),
       calls: {
         'POST /cluster/echo': (call) => onEcho(call),
         'POST /cluster/renew': renewalHandler({
@@ -101,7 +101,7 @@ describe('calls to a peer', () => {
   const read = async (more: object = {}): Promise<string> => (await buffer((await get(more)).body)).toString();
 
   beforeEach(async () => {
-    identity = own.identity;
+    identity = local.identity;
     seen = [];
     onEcho = async ({ from, certificate, body }) => {
       seen.push({ from, certificate, port: undefined, address: undefined, body: body.toString() });
@@ -109,7 +109,7 @@ describe('calls to a peer', () => {
     };
     onForwarded = (_req, res) => void res.end('{}');
     const port = await start();
-    change([memberAt(server, port), memberAt(own, 1)]);
+    change([memberAt(server, port), memberAt(local, 1)]);
     client = connectClient();
   });
   afterEach(async () => {
@@ -124,7 +124,7 @@ describe('calls to a peer', () => {
     });
     expect(seen).to.deep.include({
       from: 2,
-      certificate: own.certificate,
+      certificate: local.certificate,
       port: undefined,
       address: undefined,
       body: '{"ping":1}',
@@ -256,7 +256,7 @@ describe('calls to a peer', () => {
     it('when the peer was removed meanwhile', async () => {
       const answer = failure(get());
       onForwarded = () => {
-        change([memberAt(own, 1)]);
+        change([memberAt(local, 1)]);
         client.recheck();
       };
       expect(await answer).to.equal('outcome_unknown');
@@ -321,7 +321,7 @@ describe('calls to a peer', () => {
     await read();
     await listener.close();
     const port = await start();
-    change([memberAt(server, port), memberAt(own, 1)]);
+    change([memberAt(server, port), memberAt(local, 1)]);
     expect(await read()).to.equal('{}');
   });
 
@@ -334,10 +334,10 @@ describe('calls to a peer', () => {
       identity = renewed;
       expect(await client.post(1, '/cluster/echo', echo)).to.include({ status: 200 });
       const shown = seen.map(({ certificate }) => certificate);
-      expect(shown.slice(0, 2)).to.deep.equal([own.certificate, own.certificate]);
+      expect(shown.slice(0, 2)).to.deep.equal([local.certificate, local.certificate]);
       expect(shown[2]).to.equal(membership.members.find(({ id }) => id === 2)?.nextCertificate);
       membership = certificateShown(membership, 2, shown[2] ?? '');
-      identity = own.identity;
+      identity = local.identity;
       expect(await failure(client.post(1, '/cluster/echo', echo)), 'the old one afterwards').to.not.equal('answered');
     });
 
@@ -359,7 +359,7 @@ describe('calls to a peer', () => {
       });
       const { makeRequest } = await import('../../src/membership/authority.ts');
       const body = Buffer.from(JSON.stringify({ request: (await makeRequest(2)).request }));
-      const asked = handler({ from: 2, certificate: own.certificate, body, query: new URLSearchParams() });
+      const asked = handler({ from: 2, certificate: local.certificate, body, query: new URLSearchParams() });
       expect(await asked.catch((error: StoreError) => error.code)).to.equal('not_leader');
     });
 
@@ -378,7 +378,7 @@ describe('calls to a peer', () => {
       it(`does not take ${what} for an answer`, async () => {
         const asked = renewIdentity(
           { post: answer },
-          { identity: own.identity, authorities: trusted(own.identity), leader: 1, timeoutMs },
+          { identity: local.identity, authorities: trusted(local.identity), leader: 1, timeoutMs },
         );
         expect(await asked.catch((error: Error) => error.message)).to.match(/renewed/);
       });
@@ -388,7 +388,7 @@ describe('calls to a peer', () => {
 describe('a peer that only looks like one', () => {
   it('gets no byte of a request', async () => {
     const [cluster, foreign] = await Promise.all([testCluster(), testCluster()]);
-    const [real, impostor, own] = await Promise.all([cluster.node(1), foreign.node(1), cluster.node(2)]);
+    const [real, impostor, local] = await Promise.all([cluster.node(1), foreign.node(1), cluster.node(2)]);
     const { createServer: createTlsServer } = await import('node:tls');
     let heard = 0;
     const connections: Socket[] = [];
@@ -401,7 +401,7 @@ describe('a peer that only looks like one', () => {
     await once(server, 'listening');
     const member = memberAt(real, (server.address() as { port: number }).port);
     const client = new ClusterClient({
-      identity: () => own.identity,
+      identity: () => local.identity,
       run: () => ({ incarnation: 1, nonce: 'a'.repeat(32) }),
       member: () => member,
     });

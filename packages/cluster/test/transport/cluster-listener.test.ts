@@ -11,7 +11,7 @@ import type { WebSocket } from 'ws';
 import { until } from '../../../process/test/until.ts';
 import { fingerprintOf } from '../../src/membership/certificate.ts';
 import type { NodeIdentity } from '../../src/membership/identity.ts';
-import type { Standing } from '../../src/membership/membership.ts';
+import type { ListedNode } from '../../src/membership/membership.ts';
 import { type ClusterHandler, ClusterListener, type ClusterListenerOptions } from '../../src/transport/cluster-listener.ts';
 import { clusterId, type TestCluster, type TestNode, testCluster } from '../credentials.ts';
 
@@ -56,9 +56,9 @@ function call(
       ...upgrade,
       ...(method === 'POST' && { 'Content-Length': Buffer.byteLength(body) }),
     };
-    const own = { key: shown?.key, cert: shown?.certificate, rejectUnauthorized: false, agent: false };
+    const local = { key: shown?.key, cert: shown?.certificate, rejectUnauthorized: false, agent: false };
     const given = socket === undefined ? {} : { createConnection: () => socket, agent: undefined };
-    const req = httpsRequest({ host: '127.0.0.1', port, method, path, headers, ...own, ...given });
+    const req = httpsRequest({ host: '127.0.0.1', port, method, path, headers, ...local, ...given });
     req.on('error', () => resolve('cut'));
     req.on('upgrade', (res, upgraded) => {
       upgraded.destroy();
@@ -79,8 +79,8 @@ function call(
 
 const connected = (port: number, shown: Shown): Promise<TLSSocket> =>
   new Promise((resolve, reject) => {
-    const own = { key: shown?.key, cert: shown?.certificate, rejectUnauthorized: false };
-    const socket = tlsConnect({ host: '127.0.0.1', port, ...own }, () => resolve(socket)).once('error', reject);
+    const local = { key: shown?.key, cert: shown?.certificate, rejectUnauthorized: false };
+    const socket = tlsConnect({ host: '127.0.0.1', port, ...local }, () => resolve(socket)).once('error', reject);
   });
 
 const asksToEcho = `POST /cluster/echo HTTP/1.1\r\nHost: x\r\nX-Transitd-Run: ${runText}\r\n`;
@@ -99,15 +99,15 @@ describe('the cluster port', () => {
     [server, member] = await Promise.all([cluster.node(1), cluster.node(2)]);
   });
 
-  let listed: Map<string, Standing>;
+  let listed: Map<string, ListedNode>;
   let handled: string[];
   let faults: unknown[];
   let raft: WebSocket[];
   let listener: ClusterListener;
   let port: number;
 
-  const list = (certificate: string, id: number, standing: Standing['standing'] = 'member'): void =>
-    void listed.set(certificate, { id, standing });
+  const list = (certificate: string, id: number, memberState: ListedNode['memberState'] = 'member'): void =>
+    void listed.set(certificate, { id, memberState });
 
   async function start(more: Partial<ClusterListenerOptions> = {}): Promise<void> {
     const answering =
@@ -118,7 +118,7 @@ describe('the cluster port', () => {
       };
     listener = new ClusterListener({
       identity: () => server.identity,
-      standing: (fingerprint) => listed.get(fingerprint),
+      memberState: (fingerprint) => listed.get(fingerprint),
       calls: {
         'POST /cluster/echo': answering('echo'),
         'POST /cluster/confirm': answering('confirm'),
@@ -149,7 +149,7 @@ describe('the cluster port', () => {
   }
 
   beforeEach(() => {
-    listed = new Map([[member.certificate, { id: 2, standing: 'member' }]]);
+    listed = new Map([[member.certificate, { id: 2, memberState: 'member' }]]);
     [handled, faults, raft] = [[], [], []];
   });
   afterEach(async () => {
@@ -183,33 +183,38 @@ describe('the cluster port', () => {
     }
     const yearAgo = new Date(Date.now() - 400 * 24 * 3_600_000);
 
-    for (const { who, make, standing, outcome } of [
+    for (const { who, make, memberState, outcome } of [
       { who: 'a stranger without certificate', make: async () => undefined, outcome: 'cut' },
       {
         who: 'a node of a foreign authority',
         make: async () => (await testCluster()).node(2),
-        standing: 'member',
+        memberState: 'member',
         outcome: 'cut',
       },
-      { who: 'a node of another cluster', make: () => cluster.node(2, { clusterId: 'abc' }), standing: 'member', outcome: 'cut' },
+      {
+        who: 'a node of another cluster',
+        make: () => cluster.node(2, { clusterId: 'abc' }),
+        memberState: 'member',
+        outcome: 'cut',
+      },
       { who: 'a node that is not listed', make: () => cluster.node(2), outcome: 'cut' },
-      { who: 'a node with another’s id', make: () => cluster.node(3), standing: 'member', outcome: 'cut' },
-      { who: 'a node with another’s common name', make: () => disagreeing(3, 2), standing: 'member', outcome: 'cut' },
-      { who: 'a node with another’s URI', make: () => disagreeing(2, 3), standing: 'member', outcome: 'cut' },
-      { who: 'a removed node', make: () => cluster.node(2), standing: 'removed', outcome: 'told' },
+      { who: 'a node with another’s id', make: () => cluster.node(3), memberState: 'member', outcome: 'cut' },
+      { who: 'a node with another’s common name', make: () => disagreeing(3, 2), memberState: 'member', outcome: 'cut' },
+      { who: 'a node with another’s URI', make: () => disagreeing(2, 3), memberState: 'member', outcome: 'cut' },
+      { who: 'a removed node', make: () => cluster.node(2), memberState: 'removed', outcome: 'told' },
       {
         who: 'a listed node whose certificate has run out',
         make: () => cluster.node(2, { now: yearAgo }),
-        standing: 'member',
+        memberState: 'member',
         outcome: 'served',
       },
-      { who: 'a listed node', make: async () => member, standing: 'member', outcome: 'served' },
+      { who: 'a listed node', make: async () => member, memberState: 'member', outcome: 'served' },
     ] as const)
       for (const asked of everyCall)
         it(`${who} is ${outcome}: ${asked}`, async () => {
           await start();
           const node = await make();
-          if (node !== undefined && standing !== undefined) list(node.certificate, 2, standing);
+          if (node !== undefined && memberState !== undefined) list(node.certificate, 2, memberState);
           const answer = await call(port, node?.identity, asked);
           if (outcome === 'cut') expect(answer).to.equal('cut');
           if (outcome === 'told') expect(answer).to.deep.equal({ status: 410, body: '{"removed":true}\n' });
@@ -537,7 +542,7 @@ describe('the cluster port', () => {
     await start();
     const second = new ClusterListener({
       identity: () => server.identity,
-      standing: () => undefined,
+      memberState: () => undefined,
       calls: {},
       forwarded: () => undefined,
       raft: () => undefined,

@@ -1,11 +1,17 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { type Run, Runs, type RunVerdict, readRun, writeRun } from '../../src/transport/incarnations.ts';
+import {
+  Incarnations,
+  type IncarnationVerdict,
+  type Run,
+  readIncarnation,
+  writeIncarnation,
+} from '../../src/transport/incarnations.ts';
 
 const run = (incarnation: number, copy: string): Run => ({ incarnation, nonce: copy.repeat(32) });
 
 describe('the runs of a peer', () => {
-  const cases: readonly [what: string, met: readonly Run[], next: Run, isConnected: boolean, verdict: RunVerdict][] = [
+  const cases: readonly [what: string, met: readonly Run[], next: Run, isConnected: boolean, verdict: IncarnationVerdict][] = [
     ['the first one', [], run(7, 'a'), false, 'in order'],
     ['the same one again', [run(7, 'a')], run(7, 'a'), false, 'in order'],
     ['the same one again, while its connection before lasts', [run(7, 'a')], run(7, 'a'), true, 'in order'],
@@ -19,7 +25,7 @@ describe('the runs of a peer', () => {
   ];
   for (const [what, met, next, isConnected, verdict] of cases)
     it(`${verdict}: ${what}`, () => {
-      const runs = new Runs();
+      const runs = new Incarnations();
       for (const one of met) {
         expect(runs.judge(1, one, false)).to.equal('in order');
         runs.connected(1, one);
@@ -29,7 +35,7 @@ describe('the runs of a peer', () => {
     });
 
   it('are not remembered before they have connected', () => {
-    const runs = new Runs();
+    const runs = new Incarnations();
     expect(runs.judge(1, run(9, 'a'), false)).to.equal('in order');
     expect(runs.judge(1, run(8, 'b'), false)).to.equal('in order');
   });
@@ -41,7 +47,7 @@ describe('the runs of a peer', () => {
         fc.uint8Array({ minLength: 16, maxLength: 16 }),
         (number, bytes) => {
           const one = { incarnation: number, nonce: Buffer.from(bytes).toString('hex') };
-          expect(readRun(writeRun(one))).to.deep.equal(one);
+          expect(readIncarnation(writeIncarnation(one))).to.deep.equal(one);
         },
       ),
     );
@@ -59,6 +65,6 @@ describe('the runs of a peer', () => {
     `1.${'a'.repeat(32)}, 2.${'b'.repeat(32)}`,
   ])
     it(`are not read from ${JSON.stringify(text)}`, () => {
-      expect(readRun(text)).to.equal(undefined);
+      expect(readIncarnation(text)).to.equal(undefined);
     });
 });

@@ -4,9 +4,9 @@ import { encodeBatch, encodeMessage, frameBytesMax, type Message, type NodeId, w
 import { expect } from 'chai';
 import { WebSocket } from 'ws';
 import { until } from '../../../process/test/until.ts';
-import type { Member, Standing } from '../../src/membership/membership.ts';
+import type { ListedNode, Member } from '../../src/membership/membership.ts';
 import { ClusterListener } from '../../src/transport/cluster-listener.ts';
-import { type Run, runHeader, writeRun } from '../../src/transport/incarnations.ts';
+import { incarnationHeader, type Run, writeIncarnation } from '../../src/transport/incarnations.ts';
 import { backoffMs, type TransportLimits, transportLimits } from '../../src/transport/peer-link.ts';
 import { WebSocketTransport } from '../../src/transport/raft-transport.ts';
 import { clusterId, memberAt, type TestCluster, type TestNode, testCluster } from '../credentials.ts';
@@ -50,7 +50,7 @@ interface End {
   /** Who has met a later run of it, and who is still connected to an earlier one. */
   readonly overtaken: NodeId[];
   readonly early: NodeId[];
-  /** Runs that it refused. */
+  /** Incarnations that it refused. */
   readonly strangers: (readonly [NodeId, string])[];
   /** Looks at its connections, as it would by its timer: looks are counted, not time. */
   readonly look: () => void;
@@ -65,12 +65,12 @@ describe('Raft’s messages', () => {
     [one, two] = await Promise.all([cluster.node(1), cluster.node(2)]);
   });
 
-  let standing: Map<string, Standing>;
+  let memberState: Map<string, ListedNode>;
   let accepted: WebSocket[];
   let closing: (() => unknown)[];
 
   beforeEach(() => {
-    standing = new Map([one, two].map(({ id, certificate }) => [certificate, { id, standing: 'member' }]));
+    memberState = new Map([one, two].map(({ id, certificate }) => [certificate, { id, memberState: 'member' }]));
     accepted = [];
     closing = [];
   });
@@ -109,7 +109,7 @@ describe('Raft’s messages', () => {
   async function listen(node: TestNode, { transport }: End, { port = 0, versions = wireVersions } = {}) {
     const listener = new ClusterListener({
       identity: () => node.identity,
-      standing: (certificate) => standing.get(certificate),
+      memberState: (certificate) => memberState.get(certificate),
       calls: {},
       forwarded: () => undefined,
       raft: (socket, from, itsRun) => {
@@ -333,7 +333,7 @@ describe('Raft’s messages', () => {
         const { port } = await listen(two, b);
         const { key, certificate: cert } = one.identity;
         const socket = new WebSocket(`wss://127.0.0.1:${port}/cluster/raft`, 'transitd.raft.1', {
-          headers: { [runHeader]: writeRun(run(1)) },
+          headers: { [incarnationHeader]: writeIncarnation(run(1)) },
           key,
           cert,
           rejectUnauthorized: false,
@@ -353,7 +353,7 @@ describe('Raft’s messages', () => {
       const { key, certificate: cert } = one.identity;
       const connect = async (): Promise<WebSocket> => {
         const socket = new WebSocket(`wss://127.0.0.1:${port}/cluster/raft`, 'transitd.raft.1', {
-          headers: { [runHeader]: writeRun(run(1)) },
+          headers: { [incarnationHeader]: writeIncarnation(run(1)) },
           key,
           cert,
           rejectUnauthorized: false,
@@ -472,7 +472,7 @@ describe('Raft’s messages', () => {
     it('are answered by that news alone', async () => {
       const [a, b] = [endOf(one), endOf(two)];
       const { port } = await listen(two, b);
-      standing.set(one.certificate, { id: 1, standing: 'removed' });
+      memberState.set(one.certificate, { id: 1, memberState: 'removed' });
       a.transport.members([memberAt(two, port)]);
       await until(() => a.removed() > 0);
       expect(accepted.length).to.equal(0);
@@ -483,7 +483,7 @@ describe('Raft’s messages', () => {
       const { port } = await listen(two, b);
       a.transport.members([memberAt(two, port)]);
       await meet(a, b);
-      standing.set(one.certificate, { id: 1, standing: 'removed' });
+      memberState.set(one.certificate, { id: 1, memberState: 'removed' });
       await until(() => a.removed() > 0);
       expect(accepted[0]?.readyState).to.equal(WebSocket.CLOSED);
     });
@@ -491,7 +491,7 @@ describe('Raft’s messages', () => {
     it('are not told so by a peer that merely does not know it', async () => {
       const [a, b] = [endOf(one), endOf(two)];
       const { port } = await listen(two, b);
-      standing.delete(one.certificate);
+      memberState.delete(one.certificate);
       a.transport.members([memberAt(two, port)]);
       await until(() => a.unreachable.length > 1);
       expect(a.removed()).to.equal(0);

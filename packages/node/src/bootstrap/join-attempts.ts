@@ -6,7 +6,7 @@ import { StoreError } from '@transitd/storage-fsm';
 import type { DataDirectory } from '../storage/storage.ts';
 import { type Candidate, configuredTarget, Joining, type JoinTarget, newCandidate } from './joining.ts';
 
-export interface EntranceParts {
+export interface JoinAttemptsParts {
   readonly config: Config;
   readonly seal: SealConfig;
   readonly directory: DataDirectory;
@@ -19,8 +19,8 @@ export interface EntranceParts {
 }
 
 /** How a node comes into a cluster, one attempt at a time: it founds one, joins one, or begins at last with what it was made for. */
-export class Entrance {
-  readonly #parts: EntranceParts;
+export class JoinAttempts {
+  readonly #parts: JoinAttemptsParts;
   /** A join that waits for the shares of the seal, or is under way. */
   #joining: Joining | undefined;
   /** Of the attempts so far: none of them is known to have been refused. */
@@ -30,7 +30,7 @@ export class Entrance {
   #underWay: Promise<unknown> | undefined;
   #closed = false;
 
-  constructor(parts: EntranceParts) {
+  constructor(parts: JoinAttemptsParts) {
     this.#parts = parts;
   }
 

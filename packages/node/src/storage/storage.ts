@@ -103,7 +103,7 @@ export class DataDirectory {
   }
 
   /** Makes the first node of a new cluster: its only voter. */
-  async foundCluster(): Promise<void> {
+  async bootstrapCluster(): Promise<void> {
     const nodeId = newNodeId();
     await createNode(this.#path, { clusterId: randomUUID(), nodeId, base: bootstrapBase(nodeId) }, this.#locked.disk);
   }

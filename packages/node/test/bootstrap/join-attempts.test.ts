@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { parseConfig } from '@transitd/configuration';
 import { expect } from 'chai';
 import { pino } from 'pino';
-import { Entrance, type EntranceParts } from '../../src/bootstrap/join-attempts.ts';
+import { JoinAttempts, type JoinAttemptsParts } from '../../src/bootstrap/join-attempts.ts';
 
 describe('the entrance of a node that is configured to join', () => {
   let folder = '';
@@ -28,7 +28,7 @@ describe('the entrance of a node that is configured to join', () => {
       seal: { type: 'shamir' },
     });
     let isMember = false;
-    const directory: Partial<EntranceParts['directory']> = {
+    const directory: Partial<JoinAttemptsParts['directory']> = {
       holdsNode: async () => {
         setImmediate(() => {
           isMember = foundsItself;
@@ -36,17 +36,17 @@ describe('the entrance of a node that is configured to join', () => {
         return false;
       },
     };
-    const entrance = new Entrance({
+    const joinAttempts = new JoinAttempts({
       config,
       seal: { type: 'shamir' },
-      directory: directory as EntranceParts['directory'],
+      directory: directory as JoinAttemptsParts['directory'],
       log: Object.assign(Object.create(log), { info: (_: object, text: string) => said.push(text) }),
       apiAddress: () => 'http://127.0.0.1:2',
       isListening: () => true,
       isMember: () => isMember,
       start: async () => undefined,
     });
-    await entrance.again();
+    await joinAttempts.again();
     return said;
   }
 

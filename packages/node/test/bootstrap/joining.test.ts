@@ -104,13 +104,13 @@ describe('a node on its way into a cluster', () => {
     const other = createServer();
     const second = await open('n2', 'static', await listening(other));
     expect(await errorOf(joining(second, leader))).to.be.instanceOf(StartError);
-    expect(second.member).to.equal(undefined);
+    expect(second.store).to.equal(undefined);
     expect(second.initialized).to.equal(false);
     expect(await errorOf(joining(second, leader))).to.be.instanceOf(StartError);
     await new Promise((resolve) => other.close(resolve));
     expect(await joining(second, leader)).to.deep.equal({ joined: true });
-    expect(second.answering.clusterId).to.equal(node.answering.clusterId);
-    expect(node.cluster?.roster.members.map(({ name }) => name)).to.deep.equal(['n1', 'n2']);
+    expect(second.eligibility.clusterId).to.equal(node.eligibility.clusterId);
+    expect(node.cluster?.membershipList.members.map(({ name }) => name)).to.deep.equal(['n1', 'n2']);
   });
 
   it('whose cluster port is in use begins by itself too', async () => {
@@ -118,9 +118,9 @@ describe('a node on its way into a cluster', () => {
     const other = createServer();
     const second = await open('n2', 'static', await listening(other));
     expect(await errorOf(second.join({ leaders: [leader] }, '127.0.0.1'))).to.be.instanceOf(StartError);
-    expect(second.member).to.equal(undefined);
+    expect(second.store).to.equal(undefined);
     await new Promise((resolve) => other.close(resolve));
-    await until(() => second.member !== undefined);
+    await until(() => second.store !== undefined);
   });
 
   it('that has founded it opens its cluster port when that is free', async () => {
@@ -128,16 +128,16 @@ describe('a node on its way into a cluster', () => {
     const port = await listening(other);
     const node = await open('n1', 'static', port);
     await node.initialize({ recoveryShares: 1, recoveryThreshold: 1 });
-    await until(() => node.cluster?.roster.identity !== undefined);
+    await until(() => node.cluster?.membershipList.identity !== undefined);
     await new Promise((resolve) => other.close(resolve));
-    for (let tries = 0; !(await accepts(port)) && tries < 500; tries++) await node.cluster?.care();
+    for (let tries = 0; !(await accepts(port)) && tries < 500; tries++) await node.cluster?.maintain();
     expect(await accepts(port)).to.equal(true);
   });
 
   it('that has founded it does not start while its cluster port is in use', async () => {
     const node = await open('n1', 'static');
     await node.initialize({ recoveryShares: 1, recoveryThreshold: 1 });
-    await until(() => node.cluster?.roster.identity !== undefined);
+    await until(() => node.cluster?.membershipList.identity !== undefined);
     await node.stop();
     expect(await errorOf(open('n1', 'static', await listening(createServer())))).to.be.instanceOf(StartError);
   });
@@ -149,7 +149,7 @@ describe('a node on its way into a cluster', () => {
     closing.push(() => Object.assign(Joining.prototype, { unseal }));
     Joining.prototype.unseal = () => Promise.reject(new BarrierError('invalid_share', 'the shares are those of another key'));
     expect(await second.join({ leaders: [leader] }, '127.0.0.1')).to.deep.equal({ joined: true });
-    expect(second.member).not.to.equal(undefined);
+    expect(second.store).not.to.equal(undefined);
     expect(second.cluster).not.to.equal(undefined);
   });
 
@@ -225,9 +225,9 @@ describe('a node on its way into a cluster', () => {
     const target = { leaders: [`http://127.0.0.1:${port}`] };
     expect(await errorOf(second.join(target, '127.0.0.1'))).to.be.instanceOf(JoinError);
     expect(await second.join({ ...target, retry: true }, '127.0.0.1')).to.deep.equal({ joined: false });
-    expect(second.member).to.equal(undefined);
+    expect(second.store).to.equal(undefined);
     await new Promise((resolve) => refusing.close(resolve));
     await listening(apiOf(node), port);
-    await until(() => second.member !== undefined);
+    await until(() => second.store !== undefined);
   });
 });

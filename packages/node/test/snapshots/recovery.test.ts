@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { encodeMembership, leaveMark, overtakenFile, removalFile } from '@transitd/cluster';
+import { encodeMembership, overtakenFile, recordExclusion, removalFile } from '@transitd/cluster';
 import { StartError } from '@transitd/process';
 import { bootstrapBase, type Entry, encodeConfState } from '@transitd/raft-core';
 import { noProof, readArchive } from '@transitd/snapshot-archive';
@@ -87,7 +87,7 @@ describe('a recovery', () => {
     expect(found).to.include({ name: undefined, isMember: false });
     const told = await stoppedNode([await put()], 'told');
     expect(await seen(told)).to.include({ isMember: true });
-    await leaveMark(told, removalFile, {});
+    await recordExclusion(told, removalFile, {});
     expect(await seen(told)).to.include({ isMember: false });
   });
 
@@ -95,7 +95,7 @@ describe('a recovery', () => {
     const directory = await stoppedNode([await put()]);
     const isOvertaken = () => recovering(directory, {}, async (recovery) => recovery.isOvertaken);
     expect(await isOvertaken()).to.equal(false);
-    await leaveMark(directory, overtakenFile, {});
+    await recordExclusion(directory, overtakenFile, {});
     expect(await isOvertaken()).to.equal(true);
   });
 

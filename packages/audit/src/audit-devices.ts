@@ -1,54 +1,54 @@
 import type { Config } from '@transitd/configuration';
 import { type Logger, StartError } from '@transitd/process';
+import { AuditDevice } from './audit-device.ts';
 import { openAuditFile } from './audit-file.ts';
 import { openStdout } from './audit-stdout.ts';
-import { Sink } from './sink.ts';
 
-export type SinkConfig = Config['audit'][number];
+export type AuditDeviceConfig = Config['audit'][number];
 export type EntryType = 'request' | 'response';
 
 /** Hears how writing goes, so that figures can be made of it. Names of sinks come from the configuration. */
 export interface AuditObserver {
   /** One sink has taken an entry, in so many milliseconds. */
-  logged(type: EntryType, sink: string, ms: number): void;
-  failed(type: EntryType, sink: string): void;
+  logged(type: EntryType, device: string, ms: number): void;
+  failed(type: EntryType, device: string): void;
 }
 
-export interface AuditTrailOptions {
-  readonly sinks: readonly SinkConfig[];
+export interface AuditDevicesOptions {
+  readonly devices: readonly AuditDeviceConfig[];
   readonly log: Logger;
   readonly observer: AuditObserver;
 }
 
 /** The sinks of this node. An entry counts as written as soon as one of them has it. */
-export class AuditTrail {
-  readonly devices: readonly SinkConfig[];
-  readonly #sinks: readonly Sink[];
+export class AuditDevices {
+  readonly configs: readonly AuditDeviceConfig[];
+  readonly #devices: readonly AuditDevice[];
   readonly #observer: AuditObserver;
   readonly #log: Logger;
   #toldUnmade = false;
 
-  private constructor({ sinks, log, observer }: AuditTrailOptions) {
-    this.devices = sinks;
+  private constructor({ devices, log, observer }: AuditDevicesOptions) {
+    this.configs = devices;
     this.#observer = observer;
     this.#log = log;
-    this.#sinks = sinks.map((config) => sinkOf(config, log));
+    this.#devices = devices.map((config) => deviceOf(config, log));
   }
 
   /** Undefined when the configuration names no sink. @throws StartError when one of them cannot be opened */
-  static async open(options: AuditTrailOptions): Promise<AuditTrail | undefined> {
-    if (options.sinks.length === 0) return undefined;
-    const trail = new AuditTrail(options);
-    for (const sink of trail.#sinks) {
-      await sink.open().catch((error: NodeJS.ErrnoException) => {
-        throw new StartError(`audit: the sink ${sink.name} cannot be opened: ${error.code ?? error.message}`);
+  static async open(options: AuditDevicesOptions): Promise<AuditDevices | undefined> {
+    if (options.devices.length === 0) return undefined;
+    const devices = new AuditDevices(options);
+    for (const device of devices.#devices) {
+      await device.open().catch((error: NodeJS.ErrnoException) => {
+        throw new StartError(`audit: the sink ${device.name} cannot be opened: ${error.code ?? error.message}`);
       });
     }
-    return trail;
+    return devices;
   }
 
   get names(): readonly string[] {
-    return this.#sinks.map(({ name }) => name);
+    return this.#devices.map(({ name }) => name);
   }
 
   /**
@@ -56,15 +56,15 @@ export class AuditTrail {
    * @param entryFor - the text for the sink of this name
    * @throws AggregateError when none did
    */
-  async write(type: EntryType, entryFor: (sink: string) => string): Promise<void> {
+  async write(type: EntryType, entryFor: (device: string) => string): Promise<void> {
     const begunMs = performance.now();
     await Promise.any(
-      this.#sinks.map(async (sink) => {
+      this.#devices.map(async (device) => {
         try {
-          await sink.write(this.#made(() => entryFor(sink.name)));
-          this.#observer.logged(type, sink.name, performance.now() - begunMs);
+          await device.write(this.#made(() => entryFor(device.name)));
+          this.#observer.logged(type, device.name, performance.now() - begunMs);
         } catch (error) {
-          this.#observer.failed(type, sink.name);
+          this.#observer.failed(type, device.name);
           throw error;
         }
       }),
@@ -91,23 +91,23 @@ export class AuditTrail {
 
   /** Files that were given another name are let go, and new ones begun. */
   async reopen(): Promise<void> {
-    await Promise.all(this.#sinks.map((sink) => sink.reopen()));
+    await Promise.all(this.#devices.map((device) => device.reopen()));
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.#sinks.map((sink) => sink.close()));
+    await Promise.all(this.#devices.map((device) => device.close()));
   }
 }
 
-function sinkOf(config: SinkConfig, log: Logger): Sink {
+function deviceOf(config: AuditDeviceConfig, log: Logger): AuditDevice {
   const { name } = config;
-  return new Sink({
+  return new AuditDevice({
     name,
     open: config.type === 'stdout' ? openStdout : () => openAuditFile(config),
     sync: config.type === 'file' && config.sync,
     onFailure: (error) =>
-      log.error({ sink: name, reason: reasonOf(error) }, 'audit: this sink takes no entries; it is tried again'),
-    onRecovery: () => log.info({ sink: name }, 'audit: this sink takes entries again'),
+      log.error({ device: name, reason: reasonOf(error) }, 'audit: this sink takes no entries; it is tried again'),
+    onRecovery: () => log.info({ device: name }, 'audit: this sink takes entries again'),
   });
 }
 

@@ -9,7 +9,7 @@ interface Waiting {
   readonly failed: (error: Error) => void;
 }
 
-export interface SinkOptions {
+export interface AuditDeviceOptions {
   readonly name: string;
   readonly open: () => Promise<Appendable>;
   /** Every batch is on disk before its entries count as written. */
@@ -25,9 +25,9 @@ export interface SinkOptions {
  * One place where entries go, line by line. What comes in one turn of the event loop, or while a write is under way, leaves as one
  * write. After a failure the next entry opens it anew.
  */
-export class Sink {
+export class AuditDevice {
   readonly name: string;
-  readonly #options: SinkOptions;
+  readonly #options: AuditDeviceOptions;
   readonly #stuckMs: number;
   #target: Appendable | undefined;
   #link: Link | undefined;
@@ -40,7 +40,7 @@ export class Sink {
   #stuck = false;
   #failing = false;
 
-  constructor(options: SinkOptions) {
+  constructor(options: AuditDeviceOptions) {
     this.name = options.name;
     this.#options = options;
     this.#stuckMs = options.stuckMs ?? 5000;
