@@ -206,7 +206,8 @@ async function measureCatchUp(cluster: Cluster): Promise<void> {
     const megabytes = (entries * bytes) / 10 ** 6;
     add(
       `catch-up by log, ${whole(entries)} entries of ${bytes} bytes`,
-      `${oneDecimal((1000 * megabytes) / ms)} MB/s (${oneDecimal(megabytes)} MB in ${whole(ms)} ms; ${whole(wholeMs)} ms from the start of the process)`,
+      `${oneDecimal((1000 * megabytes) / ms)} MB/s (${oneDecimal(megabytes)} MB in ${whole(ms)} ms; ` +
+        `${whole(wholeMs)} ms from the start of the process)`,
       '20 MB/s',
       '60 MB/s',
     );
@@ -227,7 +228,8 @@ async function measureSnapshot(cluster: Cluster, bytes: number): Promise<void> {
   const megabytes = (count * bytes) / 10 ** 6;
   add(
     `catch-up by snapshot, ${whole(count)} records of ${bytes} bytes`,
-    `${oneDecimal((1000 * megabytes) / ms)} MB/s (${oneDecimal(megabytes)} MB in ${whole(ms)} ms; the stream had ${oneDecimal(streamed / 10 ** 6)} MB)`,
+    `${oneDecimal((1000 * megabytes) / ms)} MB/s (${oneDecimal(megabytes)} MB in ${whole(ms)} ms; ` +
+      `the stream had ${oneDecimal(streamed / 10 ** 6)} MB)`,
     '30 MB/s',
     '50 MB/s',
   );

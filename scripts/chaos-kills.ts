@@ -49,7 +49,8 @@ async function run(): Promise<number> {
     const next = await cluster.leader(cluster.others(leader));
     const activeMs = Date.parse((await next.ask('GET', 'sys/leader')).string('active_time')) - killedAt;
     console.log(
-      `kill ${kill}: ${leader.name}; ${next.name} active after ${whole(activeMs)}, first write through ${node.name} after ${whole(doneMs - killedMs)}`,
+      `kill ${kill}: ${leader.name}; ${next.name} active after ${whole(activeMs)}, ` +
+        `first write through ${node.name} after ${whole(doneMs - killedMs)}`,
     );
     killsOf.set(leader, (killsOf.get(leader) ?? 0) + 1);
     await gone;

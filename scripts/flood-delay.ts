@@ -47,7 +47,8 @@ for (const path of [
   const sorted = waits.sort((a, b) => a - b);
   const at = (part: number): string => (sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0).toFixed(1);
   console.log(
-    `${path.padEnd(32)} ${answered} answers in ${(performance.now() - begun).toFixed(0)} ms; health ms: p50 ${at(0.5)}, max ${at(1)} of ${waits.length}; loop lag max ${(Number(lag) * 1000).toFixed(0)} ms`,
+    `${path.padEnd(32)} ${answered} answers in ${(performance.now() - begun).toFixed(0)} ms; ` +
+      `health ms: p50 ${at(0.5)}, max ${at(1)} of ${waits.length}; loop lag max ${(Number(lag) * 1000).toFixed(0)} ms`,
   );
   for (const socket of sockets) socket.destroy();
 }

@@ -46,7 +46,8 @@ function verifyNode() {
   const expected = nodeHashes[`${process.platform}-${process.arch}`];
   if (expected === undefined) {
     console.error(
-      `install: no known hash of the Node binary for ${process.platform}-${process.arch}; add ${hash} to scripts/node-hashes.json after checking it`,
+      `install: no known hash of the Node binary for ${process.platform}-${process.arch}; ` +
+        `add ${hash} to scripts/node-hashes.json after checking it`,
     );
   } else if (hash !== expected) {
     fail(`the Node binary has the SHA-256 ${hash}, expected ${expected}`);

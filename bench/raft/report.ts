@@ -16,7 +16,8 @@ export function report(title: string, rows: readonly Row[], remarks: readonly st
     `# ${title}`,
     '',
     `- Date: ${new Date().toISOString().slice(0, 16).replace('T', ' ')} UTC`,
-    `- Machine: ${cpu?.model ?? 'unknown CPU'}, ${cpus().length} cores, ${(totalmem() / 2 ** 30).toFixed(0)} GiB, ${process.platform} ${process.arch}`,
+    `- Machine: ${cpu?.model ?? 'unknown CPU'}, ${cpus().length} cores, ${(totalmem() / 2 ** 30).toFixed(0)} GiB, ` +
+      `${process.platform} ${process.arch}`,
     `- Node ${process.version}`,
     `- Load average (1 / 5 / 15 min): before ${load(loadBefore)}, after ${load(loadavg())}`,
     '',

@@ -1,4 +1,4 @@
-// What a client sees that talks to one node, to several nodes, or to a lagging node.
+// Guarantees for a client that talks to one node, to several nodes, or to a lagging node.
 import { expect } from 'chai';
 import type { Answer } from '../process/live-server.ts';
 import type { LiveCluster } from './live-cluster.ts';

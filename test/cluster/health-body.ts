@@ -57,7 +57,7 @@ const rows: Readonly<Record<number, Row>> = {
 export function expectHealthBody({ code, body, headers }: HealthSeen): void {
   const row = rows[code];
   if (row === undefined) throw new Error(`no node answers ${code} to health`);
-  // Only an active node shows an operator's licence, and none is configured here.
+  // Only an active node shows an operator's license, and none is configured here.
   expect(Object.keys(body), `fields of ${code}`).to.have.members([...row.fields]);
   expect(body, `body of ${code}`).to.include({ ...row.values, enterprise: true });
   for (const name of ['server_time_utc', 'echo_duration_ms', 'clock_skew_ms', 'replication_primary_canary_age_ms'])

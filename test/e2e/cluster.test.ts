@@ -51,8 +51,11 @@ describe('three nodes in containers', () => {
       const compiled = fs.readdirSync(cache).map((name) => [cache, name].join('/'));
       console.log(JSON.stringify({
         uid: process.getuid(), gid: process.getgid(), capabilities: /CapEff:\\s*(\\w+)/.exec(status)[1],
-        program: writes('/opt/transitd/packages/server/transitd.mjs'), root: writes('/new'), data: fs.statSync('/var/lib/transitd/data').mode.toString(8),
-        compiled: compiled.map((folder) => ({ forUid: folder.split('-').at(-1), owner: fs.statSync(folder).uid, files: fs.readdirSync(folder).length > 500 })),
+        program: writes('/opt/transitd/packages/server/transitd.mjs'), root: writes('/new'),
+        data: fs.statSync('/var/lib/transitd/data').mode.toString(8),
+        compiled: compiled.map((folder) => ({
+          forUid: folder.split('-').at(-1), owner: fs.statSync(folder).uid, files: fs.readdirSync(folder).length > 500,
+        })),
       }))`;
     const { output } = (await node?.exec(['node', '-e', script])) ?? {};
     expect(JSON.parse(output ?? '')).to.deep.equal({

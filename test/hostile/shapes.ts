@@ -671,7 +671,8 @@ const transfers: readonly Row[] = [
       ],
       [
         Buffer.from(
-          '{"policy":{"name":"unmade","type":0,"keys":{"1":{"key":"AAAA"}},"latest_version":1},"archived_keys":{"keys":[{},{"key":"AAAA"}]}}',
+          '{"policy":{"name":"unmade","type":0,"keys":{"1":{"key":"AAAA"}},"latest_version":1},' +
+            '"archived_keys":{"keys":[{},{"key":"AAAA"}]}}',
         ).toString('base64'),
         'too little material',
       ],

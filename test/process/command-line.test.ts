@@ -353,7 +353,8 @@ describe('the command transitd', function () {
       const config = join(folder, 'transitd.yaml');
       writeFileSync(
         config,
-        `node_id: n1\ndata_dir: ${folder}/data\nlisteners:\n  - { address: "127.0.0.1:0", tls: { cert_file: ${certFile}, key_file: ${keyFile} } }\n`,
+        `node_id: n1\ndata_dir: ${folder}/data\nlisteners:\n` +
+          `  - { address: "127.0.0.1:0", tls: { cert_file: ${certFile}, key_file: ${keyFile} } }\n`,
       );
       const checked = expectCode(await run(['doctor', '--config', config]), 0);
       expect(checked.stdout).to.match(/^warn +listener \S+ certificate .*in 1 days/m);
@@ -463,7 +464,7 @@ describe('the command transitd', function () {
     it('exits with 1 from the doctor, which says what to do', async () => {
       const folder = bench.folder();
       const config = join(folder, 'transitd.yaml');
-      writeFileSync(config, 'colour: red\n');
+      writeFileSync(config, 'color: red\n');
       const { stdout } = expectCode(await run(['doctor', '--config', config]), 1);
       expect(stdout).to.match(new RegExp(`^fail +configuration .*correct ${config}$`, 'm'));
       expect(expectCode(await run(['doctor', '--address', nothingListens]), 1).stdout).to.match(/^fail +node /m);

@@ -139,7 +139,7 @@ describe('operating a node', () => {
   });
 
   for (const { what, config, args, env, says } of [
-    { what: 'an unknown key', config: 'colour: red\n', says: /colour/ },
+    { what: 'an unknown key', config: 'color: red\n', says: /color/ },
     {
       what: 'a missing seal key',
       config: 'seal: { type: static, key_id: a, key_file: /nowhere/key }\n',
@@ -274,7 +274,8 @@ describe('operating a node', () => {
     mkdirSync(join(folder, 'data'), { mode: 0o700 });
     const file = join(folder, 'transitd.yaml');
     const config = (level: string): string =>
-      `node_id: n1\ndata_dir: ${folder}/data\nlog: { level: ${level} }\nlisteners:\n  - address: "127.0.0.1:0"\n    tls: { cert_file: ${folder}/tls.crt, key_file: ${folder}/tls.key }\n`;
+      `node_id: n1\ndata_dir: ${folder}/data\nlog: { level: ${level} }\nlisteners:\n` +
+      `  - address: "127.0.0.1:0"\n    tls: { cert_file: ${folder}/tls.crt, key_file: ${folder}/tls.key }\n`;
     writeFileSync(file, config('info'));
     const server = bench.launch({ dataDir: '', command: ['server', '--config', file], env: { TRANSITD_LOG_LEVEL: 'info' } });
     await server.ready();

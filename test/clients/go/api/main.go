@@ -19,7 +19,7 @@ type Outcome map[string]any
 
 var exercises = map[string]func(*Client) Outcome{
 	"auth":     auth,
-	"init":     initialise,
+	"init":     initialize,
 	"limits":   limits,
 	"logical":  logical,
 	"mounts":   mounts,

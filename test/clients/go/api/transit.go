@@ -39,7 +39,8 @@ func transit(c *Client) Outcome {
 	}
 	dataKey := write("datakey/plaintext/notes", map[string]any{"bits": 512})
 	outcome["data_key"] = len(bytesOf(dataKey["plaintext"]))
-	outcome["data_key_opened"] = write("decrypt/notes", map[string]any{"ciphertext": dataKey["ciphertext"]})["plaintext"] == dataKey["plaintext"]
+	opened := write("decrypt/notes", map[string]any{"ciphertext": dataKey["ciphertext"]})
+	outcome["data_key_opened"] = opened["plaintext"] == dataKey["plaintext"]
 	outcome["batch"] = batches(c)
 	outcome["signed"] = signatures(c)
 
