@@ -4,10 +4,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { driverLimits } from '@transitd/raft-core';
 import { percentile } from '../bench/raft/percentile.ts';
-import { LiveCluster } from '../test/cluster/live-cluster.ts';
-import type { LiveNode } from '../test/cluster/live-node.ts';
-import { losses } from '../test/cluster/survivors.ts';
-import { Workload } from '../test/cluster/workload.ts';
+import { LiveCluster } from '../test/cluster/harness/live-cluster.ts';
+import type { LiveNode } from '../test/cluster/harness/live-node.ts';
+import { losses } from '../test/cluster/harness/survivors.ts';
+import { Workload } from '../test/cluster/harness/workload.ts';
 
 const { values } = parseArgs({
   options: { kills: { type: 'string', default: '20' }, clients: { type: 'string', default: '12' } },

@@ -8,11 +8,11 @@ import { Clocks } from '../test/chaos/clock-faults.ts';
 import { detachAll, diskFaults } from '../test/chaos/disk-faults.ts';
 import { type Round, schedule } from '../test/chaos/schedule.ts';
 import { TokenWorkload } from '../test/chaos/token-workload.ts';
-import { linkFaults, processFaults } from '../test/cluster/faults.ts';
-import { LiveCluster } from '../test/cluster/live-cluster.ts';
-import type { LiveNode } from '../test/cluster/live-node.ts';
-import { losses } from '../test/cluster/survivors.ts';
-import { Workload } from '../test/cluster/workload.ts';
+import { linkFaults, processFaults } from '../test/cluster/harness/faults.ts';
+import { LiveCluster } from '../test/cluster/harness/live-cluster.ts';
+import type { LiveNode } from '../test/cluster/harness/live-node.ts';
+import { losses } from '../test/cluster/harness/survivors.ts';
+import { Workload } from '../test/cluster/harness/workload.ts';
 
 const { values } = parseArgs({
   options: {

@@ -1,7 +1,7 @@
 // A password check takes two threads for a tenth of a second. Anonymous logins must not delay other callers.
 import { expect } from 'chai';
 import { type LiveServer, processMs, Workbench } from '../process/live-server.ts';
-import { ask, Flood } from './callers-at.ts';
+import { ask, Flood } from './callers.ts';
 
 describe('a flood of anonymous logins', function () {
   this.timeout(processMs);

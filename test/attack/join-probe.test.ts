@@ -3,11 +3,11 @@ import { readFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { expect } from 'chai';
-import { scenarioMs, withNodes } from '../cluster/scenario.ts';
-import { until } from '../cluster/until.ts';
+import { scenarioMs, withNodes } from '../cluster/harness/scenario.ts';
+import { until } from '../cluster/harness/until.ts';
 import { startAudited } from '../process/audited-server.ts';
 import { Workbench } from '../process/live-server.ts';
-import { ask } from './callers-at.ts';
+import { ask } from './callers.ts';
 
 const stranger = '127.0.0.66';
 

@@ -1,6 +1,6 @@
 // Several nodes join under the same name at the same time.
 import { expect } from 'chai';
-import { LiveCluster } from '../cluster/live-cluster.ts';
+import { LiveCluster } from '../cluster/harness/live-cluster.ts';
 import { processMs } from '../process/live-server.ts';
 
 describe('three nodes that join at once under the same name', function () {

@@ -1,9 +1,9 @@
 // Bodies of 32 MB: many at once, announced but never sent, and sent slowly.
 import { once } from 'node:events';
 import { expect } from 'chai';
-import { until } from '../cluster/until.ts';
+import { until } from '../cluster/harness/until.ts';
 import { type LiveServer, processMs, Workbench } from '../process/live-server.ts';
-import { ask, HeldConnections, head } from './callers-at.ts';
+import { ask, HeldConnections, head } from './callers.ts';
 
 const mib = 1024 * 1024;
 const path = 'transit/hash/sha2-256';

@@ -1,6 +1,6 @@
 // Floods of small but expensive requests: other requests are served in between.
 import { expect } from 'chai';
-import { until } from '../cluster/until.ts';
+import { until } from '../cluster/harness/until.ts';
 import { type LiveServer, processMs, Workbench } from '../process/live-server.ts';
 import { RawConnections, telemetryOf } from './raw-connections.ts';
 

@@ -1,7 +1,7 @@
 // `snapshot-force` with another cluster's snapshot on a cluster with a static seal, whose key cannot open the snapshot.
 import { expect } from 'chai';
-import { LiveCluster } from '../cluster/live-cluster.ts';
-import type { LiveNode } from '../cluster/live-node.ts';
+import { LiveCluster } from '../cluster/harness/live-cluster.ts';
+import type { LiveNode } from '../cluster/harness/live-node.ts';
 import { processMs } from '../process/live-server.ts';
 
 const path = 'sys/storage/raft/snapshot';

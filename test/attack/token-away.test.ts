@@ -4,7 +4,7 @@ import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { needsToken, softhsmLibrary, TokenFolder } from '../../packages/pkcs11/test/softhsm.ts';
-import { until } from '../cluster/until.ts';
+import { until } from '../cluster/harness/until.ts';
 import { base64, type LiveServer, processMs, Workbench } from '../process/live-server.ts';
 
 describe('a PKCS#11 token that was away', function () {

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { type LiveServer, processMs, Workbench } from '../process/live-server.ts';
-import { ask, Flood } from './callers-at.ts';
+import { ask, Flood } from './callers.ts';
 
 const stranger = '127.0.0.66';
 

@@ -2,7 +2,7 @@
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Fault } from '../cluster/faults.ts';
+import type { Fault } from '../cluster/harness/faults.ts';
 
 const libraries = [
   '/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1',

@@ -1,7 +1,7 @@
 // Faults of a node's disk, injected into its system calls by strace while it runs.
-import type { Fault } from '../cluster/faults.ts';
-import type { LiveNode } from '../cluster/live-node.ts';
-import { attachStrace, type Detach } from '../cluster/strace.ts';
+import type { Fault } from '../cluster/harness/faults.ts';
+import type { LiveNode } from '../cluster/harness/live-node.ts';
+import { attachStrace, type Detach } from '../cluster/harness/strace.ts';
 
 /** Exit code of a node whose storage failed. */
 const storageFailed = 74;

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { processFaults } from '../cluster/faults.ts';
+import { processFaults } from '../cluster/harness/faults.ts';
 import { type Round, schedule } from './schedule.ts';
 
 const taken = (count: number, seed: number, size: number): Round[] => {

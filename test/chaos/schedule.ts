@@ -1,6 +1,6 @@
 // Draws from a seed which faults strike which nodes. The same seed gives the same schedule on every machine.
 import { SimRandom } from '@transitd/raft-core/sim';
-import type { Fault } from '../cluster/faults.ts';
+import type { Fault } from '../cluster/harness/faults.ts';
 
 export interface Strike {
   readonly fault: Fault;

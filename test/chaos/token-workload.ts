@@ -1,9 +1,9 @@
 // Clients that create, use and revoke tokens through any node while faults strike the cluster.
 import { setTimeout as delay } from 'node:timers/promises';
 import { SimRandom } from '@transitd/raft-core/sim';
-import type { LiveCluster } from '../cluster/live-cluster.ts';
-import type { LiveNode } from '../cluster/live-node.ts';
-import { attempt } from '../cluster/outcome.ts';
+import type { LiveCluster } from '../cluster/harness/live-cluster.ts';
+import type { LiveNode } from '../cluster/harness/live-node.ts';
+import { attempt } from '../cluster/harness/outcome.ts';
 
 /** `unknown`: a revocation was sent and its outcome is not known. */
 type State = 'alive' | 'revoking' | 'revoked' | 'unknown';

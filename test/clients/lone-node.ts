@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort } from '../cluster/free-port.ts';
+import { freePort } from '../cluster/harness/free-port.ts';
 import type { LiveServer, Workbench } from '../process/live-server.ts';
 
 const host = '127.0.0.1';

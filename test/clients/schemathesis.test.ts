@@ -3,7 +3,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { freePort } from '../cluster/free-port.ts';
+import { freePort } from '../cluster/harness/free-port.ts';
 import { startAudited } from '../process/audited-server.ts';
 import { type LiveServer, Workbench } from '../process/live-server.ts';
 import { pythonWith } from './python.ts';

@@ -1,8 +1,8 @@
 // In a cluster, only the node that decides a request audits it.
 import { expect } from 'chai';
 import { base64 } from '../process/live-server.ts';
-import type { LiveNode } from './live-node.ts';
-import { scenarioMs, withCluster } from './scenario.ts';
+import type { LiveNode } from './harness/live-node.ts';
+import { scenarioMs, withCluster } from './harness/scenario.ts';
 
 interface Entry {
   readonly type: string;

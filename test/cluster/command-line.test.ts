@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { expectCode, type Ran, run } from '../process/transitd-command.ts';
-import { LiveCluster } from './live-cluster.ts';
-import type { LiveNode } from './live-node.ts';
-import { scenarioMs } from './scenario.ts';
-import { until } from './until.ts';
+import { LiveCluster } from './harness/live-cluster.ts';
+import type { LiveNode } from './harness/live-node.ts';
+import { scenarioMs } from './harness/scenario.ts';
+import { until } from './harness/until.ts';
 
 describe('the command transitd, against a cluster', function () {
   this.timeout(scenarioMs);

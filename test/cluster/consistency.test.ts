@@ -1,9 +1,9 @@
 // Guarantees for a client that talks to one node, to several nodes, or to a lagging node.
 import { expect } from 'chai';
 import type { Answer } from '../process/live-server.ts';
-import type { LiveCluster } from './live-cluster.ts';
-import type { LiveNode } from './live-node.ts';
-import { scenarioMs, sharedCluster } from './scenario.ts';
+import type { LiveCluster } from './harness/live-cluster.ts';
+import type { LiveNode } from './harness/live-node.ts';
+import { scenarioMs, sharedCluster } from './harness/scenario.ts';
 
 const rounds = 25;
 const indexHeader = 'X-Service-Index';

@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { Answer, nodeBinary, root } from '../process/live-server.ts';
-import { freePort } from './free-port.ts';
-import { isRefusedForNow } from './outcome.ts';
-import { scenarioMs } from './scenario.ts';
-import { until } from './until.ts';
+import { freePort } from './harness/free-port.ts';
+import { isRefusedForNow } from './harness/outcome.ts';
+import { scenarioMs } from './harness/scenario.ts';
+import { until } from './harness/until.ts';
 
 /** Reserves six ports: three API ports, ten apart, each with the next port for the cluster. */
 async function freePorts(): Promise<number> {

@@ -1,12 +1,12 @@
 // The active node ends in every possible way; every acknowledged write survives.
 import { expect } from 'chai';
-import type { LiveCluster } from './live-cluster.ts';
-import type { LiveNode } from './live-node.ts';
-import { attempt, type Outcome } from './outcome.ts';
-import { scenarioMs, withCluster } from './scenario.ts';
-import { expectNothingLost } from './survivors.ts';
-import { until } from './until.ts';
-import { Workload } from './workload.ts';
+import type { LiveCluster } from './harness/live-cluster.ts';
+import type { LiveNode } from './harness/live-node.ts';
+import { attempt, type Outcome } from './harness/outcome.ts';
+import { scenarioMs, withCluster } from './harness/scenario.ts';
+import { expectNothingLost } from './harness/survivors.ts';
+import { until } from './harness/until.ts';
+import { Workload } from './harness/workload.ts';
 
 let serial = 0;
 /** Creates one more key through this node. */

@@ -1,10 +1,10 @@
 // From empty disks to a serving cluster, and back after a stop of all nodes.
 import { expect } from 'chai';
-import { expectHealthBody } from './health-body.ts';
-import type { LiveNode } from './live-node.ts';
-import { scenarioMs, withCluster, withNodes } from './scenario.ts';
-import { expectNothingLost } from './survivors.ts';
-import { Workload } from './workload.ts';
+import { expectHealthBody } from './harness/health-body.ts';
+import type { LiveNode } from './harness/live-node.ts';
+import { scenarioMs, withCluster, withNodes } from './harness/scenario.ts';
+import { expectNothingLost } from './harness/survivors.ts';
+import { Workload } from './harness/workload.ts';
 
 const codes = (nodes: readonly LiveNode[]) => Promise.all(nodes.map(async (node) => (await node.health())?.code));
 

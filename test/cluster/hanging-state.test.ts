@@ -3,11 +3,11 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import type { LiveCluster } from './live-cluster.ts';
-import type { LiveNode } from './live-node.ts';
-import { scenarioMs, withCluster } from './scenario.ts';
-import { attachStrace } from './strace.ts';
-import { until } from './until.ts';
+import type { LiveCluster } from './harness/live-cluster.ts';
+import type { LiveNode } from './harness/live-node.ts';
+import { scenarioMs, withCluster } from './harness/scenario.ts';
+import { attachStrace } from './harness/strace.ts';
+import { until } from './harness/until.ts';
 
 /** Longer than any wait of a test. */
 const hangS = 300;

@@ -1,8 +1,8 @@
 // Every health code that a cluster can have, produced by a real cluster, with its whole body.
 import { expect } from 'chai';
-import { expectHealthBody } from './health-body.ts';
-import { scenarioMs, withCluster, withNodes } from './scenario.ts';
-import { until } from './until.ts';
+import { expectHealthBody } from './harness/health-body.ts';
+import { scenarioMs, withCluster, withNodes } from './harness/scenario.ts';
+import { until } from './harness/until.ts';
 
 describe('health of a real cluster', function () {
   this.timeout(scenarioMs);

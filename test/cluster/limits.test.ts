@@ -1,7 +1,7 @@
 // Limits count a forwarded request on the node that executes it.
 import { expect } from 'chai';
-import type { LiveNode } from './live-node.ts';
-import { scenarioMs, withCluster } from './scenario.ts';
+import type { LiveNode } from './harness/live-node.ts';
+import { scenarioMs, withCluster } from './harness/scenario.ts';
 
 describe('the limits of nodes in a cluster', function () {
   this.timeout(scenarioMs);

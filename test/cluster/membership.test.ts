@@ -2,14 +2,14 @@
 import { execFileSync } from 'node:child_process';
 import { renameSync, rmSync } from 'node:fs';
 import { expect } from 'chai';
-import { damageLog, generationsIn } from './disk-damage.ts';
-import { expectHealthBody } from './health-body.ts';
-import type { LiveCluster } from './live-cluster.ts';
-import type { LiveNode } from './live-node.ts';
-import { scenarioMs, withCluster, withNodes } from './scenario.ts';
-import { caughtUp, expectNothingLost } from './survivors.ts';
-import { until } from './until.ts';
-import { Workload } from './workload.ts';
+import { damageLog, generationsIn } from './harness/disk-damage.ts';
+import { expectHealthBody } from './harness/health-body.ts';
+import type { LiveCluster } from './harness/live-cluster.ts';
+import type { LiveNode } from './harness/live-node.ts';
+import { scenarioMs, withCluster, withNodes } from './harness/scenario.ts';
+import { caughtUp, expectNothingLost } from './harness/survivors.ts';
+import { until } from './harness/until.ts';
+import { Workload } from './harness/workload.ts';
 
 async function remove(cluster: LiveCluster, node: LiveNode, through: LiveNode): Promise<void> {
   const answer = await cluster.ask(through, 'POST', 'sys/storage/raft/remove-peer', { server_id: node.name });

@@ -1,8 +1,8 @@
 // Mounts can be changed through any node, and a change is in force on every node when it is acknowledged.
 import { expect } from 'chai';
-import type { LiveCluster } from './live-cluster.ts';
-import type { LiveNode } from './live-node.ts';
-import { scenarioMs, withCluster } from './scenario.ts';
+import type { LiveCluster } from './harness/live-cluster.ts';
+import type { LiveNode } from './harness/live-node.ts';
+import { scenarioMs, withCluster } from './harness/scenario.ts';
 
 // Repeats a request that was refused because no active node answered: a loaded machine may be too slow for a connection to it.
 const plaintext = Buffer.from('fox').toString('base64');

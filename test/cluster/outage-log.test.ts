@@ -1,9 +1,9 @@
 // The logs of the nodes are enough to reconstruct an outage.
 import { expect } from 'chai';
 import { processMs } from '../process/live-server.ts';
-import { LiveCluster } from './live-cluster.ts';
-import type { LiveNode } from './live-node.ts';
-import { until } from './until.ts';
+import { LiveCluster } from './harness/live-cluster.ts';
+import type { LiveNode } from './harness/live-node.ts';
+import { until } from './harness/until.ts';
 
 type Line = Readonly<Record<string, unknown>>;
 

@@ -1,13 +1,13 @@
 // Single links fail, in one direction, or are slow. A node that cannot reach the active node says so and serves nothing.
 import { expect } from 'chai';
-import type { LinkMode } from './link-proxy.ts';
-import type { LiveCluster } from './live-cluster.ts';
-import type { LiveNode } from './live-node.ts';
-import { attempt } from './outcome.ts';
-import { scenarioMs, sharedCluster, withCluster } from './scenario.ts';
-import { expectNothingLost } from './survivors.ts';
-import { until } from './until.ts';
-import { Workload } from './workload.ts';
+import type { LinkMode } from './harness/link-proxy.ts';
+import type { LiveCluster } from './harness/live-cluster.ts';
+import type { LiveNode } from './harness/live-node.ts';
+import { attempt } from './harness/outcome.ts';
+import { scenarioMs, sharedCluster, withCluster } from './harness/scenario.ts';
+import { expectNothingLost } from './harness/survivors.ts';
+import { until } from './harness/until.ts';
+import { Workload } from './harness/workload.ts';
 
 let serial = 0;
 /** The key of the current test. */

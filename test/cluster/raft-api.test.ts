@@ -1,10 +1,10 @@
 // Operators read and change the membership through every kind of node.
 import { expect } from 'chai';
 import type { Answer } from '../process/live-server.ts';
-import type { LiveCluster } from './live-cluster.ts';
-import type { LiveNode } from './live-node.ts';
-import { scenarioMs, withCluster } from './scenario.ts';
-import { until } from './until.ts';
+import type { LiveCluster } from './harness/live-cluster.ts';
+import type { LiveNode } from './harness/live-node.ts';
+import { scenarioMs, withCluster } from './harness/scenario.ts';
+import { until } from './harness/until.ts';
 
 const raft = 'sys/storage/raft';
 

@@ -5,11 +5,11 @@ import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import type { Answer } from '../process/live-server.ts';
 import { expectCode, type Ran, run } from '../process/transitd-command.ts';
-import type { LiveCluster } from './live-cluster.ts';
-import type { LiveNode } from './live-node.ts';
-import { scenarioMs, withCluster, withNodes } from './scenario.ts';
-import { caughtUp } from './survivors.ts';
-import { until } from './until.ts';
+import type { LiveCluster } from './harness/live-cluster.ts';
+import type { LiveNode } from './harness/live-node.ts';
+import { scenarioMs, withCluster, withNodes } from './harness/scenario.ts';
+import { caughtUp } from './harness/survivors.ts';
+import { until } from './harness/until.ts';
 
 /** Writes that were acknowledged. */
 interface Acknowledged {

@@ -4,9 +4,9 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import type { LiveNode } from './live-node.ts';
-import { scenarioMs, withCluster } from './scenario.ts';
-import { attachStrace } from './strace.ts';
+import type { LiveNode } from './harness/live-node.ts';
+import { scenarioMs, withCluster } from './harness/scenario.ts';
+import { attachStrace } from './harness/strace.ts';
 
 /** Shorter than the election timeout of these clusters: a leader whose write hangs for that long steps down. */
 const syncMs = 3_500;

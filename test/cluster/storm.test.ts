@@ -1,9 +1,9 @@
 // Every kind of fault, one after the other, under load. At the end every node must have every acknowledged write.
 import { expect } from 'chai';
-import { linkFaults, processFaults } from './faults.ts';
-import { scenarioMs, withCluster } from './scenario.ts';
-import { expectNothingLost } from './survivors.ts';
-import { Workload } from './workload.ts';
+import { linkFaults, processFaults } from './harness/faults.ts';
+import { scenarioMs, withCluster } from './harness/scenario.ts';
+import { expectNothingLost } from './harness/survivors.ts';
+import { Workload } from './harness/workload.ts';
 
 const faults = [...processFaults, ...linkFaults];
 

@@ -1,10 +1,10 @@
 // A machine was suspended while its monotonic clock stood still. What does the node answer when it resumes?
 import { expect } from 'chai';
 import { processMs } from '../process/live-server.ts';
-import { LiveCluster } from './live-cluster.ts';
-import type { LiveNode } from './live-node.ts';
-import { StandingClock } from './standing-clock.ts';
-import { until } from './until.ts';
+import { LiveCluster } from './harness/live-cluster.ts';
+import type { LiveNode } from './harness/live-node.ts';
+import { StoppedClock } from './harness/stopped-clock.ts';
+import { until } from './harness/until.ts';
 
 /** Sent while the node is suspended, so that it reads them when it resumes. */
 const requests = 40;
@@ -12,11 +12,11 @@ const withinMs = 20_000;
 
 describe('a node whose machine was suspended', function () {
   this.timeout(processMs);
-  let clock: StandingClock;
+  let clock: StoppedClock;
   let cluster: LiveCluster | undefined;
 
   before(() => {
-    clock = new StandingClock();
+    clock = new StoppedClock();
   });
   afterEach(() => cluster?.end());
   after(() => clock.remove());

@@ -1,6 +1,6 @@
 // Three nodes of the image on one network, through the faults of containers.
 import { expect } from 'chai';
-import { until } from '../cluster/until.ts';
+import { until } from '../cluster/harness/until.ts';
 import { base64 } from '../process/live-server.ts';
 import { ContainerCluster } from './container-cluster.ts';
 import type { NodeContainer } from './node-container.ts';

@@ -4,7 +4,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Network, type StartedNetwork } from 'testcontainers';
-import { until } from '../cluster/until.ts';
+import { until } from '../cluster/harness/until.ts';
 import type { Answer } from '../process/live-server.ts';
 import { NodeContainer } from './node-container.ts';
 

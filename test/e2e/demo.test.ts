@@ -1,8 +1,8 @@
 // The demonstration of docker-compose.yml: through HAProxy, monitored by Prometheus, with a killed leader.
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
-import { attempt } from '../cluster/outcome.ts';
-import { until } from '../cluster/until.ts';
+import { attempt } from '../cluster/harness/outcome.ts';
+import { until } from '../cluster/harness/until.ts';
 import { named } from '../deploy/metric-names.ts';
 import { base64 } from '../process/live-server.ts';
 import { Demo, type NodeName, nodes } from './demo.ts';

@@ -2,8 +2,8 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { freePort } from '../cluster/free-port.ts';
-import { until } from '../cluster/until.ts';
+import { freePort } from '../cluster/harness/free-port.ts';
+import { until } from '../cluster/harness/until.ts';
 import { Answer } from '../process/live-server.ts';
 import { images } from './images.ts';
 import { compose } from './needs.ts';

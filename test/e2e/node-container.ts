@@ -7,7 +7,7 @@ import {
   type StartedTestContainer,
   Wait,
 } from 'testcontainers';
-import { patienceMs, until } from '../cluster/until.ts';
+import { patienceMs, until } from '../cluster/harness/until.ts';
 import { Answer } from '../process/live-server.ts';
 import { images } from './images.ts';
 

@@ -1,7 +1,7 @@
 // Clients that create keys through any node during a fault.
 import { setTimeout as delay } from 'node:timers/promises';
-import { attempt } from '../cluster/outcome.ts';
-import { until } from '../cluster/until.ts';
+import { attempt } from '../cluster/harness/outcome.ts';
+import { until } from '../cluster/harness/until.ts';
 import type { ContainerCluster } from './container-cluster.ts';
 import type { NodeContainer } from './node-container.ts';
 

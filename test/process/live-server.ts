@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SecretWatch } from './secret-watch.ts';
-import { auditFilesOf, configurationOf, sealKeyOf } from './written-out.ts';
+import { auditFilesOf, configurationOf, sealKeyOf } from './server-output.ts';
 
 export const root = join(import.meta.dirname, '../..');
 export const nodeBinary = join(root, 'node_modules/.bin/node');

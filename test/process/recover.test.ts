@@ -13,7 +13,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { damageLog, generationsIn } from '../cluster/disk-damage.ts';
+import { damageLog, generationsIn } from '../cluster/harness/disk-damage.ts';
 import { base64, processMs, Workbench } from './live-server.ts';
 import { expectCode, type Ran, run } from './transitd-command.ts';
 

@@ -4,19 +4,19 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-export class StandingClock {
+export class StoppedClock {
   readonly #folder = mkdtempSync(join(tmpdir(), 'transitd-clock-'));
   readonly #lagFile = join(this.#folder, 'lag');
   #lagNs = 0n;
 
   constructor() {
     this.#write();
-    execFileSync('gcc', ['-shared', '-fPIC', '-O1', '-o', this.#library, join(import.meta.dirname, 'standing-clock.c'), '-ldl']);
+    execFileSync('gcc', ['-shared', '-fPIC', '-O1', '-o', this.#library, join(import.meta.dirname, 'stopped-clock.c'), '-ldl']);
   }
 
   /** For the environment of the process. */
   get env(): Readonly<Record<string, string>> {
-    return { LD_PRELOAD: this.#library, STANDING_CLOCK: this.#lagFile };
+    return { LD_PRELOAD: this.#library, STOPPED_CLOCK: this.#lagFile };
   }
 
   /** Makes the monotonic clock of the process lag by `ms` milliseconds. Call it while the process is stopped. */
@@ -30,7 +30,7 @@ export class StandingClock {
   }
 
   get #library(): string {
-    return join(this.#folder, 'standing-clock.so');
+    return join(this.#folder, 'stopped-clock.so');
   }
 
   /** Overwrites the file in place, because the process has mapped it. */

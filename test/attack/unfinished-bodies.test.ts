@@ -1,8 +1,8 @@
 // Requests with unfinished bodies must not hold a standby's connections to the active node.
 import { expect } from 'chai';
-import { scenarioMs, withCluster } from '../cluster/scenario.ts';
-import { until } from '../cluster/until.ts';
-import { ask, HeldConnections, head } from './callers-at.ts';
+import { scenarioMs, withCluster } from '../cluster/harness/scenario.ts';
+import { until } from '../cluster/harness/until.ts';
+import { ask, HeldConnections, head } from './callers.ts';
 
 const many = 300;
 const stranger = '127.0.0.66';

@@ -1,4 +1,4 @@
-import type { Answer } from '../process/live-server.ts';
+import type { Answer } from '../../process/live-server.ts';
 
 /** The outcome of a call: it took effect, it certainly had and will have no effect, or it is unknown. */
 export type Outcome =

@@ -1,5 +1,5 @@
 /*
- * Preloaded into a node under test: CLOCK_MONOTONIC lags by the number of nanoseconds in the file named by STANDING_CLOCK, as after a
+ * Preloaded into a node under test: CLOCK_MONOTONIC lags by the number of nanoseconds in the file named by STOPPED_CLOCK, as after a
  * suspension in which it stood still. All other clocks continue.
  */
 #define _GNU_SOURCE
@@ -16,7 +16,7 @@ static const volatile int64_t *lag_ns;
 
 __attribute__((constructor)) static void open_lag(void) {
   real_clock_gettime = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
-  const char *file = getenv("STANDING_CLOCK");
+  const char *file = getenv("STOPPED_CLOCK");
   const int fd = file == NULL ? -1 : open(file, O_RDONLY);
   if (fd < 0) return;
   void *page = mmap(NULL, sizeof(int64_t), PROT_READ, MAP_SHARED, fd, 0);

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { Answer } from '../process/live-server.ts';
+import { Answer } from '../../process/live-server.ts';
 import { freePort } from './free-port.ts';
 import { attempt, outcomeOf } from './outcome.ts';
 

@@ -1,7 +1,7 @@
 // One node of a cluster under test. It can be killed, frozen, restarted and replaced, and keeps its name and address.
 import { rmSync } from 'node:fs';
-import { Answer, LiveServer } from '../process/live-server.ts';
-import { SecretWatch } from '../process/secret-watch.ts';
+import { Answer, LiveServer } from '../../process/live-server.ts';
+import { SecretWatch } from '../../process/secret-watch.ts';
 import type { LinkProxy } from './link-proxy.ts';
 import { until } from './until.ts';
 
