@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { announcesBody, type Body, type BodyCaller, parseBody, queryBody, RequestError, readBody } from '@transitd/http';
 import type { GuardedOperation } from '../operation/operation.ts';
-import type { Routed, ServeOptions } from './routed.ts';
+import type { PipelineOptions, RoutedRequest } from './request.ts';
 
 /** What is read of the body of a caller without a valid token, in bytes: enough to tell malformed JSON. */
 const anonymousBodyBytesMax = 64 * 1024;
@@ -9,10 +9,10 @@ const deadlineMs = 30_000;
 
 /** Reads the bodies of requests, no further than each may be read. */
 export class RequestBodies {
-  readonly #options: Pick<ServeOptions, 'bodyBytesMax' | 'limits'>;
+  readonly #options: Pick<PipelineOptions, 'bodyBytesMax' | 'limits'>;
   readonly #kept = new WeakMap<IncomingMessage, Buffer>();
 
-  constructor(options: Pick<ServeOptions, 'bodyBytesMax' | 'limits'>) {
+  constructor(options: Pick<PipelineOptions, 'bodyBytesMax' | 'limits'>) {
     this.#options = options;
   }
 
@@ -49,14 +49,13 @@ export class RequestBodies {
   }
 }
 
-/** The members that the operation is given: of the body, or of the query. */
+/** The members that the operation is given: of the body, or of the query. @throws RequestError */
 export function bodyOf(
   bytes: Buffer | undefined,
-  { headers }: IncomingMessage,
-  { verb, path }: Pick<Routed, 'verb' | 'path'>,
+  { req, verb, path }: Pick<RoutedRequest, 'req' | 'verb' | 'path'>,
 ): Body | Promise<Body> {
   if (verb === 'GET' || verb === 'LIST') return queryBody(path.query);
-  return bytes === undefined ? emptyBody : parseBody(bytes, headers['content-type']);
+  return bytes === undefined ? emptyBody : parseBody(bytes, req.headers['content-type']);
 }
 
 const emptyBody: Body = Object.freeze(Object.create(null));

@@ -3,7 +3,7 @@ import { noHandler, permissionDenied, RequestError, unsupportedOperation, unsupp
 import { StoreError } from '@transitd/storage-fsm';
 import { TransitError } from '@transitd/transit-engine';
 import { expect } from 'chai';
-import { answers, errorReply, isRefusal } from '../../src/pipeline/error-answer.ts';
+import { answers, errorReply, isRefusal } from '../../src/pipeline/refusals.ts';
 
 describe('the answer to an error', () => {
   for (const { error, status, errors, headers = {} } of [

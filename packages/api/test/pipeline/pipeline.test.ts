@@ -10,7 +10,7 @@ import { expect } from 'chai';
 import pino from 'pino';
 import { follow, mounted } from '../../../node/test/mounts/mounted.ts';
 import type { GuardedOperation } from '../../src/operation/operation.ts';
-import { Pipeline } from '../../src/pipeline/serve.ts';
+import { Pipeline } from '../../src/pipeline/pipeline.ts';
 import { TestMetrics } from '../test-metrics.ts';
 
 const done: Pick<GuardedOperation, 'access' | 'name' | 'run'> = { access: 'token', name: 'test', run: () => noContent };
