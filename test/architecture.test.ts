@@ -28,7 +28,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   ],
   api: [
     ...['node', 'cluster', 'audit', 'http', 'process', 'configuration'],
-    ...['health', 'storage-fsm', 'barrier', 'transit-engine', 'access'],
+    ...['raft-core', 'health', 'storage-fsm', 'barrier', 'transit-engine', 'access'],
   ],
   cli: ['client', 'audit', 'snapshot-archive', 'http', 'process', 'configuration', 'storage-fsm', 'access'],
   server: [

@@ -9,7 +9,7 @@ import { parseConfig } from '@transitd/configuration';
 import { Node } from '@transitd/node';
 import { pino } from 'pino';
 import { PathForms } from '../src/operation/path-forms.ts';
-import { createFront } from '../src/pipeline/front.ts';
+import { createRouter } from '../src/pipeline/router.ts';
 import { allRoutes } from '../src/routes.ts';
 import { TestMetrics } from './test-metrics.ts';
 
@@ -57,7 +57,7 @@ export async function realNode(): Promise<RealNode> {
   const forms = new PathForms(() => routes);
   const node = await Node.open({ config, log, onFatal, canonicalPath: (path) => forms.canonical(path) });
   const { rootToken } = await node.initialize({ recoveryShares: 1, recoveryThreshold: 1 });
-  const server = createServer(createFront({ node, log, metrics, routes, bodyBytesMax: 1_000_000, audit }));
+  const server = createServer(createRouter({ node, log, metrics, routes, bodyBytesMax: 1_000_000, audit }));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;

@@ -8,8 +8,8 @@ import { memoryStore } from '@transitd/storage-fsm';
 import pino from 'pino';
 import { mounted } from '../../node/test/mounts/mounted.ts';
 import { PathForms } from '../src/operation/path-forms.ts';
-import { createFront } from '../src/pipeline/front.ts';
 import type { Limits } from '../src/pipeline/limits.ts';
+import { createRouter } from '../src/pipeline/router.ts';
 import { allRoutes } from '../src/routes.ts';
 import { TestMetrics } from './test-metrics.ts';
 
@@ -78,7 +78,7 @@ export async function served({
     sealStatus: { type: 'shamir', initialized: true, sealed: false, t: 1, n: 1, progress: 0, nonce: '', recoverySeal: false },
   } as unknown as Node;
   const log = logTo === undefined ? pino({ level: 'silent' }) : pino({ level: 'trace' }, { write: logTo });
-  const front = createFront({
+  const front = createRouter({
     node,
     log,
     metrics,

@@ -1,9 +1,9 @@
 import { exitCode, StartError } from '@transitd/process';
 import { CommanderError } from 'commander';
-import { normalised, withoutValues } from './arguments.ts';
-import type { LocalWork } from './local-work.ts';
-import { shown } from './output.ts';
 import { createProgram, flagsOf, treeOf } from './program.ts';
+import type { LocalWork } from './runner/local-work.ts';
+import { normalised, withoutValues } from './terminal/arguments.ts';
+import { shown } from './terminal/output.ts';
 
 /** Runs one command; resolves with the exit code. What a person should know of a failure is one sentence on stderr. */
 export async function runCommandLine(argv: readonly string[], work: LocalWork): Promise<number> {
@@ -35,7 +35,7 @@ export async function runCommandLine(argv: readonly string[], work: LocalWork): 
 /** @throws what is a bug */
 async function failureOfClient(error: unknown): Promise<{ readonly code: number; readonly sentence: string }> {
   const { PathError, RefusedError, UnansweredError } = await import('@transitd/client');
-  const { harmless } = await import('./table.ts');
+  const { harmless } = await import('./terminal/table.ts');
   if (error instanceof UnansweredError || error instanceof PathError) return { code: exitCode.start, sentence: error.message };
   if (!(error instanceof RefusedError)) throw error;
   const after = error.retryAfterS === undefined ? '' : ` (try again in ${error.retryAfterS} s)`;

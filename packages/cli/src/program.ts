@@ -1,30 +1,30 @@
 import { Command } from 'commander';
-import type { LocalWork } from './local-work.ts';
-import { createRunner, type Runner } from './runner.ts';
+import type { LocalWork } from './runner/local-work.ts';
+import { createRunner, type Runner } from './runner/runner.ts';
 
 type Declare = (program: Command, runner: Runner) => void;
 
 /** The commands at the top, in the order in which the help shows them, and where each is declared with all below it. */
 const declarations: Readonly<Record<string, () => Promise<Declare>>> = {
-  server: async () => (await import('./server-command.ts')).serverCommand,
-  status: async () => (await import('./status-command.ts')).statusCommand,
-  login: async () => (await import('./login-command.ts')).loginCommand,
-  read: async () => (await import('./generic-commands.ts')).readCommand,
-  write: async () => (await import('./generic-commands.ts')).writeCommand,
-  list: async () => (await import('./generic-commands.ts')).listCommand,
-  delete: async () => (await import('./generic-commands.ts')).deleteCommand,
-  unwrap: async () => (await import('./generic-commands.ts')).unwrapCommand,
-  key: async () => (await import('./key-commands.ts')).keyCommands,
-  token: async () => (await import('./token-commands.ts')).tokenCommands,
-  policy: async () => (await import('./policy-commands.ts')).policyCommands,
-  secrets: async () => (await import('./mount-commands.ts')).secretsCommands,
-  auth: async () => (await import('./mount-commands.ts')).authCommands,
-  audit: async () => (await import('./audit-commands.ts')).auditCommands,
-  operator: async () => (await import('./operator-commands.ts')).operatorCommands,
-  doctor: async () => (await import('./doctor-command.ts')).doctorCommand,
-  healthcheck: async () => (await import('./healthcheck-command.ts')).healthcheckCommand,
-  completion: async () => (await import('./completion-command.ts')).completionCommand,
-  version: async () => (await import('./version-command.ts')).versionCommand,
+  server: async () => (await import('./commands/server.ts')).serverCommand,
+  status: async () => (await import('./commands/status.ts')).statusCommand,
+  login: async () => (await import('./commands/login.ts')).loginCommand,
+  read: async () => (await import('./commands/generic.ts')).readCommand,
+  write: async () => (await import('./commands/generic.ts')).writeCommand,
+  list: async () => (await import('./commands/generic.ts')).listCommand,
+  delete: async () => (await import('./commands/generic.ts')).deleteCommand,
+  unwrap: async () => (await import('./commands/generic.ts')).unwrapCommand,
+  key: async () => (await import('./commands/key.ts')).keyCommands,
+  token: async () => (await import('./commands/token.ts')).tokenCommands,
+  policy: async () => (await import('./commands/policy.ts')).policyCommands,
+  secrets: async () => (await import('./commands/mount.ts')).secretsCommands,
+  auth: async () => (await import('./commands/mount.ts')).authCommands,
+  audit: async () => (await import('./commands/audit.ts')).auditCommands,
+  operator: async () => (await import('./commands/operator.ts')).operatorCommands,
+  doctor: async () => (await import('./commands/doctor.ts')).doctorCommand,
+  healthcheck: async () => (await import('./commands/healthcheck.ts')).healthcheckCommand,
+  completion: async () => (await import('./commands/completion.ts')).completionCommand,
+  version: async () => (await import('./commands/version.ts')).versionCommand,
 };
 
 /**
@@ -34,7 +34,7 @@ const declarations: Readonly<Record<string, () => Promise<Declare>>> = {
  */
 export async function createProgram(end: (code: number) => void, work: LocalWork, asked?: string): Promise<Command> {
   const program = new Command('transitd').description('A clustered, highly available transit cryptography service.');
-  const runner = createRunner(end, work);
+  const runner = createRunner(end, work, () => createProgram(() => undefined, work));
   const one = asked !== undefined && Object.hasOwn(declarations, asked) ? declarations[asked] : undefined;
   const declared = await Promise.all((one === undefined ? Object.values(declarations) : [one]).map((load) => load()));
   for (const declare of declared) declare(program, runner);

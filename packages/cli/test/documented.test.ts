@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Command } from 'commander';
-import { normalised } from '../src/arguments.ts';
 import { createProgram, flagsOf, treeOf } from '../src/program.ts';
+import { normalised } from '../src/terminal/arguments.ts';
 import { noLocalWork } from './no-local-work.ts';
 
 const page = readFileSync(join(import.meta.dirname, '../../../docs/command-line.md'), 'utf8');

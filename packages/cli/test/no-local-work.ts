@@ -1,4 +1,4 @@
-import type { LocalWork } from '../src/local-work.ts';
+import type { LocalWork } from '../src/runner/local-work.ts';
 
 const unexpected = (): Promise<never> => Promise.reject(new Error('this test runs no node and reads no data directory'));
 

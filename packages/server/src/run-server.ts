@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
-import { allRoutes, createFront, Limits, PathForms } from '@transitd/api';
+import { allRoutes, createRouter, Limits, PathForms } from '@transitd/api';
 import { AuditDevices } from '@transitd/audit';
 import { BarrierError } from '@transitd/barrier';
 import { type Config, isLoopback, type ListenerConfig, tlsContext } from '@transitd/configuration';
@@ -71,10 +71,10 @@ export async function runServer(config: Config, { dev, reread }: RunOptions = {}
   const start = async (): Promise<void> => {
     if (dev !== undefined && !node.initialized) await Promise.race([stop.asked, initializing(node, dev)]);
     const bodyBytesMax = Math.max(...config.listeners.map(({ max_request_size }) => max_request_size));
-    node.serveForwarded(createFront({ node, log, metrics, routes, bodyBytesMax, limits, audit, forwarded: true }));
+    node.serveForwarded(createRouter({ node, log, metrics, routes, bodyBytesMax, limits, audit, forwarded: true }));
     for (const listenerConfig of config.listeners) {
       if (stop.isAsked) return;
-      const front = createFront({
+      const front = createRouter({
         node,
         log,
         metrics,

@@ -6,7 +6,7 @@ import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
-import { allRoutes, createFront } from '@transitd/api';
+import { allRoutes, createRouter } from '@transitd/api';
 import { type Config, parseConfig } from '@transitd/configuration';
 import { Node } from '@transitd/node';
 import { expect } from 'chai';
@@ -44,7 +44,7 @@ async function serve(folder: string, seal: object, { initialize }: { readonly in
     raft: () => node.replicaStatus,
     barrierEncryptions: () => 0,
   });
-  const front = createFront({ node, log, metrics, routes: allRoutes(metrics), bodyBytesMax: listenerConfig.max_request_size });
+  const front = createRouter({ node, log, metrics, routes: allRoutes(metrics), bodyBytesMax: listenerConfig.max_request_size });
   const listener = new Listener(front, (counted) => createListener(listenerConfig, counted));
   const telemetry = new Listener(createTelemetry(node, metrics), createServer);
   const portOf = async (each: Listener) => Number(new URL(await each.listen(listenerConfig.address)).port);
@@ -287,7 +287,7 @@ describe('the front of a node that does not serve', () => {
         barrierEncryptions: () => 0,
       });
       const log = pino({ level: 'silent' });
-      const front = createFront({ node: node(), log, metrics, routes: allRoutes(metrics), bodyBytesMax: 1000 });
+      const front = createRouter({ node: node(), log, metrics, routes: allRoutes(metrics), bodyBytesMax: 1000 });
       const listener = new Listener(front, createServer);
       const url = await listener.listen({ host: '127.0.0.1', port: 0 });
       const response = await fetch(`${url}/v1/sys/seal`, { method: 'POST' });

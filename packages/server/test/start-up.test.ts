@@ -45,24 +45,24 @@ describe('what is loaded', () => {
       'server/src/local-work.ts',
       'cli/src/index.ts',
       'cli/src/command-line.ts',
-      'cli/src/arguments.ts',
-      'cli/src/output.ts',
-      'cli/src/table.ts',
+      'cli/src/terminal/arguments.ts',
+      'cli/src/terminal/output.ts',
+      'cli/src/terminal/table.ts',
       'cli/src/program.ts',
-      'cli/src/runner.ts',
+      'cli/src/runner/runner.ts',
     ]);
   });
 
   for (const { file, parts, packages: expected } of [
-    { file: 'server-command.ts', parts: ['cli', 'process'], packages: ['commander'] },
-    { file: 'healthcheck-command.ts', parts: ['cli'], packages: [] },
-    { file: 'healthcheck.ts', parts: ['cli', 'process'], packages: [] },
-    { file: 'operator-commands.ts', parts: ['cli', 'process'], packages: ['commander'] },
-    { file: 'key-commands.ts', parts: ['cli', 'process'], packages: ['commander'] },
-    { file: 'policy-commands.ts', parts: ['cli', 'process'], packages: ['commander'] },
-    { file: 'audit-commands.ts', parts: ['cli', 'process'], packages: ['commander'] },
-    { file: 'doctor-command.ts', parts: ['cli', 'process'], packages: ['commander'] },
-    { file: 'session.ts', parts: ['cli', 'client', 'process'], packages: [] },
+    { file: 'commands/server.ts', parts: ['cli', 'process'], packages: ['commander'] },
+    { file: 'commands/healthcheck.ts', parts: ['cli'], packages: [] },
+    { file: 'work/healthcheck.ts', parts: ['cli', 'process'], packages: [] },
+    { file: 'commands/operator.ts', parts: ['cli', 'process'], packages: ['commander'] },
+    { file: 'commands/key.ts', parts: ['cli', 'process'], packages: ['commander'] },
+    { file: 'commands/policy.ts', parts: ['cli', 'process'], packages: ['commander'] },
+    { file: 'commands/audit.ts', parts: ['cli', 'process'], packages: ['commander'] },
+    { file: 'commands/doctor.ts', parts: ['cli', 'process'], packages: ['commander'] },
+    { file: 'session/session.ts', parts: ['cli', 'client', 'process'], packages: [] },
   ])
     it(`with ${file} is ${expected.join(' and ') || 'no package'} and ${parts.join(', ')}: the server does not come along`, () => {
       expect(packagesWith(`cli/src/${file}`)).to.deep.equal(expected);

@@ -20,11 +20,11 @@ import {
   writtenReply,
 } from '@transitd/http';
 import * as answers from '../operation/answers.ts';
-import type { Call, Route } from '../operation/operation.ts';
+import { type Call, type Params, pathParam, type Route } from '../operation/operation.ts';
 import { cidrList } from './login-fields.ts';
 import { handler, type MethodContext, methodOperation, methodRoute } from './login-method.ts';
 
-const nameIn = ({ params }: Pick<Call, 'params'>): string => params['name'] ?? '';
+const nameIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'name');
 const name = text('name of the role', { required: true });
 
 /** One member of a role that has a path of its own below the role's. */
@@ -43,7 +43,7 @@ interface RoleField<Kind extends FieldKind> {
   readonly reset: ValueOf<Kind>;
 }
 
-type SameAs = (params: Readonly<Record<string, string>>) => readonly string[];
+type SameAs = (params: Params) => readonly string[];
 
 type ValueOf<Kind extends FieldKind> = NonNullable<ReturnType<typeof fields<{ value: Field<Kind> }>>['values']['value']>;
 
@@ -92,7 +92,7 @@ function fieldRoute<Kind extends FieldKind>(of: RoleField<Kind>): Route {
   });
   /** Where the same member is read and written as well; and where a write of the whole role could have said the same. */
   const atTwin: SameAs = ({ method, name }) => (twin === undefined ? [] : [`auth/${method}/role/${name}/${twin}`]);
-  const inWhole: SameAs = (params) => [`auth/${params['method']}/role/${params['name']}`, ...atTwin(params)];
+  const inWhole: SameAs = (params) => [`auth/${params.method}/role/${params.name}`, ...atTwin(params)];
   return methodRoute(`role/:name/${path}`, {
     GET: methodOperation('approle-role-field-read', 'read', { approle: read }, { sameAs: atTwin }),
     POST: methodOperation('approle-role-field-write', 'update', { approle: write }, { sameAs: inWhole }),

@@ -22,13 +22,13 @@ import {
   writtenReply,
 } from '@transitd/http';
 import * as answers from '../operation/answers.ts';
-import type { Call, GuardedOperation, Route } from '../operation/operation.ts';
+import { type Call, type GuardedOperation, pathParam, type Route } from '../operation/operation.ts';
 import { cidrList, tokenFields, tokenSettingsJson, tokenSettingsMembers, tokenSettingsOf } from './login-fields.ts';
 import { handler, type MethodContext, type MethodHandler, methodOperation, methodRoute } from './login-method.ts';
 
 type Named = Pick<Call, 'params'>;
 
-const nameIn = ({ params }: Named): string => params['name'] ?? '';
+const nameIn = (call: Named): string => pathParam(call, 'name');
 const name = text('name of the role', { required: true });
 
 /** Roles of the two kinds of methods that have them lie at the same paths. */

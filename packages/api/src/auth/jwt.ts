@@ -20,11 +20,11 @@ import {
   writtenReply,
 } from '@transitd/http';
 import * as answers from '../operation/answers.ts';
-import type { Call, Route } from '../operation/operation.ts';
+import { type Call, pathParam, type Route } from '../operation/operation.ts';
 import { tokenFields, tokenSettingsJson, tokenSettingsMembers, tokenSettingsOf } from './login-fields.ts';
 import { handler, methodOperation, methodRoute } from './login-method.ts';
 
-const nameIn = ({ params }: Pick<Call, 'params'>): string => params['name'] ?? '';
+const nameIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'name');
 const name = text('name of the role', { required: true });
 
 const notRead = (field: string, expected: string): RequestError =>

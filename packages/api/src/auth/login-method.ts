@@ -42,7 +42,7 @@ async function chosen(
   { path, params }: Call,
   handlers: ByType,
 ): Promise<readonly [MethodHandler, StoredMount]> {
-  const mount = await services.logins.mounts.find(params['method'] ?? '');
+  const mount = await services.logins.mounts.find(params.method ?? '');
   if (mount === undefined) throw noHandler(path);
   const handler = handlers[mount.type];
   if (handler === undefined) throw unsupportedPath();

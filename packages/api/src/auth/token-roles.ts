@@ -19,7 +19,15 @@ import {
 } from '@transitd/http';
 import type { Services } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
-import { type Asked, type Call, type Described, type GuardedOperation, guarded, type Route } from '../operation/operation.ts';
+import {
+  type Asked,
+  type Call,
+  type Described,
+  type GuardedOperation,
+  guarded,
+  pathParam,
+  type Route,
+} from '../operation/operation.ts';
 
 const operation = <S extends FieldSchema = Record<never, never>>(
   name: string,
@@ -29,7 +37,7 @@ const operation = <S extends FieldSchema = Record<never, never>>(
 ): GuardedOperation =>
   guarded({ name, capability, ...described, run: ({ services }, asked) => run(services.registry.roles, asked) });
 
-const nameIn = ({ params }: Pick<Call, 'params'>): string => params['name'] ?? '';
+const nameIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'name');
 const name = text('name of the role', { required: true });
 
 const roleJson = (role: TokenRole): string =>

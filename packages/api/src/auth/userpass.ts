@@ -1,13 +1,13 @@
 import { dataReply, noContent, object, RequestError, text, writtenReply } from '@transitd/http';
 import * as answers from '../operation/answers.ts';
-import type { Call, Route } from '../operation/operation.ts';
+import { type Call, type Params, pathParam, type Route } from '../operation/operation.ts';
 import { tokenReply } from './auth-json.ts';
 import { tokenFields, tokenSettingsJson, tokenSettingsMembers, tokenSettingsOf } from './login-fields.ts';
 import { handler, loginOperation, type MethodContext, methodOperation, methodRoute } from './login-method.ts';
 
 type Named = Pick<Call, 'params'>;
 
-const nameIn = ({ params }: Named): string => params['name'] ?? '';
+const nameIn = (call: Named): string => pathParam(call, 'name');
 const name = text('name of the user, in any case', { required: true });
 const password = text('at least 1 character');
 
@@ -96,7 +96,7 @@ const login = loginOperation({
 });
 
 /** Where a write of the whole user could have said the same. */
-const wholeUser = ({ method, name }: Readonly<Record<string, string>>): readonly string[] => [`auth/${method}/users/${name}`];
+const wholeUser = ({ method, name }: Params): readonly string[] => [`auth/${method}/users/${name}`];
 
 /** Logins by name and password, and the users who have them. */
 export const userpassRoutes: readonly Route[] = [

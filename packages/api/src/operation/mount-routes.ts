@@ -1,11 +1,9 @@
-import type { Route } from './operation.ts';
+import type { Params, Route } from './operation.ts';
 
 /** What a route is called by below its mount. */
 const belowMount = ':mount/';
 
 export const isBelowMount = ({ path }: Route): boolean => path.startsWith(belowMount);
-
-type Params = Readonly<Record<string, string>>;
 
 /** Where a mount lies, and how many segments of a request's path that takes. */
 interface MountPlace {

@@ -10,7 +10,21 @@ import {
   type Verb,
 } from '@transitd/http';
 import type { Node, Services } from '@transitd/node';
+import { InvariantViolation } from '@transitd/raft-core';
 import type { Answers } from './answers.ts';
+
+/** The parameters that paths have, by the names that the routes give them. */
+export type ParamName =
+  | ('mount' | 'name' | 'method' | 'role' | 'id' | 'device' | 'path' | 'type' | 'version' | 'key_type' | 'destination' | 'source')
+  | ('urlalgorithm' | 'urlbytes' | 'algorithm' | 'bytes');
+export type Params = Readonly<Partial<Record<ParamName, string>>>;
+
+/** The value of a parameter of the path. @throws InvariantViolation where the route has no parameter of this name */
+export function pathParam({ params }: Pick<Call, 'params'>, name: ParamName): string {
+  const value = params[name];
+  if (value === undefined) throw new InvariantViolation(`the route has no parameter :${name}`);
+  return value;
+}
 
 /** One request as an operation sees it, whichever way it came in. */
 export interface Call {
@@ -19,7 +33,7 @@ export interface Call {
   readonly path: string;
   /** The same as the request wrote it. */
   readonly written: string;
-  readonly params: Readonly<Record<string, string>>;
+  readonly params: Params;
   readonly query: Query;
   /** The members of the body; of the query for GET and LIST. */
   readonly body: Body;
@@ -106,7 +120,7 @@ export interface GuardedOperation extends Common {
    * Other paths whose requests would have said the same, by the canonical parameters of this one: an explicit denial of one of them
    * refuses the request (decision 13). Each ends with the name.
    */
-  sameAs?(params: Readonly<Record<string, string>>): readonly string[];
+  sameAs?(params: Params): readonly string[];
   /** Its body is no JSON, and may be large. */
   readonly streamsBody?: true;
   /** It may take minutes. */
@@ -150,12 +164,12 @@ export const none = <S extends FieldSchema>(): S => ({}) as S;
 export interface Route {
   readonly path: string;
   /** Values of parameters that the path accepts; anything else is an unsupported path. */
-  readonly accepts?: (params: Readonly<Record<string, string>>) => boolean;
+  readonly accepts?: (params: Params) => boolean;
   /**
    * Parameters whose values count in another form than the one that a request may write, each with the function that makes that form. A request
    * is authorized on both forms of its path; quotas, audit and the operation see the canonical one.
    */
-  readonly names?: Readonly<Record<string, (written: string) => string>>;
+  readonly names?: Readonly<Partial<Record<ParamName, (written: string) => string>>>;
   readonly operations: Partial<Readonly<Record<Verb, Operation>>>;
 }
 

@@ -1,8 +1,6 @@
 import { capabilitiesOf, isNameDenied, type Principal } from '@transitd/access';
-import type { Route } from './operation.ts';
+import type { ParamName, Params, Route } from './operation.ts';
 import { isDeniedElsewhere } from './rights.ts';
-
-type Params = Readonly<Record<string, string>>;
 
 /**
  * The path in its canonical form: each parameter whose value counts in another form than the one written, in that form. Equal to `path` where
@@ -13,21 +11,38 @@ export function canonicalPath({ path: pattern, names }: Route, path: string, seg
   if (names === undefined) return path;
   const parts = pattern.split('/');
   const form = (segment: string, part = ''): string =>
-    (part.startsWith(':') ? names[part.slice(1)]?.(segment) : undefined) ?? segment;
+    (part.startsWith(':') ? names[part.slice(1) as ParamName]?.(segment) : undefined) ?? segment;
   return segments.map((segment, at) => form(segment, parts[at])).join('/');
 }
 
 /** Segment of the route's paths that is such a parameter, from 0; undefined where none is. */
 export function nameAtOf({ path, names }: Route): number | undefined {
   if (names === undefined) return undefined;
-  const at = path.split('/').findIndex((part) => part.startsWith(':') && names[part.slice(1)] !== undefined);
+  const at = path.split('/').findIndex((part) => part.startsWith(':') && names[part.slice(1) as ParamName] !== undefined);
   return at < 0 ? undefined : at;
+}
+
+/** The parameters of the route's path as the request wrote them; one that begins with `*` takes all segments that are left for it. */
+export function paramsAt({ path }: Route, segments: readonly string[]): Params {
+  const parts = path.split('/');
+  const more = segments.length - parts.length;
+  const params: Partial<Record<ParamName, string>> = {};
+  let at = 0;
+  for (const part of parts) {
+    const taken = part.startsWith('*') ? 1 + more : 1;
+    if (part.startsWith(':') || part.startsWith('*'))
+      params[part.slice(1) as ParamName] = segments.slice(at, at + taken).join('/');
+    at += taken;
+  }
+  return params;
 }
 
 /** The parameters in their canonical form. */
 export function canonicalParams({ names }: Route, params: Params): Params {
   if (names === undefined) return params;
-  return Object.fromEntries(Object.entries(params).map(([name, written]) => [name, names[name]?.(written) ?? written]));
+  return Object.fromEntries(
+    Object.entries(params).map(([name, written]) => [name, names[name as ParamName]?.(written) ?? written]),
+  );
 }
 
 /** Looks up paths that policies, quotas and questions about rights name, without a request. */

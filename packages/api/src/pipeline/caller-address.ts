@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { isIPv4, isIPv6, SocketAddress } from 'node:net';
 import { plainAddress, withinCidrs } from '@transitd/access';
 import { callerHeader } from '@transitd/cluster';
-import type { ServeOptions } from './routed.ts';
+import type { PipelineOptions } from './request.ts';
 
 /**
  * Where a request comes from (decision 55): the other end of its connection or, when that is a trusted proxy, the last address in
@@ -38,7 +38,7 @@ export function oneForm(written: string): string {
 /** Where the caller is, as the node says that has taken the request; on this one's own listeners a caller's word counts for nothing. */
 export function addressOf(
   req: IncomingMessage,
-  { forwarded, trustedProxies = [] }: Pick<ServeOptions, 'forwarded' | 'trustedProxies'>,
+  { forwarded, trustedProxies = [] }: Pick<PipelineOptions, 'forwarded' | 'trustedProxies'>,
 ): string {
   const told = forwarded === true ? req.headers[callerHeader] : undefined;
   return typeof told === 'string' ? told : callerAddress(req, trustedProxies);

@@ -1,10 +1,10 @@
 import { type Allowance, RateLimited } from '@transitd/access';
 import type { Reply } from '@transitd/http';
-import { errorReply, isRefusal } from './error-answer.ts';
-import type { ServeOptions } from './routed.ts';
+import { errorReply, isRefusal } from './refusals.ts';
+import type { PipelineOptions } from './request.ts';
 
 /** The answer to what was thrown. What no table knows is a fault of ours: 500, and logged without anything of the request. */
-export function failureReply(error: unknown, { node, log, metrics }: Pick<ServeOptions, 'node' | 'log' | 'metrics'>): Reply {
+export function failureReply(error: unknown, { node, log, metrics }: Pick<PipelineOptions, 'node' | 'log' | 'metrics'>): Reply {
   if (error instanceof RateLimited) {
     metrics.limited.inc();
     const reply = errorReply(error);

@@ -3,7 +3,7 @@ import { indexWanted, RequestError } from '@transitd/http';
 import type { ReadEligibility, ReadRole } from '@transitd/node';
 import { StoreError } from '@transitd/storage-fsm';
 import type { Where } from '../operation/operation.ts';
-import type { ServeOptions } from './routed.ts';
+import type { PipelineOptions } from './request.ts';
 
 /** What this node may answer a request from. `none`: it has to be handed to the active node. */
 export type Source = ReadRole | 'none' | 'here';
@@ -18,7 +18,7 @@ export const notActive = (): StoreError => new StoreError('not_leader', 'this no
 export async function sourceOf(
   headers: IncomingHttpHeaders,
   where: Where,
-  { node: { eligibility }, forwarded }: Pick<ServeOptions, 'node' | 'forwarded'>,
+  { node: { eligibility }, forwarded }: Pick<PipelineOptions, 'node' | 'forwarded'>,
   { waits = true } = {},
 ): Promise<Source> {
   if (where === 'here') return 'here';

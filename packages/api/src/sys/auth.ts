@@ -24,7 +24,15 @@ import {
 } from '@transitd/http';
 import type { Node, Services } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
-import { type Asked, type Call, type Described, type GuardedOperation, guarded, type Route } from '../operation/operation.ts';
+import {
+  type Asked,
+  type Call,
+  type Described,
+  type GuardedOperation,
+  guarded,
+  pathParam,
+  type Route,
+} from '../operation/operation.ts';
 
 const operation = <S extends FieldSchema = Record<never, never>>(
   name: string,
@@ -34,7 +42,7 @@ const operation = <S extends FieldSchema = Record<never, never>>(
   { sudo = true, ...cluster }: Pick<GuardedOperation, 'sudo' | 'adds'> = {},
 ): GuardedOperation => guarded({ name, capability, sudo, ...cluster, ...described, run });
 
-const pathIn = ({ params }: Pick<Call, 'params'>): string => params['method'] ?? '';
+const pathIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'method');
 const method = text('where the method lies, below `auth/`', { required: true });
 
 /** A method as its list shows it. */

@@ -123,7 +123,7 @@ const update = operation('generate-root-update', updated, async (serviceLoader, 
   return { ...statusReply(serviceLoader, step.status, { encoded }), ...(issued && { issued }) };
 });
 
-/** Decision 48: by its nonce, or by a token with the right `sudo` here. */
+/** Decision 70: by its nonce, or by a token with the right `sudo` here. */
 const cancelFields = { nonce: text('of this attempt; without it a token with the right `sudo` is needed') };
 
 const cancelled = { about: 'ends the attempt', takes: cancelFields, answers: answers.noContent };

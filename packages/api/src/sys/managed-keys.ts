@@ -18,7 +18,15 @@ import {
 import type { TokenManagedKeys } from '@transitd/node';
 import { type ManagedKeyRecord, pkcs11Mechanisms, TransitError } from '@transitd/transit-engine';
 import * as answers from '../operation/answers.ts';
-import { type Asked, type Call, type Described, type GuardedOperation, guarded, type Route } from '../operation/operation.ts';
+import {
+  type Asked,
+  type Call,
+  type Described,
+  type GuardedOperation,
+  guarded,
+  pathParam,
+  type Route,
+} from '../operation/operation.ts';
 
 const operation = <S extends FieldSchema = Record<never, never>>(
   name: string,
@@ -28,7 +36,7 @@ const operation = <S extends FieldSchema = Record<never, never>>(
 ): GuardedOperation =>
   guarded({ name, capability, ...described, run: ({ services }, asked) => run(services.managedKeys, asked) });
 
-const nameIn = ({ params }: Pick<Call, 'params'>): string => params['name'] ?? '';
+const nameIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'name');
 const name = text('name of the key', { required: true });
 
 const writeFields = {

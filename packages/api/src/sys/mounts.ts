@@ -27,7 +27,15 @@ import {
 import { type MountTuning, mountAt, type Node, type Services } from '@transitd/node';
 import { shownName } from '@transitd/transit-engine';
 import * as answers from '../operation/answers.ts';
-import { type Asked, type Call, type Described, type GuardedOperation, guarded, type Route } from '../operation/operation.ts';
+import {
+  type Asked,
+  type Call,
+  type Described,
+  type GuardedOperation,
+  guarded,
+  pathParam,
+  type Route,
+} from '../operation/operation.ts';
 import {
   configJson,
   configMembers,
@@ -239,8 +247,8 @@ const remountStatus = operation(
   'remount-status',
   'read',
   { about: 'what became of a move', takes: { id: text('of the move', { required: true }) }, answers: answers.data(moveSchema) },
-  ({ services }, { params }) => {
-    const move = services.mounts.move(params['id'] ?? '');
+  ({ services }, call) => {
+    const move = services.mounts.move(pathParam(call, 'id'));
     if (move === undefined) throw new RequestError('not_found', '');
     const info = { source_mount: `${move.from}/`, target_mount: `${move.to}/`, status: 'success' };
     return dataReply(JSON.stringify({ migration_id: move.id, migration_info: info }));

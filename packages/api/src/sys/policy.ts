@@ -2,7 +2,17 @@ import { canonicalPolicyName } from '@transitd/access';
 import { dataReply, type FieldSchema, list, noContent, object, type Reply, string, text, twiceReply } from '@transitd/http';
 import type { Services } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
-import { type Asked, asked, type Call, type Described, type GuardedOperation, none, type Route } from '../operation/operation.ts';
+import {
+  type Asked,
+  asked,
+  type Call,
+  type Described,
+  type GuardedOperation,
+  none,
+  type Params,
+  pathParam,
+  type Route,
+} from '../operation/operation.ts';
 
 function operation<S extends FieldSchema = Record<never, never>>(
   name: string,
@@ -21,14 +31,11 @@ function operation<S extends FieldSchema = Record<never, never>>(
 }
 
 /** A policy is at two paths, of which clients use either. */
-const atBothPaths = ({ name }: Readonly<Record<string, string>>): readonly string[] => [
-  `sys/policies/acl/${name}`,
-  `sys/policy/${name}`,
-];
+const atBothPaths = ({ name }: Params): readonly string[] => [`sys/policies/acl/${name}`, `sys/policy/${name}`];
 
 const names = { name: canonicalPolicyName };
 
-const nameIn = ({ params }: Pick<Call, 'params'>): string => params['name'] ?? '';
+const nameIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'name');
 const name = text('name of the policy, in any case', { required: true });
 
 const writeFields = {

@@ -24,7 +24,15 @@ import {
 import type { Services } from '@transitd/node';
 import { shownPath } from '@transitd/transit-engine';
 import * as answers from '../operation/answers.ts';
-import { type Asked, type Call, type Described, type GuardedOperation, guarded, type Route } from '../operation/operation.ts';
+import {
+  type Asked,
+  type Call,
+  type Described,
+  type GuardedOperation,
+  guarded,
+  pathParam,
+  type Route,
+} from '../operation/operation.ts';
 import { PathForms } from '../operation/path-forms.ts';
 
 const operation = <S extends FieldSchema = Record<never, never>>(
@@ -34,7 +42,7 @@ const operation = <S extends FieldSchema = Record<never, never>>(
   run: (services: Services, asked: Asked<S>) => Promise<Reply>,
 ): GuardedOperation => guarded({ name, capability, ...described, run: ({ services }, asked) => run(services, asked) });
 
-const nameIn = ({ params }: Pick<Call, 'params'>): string => params['name'] ?? '';
+const nameIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'name');
 const name = text('name of the quota', { required: true });
 
 const quotaJson = (quota: Quota): string =>

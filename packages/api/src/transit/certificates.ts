@@ -1,6 +1,6 @@
 import { integer, object, string, text } from '@transitd/http';
 import { data } from '../operation/answers.ts';
-import type { Route } from '../operation/operation.ts';
+import { pathParam, type Route } from '../operation/operation.ts';
 import { namesKey, operation } from './keys.ts';
 import { keyName } from './transit-operation.ts';
 
@@ -14,8 +14,8 @@ const sign = operation(
     takes: { name: keyName, version, csr: text('PEM: whose subject and extensions are taken; an empty one when absent') },
     answers: data(object({ name: string, type: string, version: integer, csr: string })),
   },
-  async ({ certificates }, { version, csr: template }, { params }) => ({
-    data: JSON.stringify(await certificates.request(params['name'] ?? '', { version, template })),
+  async ({ certificates }, { version, csr: template }, call) => ({
+    data: JSON.stringify(await certificates.request(pathParam(call, 'name'), { version, template })),
   }),
 );
 
@@ -31,8 +31,8 @@ const set = operation(
     },
     answers: data(object({ name: string, type: string, version: integer, certificate_chain: string })),
   },
-  async ({ certificates }, asked, { params }) => {
-    const { chain, ...of } = await certificates.setChain(params['name'] ?? '', {
+  async ({ certificates }, asked, call) => {
+    const { chain, ...of } = await certificates.setChain(pathParam(call, 'name'), {
       version: asked.version,
       chain: asked.certificate_chain,
     });

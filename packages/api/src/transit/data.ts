@@ -11,7 +11,7 @@ import {
   TransitError,
 } from '@transitd/transit-engine';
 import { data, oneOrBatch } from '../operation/answers.ts';
-import type { Route } from '../operation/operation.ts';
+import type { Params, Route } from '../operation/operation.ts';
 import { hashFields, hashResult, randomFields, randomPath, randomResult } from './random-and-hash.ts';
 import { cmac, hmac, sign, verify } from './signing.ts';
 import { batchOf, type DataRoute, itemMembers, operation } from './transit-operation.ts';
@@ -217,7 +217,7 @@ export const transitDataRoutes: readonly Route[] = operations.flatMap(([word, { 
     .slice(required)
     .map((path) => ({
       path,
-      accepts: ({ name }: Readonly<Record<string, string>>) => name === undefined || isKeyName(name),
+      accepts: ({ name }: Params) => name === undefined || isKeyName(name),
       operations: { POST },
     })),
 );

@@ -14,7 +14,15 @@ import {
 } from '@transitd/http';
 import { defaultKeyType, isKeyName, type KeyAnswer, keyTypeNames, type TransitEngine } from '@transitd/transit-engine';
 import { data, names, written } from '../operation/answers.ts';
-import { type Asked, type Described, type GuardedOperation, guarded, type Route } from '../operation/operation.ts';
+import {
+  type Asked,
+  type Described,
+  type GuardedOperation,
+  guarded,
+  type Params,
+  pathParam,
+  type Route,
+} from '../operation/operation.ts';
 import { keyJson, keySchema } from './key-json.ts';
 import { engineOf, keyName } from './transit-operation.ts';
 
@@ -69,9 +77,9 @@ const create = operation(
     },
     answers: data(keySchema),
   },
-  async (engine, asked, { params }) =>
+  async (engine, asked, call) =>
     keyAnswer(
-      await engine.createKey(params['name'] ?? '', {
+      await engine.createKey(pathParam(call, 'name'), {
         type: asked.type,
         derived: asked.derived,
         convergentEncryption: asked.convergent_encryption,
@@ -111,8 +119,8 @@ const read = operation(
     takes: { name: keyName, context: base64('whose derived public keys are shown') },
     answers: data(keySchema),
   },
-  async (engine, { context }, { params }) => ({
-    data: keyText(await engine.readKey(params['name'] ?? '', { context })),
+  async (engine, { context }, call) => ({
+    data: keyText(await engine.readKey(pathParam(call, 'name'), { context })),
   }),
 );
 
@@ -133,8 +141,8 @@ const remove = operation(
   'keys-delete',
   'delete',
   { about: 'deletes a key whose `deletion_allowed` is true', takes: { name: keyName }, answers: written },
-  async (engine, _values, { params }) => {
-    await engine.deleteKey(params['name'] ?? '');
+  async (engine, _values, call) => {
+    await engine.deleteKey(pathParam(call, 'name'));
     return {};
   },
 );
@@ -155,9 +163,9 @@ const configure = operation(
     },
     answers: data(keySchema),
   },
-  async (engine, asked, { params }) =>
+  async (engine, asked, call) =>
     keyAnswer(
-      await engine.configureKey(params['name'] ?? '', {
+      await engine.configureKey(pathParam(call, 'name'), {
         minDecryptionVersion: asked.min_decryption_version,
         minEncryptionVersion: asked.min_encryption_version,
         deletionAllowed: asked.deletion_allowed,
@@ -180,8 +188,8 @@ const rotate = operation(
     },
     answers: data(keySchema),
   },
-  async (engine, { managed_key_name: managedKeyName, managed_key_id: managedKeyId }, { params }) =>
-    keyAnswer(await engine.rotateKey(params['name'] ?? '', { managedKeyName, managedKeyId })),
+  async (engine, { managed_key_name: managedKeyName, managed_key_id: managedKeyId }, call) =>
+    keyAnswer(await engine.rotateKey(pathParam(call, 'name'), { managedKeyName, managedKeyId })),
 );
 
 const trim = operation(
@@ -192,8 +200,8 @@ const trim = operation(
     takes: { name: keyName, min_available_version: int('the oldest version that stays', { required: true, min: 1 }) },
     answers: data(keySchema),
   },
-  async (engine, asked, { params }) =>
-    keyAnswer(await engine.trimKey(params['name'] ?? '', { minAvailableVersion: asked.min_available_version })),
+  async (engine, asked, call) =>
+    keyAnswer(await engine.trimKey(pathParam(call, 'name'), { minAvailableVersion: asked.min_available_version })),
 );
 
 const keysConfigJson = ({ disableUpsert }: { readonly disableUpsert: boolean }): string => `{"disable_upsert":${disableUpsert}}`;
@@ -246,7 +254,7 @@ const writeCache = operation(
   }),
 );
 
-export const namesKey = ({ name }: Readonly<Record<string, string>>): boolean => name !== undefined && isKeyName(name);
+export const namesKey = ({ name }: Params): boolean => name !== undefined && isKeyName(name);
 
 /** Keys and their settings, below a mount. */
 export const transitKeyRoutes: readonly Route[] = [

@@ -1,5 +1,6 @@
 import { base64, int, object, string, text } from '@transitd/http';
 import { defaultHash, hashNames, randomBytesMax, randomSources } from '@transitd/transit-engine';
+import type { Params } from '../operation/operation.ts';
 
 /** What `random` takes in a mount and in `sys/tools`, but for the number of bytes in the path, which each reads in its own way. */
 export const randomFields = {
@@ -10,7 +11,7 @@ export const randomFields = {
 export const randomResult = object({ random_bytes: string });
 
 /** One segment alone is a source if it names one, else a number of bytes. */
-export function randomPath({ source, urlbytes }: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+export function randomPath({ source, urlbytes }: Params): Readonly<Record<string, string>> {
   if (source === undefined) return {};
   if (urlbytes !== undefined) return { source, urlbytes };
   return randomSources.includes(source) ? { source } : { urlbytes: source };

@@ -2,7 +2,7 @@ import { isDenied, type Principal } from '@transitd/access';
 import { base64, bool, duration, int, map, object, permissionDenied, string, text } from '@transitd/http';
 import { isKeyName, type KeyExport, keyTypeNames } from '@transitd/transit-engine';
 import { data, written } from '../operation/answers.ts';
-import type { GuardedOperation, Route } from '../operation/operation.ts';
+import { type GuardedOperation, type Params, pathParam, type Route } from '../operation/operation.ts';
 import { namesKey, operation } from './keys.ts';
 import { keyName } from './transit-operation.ts';
 
@@ -35,8 +35,8 @@ const importKey = operation(
     },
     answers: written,
   },
-  async ({ transfers }, asked, { params }) => ({
-    warnings: await transfers.importKey(params['name'] ?? '', {
+  async ({ transfers }, asked, call) => ({
+    warnings: await transfers.importKey(pathParam(call, 'name'), {
       ciphertext: asked.ciphertext,
       hashFunction: asked.hash_function,
       publicKey: asked.public_key,
@@ -60,8 +60,8 @@ const importVersion = operation(
     takes: { ...material, version: int('the version that gets its private key; absent for a new one', { min: 0 }) },
     answers: written,
   },
-  async ({ transfers }, asked, { params }) => ({
-    warnings: await transfers.importVersion(params['name'] ?? '', {
+  async ({ transfers }, asked, call) => ({
+    warnings: await transfers.importVersion(pathParam(call, 'name'), {
       ciphertext: asked.ciphertext,
       hashFunction: asked.hash_function,
       publicKey: asked.public_key,
@@ -91,9 +91,9 @@ const exportKey = operation(
     takes: { key_type: text('which part', { required: true, oneOf: exportTypes }), name: keyName, version: versionAsked },
     answers: exported,
   },
-  async ({ transfers }, { key_type: exportType = '', version }, { params }, principal) => {
-    const exported = await transfers.exportKey(params['name'] ?? '', { exportType, version });
-    const { mount, key_type: kind, name } = params;
+  async ({ transfers }, { key_type: exportType = '', version }, call, principal) => {
+    const exported = await transfers.exportKey(pathParam(call, 'name'), { exportType, version });
+    const { mount, key_type: kind, name } = call.params;
     try {
       checkVersions(principal, `${mount}/export/${kind}/${name}`, exported);
       return { data: exportJson(exported) };
@@ -154,15 +154,15 @@ const byokExport = operation(
   },
 );
 
-const namesBoth = ({ destination, source }: Readonly<Record<string, string>>): boolean =>
+const namesBoth = ({ destination, source }: Params): boolean =>
   destination !== undefined && source !== undefined && isKeyName(destination) && isKeyName(source);
 
 const backup = operation(
   'backup',
   'read',
   { about: 'a whole key, in clear', takes: { name: keyName }, answers: data(object({ backup: string })) },
-  async ({ transfers }, _values, { params }) => ({
-    data: `{"backup":"${toBase64(await transfers.backupKey(params['name'] ?? ''))}"}`,
+  async ({ transfers }, _values, call) => ({
+    data: `{"backup":"${toBase64(await transfers.backupKey(pathParam(call, 'name')))}"}`,
   }),
 );
 
@@ -178,8 +178,8 @@ const restore = (takes: typeof backupFields & { readonly name?: typeof keyName }
     { about: 'a key from its backup', takes, answers: written },
     async ({ transfers }, asked, { params }, principal) => {
       // Decision 13: the name that is used may be the one in the backup.
-      const mayRestore = (name: string): boolean => !isDenied(principal, `${params['mount']}/restore/${name}`);
-      await transfers.restoreKey({ backup: asked.backup, name: params['name'], force: asked.force, mayRestore });
+      const mayRestore = (name: string): boolean => !isDenied(principal, `${params.mount}/restore/${name}`);
+      await transfers.restoreKey({ backup: asked.backup, name: params.name, force: asked.force, mayRestore });
       return {};
     },
   );
@@ -191,9 +191,9 @@ function toBase64(bytes: Uint8Array): string {
   return text;
 }
 
-const exportedAs = ({ mount, key_type, name, version = '' }: Readonly<Record<string, string>>): readonly string[] =>
+const exportedAs = ({ mount, key_type, name, version = '' }: Params): readonly string[] =>
   otherVersion(version).map((each) => `${mount}/export/${key_type}/${name}/${each}`);
-const wrappedAs = ({ mount, destination, source, version = '' }: Readonly<Record<string, string>>): readonly string[] =>
+const wrappedAs = ({ mount, destination, source, version = '' }: Params): readonly string[] =>
   otherVersion(version).map((each) => `${mount}/byok-export/${destination}/${source}/${each}`);
 
 /** Key material on its way in and out, below a mount. */

@@ -26,11 +26,11 @@ import {
   nextTurn,
   type TransitEngine,
 } from '@transitd/transit-engine';
-import type { Call, Context, Described, GuardedOperation } from '../operation/operation.ts';
+import type { Call, Context, Described, GuardedOperation, Params } from '../operation/operation.ts';
 
 /** The engine of the mount that the path begins with. */
 export function engineOf({ mounts }: Services, { params, path }: Pick<Call, 'params' | 'path'>): TransitEngine {
-  const engine = mounts.engines.get(params['mount'] ?? '');
+  const engine = mounts.engines.get(params.mount ?? '');
   if (engine === undefined) throw noHandler(path); // it was removed since the route was taken
   return engine;
 }
@@ -109,7 +109,7 @@ interface DataOperation<S extends FieldSchema, R extends object> extends Describ
    */
   uses?(asked: Fields<S>['values']): Iterable<Use>;
   /** The path's parameters as fields, where what they are depends on what they hold. */
-  pathFields?(params: Readonly<Record<string, string>>): Readonly<Record<string, string>>;
+  pathFields?(params: Params): Readonly<Record<string, string>>;
   ask(engine: TransitEngine, asked: Fields<S>['values'], caller: Caller): Promise<R | BatchReply<R>>;
   /** Members of one result, as JSON text; some are called otherwise within a batch. */
   render(result: R, inBatch: boolean): string;
@@ -195,7 +195,7 @@ export function operation<S extends FieldSchema, R extends object>(data: DataOpe
     const warnings = ignored.length === 0 ? read.warnings : [...read.warnings, ...ignored];
     const uses = data.uses?.(values as Fields<S>['values']);
     if (uses !== undefined && (await isUsedDenied(principal, { path, base: `${mount}/${name}` }, uses))) throw permissionDenied();
-    const caller = { keyName: params['name'] ?? '', principal, path };
+    const caller = { keyName: params.name ?? '', principal, path };
     const reply = await data.ask(engineOf(services, call), values as Fields<S>['values'], caller);
     if ('outcome' in reply) {
       return batchReply(data, reply, (values as Fields<typeof ofBatches>['values']).partial_failure_response_code, warnings);
@@ -204,7 +204,7 @@ export function operation<S extends FieldSchema, R extends object>(data: DataOpe
     return dataReply(`{${data.render(reply, false)}}`, more.length === 0 ? warnings : [...warnings, ...more]);
   };
   /** Other spellings of the path: `cmac/k/0x8` is `cmac/k/8`. A value that the path leaves to the body is looked at there. */
-  const sameAs = (params: Readonly<Record<string, string>>): readonly string[] => {
+  const sameAs = (params: Params): readonly string[] => {
     const { mount = '', ...pathParams } = params;
     if (data.uses === undefined || Object.keys(pathParams).length <= data.path.required) return [];
     try {
