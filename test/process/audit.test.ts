@@ -73,7 +73,7 @@ describe('the audit of a node', () => {
     renameSync(dirname(first), join(folder, 'aside'));
     writeFileSync(dirname(first), '');
     server.child.kill('SIGHUP');
-    await server.log(/"sink":"one".*takes no entries/);
+    await server.log(/"device":"one".*takes no entries/);
     expect((await server.call('POST', 'transit/keys/a', {}, rootToken)).status).to.equal(200);
     expect((await server.stop()).code).to.equal(0);
     expect(readFileSync(second, 'utf8').trim().split('\n')).to.have.length(2);
