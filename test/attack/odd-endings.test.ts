@@ -51,7 +51,7 @@ describe('connections that end in unusual ways', function () {
   for (const { ending, sent, next } of [
     { ending: 'CONNECT', sent: () => 'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n', next: leave },
     { ending: 'CONNECT and a reset', sent: () => 'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n', next: reset },
-    { ending: 'a request to upgrade', sent: () => head('GET /v1/x', 'Connection: Upgrade\r\nUpgrade: h2c\r\n'), next: leave },
+    { ending: 'an Upgrade request', sent: () => head('GET /v1/x', 'Connection: Upgrade\r\nUpgrade: h2c\r\n'), next: leave },
     { ending: 'the preface of HTTP/2', sent: () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', next: leave },
     { ending: 'garbage', sent: () => '\x16\x03\x01\0\0', next: leave },
     { ending: 'garbage and a reset', sent: () => 'GARBAGE\r\n\r\n', next: reset },
@@ -61,7 +61,7 @@ describe('connections that end in unusual ways', function () {
       sent: () => `${head('LIST /v1/transit/keys')}CONNECT x HTTP/1.1\r\n\r\n`,
       next: leave,
     },
-    { ending: 'the end of their side', sent: () => '', next: halfClose },
+    { ending: 'a half-close', sent: () => '', next: halfClose },
     { ending: 'a reset', sent: () => '', next: reset },
   ]) {
     it(`release everything when pipelined requests end with ${ending}`, async () => {

@@ -41,8 +41,8 @@ describe('key backups of Vault and OpenBao', function () {
   for (const [why, backup, says] of [
     ['the xchacha20-poly1305 of OpenBao', backupOf(11, secret, other), /xchacha20-poly1305/],
     ['the number of HMAC keys with the content of a cipher key', backupOf(10, secret, other), /./],
-    ['a type that cannot be told', backupOf(11, secret, Buffer.alloc(0)), /./],
-    ['a later number of Vault in a backup of OpenBao', backupOf(13, secret, other, { soft_deleted: false }), /./],
+    ['an ambiguous type', backupOf(11, secret, Buffer.alloc(0)), /./],
+    ['a later type number of Vault in a backup of OpenBao', backupOf(13, secret, other, { soft_deleted: false }), /./],
   ] as const)
     it(`are refused, and create no key: ${why}`, async () => {
       const refused = await server.call('POST', 'transit/restore', { backup });

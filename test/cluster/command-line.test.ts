@@ -76,7 +76,7 @@ describe('the command transitd, against a cluster', function () {
     expectCode(await transitd(second, ['operator', 'seal']), 0);
     expectCode(await transitd(second, ['key', 'list']), 2);
     expectCode(await transitd(both, ['key', 'list']), 0);
-    expectCode(await transitd(both, ['status']), 2, 'what a node says of itself is asked of the first alone');
+    expectCode(await transitd(both, ['status']), 2, 'commands about one node use only the first address');
     expect(expectCode(await transitd(second, ['doctor']), 1).stdout).to.match(/^fail +state +it is sealed/m);
     expectCode(await transitd(first, ['operator', 'raft', 'remove-peer', 'n2']), 0);
     await second.reaches(530);

@@ -31,7 +31,7 @@ const traceable = spawnSync('strace', ['-V']).status === 0 || process.env['CI'] 
 describe('an active node with a slow disk', function () {
   this.timeout(scenarioMs);
 
-  (traceable ? it : it.skip)('answers writes before its own syncs of them have ended, and loses none of them', () =>
+  (traceable ? it : it.skip)('acknowledges writes before its own syncs of them have ended, and loses none', () =>
     withCluster({}, async (cluster) => {
       const leader = await cluster.settled();
       const names = ['a', 'b', 'c', 'd'];

@@ -180,7 +180,7 @@ describe('the command transitd', function () {
       expect((await done(['token', 'lookup', '-field=display_name'], { env })).stdout).to.equal('root');
       expectCode(await transitd(['login', '-'], { env, input: 's.nobody' }), 2);
       expect(readFileSync(file, 'utf8').trim(), 'an invalid token is not stored').to.equal(server.rootToken);
-      expectCode(await transitd(['login', '-method=userpass', 'username=ann'], { env }), 1, 'nobody to ask for a password');
+      expectCode(await transitd(['login', '-method=userpass', 'username=ann'], { env }), 1, 'no terminal to ask for a password');
       expect((await done(['auth', 'list', '-format=json'])).json()).to.have.property('userpass/');
       await done(['auth', 'tune', 'userpass', '-default-lease-ttl=2h']);
       await done(['auth', 'disable', 'userpass']);
@@ -397,7 +397,7 @@ describe('the command transitd', function () {
       const wrong = Buffer.from(first, 'base64').fill(7).toString('base64');
       const refused = expectCode(await transitd(['operator', 'unseal', '-'], wrong), 2);
       expect(refused.stderr).not.to.include(wrong);
-      expectCode(await transitd(['operator', 'unseal']), 1, 'nobody to ask for a share');
+      expectCode(await transitd(['operator', 'unseal']), 1, 'no terminal to ask for a share');
       expectCode(await transitd(['operator', 'unseal', '-'], first), 0);
       expect(
         expectCode(await transitd(['operator', 'unseal', '-format=json', '-'], init.unseal_keys_hex[1]), 0).json(),

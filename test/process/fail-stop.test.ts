@@ -90,7 +90,7 @@ describe('fail-stop', () => {
   // Mounting a small file system needs root, which CI always has.
   const mountable = process.getuid?.() === 0 || process.env['CI'] !== undefined;
   (mountable ? it : it.skip)(
-    'refuses writes below the disk reserve, and ends with 74 when the file system is full all the same',
+    'refuses writes below the disk reserve, and exits with 74 if the file system becomes full nevertheless',
     async function () {
       this.timeout(processMs);
       const mountPoint = join(bench.folder(), 'disk');

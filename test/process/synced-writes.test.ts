@@ -35,7 +35,7 @@ describe('synced writes', () => {
 
   const traceable = spawnSync('strace', ['-V']).status === 0 || process.env['CI'] !== undefined;
   (traceable ? it : it.skip)(
-    'puts an fdatasync of the log between the arrival of every acknowledged write and its answer',
+    'have an fdatasync of the log between the arrival of each acknowledged write and its response',
     async function () {
       this.timeout(processMs);
       const dataDir = bench.folder();

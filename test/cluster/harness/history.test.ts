@@ -47,7 +47,7 @@ const sound: readonly (readonly [name: string, kind: KeyKind, lines: string])[] 
   ['a read after a set', 'setting', 'create 5 @ 1-2 = 5, set 6 @ 3-4 = 6, read @ 5-6 = 6'],
   ['a create that found a key', 'setting', 'create 5 @ 1-2 = 5, create 6 @ 3-4 = 5'],
   ['an unanswered set that is seen later', 'setting', 'create 5 @ 1-2 = 5, set 6 @ 3, read @ 4-5 = 5, read @ 6-7 = 6'],
-  ['an unanswered create that never was', 'setting', 'create 5 @ 1, read @ 2-3 = 0, create 6 @ 4-5 = 6'],
+  ['an unanswered create that had no effect', 'setting', 'create 5 @ 1, read @ 2-3 = 0, create 6 @ 4-5 = 6'],
   ['a key created again', 'setting', 'create 5 @ 1-2 = 5, delete @ 3-4 = 0, read @ 5-6 = 0, create 7 @ 7-8 = 7'],
   [
     'two unanswered deletes, each seen',
