@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { MemoryLevel } from 'memory-level';
-import type { DiskFile } from '../../src/disk.ts';
-import type { StateDatabase } from '../../src/state-level.ts';
-import type { MemoryDisk } from '../memory-disk.ts';
+import type { DiskFile } from '../../src/directory/disk.ts';
+import type { StateDatabase } from '../../src/state/state-level.ts';
+import type { MemoryDisk } from '../directory/memory-disk.ts';
 
 type Step =
   | { readonly type: 'put'; readonly key: string; readonly value: Buffer }

@@ -1,5 +1,5 @@
 import type { DiskPart, StorageRun } from '@transitd/raft-core/sim';
-import type { DiskOperation } from '../memory-disk.ts';
+import type { DiskOperation } from '../directory/memory-disk.ts';
 
 /** What takes its time on a real disk; all else is in the system's memory. */
 const waiting: ReadonlySet<DiskOperation> = new Set(['read', 'sync', 'syncDirectory']);

@@ -1,8 +1,8 @@
 import type { Entry, LogIndex, NodeId } from '@transitd/raft-core';
 import type { Command, MachineResult, SimMachine, StorageRun } from '@transitd/raft-core/sim';
-import { decodeTransaction, encodeTransaction } from '../../src/codec.ts';
-import type { KeyValueMachine } from '../../src/state-machine.ts';
+import type { KeyValueMachine } from '../../src/state/state-machine.ts';
 import { StorageFailed } from '../../src/storage-errors.ts';
+import { decodeTransaction, encodeTransaction } from '../../src/store/codec.ts';
 import type { Tombstones } from './tombstones.ts';
 
 const headBytes = 8;

@@ -1,0 +1,293 @@
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
+import { encodeConfState } from '@transitd/raft-core';
+import { expect } from 'chai';
+import { NewerFormat, StorageDamaged } from '../../src/damage.ts';
+import { segmentHeaderBytes } from '../../src/log/segment.ts';
+import {
+  LogUnreadable,
+  type RecoveredState,
+  type RecoveryOptions,
+  withRecoveredState,
+} from '../../src/snapshot/recovered-state.ts';
+import { inspectSnapshot } from '../../src/snapshot/restore.ts';
+import { readSnapshot } from '../../src/snapshot/snapshot-stream.ts';
+import { StorageFailed, StorageInUse } from '../../src/storage-errors.ts';
+import { encodeTransaction } from '../../src/store/codec.ts';
+import type { Transaction } from '../../src/store/transaction.ts';
+import { inTemporaryDirectory } from '../directory/temporary-directory.ts';
+import { base, compact, read, write } from '../log/log-calls.ts';
+import { rejection } from '../store/store.suite.ts';
+import { flush, newNode, openNode, put, type SnapshotNode } from './snapshot-nodes.ts';
+
+const normal = (index: number, term: number, transaction: Transaction) => ({
+  term,
+  index,
+  type: 'normal' as const,
+  data: encodeTransaction(transaction),
+});
+
+/** What a recovery says, and the records of its stream. */
+interface Found extends Omit<RecoveredState, 'stream'> {
+  readonly records: readonly string[];
+}
+
+async function foundIn(directory: string, options: RecoveryOptions = {}): Promise<Found> {
+  return withRecoveredState(directory, options, async ({ stream, ...state }) => {
+    const { meta } = await inspectSnapshot(stream());
+    expect(meta.index).to.equal(state.index);
+    const records: string[] = [];
+    for await (const part of readSnapshot(stream()))
+      if (part.type === 'records') for (const { path, value } of part.rows) records.push(`${path}=${Buffer.from(value)}`);
+    return { ...state, records };
+  });
+}
+
+/**
+ * A node that has stored entries 1 to 8 in two terms, knows 6 of them to be committed, and has flushed 4; stopped without a flush. Entry 6
+ * changes what is on the disk, entry 7 deletes it, and entry 8 has a condition that does not hold.
+ */
+async function stoppedNode(parent: string): Promise<string> {
+  const node = await newNode(parent, 'node', 7);
+  const of = (index: number): Transaction => put(`kept/${index}`, `value ${index}`);
+  const conf = { ...base(0, 0).conf, voters: [7, 8, 9], context: Buffer.from('members') };
+  await write(node.log, {
+    hardState: { term: 2, vote: 0, commit: 0 },
+    entries: [
+      ...[1, 2, 3].map((index) => normal(index, 1, of(index))),
+      { term: 1, index: 4, type: 'conf', data: encodeConfState(conf) },
+      normal(5, 1, of(5)),
+      normal(6, 2, put('kept/1', 'changed')),
+      normal(7, 2, { conditions: [], writes: [{ path: 'kept/2', value: null }] }),
+      normal(8, 2, { conditions: [{ path: 'kept/3', revision: 77 }], writes: [{ path: 'kept/3', value: null }] }),
+    ],
+  });
+  node.log.noteCommit(6);
+  await applyFromLog(node, 4);
+  await flush(node.machine);
+  await node.close();
+  return node.directory;
+}
+
+async function applyFromLog({ log, machine }: SnapshotNode, last: number): Promise<void> {
+  for (const entry of await read(log, machine.applied.appliedIndex + 1, last)) machine.apply(entry);
+}
+
+const all = ['kept/1=changed', 'kept/3=value 3', 'kept/5=value 5'];
+const flushed = ['kept/1=value 1', 'kept/2=value 2', 'kept/3=value 3'];
+
+const logFile = (directory: string): string => join(directory, 'generation-1/log/0000000001.log');
+
+/** Flips a bit of the record that holds `text`. */
+function damage(file: string, text: string): void {
+  const bytes = readFileSync(file);
+  const at = bytes.indexOf(text);
+  if (at < 0) throw new Error(`${file} does not hold ${text}`);
+  bytes.writeUInt8(bytes.readUInt8(at) ^ 1, at);
+  writeFileSync(file, bytes);
+}
+
+const damageRecords = (directory: string): void => {
+  const folder = join(directory, 'generation-1/state');
+  // A later opening has moved the records into a table.
+  const table = readdirSync(folder).find((name) => name.endsWith('.ldb'));
+  damage(join(folder, table ?? ''), 'value 3');
+};
+
+describe('the state of a stopped node', () => {
+  it('is its records with every entry of its log, committed or not, and what it knows of them', () =>
+    inTemporaryDirectory(async (parent) => {
+      const directory = await stoppedNode(parent);
+      const found = await foundIn(directory);
+      expect(found.records).to.deep.equal(all);
+      expect(found).to.include({ nodeId: 7, clusterId: 'c', index: 8, term: 2, commitIndex: 6, storedIndex: 8 });
+      expect(found.conf?.voters).to.deep.equal([7, 8, 9]);
+      expect(Buffer.from(found.conf?.context ?? []).toString()).to.equal('members');
+    }));
+
+  it('leaves the node as it was: its records end with what is committed, and its tail may still be superseded', () =>
+    inTemporaryDirectory(async (parent) => {
+      const directory = await stoppedNode(parent);
+      const before = await foundIn(directory);
+      expect(await foundIn(directory), 'a second time').to.deep.equal(before);
+      const node = await openNode(parent, 'node');
+      expect(node.machine.flushedAtOpen).to.equal(4);
+      expect(node.log.start).to.deep.include({ lastIndex: 8, incarnation: 4, hardState: { term: 2, vote: 0, commit: 6 } });
+      await write(node.log, { hardState: { term: 3, vote: 0, commit: 6 }, entries: [normal(7, 3, put('other', 'x'))] });
+      await node.close();
+      expect(await foundIn(directory)).to.include({ index: 7, term: 3, commitIndex: 6 });
+    }));
+
+  it('counts what is flushed as committed, though no mark tells it', () =>
+    inTemporaryDirectory(async (parent) => {
+      const directory = await stoppedNode(parent);
+      const node = await openNode(parent, 'node');
+      await applyFromLog(node, 8);
+      await flush(node.machine);
+      await node.close();
+      expect(await foundIn(directory)).to.include({ index: 8, commitIndex: 8 });
+    }));
+
+  it('reaches back to the base alone, when the log holds nothing above it', () =>
+    inTemporaryDirectory(async (parent) => {
+      const directory = await stoppedNode(parent);
+      const node = await openNode(parent, 'node');
+      await applyFromLog(node, 8);
+      await flush(node.machine);
+      node.log.noteCommit(8);
+      await compact(node.log, { ...base(8, 2), confIndex: 4 });
+      await node.close();
+      for (const options of [{}, { withoutLog: true }]) {
+        const found = await foundIn(directory, options);
+        expect(found.records).to.deep.equal(all);
+        expect(found).to.include({ index: 8, term: 2, commitIndex: 8, storedIndex: 8 });
+      }
+    }));
+
+  it('goes on from a snapshot base', () =>
+    inTemporaryDirectory(async (parent) => {
+      const directory = await stoppedNode(parent);
+      const node = await openNode(parent, 'node');
+      await applyFromLog(node, 6);
+      await flush(node.machine);
+      await compact(node.log, { ...base(5, 1), confIndex: 4 });
+      await node.close();
+      const found = await foundIn(directory);
+      expect(found.records).to.deep.equal(all);
+      expect(found).to.include({ index: 8, term: 2, commitIndex: 6 });
+    }));
+
+  it('is not given when the log is damaged, unless without the log: then it is what was flushed, and says what is missing', () =>
+    inTemporaryDirectory(async (parent) => {
+      const directory = await stoppedNode(parent);
+      damage(logFile(directory), 'value 5');
+      const before = readFileSync(join(directory, 'node.state'));
+      const error = await rejection(foundIn(directory));
+      expect(error).to.be.instanceOf(LogUnreadable);
+      expect(error)
+        .to.have.property('message')
+        .that.matches(/^\/[^\n]+\.log ends with entry 4 although entry 8 was stored: [^\n]+\.$/);
+      const found = await foundIn(directory, { withoutLog: true });
+      expect(found.records).to.deep.equal(flushed);
+      expect(found).to.include({ index: 4, term: undefined, conf: undefined, commitIndex: 6, storedIndex: 8 });
+      expect(readFileSync(join(directory, 'node.state')).equals(before), 'node.state is as it was').to.equal(true);
+      damageRecords(directory);
+      expect(await rejection(foundIn(directory, { withoutLog: true }))).to.be.instanceOf(StorageDamaged);
+    }));
+
+  it('is not given when the disk fails below the log, unless without the log', () =>
+    inTemporaryDirectory(async (parent) => {
+      const directory = await stoppedNode(parent);
+      const file = logFile(directory);
+      rmSync(file);
+      mkdirSync(file); // what reads it fails as a bad sector does
+      expect(await rejection(foundIn(directory))).to.be.instanceOf(LogUnreadable);
+      expect((await foundIn(directory, { withoutLog: true })).records).to.deep.equal(flushed);
+    }));
+
+  it('is not given of a log of a later version, which is no reason to go without it', () =>
+    inTemporaryDirectory(async (parent) => {
+      const directory = await stoppedNode(parent);
+      const bytes = readFileSync(logFile(directory));
+      bytes.writeUInt32BE(99, 8);
+      bytes.writeUInt32BE(crc32(bytes.subarray(16, segmentHeaderBytes), crc32(bytes.subarray(0, 12))), 12);
+      writeFileSync(logFile(directory), bytes);
+      const error = await rejection(foundIn(directory));
+      expect(error).to.be.instanceOf(NewerFormat).and.not.instanceOf(LogUnreadable);
+    }));
+
+  it('is not given when the log ends before what was applied, unless without the log', () =>
+    inTemporaryDirectory(async (parent) => {
+      const directory = await stoppedNode(parent);
+      const folder = join(directory, 'generation-1/log');
+      for (const name of readdirSync(folder)) rmSync(join(folder, name));
+      expect(await rejection(foundIn(directory))).to.be.instanceOf(LogUnreadable);
+      expect((await foundIn(directory, { withoutLog: true })).records).to.deep.equal(flushed);
+    }));
+
+  it('is not given when log and term were set back behind the records, unless without the log', () =>
+    inTemporaryDirectory(async (parent) => {
+      const directory = await stoppedNode(parent);
+      const older = [join(directory, 'node.state'), logFile(directory)].map((file) => ({ file, bytes: readFileSync(file) }));
+      const node = await openNode(parent, 'node');
+      await write(node.log, { entries: [normal(9, 2, put('kept/9', 'value 9'))] });
+      await applyFromLog(node, 9);
+      await flush(node.machine);
+      await node.close();
+      for (const { file, bytes } of older) writeFileSync(file, bytes);
+      const error = await rejection(foundIn(directory));
+      expect(error).to.be.instanceOf(LogUnreadable);
+      expect(error)
+        .to.have.property('message')
+        .that.matches(/ends with entry 8, and entry 9 was already applied/);
+      const found = await foundIn(directory, { withoutLog: true });
+      expect(found).to.include({ index: 9, term: undefined, commitIndex: 9, storedIndex: 9 });
+      expect(found.records).to.deep.equal([...all, 'kept/9=value 9']);
+    }));
+
+  it('has all entries, however much they hold', () =>
+    inTemporaryDirectory(async (parent) => {
+      const directory = await stoppedNode(parent);
+      const node = await openNode(parent, 'node');
+      for (const index of [9, 10, 11, 12]) {
+        const large = { path: `large/${index}`, value: Buffer.alloc(5_000_000) };
+        await write(node.log, { entries: [normal(index, 2, { conditions: [], writes: [large] })] });
+      }
+      await node.close();
+      const { records } = await withRecoveredState(directory, {}, ({ stream }) => inspectSnapshot(stream()));
+      expect(records).to.equal(all.length + 4);
+    }));
+
+  for (const { what, harm } of [
+    { what: 'its records are damaged', harm: damageRecords },
+    {
+      what: 'both copies of its term and vote are damaged',
+      harm: (directory: string) => writeFileSync(join(directory, 'node.state'), Buffer.alloc(131_072)),
+    },
+    { what: 'node.state is missing', harm: (directory: string) => rmSync(join(directory, 'node.state')) },
+  ])
+    it(`is not given when ${what}, with the log or without it`, () =>
+      inTemporaryDirectory(async (parent) => {
+        const directory = await stoppedNode(parent);
+        await foundIn(directory);
+        harm(directory);
+        for (const options of [{}, { withoutLog: true }]) {
+          const error = await rejection(foundIn(directory, options));
+          expect(error, JSON.stringify(options)).to.be.instanceOf(StorageDamaged).and.not.instanceOf(LogUnreadable);
+        }
+      }));
+
+  it('is not given when the records are older than the beginning of the log', () =>
+    inTemporaryDirectory(async (parent) => {
+      const directory = await stoppedNode(parent);
+      const node = await openNode(parent, 'node');
+      await applyFromLog(node, 6);
+      await flush(node.machine);
+      await compact(node.log, { ...base(6, 2), confIndex: 4 });
+      await node.close();
+      rmSync(join(directory, 'generation-1/state'), { recursive: true });
+      for (const options of [{}, { withoutLog: true }])
+        expect(await rejection(foundIn(directory, options)), JSON.stringify(options)).to.be.instanceOf(StorageDamaged);
+    }));
+
+  it('is not given while a node runs there, and its directory is free again afterwards, whatever became of it', () =>
+    inTemporaryDirectory(async (parent) => {
+      const directory = await stoppedNode(parent);
+      const node = await openNode(parent, 'node');
+      for (const options of [{}, { withoutLog: true }])
+        expect(await rejection(foundIn(directory, options)), JSON.stringify(options)).to.be.instanceOf(StorageInUse);
+      await node.close();
+      const failure = new StorageFailed('no room for the file');
+      const failing = withRecoveredState(directory, {}, () => Promise.reject(failure));
+      expect(await rejection(failing)).to.equal(failure);
+      await (await openNode(parent, 'node')).close();
+    }));
+
+  it('is not looked for where no node is, and nothing is made there', () =>
+    inTemporaryDirectory(async (parent) => {
+      for (const directory of [parent, join(parent, 'nowhere')])
+        expect(await rejection(foundIn(directory))).to.be.instanceOf(StorageDamaged);
+      expect(readdirSync(parent)).to.deep.equal([]);
+    }));
+});

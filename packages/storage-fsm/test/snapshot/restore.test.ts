@@ -1,0 +1,498 @@
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { CodecError } from '@transitd/raft-core';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { clearRestores, inspectSnapshot, recordsOfSnapshot, restoreSnapshot } from '../../src/snapshot/restore.ts';
+import { readSnapshotFile, writeSnapshotFile } from '../../src/snapshot/snapshot-file.ts';
+import { KeyValueMachine } from '../../src/state/state-machine.ts';
+import { decodeTransaction, encodeTransaction } from '../../src/store/codec.ts';
+import { addToDigest, emptyDigest } from '../../src/store/digest.ts';
+import type { RestoreStep } from '../../src/store/restore-step.ts';
+import { restoredDigest } from '../../src/store/restore-step.ts';
+import { type CommitResult, StoreError } from '../../src/store/store.ts';
+import type { Transaction } from '../../src/store/transaction.ts';
+import { inTemporaryDirectory } from '../directory/temporary-directory.ts';
+import { base } from '../log/log-calls.ts';
+import { rejection } from '../store/store.suite.ts';
+import {
+  apply,
+  fetched,
+  flush,
+  installed,
+  linkTo,
+  newNode,
+  put,
+  type SnapshotNode,
+  serving,
+  shownState,
+  soleReplica,
+} from './snapshot-nodes.ts';
+
+const restoring = (restore: RestoreStep): Transaction => ({ conditions: [], writes: [], restore });
+const stage = (attempt: string, chunk: number, ...records: [path: string, value: string][]): Transaction =>
+  restoring({ kind: 'stage', attempt, chunk, records: records.map(([path, value]) => ({ path, value: Buffer.from(value) })) });
+const swap = (attempt: string, records: [path: string, value: string][], keep: string[] = [], valuesWritten = 0): Transaction => {
+  const digest = records
+    .map(([path, value]) => restoredDigest({ path, value: Buffer.from(value) }))
+    .reduce(addToDigest, emptyDigest);
+  return restoring({ kind: 'swap', attempt, records: records.length, digest, valuesWritten, keep });
+};
+
+/** A node that has been backed up to a file, and another one with a state of its own. */
+async function withBackup(use: (given: { file: string; node: SnapshotNode; parent: string }) => Promise<void>): Promise<void> {
+  await inTemporaryDirectory(async (parent) => {
+    const source = await newNode(parent, 'source', 1);
+    apply(source.machine, put('a', 'A'), put('b/1', 'B1'), put('cluster/id', 'theirs'), put('gone', '1'));
+    apply(source.machine, { conditions: [], writes: [{ path: 'gone', value: null }] });
+    apply(source.machine, ...Array.from({ length: 30 }, (_, i) => put(`big/${i + 10}`, 'x'.repeat(50_000))));
+    await flush(source.machine);
+    const file = join(parent, 'backup');
+    await writeSnapshotFile(file, serving(source).snapshots.backup());
+    await source.close();
+    const node = await newNode(parent, 'node', 2);
+    apply(node.machine, put('a', 'own'), put('own', '1'), put('cluster/id', 'ours'), put('b/2', 'own'));
+    try {
+      await use({ file, node, parent });
+    } finally {
+      await node.close();
+    }
+  });
+}
+
+const big = Array.from({ length: 30 }, (_, i) => `big/${i + 10}`);
+const pathsOf = async (machine: KeyValueMachine): Promise<string[]> =>
+  (await shownState(machine)).map((shown) => shown.slice(0, shown.indexOf('=')));
+const textOf = (machine: KeyValueMachine, path: string): string | undefined => {
+  const record = machine.getSync(path);
+  return record && Buffer.from(record.value).toString();
+};
+
+describe('single records of a snapshot', () => {
+  const texts = (records: ReadonlyMap<string, Uint8Array>) =>
+    [...records].map(([path, value]) => [path, Buffer.from(value).toString()]);
+
+  it('are found by the paths under which readers saw them, also after a restore', () =>
+    withBackup(async ({ file, node, parent }) => {
+      expect(texts(await recordsOfSnapshot(readSnapshotFile(file), ['b/1', 'gone', 'a']))).to.deep.equal([
+        ['a', 'A'],
+        ['b/1', 'B1'],
+      ]);
+      await restoreSnapshot(soleReplica(node.machine), () => readSnapshotFile(file), { attempt: 'one' });
+      await flush(node.machine);
+      const later = join(parent, 'later');
+      await writeSnapshotFile(later, serving(node).snapshots.backup());
+      expect(texts(await recordsOfSnapshot(readSnapshotFile(later), ['a', 'own']))).to.deep.equal([['a', 'A']]);
+    }));
+});
+
+describe('a backup', function () {
+  this.timeout(240_000);
+
+  it('is a file that only its owner reads, and that says what it holds', () =>
+    withBackup(async ({ file, parent }) => {
+      expect((await stat(file)).mode & 0o777).to.equal(0o600);
+      const summary = await inspectSnapshot(readSnapshotFile(file));
+      expect(summary).to.deep.include({ meta: base(35, 3), records: 33, valuesWritten: 34 });
+      expect((await readdir(parent)).sort()).to.deep.equal(['backup', 'node', 'source']);
+    }));
+
+  it('that has changed or is cut is refused', () =>
+    withBackup(async ({ file }) => {
+      const bytes = await readFile(file);
+      for (const at of [0, 20, 1000, bytes.length - 1]) {
+        const changed = Buffer.from(bytes);
+        changed.writeUInt8(changed.readUInt8(at) ^ 1, at);
+        await writeFile(file, changed);
+        expect(await rejection(inspectSnapshot(readSnapshotFile(file)))).to.be.instanceOf(CodecError);
+      }
+      await writeFile(file, bytes.subarray(0, -1));
+      expect(await rejection(inspectSnapshot(readSnapshotFile(file)))).to.be.instanceOf(CodecError);
+    }));
+
+  it('that cannot be written whole leaves no file', () =>
+    inTemporaryDirectory(async (parent) => {
+      const broken = (async function* () {
+        yield Buffer.from('beginning');
+        throw new Error('the reading broke');
+      })();
+      expect(await rejection(writeSnapshotFile(join(parent, 'backup'), broken))).to.have.property('message', 'the reading broke');
+      expect(await readdir(parent)).to.deep.equal([]);
+    }));
+});
+
+describe('a restore', function () {
+  this.timeout(240_000);
+
+  it('puts the records of a backup in the place of all others but those kept, and tells watchers', () =>
+    withBackup(async ({ file, node: { machine } }) => {
+      const told: unknown[] = [];
+      machine.watch('a', (changes) => told.push(changes));
+      const replica = soleReplica(machine);
+      const progress: number[] = [];
+      const open = () => readSnapshotFile(file);
+      const outcome = await restoreSnapshot(replica, open, {
+        attempt: 'one',
+        keep: ['cluster/'],
+        onProgress: (staged) => progress.push(staged),
+      });
+      expect(outcome).to.deep.equal({ outcome: 'restored', records: 32, index: machine.applied.appliedIndex });
+      expect(progress.at(-1)).to.equal(32);
+      expect(progress).to.have.length.above(2);
+      expect(told).to.deep.equal(['everything']);
+      expect(await pathsOf(machine)).to.deep.equal(['a', 'b/1', ...big, 'cluster/id']);
+      expect(['a', 'own', 'cluster/id', 'b/2', 'b/1', 'gone'].map((path) => textOf(machine, path))).to.deep.equal([
+        'A',
+        undefined,
+        'ours',
+        undefined,
+        'B1',
+        undefined,
+      ]);
+      expect(machine.applied.valuesWritten, 'as many as the backup knew of').to.equal(34);
+
+      const { revision } = machine.getSync('a') ?? { revision: 0 };
+      expect(await replica.commit({ conditions: [{ path: 'a', revision: 1 }], writes: [] }), 'a revision from before').to.include(
+        { outcome: 'conflict' },
+      );
+      const write = {
+        conditions: [
+          { path: 'a', revision },
+          { path: 'own', revision: 0 },
+        ],
+        writes: [
+          { path: 'own', value: Buffer.from('new') },
+          { path: 'a', value: null },
+        ],
+      };
+      expect(await replica.commit(write)).to.include({ outcome: 'committed' });
+      expect(['a', 'own'].map((path) => textOf(machine, path))).to.deep.equal([undefined, 'new']);
+    }));
+
+  it('is cleared up after: nothing of the old state is left on the disk, and the digest is that of the records', () =>
+    withBackup(async ({ file, node, parent }) => {
+      const { machine } = node;
+      const replica = soleReplica(machine);
+      await restoreSnapshot(replica, () => readSnapshotFile(file), { attempt: 'one', keep: ['cluster/'] });
+      expect(await clearRestores(replica, machine)).to.equal(3);
+      expect(await clearRestores(replica, machine)).to.equal(0);
+      await flush(machine);
+      expect(await machine.selfCheck()).to.include({ sound: true, digest: machine.applied.digest });
+      const backup = join(parent, 'second');
+      await writeSnapshotFile(backup, serving(node).snapshots.backup());
+      expect(await inspectSnapshot(readSnapshotFile(backup))).to.include({ records: 34 }); // 32, the one kept, and where they lie
+      const before = await shownState(machine);
+
+      await restoreSnapshot(replica, () => readSnapshotFile(backup), { attempt: 'two' });
+      expect(await pathsOf(machine)).to.deep.equal(['a', 'b/1', ...big, 'cluster/id']);
+      expect(await clearRestores(replica, machine)).to.equal(33);
+      expect((await shownState(machine)).map((shown) => shown.split('@')[0])).to.deep.equal(
+        before.map((shown) => shown.split('@')[0]),
+      );
+    }));
+
+  it('that breaks half-way leaves the old state, unseen, and is gone on with by whoever leads then', () =>
+    withBackup(async ({ file, node: { machine } }) => {
+      const before = await shownState(machine);
+      const replica = soleReplica(machine);
+      const told: unknown[] = [];
+      machine.watch('', (changes) => told.push(changes));
+      let left = 2;
+      const failing = {
+        status: () => replica.status(),
+        commit: async (transaction: Transaction): Promise<CommitResult> => {
+          if (left-- === 0) throw new StoreError('not_leader', 'this node does not lead');
+          return replica.commit(transaction);
+        },
+      };
+      const open = () => readSnapshotFile(file);
+      const refusal = await rejection(restoreSnapshot(failing, open, { attempt: 'one' }));
+      expect(refusal).to.be.instanceOf(StoreError).with.property('code', 'not_leader');
+      expect(machine.restoring).to.equal('one');
+      expect(await shownState(machine)).to.deep.equal(before);
+      for (const hidden of ['\u0001spaces', '\u000200000001/a']) expect(machine.getSync(hidden)).to.equal(undefined);
+      for (const prefix of ['\u0001', '\u0002', '\u000200000001/'])
+        expect((await machine.range({ prefix })).records).to.deep.equal([]);
+      expect((await machine.range({ prefix: '', after: '\u0000' })).records.map(({ path }) => path)).to.deep.equal(
+        await pathsOf(machine),
+      );
+      expect(told).to.deep.equal([]);
+      expect(await clearRestores(replica, machine, { underWay: 'one' }), 'it is under way').to.equal(0);
+      expect(await restoreSnapshot(replica, open, { attempt: 'one' })).to.include({ outcome: 'restored' });
+      expect(await restoreSnapshot(replica, open, { attempt: 'one' }), 'again').to.include({ outcome: 'restored' });
+      expect(await pathsOf(machine)).to.deep.equal(['a', 'b/1', ...big, 'cluster/id']);
+    }));
+
+  it('that is left half-way is swept', () =>
+    withBackup(async ({ node: { machine } }) => {
+      const before = await shownState(machine);
+      const replica = soleReplica(machine);
+      await replica.commit(stage('one', 0, ['a', '1'], ['b', '2']));
+      expect(await clearRestores(replica, machine)).to.equal(2);
+      expect(machine.restoring).to.equal(undefined);
+      expect(
+        await replica.commit(
+          swap('one', [
+            ['a', '1'],
+            ['b', '2'],
+          ]),
+        ),
+      ).to.include({ outcome: 'conflict' });
+      expect(await replica.commit(stage('one', 1, ['c', '3']))).to.include({ outcome: 'conflict' });
+      expect(await shownState(machine)).to.deep.equal(before);
+    }));
+
+  it('loses nothing to a sweep while it is under way', () =>
+    withBackup(async ({ node: { machine } }) => {
+      const replica = soleReplica(machine);
+      await replica.commit(stage('one', 0, ['a', '1']));
+      const names = ['\u000200000001/a', 'a', 'own'];
+      expect(await replica.commit(restoring({ kind: 'sweep', names }))).to.include({ outcome: 'committed' });
+      expect(textOf(machine, 'own')).to.equal('1');
+      await replica.commit(swap('one', [['a', '1']]));
+      expect(await shownState(machine)).to.deep.equal(['a=1@5']);
+    }));
+
+  it('ends when another one begins', () =>
+    withBackup(async ({ file, node: { machine } }) => {
+      const replica = soleReplica(machine);
+      let other = false;
+      const disturbed = {
+        status: () => replica.status(),
+        commit: async (transaction: Transaction) => {
+          const result = await replica.commit(transaction);
+          if (!other) await replica.commit(stage('other', 0, ['x', '1']));
+          other = true;
+          return result;
+        },
+      };
+      const before = await shownState(machine);
+      expect(await restoreSnapshot(disturbed, () => readSnapshotFile(file), { attempt: 'one' })).to.include({
+        outcome: 'superseded',
+      });
+      expect(machine.restoring).to.equal('other');
+      expect(await shownState(machine)).to.deep.equal(before);
+    }));
+
+  it('does not go live when it is not exactly what was meant', () =>
+    withBackup(async ({ node: { machine } }) => {
+      const replica = soleReplica(machine);
+      await replica.commit(stage('one', 0, ['a', '1'], ['b', '2']));
+      for (const wrong of [
+        swap('one', [['a', '1']]),
+        swap('one', [
+          ['a', '1'],
+          ['b', '3'],
+        ]),
+        swap('two', [
+          ['a', '1'],
+          ['b', '2'],
+        ]),
+      ])
+        expect(await replica.commit(wrong)).to.include({ outcome: 'conflict' });
+      await replica.commit(stage('one', 1, ['a', '1']));
+      expect(
+        await replica.commit(
+          swap('one', [
+            ['a', '1'],
+            ['b', '2'],
+          ]),
+        ),
+        'a path that came twice',
+      ).to.include({ outcome: 'conflict' });
+      expect(textOf(machine, 'own')).to.equal('1');
+    }));
+
+  it('never lowers the count of values written', () =>
+    withBackup(async ({ node: { machine } }) => {
+      const replica = soleReplica(machine);
+      const { valuesWritten } = machine.applied;
+      await replica.commit(stage('one', 0, ['a', '1']));
+      expect(machine.applied.valuesWritten).to.equal(valuesWritten);
+      await replica.commit(swap('one', [['a', '1']], [], 1));
+      expect(machine.applied.valuesWritten).to.equal(valuesWritten);
+      await replica.commit(stage('two', 0, ['a', '1']));
+      await replica.commit(swap('two', [['a', '1']], [], 1000));
+      await replica.commit(put('a', '2'));
+      expect(machine.applied.valuesWritten).to.equal(1001);
+    }));
+
+  it('of a snapshot that is not whole, or empty, or on a node that does not lead, proposes nothing', () =>
+    withBackup(async ({ file, node: { machine }, parent }) => {
+      const before = machine.applied;
+      const bytes = await readFile(file);
+      const broken = join(parent, 'broken');
+      await writeFile(broken, bytes.subarray(0, -1));
+      expect(
+        await rejection(restoreSnapshot(soleReplica(machine), () => readSnapshotFile(broken), { attempt: 'one' })),
+      ).to.be.instanceOf(CodecError);
+      const all = { attempt: 'one', keep: ['a', 'b', 'c'] };
+      expect(await rejection(restoreSnapshot(soleReplica(machine), () => readSnapshotFile(file), all))).to.be.instanceOf(
+        CodecError,
+      );
+      const refusal = await rejection(
+        restoreSnapshot(soleReplica(machine, 'follower'), () => readSnapshotFile(file), { attempt: 'one' }),
+      );
+      expect(refusal).to.be.instanceOf(StoreError).with.property('code', 'not_leader');
+      expect(machine.applied).to.deep.equal(before);
+    }));
+
+  it('that is half staged goes on after a snapshot has brought it to another node', () =>
+    withBackup(async ({ node, parent }) => {
+      apply(node.machine, stage('one', 0, ['a', '1']));
+      await flush(node.machine);
+      const follower = await newNode(parent, 'follower', 3);
+      const { snapshots } = serving(follower, { link: linkTo(serving(node).snapshots, 3) });
+      await follower.log.write({ hardState: { term: 3, vote: 0, commit: 0 }, entries: [] }, () => undefined);
+      const meta = await fetched(snapshots, base(1, 3));
+      if (meta === undefined) throw new Error('nothing was fetched');
+      await installed(snapshots, meta);
+      await snapshots.close();
+      for (const { machine } of [node, follower]) {
+        expect(machine.restoring).to.equal('one');
+        apply(
+          machine,
+          stage('one', 1, ['b', '2']),
+          swap(
+            'one',
+            [
+              ['a', '1'],
+              ['b', '2'],
+            ],
+            ['cluster/'],
+          ),
+          put('c', '3'),
+        );
+        expect(await pathsOf(machine)).to.deep.equal(['a', 'b', 'c', 'cluster/id']);
+      }
+      expect(follower.machine.applied).to.deep.equal(node.machine.applied);
+      await follower.close();
+    }));
+});
+
+/** What every reader sees, by the plainest of means. */
+class Model {
+  live = new Map<string, string>();
+  #staged: { id: string; chunks: number; records: Map<string, string>; count: number } | undefined;
+  #done: string | undefined;
+
+  apply({ writes, restore }: Transaction): void {
+    for (const { path, value } of writes)
+      value === null ? this.live.delete(path) : this.live.set(path, Buffer.from(value).toString());
+    if (restore?.kind === 'stage' && restore.attempt !== this.#done) {
+      if (this.#staged?.id !== restore.attempt && restore.chunk === 0)
+        this.#staged = { id: restore.attempt, chunks: 0, records: new Map(), count: 0 };
+      const staged = this.#staged;
+      if (staged?.id !== restore.attempt || staged.chunks !== restore.chunk) return;
+      staged.chunks += 1;
+      staged.count += restore.records.length;
+      for (const { path, value } of restore.records) staged.records.set(path, Buffer.from(value).toString());
+    }
+    if (restore?.kind === 'abandon' && this.#staged?.id === restore.attempt) this.#staged = undefined;
+    if (restore?.kind === 'swap' && this.#staged?.id === restore.attempt && restore.attempt !== this.#done) {
+      const { records, count } = this.#staged;
+      const sum = [...records]
+        .map(([path, value]) => restoredDigest({ path, value: Buffer.from(value) }))
+        .reduce(addToDigest, emptyDigest);
+      if (count !== records.size || sum !== restore.digest || records.size !== restore.records) return;
+      const isKept = (path: string) => restore.keep.some((prefix) => path.startsWith(prefix));
+      const kept = [...this.live].filter(([path]) => isKept(path));
+      this.live = new Map([...[...records].filter(([path]) => !isKept(path)), ...kept]);
+      this.#staged = undefined;
+      this.#done = restore.attempt;
+    }
+  }
+}
+
+const pool = ['a', 'a/b', 'b', 'b/c', 'keep/1', 'keep/2', 'z'];
+const somePairs = fc.uniqueArray(fc.tuple(fc.constantFrom(...pool), fc.constantFrom('1', '2')), {
+  selector: ([path]) => path,
+  maxLength: 4,
+});
+const someKeep = fc.constantFrom<string[]>([], ['keep/'], ['a', 'keep/'], ['keep/1'], ['b']);
+const someStep = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.tuple(fc.constantFrom(...pool), fc.constantFrom('3', null)).map(
+      ([path, value]): Transaction => ({
+        conditions: [],
+        writes: [{ path, value: value === null ? null : Buffer.from(value) }],
+      }),
+    ),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.tuple(fc.constantFrom('x', 'y'), fc.nat(2), somePairs).map(([id, chunk, pairs]) => stage(id, chunk, ...pairs)),
+  },
+  {
+    weight: 4,
+    arbitrary: fc
+      .tuple(fc.stringMatching(/^[a-f]{4}$/), somePairs, someKeep)
+      .map(([id, pairs, keep]) => [stage(id, 0, ...pairs), swap(id, pairs, keep)]),
+  },
+  { weight: 1, arbitrary: fc.constantFrom('x', 'y').map((attempt) => restoring({ kind: 'abandon', attempt })) },
+  { weight: 2, arbitrary: fc.constantFrom('flush' as const, 'reopen' as const, 'sweep' as const) },
+);
+
+describe('records through restores', function () {
+  this.timeout(240_000);
+
+  it('read as the plain model does, and sum up alike on a node that flushes, restarts or sweeps at other times', async () => {
+    let swaps = 0;
+    let swept = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(someStep, { minLength: 5, maxLength: 25 }), (steps) =>
+        inTemporaryDirectory(async (parent) => {
+          const open = (name: string) => KeyValueMachine.open({ directory: join(parent, name), base: 0 });
+          let first = await open('first');
+          const second = await open('second');
+          const model = new Model();
+          const commit = (transaction: Transaction): void => {
+            const told: unknown[] = [];
+            const end = first.watch('', (changes) => told.push(changes));
+            const encoded = decodeTransaction(encodeTransaction(transaction));
+            const before = JSON.stringify([...model.live].sort());
+            model.apply(encoded);
+            apply(first, encoded);
+            apply(second, encoded);
+            end();
+            if (transaction.restore?.kind === 'swap' && told.length > 0) swaps += 1;
+            else if (transaction.restore !== undefined) expect(told).to.deep.equal([]);
+            if (JSON.stringify([...model.live].sort()) !== before) expect(told).to.have.length(1);
+          };
+          for (const step of steps) {
+            if (step === 'flush') await flush(first);
+            else if (step === 'reopen') {
+              await flush(first);
+              await first.close();
+              first = await open('first');
+            } else if (step === 'sweep') {
+              const names = await first.deadNames(3);
+              expect(await second.deadNames(3)).to.deep.equal(names);
+              swept += names.length;
+              commit(restoring({ kind: 'sweep', names: [...names, 'a', 'keep/1', '\u000200000001/a'] }));
+            } else for (const transaction of [step].flat()) commit(transaction);
+            const expected = [...model.live.keys()].sort().map((path) => `${path}=${model.live.get(path)}`);
+            for (const machine of [first, second]) {
+              const shown = (await shownState(machine)).map((text) => text.slice(0, text.indexOf('@')));
+              expect(shown).to.deep.equal(expected);
+              expect(pool.map((path) => textOf(machine, path))).to.deep.equal(pool.map((path) => model.live.get(path)));
+              const below = await machine.range({ prefix: 'keep/', after: 'keep/1', limit: 1 });
+              expect(below.records.map(({ path }) => path)).to.deep.equal(model.live.has('keep/2') ? ['keep/2'] : []);
+            }
+            expect(first.applied).to.deep.equal(second.applied);
+          }
+          await flush(first);
+          expect(await first.selfCheck()).to.include({ sound: true, digest: second.applied.digest });
+          for (let names = await first.deadNames(2); names.length > 0; names = await first.deadNames(2))
+            commit(restoring({ kind: 'sweep', names }));
+          await first.close();
+          await second.close();
+        }),
+      ),
+      { numRuns: 60 },
+    );
+    expect(swaps).to.be.above(50);
+    expect(swept).to.be.above(15);
+  }).timeout(240_000);
+});

@@ -1,0 +1,179 @@
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { chmod, mkdir, readdir, stat, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { Level } from 'level';
+import { StorageDamaged } from '../../src/damage.ts';
+import { emptyMeta, encodeMeta, encodeRecord, metaKey } from '../../src/state/state-record.ts';
+import { StateStore } from '../../src/state/state-store.ts';
+import { StorageFailed, StorageInUse } from '../../src/storage-errors.ts';
+import { addToDigest, emptyDigest, recordDigest } from '../../src/store/digest.ts';
+import { inTemporaryDirectory } from '../directory/temporary-directory.ts';
+import { rejection } from '../store/store.suite.ts';
+
+const record = { path: 'a/b', value: Buffer.from('a value that is looked for'), revision: 3 };
+const meta = { appliedIndex: 3, valuesWritten: 1, digest: recordDigest(record) };
+
+async function writeOne(directory: string): Promise<void> {
+  const store = await StateStore.open(directory);
+  await store.write(new Map([[record.path, record]]), meta);
+  await store.close();
+}
+
+async function withStore(directory: string, use: (store: StateStore) => Promise<void>): Promise<void> {
+  const store = await StateStore.open(directory);
+  await use(store).finally(() => store.close());
+}
+
+const modeOf = async (path: string) => ((await stat(path)).mode & 0o777).toString(8);
+
+describe('StateStore', () => {
+  it('holds after opening again what one write gave it', () =>
+    inTemporaryDirectory(async (parent) => {
+      const directory = join(parent, 'state');
+      await writeOne(directory);
+      const store = await StateStore.open(directory);
+      expect(store.metaAtOpen).to.deep.equal(meta);
+      expect(store.getSync('a/b')).to.deep.equal({ value: record.value, revision: 3 });
+      await store.close();
+    }));
+
+  it('shuts other users out of its directory and of the files in it, those of an open umask too', () =>
+    inTemporaryDirectory(async (parent) => {
+      const directory = join(parent, 'state');
+      await mkdir(directory, { mode: 0o755 });
+      const umask = process.umask(0o022);
+      await writeOne(directory).finally(() => process.umask(umask));
+      await chmod(join(directory, 'CURRENT'), 0o644);
+      await (await StateStore.open(directory)).close();
+      expect(await modeOf(directory)).to.equal('700');
+      for (const name of await readdir(directory)) expect(await modeOf(join(directory, name)), name).to.equal('600');
+    }));
+
+  it('finds a record by its exact name, however long and of whatever letters, and no other one in its place', () =>
+    inTemporaryDirectory(async (directory) => {
+      // classic-level 3.0.0 looks text up by way of a buffer as long as the longest name so far, and takes what fits for all of it.
+      const letters = ['é', 'ह', '🔑', '\ufffd'];
+      const lengths = [...Array(12).keys()].map((length) => length + 58).concat(124, 125, 126, 127, 255, 1000);
+      const names = lengths.flatMap((length) => letters.map((letter) => 'a'.repeat(length) + letter));
+      const rows = names.map((path, i) => ({ path, value: Buffer.from(path), revision: i + 1 }));
+      const digest = rows.map(recordDigest).reduce(addToDigest, emptyDigest);
+      await withStore(directory, (store) =>
+        store.write(new Map(rows.map((row) => [row.path, row])), { appliedIndex: names.length, valuesWritten: 1, digest }),
+      );
+      for (const name of names)
+        await withStore(directory, async (store) => {
+          expect(store.getSync(name)?.value.toString(), name).to.equal(name);
+          for (const longer of [`${name}é`, `${name}a`]) expect(store.getSync(longer), longer).to.equal(undefined);
+        });
+    }));
+
+  it('does not open a directory that is open', () =>
+    inTemporaryDirectory(async (directory) => {
+      const store = await StateStore.open(directory);
+      expect(await rejection(StateStore.open(directory))).to.be.instanceOf(StorageInUse);
+      await store.close();
+    }));
+
+  it('stores values as they are, uncompressed, so that searching the disk for plaintext can be trusted', () =>
+    inTemporaryDirectory(async (directory) => {
+      await writeOne(directory);
+      await writeOne(directory); // the second opening moves the first write into a table
+      const tables = readdirSync(directory).filter((name) => name.endsWith('.ldb'));
+      expect(tables).to.have.length(1);
+      expect(readFileSync(join(directory, String(tables[0]))).includes(record.value)).to.equal(true);
+    }));
+
+  for (const { name, value, says } of [
+    { name: 'of a newer format', value: newerMeta(), says: 'has format 2' },
+    { name: 'with a wrong bit', value: withWrongBit(encodeMeta(meta)), says: 'cannot be read' },
+    { name: 'cut short', value: encodeMeta(meta).subarray(0, 20), says: 'cannot be read' },
+    { name: 'that is empty', value: Buffer.alloc(0), says: 'cannot be read' },
+    { name: 'of the state before the first entry', value: encodeMeta(emptyMeta), says: 'do not add up' },
+    { name: 'that is missing', value: undefined, says: 'do not add up' },
+  ]) {
+    it(`takes a meta record ${name} for damage`, () =>
+      inTemporaryDirectory(async (directory) => {
+        await writeOne(directory);
+        const level = new Level<string, Buffer>(directory, { keyEncoding: 'utf8', valueEncoding: 'buffer' });
+        await (value === undefined ? level.del(metaKey) : level.put(metaKey, value));
+        await level.close();
+        const error = await rejection(StateStore.open(directory));
+        expect(error).to.be.instanceOf(StorageDamaged);
+        expect(error).to.have.property('message').that.contains(says);
+      }));
+  }
+
+  for (const { name, key, checksumOf } of [
+    { name: 'not UTF-8', key: Buffer.of(0x61, 0xff), checksumOf: 'a' },
+    { name: 'not UTF-8 but has the checksum of what it reads as', key: Buffer.of(0x61, 0xff), checksumOf: 'a\ufffd' },
+    { name: 'no name of a record', key: Buffer.from('a//b'), checksumOf: 'a//b' },
+  ])
+    it(`takes a record for damage whose key is ${name}`, () =>
+      inTemporaryDirectory(async (directory) => {
+        await writeOne(directory);
+        const level = new Level<Buffer, Buffer>(directory, { keyEncoding: 'buffer', valueEncoding: 'buffer' });
+        await level.put(key, encodeRecord(checksumOf, record));
+        await level.close();
+        const error = await rejection(StateStore.open(directory));
+        expect(error).to.be.instanceOf(StorageDamaged);
+        expect(error).to.have.property('message').that.contains('a name that is none');
+      }));
+
+  it('takes a record for damage whose key reads as its name and is other bytes', () =>
+    inTemporaryDirectory(async (directory) => {
+      const odd = { ...record, path: 'a/\ufffd' };
+      const digest = recordDigest(odd);
+      await withStore(directory, (store) => store.write(new Map([[odd.path, odd]]), { ...meta, digest }));
+      const level = new Level<Buffer, Buffer>(directory, { keyEncoding: 'buffer', valueEncoding: 'buffer' });
+      const value = await level.get(Buffer.from(odd.path));
+      await level.del(Buffer.from(odd.path));
+      await level.put(Buffer.of(0x61, 0x2f, 0xf3, 0xbf, 0xbd), value ?? Buffer.alloc(0));
+      await level.close();
+      expect(await rejection(StateStore.open(directory))).to.be.instanceOf(StorageDamaged);
+    }));
+
+  it('takes a missing CURRENT for damage instead of beginning anew over the data', () =>
+    inTemporaryDirectory(async (directory) => {
+      await writeOne(directory);
+      await unlink(join(directory, 'CURRENT'));
+      const before = await readdir(directory);
+      expect(await rejection(StateStore.open(directory))).to.be.instanceOf(StorageDamaged);
+      expect(await readdir(directory)).to.deep.equal(before);
+    }));
+
+  it('is never used again after its first write error, and opens then at a state it had confirmed or just tried', () =>
+    inTemporaryDirectory(async (directory) => {
+      // A file size limit stands for a full disk that has room again afterwards; only a process of its own can have one.
+      const program = fileURLToPath(new URL('state-store.full-disk.ts', import.meta.url));
+      const { stdout, stderr } = spawnSync(
+        'bash',
+        ['-c', 'ulimit -S -f 64; exec "$@"', 'bash', process.execPath, program, directory],
+        {
+          encoding: 'utf8',
+        },
+      );
+      expect(stderr).to.equal('');
+      const { confirmed, failure, again, reading } = JSON.parse(stdout);
+      expect(confirmed).to.be.above(0);
+      expect(failure).to.contain(StorageFailed.name);
+      expect([again, reading]).to.deep.equal([failure, failure]);
+      const store = await StateStore.open(directory);
+      expect(store.metaAtOpen.appliedIndex).to.be.within(confirmed, confirmed + 1);
+      await store.close();
+    })).timeout(240_000);
+});
+
+function newerMeta(): Buffer {
+  const checked = encodeMeta(meta).subarray(0, -32);
+  checked.writeUInt8(2);
+  return Buffer.concat([checked, createHash('sha256').update(checked).digest()]);
+}
+
+function withWrongBit(bytes: Buffer): Buffer {
+  bytes.writeUInt8(bytes.readUInt8(5) ^ 1, 5);
+  return bytes;
+}
