@@ -1,4 +1,4 @@
-import { StorageFailed } from './storage-errors.ts';
+import { StorageFailed } from './errors.ts';
 
 /** Places where a test may make a process die or an effect fail. */
 const names = [

@@ -1,7 +1,7 @@
-export { StorageDamaged } from './damage.ts';
 export { type Disk, syncDirectory } from './directory/disk.ts';
 export { DiskReserve, type DiskReserveOptions, growthBytesLeast } from './directory/disk-reserve.ts';
 export { createNode, hasNode, type LockedDirectory, lockNodeDirectory, type NewNode } from './directory/node-directory.ts';
+export { StorageDamaged, StorageFailed, StorageInUse } from './errors.ts';
 export { armFailpoints, type FailpointName, failpoint } from './failpoint.ts';
 export type { SegmentLogOptions } from './log/open-log.ts';
 export { SegmentLog } from './log/segment-log.ts';
@@ -21,7 +21,6 @@ export { readSnapshotFile, writeSnapshotFile } from './snapshot/snapshot-file.ts
 export { type Consensus, LocalReplica, type LocalReplicaParts } from './state/local-replica.ts';
 export { KeyValueMachine, type KeyValueMachineOptions } from './state/state-machine.ts';
 export type { StateMeta } from './state/state-record.ts';
-export { StorageFailed, StorageInUse } from './storage-errors.ts';
 export { transactionBytesMax } from './store/codec.ts';
 export { type MemoryStoreOptions, memoryStore } from './store/memory-store.ts';
 export { pathBytesMax, pathFault } from './store/path.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
+import { StorageFailed } from '../src/errors.ts';
 import { armFailpoints, failpoint } from '../src/failpoint.ts';
-import { StorageFailed } from '../src/storage-errors.ts';
 
 describe('failpoint', () => {
   afterEach(() => armFailpoints(undefined));

@@ -1,7 +1,7 @@
 import { mkdir, readdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Level } from 'level';
-import { StorageInUse } from '../storage-errors.ts';
+import { StorageInUse } from '../errors.ts';
 
 /**
  * Holds an empty LevelDB open for the advisory lock (`fcntl`) that it keeps on its `LOCK` file. Node itself offers no file lock;

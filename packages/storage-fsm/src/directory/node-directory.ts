@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
 import type { NodeId, SnapshotMeta } from '@transitd/raft-core';
-import { damaged } from '../storage-errors.ts';
+import { damaged } from '../errors.ts';
 import { type Disk, localDisk } from './disk.ts';
 import { NodeStateFile } from './node-state.ts';
 

@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib';
 import type { ConfState, LogIndex, NodeId, SnapshotMeta, Term } from '@transitd/raft-core';
-import { damaged, newerFormat } from '../storage-errors.ts';
+import { damaged, newerFormat } from '../errors.ts';
 import type { Disk, DiskFile } from './disk.ts';
 
 /** The newest entry known to be durable: a log that ends before it has lost entries. */

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import type { Entry, NodeId } from '@transitd/raft-core';
 import type { Disk } from '../directory/disk.ts';
 import type { NodeState } from '../directory/node-state.ts';
-import { damaged, newerFormat } from '../storage-errors.ts';
+import { damaged, newerFormat } from '../errors.ts';
 import { LogView } from './log-view.ts';
 import type { LogRecord } from './record.ts';
 import { decodeSegmentHeader, type SegmentScan, scanSegment } from './segment.ts';

@@ -2,7 +2,7 @@ import type { Clock, LogStart } from '@transitd/raft-core';
 import { type Disk, localDisk } from '../directory/disk.ts';
 import { hasNode, nodePaths, removeOtherGenerations } from '../directory/node-directory.ts';
 import { NodeStateFile } from '../directory/node-state.ts';
-import { damaged, type StorageFailed } from '../storage-errors.ts';
+import { damaged, type StorageFailed } from '../errors.ts';
 import { type RecoveredLog, recoverLog } from './log-recovery.ts';
 import type { LogView } from './log-view.ts';
 import { segmentHeaderBytes } from './segment.ts';

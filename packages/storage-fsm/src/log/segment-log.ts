@@ -1,9 +1,8 @@
 import type { Done, Entry, LogIndex, LogStart, LogStore, LogWrite, SnapshotMeta, Term } from '@transitd/raft-core';
-import { StorageDamaged } from '../damage.ts';
 import { nodePaths } from '../directory/node-directory.ts';
 import type { HighWaterMark } from '../directory/node-state.ts';
+import { damaged, StorageDamaged, StorageFailed, StorageInUse } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
-import { damaged, StorageFailed, StorageInUse } from '../storage-errors.ts';
 import { unreferencedTimer } from '../timer.ts';
 import { createFirstSegment, recoverLog } from './log-recovery.ts';
 import { type OpenLog, openLog, type SegmentLogOptions } from './open-log.ts';

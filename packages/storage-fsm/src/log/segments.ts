@@ -1,7 +1,7 @@
 import type { Entry, LogIndex } from '@transitd/raft-core';
 import type { Disk } from '../directory/disk.ts';
+import { damaged } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
-import { damaged } from '../storage-errors.ts';
 import type { LogView, StoredEntry } from './log-view.ts';
 import { RecentRecords } from './recent-records.ts';
 import { readRecord, recordBytes, writeRecord } from './record.ts';

@@ -9,13 +9,12 @@ import {
   type SnapshotMeta,
   type Term,
 } from '@transitd/raft-core';
-import { NewerFormat, StorageDamaged } from '../damage.ts';
 import type { Disk } from '../directory/disk.ts';
 import { hasNode, lockNodeDirectory, nodePaths } from '../directory/node-directory.ts';
 import { type NodeState, NodeStateFile } from '../directory/node-state.ts';
+import { damaged, NewerFormat, StorageDamaged, StorageFailed } from '../errors.ts';
 import { SegmentLog } from '../log/segment-log.ts';
 import { KeyValueMachine } from '../state/state-machine.ts';
-import { damaged, StorageFailed } from '../storage-errors.ts';
 import { writeSnapshot } from './snapshot-stream.ts';
 
 /** All that the disk of a stopped node holds: its records, brought up to the last entry of its log. */

@@ -1,14 +1,13 @@
 import { type Clock, CodecError, type LogIndex, type NodeId, type SnapshotMeta } from '@transitd/raft-core';
-import { StorageDamaged } from '../damage.ts';
 import type { Disk } from '../directory/disk.ts';
 import { nodePaths } from '../directory/node-directory.ts';
+import { StorageDamaged, StorageFailed } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
 import type { SegmentLog } from '../log/segment-log.ts';
 import type { StateLoader } from '../state/state-loader.ts';
 import type { KeyValueMachine } from '../state/state-machine.ts';
 import type { StateMeta } from '../state/state-record.ts';
 import type { StateStore } from '../state/state-store.ts';
-import { StorageFailed } from '../storage-errors.ts';
 import { IdleWatch } from './idle-watch.ts';
 import { readSnapshot } from './snapshot-stream.ts';
 

@@ -1,5 +1,5 @@
 import { CodecError } from '@transitd/raft-core';
-import { damaged } from '../storage-errors.ts';
+import { damaged } from '../errors.ts';
 import { comparePaths } from '../store/path.ts';
 import { checkQuery, mergeAscending, mergeRows, type Row, takePage } from '../store/range.ts';
 import {

@@ -1,7 +1,7 @@
 import { chmod, mkdir, open, readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Level } from 'level';
-import { damaged, StorageFailed, StorageInUse } from '../storage-errors.ts';
+import { damaged, StorageFailed, StorageInUse } from '../errors.ts';
 import { checkTables } from './leveldb/tables.ts';
 
 /**

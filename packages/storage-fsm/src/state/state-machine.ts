@@ -1,6 +1,6 @@
 import { CodecError, type Entry, invariant, type LogIndex, type StateMachine } from '@transitd/raft-core';
+import { damaged } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
-import { damaged } from '../storage-errors.ts';
 import { decodeTransaction } from '../store/codec.ts';
 import { addToDigest, recordDigest, removeFromDigest } from '../store/digest.ts';
 import { applyRestoreStep, type RestoreStep } from '../store/restore-step.ts';

@@ -1,7 +1,6 @@
 import type { Iterator } from 'level';
-import { StorageDamaged } from '../damage.ts';
+import { damaged, StorageDamaged, StorageFailed } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
-import { damaged, StorageFailed } from '../storage-errors.ts';
 import { DigestSum } from '../store/digest.ts';
 import { behindAllBelow, comparePaths } from '../store/path.ts';
 import type { Row } from '../store/range.ts';

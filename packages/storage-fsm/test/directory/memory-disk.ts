@@ -1,5 +1,5 @@
 import type { Disk, DiskFile } from '../../src/directory/disk.ts';
-import { StorageInUse } from '../../src/storage-errors.ts';
+import { StorageInUse } from '../../src/errors.ts';
 
 const pageBytes = 64; // smaller than real pages, so that even short batches tear
 const enospc = () => Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });

@@ -2,8 +2,8 @@ import type { Entry, LogIndex, SnapshotMeta } from '@transitd/raft-core';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { createNode, hasNode } from '../../src/directory/node-directory.ts';
+import { StorageFailed } from '../../src/errors.ts';
 import { SegmentLog } from '../../src/log/segment-log.ts';
-import { StorageFailed } from '../../src/storage-errors.ts';
 import { MemoryDisk } from '../directory/memory-disk.ts';
 import { base, close, compact, contents, entry, genesis, shown, write } from './log-calls.ts';
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { StorageDamaged } from '../../src/damage.ts';
 import { createNode, hasNode } from '../../src/directory/node-directory.ts';
 import { NodeStateFile } from '../../src/directory/node-state.ts';
+import { StorageDamaged } from '../../src/errors.ts';
 import type { SegmentLogOptions } from '../../src/log/open-log.ts';
 import { recordHeaderBytes } from '../../src/log/record.ts';
 import { segmentHeaderBytes } from '../../src/log/segment.ts';

@@ -1,7 +1,7 @@
 import type { Entry, LogIndex, NodeId } from '@transitd/raft-core';
 import type { Command, MachineResult, SimMachine, StorageRun } from '@transitd/raft-core/sim';
+import { StorageFailed } from '../../src/errors.ts';
 import type { KeyValueMachine } from '../../src/state/state-machine.ts';
-import { StorageFailed } from '../../src/storage-errors.ts';
 import { decodeTransaction, encodeTransaction } from '../../src/store/codec.ts';
 import type { Tombstones } from './tombstones.ts';
 

@@ -1,14 +1,13 @@
 import { crc32 } from 'node:zlib';
 import { LogDamage, type LogIndex, type NodeId, type SnapshotMeta } from '@transitd/raft-core';
 import { DiskError, holds, type NodeStorage, type OpenStorage, type SimRandom, type StorageRun } from '@transitd/raft-core/sim';
-import { StorageDamaged } from '../../src/damage.ts';
 import { createNode, hasNode, nodePaths } from '../../src/directory/node-directory.ts';
+import { StorageDamaged, StorageFailed } from '../../src/errors.ts';
 import type { LogRecord } from '../../src/log/record.ts';
 import { decodeSegmentHeader, scanSegment } from '../../src/log/segment.ts';
 import { segmentPath } from '../../src/log/segment-file.ts';
 import { SegmentLog } from '../../src/log/segment-log.ts';
 import { KeyValueMachine } from '../../src/state/state-machine.ts';
-import { StorageFailed } from '../../src/storage-errors.ts';
 import { MemoryDisk } from '../directory/memory-disk.ts';
 import { read } from '../log/log-calls.ts';
 import { AcknowledgedLog } from './acknowledged-log.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { encodeConfState } from '@transitd/raft-core';
 import { expect } from 'chai';
-import { NewerFormat, StorageDamaged } from '../../src/damage.ts';
+import { NewerFormat, StorageDamaged, StorageFailed, StorageInUse } from '../../src/errors.ts';
 import { segmentHeaderBytes } from '../../src/log/segment.ts';
 import {
   LogUnreadable,
@@ -13,7 +13,6 @@ import {
 } from '../../src/snapshot/recovered-state.ts';
 import { inspectSnapshot } from '../../src/snapshot/restore.ts';
 import { readSnapshot } from '../../src/snapshot/snapshot-stream.ts';
-import { StorageFailed, StorageInUse } from '../../src/storage-errors.ts';
 import { encodeTransaction } from '../../src/store/codec.ts';
 import type { Transaction } from '../../src/store/transaction.ts';
 import { inTemporaryDirectory } from '../directory/temporary-directory.ts';

@@ -1,7 +1,7 @@
 import { open, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { StorageDamaged } from '../../src/damage.ts';
+import { StorageDamaged } from '../../src/errors.ts';
 import { KeyValueMachine } from '../../src/state/state-machine.ts';
 import { StateStore } from '../../src/state/state-store.ts';
 import { inTemporaryDirectory } from '../directory/temporary-directory.ts';

@@ -2,7 +2,7 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, u
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { StorageDamaged } from '../../src/damage.ts';
+import { StorageDamaged } from '../../src/errors.ts';
 import { KeyValueMachine } from '../../src/state/state-machine.ts';
 import { encodeTransaction } from '../../src/store/codec.ts';
 import type { RangePage } from '../../src/store/store.ts';

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { damaged } from '../../storage-errors.ts';
+import { damaged } from '../../errors.ts';
 import { maskedCrc, readVarint } from './encoding.ts';
 import { tablesInManifest } from './manifest.ts';
 
