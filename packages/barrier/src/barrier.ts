@@ -1,27 +1,27 @@
 import { randomBytes } from 'node:crypto';
 import { type Store, StoreError, type Write } from '@transitd/storage-fsm';
 import { keyBytes } from './box.ts';
-import { readCore, readSeal, type StoredSeal } from './core-records.ts';
+import { Rekey } from './ceremony/rekey.ts';
+import { RootGeneration } from './ceremony/root-generation.ts';
 import { BarrierError } from './errors.ts';
-import { requireOpenable } from './foreign-seal.ts';
-import { type WrappedJoinSecret, wrapJoinSecret } from './join-secret.ts';
-import { KeyRotation } from './key-rotation.ts';
-import { closeKeyring, newKeyring, openKeyring, wipeKeyring } from './keyring.ts';
-import { LoadedKeys } from './loaded-keys.ts';
+import { KeyRotation } from './keyring/key-rotation.ts';
+import { closeKeyring, newKeyring, openKeyring, wipeKeyring } from './keyring/keyring.ts';
+import { LoadedKeys } from './keyring/loaded-keys.ts';
+import { plaintextView } from './keyring/plaintext-view.ts';
+import type { RotationConfig } from './keyring/rotation.ts';
+import { encryptValue } from './keyring/value.ts';
 import { oneAtATime } from './one-at-a-time.ts';
 import { isReserved, keyringPath, sealPath } from './paths.ts';
-import { plaintextView } from './plaintext-view.ts';
-import { Rekey } from './rekey.ts';
-import { RootGeneration } from './root-generation.ts';
-import { requireSameType, unwrapByShares, unwrapByStaticKey, wrapRootKey } from './root-key-wrapping.ts';
-import type { RotationConfig } from './rotation.ts';
-import { checkSealConfig, countsFor, type InitializeRequest, type SealConfig, type SealType } from './seal-config.ts';
-import { SealKeeper } from './seal-keeper.ts';
-import { decodeSeal } from './seal-record.ts';
-import { newSharedKey, ShareCollection } from './shares.ts';
+import { readCore, readSeal, type StoredSeal } from './seal/core-records.ts';
+import { type WrappedJoinSecret, wrapJoinSecret } from './seal/join-secret.ts';
+import { requireOpenable } from './seal/require-openable.ts';
+import { requireSameType, unwrapByShares, unwrapByStaticKey, wrapRootKey } from './seal/root-key-wrapping.ts';
+import { checkSealConfig, countsFor, type InitializeRequest, type SealConfig, type SealType } from './seal/seal-config.ts';
+import { SealKeeper } from './seal/seal-keeper.ts';
+import { decodeSeal } from './seal/seal-record.ts';
+import { newSharedKey, ShareCollection } from './seal/shares.ts';
+import { keptUnsealKey } from './seal/unseal-key.ts';
 import { isSnapshotProof, proveSnapshot } from './snapshot-proof.ts';
-import { keptUnsealKey } from './unseal-key.ts';
-import { encryptValue } from './value.ts';
 
 export interface BarrierOptions {
   /** Where the ciphertext lies. */
