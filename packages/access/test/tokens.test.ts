@@ -172,7 +172,7 @@ describe('Tokens', () => {
   });
 
   it('forgets every token when everything may have changed, during a look-up too', async () => {
-    const { store, tokens, rootToken, add, remove, pathOf } = await withRoot({}, memoryStore({ tellsEverything: true }));
+    const { store, tokens, rootToken, add, remove, pathOf } = await withRoot({}, memoryStore({ reportsEverything: true }));
     await add('gone');
     await tokens.authenticate(rootToken);
     await tokens.authenticate('gone');

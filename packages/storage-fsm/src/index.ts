@@ -1,5 +1,5 @@
 export { type Disk, syncDirectory } from './directory/disk.ts';
-export { DiskReserve, type DiskReserveOptions, growthBytesLeast } from './directory/disk-reserve.ts';
+export { DiskReserve, type DiskReserveOptions, growthBytesMin } from './directory/disk-reserve.ts';
 export { createNode, hasNode, type LockedDirectory, lockNodeDirectory, type NewNode } from './directory/node-directory.ts';
 export { StorageDamaged, StorageFailed, StorageInUse } from './errors.ts';
 export { armFailpoints, type FailpointName, failpoint } from './failpoint.ts';

@@ -9,7 +9,7 @@ describe('failpoint', () => {
     expect(() => failpoint('log.after_fsync')).not.to.throw();
   });
 
-  it('fails once, at the pass asked for', () => {
+  it('fails once, at the requested pass', () => {
     armFailpoints('log.after_fsync=error:2,state.before_flush=error');
     expect(() => failpoint('log.after_fsync')).not.to.throw();
     expect(() => failpoint('log.after_fsync')).to.throw(StorageFailed, 'failpoint');

@@ -204,7 +204,7 @@ describe('Policies', () => {
   });
 
   it('keeps nothing when everything may have changed', async () => {
-    const { policies } = setup(memoryStore({ tellsEverything: true }));
+    const { policies } = setup(memoryStore({ reportsEverything: true }));
     await policies.write('p', grants('a'));
     const before = await policies.compile(['p']);
     const { generation } = policies;

@@ -68,7 +68,7 @@ describe('rotate', () => {
   });
 
   it('by another node is followed too when all that is known is that everything may have changed', async () => {
-    const { barrier, store, shares } = await unsealedBarrier({ store: memoryStore({ tellsEverything: true }) });
+    const { barrier, store, shares } = await unsealedBarrier({ store: memoryStore({ reportsEverything: true }) });
     const other = await openBarrier(store);
     await unsealWith(other, shares.slice(0, 2));
     await other.rotation.rotate();

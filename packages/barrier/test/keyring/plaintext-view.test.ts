@@ -103,7 +103,7 @@ describe('the plaintext view', () => {
   });
 
   it('passes on that everything may have changed', async () => {
-    const store = memoryStore({ tellsEverything: true });
+    const store = memoryStore({ reportsEverything: true });
     const { barrier } = await unsealedBarrier({ store });
     const seen: Changes[] = [];
     barrier.store.watch('a/', (changes) => seen.push(changes));

@@ -6,7 +6,7 @@ const keyringPath = 'core/keyring';
 
 /** Two histories of one cluster: both have rotated once, so each has a term 2 of its own. `restore` brings the first one back. */
 async function diverged() {
-  const { barrier, store } = await unsealedBarrier({ store: memoryStore({ tellsEverything: true }) });
+  const { barrier, store } = await unsealedBarrier({ store: memoryStore({ reportsEverything: true }) });
   await put(barrier, 'early', 'e');
   const beginning = (await everything(store)).get(keyringPath);
   await barrier.rotation.rotate();

@@ -4,19 +4,20 @@ import { Level } from 'level';
 import { StorageInUse } from '../errors.ts';
 
 /**
- * Holds an empty LevelDB open for the advisory lock (`fcntl`) that it keeps on its `LOCK` file. Node itself offers no file lock;
- * this one is the kernel's, so it ends with the process however that ends, and it holds between containers that share a volume,
- * where process numbers and abstract sockets mean nothing. The state machine needs it of the file system anyway.
+ * Locks the directory by keeping an empty LevelDB open in it: LevelDB holds an advisory lock (`fcntl`) on its `LOCK` file, and Node has
+ * no file lock of its own. The kernel releases the lock when the process ends for any reason. The lock also works between containers
+ * that share a volume, where process ids and abstract sockets mean nothing. The state machine needs such locks from the file system anyway.
+ * @returns a function that releases the lock
  * @throws StorageInUse
  */
 export async function lockDirectory(directory: string): Promise<() => Promise<void>> {
   const path = join(directory, 'lock');
   await mkdir(path, { recursive: true, mode: 0o700 });
-  const held = (await tryLock(path)) ?? (await remake(path));
+  const held = (await tryLock(path)) ?? (await recreate(path));
   return () => held.close();
 }
 
-/** Undefined if the files beside the lock are unreadable. */
+/** Returns undefined if LevelDB's files next to `LOCK` are corrupt. */
 async function tryLock(path: string): Promise<Level | undefined> {
   const level = new Level(path);
   try {
@@ -30,11 +31,11 @@ async function tryLock(path: string): Promise<Level | undefined> {
   }
 }
 
-/** They hold nothing. `LOCK` stays, for whoever has locked it meanwhile has locked this very file. */
-async function remake(path: string): Promise<Level> {
+/** Deletes the corrupt files, which hold no data, and tries again. `LOCK` stays: another process may have locked that very file since. */
+async function recreate(path: string): Promise<Level> {
   for (const name of await readdir(path)) if (name !== 'LOCK') await rm(join(path, name), { recursive: true });
   const level = await tryLock(path);
-  if (level === undefined) throw new Error(`${path} cannot be made anew`);
+  if (level === undefined) throw new Error(`${path} cannot be recreated`);
   return level;
 }
 

@@ -5,14 +5,15 @@ import type { Clock } from '@transitd/raft-core';
 import { unreferencedTimer } from '../timer.ts';
 
 export interface DiskReserveOptions {
-  /** Space to keep free: the smaller of the two, in bytes and as a share of the whole disk, but never less than `growthBytes`. */
+  /** Space to keep free, in bytes. The smaller of this and `reserveShare` applies, but never less than `growthBytes`. */
   readonly reserveBytes?: number;
+  /** Space to keep free, as a share of the whole disk. */
   readonly reserveShare?: number;
-  /** The least reserve, in bytes, however small the disk is. */
+  /** The minimum reserve in bytes, however small the disk is. */
   readonly growthBytes?: number;
-  /** Size of the file that an operator deletes when the disk is full; 0 for none. */
+  /** Size of the `ballast` file, which an operator may delete to make room on a full disk; 0 for no file. */
   readonly ballastBytes?: number;
-  /** Runs the samples; by default a timer that does not keep the process alive. */
+  /** Schedules the samples; by default a timer that does not keep the process alive. */
   readonly every?: Clock['every'];
   /** Free and total bytes of the disk that holds `directory`. */
   readonly measure?: (directory: string) => Promise<DiskSpace>;
@@ -27,24 +28,24 @@ const mebibyte = 1024 * 1024;
 const sampleIntervalMs = 200;
 
 /**
- * The bytes that log and state may need at once before they notice that the disk is full: a batch of the log with the step by which its file grows
- * (8 and 4 MiB), a write-ahead file of LevelDB with the table made of it (4 and 4 MiB), and the tables that a compaction writes before it
- * removes the old ones (28 MiB).
+ * The bytes that log and state may need at once before they notice that the disk is full: a log batch and the step by which its file
+ * grows (8 and 4 MiB), one of LevelDB's write-ahead logs and the table flushed from it (4 and 4 MiB), and the tables that a compaction
+ * writes before it removes the old ones (28 MiB).
  */
-export const growthBytesLeast = 48 * mebibyte;
+export const growthBytesMin = 48 * mebibyte;
 
 type Reserve = Pick<DiskReserveOptions, 'reserveBytes' | 'reserveShare' | 'growthBytes'>;
 
-/** A reserve of 0 switches the least reserve off too. */
-const growthOf = ({ reserveBytes, growthBytes = growthBytesLeast }: Reserve): number => (reserveBytes === 0 ? 0 : growthBytes);
+/** Returns the minimum reserve. A configured reserve of 0 disables it too. */
+const growthOf = ({ reserveBytes, growthBytes = growthBytesMin }: Reserve): number => (reserveBytes === 0 ? 0 : growthBytes);
 
-/** True when less than the reserve is free: proposals are refused then, long before a write of the log fails. */
+/** Returns true when less than the reserve is free: the node then refuses proposals, long before a log write fails. */
 export const belowReserve = ({ freeBytes, totalBytes }: DiskSpace, reserve: Reserve = {}): boolean => {
   const { reserveBytes = 512 * mebibyte, reserveShare = 0.05 } = reserve;
   return freeBytes < Math.max(growthOf(reserve), Math.min(reserveBytes, reserveShare * totalBytes));
 };
 
-/** Watches the free space of the data disk, several times a second and never on the write path. */
+/** Samples the free space of the data disk several times a second, never on the write path. */
 export class DiskReserve {
   readonly #directory: string;
   readonly #options: DiskReserveOptions;
@@ -67,20 +68,21 @@ export class DiskReserve {
     return reserve;
   }
 
-  /** As of the newest sample. A disk that cannot be asked counts as low. */
+  /** Returns true if the newest sample was below the reserve. A disk whose free space cannot be read counts as low. */
   diskLow(): boolean {
     return this.#low;
   }
 
   /**
-   * Whether there is room for more entries of a leader, which a follower has to take however low its disk is: false when half of what log
-   * and state may need at once is free. As of the newest sample; true for a disk that cannot be asked, whose writes will say what is wrong.
+   * Returns whether the newest sample left room for more entries from the leader. A follower must accept those even below its reserve, so
+   * this is false only when less than half of `growthBytes` is free. A disk whose free space cannot be read counts as having room: its
+   * writes will report the error.
    */
   hasRoom(): boolean {
     return this.#hasRoom;
   }
 
-  /** Resolves when nothing runs any more. */
+  /** Stops sampling; resolves when a sample and the creation of the ballast file have finished. */
   async stop(): Promise<void> {
     this.#stopTimer();
     await this.#sampling;
@@ -110,7 +112,7 @@ export class DiskReserve {
   }
 }
 
-/** Once per start, and only if there is none: while an operator makes room by deleting it, it must not come back. */
+/** Runs once per start, and only if there is no ballast file: after an operator deletes it to make room, it must not come back at once. */
 async function makeBallast(path: string, bytes: number): Promise<void> {
   if (await stat(path).catch(() => undefined)) return;
   const block = randomBytes(Math.min(bytes, mebibyte)); // random, so that a compressing file system cannot make it small
@@ -123,7 +125,7 @@ async function makeBallast(path: string, bytes: number): Promise<void> {
       await file.close();
     }
   } catch {
-    await unlink(path).catch(() => undefined); // a convenience: the node runs without it
+    await unlink(path).catch(() => undefined); // the ballast is a convenience: the node runs without it
   }
 }
 

@@ -5,37 +5,37 @@ import { lockDirectory } from './directory-lock.ts';
 /** One open file. Every call rejects on the first error; the caller then stops using the file. */
 export interface DiskFile {
   size(): Promise<number>;
-  /** Fewer bytes than asked for only at the end of the file. */
+  /** Returns fewer bytes than requested only at the end of the file. */
   read(range: { position: number; bytes: number }): Promise<Buffer>;
-  /** All of `bytes`, or an error. */
+  /** Writes all of `bytes` or rejects. */
   write(position: number, bytes: Uint8Array): Promise<void>;
   truncate(size: number): Promise<void>;
-  /** Makes the content durable, not the name: that is `Disk.syncDirectory`. */
+  /** Makes the content durable. `Disk.syncDirectory` does so for the name. */
   sync(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** What the log needs of a file system. Paths are absolute. */
+/** The file system calls that the log needs. Paths are absolute. */
 export interface Disk {
-  /** Undefined if there is no such file. */
+  /** Resolves to undefined if there is no such file. */
   open(path: string): Promise<DiskFile | undefined>;
-  /** A new, empty file; replaces an existing one. */
+  /** Creates an empty file; replaces an existing one. */
   create(path: string): Promise<DiskFile>;
   rename(path: { from: string; to: string }): Promise<void>;
   remove(path: string): Promise<void>;
-  /** Names in a directory; undefined if there is none. */
+  /** Lists the names in a directory; resolves to undefined if there is no directory. */
   list(directory: string): Promise<readonly string[] | undefined>;
-  /** Makes a directory, and those above it, durably. */
+  /** Creates a directory and its missing parents, durably. */
   makeDirectory(path: string): Promise<void>;
-  /** Removes a directory with all that is in it; no error if there is none. Not durable before the one above it is synced. */
+  /** Removes a directory and its contents; a missing one is no error. Durable only after the parent directory is synced. */
   removeDirectory(path: string): Promise<void>;
   /** Makes the names in a directory durable. */
   syncDirectory(path: string): Promise<void>;
-  /** Excludes every other process until the returned function is called or this process ends. @throws StorageInUse */
+  /** Locks out every other process until the returned function is called or this process ends. @throws StorageInUse */
   lock(directory: string): Promise<() => Promise<void>>;
 }
 
-/** The disk of this machine. Only the user that runs the node may read what it writes. */
+/** The disk of this machine. Only the user that runs the node may read the files. */
 export const localDisk: Disk = {
   open: (path) => unlessMissing(openFile(path, 'r+')),
   create: (path) => openFile(path, 'w+'),
@@ -81,7 +81,7 @@ async function readFully(handle: FileHandle, { position, bytes }: { position: nu
   return target.subarray(0, have);
 }
 
-/** A short write leaves the rest to the next call, which either goes on or says why it cannot. */
+/** Repeats after a short write: the next call either writes on or reports the error. */
 async function writeFully(handle: FileHandle, position: number, bytes: Uint8Array): Promise<void> {
   let done = 0;
   while (done < bytes.length) {

@@ -4,7 +4,7 @@ import { damaged } from '../errors.ts';
 import { type Disk, localDisk } from './disk.ts';
 import { NodeStateFile } from './node-state.ts';
 
-/** Where a node keeps its things. A generation is one whole copy of log and state; `node.state` names the one in force. */
+/** Returns the paths inside a data directory. A generation is one complete copy of log and state; `node.state` names the current one. */
 export function nodePaths(directory: string) {
   const path = resolve(directory);
   const inGeneration = (name: string) => (generation: number) => join(path, `${generationPrefix}${generation}`, name);
@@ -19,37 +19,37 @@ export function nodePaths(directory: string) {
 
 const generationPrefix = 'generation-';
 
-/** Deletes all generations but the one in force: what a snapshot has taken the place of, or left half made. */
-export async function removeOtherGenerations(disk: Disk, directory: string, inForce: number): Promise<void> {
+/** Deletes every generation except the current one: generations that a snapshot has replaced, and incomplete ones. */
+export async function removeOtherGenerations(disk: Disk, directory: string, current: number): Promise<void> {
   const { path } = nodePaths(directory);
   const names = (await disk.list(path)) ?? [];
-  const others = names.filter((name) => name.startsWith(generationPrefix) && name !== `${generationPrefix}${inForce}`);
+  const others = names.filter((name) => name.startsWith(generationPrefix) && name !== `${generationPrefix}${current}`);
   if (others.length === 0) return;
   for (const name of others) await disk.removeDirectory(join(path, name));
   await disk.syncDirectory(path);
 }
 
 /**
- * Whether a node was made in this directory.
- * @throws StorageDamaged if there is data of a node, but not what the node must know of itself
+ * Returns whether the directory holds a node.
+ * @throws StorageDamaged if there is a generation but no `node.state`
  */
 export async function hasNode(directory: string, disk: Disk = localDisk): Promise<boolean> {
   const { path, nodeState } = nodePaths(directory);
   const names = (await disk.list(path)) ?? [];
   if (names.includes('node.state')) return true;
   if (names.some((name) => name.startsWith(generationPrefix)))
-    throw damaged(nodeState, 'is missing although the data of a node is there');
+    throw damaged(nodeState, 'is missing although the directory holds the data of a node');
   return false;
 }
 
-/** A node's directory in the hands of this process until `unlock`. */
+/** A data directory that this process has locked until it calls `unlock`. */
 export interface LockedDirectory {
-  /** For `createNode` and `SegmentLog.open` meanwhile: it takes no second lock. */
+  /** For `createNode` and `SegmentLog.open` while the lock is held: its `lock` does nothing. */
   readonly disk: Disk;
   readonly unlock: () => Promise<void>;
 }
 
-/** Makes the directory if there is none, and locks it, whether it holds a node or not. @throws StorageInUse */
+/** Creates the directory if it is missing and locks it, whether or not it holds a node. @throws StorageInUse */
 export async function lockNodeDirectory(directory: string): Promise<LockedDirectory> {
   const { path } = nodePaths(directory);
   await localDisk.makeDirectory(path);
@@ -57,19 +57,19 @@ export async function lockNodeDirectory(directory: string): Promise<LockedDirect
   return { disk: { ...localDisk, lock: async () => async () => undefined }, unlock };
 }
 
-/** What a node is from its birth on. */
+/** The identity of a new node and the state that its log begins after. */
 export interface NewNode {
   readonly clusterId: string;
-  /** Never used by another node, and never again: a new disk is a new node. */
+  /** Unique among all nodes, past and present: a node on a new disk is a new node. */
   readonly nodeId: NodeId;
-  /** Index 0 and the first configuration for a new cluster; an empty configuration for a node that joins one. */
+  /** Index 0 and the first configuration for a new cluster; an empty configuration for a node that joins a cluster. */
   readonly base: SnapshotMeta;
 }
 
 /**
- * Makes a node: its `node.state`, in one step. The rest is made when it is opened first, so that a crash at any moment leaves no
- * node or a whole one.
- * @throws StorageInUse, StorageDamaged as `hasNode`, or an error if there is a node already
+ * Creates a node by writing its `node.state` in one step. The first start creates everything else, so a crash at any moment leaves
+ * either no node or a complete one.
+ * @throws StorageInUse; StorageDamaged as {@link hasNode} does; an error if the directory already holds a node
  */
 export async function createNode(directory: string, { clusterId, nodeId, base }: NewNode, disk: Disk = localDisk): Promise<void> {
   const node = nodePaths(directory);

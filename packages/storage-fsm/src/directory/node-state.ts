@@ -11,23 +11,23 @@ export interface HighWaterMark {
   readonly commit: LogIndex;
 }
 
-/** What a node must know of itself to start. */
+/** The facts about itself that a node needs before it can read its log. */
 export interface NodeState {
   readonly clusterId: string;
   readonly nodeId: NodeId;
-  /** Starts so far; 0 while the node has been made but never opened. */
+  /** Number of starts so far; 0 for a node that was created but never started. */
   readonly incarnation: number;
   readonly term: Term;
   readonly vote: NodeId;
-  /** Number of the directory that holds the log and the state in force. */
+  /** Number of the current generation: the directory that holds log and state. */
   readonly generation: number;
   readonly base: SnapshotMeta;
-  /** Number of the first segment in force; older ones are rubbish. */
+  /** Number of the first segment in use; older ones are leftovers. */
   readonly firstSegment: number;
   readonly mark: HighWaterMark;
 }
 
-/** Apart, so that one bad block cannot spoil both; large enough for the addresses of every member. */
+/** Slots are this far apart, so that one bad block cannot damage both; large enough for the addresses of every member. */
 const slotBytes = 64 * 1024;
 const blockBytes = 4096;
 const slotHeaderBytes = 32;
@@ -40,9 +40,9 @@ interface Slot {
 }
 
 /**
- * `node.state`: two slots, of which the good one with the higher sequence number counts. Only a risen mark goes to one slot (the
- * older); all else goes to both, one after the other, each synced, before it counts: were it in one slot only, that slot going
- * bad would bring back an older vote (Raft §5.2: at most one vote in a term). After an error every further call fails.
+ * `node.state`: two slots; of the intact ones, the slot with the higher sequence number counts. A raised high-water mark goes to one slot,
+ * the older. Everything else goes to both slots, one after the other, each synced, before it takes effect: with one copy only, damage to
+ * that slot would bring back an older vote (Raft §5.2: at most one vote in a term). After an error every later call fails.
  */
 export class NodeStateFile {
   readonly #file: DiskFile;
@@ -58,7 +58,7 @@ export class NodeStateFile {
     this.#newest = newest;
   }
 
-  /** Makes the file under another name first, so that it is there as a whole or not at all. */
+  /** Creates the file under another name and renames it, so that it exists complete or not at all. */
   static async create(disk: Disk, { directory, path }: { directory: string; path: string }, state: NodeState): Promise<void> {
     const file = await disk.create(`${path}.new`);
     await file.write(0, encodeSlot({ sequence: 1, state }));
@@ -79,14 +79,14 @@ export class NodeStateFile {
       const [first, second] = await Promise.all(slots);
       if (first !== undefined && first.sequence > (second?.sequence ?? 0)) return new NodeStateFile(file, first, 0);
       if (second !== undefined) return new NodeStateFile(file, second, 1);
-      throw damaged(path, 'has no readable copy of this node’s vote and term');
+      throw damaged(path, "has no readable copy of this node's vote and term");
     } catch (error) {
       await file.close();
       throw error;
     }
   }
 
-  /** What is durable in both slots. */
+  /** The state that is durable in both slots, apart from the high-water mark, which may be in one. */
   get value(): NodeState {
     return this.#value;
   }

@@ -1,21 +1,21 @@
 import type { LogIndex, Term } from '@transitd/raft-core';
 import type { Place } from './recent-records.ts';
 
-/** One entry of the log in force, and the place of its record. */
+/** One current entry of the log and the place of its record. */
 export interface StoredEntry extends Place {
   readonly term: Term;
   readonly index: LogIndex;
 }
 
-/** Numbers of one entry, in this order: term, segment, offset, bytes. */
+/** How many numbers one entry takes: term, segment, offset, bytes. */
 const width = 4;
 
 /**
- * The entries in force: what is left of the records when each has superseded those of its index and above. Numbers end to end, for a
- * log of tens of thousands of entries is kept here for as long as the node runs.
+ * The current entries: the records that no later record supersedes. A record supersedes the earlier ones at its index and above. The
+ * entries are kept as plain numbers in one array, because a log of tens of thousands of entries stays in memory while the node runs.
  */
 export class LogView {
-  /** Of the entries behind `#base`, ascending without gaps. */
+  /** The entries after `#base`, ascending without gaps. */
   readonly #numbers: number[] = [];
   #base: { readonly index: LogIndex; readonly term: Term };
 
@@ -23,7 +23,7 @@ export class LogView {
     this.#base = base;
   }
 
-  /** One above the last index while there is none. */
+  /** The first entry's index; `lastIndex + 1` for an empty log. */
   get firstIndex(): LogIndex {
     return this.#base.index + 1;
   }
@@ -32,14 +32,14 @@ export class LogView {
     return this.#base.index + this.#numbers.length / width;
   }
 
-  /** Of all records in force. */
+  /** The size of all current records. */
   get bytes(): number {
     let bytes = 0;
     for (let at = width - 1; at < this.#numbers.length; at += width) bytes += this.#numbers[at] ?? 0;
     return bytes;
   }
 
-  /** Undefined outside base..last. */
+  /** Returns the term of the entry, or undefined outside base..last. */
   termAt(index: LogIndex): Term | undefined {
     return index === this.#base.index ? this.#base.term : this.#numbers[this.#position(index)];
   }
@@ -51,19 +51,19 @@ export class LogView {
     return { term, index, segment, offset, bytes };
   }
 
-  /** Takes the place of everything from its index on, which lies between the first entry and the one behind the last. */
+  /** Adds an entry and drops all entries from its index on. The index is between `firstIndex` and `lastIndex + 1`. */
   append({ index, term, segment, offset, bytes }: StoredEntry): void {
     if (index <= this.lastIndex) this.#numbers.length = this.#position(index);
     this.#numbers.push(term, segment, offset, bytes);
   }
 
-  /** Moves the beginning up; everything up to `base.index` is forgotten. */
+  /** Drops the entries up to and including `base.index`. */
   dropUpTo(base: { readonly index: LogIndex; readonly term: Term }): void {
     this.#numbers.splice(0, width * (base.index - this.#base.index));
     this.#base = base;
   }
 
-  /** Entries lo..hi, cut after `maxBytes` of records but never to none. @throws RangeError if one is not there */
+  /** Returns entries lo..hi, up to `maxBytes` of records but at least one entry. @throws RangeError if an entry is missing */
   range({ lo, hi, maxBytes }: { lo: LogIndex; hi: LogIndex; maxBytes: number }): StoredEntry[] {
     if (lo > hi || lo <= this.#base.index || hi > this.lastIndex)
       throw new RangeError(
@@ -79,7 +79,7 @@ export class LogView {
     return found;
   }
 
-  /** Run-length: where each term begins. */
+  /** Returns the terms in the log, run-length encoded: each with its first index. */
   terms(): { readonly term: Term; readonly firstIndex: LogIndex }[] {
     const runs: { term: Term; firstIndex: LogIndex }[] = [];
     for (let index = this.firstIndex; index <= this.lastIndex; index++) {
@@ -89,7 +89,7 @@ export class LogView {
     return runs;
   }
 
-  /** Where its numbers begin. */
+  /** Returns where the entry's numbers begin in `#numbers`. */
   #position(index: LogIndex): number {
     return width * (index - this.firstIndex);
   }

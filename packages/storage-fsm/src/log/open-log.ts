@@ -9,9 +9,9 @@ import { segmentHeaderBytes } from './segment.ts';
 import { type SegmentSizes, Segments } from './segments.ts';
 
 export interface SegmentLogOptions extends Partial<SegmentSizes> {
-  /** Called once, at the first failure, wherever it happened: the process must end. */
+  /** Called once, at the first failure of any operation: the process must end. */
   readonly onFailure?: (error: StorageFailed) => void;
-  /** Runs the refresh of the high-water mark; by default a timer that does not keep the process alive. */
+  /** Schedules the refresh of the high-water mark; by default a timer that does not keep the process alive. */
   readonly every?: Clock['every'];
   readonly disk?: Disk;
 }
@@ -20,7 +20,7 @@ const mebibyte = 1024 * 1024;
 const defaults = { segmentBytes: 64 * mebibyte, growBytes: 4 * mebibyte, cacheBytes: 16 * mebibyte };
 const groupBytesMax = 8 * mebibyte;
 
-/** What an open log is made of. */
+/** The parts of an open log. */
 export interface OpenLog {
   readonly path: string;
   readonly disk: Disk;
@@ -32,14 +32,14 @@ export interface OpenLog {
   readonly stateDirectory: string;
   readonly logDirectory: string;
   readonly unlock: () => Promise<void>;
-  /** Writes that wait share one sync up to this size. */
+  /** Waiting writes share one sync up to this many bytes. */
   readonly groupBytes: number;
   readonly options: SegmentLogOptions;
 }
 
 /**
- * Opens the log of the node in `directory`: locks it, finds what is whole, and counts one more start.
- * @throws StorageDamaged, StorageInUse, or what the disk throws; then nothing is held
+ * Opens the log of the node in `directory`: locks the directory, recovers the log, and increments the incarnation.
+ * @throws StorageDamaged, StorageInUse, or an error of the disk; then no lock or file is held
  */
 export async function openLog(directory: string, options: SegmentLogOptions): Promise<OpenLog> {
   const disk = options.disk ?? localDisk;
@@ -63,7 +63,7 @@ async function openLocked(path: string, disk: Disk, options: SegmentLogOptions, 
       const mark = { index: lastIndex, term: found.view.termAt(lastIndex) ?? now.term, commit: now.mark.commit };
       return { ...now, incarnation: now.incarnation + 1, mark };
     })
-    .then(() => removeOtherGenerations(disk, path, generation)) // not before: a slot that goes bad may bring the older one back
+    .then(() => removeOtherGenerations(disk, path, generation)) // only now: a damaged newer slot would make the older generation current
     .catch(releasing(() => Promise.all([nodeState.close(), segments.close()])));
   return {
     path,
@@ -96,7 +96,7 @@ function startOf({ value }: NodeStateFile, { view, confEntries }: RecoveredLog):
   };
 }
 
-/** For a failed opening: lets go of what is held, then passes the error on. */
+/** Returns an error handler that releases what a failed opening holds and rethrows the error. */
 const releasing =
   (release: () => Promise<unknown>) =>
   async (error: unknown): Promise<never> => {

@@ -1,4 +1,4 @@
-/** Where bytes lie in a segment. */
+/** A range of bytes in a segment. */
 export interface Place {
   /** Number of the segment. */
   readonly segment: number;
@@ -6,7 +6,7 @@ export interface Place {
   readonly bytes: number;
 }
 
-/** What lies in a segment from `offset` on, as far as it is `used`. */
+/** The content of a segment from `offset` on, `used` bytes long. */
 interface Chunk {
   readonly segment: number;
   readonly offset: number;
@@ -14,12 +14,12 @@ interface Chunk {
   used: number;
 }
 
-/** Batches share memory up to this size; a larger one has memory of its own. */
+/** Batches share chunks of this size; a larger batch gets a chunk of its own. */
 const chunkBytes = 256 * 1024;
 
 /**
- * The newest batches in the form in which they are written, up to a limit in bytes, so that what a peer asks for next is not read
- * back. Entries of their own would weigh twice as much when they are small.
+ * Caches the newest batches as the bytes that were written, up to a limit in bytes, so that entries sent to peers are not read back from
+ * the disk. Small entries kept as objects would take twice the memory.
  */
 export class RecentRecords {
   readonly #bytesMax: number;
@@ -31,7 +31,7 @@ export class RecentRecords {
     this.#bytesMax = bytesMax;
   }
 
-  /** Memory for the batch that goes to this place, behind all before it; the caller fills it. What is oldest gives way. */
+  /** Allocates memory for the batch that will be written at this place, after all earlier ones; the caller fills it. Evicts the oldest. */
   room({ segment, offset, bytes }: Place): Buffer {
     let chunk = this.#chunks.at(-1);
     const follows = chunk?.segment === segment && chunk.offset + chunk.used === offset;
@@ -46,7 +46,7 @@ export class RecentRecords {
     return chunk.content.subarray(chunk.used - bytes, chunk.used);
   }
 
-  /** The content at this place, if all of it is held. */
+  /** Returns the bytes at this place, or undefined unless all of them are cached. */
   at({ segment, offset, bytes }: Place): Buffer | undefined {
     const chunk = this.#chunks.findLast((each) => each.segment === segment && each.offset <= offset);
     if (chunk === undefined || offset + bytes > chunk.offset + chunk.used) return undefined;

@@ -4,20 +4,20 @@ import type { Entry, EntryType } from '@transitd/raft-core';
 /** `length u32 | crc u32 | prevCrc u32 | batchStart u32 | term u48 | index u48 | type u8`, big-endian; the data follows. */
 export const recordHeaderBytes = 29;
 
-/** One entry as it lies in a segment. */
+/** One entry as stored in a segment. */
 export interface LogRecord extends Entry {
-  /** Place of its first byte in the segment. */
+  /** Position of its first byte in the segment. */
   readonly offset: number;
-  /** Header and data. */
+  /** Length of header and data. */
   readonly bytes: number;
   readonly crc: number;
-  /** Checksum of the record before it, over segments: a record that was lost or exchanged breaks the chain. */
+  /** Checksum of the previous record, also across segments: a lost or exchanged record breaks the chain. */
   readonly prevCrc: number;
-  /** Place of the first record that was written and synced together with this one. */
+  /** Position of the first record of the batch that was written and synced together. */
   readonly batchStart: number;
 }
 
-/** What a record says beside its entry. `seed`: see `SegmentHeader`. */
+/** How a record is linked to the log around it. `seed`: see `SegmentHeader`. */
 export interface RecordLinks {
   readonly prevCrc: number;
   readonly batchStart: number;
@@ -44,7 +44,7 @@ export function writeRecord(target: Buffer, at: number, entry: Entry, { prevCrc,
   return crc;
 }
 
-/** The record at `at`, its data a view on `bytes`; undefined if none lies there or its checksum fails. */
+/** Reads the record at `at`; its data is a view of `bytes`. Returns undefined if there is no record or its checksum is wrong. */
 export function readRecord(bytes: Buffer, at: number, seed: number): LogRecord | undefined {
   if (at + recordHeaderBytes > bytes.length) return undefined;
   const length = bytes.readUInt32BE(at);
@@ -65,6 +65,6 @@ export function readRecord(bytes: Buffer, at: number, seed: number): LogRecord |
   };
 }
 
-/** Over everything but the checksum itself. */
+/** The checksum covers everything but itself. */
 const checksum = (bytes: Buffer, at: number, length: number, seed: number): number =>
   crc32(bytes.subarray(at + 8, at + length), crc32(bytes.subarray(at, at + 4), seed));

@@ -7,9 +7,9 @@ export interface SegmentFile {
   readonly header: SegmentHeader;
   readonly path: string;
   readonly file: DiskFile;
-  /** Bytes in use; the next record goes here. */
+  /** Bytes in use; the next record is written here. */
   end: number;
-  /** Size of the file; zeros from `end` on. */
+  /** Size of the file, which holds zeros from `end` on. */
   size: number;
 }
 
@@ -17,7 +17,7 @@ const suffix = '.log';
 export const segmentPath = (directory: string, number: number): string =>
   join(directory, `${String(number).padStart(10, '0')}${suffix}`);
 
-/** Numbers of the segments in a directory, ascending; `rest` are the names of what is none. */
+/** Lists the numbers of the segments in a directory, ascending; `rest` has the names of all other files. */
 export async function listSegments(disk: Disk, directory: string): Promise<{ numbers: number[]; rest: string[] }> {
   const names = (await disk.list(directory)) ?? [];
   const isSegment = (name: string) => /^\d{10}\.log$/.test(name);
@@ -25,7 +25,7 @@ export async function listSegments(disk: Disk, directory: string): Promise<{ num
   return { numbers: numbers.sort((a, b) => a - b), rest: names.filter((name) => !isSegment(name)) };
 }
 
-/** It gets its name when its content is durable: a segment with a bad header is damage, never half made. */
+/** Creates a segment. It gets its name only when its header is durable, so a bad header always means damage, never an incomplete file. */
 export async function createSegment(disk: Disk, directory: string, header: SegmentHeader): Promise<SegmentFile> {
   const path = segmentPath(directory, header.number);
   const file = await disk.create(`${path}.new`);
@@ -37,8 +37,8 @@ export async function createSegment(disk: Disk, directory: string, header: Segme
 }
 
 /**
- * Lengthens the file with zeros, so that the syncs of the next batches need not change its size.
- * @param bytes - room wanted behind the used part
+ * Extends the file with zeros, so that the syncs of the next batches do not have to update its size.
+ * @param bytes - free bytes needed after the used part
  * @param stepBytes - the file grows by multiples of this
  */
 export async function makeRoom(segment: SegmentFile, { bytes, stepBytes }: { bytes: number; stepBytes: number }): Promise<void> {

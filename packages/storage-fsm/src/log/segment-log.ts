@@ -16,24 +16,24 @@ interface Waiting {
   readonly write: LogWrite;
   readonly done: Done;
   readonly committedBefore: LogIndex;
-  /** Counts as committed once this write is durable, for it may lie among its entries. */
+  /** Highest index that counts as committed once this write is durable; it may be one of this write's entries. */
   commitAfter: LogIndex;
 }
 
 /**
- * The durable log and hard state (Raft figure 2, "persistent state"), in append-only segments and `node.state`. One batch is in
- * flight at a time, one write and one sync; what is asked for meanwhile joins the next. Nothing is ever overwritten: a record
- * supersedes those of its index and above. The first error is given to every later call (`StorageFailed`).
+ * The durable log and hard state (Raft figure 2, "persistent state"), in append-only segments and `node.state`. One batch is in flight at a
+ * time, with one write and one sync; requests that arrive meanwhile join the next batch. Records are never overwritten: a record supersedes
+ * earlier ones at its index and above. After the first error every call fails with it (`StorageFailed`).
  */
 export class SegmentLog implements LogStore {
   readonly start: LogStart;
   #parts: OpenLog;
   readonly #stopTimer: () => void;
-  /** Newest entry that is durable and not being superseded. */
+  /** The newest entry that is durable and that no write in flight supersedes. */
   #durable: { readonly index: LogIndex; readonly term: Term };
-  /** Known to be committed, and all writes asked for before are durable. */
+  /** Highest index known to be committed whose preceding writes are all durable. */
   #commit: LogIndex;
-  /** Highest index ever noted as committed. */
+  /** Highest index ever reported as committed. */
   #noted: LogIndex;
   #waiting: Waiting[] = [];
   #inFlight: readonly Waiting[] = [];
@@ -54,7 +54,7 @@ export class SegmentLog implements LogStore {
   }
 
   /**
-   * Opens the log of the node in `directory`, and counts one more start of it.
+   * Opens the log of the node in `directory` and increments the node's incarnation.
    * @throws StorageDamaged, StorageInUse, StorageFailed
    */
   static async open(directory: string, options: SegmentLogOptions = {}): Promise<SegmentLog> {
@@ -66,20 +66,20 @@ export class SegmentLog implements LogStore {
     }
   }
 
-  /** Where the state machine that belongs to this log lies. */
+  /** Directory of the state that belongs to this log. */
   get stateDirectory(): string {
     return this.#parts.stateDirectory;
   }
 
-  /** The data directory, and the number of the generation in force in it. */
+  /** The data directory and the number of its current generation. */
   get place(): { readonly directory: string; readonly generation: number } {
     const { path, nodeState } = this.#parts;
     return { directory: path, generation: nodeState.value.generation };
   }
 
   /**
-   * Compares the log with what the state machine has on disk.
-   * @throws StorageDamaged if the state is older than the log's beginning, or newer than the log's end
+   * Checks that the log continues the state that is on disk.
+   * @throws StorageDamaged if the state is older than the log's first entry or newer than its last
    */
   verifyAgainstState(flushedIndex: LogIndex): void {
     const { nodeState, view, stateDirectory, logDirectory } = this.#parts;
@@ -93,7 +93,7 @@ export class SegmentLog implements LogStore {
   write(write: LogWrite, done: Done): void {
     const refusal = this.#refusal();
     if (refusal !== undefined) {
-      after(this.#writing, () => done(refusal)); // in turn with the writes that are still under way
+      after(this.#writing, () => done(refusal)); // in order with the writes that are still in flight
       return;
     }
     const commitAfter = write.hardState?.commit ?? 0;
@@ -127,7 +127,7 @@ export class SegmentLog implements LogStore {
     after(this.#compacting, () => done(refusal ?? this.#failure));
   }
 
-  /** Makes the empty log of a generation that a snapshot is brought into, durably; nothing in force changes. */
+  /** Creates the empty log of a generation that will hold a fetched snapshot, durably; the current generation does not change. */
   async createGenerationLog(generation: number): Promise<void> {
     const { path, disk } = this.#parts;
     const directory = nodePaths(path).log(generation);
@@ -136,9 +136,9 @@ export class SegmentLog implements LogStore {
   }
 
   /**
-   * Puts another generation in force, whose state is that of `meta` and durable, with nothing else under way on this log: from
-   * then on it holds no entry and begins after `meta`. Term and vote stay. One write of `node.state`; a crash leaves the old
-   * generation in force or the new one. The old one is left on the disk.
+   * Switches to another generation, whose durable state is that of `meta`: from then on the log is empty and begins after `meta`. Term and
+   * vote stay. No other operation may be in flight on this log. The switch is one write of `node.state`, so after a crash either the old
+   * generation or the new one is current. The old one stays on the disk.
    */
   install(meta: SnapshotMeta, generation: number): Promise<void> {
     const refusal = this.#refusal();
@@ -149,7 +149,7 @@ export class SegmentLog implements LogStore {
     });
   }
 
-  /** Finishes what was asked for, raises the mark, and lets go of the directory. */
+  /** Finishes all requests, raises the high-water mark, and releases the directory. */
   close(done: Done): void {
     this.#closing ??= this.#close();
     after(this.#closing, () => done(this.#failure));
@@ -160,7 +160,7 @@ export class SegmentLog implements LogStore {
   }
 
   async #writeAll(): Promise<void> {
-    await Promise.resolve(); // what is asked for in one turn of the caller shares one sync
+    await Promise.resolve(); // requests made in one event-loop turn share one sync
     while (this.#waiting.length > 0) {
       const group = this.#takeGroup();
       this.#inFlight = group;
@@ -175,7 +175,7 @@ export class SegmentLog implements LogStore {
     this.#writing = undefined;
   }
 
-  /** The writes that wait, in their order, as many as one batch takes; one at least. */
+  /** Removes and returns the first waiting writes, as many as one batch holds, at least one. */
   #takeGroup(): Waiting[] {
     let bytes = 0;
     const tooMany = this.#waiting.findIndex(({ write }, i) => {
@@ -185,7 +185,7 @@ export class SegmentLog implements LogStore {
     return this.#waiting.splice(0, tooMany === -1 ? this.#waiting.length : tooMany);
   }
 
-  /** The newest hard state of the group first: a term without its entries is a legal state, the reverse is not. */
+  /** Stores the newest hard state of the group before the entries: a term without its entries is a legal state, the reverse is not. */
   async #store(group: readonly Waiting[]): Promise<void> {
     const { view, nodeState, segments } = this.#parts;
     const { value } = nodeState;
@@ -217,7 +217,7 @@ export class SegmentLog implements LogStore {
     const { view, nodeState, segments } = this.#parts;
     if (base.index <= nodeState.value.base.index) return;
     if (base.index > this.#durable.index || view.termAt(base.index) !== base.term)
-      throw new RangeError(`the log holds no entry ${base.index} of term ${base.term} to begin after`);
+      throw new RangeError(`the log cannot begin after entry ${base.index} of term ${base.term}: it does not hold that entry`);
     const firstSegment = segments.firstNeeded(view, base.index + 1);
     await nodeState.replace((now) => ({ ...now, base, firstSegment, mark: this.#mark() }));
     view.dropUpTo(base);
@@ -229,7 +229,7 @@ export class SegmentLog implements LogStore {
     const { path, disk, sizes, nodeState, segments: old } = this.#parts;
     const { log, state: stateOf } = nodePaths(path);
     const { value } = nodeState;
-    if (this.#writing !== undefined) throw new RangeError('a snapshot is put in force while nothing is being written');
+    if (this.#writing !== undefined) throw new RangeError('a snapshot cannot be installed while the log is being written');
     if (meta.index <= this.#noted || meta.term > value.term)
       throw new RangeError(
         `entry ${meta.index} of term ${meta.term} cannot follow a log of term ${value.term} that is committed to ${this.#noted}`,
@@ -241,7 +241,7 @@ export class SegmentLog implements LogStore {
     const segments = new Segments({ disk, directory: logDirectory }, sizes, found);
     failpoint('snapshot.before_switch');
     await nodeState.replace((now) => {
-      // from this very turn on: a mark that is raised meanwhile is written behind this, and must be the new log's
+      // Set in this event-loop turn: a high-water mark raised meanwhile is written after this, and must be the new log's.
       this.#durable = end;
       this.#commit = meta.index;
       this.#noted = meta.index;
@@ -264,7 +264,7 @@ export class SegmentLog implements LogStore {
     for (const outcome of closed) if (outcome.status === 'rejected') this.#fail(outcome.reason);
   }
 
-  /** One slot, and only when there is news, so that an idle node leaves its disk alone. */
+  /** Writes one slot, and only when the mark has changed, so that an idle node does not write to its disk. */
   #refreshMark(): void {
     const { index, commit } = this.#parts.nodeState.value.mark;
     const now = this.#mark();
@@ -275,7 +275,7 @@ export class SegmentLog implements LogStore {
     return { ...this.#durable, commit: Math.min(this.#commit, this.#durable.index) };
   }
 
-  /** Runs nothing after a failure, and keeps the first one. */
+  /** Runs the task unless the log has failed; keeps the first failure. */
   async #attempt(task: () => Promise<void>): Promise<void> {
     if (this.#failure !== undefined) return;
     try {
@@ -300,7 +300,7 @@ const failed = (cause: unknown): StorageFailed => {
   return new StorageFailed(`nothing more can be stored or acknowledged: ${reason}`, { cause });
 };
 
-/** Calls back in a turn of its own, so that what the callback throws is its caller's, not the log's. */
+/** Calls back in a separate microtask, so that an error thrown by the callback does not end up in the log. */
 function after(earlier: Promise<void> | undefined, callback: () => void): void {
   if (earlier === undefined) queueMicrotask(callback);
   else void earlier.then(() => queueMicrotask(callback));

@@ -4,8 +4,8 @@ import { type LogRecord, readRecord, recordHeaderBytes } from './record.ts';
 
 /**
  * The first bytes of a segment: `magic | format u32 | crc u32 | number u32 | nodeId u48 | chainStart u32`, then zeros.
- * `chainStart` is the checksum of the last record before this segment, drawn at random for a node's first one. It also seeds
- * the checksums of this segment's records, so that bytes inside an entry's data, or left from an earlier file, are no record.
+ * `chainStart` is the checksum of the last record before this segment; it is random for a log's first segment. It also seeds the
+ * checksums of this segment's records, so that bytes inside an entry's data, or left over from an earlier file, never pass for a record.
  */
 export interface SegmentHeader {
   readonly number: number;
@@ -28,7 +28,7 @@ export function encodeSegmentHeader({ number, nodeId, chainStart }: SegmentHeade
   return bytes;
 }
 
-/** `newer`: a whole header of a format that this version does not know. Undefined: no header. */
+/** Returns `newer` for an intact header of an unknown format, undefined for anything else that is not a header. */
 export function decodeSegmentHeader(bytes: Buffer): SegmentHeader | 'newer' | undefined {
   const whole = bytes.length >= segmentHeaderBytes && bytes.readUInt32BE(12) === headerChecksum(bytes);
   if (!whole || !bytes.subarray(0, 8).equals(magic)) return undefined;
@@ -38,21 +38,21 @@ export function decodeSegmentHeader(bytes: Buffer): SegmentHeader | 'newer' | un
 
 const headerChecksum = (bytes: Buffer): number => crc32(bytes.subarray(16, segmentHeaderBytes), crc32(bytes.subarray(0, 12)));
 
-/** The good records of a segment from its beginning on, and what follows them. */
+/** The intact records from the beginning of a segment, and the state of the bytes after them. */
 export interface SegmentScan {
   readonly records: readonly LogRecord[];
-  /** Place behind the last good record. */
+  /** Position after the last intact record. */
   readonly end: number;
-  /** Checksum that the next record, in this segment or the next, refers to. */
+  /** Checksum of the last intact record; the next record, in this segment or the next, refers to it. */
   readonly chainEnd: number;
   /**
-   * `clean`: zeros, never written. `torn`: what a batch can leave that was being written when the node stopped, any subset of
-   * its pages. `damaged`: something that only a change of synced bytes explains.
+   * `clean`: zeros, never written. `torn`: any subset of the pages of a batch that was being written when the node stopped.
+   * `damaged`: only a change of synced bytes can explain the content.
    */
   readonly tail: 'clean' | 'torn' | 'damaged';
 }
 
-/** Reads a whole segment. One batch is in flight at a time, so whatever is torn belongs to the last batch. */
+/** Reads a whole segment. One batch is in flight at a time, so only the last batch can be torn. */
 export function scanSegment(bytes: Buffer, { chainStart: seed }: SegmentHeader): SegmentScan {
   const records: LogRecord[] = [];
   let end = segmentHeaderBytes;
@@ -67,7 +67,7 @@ export function scanSegment(bytes: Buffer, { chainStart: seed }: SegmentHeader):
   return { records, end, chainEnd, tail: tailFrom(bytes, end, seed) };
 }
 
-/** A good record of a batch that began behind `bad` was written only after `bad` had been synced. */
+/** An intact record of a batch that began after `bad` was written only after the bytes at `bad` had been synced. */
 function tailFrom(bytes: Buffer, bad: number, seed: number): SegmentScan['tail'] {
   if (isZero(bytes.subarray(bad))) return 'clean';
   for (let at = bad + 1; at + recordHeaderBytes <= bytes.length; at++) {

@@ -10,15 +10,15 @@ import { createSegment, makeRoom, type SegmentFile } from './segment-file.ts';
 
 /** Sizes in bytes. */
 export interface SegmentSizes {
-  /** A segment that would grow beyond this gives way to the next one; a larger batch gets a segment of its own size. */
+  /** When a segment would grow beyond this, the next one is begun. A larger batch gets a segment of its own. */
   readonly segmentBytes: number;
-  /** Files grow by this much, ahead of what is written. */
+  /** Files are extended by this much ahead of the writes. */
   readonly growBytes: number;
-  /** Of the newest records, held in memory. */
+  /** Cache for the newest records. */
   readonly cacheBytes: number;
 }
 
-/** All segments in force; the newest takes the next batch. */
+/** All current segments; the next batch goes to the newest. */
 export class Segments {
   readonly #disk: Disk;
   readonly #directory: string;
@@ -30,12 +30,12 @@ export class Segments {
   #chainEnd: number;
 
   constructor(
-    place: { disk: Disk; directory: string },
+    location: { disk: Disk; directory: string },
     sizes: SegmentSizes,
     found: { segments: readonly SegmentFile[]; chainEnd: number },
   ) {
-    this.#disk = place.disk;
-    this.#directory = place.directory;
+    this.#disk = location.disk;
+    this.#directory = location.directory;
     this.#sizes = sizes;
     this.#recent = new RecentRecords(sizes.cacheBytes);
     this.#byNumber = new Map(found.segments.map((segment) => [segment.header.number, segment]));
@@ -43,7 +43,7 @@ export class Segments {
     this.#chainEnd = found.chainEnd;
   }
 
-  /** Stores one batch: one write and one sync. One batch at a time. */
+  /** Stores one batch with one write and one sync. The caller appends one batch at a time. */
   async append(entries: readonly Entry[]): Promise<StoredEntry[]> {
     const bytes = entries.reduce((sum, entry) => sum + recordBytes(entry), 0);
     const { end } = this.#active;
@@ -62,7 +62,7 @@ export class Segments {
     return stored;
   }
 
-  /** Entries of ascending indexes as they were written, each checked. @throws StorageDamaged */
+  /** Reads entries, which ascend by index, and checks each. @throws StorageDamaged */
   async read(wanted: readonly StoredEntry[]): Promise<Entry[]> {
     const recent = wanted.flatMap((stored) => {
       const bytes = this.#recent.at(stored);
@@ -73,7 +73,7 @@ export class Segments {
     return [...older, ...recent];
   }
 
-  /** The first segment that a log beginning at `index` needs: an entry in force lies behind those before it. */
+  /** Returns the first segment that a log beginning at `index` needs: current entries are stored in the order of their indexes. */
   firstNeeded(view: LogView, index: LogIndex): number {
     return view.at(index)?.segment ?? this.#active.header.number;
   }
@@ -139,7 +139,7 @@ export class Segments {
   }
 }
 
-/** Splits where the next entry does not lie right behind the one before it. */
+/** Splits the entries into runs of adjacent records. */
 function adjacent(wanted: readonly StoredEntry[]): StoredEntry[][] {
   const runs: StoredEntry[][] = [];
   let before: StoredEntry | undefined;

@@ -1,22 +1,22 @@
 import type { HardState, LogIndex, LogWrite, Term } from '@transitd/raft-core';
 
-/** The log and hard state that a write meets. */
+/** The log and hard state before a write. */
 export interface WriteContext {
   readonly lastIndex: LogIndex;
   readonly hardState: Pick<HardState, 'term' | 'vote'>;
-  /** Undefined where there is no entry; the base counts as one. */
+  /** Returns undefined where there is no entry; the base counts as an entry. */
   readonly termAt: (index: LogIndex) => Term | undefined;
 }
 
-/** A write and the highest index that was known to be committed when it was asked for. */
+/** A write and the highest index that was known to be committed when it was requested. */
 export interface CheckedWrite {
   readonly write: LogWrite;
   readonly committedBefore: LogIndex;
 }
 
 /**
- * The log's contract, checked where the entries become durable: only a bug breaks it, and storing what it made would spread it.
- * @throws RangeError naming the rule
+ * Checks the log's contract before entries become durable: only a bug breaks it, and storing such a write would spread the damage.
+ * @throws RangeError that names the rule
  */
 export function checkWrites(writes: readonly CheckedWrite[], { lastIndex, hardState, termAt }: WriteContext): void {
   const written = new Map<LogIndex, Term>();
@@ -28,7 +28,7 @@ export function checkWrites(writes: readonly CheckedWrite[], { lastIndex, hardSt
   for (const { write, committedBefore } of writes) {
     const next = write.hardState;
     if (next !== undefined) {
-      rule(next.term >= term, `the term never falls, but ${next.term} was given`);
+      rule(next.term >= term, `the term never decreases, but ${next.term} was given`);
       rule(next.term > term || vote === 0 || next.vote === vote, `a vote is given once in a term, but ${next.vote} was given`);
       ({ term, vote } = next);
     }
@@ -41,7 +41,7 @@ export function checkWrites(writes: readonly CheckedWrite[], { lastIndex, hardSt
       rule(index === first + i, `entries follow each other, but entry ${index} was given`);
       rule(
         termBefore !== undefined && entry.term >= termBefore,
-        `terms never fall along the log, but entry ${index} has ${entry.term}`,
+        `terms never decrease along the log, but entry ${index} has ${entry.term}`,
       );
       rule(entry.term <= term, `a term is durable before its entries, but entry ${index} has ${entry.term}`);
       written.set(index, entry.term);

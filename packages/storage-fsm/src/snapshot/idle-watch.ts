@@ -2,7 +2,7 @@ import type { Clock } from '@transitd/raft-core';
 
 const tickMs = 1000;
 
-/** Calls `expired` once when something has been waited for without a break for `limitMs`, to about a second. */
+/** Calls `expired` once after one uninterrupted wait of `limitMs`, accurate to about a second. */
 export class IdleWatch {
   readonly #stop: () => void;
   #waiting = false;
@@ -22,18 +22,18 @@ export class IdleWatch {
     });
   }
 
-  /** Time counts from here until {@link came}. */
-  waits(): void {
+  /** Begins a wait, which ends with {@link waitEnded}. */
+  waitBegan(): void {
     this.#waiting = true;
     this.#idleMs = 0;
   }
 
-  came(): void {
+  waitEnded(): void {
     this.#waiting = false;
   }
 
   stop(): void {
-    this.came();
+    this.waitEnded();
     this.#stop();
   }
 }

@@ -15,60 +15,60 @@ import type { SegmentLog } from '../log/segment-log.ts';
 import type { KeyValueMachine } from '../state/state-machine.ts';
 import { unreferencedTimer } from '../timer.ts';
 import { type Fetched, fetchSnapshot, type SnapshotLink } from './snapshot-fetch.ts';
-import { SnapshotServing } from './snapshot-serving.ts';
+import { SnapshotSender } from './snapshot-sender.ts';
 
 export interface NodeSnapshotsOptions {
   readonly log: SegmentLog;
   readonly machine: KeyValueMachine;
   readonly link: SnapshotLink;
-  /** Whether the data disk is below its reserve, as `DiskReserve` says: nothing is fetched then. */
+  /** `DiskReserve.diskLow`: while it returns true, no snapshot is fetched. */
   readonly diskLow: () => boolean;
-  /** Streams to peers at once; 2 unless given. */
+  /** Maximum number of concurrent streams to peers; default 2. */
   readonly streamsMax?: number;
-  /** How long a stream may stand still on either side; 30 s unless given. */
+  /** How long a stream may make no progress, on either side; default 30 s. */
   readonly stallMs?: number;
-  /** Why a fetch came to nothing, for the log: the port tells its driver only that it did. */
+  /** Receives the error of a failed fetch, for logging: the driver learns only that it failed. */
   readonly onFetchFailed?: (error: Error) => void;
-  /** Runs the watch over streams; by default a timer that does not keep the process alive. */
+  /** Schedules the check for stalled streams; by default a timer that does not keep the process alive. */
   readonly every?: Clock['every'];
   readonly disk?: Disk;
 }
 
-/** Snapshots between real nodes: the state on disk here to peers that ask, and a leader's state into a generation beside the one in force. */
+/** Sends this node's state on disk to peers on request, and fetches a leader's state into a generation next to the current one. */
 export class NodeSnapshots implements SnapshotTransfer {
   readonly #options: NodeSnapshotsOptions & { readonly disk: Disk; readonly stallMs: number; readonly every: Clock['every'] };
-  readonly #serving: SnapshotServing;
+  readonly #sender: SnapshotSender;
   #fetched: Fetched | undefined;
-  /** What still runs on generations that are not in force; one thing at a time. */
+  /** The work on generations other than the current one; one task at a time. */
   #work: Promise<void> = Promise.resolve();
   #giveUp: (() => void) | undefined;
 
   constructor(options: NodeSnapshotsOptions) {
     const { machine, disk = localDisk, streamsMax = 2, stallMs = 30_000, every = unreferencedTimer } = options;
     this.#options = { ...options, disk, stallMs, every };
-    this.#serving = new SnapshotServing({ machine, streamsMax, stallMs, every });
+    this.#sender = new SnapshotSender({ machine, streamsMax, stallMs, every });
   }
 
   serve(source: SnapshotSource): void {
-    this.#serving.serve(source);
+    this.#sender.serve(source);
   }
 
   /**
-   * For a peer's request, which its `SnapshotLink.open` has sent: the snapshot as bytes, to be passed on as they are taken. Ending
-   * the iteration early, or standing still, fails the transfer; a second request of the same peer ends the first.
+   * Returns the bytes of a snapshot for a peer, which requested it by `SnapshotLink.open`. Ending the iteration early, or stalling it,
+   * fails the transfer; a second request from the same peer ends the first.
    * @throws StoreError `busy`, `not_leader`, `stopped`: a refusal, before anything is sent
    */
   stream(peer: NodeId, index: LogIndex): AsyncIterableIterator<Uint8Array> {
-    return this.#serving.stream(peer, index);
+    return this.#sender.stream(peer, index);
   }
 
   /**
-   * The snapshot as an operator keeps it: of what is durable here now. It ends with an error when its reader stands still for as long
-   * as a peer may, or a snapshot is installed here meanwhile.
+   * Returns a snapshot of the state that is durable now, for an operator. It ends with an error when its reader stalls for `stallMs`, or
+   * when a snapshot is installed on this node meanwhile.
    * @throws StoreError `stopped`
    */
   backup(): AsyncIterableIterator<Uint8Array> {
-    return this.#serving.backup();
+    return this.#sender.backup();
   }
 
   fetch(
@@ -80,10 +80,10 @@ export class NodeSnapshots implements SnapshotTransfer {
     let wanted = true;
     const giveUp = (): void => {
       wanted = false;
-      abort.abort(new Error('the snapshot is not wanted any more'));
+      abort.abort(new Error('the snapshot is no longer needed'));
     };
     this.#giveUp = giveUp;
-    this.#inTurn(async () => {
+    this.#enqueue(async () => {
       const fetched = await fetchSnapshot(this.#options, { from, index: meta.index, signal: abort.signal }).catch(
         (error: Error) => {
           if (wanted) this.#options.onFetchFailed?.(error);
@@ -100,7 +100,7 @@ export class NodeSnapshots implements SnapshotTransfer {
 
   install(meta: SnapshotMeta, done: Done): void {
     const fetched = this.#fetched;
-    invariant(fetched?.meta.index === meta.index, 'what is installed was fetched', {
+    invariant(fetched?.meta.index === meta.index, 'an installed snapshot was fetched before', {
       index: meta.index,
       have: fetched?.meta.index,
     });
@@ -114,12 +114,15 @@ export class NodeSnapshots implements SnapshotTransfer {
   discard(): void {
     const fetched = this.#fetched;
     this.#fetched = undefined;
-    if (fetched !== undefined) this.#inTurn(() => this.#remove(fetched));
+    if (fetched !== undefined) this.#enqueue(() => this.#remove(fetched));
   }
 
-  /** Ends all streams and resolves when nothing runs any more: to be called after the driver has stopped, before the state machine is closed. */
+  /**
+   * Ends all streams and resolves when all work has finished. Call it after the driver has stopped and before the state machine is
+   * closed.
+   */
   async close(): Promise<void> {
-    this.#serving.close();
+    this.#sender.close();
     this.#giveUp?.();
     this.discard();
     await this.#work;
@@ -128,9 +131,9 @@ export class NodeSnapshots implements SnapshotTransfer {
   async #install({ meta, generation, store }: Fetched): Promise<void> {
     const { log, machine } = this.#options;
     await log.install(meta, generation);
-    const retired = machine.adopt(store);
-    this.#inTurn(async () => {
-      await retired;
+    const oldStateClosed = machine.adopt(store);
+    this.#enqueue(async () => {
+      await oldStateClosed;
       failpoint('snapshot.before_remove');
       await this.#clear();
     });
@@ -147,8 +150,8 @@ export class NodeSnapshots implements SnapshotTransfer {
     return removeOtherGenerations(disk, directory, generation);
   }
 
-  /** What cannot be removed now is removed at the next start, or by the next fetch, which needs its place. */
-  #inTurn(task: () => Promise<void>): void {
+  /** Runs the task after all earlier ones. Files that it fails to remove are removed by the next fetch or at the next start. */
+  #enqueue(task: () => Promise<void>): void {
     this.#work = this.#work.then(task).catch(() => undefined);
   }
 }

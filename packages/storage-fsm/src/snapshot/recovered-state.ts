@@ -17,36 +17,37 @@ import { SegmentLog } from '../log/segment-log.ts';
 import { KeyValueMachine } from '../state/state-machine.ts';
 import { writeSnapshot } from './snapshot-stream.ts';
 
-/** All that the disk of a stopped node holds: its records, brought up to the last entry of its log. */
+/** The state on the disk of a stopped node, with every entry of its log applied. */
 export interface RecoveredState {
   readonly nodeId: NodeId;
   readonly clusterId: string;
-  /** The last entry that the records are of. */
+  /** Index of the last applied entry. */
   readonly index: LogIndex;
-  /** Undefined when the log was left out and nothing else tells it. */
+  /** Term of that entry; undefined when the log was not read and `node.state` does not have the term either. */
   readonly term: Term | undefined;
-  /** As of that entry; undefined when the log was left out. */
+  /** Configuration as of that entry; undefined when the log was not read. */
   readonly conf: ConfState | undefined;
-  /** Highest index that this disk knows to be committed. Above `index` only when the log was left out. */
+  /** Highest index that this disk records as committed. Above `index` only when the log was not read. */
   readonly commitIndex: LogIndex;
-  /** Highest index that this disk is known to have held. */
+  /** Highest index that this disk is known to have stored. */
   readonly storedIndex: LogIndex;
-  /** The records as `NodeSnapshots.backup` gives them, each time the same bytes. */
+  /** Returns the records in the format of `NodeSnapshots.backup`, the same bytes on every call. */
   stream(): AsyncGenerator<Uint8Array>;
 }
 
 export interface RecoveryOptions {
-  /** Takes the records as they were last flushed, and leaves the log unread: for a log that is damaged. */
+  /** Uses the records of the last flush and does not read the log: for a damaged log. */
   readonly withoutLog?: boolean;
 }
 
-/** Bytes of entries that are read at once. */
+/** Entries are read from the log in chunks of this many bytes. */
 const readBytes = 8 * 1024 * 1024;
 
 /**
- * Gives `use` the state of a stopped node, every entry of its log taken as committed. These stay in memory: the records on the disk are
- * those of committed entries before and after, and the node can be started as ever. It counts one more start when the log is read.
- * @throws StorageInUse while a node runs there, StorageDamaged, StorageFailed; what `use` throws
+ * Calls `use` with the state of a stopped node, treating every entry of its log as committed. The entries are applied in memory only:
+ * the disk still holds only records of committed entries, and the node can be started as before. Reading the log increments the node's
+ * incarnation.
+ * @throws StorageInUse while a node runs in the directory; StorageDamaged; StorageFailed; errors of `use`
  */
 export async function withRecoveredState<T>(
   directory: string,
@@ -58,7 +59,7 @@ export async function withRecoveredState<T>(
   const { disk, unlock } = await lockNodeDirectory(path);
   try {
     const known = await readNodeState(disk, nodeState);
-    return await (withoutLog ? usingRecords(path, known, use) : usingLog(path, disk, use));
+    return await (withoutLog ? withFlushedState(path, known, use) : withReplayedLog(path, disk, use));
   } finally {
     await unlock();
   }
@@ -70,31 +71,31 @@ async function readNodeState(disk: Disk, path: string): Promise<NodeState> {
   return file.value;
 }
 
-async function usingLog<T>(path: string, disk: Disk, use: (state: RecoveredState) => Promise<T>): Promise<T> {
-  const log = await ofTheLog(() => SegmentLog.open(path, { disk }));
+async function withReplayedLog<T>(path: string, disk: Disk, use: (state: RecoveredState) => Promise<T>): Promise<T> {
+  const log = await readingLog(() => SegmentLog.open(path, { disk }));
   try {
     const { start, stateDirectory } = log;
-    const conf = await ofTheLog(() => newestConf(start, path));
-    return await usingMachine(stateDirectory, start.base.index, async (machine) => {
-      await ofTheLog(() => log.verifyAgainstState(machine.flushedAtOpen));
+    const conf = await readingLog(() => newestConf(start, path));
+    return await withMachine(stateDirectory, start.base.index, async (machine) => {
+      await readingLog(() => log.verifyAgainstState(machine.flushedAtOpen));
       const { commit } = start.hardState;
       for (let lo = machine.flushedAtOpen + 1; lo <= start.lastIndex; lo = machine.applied.appliedIndex + 1)
-        for (const entry of await ofTheLog(() => read(log, lo, start.lastIndex))) machine.apply(entry);
+        for (const entry of await readingLog(() => read(log, lo, start.lastIndex))) machine.apply(entry);
       const meta = { index: start.lastIndex, term: start.terms.at(-1)?.term ?? start.base.term, ...conf };
-      const commitIndex = Math.max(commit, machine.flushedAtOpen); // only what is committed is ever flushed
+      const commitIndex = Math.max(commit, machine.flushedAtOpen); // only committed entries are ever flushed
       return use({ ...recovered(machine, start, meta), commitIndex, storedIndex: start.lastIndex });
     });
   } finally {
-    await new Promise<void>((resolve) => log.close(() => resolve())); // all that was wanted of it is read
+    await new Promise<void>((resolve) => log.close(() => resolve())); // an error of closing does not matter: everything has been read
   }
 }
 
-function usingRecords<T>(path: string, known: NodeState, use: (state: RecoveredState) => Promise<T>): Promise<T> {
+function withFlushedState<T>(path: string, known: NodeState, use: (state: RecoveredState) => Promise<T>): Promise<T> {
   const { base, mark, generation } = known;
-  return usingMachine(nodePaths(path).state(generation), base.index, (machine) => {
+  return withMachine(nodePaths(path).state(generation), base.index, (machine) => {
     const index = machine.flushedAtOpen;
     const term = [base, mark].find((one) => one.index === index)?.term;
-    // The least that it can be, and the configuration that is known: who restores the stream looks at neither.
+    // The lowest possible term and the last known configuration: restoring the stream uses neither.
     const meta = { ...base, index, term: term ?? base.term };
     const commitIndex = Math.max(base.index, mark.commit, index);
     const storedIndex = Math.max(mark.index, index);
@@ -115,7 +116,7 @@ const recovered = (
   stream: () => writeSnapshot(machine.appliedState(), meta),
 });
 
-async function usingMachine<T>(directory: string, base: LogIndex, use: (machine: KeyValueMachine) => Promise<T>): Promise<T> {
+async function withMachine<T>(directory: string, base: LogIndex, use: (machine: KeyValueMachine) => Promise<T>): Promise<T> {
   const machine = await KeyValueMachine.open({ directory, base });
   try {
     return await use(machine);
@@ -132,7 +133,7 @@ function newestConf({ base, confEntries }: LogStart, path: string): Pick<Snapsho
     return { conf: decodeConfState(newest.data), confIndex: newest.index };
   } catch (error) {
     if (!(error instanceof CodecError)) throw error;
-    throw damaged(path, `has a configuration at entry ${newest.index} that cannot be read`);
+    throw damaged(path, `has an unreadable configuration at entry ${newest.index}`);
   }
 }
 
@@ -141,16 +142,16 @@ const read = (log: SegmentLog, lo: LogIndex, hi: LogIndex): Promise<readonly Ent
     log.read({ lo, hi, maxBytes: readBytes }, (error, entries) => (error === undefined ? resolve(entries) : reject(error))),
   );
 
-/** Damage of the log, or of the disk below it, is not the end: the records may be whole. A log of a later version is. */
-async function ofTheLog<T>(task: () => T | Promise<T>): Promise<T> {
+/** Throws LogUnreadable for a damaged or failing log, since the records may still be intact; a log of a later version stays NewerFormat. */
+async function readingLog<T>(task: () => T | Promise<T>): Promise<T> {
   try {
     return await task();
   } catch (error) {
-    const isOfTheLog = (error instanceof StorageDamaged && !(error instanceof NewerFormat)) || error instanceof StorageFailed;
-    if (!isOfTheLog) throw error;
+    const isUnreadable = (error instanceof StorageDamaged && !(error instanceof NewerFormat)) || error instanceof StorageFailed;
+    if (!isUnreadable) throw error;
     throw new LogUnreadable(error.message, { cause: error });
   }
 }
 
-/** The log of a node is damaged; its records were not looked at, and may be taken without it. */
+/** The log of a node is damaged; its records have not been checked and may be recovered without the log. */
 export class LogUnreadable extends StorageDamaged {}

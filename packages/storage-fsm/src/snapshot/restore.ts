@@ -5,33 +5,33 @@ import type { Row } from '../store/range.ts';
 import { type RestoredRecord, type RestoreStep, restoredDigest } from '../store/restore-step.ts';
 import { decodeSpaces, noSpaces, type Spaces, spacesName, visiblePath } from '../store/spaces.ts';
 import { type CommitResult, type Replica, StoreError } from '../store/store.ts';
-import { readSnapshot, readSummedSnapshot } from './snapshot-stream.ts';
+import { readSnapshot, readVerifiedSnapshot } from './snapshot-stream.ts';
 
-/** What a whole snapshot is. */
+/** The summary of a complete snapshot. */
 export interface SnapshotSummary {
-  /** Index, term and configuration that it was taken at. */
+  /** Index, term and configuration of the state. */
   readonly meta: SnapshotMeta;
-  /** Records, those included that a restore had left to be cleared. */
+  /** Number of records, including unreachable ones that a restore had not yet cleared. */
   readonly records: number;
   readonly valuesWritten: number;
   readonly digest: bigint;
 }
 
-/** Reads a snapshot and checks all of it; changes nothing. @throws CodecError, and what `source` throws */
+/** Reads a snapshot, checks all of it and returns its summary. @throws CodecError, and errors of `source` */
 export async function inspectSnapshot(source: AsyncIterable<Uint8Array>): Promise<SnapshotSummary> {
   let meta: SnapshotMeta | undefined;
-  for await (const part of readSummedSnapshot(source)) {
+  for await (const part of readVerifiedSnapshot(source)) {
     if (part.type === 'meta') meta = part.meta;
     if (part.type !== 'end' || meta === undefined) continue;
     const { valuesWritten, digest } = part.state;
     return { meta, records: part.records, valuesWritten, digest };
   }
-  throw new CodecError('the snapshot is cut short');
+  throw new CodecError('the snapshot is truncated');
 }
 
 /**
- * Reads single records of a snapshot, by the paths under which its readers saw them; those that it lacks are left out.
- * @throws CodecError, and what `source` throws
+ * Returns single records of a snapshot by the paths under which readers saw them; missing records are left out.
+ * @throws CodecError, and errors of `source`
  */
 export async function recordsOfSnapshot(
   source: AsyncIterable<Uint8Array>,
@@ -49,40 +49,40 @@ export async function recordsOfSnapshot(
 }
 
 export interface RestoreOptions {
-  /** Names this attempt, 1 to 64 letters, digits and hyphens. Calling again with the same name and snapshot goes on with it. */
+  /** Name of this attempt: 1 to 64 letters, digits and hyphens. A call with the same name and snapshot continues the attempt. */
   readonly attempt: string;
-  /** Beginnings of paths whose records stay as they are, whatever the snapshot holds there: what belongs to this cluster, not to the state. */
+  /** Path prefixes whose records stay as they are, whatever the snapshot holds: records of this cluster rather than of the state. */
   readonly keep?: readonly string[];
-  /** Hears how many records are staged, after each entry. */
+  /** Called after each entry with the number of staged records. */
   readonly onProgress?: (staged: number) => void;
 }
 
-/** `superseded`: another attempt has begun meanwhile, or this one was given up; the state is as it was. */
+/** `superseded`: another attempt has begun, or this one was abandoned; the state is unchanged. */
 export interface RestoreOutcome {
   readonly outcome: 'restored' | 'superseded';
   readonly records: number;
-  /** Of the last entry. */
+  /** Index of the restore's last entry. */
   readonly index: LogIndex;
 }
 
-/** Of one entry: applying it must not hold up the loop for long. */
+/** Limits of one entry: applying it must not block the event loop for long. */
 const stagedRecordsMax = 1000;
 const stagedBytesMax = 512 * 1024;
 
 /**
- * Puts the records of a snapshot in the place of the state, through the log: they are staged where nobody reads, and one last entry
- * makes them the state, at once and on every node. Until then, and whatever fails before, the old state is in force.
- * @param open - gives the snapshot from its beginning; it is read twice, since nothing is proposed before all of it has been checked
- * @throws CodecError when the snapshot is not whole, or empty
- * @throws StoreError of a commit: `not_leader` and the like. Whoever leads then can be asked again, with the same attempt.
+ * Replaces the state with the records of a snapshot, through the log: entries stage the records where no reader sees them, and one last
+ * entry makes them the state, atomically on every node. Until that entry the old state stays current, whatever fails.
+ * @param open - opens the snapshot from its beginning; it is read twice, because nothing is proposed before all of it has been checked
+ * @throws CodecError when the snapshot is incomplete or empty
+ * @throws StoreError of a commit, such as `not_leader`: call again on the leader with the same attempt to continue
  */
 export async function restoreSnapshot(
   replica: Pick<Replica, 'commit' | 'status'>,
   open: () => AsyncIterable<Uint8Array>,
   { attempt, keep = [], onProgress }: RestoreOptions,
 ): Promise<RestoreOutcome> {
-  if (replica.status().role !== 'leader') throw new StoreError('not_leader', 'this node does not lead');
-  const expected = await sumUp(open(), keep);
+  if (replica.status().role !== 'leader') throw new StoreError('not_leader', 'this node is not the leader');
+  const expected = await totalsOf(open(), keep);
   if (expected.records === 0) throw new CodecError('the snapshot holds no record to restore');
   const commit = (restore: RestoreStep): Promise<CommitResult> => replica.commit({ conditions: [], writes: [], restore });
 
@@ -100,14 +100,14 @@ export async function restoreSnapshot(
 }
 
 /**
- * Gives up the restore that is staged, unless it is the one named, and deletes what nothing leads to any more, in bounded entries.
- * To be called by a leader when it begins to lead and after each restore; stopping half-way is safe.
- * @returns how many records were deleted
+ * Abandons the restore that is staged, unless it is `underWay`, and deletes all unreachable records, in entries of bounded size.
+ * A leader calls this when its term begins and after each restore. It is safe to stop half-way.
+ * @returns the number of deleted records
  * @throws StoreError of a commit
  */
 export async function clearRestores(
   replica: Pick<Replica, 'commit'>,
-  machine: Pick<KeyValueMachine, 'restoring' | 'deadNames'>,
+  machine: Pick<KeyValueMachine, 'restoring' | 'unreachableNames'>,
   { underWay }: { readonly underWay?: string } = {},
 ): Promise<number> {
   const commit = (restore: RestoreStep): Promise<CommitResult> => replica.commit({ conditions: [], writes: [], restore });
@@ -115,17 +115,18 @@ export async function clearRestores(
   if (left !== undefined && left !== underWay) await commit({ kind: 'abandon', attempt: left });
   let cleared = 0;
   for (;;) {
-    const names = await machine.deadNames(stagedRecordsMax);
+    const names = await machine.unreachableNames(stagedRecordsMax);
     if (names.length === 0) return cleared;
     await commit({ kind: 'sweep', names });
     cleared += names.length;
   }
 }
 
-async function sumUp(source: AsyncIterable<Uint8Array>, keep: readonly string[]) {
+/** Returns the totals that the swap will check. */
+async function totalsOf(source: AsyncIterable<Uint8Array>, keep: readonly string[]) {
   const expected = { records: 0, digest: emptyDigest, valuesWritten: 0 };
   let spaces = noSpaces;
-  for await (const part of readSummedSnapshot(source)) {
+  for await (const part of readVerifiedSnapshot(source)) {
     if (part.type === 'end') expected.valuesWritten = part.state.valuesWritten;
     if (part.type !== 'records') continue;
     spaces = spacesIn(part.rows) ?? spaces;
@@ -138,8 +139,8 @@ async function sumUp(source: AsyncIterable<Uint8Array>, keep: readonly string[])
 }
 
 /**
- * The same records in the same chunks whenever the same snapshot is read: that is what makes an attempt repeatable. What they come to
- * has been summed up before, and the swap compares.
+ * Yields the same records in the same chunks whenever the same snapshot is read, which makes an attempt repeatable. Their totals were
+ * computed before, and the swap compares them.
  */
 async function* chunksOf(source: AsyncIterable<Uint8Array>, keep: readonly string[]): AsyncGenerator<RestoredRecord[]> {
   let spaces = noSpaces;
@@ -160,13 +161,13 @@ async function* chunksOf(source: AsyncIterable<Uint8Array>, keep: readonly strin
   yield chunk;
 }
 
-/** Sorts before every record that it speaks of. */
+/** Returns the spaces if these rows include them; their record sorts before all the records that they route to. */
 function spacesIn(rows: readonly Row[]): Spaces | undefined {
   const record = rows.find(({ path }) => path === spacesName);
   return record && decodeSpaces(record.value);
 }
 
-/** What readers of the snapshot's state saw, by their paths, but for what is kept here. */
+/** Returns the records that readers of the snapshot's state saw, by path, except those below the prefixes to keep. */
 function restored(rows: readonly Row[], spaces: Spaces, keep: readonly string[]): RestoredRecord[] {
   return rows.flatMap(({ path: name, value }) => {
     const path = visiblePath(spaces, name);

@@ -11,16 +11,16 @@ import type { StateStore } from '../state/state-store.ts';
 import { IdleWatch } from './idle-watch.ts';
 import { readSnapshot } from './snapshot-stream.ts';
 
-/** How this node asks another one for its state: the server's part, since it knows addresses and connections. */
+/** Requests a peer's state. The server implements it, since it knows addresses and connections. */
 export interface SnapshotLink {
   /**
-   * Asks `from` for a snapshot at `index` or above: what {@link NodeSnapshots.stream} gives there, cut anywhere. Rejects when the
-   * peer cannot be reached or refuses; the stream throws when it breaks. Both end when `signal` says so.
+   * Requests a snapshot at `index` or above from `from`: the bytes of its {@link NodeSnapshots.stream}, split anywhere. Rejects when the
+   * peer cannot be reached or refuses; the stream throws when the connection breaks. `signal` aborts both.
    */
   open(from: NodeId, index: LogIndex, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
 }
 
-/** A generation beside the one in force, whole and durable. */
+/** A fetched generation, complete and durable, that is not yet the current one. */
 export interface Fetched {
   readonly meta: SnapshotMeta;
   readonly generation: number;
@@ -32,27 +32,27 @@ export interface FetchParts {
   readonly machine: Pick<KeyValueMachine, 'loadBeside' | 'openBeside'>;
   readonly link: SnapshotLink;
   readonly disk: Disk;
-  /** True while the data disk is below its reserve: a second state must not fill it, or the log fails and with it the node. */
+  /** True while the data disk is below its reserve: a second state must not fill the disk, or log writes fail and the node stops. */
   readonly diskLow: () => boolean;
-  /** Nothing coming for so long ends the stream. */
+  /** The stream fails when nothing arrives for this long. */
   readonly stallMs: number;
   readonly every: Clock['every'];
 }
 
 /**
- * Streams a snapshot into a generation of its own: state and an empty log. What a failure leaves is removed again.
- * @throws whatever ended it: nothing else has changed
+ * Streams a snapshot into a new generation: its state and an empty log. After a failure it removes that generation again.
+ * @throws the error that ended the fetch; nothing has changed then
  */
 export async function fetchSnapshot(
   parts: FetchParts,
   { from, index, signal }: { readonly from: NodeId; readonly index: LogIndex; readonly signal: AbortSignal },
 ): Promise<Fetched> {
   const { log, machine, disk, diskLow } = parts;
-  const { directory, generation: inForce } = log.place;
-  const generation = inForce + 1;
+  const { directory, generation: current } = log.place;
+  const generation = current + 1;
   const paths = nodePaths(directory);
   try {
-    await disk.removeDirectory(paths.generation(generation)); // left by one that could not be removed
+    await disk.removeDirectory(paths.generation(generation)); // left by an earlier fetch that could not remove it
     await log.createGenerationLog(generation);
     const { meta, state } = await load(received(parts, { from, index, signal }), {
       index,
@@ -60,13 +60,15 @@ export async function fetchSnapshot(
       diskLow,
     });
     failpoint('snapshot.after_load');
-    // Reads all of it once more, from the disk, and sums it up: that the records are those of the leader's state shows only now.
+    // Opening reads everything back from the disk and checks the digest: only this proves that the records are those of the leader's state.
     const store = await machine.openBeside(paths.state(generation)).catch((error: unknown) => {
       if (!(error instanceof StorageDamaged)) throw error;
-      throw new CodecError(`what node ${from} sent is not whole when it is read back (${error.message})`, { cause: error });
+      throw new CodecError(`the snapshot of node ${from} is damaged when read back from the disk (${error.message})`, {
+        cause: error,
+      });
     });
     try {
-      if (store.metaAtOpen.digest !== state.digest) throw new CodecError('the state on disk is not the one that came');
+      if (store.metaAtOpen.digest !== state.digest) throw new CodecError('the state on disk is not the one that was received');
       for (const name of [paths.state(generation), paths.generation(generation), directory]) await disk.syncDirectory(name);
       signal.throwIfAborted();
       return { meta, generation, store };
@@ -91,11 +93,12 @@ async function load(
       if (diskLow()) throw new StorageFailed('the data disk is below its reserve');
       if (part.type === 'meta') {
         meta = part.meta;
-        if (meta.index < index) throw new CodecError(`a snapshot at ${meta.index} came where one at ${index} was offered`);
+        if (meta.index < index)
+          throw new CodecError(`received a snapshot at index ${meta.index}, expected index ${index} or above`);
       } else if (part.type === 'records') await loader.add(part.rows);
       else state = part.state;
     }
-    if (meta === undefined || state === undefined) throw new CodecError('the snapshot is cut short');
+    if (meta === undefined || state === undefined) throw new CodecError('the snapshot is truncated');
     await loader.finish(state);
     return { meta, state };
   } catch (error) {
@@ -104,28 +107,28 @@ async function load(
   }
 }
 
-/** The peer's stream until it ends, is given up, or stands still. Time in which this node is the slow one does not count. */
+/** Yields the peer's stream until it ends, is aborted, or stalls. Time during which this node is the slow side does not count. */
 async function* received(
   { link, stallMs, every }: FetchParts,
   { from, index, signal }: { readonly from: NodeId; readonly index: LogIndex; readonly signal: AbortSignal },
 ): AsyncGenerator<Uint8Array> {
   const stalled = new AbortController();
-  const expired = () => stalled.abort(new Error(`node ${from} sent nothing of its snapshot for ${stallMs} ms`));
+  const expired = () => stalled.abort(new Error(`node ${from} sent no snapshot data for ${stallMs} ms`));
   const idle = new IdleWatch({ limitMs: stallMs, every, expired });
   const either = AbortSignal.any([signal, stalled.signal]);
   const { promise: aborted, reject } = Promise.withResolvers<never>();
-  aborted.catch(() => undefined); // it is raced against, when something is waited for
+  aborted.catch(() => undefined); // handled by the races below
   either.addEventListener('abort', () => reject(either.reason), { once: true });
   let chunks: AsyncIterator<Uint8Array> | undefined;
   try {
     either.throwIfAborted();
-    idle.waits();
+    idle.waitBegan();
     const stream = await Promise.race([link.open(from, index, either), aborted]);
     chunks = stream[Symbol.asyncIterator]();
     for (;;) {
-      idle.waits();
+      idle.waitBegan();
       const chunk = await Promise.race([chunks.next(), aborted]);
-      idle.came();
+      idle.waitEnded();
       if (chunk.done === true) {
         chunks = undefined;
         return;
@@ -134,6 +137,6 @@ async function* received(
     }
   } finally {
     idle.stop();
-    chunks?.return?.()?.catch(() => undefined); // not waited for: what stands still may never answer
+    chunks?.return?.()?.catch(() => undefined); // not awaited: a stalled stream may never settle
   }
 }

@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { localDisk } from '../directory/disk.ts';
 import { chunkBytes } from './snapshot-format.ts';
 
-/** Writes a stream to a file that only its owner may read. It has its name only when all of it is on the disk. */
+/** Writes a stream to a file that only its owner may read. The file gets its name only when all of it is on disk. */
 export async function writeSnapshotFile(path: string, stream: AsyncIterable<Uint8Array>): Promise<void> {
   const unfinished = `${path}.new`;
   const file = await open(unfinished, 'w', 0o600);
@@ -21,6 +21,6 @@ export async function writeSnapshotFile(path: string, stream: AsyncIterable<Uint
   }
 }
 
-/** The bytes of a file, for `inspectSnapshot` and `restoreSnapshot`. */
+/** Reads a snapshot file, for `inspectSnapshot` and `restoreSnapshot`. */
 export const readSnapshotFile = (path: string): AsyncIterable<Uint8Array> =>
   createReadStream(path, { highWaterMark: chunkBytes });

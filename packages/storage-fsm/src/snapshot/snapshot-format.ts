@@ -8,11 +8,12 @@ import type { Row } from '../store/range.ts';
 import { isName } from '../store/spaces.ts';
 
 /*
- * A snapshot as a stream: `magic (8 bytes) | format u32`, then frames. A frame: `type u8 | length u32 | crc u32 | body`, integers
- * big-endian; the crc covers type, length and body and goes on from the crc of the frame before, so that none can be lost, doubled
- * or exchanged. First one `meta` frame (raft-core's encoding), then `records` frames, then one `end` frame:
- * `records u48 | values written u48 | state digest (32) | SHA-256 (32) of all bytes of the stream before it`.
- * A record, under the name that it is kept by (`spaces.ts`): `path length u16 | path | revision u48 | value length u32 | value`; they ascend by the bytes of their paths.
+ * The stream format of a snapshot: `magic (8 bytes) | format u32`, then frames. A frame is `type u8 | length u32 | crc u32 | body`,
+ * integers big-endian. The crc covers type, length and body and continues the crc of the previous frame, so that no frame can be lost,
+ * duplicated or exchanged. One `meta` frame (raft-core's encoding) comes first, then `records` frames, then one `end` frame:
+ * `records u48 | values written u48 | state digest (32) | SHA-256 (32) of all bytes of the stream before this frame`.
+ * A record is `path length u16 | path | revision u48 | value length u32 | value`, where the path is the record's name (`spaces.ts`).
+ * Records ascend by the UTF-8 bytes of their names.
  */
 
 export const snapshotMagic = Buffer.from('TDSNAPST', 'latin1');
@@ -20,9 +21,9 @@ const formatVersion = 1;
 export const preambleBytes = snapshotMagic.length + 4;
 export const frameHeadBytes = 9;
 
-/** Records are gathered up to about this much; a larger one travels alone. */
+/** Approximate size of a `records` frame; a larger record gets a frame of its own. */
 export const chunkBytes = 256 * 1024;
-/** Longest body of a frame: one record as large as a transaction may make it. */
+/** Maximum length of a frame's body: one record as large as a transaction may make it. */
 export const frameBytesMax = transactionBytesMax + pathBytesMax + chunkBytes;
 
 const frameTypes = { meta: 1, records: 2, end: 3 } as const;
@@ -36,12 +37,12 @@ export interface SnapshotEnd {
   readonly digest: bigint;
 }
 
-/** Lays frames end to end; each knows what came before it. */
+/** Encodes the frames of one stream in order; each frame continues the checksums of the previous ones. */
 export class FrameWriter {
   readonly #hash = createHash('sha256');
   #crc = 0;
 
-  /** The beginning of the stream. */
+  /** Returns the beginning of the stream. */
   begin(meta: SnapshotMeta): Buffer {
     const preamble = Buffer.alloc(preambleBytes);
     snapshotMagic.copy(preamble);
@@ -80,22 +81,22 @@ export class FrameWriter {
   }
 }
 
-/** Reads what {@link FrameWriter} laid, frame by frame. Every method throws CodecError for anything else. */
+/** Decodes the frames of a {@link FrameWriter} in order. Every method throws CodecError for any other bytes. */
 export class FrameReader {
   readonly #hash = createHash('sha256');
   #crc = 0;
 
   preamble(bytes: Buffer): void {
-    if (!bytes.subarray(0, snapshotMagic.length).equals(snapshotMagic)) throw new CodecError('this is no snapshot');
+    if (!bytes.subarray(0, snapshotMagic.length).equals(snapshotMagic)) throw new CodecError('this is not a snapshot');
     const version = bytes.readUInt32BE(snapshotMagic.length);
-    if (version !== formatVersion) throw new CodecError(`snapshot format ${version} is not known`);
+    if (version !== formatVersion) throw new CodecError(`unknown snapshot format ${version}`);
     this.#hash.update(bytes);
   }
 
-  /** Length of the body that follows a head; bounded, so that nothing large is waited for that no writer makes. */
+  /** Returns the length of the body that follows a head. It is bounded, so that a reader never waits for more than a writer can send. */
   bodyBytes(head: Buffer): number {
     const length = head.readUInt32BE(1);
-    if (length > frameBytesMax) throw new CodecError(`a frame of ${length} bytes is longer than any may be`);
+    if (length > frameBytesMax) throw new CodecError(`a frame of ${length} bytes is longer than the maximum of ${frameBytesMax}`);
     return length;
   }
 
@@ -107,13 +108,13 @@ export class FrameReader {
     this.#hash.update(head).update(body);
     if (type === frameTypes.meta) return { type: 'meta', meta: decodeSnapshotMeta(body) };
     if (type === frameTypes.records) return { type: 'records', rows: decodeRecords(body) };
-    throw new CodecError(`frame type ${type} is not known`);
+    throw new CodecError(`unknown frame type ${type}`);
   }
 
   #end(body: Buffer): SnapshotEnd {
-    if (body.length !== endBytes) throw new CodecError('the end has another length');
+    if (body.length !== endBytes) throw new CodecError('the end frame has a wrong length');
     if (!this.#hash.digest().equals(body.subarray(12 + digestBytes)))
-      throw new CodecError('the hash of the stream is another one');
+      throw new CodecError('the hash of the stream does not match');
     return {
       records: body.readUIntBE(0, 6),
       valuesWritten: body.readUIntBE(6, 6),
@@ -127,10 +128,10 @@ export type SnapshotFrame =
   | { readonly type: 'records'; readonly rows: readonly Row[] }
   | ({ readonly type: 'end' } & SnapshotEnd);
 
-/** How many bytes a record takes in a body. */
+/** Returns the length of an encoded record. */
 export const recordRowBytes = ({ path, value }: Row): number => recordHeadBytes + Buffer.byteLength(path) + value.length;
 
-/** Writes a record at `at` into the body of a frame, which has room for it. @returns where the next one begins */
+/** Writes a record at `at` into a frame's body, which has room for it. @returns the position of the next record */
 export function writeRecordRow(body: Buffer, at: number, { path, value, revision }: Row): number {
   const pathLength = body.write(path, at + 2);
   body.writeUInt16BE(pathLength, at);
@@ -149,13 +150,13 @@ function decodeRecords(body: Buffer): Row[] {
       const path = decodeName(body.subarray(at + 2, valueAt - 10));
       const revision = body.readUIntBE(valueAt - 10, 6);
       const end = valueAt + body.readUInt32BE(valueAt - 4);
-      if (path === undefined) throw new CodecError('a record has a path that is none');
-      if (end > body.length) throw new CodecError('a record is cut short');
+      if (path === undefined) throw new CodecError('a record has an invalid name');
+      if (end > body.length) throw new CodecError('a record is truncated');
       rows.push({ path, revision, value: body.subarray(valueAt, end) });
       at = end;
     }
   } catch (error) {
-    if (error instanceof RangeError) throw new CodecError('a record is cut short', { cause: error });
+    if (error instanceof RangeError) throw new CodecError('a record is truncated', { cause: error });
     throw error;
   }
   return rows;
@@ -163,7 +164,7 @@ function decodeRecords(body: Buffer): Row[] {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Undefined when the bytes name no record. */
+/** Returns undefined when the bytes are not a valid name. */
 function decodeName(bytes: Buffer): string | undefined {
   try {
     const name = utf8.decode(bytes);

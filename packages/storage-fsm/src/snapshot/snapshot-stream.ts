@@ -16,8 +16,8 @@ import {
 } from './snapshot-format.ts';
 
 /**
- * A state as a stream (`snapshot-format.ts`), chunk by chunk as it is asked for: whoever reads slowly is written slowly. The digest
- * is the one that was stored with the records; a reader finds out by it whether all of them were there.
+ * Encodes a state as a stream (`snapshot-format.ts`), chunk by chunk at the reader's pace. The digest is the one that was stored with the
+ * records, so a reader can check that the stream holds exactly those records.
  */
 export async function* writeSnapshot(
   snapshot: Pick<StateSnapshot, 'meta' | 'pages'>,
@@ -26,7 +26,7 @@ export async function* writeSnapshot(
   const writer = new FrameWriter();
   yield writer.begin(meta);
   let records = 0;
-  let body = Buffer.allocUnsafe(chunkBytes); // each frame is copied behind its head
+  let body = Buffer.allocUnsafe(chunkBytes); // `writer.records` copies it into the frame
   let end = 0;
   for await (const rows of snapshot.pages()) {
     for (const row of rows) {
@@ -46,30 +46,30 @@ export async function* writeSnapshot(
   yield writer.end({ records, valuesWritten, digest });
 }
 
-/** What a stream gives, each part checked: what the snapshot is of, its records, and in the end what they come to. */
+/** A checked part of a stream: the metadata first, then the records, then their totals. */
 export type SnapshotPart =
   | { readonly type: 'meta'; readonly meta: SnapshotMeta }
   | { readonly type: 'records'; readonly rows: readonly Row[] }
   | { readonly type: 'end'; readonly records: number; readonly state: StateMeta };
 
 /**
- * As {@link readSnapshot}, and sums up the records: they are those of the state that the stream says it is of. For whoever does not load
- * them into a state, which is summed up when it is opened.
+ * Reads a stream as {@link readSnapshot} does and also checks the state digest. For callers that do not load the records into a state:
+ * opening a state checks the digest anyway.
  */
-export async function* readSummedSnapshot(source: AsyncIterable<Uint8Array>): AsyncGenerator<SnapshotPart> {
+export async function* readVerifiedSnapshot(source: AsyncIterable<Uint8Array>): AsyncGenerator<SnapshotPart> {
   const sum = new DigestSum();
   for await (const part of readSnapshot(source)) {
     if (part.type === 'records') for (const row of part.rows) sum.add(row);
     if (part.type === 'end' && part.state.digest !== sum.digest)
-      throw new CodecError('the records do not add up to the digest of the state');
+      throw new CodecError('the records do not match the digest of the state');
     yield part;
   }
 }
 
 /**
- * Reads a stream that {@link writeSnapshot} made, cut anywhere. Only who has read up to its end knows that it is whole: every byte
- * as it was sent. That the records are those of a state, its digest tells: see {@link readSummedSnapshot}.
- * @throws CodecError for any other bytes; what `source` throws
+ * Reads a stream that {@link writeSnapshot} made, split anywhere. Reading to the end proves that every byte is as it was sent.
+ * {@link readVerifiedSnapshot} also checks the digest, which proves that the records are those of the state.
+ * @throws CodecError for any other bytes; errors of `source`
  */
 export async function* readSnapshot(source: AsyncIterable<Uint8Array>): AsyncGenerator<SnapshotPart> {
   let meta: SnapshotMeta | undefined;
@@ -77,13 +77,13 @@ export async function* readSnapshot(source: AsyncIterable<Uint8Array>): AsyncGen
   let ended = false;
   let records = 0;
   for await (const frame of readFrames(source)) {
-    if (ended || (frame.type === 'meta') !== (meta === undefined)) throw new CodecError('a frame comes out of turn');
+    if (ended || (frame.type === 'meta') !== (meta === undefined)) throw new CodecError('a frame is out of order');
     if (frame.type === 'meta') {
       meta = frame.meta;
       yield frame;
     } else if (frame.type === 'records') {
       for (const row of frame.rows) {
-        if (last !== undefined && comparePaths(last, row.path) >= 0) throw new CodecError('records do not ascend by their paths');
+        if (last !== undefined && comparePaths(last, row.path) >= 0) throw new CodecError('records do not ascend by name');
         if (meta !== undefined && row.revision > meta.index) throw new CodecError('a record is newer than its snapshot');
         last = row.path;
       }
@@ -91,12 +91,12 @@ export async function* readSnapshot(source: AsyncIterable<Uint8Array>): AsyncGen
       yield frame;
     } else {
       ended = true;
-      if (frame.records !== records) throw new CodecError(`${records} records came and ${frame.records} were sent`);
+      if (frame.records !== records) throw new CodecError(`received ${records} records of ${frame.records}`);
       const { valuesWritten, digest } = frame;
       yield { type: 'end', records, state: { appliedIndex: meta?.index ?? 0, valuesWritten, digest } };
     }
   }
-  if (!ended) throw new CodecError('the snapshot is cut short');
+  if (!ended) throw new CodecError('the snapshot is truncated');
 }
 
 async function* readFrames(source: AsyncIterable<Uint8Array>): AsyncGenerator<SnapshotFrame> {
@@ -120,10 +120,10 @@ async function* readFrames(source: AsyncIterable<Uint8Array>): AsyncGenerator<Sn
       head = undefined;
     }
   }
-  if (head !== undefined || queue.bytes > 0) throw new CodecError('the snapshot is cut short');
+  if (head !== undefined || queue.bytes > 0) throw new CodecError('the snapshot is truncated');
 }
 
-/** Bytes that came in pieces and are taken in others. */
+/** A queue of bytes, added and removed in pieces of any length. */
 class ByteQueue {
   #pieces: Uint8Array[] = [];
   bytes = 0;
@@ -133,7 +133,7 @@ class ByteQueue {
     this.bytes += piece.length;
   }
 
-  /** The next bytes in one piece; undefined while there are fewer. */
+  /** Removes and returns the next `length` bytes; undefined while there are fewer. */
   take(length: number): Buffer | undefined {
     if (this.bytes < length) return undefined;
     const all = this.#pieces.length === 1 ? asBuffer(this.#pieces[0] as Uint8Array) : Buffer.concat(this.#pieces);

@@ -1,12 +1,12 @@
 import type { LogIndex } from '@transitd/raft-core';
 
-/** Newest indexes that are remembered, whatever they are: what nodes compare while little is written. */
+/** How many of the newest indexes are kept: nodes compare these while few entries are written. */
 const newestKept = 1024;
-/** Beside them, indexes that every node remembers however fast entries come: the newest multiples of this. */
+/** The newest multiples of this index are kept too, so that all nodes share some indexes however fast entries are applied. */
 const fixedEvery = 4096;
 const fixedKept = 64;
 
-/** Digests of the state at the newest applied indexes, for comparing nodes with each other. */
+/** The state digests at the newest applied indexes, for comparing nodes with each other. */
 export class DigestHistory {
   readonly #newest = new Map<LogIndex, bigint>();
   readonly #fixed = new Map<LogIndex, bigint>();
@@ -19,12 +19,12 @@ export class DigestHistory {
     this.#fixed.delete(index - fixedKept * fixedEvery);
   }
 
-  /** Undefined where it is not remembered. */
+  /** Returns the digest at the index, or undefined if it is not kept. */
   at(index: LogIndex): bigint | undefined {
     return this.#newest.get(index) ?? this.#fixed.get(index);
   }
 
-  /** Another state begins: what was before it is not its past. */
+  /** Forgets all digests when another state replaces this one: they are not part of its history. */
   restart(index: LogIndex, digest: bigint): void {
     this.#newest.clear();
     this.#fixed.clear();

@@ -14,10 +14,10 @@ import {
 import type { Transaction } from '../store/transaction.ts';
 import type { KeyValueMachine } from './state-machine.ts';
 
-/** What a replica needs of its node's consensus; raft-core's `Driver` over the same state machine offers it. */
+/** The part of consensus that a replica uses; raft-core's `Driver` over the same state machine implements it. */
 export interface Consensus {
   propose(data: Uint8Array, done: (outcome: ProposalOutcome<CommitResult>) => void): void;
-  /** Answers `readable` only once this node's state machine has applied what the read needs. */
+  /** Reports `readable` only after this node's state machine has applied every entry that the read requires. */
   readIndex(done: (outcome: ReadOutcome) => void): void;
   status(): DriverStatus;
 }
@@ -29,7 +29,7 @@ export interface LocalReplicaParts {
   readonly diskLow: () => boolean;
 }
 
-/** The replica in the process that runs consensus: reads go to the state machine, commits through the log. */
+/** The replica in the process that runs consensus: it reads from the state machine and commits through the log. */
 export class LocalReplica implements Replica {
   readonly #parts: LocalReplicaParts;
 
@@ -79,13 +79,13 @@ export class LocalReplica implements Replica {
 const refused = (reason: RefusalReason): StoreError => new StoreError(...refusals[reason]);
 
 const refusals: Readonly<Record<RefusalReason, readonly [code: StoreErrorCode, message: string]>> = {
-  notLeader: ['not_leader', 'this node does not lead'],
-  lostLeadership: ['not_leader', 'this node lost the lead, and another entry took the place of this write'],
-  transferring: ['not_leader', 'this node is handing over the lead'],
-  sealed: ['not_leader', 'this node is sealed and takes no writes'],
+  notLeader: ['not_leader', 'this node is not the leader'],
+  lostLeadership: ['not_leader', 'this node lost leadership, and another entry replaced this write'],
+  transferring: ['not_leader', 'this node is transferring leadership'],
+  sealed: ['not_leader', 'this node is sealed and accepts no writes'],
   removed: ['not_leader', 'this node was removed from the cluster'],
-  busy: ['busy', 'too many proposals are under way'],
-  stalled: ['busy', 'the state store of this node does not finish its writes'],
+  busy: ['busy', 'too many proposals are in flight'],
+  stalled: ['busy', 'the state store of this node is not finishing its writes'],
   tooLarge: ['too_large', 'the transaction is longer than a log entry may be'],
   stopped: ['stopped', 'this node is stopping'],
   faulty: ['stopped', 'this node has failed'],

@@ -3,21 +3,21 @@ import { comparePaths } from '../store/path.ts';
 import { inRange, type PendingRow } from '../store/range.ts';
 import type { RangeQuery } from '../store/store.ts';
 
-/** What a path was last set to: a record, or with `value` null its absence. */
+/** The newest write to a path; `value` is null for a deletion. */
 export interface Pending {
   readonly value: Uint8Array | null;
   readonly revision: LogIndex;
 }
 
-/** Map entry, strings and buffer headers that come with each pending write, in bytes; an estimate. */
+/** Estimated memory of a pending write's map entry, strings and buffer headers, in bytes. */
 const perRecordBytes = 200;
 
-/** Applied writes that are not known to be on disk. Whoever reads looks here before `level`. */
+/** Applied writes that are not yet known to be on disk. Every read consults them before `level`. */
 export class Overlay {
   readonly #pending = new Map<string, Pending>();
   #bytes = 0;
 
-  /** Memory that is held, in bytes, about. */
+  /** Approximate memory use in bytes. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -32,19 +32,19 @@ export class Overlay {
     this.#bytes += bytesOf(path, pending);
   }
 
-  /** All writes as of now: what one flush takes to disk. */
+  /** Returns a copy of all current writes, for one flush. */
   capture(): ReadonlyMap<string, Pending> {
     return new Map(this.#pending);
   }
 
-  /** Forgets what is on disk by now, but for what was written again since `flushed` was captured. */
-  settle(flushed: ReadonlyMap<string, Pending>): void {
+  /** Drops the writes that a flush has stored, except those that were overwritten after `flushed` was captured. */
+  dropFlushed(flushed: ReadonlyMap<string, Pending>): void {
     for (const [path, pending] of flushed) {
       if (this.#pending.get(path) === pending) this.#drop(path);
     }
   }
 
-  /** The writes that a range covers, ascending by path; deletions included, since they hide stored records. */
+  /** Returns the writes that a query covers, ascending by path; includes deletions, which hide stored records. */
   within(query: RangeQuery): PendingRow[] {
     const rows: PendingRow[] = [];
     for (const [path, pending] of this.#pending) if (inRange(query, path)) rows.push({ path, ...pending });

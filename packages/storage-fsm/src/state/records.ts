@@ -4,7 +4,7 @@ import { comparePaths } from '../store/path.ts';
 import { checkQuery, mergeAscending, mergeRows, type Row, takePage } from '../store/range.ts';
 import {
   decodeSpaces,
-  isDead,
+  isUnreachable,
   nameOf,
   noSpaces,
   type Spaces,
@@ -19,13 +19,13 @@ import { Overlay } from './overlay.ts';
 import type { OpenDatabase } from './state-level.ts';
 import { StateStore } from './state-store.ts';
 
-/** The records as of all applied entries: what is pending over what is on disk, found where the spaces say that a path leads. */
+/** The records as of all applied entries: pending writes over the records on disk, found by the routes of the spaces. */
 export class Records {
   #store: StateStore;
   #pending = new Overlay();
   spaces: Spaces;
 
-  /** @param store - as {@link openState} gives it */
+  /** @param store - opened by {@link openState} */
   constructor(store: StateStore) {
     this.#store = store;
     this.spaces = storedSpaces(store);
@@ -38,19 +38,19 @@ export class Records {
     return this.#pending;
   }
 
-  /** Another state takes the place of this one, also for a reader that is under way and asks for more. */
+  /** Replaces the state, also for readers that are in the middle of a range. */
   replace(store: StateStore): void {
     this.#store = store;
     this.#pending = new Overlay();
     this.spaces = storedSpaces(store);
   }
 
-  /** As they are kept here; not to be handed out. */
+  /** Returns the record itself, not a copy: callers must not pass it on. */
   at(path: string): StoredRecord | undefined {
     return this.find(nameOf(this.spaces, path));
   }
 
-  /** As {@link at}, by name. */
+  /** Returns the record by its name, as {@link at} does by path. */
   find(name: string): StoredRecord | undefined {
     const pending = this.#pending.get(name);
     if (pending === undefined) return this.#store.getSync(name);
@@ -58,7 +58,7 @@ export class Records {
     return value === null ? undefined : { value, revision };
   }
 
-  /** @throws TypeError for a query that breaks its rules */
+  /** @throws TypeError for an invalid query */
   async range(query: RangeQuery): Promise<RangePage> {
     checkQuery(query);
     const { spaces } = this;
@@ -66,13 +66,13 @@ export class Records {
     return takePage(query, sources.length === 1 && sources[0] !== undefined ? sources[0] : mergeAscending(sources));
   }
 
-  /** Every record by its name, those included that no reader sees. */
+  /** Yields every record under its name, including records that no reader sees. */
   all(): AsyncGenerator<Row> {
     return this.#merged({ prefix: '' });
   }
 
-  /** Names that nothing leads to any more, and nothing will. */
-  async deadNames(limit: number): Promise<string[]> {
+  /** Returns up to `limit` names of records that are unreachable, now and later. */
+  async unreachableNames(limit: number): Promise<string[]> {
     const names: string[] = [];
     const { spaces } = this;
     for (let space = 0; space < spaces.nextSpace; space++) {
@@ -80,7 +80,7 @@ export class Records {
         spaces.routes.length === 0 ? space === 0 : spaces.routes.some((route) => route.prefix === '' && route.space === space);
       if (isWholeLive || space === spaces.attempt?.space) continue;
       for await (const { path: name } of this.#merged(inSpace(space, { prefix: '' }))) {
-        if (!isDead(spaces, name)) continue;
+        if (!isUnreachable(spaces, name)) continue;
         names.push(name);
         if (names.length >= limit) return names;
       }
@@ -88,22 +88,25 @@ export class Records {
     return names;
   }
 
-  /** What readers see of one space, under the paths that they know, as it is at this call. */
+  /** Yields the visible records of one space under their paths, as of this call. */
   #rowsOf(space: number, query: RangeQuery, spaces: Spaces): AsyncGenerator<Row> {
     return visibleRows(this.#merged(inSpace(space, query)), spaces, space);
   }
 
-  /** Records by name. */
+  /** Yields the records under their names. */
   #merged(query: Pick<RangeQuery, 'prefix' | 'after'>): AsyncGenerator<Row> {
-    // Both are taken in this turn. A write in flight to disk is still in the overlay, so it counts the same whether the scan's
-    // snapshot has it already or not; a settled one is in the snapshot for certain.
+    // Both are taken in one event-loop turn. A write that is being flushed is still in the overlay, so it does not matter whether the
+    // scan's snapshot already has it; a flushed one is certainly in the snapshot.
     const pending = this.#pending.within(query);
     const stored = this.#store.scan(query);
     return mergeRows(stored, pending);
   }
 }
 
-/** The records of a space that a query covers, by name. In space 0 those of the others and the record of the spaces sort first. */
+/**
+ * Translates a query by path into one by name within a space. In space 0, the names of all other spaces and of the spaces record sort
+ * before the first path.
+ */
 const inSpace = (
   space: number,
   { prefix, after = '' }: Pick<RangeQuery, 'prefix' | 'after'>,
@@ -122,7 +125,7 @@ async function* visibleRows(rows: AsyncIterable<Row>, spaces: Spaces, space: num
 
 const lastControl = '\u001f';
 
-/** Checks the record of the spaces too: without it nobody knows which records are read. */
+/** Opens a state and checks its spaces record too: without it no path could be resolved. */
 export async function openState(
   directory: string,
   onFailure: (error: Error) => void,
@@ -135,7 +138,7 @@ export async function openState(
   } catch (error) {
     await store.close();
     throw error instanceof CodecError
-      ? damaged(directory, `has a record that this program does not know (${error.message})`)
+      ? damaged(directory, `has a spaces record that this version cannot read (${error.message})`)
       : error;
   }
 }

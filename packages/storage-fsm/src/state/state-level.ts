@@ -5,36 +5,36 @@ import { damaged, StorageFailed, StorageInUse } from '../errors.ts';
 import { checkTables } from './leveldb/tables.ts';
 
 /**
- * The database that holds a state. Keys are text, which LevelDB keeps and sorts as UTF-8: a buffer for each would take a third of the
- * time of reading many records. A single one is looked up by {@link getExactly}.
+ * The database that holds a state. Keys are strings, which LevelDB stores and sorts as UTF-8: creating a buffer per key would
+ * take a third of the time of reading many records. {@link getExactly} looks up a single key.
  */
 export type Database = Level<string, Buffer>;
 
-/** A write that is gathered in LevelDB's own memory: objects for each step would weigh on a large one. */
+/** A write batch in LevelDB's own memory: JavaScript objects for every operation of a large batch would take too much. */
 export type Batch = ReturnType<Database['batch']>;
 
-/** An open database, and what LevelDB leaves to its user. */
+/** An open database, with the operations that LevelDB leaves to its user. */
 export interface StateDatabase {
   readonly level: Database;
-  /** Makes the names of its files durable. */
+  /** Makes the names of the database's files durable. */
   readonly syncNames: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
 /**
- * The value under exactly this key. classic-level 3.0.0 looks a key that is text up by as much of it as fits into a buffer of its own when a
- * character would not fit whole: another record, or none.
+ * Returns the value under exactly this key. classic-level 3.0.0 copies a string key into a buffer of its own and truncates the key when a
+ * character does not fit whole, so that a look-up by string can find another record or none.
  */
 export const getExactly = (level: Database, key: string, options?: { readonly snapshot?: Snapshot }): Buffer | undefined =>
   level.getSync(Buffer.from(key), { ...options, keyEncoding: 'buffer' });
 
-/** The database as it was at some moment. */
+/** The database as of one moment. */
 export type Snapshot = ReturnType<Database['snapshot']>;
 
-/** Opens the database in a directory, or makes it. @throws StorageDamaged, StorageInUse, StorageFailed */
+/** Opens the database in a directory, or creates it. @throws StorageDamaged, StorageInUse, StorageFailed */
 export type OpenDatabase = (directory: string) => Promise<StateDatabase>;
 
-/** LevelDB in a directory that only the user of this node may read. Every block of its tables is checked first. */
+/** Opens LevelDB in a directory that only the node's user may read, after checking every block of its tables. */
 export const openLocal: OpenDatabase = async (directory) => {
   await makePrivateDirectory(directory);
   await checkTables(directory);
@@ -53,7 +53,7 @@ export const openLocal: OpenDatabase = async (directory) => {
   }
 };
 
-/** The directory is synced into its parent, or a power cut could take all of it. */
+/** Creates the directory and syncs its parent, or a power failure could lose the whole directory. */
 export async function makePrivateDirectory(directory: string): Promise<void> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   await chmod(directory, 0o700);
@@ -65,11 +65,11 @@ export async function makePrivateDirectory(directory: string): Promise<void> {
   }
 }
 
-/** Files that LevelDB makes later take the process's umask, which is to be 0077; the directory shuts others out in any case. */
+/** Makes the files private. Files that LevelDB creates later follow the umask, which should be 0077; the directory is private anyway. */
 export async function makeFilesPrivate(directory: string): Promise<void> {
   for (const name of await readdir(directory)) {
     await makeFilePrivate(join(directory, name)).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'ENOENT') throw error; // LevelDB compacts meanwhile, and removes what it needs no more
+      if (error.code !== 'ENOENT') throw error; // LevelDB may compact meanwhile and remove files
     });
   }
 }
@@ -82,9 +82,9 @@ async function makeFilePrivate(file: string): Promise<void> {
 export async function openLevel(directory: string): Promise<Database> {
   const names = await readdir(directory);
   const isNew = !names.includes('CURRENT');
-  // LevelDB would take the other files for leftovers, delete them and begin with nothing.
+  // Without CURRENT, LevelDB would treat the other files as leftovers, delete them and create an empty database.
   const hasData = names.some((name) => /\.(?:log|ldb|sst)$/.test(name));
-  if (isNew && hasData) throw damaged(directory, 'has lost its file CURRENT');
+  if (isNew && hasData) throw damaged(directory, 'is missing its file CURRENT');
   const level: Database = new Level(directory, {
     keyEncoding: 'utf8',
     valueEncoding: 'buffer',
@@ -99,15 +99,16 @@ export async function openLevel(directory: string): Promise<Database> {
   return level;
 }
 
-/** Causes that lie outside the files: another process has them, or the system refuses. */
-const outside = /No space left|Disk quota|Permission denied|Too many open files|Read-only file system|Cannot allocate memory/;
+/** Error messages whose cause is the system, not the files. */
+const systemRefusal =
+  /No space left|Disk quota|Permission denied|Too many open files|Read-only file system|Cannot allocate memory/;
 
-/** What an error of LevelDB means while a database is opened and checked; any other error as it is. */
+/** Translates an error that LevelDB throws while a database is opened and checked; returns any other error unchanged. */
 export function openError(directory: string, error: unknown): unknown {
   if (!(error instanceof Error && 'code' in error && String(error.code).startsWith('LEVEL_'))) return error;
   const cause = error.cause instanceof Error ? error.cause : error;
   const code = 'code' in cause ? cause.code : undefined;
   if (code === 'LEVEL_LOCKED') return new StorageInUse(`${directory} is in use by another process`, { cause });
-  if (outside.test(cause.message)) return new StorageFailed(`${directory} cannot be opened: ${cause.message}`, { cause });
-  return damaged(directory, `is no database that can be read (${cause.message})`);
+  if (systemRefusal.test(cause.message)) return new StorageFailed(`${directory} cannot be opened: ${cause.message}`, { cause });
+  return damaged(directory, `is not a readable database (${cause.message})`);
 }

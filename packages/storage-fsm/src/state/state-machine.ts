@@ -16,19 +16,19 @@ import type { StateMeta } from './state-record.ts';
 import type { StateSnapshot, StateStore } from './state-store.ts';
 
 export interface KeyValueMachineOptions {
-  /** The generation's state directory; nothing else lives in it. */
+  /** The generation's state directory, used for nothing else. */
   readonly directory: string;
-  /** Index up to which the log has forgotten its entries: an older state cannot be brought up to date. */
+  /** Index up to which the log was compacted: an older state cannot be brought up to date. */
   readonly base: LogIndex;
-  /** Called once, at the first error of the state store, reads included: a node whose state cannot be read must not serve. */
+  /** Called once, at the first error of the state store, including read errors: a node that cannot read its state must not serve. */
   readonly onFailure?: (error: Error) => void;
-  /** `level` on this machine's disk unless given. */
+  /** By default, opens `level` on this machine's disk. */
   readonly openDatabase?: OpenDatabase;
 }
 
 /**
- * The replicated records. An applied entry is visible to every read at once, from memory; a later flush brings what has gathered
- * to disk, in one synced batch with the applied index and the digest (raft-core's two indexes, applied and flushed).
+ * The replicated records. Every read sees an applied entry at once, from memory. A later flush writes the pending records to disk in one
+ * synced batch, with the applied index and the digest (raft-core's two indexes, applied and flushed).
  */
 export class KeyValueMachine implements StateMachine<CommitResult> {
   /** Index of the newest entry that was on disk when this was opened. */
@@ -67,14 +67,14 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
     throw damaged(directory, `ends at index ${appliedIndex}, but the log has dropped its entries up to ${base}`);
   }
 
-  /** What a flush would write of the state as a whole: applied index, values written, digest. */
+  /** Applied index, values written and digest of the applied state. */
   get applied(): StateMeta {
     return this.#applied;
   }
 
   /**
-   * The digest of the state right after the entry at `index`, on every node the same; undefined unless it is among the newest
-   * 1,024 applied here or the newest 64 multiples of 4,096, or is what this node was opened or installed at.
+   * Returns the state digest right after the entry at `index`, which is the same on every node. Undefined unless the index is one of the
+   * newest 1,024 applied here, one of the newest 64 multiples of 4,096, or the index at which the current state was opened or installed.
    */
   digestAt(index: LogIndex): bigint | undefined {
     return this.#digests.at(index);
@@ -84,13 +84,14 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
     return this.#flushed;
   }
 
-  /** Memory held by writes that are not on disk, in bytes, about: whoever adds to them should wait while this is large. */
+  /** Approximate memory use of the writes that are not on disk, in bytes. Proposers should wait while this is large. */
   get pendingBytes(): number {
     return this.#records.pending.bytes;
   }
 
   /**
-   * @throws InvariantViolation for an entry out of turn or one that is no transaction: every node finds the same
+   * Applies one committed entry.
+   * @throws InvariantViolation for an entry out of order or one that is not a transaction; every node decides the same
    * @throws StorageFailed, StorageDamaged when a read fails. The machine is not used after any of these.
    */
   apply(entry: Entry): CommitResult {
@@ -113,7 +114,7 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
     this.#flushing = this.#records.store.write(writes, target).then(
       () => {
         this.#flushing = undefined;
-        this.#records.pending.settle(writes);
+        this.#records.pending.dropFlushed(writes);
         this.#flushed = target.appliedIndex;
         done(undefined, target.appliedIndex);
       },
@@ -124,86 +125,86 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
     );
   }
 
-  /** The record as of all applied entries; its bytes are the caller's own. Reads memory, then `level` on this thread. */
+  /** Returns a copy of the record as of all applied entries. Reads memory, then `level` on this thread. */
   getSync(path: string): StoredRecord | undefined {
-    if (path < ' ') return undefined; // a control character begins the names that are no path
+    if (path < ' ') return undefined; // names that are not paths begin with a control character
     const record = this.#records.at(path);
     return record && { value: Buffer.from(record.value), revision: record.revision };
   }
 
   /**
-   * One page, all of it as of the entries applied when this is called. Entries may be applied before it resolves: who keeps
-   * what it answers watches the prefix from before the call.
-   * @throws TypeError for a query that breaks its rules
+   * Returns one page as of the entries applied at the time of the call. More entries may be applied before it resolves: to cache the
+   * result, watch the prefix first.
+   * @throws TypeError for an invalid query
    */
   range(query: RangeQuery): Promise<RangePage> {
     return this.#records.range(query);
   }
 
-  /** The restore that is being staged, if any. */
+  /** Name of the restore attempt that is being staged, if any. */
   get restoring(): string | undefined {
     return this.#records.spaces.attempt?.id;
   }
 
   /**
-   * Names of records that nothing leads to any more, of a state that a restore has replaced or of a restore that was given up: what
-   * a `sweep` may delete. Reads as much as it has to.
+   * Returns up to `limit` names of unreachable records, left by a restore that replaced the state or that was abandoned: a `sweep` may
+   * delete them. May read the whole state.
    */
-  deadNames(limit: number): Promise<string[]> {
-    return this.#records.deadNames(limit);
+  unreachableNames(limit: number): Promise<string[]> {
+    return this.#records.unreachableNames(limit);
   }
 
-  /** See {@link Store.watch}. A listener that throws stops the node: what it keeps may be stale. */
+  /** See {@link Store.watch}. A listener that throws stops the node: its cache may be stale. */
   watch(prefix: string, listener: (changes: Changes) => void): () => void {
     return this.#watchers.add(prefix, listener);
   }
 
-  /** The state on disk, to be read beside everything else: what a peer is sent, and what a backup keeps. */
+  /** Returns the state on disk, for a peer or a backup; it can be read while entries are applied and flushed. */
   snapshot(): StateSnapshot {
     return this.#records.store.snapshot();
   }
 
   /**
-   * The state as of all applied entries, on disk or not, to be written as a snapshot. No entry is applied, and nothing flushed, while it is
-   * read.
+   * Returns the state as of all applied entries, flushed or not, to be written as a snapshot. The caller must not apply or flush while
+   * reading it.
    */
   appliedState(): Pick<StateSnapshot, 'meta' | 'pages'> {
     return { meta: this.#applied, pages: () => singly(this.#records.all()) };
   }
 
   /**
-   * Sums up the records on disk and compares with the sum that was written with them, a page at a time. When they differ,
-   * `onFailure` has been called and nothing is read or written any more: this node is damaged.
+   * Computes the digest of the records on disk, page by page, and compares it with the stored digest. On a mismatch this node is damaged:
+   * `onFailure` has been called, and all later reads and writes fail.
    * @throws StorageFailed when the disk fails
    */
-  async selfCheck(): Promise<
+  async checkDigest(): Promise<
     { readonly sound: true; readonly index: LogIndex; readonly digest: bigint } | { readonly sound: false }
   > {
     for (;;) {
       const store = this.#records.store;
       try {
-        const meta = await store.selfCheck();
+        const meta = await store.checkDigest();
         return meta === undefined ? { sound: false } : { sound: true, index: meta.appliedIndex, digest: meta.digest };
       } catch (error) {
-        if (store === this.#records.store) throw error; // else another state took its place meanwhile
+        if (store === this.#records.store) throw error; // otherwise another state replaced this one meanwhile
       }
     }
   }
 
-  /** Opens another state and checks all of it, as at a start; nothing here changes. @throws as {@link open} */
+  /** Opens another state and checks all of it, as at a start; the current state does not change. @throws as {@link open} */
   openBeside(directory: string): Promise<StateStore> {
     return openState(directory, this.#onFailure, this.#openDatabase);
   }
 
-  /** Begins another state, to be filled and then opened; nothing here changes. @throws as {@link open} */
+  /** Creates another state, to be filled and then opened; the current state does not change. @throws as {@link open} */
   loadBeside(directory: string): Promise<StateLoader> {
     return StateLoader.create(directory, this.#openDatabase);
   }
 
   /**
-   * Puts another state in the place of this one, with no entry applied and no flush in flight meanwhile: a snapshot that a leader
-   * sent. Reads see it from now on; watchers hear that everything may have changed.
-   * @returns when the last scan of the old state has ended and it is closed
+   * Replaces the state by a snapshot from the leader. Reads see the new state at once, and watchers are notified of `everything`. The
+   * caller must not apply entries or have a flush in flight.
+   * @returns a promise that resolves when the last scan of the old state has ended and it is closed
    */
   adopt(store: StateStore): Promise<void> {
     const { appliedIndex, digest } = store.metaAtOpen;
@@ -214,11 +215,11 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
     this.#applied = store.metaAtOpen;
     this.#flushed = appliedIndex;
     this.#digests.restart(appliedIndex, digest);
-    this.#watchers.tell('everything');
-    return old.retire();
+    this.#watchers.notify('everything');
+    return old.closeAfterScans();
   }
 
-  /** Waits for a flush in flight, writes nothing more and lets go of the directory. */
+  /** Waits for a flush in flight, writes nothing more and closes the state. */
   async close(): Promise<void> {
     await this.#flushing;
     await this.#records.store.close();
@@ -243,11 +244,11 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
     // A conflict's values count too: the leader encrypted them, and the barrier counts its key's use by this.
     const valuesWritten = this.#applied.valuesWritten + transaction.writes.filter(isPut).length;
     this.#applied = { appliedIndex: index, valuesWritten, digest };
-    this.#watchers.tell(changes);
+    this.#watchers.notify(changes);
     return { outcome: effect === 'conflict' ? 'conflict' : 'committed', index };
   }
 
-  /** What is staged was encrypted elsewhere and earlier: it counts with the state that it comes from, when that goes live. */
+  /** Staged values do not count as written: they were encrypted before. The swap takes over the count of the state they come from. */
   #applyRestore(step: RestoreStep, index: LogIndex): CommitResult {
     const effect = applyRestoreStep(step, this.#records.spaces);
     if (effect === 'conflict') return { ...this.#applyNothing(index), outcome: 'conflict' };
@@ -259,11 +260,11 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
     this.#applied = { appliedIndex: index, valuesWritten, digest };
     const before = this.#records.spaces;
     this.#records.spaces = spaces ?? before;
-    if (this.#records.spaces.live !== before.live) this.#watchers.tell('everything');
+    if (this.#records.spaces.live !== before.live) this.#watchers.notify('everything');
     return { outcome: 'committed', index };
   }
 
-  /** The digest after it; undefined when there was nothing to delete. */
+  /** Writes one record and returns the new digest; returns undefined when there was nothing to delete. */
   #write(
     { name, value, index }: { name: string; value: Uint8Array | null; index: LogIndex },
     digest: bigint,

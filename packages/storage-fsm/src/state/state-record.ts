@@ -4,25 +4,25 @@ import type { LogIndex } from '@transitd/raft-core';
 import { digestBytes, emptyDigest } from '../store/digest.ts';
 import type { StoredRecord } from '../store/store.ts';
 
-/** What the state on disk says of itself, written in one batch with the records it speaks of; the same on every node. */
+/** Metadata of the state, stored in one batch with the records that it describes; the same on every node. */
 export interface StateMeta {
   readonly appliedIndex: LogIndex;
-  /** Non-null writes of all transactions applied so far, conflicting ones included. */
+  /** Number of non-null writes in all transactions applied so far, including conflicting ones. */
   readonly valuesWritten: number;
   /** Sum of all records' digests, modulo 2^256. */
   readonly digest: bigint;
 }
 
-/** State before the first entry. */
+/** Metadata of the state before the first entry. */
 export const emptyMeta: StateMeta = { appliedIndex: 0, valuesWritten: 0, digest: emptyDigest };
 
-/** Key of the meta record; no record's name begins with it, and all sort behind. */
+/** Key of the meta record; no record's name begins with it, and all names sort after it. */
 export const metaKey = '\0';
 
 const formatVersion = 1;
 const checkedBytes = 1 + 6 + 6 + digestBytes;
 
-/** `version u8 | applied index u48 | values written u48 | digest (32 bytes) | SHA-256 of all that`, integers big-endian. */
+/** Encodes `version u8 | applied index u48 | values written u48 | digest (32 bytes) | SHA-256 of the preceding`, integers big-endian. */
 export function encodeMeta({ appliedIndex, valuesWritten, digest }: StateMeta): Buffer {
   const out = Buffer.alloc(checkedBytes);
   out.writeUInt8(formatVersion);
@@ -32,7 +32,7 @@ export function encodeMeta({ appliedIndex, valuesWritten, digest }: StateMeta): 
   return Buffer.concat([out, sha256(out)]);
 }
 
-/** Undefined when the bytes are not what {@link encodeMeta} writes; a `version` when it is another format's. */
+/** Decodes the meta record. Returns undefined for damaged bytes, and just the `version` for another format. */
 export function decodeMeta(bytes: Buffer): StateMeta | { readonly version: number } | undefined {
   const checked = bytes.subarray(0, -digestBytes);
   if (checked.length === 0 || !sha256(checked).equals(bytes.subarray(-digestBytes))) return undefined;
@@ -52,8 +52,8 @@ const crcBytes = 4;
 const headBytes = crcBytes + 6;
 
 /**
- * A record's value in `level`: `crc32 u32 | revision u48 | value`; the CRC covers the key too. LevelDB compares no checksums on
- * reading, and a wrong revision would have this node decide a condition otherwise than its peers.
+ * Encodes a record's value in `level`: `crc32 u32 | revision u48 | value`; the CRC covers the key too. LevelDB does not verify checksums
+ * on reads, and a wrong revision could make this node decide a condition differently than its peers.
  */
 export function encodeRecord(key: string, { value, revision }: StoredRecord): Buffer {
   const out = Buffer.allocUnsafe(headBytes + value.length);
@@ -63,7 +63,7 @@ export function encodeRecord(key: string, { value, revision }: StoredRecord): Bu
   return out;
 }
 
-/** Undefined when the bytes are not what {@link encodeRecord} wrote for this key. */
+/** Decodes a record's value. Returns undefined for bytes that {@link encodeRecord} did not write for this key. */
 export function decodeRecord(key: string, bytes: Buffer): StoredRecord | undefined {
   if (bytes.length < headBytes || bytes.readUInt32BE() !== crcOf(key, bytes)) return undefined;
   return { value: bytes.subarray(headBytes), revision: bytes.readUIntBE(crcBytes, headBytes - crcBytes) };

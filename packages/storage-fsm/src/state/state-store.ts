@@ -2,7 +2,7 @@ import type { Iterator } from 'level';
 import { damaged, StorageDamaged, StorageFailed } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
 import { DigestSum } from '../store/digest.ts';
-import { behindAllBelow, comparePaths } from '../store/path.ts';
+import { comparePaths, prefixUpperBound } from '../store/path.ts';
 import type { Row } from '../store/range.ts';
 import { isName } from '../store/spaces.ts';
 import type { RangeQuery, StoredRecord } from '../store/store.ts';
@@ -20,21 +20,21 @@ import { decodeMeta, decodeRecord, emptyMeta, encodeMeta, encodeRecord, metaKey,
 
 type DatabaseIterator = Iterator<Database, string, Buffer>;
 
-/** The state as one flush left it, whatever is written later. Holds disk space until it is closed. */
+/** The state as of one flush, unaffected by later writes. Holds disk space until it is closed. */
 export interface StateSnapshot {
   readonly meta: StateMeta;
-  /** All records, ascending by the bytes of their paths: many at a time, read a little ahead of whoever asks for them. */
+  /** Yields all records by name, ascending by UTF-8 bytes, in pages. Reads one page ahead of the caller. */
   pages(): AsyncGenerator<readonly Row[]>;
   close(): Promise<void>;
 }
 
 /**
- * The records on disk: one `level` database in a directory of its own. Each write is one atomic, synced batch that carries the
- * meta record along. After the first error of any kind nothing is read or written any more (fail-stop): LevelDB has been seen
- * to confirm writes after a full disk that were gone after the next start.
+ * The records on disk: one `level` database in a directory of its own. Each write is one atomic, synced batch that includes the meta
+ * record. After the first error of any kind all reads and writes fail (fail-stop): LevelDB has been observed to confirm writes on a full
+ * disk that were lost after the next start.
  */
 export class StateStore {
-  /** What was on disk when this was opened. */
+  /** The meta record at the time of opening. */
   readonly metaAtOpen: StateMeta;
   readonly #level: Database;
   readonly #database: StateDatabase;
@@ -52,9 +52,9 @@ export class StateStore {
   /**
    * Opens the state in `directory` (created with mode 0700) and checks all of it: every block of its tables, and every record
    * against the digest. Reads the whole state once.
-   * @param onFailure - called once, at the first error of whatever kind: also a read that fails must end the process
+   * @param onFailure - called once, at the first error of any kind: a failed read must end the process too
    * @throws StorageDamaged, StorageInUse
-   * @throws StorageFailed when the system refuses: no rights, disk full
+   * @throws StorageFailed when the system refuses: missing permissions, disk full
    */
   static async open(
     directory: string,
@@ -63,14 +63,14 @@ export class StateStore {
   ): Promise<StateStore> {
     const database = await openDatabase(directory);
     try {
-      return new StateStore(database, await selfCheck(database.level, directory), onFailure);
+      return new StateStore(database, await checkDigest(database.level, directory), onFailure);
     } catch (error) {
       await database.close();
       throw openError(directory, error);
     }
   }
 
-  /** @throws the first error this store met; StorageDamaged when the record is not what was written */
+  /** @throws the first error of this store; StorageDamaged for a damaged record */
   getSync(path: string): StoredRecord | undefined {
     this.#assertSound();
     try {
@@ -81,7 +81,7 @@ export class StateStore {
     }
   }
 
-  /** Rows that the query covers, ascending by path, as they are at this call: `level` takes its snapshot now, not at the first row. */
+  /** Returns the rows that the query covers, ascending by name, as of this call: `level` takes its snapshot now, not at the first row. */
   scan(query: Pick<RangeQuery, 'prefix' | 'after'>): AsyncIterable<Row> {
     this.#assertSound();
     const iterator = this.#level.iterator(bounds(query));
@@ -93,7 +93,7 @@ export class StateStore {
     });
   }
 
-  /** The state as it is on disk at this call. Ends with the store, for whoever still reads then. */
+  /** Returns the state on disk as of this call. Closing the store ends it, even for a reader in the middle of it. */
   snapshot(): StateSnapshot {
     this.#assertSound();
     const snapshot = this.#level.snapshot();
@@ -107,17 +107,17 @@ export class StateStore {
   }
 
   /**
-   * Reads all records and compares their sum with the digest written with them, beside everything else.
-   * @returns the index at which that is so; undefined when it is not: then this store has failed as {@link StorageDamaged}
-   * @throws the first error this store met
+   * Reads all records and compares their digest with the stored one, while the store stays in use.
+   * @returns the meta record that matches; undefined on a mismatch, after which this store has failed with {@link StorageDamaged}
+   * @throws the first error of this store
    */
-  async selfCheck(): Promise<StateMeta | undefined> {
+  async checkDigest(): Promise<StateMeta | undefined> {
     let snapshot: StateSnapshot | undefined;
     try {
       snapshot = this.snapshot();
-      const digest = await sumOf(snapshot.pages());
+      const digest = await digestOf(snapshot.pages());
       if (digest === snapshot.meta.digest) return snapshot.meta;
-      this.#fail(wrongSum(this.#level.location, snapshot.meta));
+      this.#fail(digestMismatch(this.#level.location, snapshot.meta));
       return undefined;
     } catch (error) {
       if (error instanceof StorageDamaged) return undefined;
@@ -127,7 +127,7 @@ export class StateStore {
     }
   }
 
-  /** Writes everything or nothing, synced. One call at a time. Rejects with the first error this store met, for good. */
+  /** Writes everything or nothing, synced. The caller makes one call at a time. After an error, every call rejects with the first one. */
   async write(records: ReadonlyMap<string, Pending>, meta: StateMeta): Promise<void> {
     this.#assertSound();
     try {
@@ -146,13 +146,13 @@ export class StateStore {
     }
   }
 
-  /** Closes once the scans that have begun are at their end: for a state whose place another one has taken. */
-  async retire(): Promise<void> {
+  /** Closes a replaced state once the scans that have begun are finished. */
+  async closeAfterScans(): Promise<void> {
     await Promise.all(this.#scans);
     await this.close();
   }
 
-  /** A read that comes later is refused, but is no failure of the disk. */
+  /** Closes the store. Later reads are refused without calling `onFailure`. */
   async close(): Promise<void> {
     this.#failure ??= new StorageFailed(`${this.#level.location} is closed`);
     await this.#database.close();
@@ -201,38 +201,38 @@ export class StateStore {
 
 const rowsAtOnce = 1000;
 
-/** Sums up all records and compares with the digest that was written with them. */
-async function selfCheck(level: Database, directory: string): Promise<StateMeta> {
+/** Compares the digest of all records with the stored one. @throws StorageDamaged on a mismatch */
+async function checkDigest(level: Database, directory: string): Promise<StateMeta> {
   const meta = readMeta(getExactly(level, metaKey), directory);
   const snapshot = level.snapshot();
   try {
-    if ((await sumOf(pagesOf(level, snapshot))) !== meta.digest) throw wrongSum(directory, meta);
+    if ((await digestOf(pagesOf(level, snapshot))) !== meta.digest) throw digestMismatch(directory, meta);
     return meta;
   } finally {
     await snapshot.close();
   }
 }
 
-async function sumOf(pages: AsyncIterable<readonly Row[]>): Promise<bigint> {
+async function digestOf(pages: AsyncIterable<readonly Row[]>): Promise<bigint> {
   const sum = new DigestSum();
   for await (const rows of pages) for (const row of rows) sum.add(row);
   return sum.digest;
 }
 
-/** The next page is on its way while one is looked at. @throws StorageDamaged, and what LevelDB throws */
+/** Reads the next page while the caller handles the current one. @throws StorageDamaged, and errors of LevelDB */
 async function* pagesOf(level: Database, snapshot: Snapshot): AsyncGenerator<readonly Row[]> {
   const iterator = level.iterator({ ...everything, snapshot });
-  // U+FFFD also stands for bytes that are no text.
-  const isKept = (path: string) =>
+  // LevelDB's decoder yields U+FFFD for bytes that are not UTF-8, so such a name is looked up by its exact bytes.
+  const isIntactName = (path: string) =>
     isName(path) && (!path.includes('\ufffd') || getExactly(level, path, { snapshot }) !== undefined);
   try {
     for (let next = iterator.nextv(rowsAtOnce); ; ) {
       const entries = await next;
       if (entries.length === 0) return;
       next = iterator.nextv(rowsAtOnce);
-      next.catch(() => undefined); // whoever asks for that page hears of it
+      next.catch(() => undefined); // the next iteration reports the error
       yield entries.map(([path, bytes]) => {
-        if (!isKept(path)) throw damaged(level.location, 'has a record under a name that is none');
+        if (!isIntactName(path)) throw damaged(level.location, 'has a record with an invalid name');
         const { value, revision } = decoded(level.location, path, bytes);
         return { path, value, revision };
       });
@@ -248,14 +248,14 @@ function decoded(directory: string, path: string, bytes: Buffer): StoredRecord {
   return record;
 }
 
-const wrongSum = (directory: string, { appliedIndex }: StateMeta) =>
-  damaged(directory, `has records that do not add up to the digest written at index ${appliedIndex}`);
+const digestMismatch = (directory: string, { appliedIndex }: StateMeta) =>
+  damaged(directory, `has records that do not match the state digest stored at index ${appliedIndex}`);
 
 function readMeta(bytes: Buffer | undefined, directory: string): StateMeta {
-  if (bytes === undefined) return emptyMeta; // right for a new database; with any record in it the digest is not the empty one
+  if (bytes === undefined) return emptyMeta; // correct for a new database; records without a meta record fail the digest check
   const meta = decodeMeta(bytes);
-  if (meta === undefined) throw damaged(directory, 'has an applied index and digest that cannot be read');
-  if ('version' in meta) throw damaged(directory, `has format ${meta.version}, which this program does not know`);
+  if (meta === undefined) throw damaged(directory, 'has an unreadable applied index and digest');
+  if ('version' in meta) throw damaged(directory, `has format ${meta.version}, which this version cannot read`);
   return meta;
 }
 
@@ -264,10 +264,10 @@ function bounds({
   after = '',
 }: Pick<RangeQuery, 'prefix' | 'after'>): { gt: string; lt?: string } | { gte: string; lt?: string } {
   if (prefix === '') return { gt: after === '' ? metaKey : after };
-  const behind = behindAllBelow(prefix);
-  const lt = behind === undefined ? {} : { lt: behind };
+  const end = prefixUpperBound(prefix);
+  const lt = end === undefined ? {} : { lt: end };
   return comparePaths(after, prefix) >= 0 ? { gt: after, ...lt } : { gte: prefix, ...lt };
 }
 
-/** All records, of which many are read at once and none is looked for again: each read takes a turn of a thread, whatever it brings. */
+/** Reads all records, uncached and many at a time: every read costs a turn of a worker thread, however much it returns. */
 const everything = { ...bounds({ prefix: '' }), fillCache: false, highWaterMarkBytes: 256 * 1024 };

@@ -5,7 +5,7 @@ import { decodeRestoreStep, encodeRestoreStep, restoreFormat } from './restore-c
 import { StoreError } from './store.ts';
 import type { Condition, Transaction, Write } from './transaction.ts';
 
-/** Longest encoded transaction, in bytes: the cap of one log entry. */
+/** Maximum length of an encoded transaction, and so of a log entry, in bytes. */
 export const transactionBytesMax = 8 * 1024 * 1024;
 
 const formatVersion = 1;
@@ -15,16 +15,16 @@ const deletes = 0;
 const puts = 1;
 
 /**
- * A transaction as the payload of one log entry, integers big-endian: `version u8 | conditions u32 | { path, revision u48 } |
- * writes u32 | { path, kind u8, kind 1: length u32, value }`, where a path is `length u16 | UTF-8`. A step of a restore has a format
- * of its own, {@link encodeRestoreStep}.
+ * Encodes a transaction as the payload of one log entry, integers big-endian: `version u8 | conditions u32 | { path, revision u48 } |
+ * writes u32 | { path, kind u8, kind 1: length u32, value }`, where a path is `length u16 | UTF-8`. {@link encodeRestoreStep} has the
+ * separate format of a restore step.
  * @throws StoreError `too_large` above {@link transactionBytesMax}
- * @throws TypeError when a path or a revision breaks its rules or a path is written twice: a mistake of the calling code
+ * @throws TypeError for an invalid path or revision, or a path that is written twice: a bug in the calling code
  */
 export function encodeTransaction({ conditions, writes, restore }: Transaction): Buffer {
   checkTransaction({ conditions, writes });
   if (restore !== undefined) {
-    if (conditions.length + writes.length > 0) throw new TypeError('a step of a restore has no conditions and writes');
+    if (conditions.length + writes.length > 0) throw new TypeError('a restore step has no conditions and no writes');
     return bounded(encodeRestoreStep(restore));
   }
   const bytes = encodedBytes({ conditions, writes });
@@ -49,15 +49,15 @@ export function encodeTransaction({ conditions, writes, restore }: Transaction):
 }
 
 /**
- * Reads what {@link encodeTransaction} wrote; values are views of `data`.
- * @throws CodecError and nothing else, whatever the bytes
+ * Decodes a transaction that {@link encodeTransaction} wrote; values are views of `data`.
+ * @throws CodecError, and no other error, for any other bytes
  */
 export function decodeTransaction(data: Uint8Array): Transaction {
-  if (data.length > transactionBytesMax) throw new CodecError('the transaction is longer than an entry may be');
+  if (data.length > transactionBytesMax) throw new CodecError('the transaction is longer than a log entry may be');
   const reader = new Reader(data);
   const version = reader.uint(1);
   if (version === restoreFormat) return { conditions: [], writes: [], restore: decodeRestoreStep(reader) };
-  if (version !== formatVersion) throw new CodecError(`transaction format ${version} is not known`);
+  if (version !== formatVersion) throw new CodecError(`unknown transaction format ${version}`);
 
   const conditions: Condition[] = [];
   for (let left = reader.uint(4); left > 0; left--) {
@@ -67,7 +67,7 @@ export function decodeTransaction(data: Uint8Array): Transaction {
   for (let left = reader.uint(4); left > 0; left--) {
     const path = reader.path();
     const kind = reader.uint(1);
-    if (kind !== deletes && kind !== puts) throw new CodecError(`write kind ${kind} is not known`);
+    if (kind !== deletes && kind !== puts) throw new CodecError(`unknown write kind ${kind}`);
     writes.push({ path, value: kind === deletes ? null : reader.bytes(reader.uint(4)) });
   }
   reader.end();
@@ -82,7 +82,7 @@ function bounded(data: Buffer): Buffer {
 
 function checkBytes(bytes: number): void {
   if (bytes > transactionBytesMax)
-    throw new StoreError('too_large', `the transaction takes ${bytes} bytes, ${transactionBytesMax} are allowed`);
+    throw new StoreError('too_large', `the transaction takes ${bytes} bytes; at most ${transactionBytesMax} are allowed`);
 }
 
 function checkTransaction({ conditions, writes }: Transaction): void {
@@ -91,12 +91,13 @@ function checkTransaction({ conditions, writes }: Transaction): void {
     if (fault !== undefined) throw new TypeError(`a record's path ${fault}`);
   }
   for (const { revision } of conditions) {
-    if (!Number.isInteger(revision) || revision < 0 || revision > revisionMax) throw new TypeError('a revision is no log index');
+    if (!Number.isInteger(revision) || revision < 0 || revision > revisionMax)
+      throw new TypeError('a revision is not a log index');
   }
   if (writesTwice(writes)) throw new TypeError('a path is written twice');
 }
 
-/** Two writes to one path would leave its record to their order. */
+/** Returns whether two writes have the same path: their order would then decide which one takes effect. */
 const writesTwice = (writes: readonly Write[]): boolean => new Set(writes.map(({ path }) => path)).size < writes.length;
 
 function encodedBytes({ conditions, writes }: Transaction): number {

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
 import type { LogIndex } from '@transitd/raft-core';
 
-/** Sum over no records. */
+/** The digest of a state without records. */
 export const emptyDigest = 0n;
 
-/** Bytes of a stored digest. */
+/** Length of a stored digest. */
 export const digestBytes = 32;
 
 export interface DigestedRecord {
@@ -14,21 +14,21 @@ export interface DigestedRecord {
 }
 
 /**
- * A record's share of the state digest: SHA-256 of `path length u32 | path | value length u32 | value | revision u64`, integers
- * big-endian, read as an unsigned number. The shares of all records added modulo 2^256 show a lost, doubled or changed record; they
- * do not stop an attacker, who can solve for such a sum (D. Wagner, "A Generalized Birthday Problem", 2002).
+ * Returns a record's share of the state digest: SHA-256 of `path length u32 | path | value length u32 | value | revision u64`, integers
+ * big-endian, as an unsigned number. The state digest is the sum of all shares modulo 2^256. It reveals lost, duplicated and changed
+ * records, but does not stop an attacker, who can construct records with the same sum (D. Wagner, "A Generalized Birthday Problem", 2002).
  */
 export const recordDigest = (record: DigestedRecord): bigint => BigInt(`0x${hash('sha256', encoded(record), 'hex')}`);
 
-/** The sum with one more record. */
+/** Returns the digest after a record was added. */
 export const addToDigest = (sum: bigint, share: bigint): bigint => BigInt.asUintN(256, sum + share);
 
-/** The sum with one record less. */
+/** Returns the digest after a record was removed. */
 export const removeFromDigest = (sum: bigint, share: bigint): bigint => BigInt.asUintN(256, sum - share);
 
-/** The digest of many records: as {@link addToDigest} of each one's share, in half the time. */
+/** Computes the digest of many records, in half the time that {@link addToDigest} takes record by record. */
 export class DigestSum {
-  /** The sum in parts of 16 bits, the highest first. A part is carried over at the end only: 2^37 records fit below 2^53. */
+  /** The sum in parts of 16 bits, the highest first. Carries are propagated only at the end: the parts of 2^37 records fit below 2^53. */
   readonly #parts = new Float64Array(digestBytes / 2);
 
   add(record: DigestedRecord): void {
@@ -42,11 +42,11 @@ export class DigestSum {
   }
 }
 
-/** Used again for each record that fits: what is in it counts until the next one is encoded. */
+/** A buffer reused for every record that fits; its content is valid until the next record is encoded. */
 const scratch = Buffer.alloc(16 * 1024);
 
 function encoded({ path, value, revision }: DigestedRecord): Buffer {
-  const most = 4 + 3 * path.length + 4 + value.length + 8; // a UTF-16 unit takes three bytes at most
+  const most = 4 + 3 * path.length + 4 + value.length + 8; // a UTF-16 code unit takes at most three bytes
   const bytes = most > scratch.length ? Buffer.allocUnsafe(most) : scratch;
   const pathLength = bytes.write(path, 4);
   bytes.writeUInt32BE(pathLength);

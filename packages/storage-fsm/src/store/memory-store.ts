@@ -7,15 +7,15 @@ import { applyTransaction, type Transaction, type Write } from './transaction.ts
 import { Watchers } from './watchers.ts';
 
 export interface MemoryStoreOptions {
-  /** Every commit is told as a change of `everything`, as after a snapshot: whoever keeps something must let go of all of it. */
-  readonly tellsEverything?: boolean;
+  /** Reports every commit to watchers as a change of `everything`, as after a snapshot, so that caches must drop all they hold. */
+  readonly reportsEverything?: boolean;
 }
 
 /**
- * A store in memory, one voter and always the leader: what other packages' tests put under themselves. It keeps the rules of
- * the replicated store, its limits included, but for restores; every commit is one log entry, and nothing outlives the process.
+ * Returns a store in memory, for the tests of other packages. Its node is the only voter and always the leader. It follows the rules and
+ * limits of the replicated store, except that it refuses restores. Every commit is one log entry; nothing is stored on disk.
  */
-export function memoryStore({ tellsEverything = false }: MemoryStoreOptions = {}): Replica {
+export function memoryStore({ reportsEverything = false }: MemoryStoreOptions = {}): Replica {
   const records = new Map<string, StoredRecord>();
   const watchers = new Watchers();
   let index: LogIndex = 0;
@@ -27,7 +27,7 @@ export function memoryStore({ tellsEverything = false }: MemoryStoreOptions = {}
     const effect = applyTransaction(transaction, (path) => records.get(path)?.revision ?? 0);
     if (effect === 'conflict') return { outcome: 'conflict', index };
     const changes = effect.writes.filter(({ path, value }) => value !== null || records.has(path)).map(write);
-    watchers.tell(tellsEverything ? 'everything' : changes);
+    watchers.notify(reportsEverything ? 'everything' : changes);
     return { outcome: 'committed', index };
   }
 
@@ -47,7 +47,7 @@ export function memoryStore({ tellsEverything = false }: MemoryStoreOptions = {}
       return takePage(query, [...rows(query, records)]);
     },
     async commit(transaction) {
-      if (transaction.restore !== undefined) throw new TypeError('a store in memory restores nothing');
+      if (transaction.restore !== undefined) throw new TypeError('the memory store does not support restores');
       return apply(decodeTransaction(encodeTransaction(transaction)));
     },
     watch: (prefix, listener) => watchers.add(prefix, listener),

@@ -1,9 +1,9 @@
-/** Longest path of a record, in bytes of UTF-8. */
+/** Maximum length of a record's path, in bytes of UTF-8. */
 export const pathBytesMax = 1024;
 
 /**
- * Why `path` cannot name a record, or undefined when it can: `/`-separated UTF-8 of 1 to 1,024 bytes, without empty
- * segments and without control characters (Unicode category Cc).
+ * Returns why `path` cannot name a record, or undefined if it can. A valid path is `/`-separated UTF-8 of 1 to 1,024 bytes, without
+ * empty segments and without control characters (Unicode category Cc).
  */
 export function pathFault(path: string): string | undefined {
   if (!path.isWellFormed()) return 'is not well-formed Unicode';
@@ -13,7 +13,7 @@ export function pathFault(path: string): string | undefined {
   return undefined;
 }
 
-/** Order of two paths by their bytes in UTF-8, as `level` keeps them; negative when `a` comes first. */
+/** Compares two paths by their UTF-8 bytes, the order of `level`'s keys; negative when `a` comes first. */
 export function comparePaths(a: string, b: string): number {
   const shared = Math.min(a.length, b.length);
   for (let i = 0; i < shared; i++) {
@@ -23,8 +23,11 @@ export function comparePaths(a: string, b: string): number {
   return a.length - b.length;
 }
 
-/** The first text, by its bytes in UTF-8, behind all that begin with `prefix`; undefined when every longer or greater one does. */
-export function behindAllBelow(prefix: string): string | undefined {
+/**
+ * Returns the exclusive upper bound of all texts that begin with `prefix`, by their UTF-8 bytes. Undefined when there is none: every text
+ * that sorts after `prefix` begins with it.
+ */
+export function prefixUpperBound(prefix: string): string | undefined {
   let end = prefix.length;
   while (prefix.endsWith(lastCharacter, end)) end -= lastCharacter.length;
   if (end === 0) return undefined;
@@ -32,14 +35,14 @@ export function behindAllBelow(prefix: string): string | undefined {
   const isPair = last >= 0xdc00 && last <= 0xdfff;
   const at = isPair ? end - 2 : end - 1;
   const next = (prefix.codePointAt(at) ?? 0) + 1;
-  return prefix.slice(0, at) + String.fromCodePoint(next === firstSurrogate ? behindSurrogates : next);
+  return prefix.slice(0, at) + String.fromCodePoint(next === firstSurrogate ? afterSurrogates : next);
 }
 
 const lastCharacter = '\u{10ffff}';
 const firstSurrogate = 0xd800;
-const behindSurrogates = 0xe000;
+const afterSurrogates = 0xe000;
 
-/** UTF-16 sorts surrogates (code points from U+10000) before U+E000 to U+FFFF; UTF-8 sorts them behind. */
+/** UTF-16 sorts surrogates (code points from U+10000) before U+E000 to U+FFFF; UTF-8 sorts those code points after them. */
 function utf8Rank(codeUnit: number): number {
   if (codeUnit < 0xd800) return codeUnit;
   return codeUnit < 0xe000 ? codeUnit + 0x2000 : codeUnit - 0x800;

@@ -1,32 +1,32 @@
 import { comparePaths } from './path.ts';
 import type { RangePage, RangeQuery } from './store.ts';
 
-/** Records of one page when the query names no limit, and the most it can name. */
+/** Maximum number of records in a page, and the default limit of a query. */
 export const pageRecordsMax = 1000;
 
-/** Bytes of values after which a page ends early. */
+/** A page ends early after this many bytes of values. */
 export const pageBytesMax = 1024 * 1024;
 
 export type Row = RangePage['records'][number];
 
-/** A write that `level` may not hold yet; with `value` null the record is gone. */
+/** An applied write that `level` may not hold yet; `value` is null for a deletion. */
 export interface PendingRow {
   readonly path: string;
   readonly value: Uint8Array | null;
   readonly revision: number;
 }
 
-/** @throws TypeError for a limit that is no positive integer or text that is not well-formed: mistakes of the calling code */
+/** @throws TypeError for a limit that is not a positive integer or text that is not well-formed: a bug in the calling code */
 export function checkQuery({ prefix, after = '', limit = pageRecordsMax }: RangeQuery): void {
-  if (!Number.isInteger(limit) || limit < 1) throw new TypeError('the limit of a range is a positive integer');
+  if (!Number.isInteger(limit) || limit < 1) throw new TypeError('the limit of a range must be a positive integer');
   if (!prefix.isWellFormed() || !after.isWellFormed()) throw new TypeError('the prefix or start of a range is not well-formed');
 }
 
-/** Whether the query asks for `path`. */
+/** Returns whether the query covers `path`. */
 export const inRange = ({ prefix, after = '' }: RangeQuery, path: string): boolean =>
   path.startsWith(prefix) && comparePaths(path, after) > 0;
 
-/** Takes rows, which ascend by path, until a page is full. Reads one row more than the page holds, to know whether more follow. */
+/** Collects rows, which ascend by path, until a page is full. Reads one row more than the page holds, to learn whether more follow. */
 export async function takePage(
   { limit = pageRecordsMax }: RangeQuery,
   rows: AsyncIterable<Row> | Iterable<Row>,
@@ -43,7 +43,7 @@ export async function takePage(
   return { records };
 }
 
-/** Stored rows as they read under the pending writes; both ascend by path. */
+/** Merges stored rows with the pending writes that override them; both ascend by path. */
 export async function* mergeRows(stored: AsyncIterable<Row>, pending: readonly PendingRow[]): AsyncGenerator<Row> {
   let at = 0;
   for await (const row of stored) {
@@ -60,7 +60,7 @@ export async function* mergeRows(stored: AsyncIterable<Row>, pending: readonly P
   for (const row of pending.slice(at)) yield* present(row);
 }
 
-/** Rows of several sources, each ascending by path, as one. */
+/** Merges several sources, each ascending by path, into one that ascends. */
 export async function* mergeAscending(sources: readonly AsyncGenerator<Row>[]): AsyncGenerator<Row> {
   try {
     const heads = await Promise.all(sources.map((source) => source.next()));
@@ -80,7 +80,7 @@ export async function* mergeAscending(sources: readonly AsyncGenerator<Row>[]): 
   }
 }
 
-/** Nothing for a deleted record; else a copy, which is the reader's own. */
+/** Yields a copy that belongs to the reader, or nothing for a deletion. */
 function* present({ path, value, revision }: PendingRow): Generator<Row> {
   if (value !== null) yield { path, value: Buffer.from(value), revision };
 }

@@ -5,24 +5,24 @@ import { pathFault } from './path.ts';
 import type { RestoredRecord, RestoreStep } from './restore-step.ts';
 import { isName } from './spaces.ts';
 
-/** First byte of an entry that carries a step of a restore. */
+/** First byte of an entry that carries a restore step. */
 export const restoreFormat = 2;
 
 const kinds = { stage: 1, swap: 2, abandon: 3, sweep: 4 } as const;
 const countMax = 2 ** 48 - 1;
 
-/** Names one attempt to restore: 1 to 64 letters, digits and hyphens. */
+/** Returns whether the text can name a restore attempt: 1 to 64 letters, digits and hyphens. */
 const isAttempt = (id: string): boolean => /^[0-9A-Za-z-]{1,64}$/.test(id);
 
-/** A beginning of paths; the empty one would keep everything. */
+/** Returns whether the text can be a prefix of paths to keep. The empty prefix cannot: it would keep everything. */
 const isPrefix = (prefix: string): boolean =>
   prefix !== '' && prefix.length <= 1024 && prefix.isWellFormed() && !/\p{Cc}/u.test(prefix);
 
 /**
- * `format u8 | kind u8`, then by kind, integers big-endian and texts `length u16 | UTF-8`: stage `attempt | chunk u32 | records u32 |
- * { path, length u32, value }`; swap `attempt | records u48 | digest (32) | values written u48 | kept prefixes u16 | { prefix }`;
- * abandon `attempt`; sweep `names u32 | { name }`.
- * @throws TypeError when a text or count breaks its rules: a mistake of the calling code
+ * Encodes a step as `format u8 | kind u8` and, by kind: stage `attempt | chunk u32 | records u32 | { path, length u32, value }`;
+ * swap `attempt | records u48 | digest (32) | values written u48 | kept prefixes u16 | { prefix }`; abandon `attempt`;
+ * sweep `names u32 | { name }`. Integers are big-endian, texts `length u16 | UTF-8`.
+ * @throws TypeError for an invalid text or count: a bug in the calling code
  */
 export function encodeRestoreStep(step: RestoreStep): Buffer {
   const fault = faultOf(step);
@@ -54,7 +54,7 @@ export function encodeRestoreStep(step: RestoreStep): Buffer {
   }
 }
 
-/** The first byte is read already; values are views. @throws CodecError and nothing else, whatever the bytes */
+/** Decodes a step after its first byte; values are views. @throws CodecError, and no other error, for any other bytes */
 export function decodeRestoreStep(reader: Reader): RestoreStep {
   const step = readStep(reader);
   reader.end();
@@ -84,7 +84,7 @@ function readStep(reader: Reader): RestoreStep {
     case kinds.sweep:
       return { kind: 'sweep', names: texts(reader, reader.uint(4)) };
     default:
-      throw new CodecError(`restore step ${kind} is not known`);
+      throw new CodecError(`unknown restore step ${kind}`);
   }
 }
 
@@ -95,17 +95,17 @@ function texts(reader: Reader, count: number): string[] {
 }
 
 function faultOf(step: RestoreStep): string | undefined {
-  if (step.kind === 'sweep') return step.names.every(isName) ? undefined : 'a name is none that a record can have';
-  if (!isAttempt(step.attempt)) return 'an attempt is named by 1 to 64 letters, digits and hyphens';
+  if (step.kind === 'sweep') return step.names.every(isName) ? undefined : 'a record name is invalid';
+  if (!isAttempt(step.attempt)) return 'the name of an attempt must be 1 to 64 letters, digits and hyphens';
   if (step.kind === 'stage') {
     const paths = step.records.map(({ path }) => path);
-    if (paths.some((path) => pathFault(path) !== undefined)) return 'a restored record has a path that is none';
+    if (paths.some((path) => pathFault(path) !== undefined)) return 'a restored record has an invalid path';
     if (new Set(paths).size < paths.length) return 'a path is restored twice';
-    if (!isCount(step.chunk) || step.chunk >= 2 ** 32) return 'a chunk has no number';
+    if (!isCount(step.chunk) || step.chunk >= 2 ** 32) return 'the number of a chunk is invalid';
   }
   if (step.kind === 'swap') {
-    if (!step.keep.every(isPrefix)) return 'a prefix that is kept is none';
-    if (!isCount(step.records) || !isCount(step.valuesWritten)) return 'a count is no whole number';
+    if (!step.keep.every(isPrefix)) return 'a prefix to keep is invalid';
+    if (!isCount(step.records) || !isCount(step.valuesWritten)) return 'a count is not a whole number';
   }
   return undefined;
 }

@@ -1,35 +1,38 @@
 import { addToDigest, emptyDigest, recordDigest } from './digest.ts';
-import { type Attempt, isDead, rerouted, type Spaces, spaceHead } from './spaces.ts';
+import { type Attempt, isUnreachable, rerouted, type Spaces, spaceHead } from './spaces.ts';
 
-/** A record as a restore brings it: what reads as `path` once the restore is live. */
+/** A record of the snapshot that is being restored. Readers see it as `path` once the restore is live. */
 export interface RestoredRecord {
   readonly path: string;
   readonly value: Uint8Array;
 }
 
 /**
- * One step of a restore, a log entry of its own. Steps of one attempt may be proposed again at any time: what has happened already
- * changes nothing and is answered as done.
+ * One step of a restore; each is one log entry. A step may be proposed again at any time: a step that was already applied changes nothing
+ * and succeeds.
  */
 export type RestoreStep =
-  /** Chunk 0 begins the attempt and ends any other. */
+  /** Stages records where no reader sees them. Chunk 0 begins the attempt and ends any other attempt. */
   | { readonly kind: 'stage'; readonly attempt: string; readonly chunk: number; readonly records: readonly RestoredRecord[] }
-  /** Makes what was staged the state, all at once, if it is exactly this; paths below `keep` stay as they are. */
+  /**
+   * Makes the staged records the state, atomically, if their count and digest are as given. The records below the prefixes in `keep` stay
+   * as they are.
+   */
   | {
       readonly kind: 'swap';
       readonly attempt: string;
       readonly records: number;
-      /** Sum of the digests of the records, each as if at revision 0. */
+      /** Sum of the digests of the records, each computed with revision 0. */
       readonly digest: bigint;
-      /** Of the state that is restored: the count is never lower from then on. */
+      /** The restored state's count; this state's count is raised to it. */
       readonly valuesWritten: number;
       readonly keep: readonly string[];
     }
   | { readonly kind: 'abandon'; readonly attempt: string }
-  /** Deletes those of the named records that nothing leads to. */
+  /** Deletes the named records that are unreachable. */
   | { readonly kind: 'sweep'; readonly names: readonly string[] };
 
-/** What a step does: the names it writes, and the spaces afterwards when they change. */
+/** The effect of a step: the records it writes, by name, and the new spaces if they change. */
 export interface RestoreEffect {
   readonly writes: readonly { readonly name: string; readonly value: Uint8Array | null }[];
   readonly spaces?: Spaces;
@@ -37,10 +40,13 @@ export interface RestoreEffect {
 
 const nothing: RestoreEffect = { writes: [] };
 
-/** What a record adds to the sum that a swap is checked against; it has no revision before it is restored. */
+/** Returns a record's share of the sum that a swap checks. It is computed with revision 0: before the restore there is no revision. */
 export const restoredDigest = ({ path, value }: RestoredRecord): bigint => recordDigest({ path, value, revision: 0 });
 
-/** Pure, so that every node does the same. `conflict`: this is not the next step of the attempt that is being staged. */
+/**
+ * Returns the effect of a step; a pure function, so that it is the same on every node. `conflict`: this is not the next step of the attempt
+ * that is being staged.
+ */
 export function applyRestoreStep(step: RestoreStep, spaces: Spaces): RestoreEffect | 'conflict' {
   switch (step.kind) {
     case 'stage':
@@ -50,7 +56,7 @@ export function applyRestoreStep(step: RestoreStep, spaces: Spaces): RestoreEffe
     case 'abandon':
       return spaces.attempt?.id === step.attempt ? { writes: [], spaces: { ...spaces, attempt: undefined } } : nothing;
     case 'sweep':
-      return { writes: step.names.filter((name) => isDead(spaces, name)).map((name) => ({ name, value: null })) };
+      return { writes: step.names.filter((name) => isUnreachable(spaces, name)).map((name) => ({ name, value: null })) };
   }
 }
 

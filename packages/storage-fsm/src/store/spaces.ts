@@ -2,13 +2,13 @@ import { CodecError } from '@transitd/raft-core';
 import { pathFault } from './path.ts';
 
 /*
- * Where a record lies. Its *path* is what the users of the store know it by; its *name* is the key that it is kept, flushed, digested
- * and sent to peers under. They are the same in space 0. A restore fills another space, whose names are
- * `U+0002, the space's number in eight digits, "/", path`, and one entry then makes paths lead there. No path has a control character.
- * All that belongs to this lies in one record under the name `U+0001 "spaces"`, so that it is flushed, digested and sent as any other.
+ * Key spaces, which let a restore replace the state in one log entry. Users of the store know a record by its *path*. The state keeps,
+ * flushes, digests and sends it under its *name*. In space 0 both are the same. A restore fills another space, whose names are
+ * `U+0002, the space's number in eight digits, "/", path`; one entry then routes paths to it. No path has a control character.
+ * The routes are stored in one record under the name `U+0001 "spaces"`, so that they are flushed, digested and sent like any other record.
  */
 
-/** Which space the paths below a prefix lead to: the longest prefix decides, and without any it is space 0. */
+/** Routes the paths below a prefix to a space. The longest matching prefix decides; a path without one is in space 0. */
 export interface Route {
   readonly prefix: string;
   readonly space: number;
@@ -20,17 +20,17 @@ export interface Attempt {
   readonly space: number;
   readonly chunks: number;
   readonly records: number;
-  /** Sum of the staged records' digests, each as if at revision 0. */
+  /** Sum of the staged records' digests, each computed with revision 0. */
   readonly digest: bigint;
 }
 
 export interface Spaces {
   /** Longer prefixes first. */
   readonly routes: readonly Route[];
-  /** Never used again once it was. */
+  /** Number of the next new space; numbers are never reused. */
   readonly nextSpace: number;
   readonly attempt: Attempt | undefined;
-  /** The newest restore that went live. */
+  /** The attempt that most recently went live. */
   readonly live: string | undefined;
 }
 
@@ -40,10 +40,10 @@ const marker = '\u0002';
 const digits = 8;
 const headLength = marker.length + digits + 1;
 
-/** What the names of a space begin with. */
+/** Returns the prefix of all names in a space. */
 export const spaceHead = (space: number): string => (space === 0 ? '' : `${marker}${String(space).padStart(digits, '0')}/`);
 
-/** The space and path that a name stands for; undefined for anything else, the record of the spaces included. */
+/** Returns the space and path of a name; undefined for anything else, including the spaces record. */
 export function placeOf(name: string): { readonly space: number; readonly path: string } | undefined {
   if (name.startsWith(marker)) {
     const path = name.slice(headLength);
@@ -53,7 +53,7 @@ export function placeOf(name: string): { readonly space: number; readonly path: 
   return pathFault(name) === undefined ? { space: 0, path: name } : undefined;
 }
 
-/** Whether a record may be kept under this name. */
+/** Returns whether a record can have this name. */
 export const isName = (name: string): boolean => name === spacesName || placeOf(name) !== undefined;
 
 export const spaceOf = ({ routes }: Spaces, path: string): number =>
@@ -61,25 +61,25 @@ export const spaceOf = ({ routes }: Spaces, path: string): number =>
 
 export const nameOf = (spaces: Spaces, path: string): string => spaceHead(spaceOf(spaces, path)) + path;
 
-/** The path of a record that readers see; undefined for one that is staged, or that nothing leads to any more. */
+/** Returns the path under which readers see a record; undefined for a staged or unreachable record. */
 export function visiblePath(spaces: Spaces, name: string): string | undefined {
   const place = placeOf(name);
   return place !== undefined && spaceOf(spaces, place.path) === place.space ? place.path : undefined;
 }
 
-/** Whether nothing leads to the record and nothing will: it may be deleted. */
-export function isDead(spaces: Spaces, name: string): boolean {
+/** Returns whether no route leads to the record, now or later, so that it may be deleted. */
+export function isUnreachable(spaces: Spaces, name: string): boolean {
   const place = placeOf(name);
   return place !== undefined && place.space !== spaces.attempt?.space && spaceOf(spaces, place.path) !== place.space;
 }
 
-/** The spaces that paths with this beginning may lead to. */
+/** Returns the spaces that hold paths with this prefix. */
 export function spacesBelow(spaces: Spaces, prefix: string): number[] {
   const within = spaces.routes.filter((route) => route.prefix.startsWith(prefix)).map(({ space }) => space);
   return [...new Set([spaceOf(spaces, prefix), ...within])];
 }
 
-/** Leads every path to `space`, but for those below a prefix of `keep`, which lead where they did. */
+/** Returns routes that lead every path to `space`, except that paths below a prefix in `keep` keep their routes. */
 export function rerouted(spaces: Spaces, space: number, keep: readonly string[]): Route[] {
   const kept = new Map<string, number>([['', space]]);
   for (const { prefix, space: before } of spaces.routes) if (keep.some((k) => prefix.startsWith(k))) kept.set(prefix, before);
@@ -90,22 +90,22 @@ export function rerouted(spaces: Spaces, space: number, keep: readonly string[])
 
 const format = 1;
 
-/** JSON with a version: it is read seldom and must be readable for long. The same bytes on every node. */
+/** Encodes the spaces as versioned JSON, the same bytes on every node. They are read rarely and must stay readable for a long time. */
 export function encodeSpaces({ routes, nextSpace, attempt, live }: Spaces): Buffer {
   const staged = attempt && { ...attempt, digest: attempt.digest.toString(16) };
   return Buffer.from(JSON.stringify({ format, routes, nextSpace, attempt: staged ?? null, live: live ?? null }));
 }
 
-/** @throws CodecError for anything that {@link encodeSpaces} does not write */
+/** Decodes the spaces. @throws CodecError for any bytes that {@link encodeSpaces} does not write */
 export function decodeSpaces(bytes: Uint8Array): Spaces {
   const stored: unknown = parsed(bytes);
-  if (!isObject(stored) || stored['format'] !== format) throw new CodecError('the format of the spaces is not known');
+  if (!isObject(stored) || stored['format'] !== format) throw new CodecError('the spaces record has an unknown format');
   const { routes, nextSpace, attempt, live } = stored;
   const areRoutes =
     Array.isArray(routes) &&
     routes.every((route) => isObject(route) && typeof route['prefix'] === 'string' && isCount(route['space']));
   if (!areRoutes || !isCount(nextSpace) || !(live === null || typeof live === 'string'))
-    throw new CodecError('the spaces are not whole');
+    throw new CodecError('the spaces record is malformed');
   return {
     routes: routes as Route[],
     nextSpace,
@@ -115,10 +115,11 @@ export function decodeSpaces(bytes: Uint8Array): Spaces {
 }
 
 function decodeAttempt(stored: unknown): Attempt {
-  if (!isObject(stored)) throw new CodecError('the spaces are not whole');
+  if (!isObject(stored)) throw new CodecError('the spaces record is malformed');
   const { id, space, chunks, records, digest } = stored;
   const isWhole = typeof id === 'string' && typeof digest === 'string' && /^[0-9a-f]{1,64}$/.test(digest);
-  if (!isWhole || !isCount(space) || !isCount(chunks) || !isCount(records)) throw new CodecError('the spaces are not whole');
+  if (!isWhole || !isCount(space) || !isCount(chunks) || !isCount(records))
+    throw new CodecError('the spaces record is malformed');
   return { id, space, chunks, records, digest: BigInt(`0x${digest}`) };
 }
 
@@ -126,7 +127,7 @@ function parsed(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(Buffer.from(bytes).toString());
   } catch {
-    throw new CodecError('the spaces cannot be read');
+    throw new CodecError('the spaces record is not JSON');
   }
 }
 

@@ -1,28 +1,28 @@
 import type { LogIndex } from '@transitd/raft-core';
 import type { RestoreStep } from './restore-step.ts';
 
-/** Holds while the record at `path` is at `revision`, the index of the entry that last wrote it; 0 means absent. */
+/** Holds while the record at `path` has this `revision`, the index of the log entry that last wrote it; 0 means absent. */
 export interface Condition {
   readonly path: string;
   readonly revision: LogIndex;
 }
 
-/** `null` deletes the record. What the state machine sees is ciphertext by now. */
+/** Writes a record; a null `value` deletes it. The state machine sees only ciphertext. */
 export interface Write {
   readonly path: string;
   readonly value: Uint8Array | null;
 }
 
-/** What one log entry carries. */
+/** The content of one log entry. */
 export interface Transaction {
   readonly conditions: readonly Condition[];
   readonly writes: readonly Write[];
-  /** A step of a restore instead; such a transaction has no conditions and no writes. */
+  /** A restore step; a transaction with one has no conditions and no writes. */
   readonly restore?: RestoreStep;
 }
 
 /**
- * What a committed entry does to the records; `conflict`, and no writes, when a condition no longer holds.
+ * Returns the writes of a committed entry, or `conflict`, without any writes, when a condition no longer holds.
  * The caller stores the writes, their new revision (the entry's index), the digest and the applied index in one batch.
  */
 export function applyTransaction(

@@ -8,10 +8,10 @@ const gibibyte = 1024 ** 3;
 
 describe('belowReserve', () => {
   for (const { free, total, low, because } of [
-    { free: 0.4, total: 100, low: true, because: '512 MiB are less than 5 % of 100 GiB' },
-    { free: 0.6, total: 100, low: false, because: '512 MiB are enough on a large disk' },
-    { free: 0.1, total: 4, low: true, because: '5 % of 4 GiB are about 0.2 GiB' },
-    { free: 0.3, total: 4, low: false, because: '5 % are enough on a small disk' },
+    { free: 0.4, total: 100, low: true, because: '512 MiB is less than 5% of 100 GiB' },
+    { free: 0.6, total: 100, low: false, because: '512 MiB is enough on a large disk' },
+    { free: 0.1, total: 4, low: true, because: '5% of 4 GiB is about 0.2 GiB' },
+    { free: 0.3, total: 4, low: false, because: '5% is enough on a small disk' },
   ])
     it(`${free} GiB of ${total} is ${low ? 'low' : 'enough'}: ${because}`, () => {
       expect(belowReserve({ freeBytes: free * gibibyte, totalBytes: total * gibibyte })).to.equal(low);
@@ -24,7 +24,7 @@ describe('belowReserve, on a small disk', () => {
     { free: 47, low: true },
     { free: 48, low: false },
   ])
-    it(`${free} MiB of 200 are ${low ? 'low' : 'enough'}: log and state may grow by more than 5 % of it at once`, () => {
+    it(`${free} MiB of 200 is ${low ? 'low' : 'enough'}: log and state may grow by more than 5% of it at once`, () => {
       expect(belowReserve({ freeBytes: free * mebibyte, totalBytes: 200 * mebibyte })).to.equal(low);
       const asked = { reserveBytes: 1 };
       expect(belowReserve({ freeBytes: free * mebibyte, totalBytes: 200 * mebibyte }, asked), 'whatever is asked for').to.equal(
@@ -33,7 +33,7 @@ describe('belowReserve, on a small disk', () => {
     });
 });
 
-it('a disk reserve of 0 is none', () => {
+it('a disk reserve of 0 disables the reserve', () => {
   expect(belowReserve({ freeBytes: 0, totalBytes: 1e9 }, { reserveBytes: 0 })).to.equal(false);
 });
 
@@ -75,7 +75,7 @@ describe('DiskReserve', () => {
     space = { freeBytes: 1e6, totalBytes: 1e6 };
   });
 
-  it('follows the free space from sample to sample', () =>
+  it('updates with every sample of the free space', () =>
     inTemporaryDirectory(async (directory) => {
       const reserve = await DiskReserve.start(directory, options);
       expect(reserve.diskLow()).to.equal(false);
@@ -89,7 +89,7 @@ describe('DiskReserve', () => {
       await reserve.stop();
     }));
 
-  it('has room for a leader’s entries down to half of what log and state may need at once', () =>
+  it("has room for a leader's entries down to half of growthBytes", () =>
     inTemporaryDirectory(async (directory) => {
       const reserve = await DiskReserve.start(directory, { ...options, growthBytes: 4000 });
       for (const { freeBytes, low, room } of [
@@ -105,7 +105,7 @@ describe('DiskReserve', () => {
       await reserve.stop();
     }));
 
-  it('counts a disk that cannot be asked as low', () =>
+  it('counts a disk as low when its free space cannot be read', () =>
     inTemporaryDirectory(async (directory) => {
       space = new Error('EIO');
       const reserve = await DiskReserve.start(directory, options);
@@ -113,14 +113,14 @@ describe('DiskReserve', () => {
       await reserve.stop();
     }));
 
-  it('asks the real disk by default', () =>
+  it('measures the real disk by default', () =>
     inTemporaryDirectory(async (directory) => {
       const reserve = await DiskReserve.start(directory, { reserveBytes: 1, ballastBytes: 0 });
       expect(reserve.diskLow()).to.equal(false);
       await reserve.stop();
     }));
 
-  it('makes the ballast file once, for its user alone', () =>
+  it('creates the ballast file once, readable by its owner only', () =>
     inTemporaryDirectory(async (directory) => {
       const reserve = await DiskReserve.start(directory, options);
       await reserve.stop();
@@ -133,7 +133,7 @@ describe('DiskReserve', () => {
       expect(await exists(ballastIn(directory))).to.equal(false);
     }));
 
-  it('makes no ballast where that would make the disk low', () =>
+  it('creates no ballast file if that would make the disk low', () =>
     inTemporaryDirectory(async (directory) => {
       space = { freeBytes: 3500, totalBytes: 1e6 };
       const reserve = await DiskReserve.start(directory, options);

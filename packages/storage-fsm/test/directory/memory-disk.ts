@@ -18,7 +18,7 @@ class MemoryFile {
   }
 }
 
-/** Changes `content` in place where it does not grow. */
+/** Changes `content` in place unless it has to grow. */
 const overlay =
   (position: number, bytes: Buffer): Change =>
   (content) => {
@@ -29,11 +29,11 @@ const overlay =
   };
 
 /**
- * A disk that loses what was not synced: at a crash any subset of the unsynced pages of a file is kept, and of the unsynced
- * changes to the names in a directory a beginning.
+ * A disk that loses unsynced writes. A crash keeps any subset of a file's unsynced pages, and of the unsynced name changes in a
+ * directory the first few.
  */
 export class MemoryDisk implements Disk {
-  /** Called before each operation; may throw, or hold it up. */
+  /** Called before each operation; may throw or delay it. */
   before: (operation: DiskOperation, path: string) => void | Promise<void> = () => undefined;
   /** Called after each sync of a file. */
   synced: (path: string) => void = () => undefined;
@@ -44,7 +44,7 @@ export class MemoryDisk implements Disk {
   #directories = new Set<string>();
   #locked = new Set<string>();
 
-  /** A disk with these files, all durable. */
+  /** Creates a disk with these files, all durable. */
   static of(files: ReadonlyMap<string, Buffer>): MemoryDisk {
     const disk = new MemoryDisk();
     for (const [path, content] of files) {
@@ -62,12 +62,12 @@ export class MemoryDisk implements Disk {
     return new Map([...this.#names].map(([path, file]) => [path, Buffer.from(file.content)]));
   }
 
-  /** As they would be found if all that is not synced were lost. */
+  /** Returns the files as if every unsynced change were lost. */
   durableFiles(): ReadonlyMap<string, Buffer> {
     return new Map([...this.#durableNames].map(([path, file]) => [path, file.durable]));
   }
 
-  /** What the next process finds after this one died: all that was written, synced or not. What this one asked for never ends. */
+  /** The disk after the process was killed: every write is kept, synced or not. Operations that are in flight never complete. */
   killed(): MemoryDisk {
     const disk = new MemoryDisk();
     disk.#names = this.#names;
@@ -78,12 +78,12 @@ export class MemoryDisk implements Disk {
     return disk;
   }
 
-  /** Whether a power cut could take something of that file's content. */
+  /** Returns whether a power failure could lose some of the file's content. */
   isUnsynced(path: string): boolean {
     return (this.#names.get(path)?.unsynced.length ?? 0) > 0;
   }
 
-  /** What a machine finds after the power went. `chance` decides, for each unsynced page, whether it had reached the disk. */
+  /** The disk after a power failure. `chance` decides for each unsynced page whether it had reached the disk. */
   crash(chance: () => boolean): MemoryDisk {
     const names = new Map(this.#durableNames);
     const stopped = new Set<string>();
@@ -194,7 +194,7 @@ export class MemoryDisk implements Disk {
     };
   }
 
-  /** Page by page: what still fits on a full disk is written before the error. */
+  /** Writes page by page: pages that still fit on a full disk are written before the error. */
   #write(file: MemoryFile, position: number, bytes: Buffer): void {
     for (let at = 0; at < bytes.length; ) {
       const end = Math.min(bytes.length, at + pageBytes - ((position + at) % pageBytes));

@@ -1,4 +1,4 @@
-// Opens the node in the directory given, says so, and stays until it is killed.
+// Opens the node in the given directory, prints a line, and runs until it is killed.
 import { SegmentLog } from '../../src/log/segment-log.ts';
 
 await SegmentLog.open(process.argv[2] ?? '', { growBytes: 4096 });

@@ -1,6 +1,6 @@
 import type { Done, Entry, EntryType, LogIndex, LogStore, LogWrite, SnapshotMeta, Term } from '@transitd/raft-core';
 
-/** A port's call as a promise. */
+/** Turns a call of a port into a promise. */
 const settled = (call: (done: Done) => void): Promise<void> =>
   new Promise((resolve, reject) => call((error) => (error === undefined ? resolve() : reject(error))));
 
@@ -13,7 +13,7 @@ export const read = (log: LogStore, lo: LogIndex, hi: LogIndex, maxBytes = Numbe
     log.read({ lo, hi, maxBytes }, (error, entries) => (error === undefined ? resolve(entries) : reject(error))),
   );
 
-/** `text` makes entries of one index distinguishable. */
+/** Returns an entry; `text` distinguishes entries at the same index. */
 export const entry = (
   index: LogIndex,
   term: Term,
@@ -25,15 +25,15 @@ export const entry = (
   type,
   data: Buffer.from(text),
 });
-/** Entries first..last of one term. */
+/** Returns entries first..last of one term. */
 export const entries = ({ first, last }: { first: LogIndex; last: LogIndex }, term: Term): Entry[] =>
   Array.from({ length: last - first + 1 }, (_, i) => entry(first + i, term));
 
-/** As plain text, for comparing. */
+/** Returns entries as plain text, for comparison. */
 export const shown = (list: readonly Entry[]): string[] =>
   list.map(({ index, term, type, data }) => `${index}/${term}/${type}/${Buffer.from(data).toString()}`);
 
-/** The log from its base on, as plain text. */
+/** Returns the log after its base as plain text. */
 export const contents = async (log: LogStore): Promise<string[]> => {
   const { base, lastIndex } = log.start;
   return lastIndex === base.index ? [] : shown(await read(log, base.index + 1, lastIndex));

@@ -7,7 +7,7 @@ import { SegmentLog } from '../../src/log/segment-log.ts';
 import { MemoryDisk } from '../directory/memory-disk.ts';
 import { base, close, compact, contents, entry, genesis, shown, write } from './log-calls.ts';
 
-/** What a node asks of its log. Numbers are choices that are fitted to the state that the log is in. */
+/** A random call on the log. Its numbers are choices, adapted to the log's state when the call is made. */
 type Step =
   | { readonly kind: 'append'; readonly count: number; readonly bytes: number; readonly wait: boolean }
   | { readonly kind: 'supersede'; readonly back: number; readonly count: number; readonly wait: boolean }
@@ -44,9 +44,9 @@ interface Vote {
   readonly vote: number;
 }
 
-/** What was asked for and what of it was acknowledged. */
+/** The requested writes and how many of them were acknowledged. */
 class Asked {
-  /** Entries in the order of writing; the first `acknowledged` of them must be there. */
+  /** Entries in the order of writing; the first `acknowledged` of them must survive. */
   records: Entry[] = [];
   acknowledged = 0;
   votes: Vote[] = [{ term: 0, vote: 0 }];
@@ -58,18 +58,18 @@ class Asked {
   get vote(): Vote {
     return this.votes.at(-1) ?? { term: 0, vote: 0 };
   }
-  /** The log after the first `count` records. */
+  /** Returns the log after the first `count` records. */
   log(count = this.records.length): Entry[] {
     const log: Entry[] = [];
     for (const record of this.records.slice(0, count)) log.splice(record.index - 1, Number.POSITIVE_INFINITY, record);
     return log;
   }
-  /** Every log that a crash may leave, for a given base, as text. */
+  /** Returns every log that a crash may leave for a given base, as text. */
   legalLogs(after: LogIndex): string[] {
     const counts = Array.from({ length: this.records.length - this.acknowledged + 1 }, (_, i) => this.acknowledged + i);
     return counts.map((count) => shown(this.log(count).slice(after)).join());
   }
-  /** A new life goes on from what was found. */
+  /** Continues from the log that the next start found. */
   found({ start }: SegmentLog, found: number): void {
     this.records = this.log(found);
     this.acknowledged = this.records.length;
@@ -81,7 +81,7 @@ class Asked {
   }
 }
 
-/** One start of the node, until its disk fails or the steps end. */
+/** Runs the node once, until its disk fails or the steps end. */
 class Life {
   readonly #log: SegmentLog;
   readonly #asked: Asked;
@@ -101,7 +101,7 @@ class Life {
       case 'append':
         return this.#write(log.length + 1, step.count, step.bytes, step.wait);
       case 'supersede':
-        // a term that only votes have used needs no second change of the hard state
+        // A term that was used only for votes needs no second change of the hard state.
         if ((log.at(-1)?.term ?? 0) === asked.vote.term) asked.votes.push({ term: asked.vote.term + 1, vote: 0 });
         return this.#write(Math.max(asked.commit, log.length - step.back) + 1, step.count, 20, step.wait);
       case 'vote':
@@ -167,8 +167,8 @@ async function expectNothingLost(log: SegmentLog, asked: Asked): Promise<void> {
   asked.found(log, asked.acknowledged + found);
 }
 
-describe('a node whose power fails', () => {
-  it('opens again with every acknowledged entry, vote and base, whatever part of the unsynced pages was kept', async () => {
+describe('a node after a power failure', () => {
+  it('opens with every acknowledged entry, vote and base, whichever unsynced pages survived', async () => {
     let crashes = 0;
     const property = fc.asyncProperty(
       fc.array(step, { minLength: 3, maxLength: 30 }),
@@ -224,7 +224,7 @@ describe('a node whose power fails', () => {
   }).timeout(240_000);
 });
 
-/** A small generator, so that a failing case is repeated by its seed. */
+/** A small random generator, so that a seed reproduces a failing case. */
 function coins(seed: number): () => boolean {
   let state = seed >>> 0;
   return () => {

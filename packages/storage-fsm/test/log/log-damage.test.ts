@@ -12,16 +12,16 @@ import { base, close, compact, contents, entries, entry, genesis, shown, write }
 const small: SegmentLogOptions = { segmentBytes: 500, growBytes: 128, every: () => () => undefined };
 const openOn = (disk: MemoryDisk) => SegmentLog.open('/node', { ...small, disk });
 
-/** A node's files, and what must not be lost from them. */
+/** A node's files and the content that must not be lost. */
 interface Stopped {
   readonly files: ReadonlyMap<string, Buffer>;
-  /** The log in force above its base, the last `unmarked` entries stored after the high-water mark was written. */
+  /** The current log after its base; its last `unmarked` entries were stored after the high-water mark was written. */
   readonly log: readonly string[];
   readonly marked: number;
   readonly hardState: { readonly term: number; readonly vote: number };
 }
 
-/** Several segments, superseded and configuration entries, a compaction. */
+/** Creates a node with several segments, superseded and configuration entries, and a compaction. */
 async function stoppedNode(how: 'cleanly' | 'without warning'): Promise<Stopped> {
   const disk = new MemoryDisk();
   const first = await newNode(disk);
@@ -53,7 +53,7 @@ const rejection = (call: Promise<unknown>): Promise<unknown> =>
 describe('a damaged node', () => {
   let node: Stopped;
   const logFiles = () => [...node.files.keys()].filter((path) => path.endsWith('.log')).sort();
-  /** Tells how it opened: `damaged`, or with how many of its entries. */
+  /** Opens the node and returns `damaged` or the number of its entries. */
   async function openWith(path: string, content: Buffer | undefined): Promise<'damaged' | number> {
     const files = new Map(node.files);
     if (content === undefined) files.delete(path);
@@ -80,7 +80,7 @@ describe('a damaged node', () => {
     return changed;
   };
 
-  /** The segment that holds an entry, with one bit of the entry flipped. */
+  /** Returns the files with one bit of an entry flipped. */
   const withBad = (text: string): [path: string, content: Buffer] => {
     const [path, content] = [...node.files].find(([, content]) => content.includes(text)) ?? ['', Buffer.alloc(1)];
     return [path, flipped(content, content.indexOf(text), 0)];
@@ -91,16 +91,16 @@ describe('a damaged node', () => {
   });
 
   for (const how of ['cleanly', 'without warning'] as const)
-    describe(`that was stopped ${how}`, () => {
+    describe(`after it stopped ${how}`, () => {
       beforeEach(async () => {
         node = await stoppedNode(how);
       });
 
-      it('opens as a whole while nothing has changed', async () => {
+      it('opens complete if nothing has changed', async () => {
         expect(await openWith('/node/node.state', node.files.get('/node/node.state'))).to.equal(node.log.length);
       });
 
-      it('is refused, or has all that lies below the mark, whichever byte of its log has changed', async () => {
+      it('is refused or has all entries below the mark, whichever byte of its log has changed', async () => {
         const outcomes = new Set<'damaged' | number>();
         for (const path of logFiles()) {
           const content = node.files.get(path) ?? Buffer.alloc(0);
@@ -113,14 +113,14 @@ describe('a damaged node', () => {
         expect(outcomes).to.include('damaged').and.to.include(node.log.length);
       }).timeout(240_000);
 
-      it('is refused, or has its newest term and vote and all entries, whichever byte of node.state has changed', async () => {
+      it('is refused or has its newest term, vote and all entries, whichever byte of node.state has changed', async () => {
         const path = '/node/node.state';
         const content = node.files.get(path) ?? Buffer.alloc(0);
         for (let at = 0; at < content.length; at += at % 65536 < 800 ? 3 : 997)
           expect(await openWith(path, flipped(content, at, at % 8)), `byte ${at}`).to.equal(node.log.length);
       }).timeout(240_000);
 
-      it('is refused, or has all that lies below the mark, wherever a file was cut', async () => {
+      it('is refused or has all entries below the mark, wherever a file is truncated', async () => {
         for (const [path, content] of node.files)
           for (let length = 0; length < content.length; length += path.endsWith('.log') ? 7 : 4999) {
             const outcome = await openWith(path, content.subarray(0, length));
@@ -129,17 +129,17 @@ describe('a damaged node', () => {
       }).timeout(240_000);
     });
 
-  it('is refused when a file is missing that holds entries below the mark', async () => {
+  it('is refused when a file with entries below the mark is missing', async () => {
     for (const path of [...logFiles().slice(0, -1), '/node/node.state'])
       expect(await openWith(path, undefined), path).to.equal('damaged');
   });
 
-  it('is refused when a segment was exchanged for another one', async () => {
+  it('is refused when a segment was replaced by another one', async () => {
     const [first, second] = logFiles();
     expect(await openWith(first ?? '', node.files.get(second ?? ''))).to.equal('damaged');
   });
 
-  it('is refused when both slots of node.state are bad', async () => {
+  it('is refused when both slots of node.state are damaged', async () => {
     expect(await openWith('/node/node.state', Buffer.alloc(2 * 65536))).to.equal('damaged');
   });
 
@@ -157,16 +157,16 @@ describe('a damaged node', () => {
     expect(error).to.be.instanceOf(StorageDamaged);
   });
 
-  it('is refused when a batch is bad that others were stored after', async () => {
+  it('is refused when a batch is damaged and later batches are intact', async () => {
     for (const index of [19, 22])
       expect(await openWith(...withBad(`entry ${index} of term 2`)), String(index)).to.equal('damaged');
   });
 
-  it('is cut at the last batch above the mark, which nothing tells from a torn one', async () => {
+  it('drops a damaged last batch above the mark, which looks like a torn one', async () => {
     expect(await openWith(...withBad('entry 23 of term 2'))).to.equal(node.log.length - 1);
   });
 
-  it('goes on after a cut, and finds what it stored then', async () => {
+  it('continues after dropping a batch, and finds the entries stored afterwards', async () => {
     const disk = MemoryDisk.of(new Map(node.files).set(...withBad('entry 23 of term 2')));
     const cut = await openOn(disk);
     expect(cut.start.lastIndex).to.equal(22);
@@ -177,13 +177,13 @@ describe('a damaged node', () => {
     expect((await contents(await openOn(disk))).at(-1)).to.equal('23/2/normal/again');
   });
 
-  it('is refused when its log and its state do not belong together', async () => {
+  it('is refused when log and state do not match', async () => {
     const log = await openOn(MemoryDisk.of(node.files));
     for (const flushed of [9, 23]) log.verifyAgainstState(flushed);
     for (const flushed of [8, 24]) expect(() => log.verifyAgainstState(flushed), String(flushed)).to.throw(StorageDamaged);
   });
 
-  it('is refused when node.state is older than the newest entry’s term', async () => {
+  it('is refused when node.state has an older term than the newest entry', async () => {
     const disk = new MemoryDisk();
     const log = await newNode(disk);
     const old = disk.files().get('/node/node.state') ?? Buffer.alloc(0);
@@ -208,7 +208,7 @@ describe('a damaged node', () => {
     expect(await rejection(openOn(MemoryDisk.of(disk.files())))).to.be.instanceOf(StorageDamaged);
   });
 
-  it('is refused when the segment is gone whose entries superseded others', async () => {
+  it('is refused when the segment whose entries superseded others is gone', async () => {
     const disk = new MemoryDisk();
     const log = await newNode(disk);
     await write(log, { ...term(1), entries: entries({ first: 1, last: 8 }, 1) });
@@ -218,7 +218,7 @@ describe('a damaged node', () => {
     expect(await rejection(openOn(MemoryDisk.of(disk.files())))).to.be.instanceOf(StorageDamaged);
   });
 
-  describe('with parts of another past of the same node', () => {
+  describe('with files from another history of the same node', () => {
     let files: Map<string, Buffer>;
     let others: Map<string, Buffer>;
     beforeEach(async () => {
@@ -237,12 +237,12 @@ describe('a damaged node', () => {
       others = await past('a second');
     });
 
-    it('is refused when a whole segment was exchanged', async () => {
+    it('is refused when a whole segment was replaced', async () => {
       files.set(segment(1), others.get(segment(1)) ?? Buffer.alloc(0));
       expect(await rejection(openOn(MemoryDisk.of(files)))).to.be.instanceOf(StorageDamaged);
     });
 
-    it('is refused when a single entry was exchanged', async () => {
+    it('is refused when a single entry was replaced', async () => {
       const content = files.get(segment(1)) ?? Buffer.alloc(0);
       const other = others.get(segment(1)) ?? Buffer.alloc(0);
       const second = content.indexOf('one past of entry 2') - recordHeaderBytes;

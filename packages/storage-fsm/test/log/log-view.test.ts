@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { LogView } from '../../src/log/log-view.ts';
 
 describe('LogView', () => {
-  it('holds what a plain list holds', () => {
+  it('behaves like a plain list of entries', () => {
     const step = fc.record({ back: fc.nat(5), bytes: fc.nat(60), drop: fc.option(fc.nat(3), { freq: 4 }) });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {

@@ -2,13 +2,13 @@ import type { LogStore } from '@transitd/raft-core';
 import { expect } from 'chai';
 import { base, close, compact, contents, entries, entry, genesis, read, shown, write } from './log-calls.ts';
 
-/** Makes logs for the suite. Each node begins empty, with `genesis` as its base. */
+/** Creates logs for the suite. Each node begins empty, with `genesis` as its base. */
 export interface LogStoreMaker {
-  /** Opens the log of one node: a second call finds what the first left. */
+  /** Opens the log of one node: a second call finds the entries of the first. */
   newNode(): Promise<{ open(): Promise<LogStore>; remove(): Promise<void> }>;
 }
 
-/** What every `LogStore` keeps to. */
+/** The contract of every `LogStore`. */
 export function logStoreSuite(name: string, maker: LogStoreMaker): void {
   describe(`${name} as a LogStore`, () => {
     let node: Awaited<ReturnType<LogStoreMaker['newNode']>>;
@@ -38,7 +38,7 @@ export function logStoreSuite(name: string, maker: LogStoreMaker): void {
       expect(log.start.base).to.deep.equal(genesis);
     });
 
-    it('keeps who it is over starts, and counts them', async () => {
+    it('keeps its identity over restarts and increments its incarnation', async () => {
       const { nodeId, clusterId, incarnation } = log.start;
       await reopen();
       expect(log.start).to.include({ nodeId, clusterId });
@@ -51,7 +51,7 @@ export function logStoreSuite(name: string, maker: LogStoreMaker): void {
       expect(log.start.hardState).to.include({ term: 4, vote: 7 });
     });
 
-    it('keeps entries of every type, empty ones too', async () => {
+    it('keeps entries of every type, also empty ones', async () => {
       const stored = [entry(1, 1, '', 'noop'), entry(2, 1, 'x'), entry(3, 1, 'members', 'conf'), entry(4, 2, '')];
       await write(log, { ...term(2), entries: stored });
       await reopen();
@@ -66,7 +66,7 @@ export function logStoreSuite(name: string, maker: LogStoreMaker): void {
       expect(shown(log.start.confEntries)).to.deep.equal(['3/1/conf/members']);
     });
 
-    it('answers writes in order, and not before the call has returned', async () => {
+    it('acknowledges writes in order, and only after the call has returned', async () => {
       const answered: number[] = [];
       const writes = [1, 2, 3].map((index) =>
         write(log, { ...term(1), entries: [entry(index, 1)] }).then(() => answered.push(index)),
@@ -81,7 +81,7 @@ export function logStoreSuite(name: string, maker: LogStoreMaker): void {
       expect(answered).to.deep.equal([1, 2, 3]);
     });
 
-    it('lets an entry supersede all from its index on', async () => {
+    it('lets an entry supersede all entries from its index on', async () => {
       await write(log, { ...term(1), entries: entries({ first: 1, last: 5 }, 1) });
       await write(log, { ...term(2), entries: [entry(3, 2)] });
       expect(shown(await read(log, 1, 3))).to.deep.equal(shown([entry(1, 1), entry(2, 1), entry(3, 2)]));
@@ -90,14 +90,14 @@ export function logStoreSuite(name: string, maker: LogStoreMaker): void {
       expect(await contents(log)).to.deep.equal(shown([entry(1, 1), entry(2, 1), entry(3, 2)]));
     });
 
-    it('forgets configuration entries that were superseded', async () => {
+    it('drops superseded configuration entries', async () => {
       await write(log, { ...term(1), entries: [entry(1, 1, 'a', 'conf'), entry(2, 1, 'b', 'conf')] });
       await write(log, { ...term(2), entries: [entry(2, 2)] });
       await reopen();
       expect(shown(log.start.confEntries)).to.deep.equal(['1/1/conf/a']);
     });
 
-    it('cuts a reading after maxBytes, but never to none', async () => {
+    it('limits a read to maxBytes, but returns at least one entry', async () => {
       await write(log, { ...term(1), entries: entries({ first: 1, last: 20 }, 1) });
       expect(await read(log, 3, 9, 0)).to.have.lengthOf(1);
       const some = await read(log, 3, 9, 200);
@@ -118,7 +118,7 @@ export function logStoreSuite(name: string, maker: LogStoreMaker): void {
         expect(await read(log, 1, 3)).to.have.lengthOf(3);
       });
 
-    it('forgets what lies below a new base, and goes on behind it', async () => {
+    it('drops the entries up to a new base and continues after it', async () => {
       const stored = [...entries({ first: 1, last: 4 }, 1), entry(5, 3, 'members', 'conf'), ...entries({ first: 6, last: 9 }, 3)];
       await write(log, { ...term(3), entries: stored });
       await compact(log, base(6, 3));
@@ -132,7 +132,7 @@ export function logStoreSuite(name: string, maker: LogStoreMaker): void {
       expect(shown(await read(log, 7, 10))).to.deep.equal(shown(entries({ first: 7, last: 10 }, 3)));
     });
 
-    it('can be emptied by its base', async () => {
+    it('can be emptied by moving its base to the last entry', async () => {
       await write(log, { ...term(1), entries: entries({ first: 1, last: 4 }, 1) });
       await compact(log, base(4, 1));
       await reopen();
@@ -141,7 +141,7 @@ export function logStoreSuite(name: string, maker: LogStoreMaker): void {
       expect(shown(await read(log, 5, 5))).to.deep.equal(shown([entry(5, 1)]));
     });
 
-    it('never claims a commit beyond what it holds', async () => {
+    it('never reports a commit index above its last entry', async () => {
       await write(log, { ...term(1), entries: entries({ first: 1, last: 3 }, 1) });
       log.noteCommit(2);
       await reopen();
@@ -151,7 +151,7 @@ export function logStoreSuite(name: string, maker: LogStoreMaker): void {
       expect(log.start.hardState.commit).to.equal(3);
     });
 
-    it('refuses everything once it is closed', async () => {
+    it('refuses every call after it is closed', async () => {
       await close(log);
       expect(await write(log, { entries: [entry(1, 1)] }).catch((error: Error) => error)).to.be.instanceOf(Error);
       expect(await read(log, 1, 1).catch((error: Error) => error)).to.be.instanceOf(Error);

@@ -4,7 +4,7 @@ import { RecentRecords } from '../../src/log/recent-records.ts';
 
 const kibibyte = 1024;
 
-/** What was written: each batch a place and one byte repeated. */
+/** The written batches: for each its place and one repeated byte. */
 interface Written {
   readonly segment: number;
   readonly offset: number;
@@ -12,7 +12,7 @@ interface Written {
   readonly fill: number;
 }
 
-/** Batches end to end; a new segment now and then. */
+/** Adjacent batches, with a new segment now and then. */
 function write(recent: RecentRecords, batches: readonly { readonly bytes: number; readonly rolls: boolean }[]): Written[] {
   let [segment, offset] = [1, 64];
   return batches.map(({ bytes, rolls }, i) => {
@@ -27,7 +27,7 @@ function write(recent: RecentRecords, batches: readonly { readonly bytes: number
 describe('RecentRecords', () => {
   const batch = fc.record({ bytes: fc.integer({ min: 1, max: 300 * kibibyte }), rolls: fc.boolean() });
 
-  it('gives back what was written, of the newest batches without a gap, within its limit', () => {
+  it('returns the bytes of the newest batches without gaps, within its limit', () => {
     fc.assert(
       fc.property(fc.array(batch, { maxLength: 40 }), fc.nat(2000 * kibibyte), (batches, bytesMax) => {
         const recent = new RecentRecords(bytesMax);
@@ -45,7 +45,7 @@ describe('RecentRecords', () => {
     );
   });
 
-  it('holds at least half of its limit in small batches, and they share memory', () => {
+  it('fills at least half of its limit with small batches, which share memory', () => {
     const recent = new RecentRecords(1024 * kibibyte);
     const written = write(
       recent,
@@ -56,7 +56,7 @@ describe('RecentRecords', () => {
     expect(new Set(held.map(({ buffer }) => buffer))).to.have.property('size', 4);
   });
 
-  it('knows nothing of places where it holds nothing', () => {
+  it('returns undefined for places that it does not cache', () => {
     const recent = new RecentRecords(1024 * kibibyte);
     write(recent, [{ bytes: 100, rolls: false }]);
     const places = [

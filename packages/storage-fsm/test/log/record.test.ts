@@ -13,7 +13,7 @@ const someEntry = fc.record({
 const someLinks = fc.record({ prevCrc: u32, batchStart: u32, seed: u32 });
 
 describe('a record', () => {
-  it('reads as it was written', () => {
+  it('is read back as it was written', () => {
     fc.assert(
       fc.property(someEntry, someLinks, fc.nat(50), (entry, links, at) => {
         const bytes = Buffer.alloc(at + recordBytes(entry) + 10);
@@ -31,7 +31,7 @@ describe('a record', () => {
     );
   });
 
-  it('does not read after any change of up to 32 neighbouring bits', () => {
+  it('is rejected after any change of up to 32 adjacent bits', () => {
     fc.assert(
       fc.property(someEntry, someLinks, fc.nat(), fc.integer({ min: 1, max: 2 ** 32 - 1 }), (entry, links, place, mask) => {
         const bytes = Buffer.alloc(recordBytes(entry));
@@ -43,7 +43,7 @@ describe('a record', () => {
     );
   });
 
-  it('does not read in another segment, nor out of an entry that holds a copy of it', () => {
+  it('is rejected in another segment and inside an entry that holds a copy of it', () => {
     fc.assert(
       fc.property(someEntry, someLinks, u32, (entry, links, seed) => {
         fc.pre(seed !== links.seed);

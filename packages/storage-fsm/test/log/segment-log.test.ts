@@ -16,7 +16,7 @@ import { logStoreSuite } from './ports.suite.ts';
 
 const identity = { clusterId: 'a cluster', nodeId: 2 ** 47 + 5, base: genesis };
 const small: SegmentLogOptions = { segmentBytes: 600, growBytes: 256, cacheBytes: 200 };
-/** Nothing happens by itself. */
+/** A timer that never fires. */
 const noTimer: SegmentLogOptions = { every: () => () => undefined };
 
 logStoreSuite('SegmentLog on a disk', {
@@ -62,7 +62,7 @@ describe('SegmentLog', () => {
     log = await SegmentLog.open('/node', options());
   });
 
-  /** Operations on the disk while `task` runs. */
+  /** Returns the disk operations made while `task` runs. */
   async function operationsOf(task: () => Promise<unknown>): Promise<string[]> {
     const seen: string[] = [];
     disk.before = (operation, path) => void seen.push(`${operation} ${path.slice(path.lastIndexOf('/') + 1)}`);
@@ -72,7 +72,7 @@ describe('SegmentLog', () => {
     return seen;
   }
 
-  /** Holds the first such operation until it is released; the others pass. */
+  /** Blocks the first such operation until it is released; the others pass. */
   function holdFirst(held: DiskOperation, suffix: string): { reached: Promise<void>; release: () => void } {
     const reached = Promise.withResolvers<void>();
     const released = Promise.withResolvers<void>();
@@ -95,7 +95,7 @@ describe('SegmentLog', () => {
       };
     });
   }
-  /** Resolves when everything has run that is ready to run; this disk needs no more. */
+  /** Resolves when every pending callback has run; this disk needs nothing else. */
   const turn = () => new Promise<void>((resolve) => void setImmediate(resolve));
 
   describe('writing', () => {
@@ -119,7 +119,7 @@ describe('SegmentLog', () => {
       ]);
     });
 
-    it('shares one sync among all writes that arrive while one is under way', async () => {
+    it('shares one sync among all writes that arrive while one is in flight', async () => {
       await write(log, term(1));
       const order: number[] = [];
       const append = (index: number) => write(log, { entries: [entry(index, 1, '')] }).then(() => order.push(index));
@@ -137,7 +137,7 @@ describe('SegmentLog', () => {
       expect(operations).to.deep.equal(['write 0000000001.log', 'sync 0000000001.log']);
     });
 
-    it('begins a new segment, its name synced first, when a batch does not fit, and never splits a batch', async () => {
+    it('begins a new segment, whose name it syncs first, when a batch does not fit, and never splits a batch', async () => {
       await write(log, { ...term(1), entries: entries({ first: 1, last: 8 }, 1) });
       const before = disk.files();
       const operations = await operationsOf(() => write(log, { entries: entries({ first: 9, last: 16 }, 1) }));
@@ -150,7 +150,7 @@ describe('SegmentLog', () => {
       expect(disk.files().get(first ?? '')).to.deep.equal(before.get(first ?? ''));
     });
 
-    it('gives a batch larger than a segment a segment of its own size', async () => {
+    it('stores a batch larger than segmentBytes in a segment of its own', async () => {
       await write(log, { ...term(1), entries: [entry(1, 1)] });
       await write(log, { entries: [entry(2, 1, 'x'.repeat(5000)), entry(3, 1)] });
       await close(log);
@@ -161,14 +161,14 @@ describe('SegmentLog', () => {
 
     for (const { because, given } of [
       { because: 'a gap', given: { entries: [entry(4, 2)] } },
-      { because: 'a gap within', given: { entries: [entry(3, 2), entry(5, 2)] } },
+      { because: 'a gap within the write', given: { entries: [entry(3, 2), entry(5, 2)] } },
       { because: 'a committed entry superseded', given: { entries: [entry(1, 2)] } },
       { because: 'an entry of a term that is not durable', given: { entries: [entry(3, 3)] } },
-      { because: 'a term that falls along the log', given: { entries: [entry(3, 1)] } },
-      { because: 'a term that falls', given: term(1) },
+      { because: 'a term that decreases along the log', given: { entries: [entry(3, 1)] } },
+      { because: 'a term that decreases', given: term(1) },
       { because: 'a second vote in one term', given: term(2, 8) },
     ] satisfies { because: string; given: Partial<LogWrite> }[])
-      it(`stops rather than store ${because}, which only a bug can ask for`, async () => {
+      it(`stops instead of storing ${because}, which only a bug can request`, async () => {
         await write(log, { ...term(2, 7), entries: [entry(1, 1), entry(2, 2)] });
         log.noteCommit(1);
         expect(await outcome(write(log, given))).to.be.instanceOf(StorageFailed);
@@ -180,7 +180,7 @@ describe('SegmentLog', () => {
     const nodeState = () => disk.files().get('/node/node.state')?.toString('latin1') ?? '';
     const marks = () => [...nodeState().matchAll(/"mark":\{"index":(\d+)/g)].map(([, index]) => Number(index));
 
-    it('rises on the timer, in one slot, and only when there is news', async () => {
+    it('is raised on the timer, in one slot, and only if it has changed', async () => {
       await close(log);
       let tick: () => void = () => undefined;
       log = await SegmentLog.open('/node', {
@@ -214,7 +214,7 @@ describe('SegmentLog', () => {
       expect(atWrite).to.deep.equal([3, 3]);
     });
 
-    it('takes no commit for entries that a waiting write replaces', async () => {
+    it('does not count entries as committed that a waiting write replaces', async () => {
       await close(log);
       const timer: { tick: () => void } = { tick: () => undefined };
       const every = (_: number, task: () => void) => {
@@ -241,7 +241,7 @@ describe('SegmentLog', () => {
   });
 
   describe('compaction', () => {
-    it('drops whole segments below the base, and the rest opens', async () => {
+    it('drops whole segments below the base, and the log opens with the rest', async () => {
       for (let index = 1; index <= 40; index++) await write(log, { ...term(1), entries: [entry(index, 1)] });
       const all = segmentFiles();
       await compact(log, base(30, 1));
@@ -263,7 +263,7 @@ describe('SegmentLog', () => {
       expect(segmentFiles().length).to.be.below(before.length);
     });
 
-    it('drops segments that hold only superseded entries above the base, and the rest opens', async () => {
+    it('drops segments that hold only superseded entries above the base, and the log opens with the rest', async () => {
       await write(log, { ...term(1), entries: entries({ first: 1, last: 6 }, 1) });
       await write(log, { entries: entries({ first: 7, last: 12 }, 1) });
       await write(log, { ...term(2), entries: [entry(4, 2)] });
@@ -273,7 +273,7 @@ describe('SegmentLog', () => {
       expect(await contents(log)).to.deep.equal(shown([entry(4, 2)]));
     });
 
-    it('does not disturb a reading that has begun', async () => {
+    it('does not disturb a read that has begun', async () => {
       for (let index = 1; index <= 40; index++) await write(log, { ...term(1), entries: [entry(index, 1)] });
       const held = holdFirst('read', '.log');
       const reading = read(log, 1, 20);
@@ -287,7 +287,7 @@ describe('SegmentLog', () => {
   });
 
   describe('reading', () => {
-    it('finds every entry of a large log over many small segments, before and after a start', async () => {
+    it('finds every entry of a large log over many small segments, before and after a restart', async () => {
       const all: Entry[] = [];
       for (let index = 1; index <= 1500; index += 3) {
         const batch = entries({ first: index, last: index + 2 }, Math.ceil(index / 100));
@@ -302,14 +302,14 @@ describe('SegmentLog', () => {
       expect(await contents(log)).to.deep.equal(shown(all));
     });
 
-    it('reads the newest entries from memory', async () => {
+    it('reads the newest entries from the cache', async () => {
       await write(log, { ...term(1), entries: entries({ first: 1, last: 17 }, 1) });
       await write(log, { entries: entries({ first: 18, last: 20 }, 1) });
       expect(await operationsOf(() => read(log, 18, 20))).to.deep.equal([]);
       expect(await operationsOf(() => read(log, 1, 20))).to.deep.equal(['read 0000000001.log']);
     });
 
-    it('stops at an entry whose bytes have changed', async () => {
+    it('fails at an entry whose bytes have changed', async () => {
       await write(log, { ...term(1), entries: entries({ first: 1, last: 20 }, 1) });
       await close(log);
       log = await SegmentLog.open('/node', options());
@@ -324,7 +324,7 @@ describe('SegmentLog', () => {
   describe('failing', () => {
     const operations: DiskOperation[] = ['write', 'sync', 'create', 'rename', 'syncDirectory'];
     for (const failing of operations)
-      it(`acknowledges nothing after a failed ${failing}, and does not try it again`, async () => {
+      it(`acknowledges nothing after a failed ${failing}, and does not retry it`, async () => {
         await write(log, { ...term(1), entries: entries({ first: 1, last: 3 }, 1) });
         await close(log);
         const failures: Error[] = [];
@@ -348,7 +348,7 @@ describe('SegmentLog', () => {
         expect(failures).to.deep.equal([failed[0]]);
       });
 
-    it('keeps what was acknowledged before the disk was full', async () => {
+    it('keeps the entries acknowledged before the disk was full', async () => {
       await write(log, { ...term(1), entries: [entry(1, 1)] });
       disk.capacityBytes = 2 * 65536 + 2000;
       let stored = 1;
@@ -364,7 +364,7 @@ describe('SegmentLog', () => {
     });
 
     for (const name of ['log.before_append', 'log.after_append', 'log.before_fsync', 'log.after_fsync'])
-      it(`fails at the failpoint ${name}, at the pass asked for`, async () => {
+      it(`fails at the failpoint ${name}, at the requested pass`, async () => {
         try {
           await write(log, term(1));
           armFailpoints(`${name}=error:2`);
@@ -375,7 +375,7 @@ describe('SegmentLog', () => {
         }
       });
 
-    it('writes once more at start what a failed sync may have left in memory only', async () => {
+    it('rewrites at start the pages that a failed sync may have left only in the page cache', async () => {
       await write(log, { ...term(1), entries: [entry(1, 1)] });
       disk.before = (operation, path) => {
         if (operation === 'sync' && path.endsWith('.log')) throw new Error('EIO');
@@ -405,20 +405,20 @@ describe('a data directory', () => {
     await rm(join(directory, '..'), { recursive: true });
   });
 
-  it('holds no node until one is made', async () => {
+  it('holds no node until one is created', async () => {
     expect(await hasNode(directory)).to.equal(false);
     await createNode(directory, identity);
     expect(await hasNode(directory)).to.equal(true);
   });
 
-  it('is not made into another node', async () => {
+  it('cannot become another node', async () => {
     await createNode(directory, identity);
     expect(await createNode(directory, { ...identity, nodeId: 1 }).catch((error: Error) => error)).to.be.instanceOf(Error);
     log = await SegmentLog.open(directory);
     expect(log.start.nodeId).to.equal(identity.nodeId);
   });
 
-  it('is readable by its user alone', async () => {
+  it('is readable by its owner only', async () => {
     await createNode(directory, identity);
     log = await SegmentLog.open(directory, { growBytes: 4096 });
     const modeOf = async (path: string) => ((await stat(join(directory, path))).mode & 0o777).toString(8);
@@ -428,7 +428,7 @@ describe('a data directory', () => {
         expect(await modeOf(join(parentPath.slice(directory.length), name)), name).to.be.oneOf(['600', '700']);
   });
 
-  it('is free again as soon as the process that used it was killed', async () => {
+  it('is free again as soon as the process that used it is killed', async () => {
     await createNode(directory, identity);
     const holder = spawn(process.execPath, [join(import.meta.dirname, 'hold-directory.ts'), directory], {
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -444,7 +444,7 @@ describe('a data directory', () => {
     expect(log.start.incarnation).to.equal(2);
   });
 
-  it('is locked although files beside the lock are unreadable', async () => {
+  it('can be locked although files next to the lock are unreadable', async () => {
     await createNode(directory, identity);
     await writeFile(join(directory, 'lock', 'CURRENT'), 'no name');
     log = await SegmentLog.open(directory, { growBytes: 4096 });

@@ -45,25 +45,25 @@ const faults: readonly Omit<Mutant, 'profile'>[] = [
     replace: '',
   },
   {
-    name: 'damage in the middle is taken for a torn end',
+    name: 'damage in the middle counts as a torn end',
     file: 'src/log/log-recovery.ts',
     find: "if (scan.tail === 'damaged')",
     replace: "if (scan.tail === 'damaged' && number < 0)",
   },
   {
-    name: 'a log that ends below its mark is taken for whole',
+    name: 'a log that ends below its mark counts as complete',
     file: 'src/log/log-recovery.ts',
     find: 'if (view.lastIndex < mark.index)',
     replace: 'if (view.lastIndex < 0)',
   },
   {
-    name: 'a write joins the group before its turn',
+    name: 'the newest write overtakes the waiting ones',
     file: 'src/log/segment-log.ts',
     find: 'return this.#waiting.splice(0, tooMany === -1 ? this.#waiting.length : tooMany);',
     replace: 'return this.#waiting.splice(-1);',
   },
   {
-    name: 'an entry that was superseded is read from the disk',
+    name: 'a superseded entry is read from the disk',
     file: 'src/log/log-view.ts',
     find: '    if (index <= this.lastIndex) this.#numbers.length = this.#position(index);\n',
     replace: '',
@@ -76,32 +76,32 @@ const faults: readonly Omit<Mutant, 'profile'>[] = [
     replace: 'if (meta.appliedIndex % 3 > 0) batch.put(metaKey, encodeMeta(meta));',
   },
   {
-    name: 'a flush forgets what was written again meanwhile',
+    name: 'a flush drops writes made during the flush',
     file: 'src/state/overlay.ts',
     find: 'if (this.#pending.get(path) === pending) this.#drop(path);',
     replace: 'if (pending.revision > 0) this.#drop(path);',
   },
   {
-    name: 'a condition looks at the disk, not at what is applied',
+    name: 'a condition reads the disk instead of the applied state',
     file: 'src/state/state-machine.ts',
     find: 'applyTransaction(transaction, (path) => this.#records.at(path)?.revision ?? 0);',
     replace:
       'applyTransaction(transaction, (path) => this.#records.store.getSync(nameOf(this.#records.spaces, path))?.revision ?? 0);',
   },
   {
-    name: 'a range misses what is not flushed yet',
+    name: 'a range misses unflushed writes',
     file: 'src/state/records.ts',
     find: 'return mergeRows(stored, pending);',
     replace: 'return mergeRows(stored, pending.slice(0, 0));',
   },
   // Snapshots
   {
-    name: 'a snapshot is described as of the applied index, not the durable one',
-    file: 'src/snapshot/snapshot-serving.ts',
+    name: 'a snapshot is described one index above its state',
+    file: 'src/snapshot/snapshot-sender.ts',
     find: 'source.describe(appliedIndex)',
     replace: 'source.describe(appliedIndex + 1)',
   },
-  // Found with the faults of the second stream
+  // Found only with the extra faults
   {
     name: 'the incarnation of a start is not stored',
     file: 'src/log/open-log.ts',
@@ -110,14 +110,14 @@ const faults: readonly Omit<Mutant, 'profile'>[] = [
     extra: true,
   },
   {
-    name: 'the end of the log is not synced at a start',
+    name: 'the end of the log is not synced at start',
     file: 'src/log/log-recovery.ts',
     find: '  await file.sync();\n  segment.size',
     replace: '  segment.size',
     extra: true,
   },
   {
-    name: 'the mark of the log is taken before its turn',
+    name: 'the mark is computed before earlier writes of node.state finish',
     file: 'src/log/segment-log.ts',
     find: 'if (now.index > index || now.commit > commit) void this.#attempt(() => this.#parts.nodeState.raiseMark(() => this.#mark()));',
     replace:

@@ -11,7 +11,7 @@ export interface StreamedStateOptions extends Pick<NodeSnapshotsOptions, 'log' |
 }
 
 /**
- * The real snapshots of a node. Its tombstones, which a server keeps among the records, travel as a chunk of their own ahead of the stream.
+ * The real snapshots of a node. Its tombstones, which a server stores as records, are sent as a separate chunk ahead of the stream.
  */
 export class StreamedState implements SnapshotStreams {
   readonly #options: StreamedStateOptions;

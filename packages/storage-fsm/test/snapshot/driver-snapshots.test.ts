@@ -39,7 +39,7 @@ const limits = {
   keepForPeersEntries: 2,
 };
 
-/** Members of one cluster in this process, on real disks; messages go from loop turn to loop turn. */
+/** Members of one cluster in this process, on real disks; messages are delivered in the next event-loop turn. */
 class Members {
   readonly #parent: string;
   readonly #up = new Map<NodeId, Awaited<ReturnType<Members['start']>>>();
@@ -123,7 +123,7 @@ async function until<T>(found: () => T | undefined | false): Promise<T> {
 }
 
 describe('a cluster on real disks', () => {
-  it('brings a member that was away too long up to date by a snapshot, and its log and state go on from there', () =>
+  it('brings a member that was away too long up to date with a snapshot, after which its log and state continue', () =>
     inTemporaryDirectory(async (parent) => {
       const members = new Members(parent);
       try {
@@ -156,7 +156,7 @@ describe('a cluster on real disks', () => {
       }
     })).timeout(240_000);
 
-  it('restores a backup across a change of leader: the next one goes on with it, and all members come to the same state', () =>
+  it('restores a backup across a leader change: the next leader continues it, and all members reach the same state', () =>
     inTemporaryDirectory(async (parent) => {
       const members = new Members(parent);
       try {

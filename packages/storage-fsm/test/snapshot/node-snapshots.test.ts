@@ -30,7 +30,7 @@ import {
 
 const big = 'x'.repeat(100_000);
 
-/** A leader with records on disk, one more only in memory, and a follower that has entries of its own. */
+/** A leader with records on disk and one more only in memory, and a follower with entries of its own. */
 async function pair(
   use: (nodes: {
     leader: SnapshotNode;
@@ -69,7 +69,7 @@ async function pair(
 const generations = async ({ directory }: SnapshotNode): Promise<string[]> =>
   (await readdir(directory)).filter((name) => name.startsWith('generation-')).sort();
 
-/** Fetched by the follower, and put in force. */
+/** Fetches a snapshot on the follower and installs it. */
 async function transferred(
   leader: NodeSnapshots,
   follower: SnapshotNode,
@@ -84,7 +84,7 @@ async function transferred(
 describe('snapshots between nodes', function () {
   this.timeout(240_000);
 
-  it('put the flushed state of the leader in the place of state and log; term and vote stay', () =>
+  it("replace state and log with the leader's flushed state; term and vote stay", () =>
     pair(async ({ leader, follower, reopen }) => {
       const { snapshots: source, failed } = serving(leader);
       const told: unknown[] = [];
@@ -112,7 +112,7 @@ describe('snapshots between nodes', function () {
       expect(await generations(again)).to.deep.equal(['generation-2']);
     }));
 
-  it('count the digest on from what was installed: both nodes have the same one after the next entry', () =>
+  it('continue the digest from the installed state: both nodes have the same digest after the next entry', () =>
     pair(async ({ leader, follower }) => {
       const { snapshots } = await transferred(serving(leader).snapshots, follower);
       apply(follower.machine, put('unflushed', '1'), put('a', 'later'));
@@ -120,7 +120,7 @@ describe('snapshots between nodes', function () {
       const { appliedIndex } = leader.machine.applied;
       expect(follower.machine.digestAt(appliedIndex)).to.equal(leader.machine.digestAt(appliedIndex)).and.not.equal(undefined);
       await flush(follower.machine);
-      expect(await follower.machine.selfCheck()).to.deep.equal({
+      expect(await follower.machine.checkDigest()).to.deep.equal({
         sound: true,
         index: appliedIndex,
         digest: leader.machine.applied.digest,
@@ -128,7 +128,7 @@ describe('snapshots between nodes', function () {
       await snapshots.close();
     }));
 
-  it('remove the old generation, and a second one follows the first', () =>
+  it('remove the old generation, and can be installed again', () =>
     pair(async ({ leader, follower }) => {
       const { snapshots: source } = serving(leader);
       const first = await transferred(source, follower);
@@ -142,7 +142,7 @@ describe('snapshots between nodes', function () {
       expect(await shownState(follower.machine)).to.deep.equal(await shownState(leader.machine));
     }));
 
-  it('let a range that is being read end in the old state', () =>
+  it('let a range that is being read finish in the old state', () =>
     inTemporaryDirectory(async (parent) => {
       const open = (name: string) => KeyValueMachine.open({ directory: join(parent, name), base: 0 });
       const machine = await open('old');
@@ -163,7 +163,7 @@ describe('snapshots between nodes', function () {
       await machine.close();
     }));
 
-  it('that are not needed any more, or given up, leave nothing', () =>
+  it('leave nothing behind when they are discarded or aborted', () =>
     pair(async ({ leader, follower }) => {
       const { snapshots: source, failed } = serving(leader);
       const { snapshots } = serving(follower, { link: linkTo(source, 2) });
@@ -179,7 +179,7 @@ describe('snapshots between nodes', function () {
       expect(failed).to.have.length.at.most(1);
     }));
 
-  it('go on after a fetch that failed', () =>
+  it('work again after a failed fetch', () =>
     pair(async ({ leader, follower }) => {
       const { snapshots: source } = serving(leader);
       let broken = true;
@@ -224,15 +224,17 @@ describe('a follower that fetches', function () {
       }).catch(reject);
     });
 
-  it('takes nothing older than what was offered', async () => {
-    expect(await attempt(() => ({ open: async () => oldStream() }), base(2, 3))).to.match(/at 1 came where one at 2 was offered/);
+  it('refuses a snapshot older than the offered one', async () => {
+    expect(await attempt(() => ({ open: async () => oldStream() }), base(2, 3))).to.match(
+      /received a snapshot at index 1, expected index 2 or above/,
+    );
   });
 
-  it('takes nothing that a wrong bit, a lost chunk or an early end has changed', async () => {
+  it('refuses a stream with a flipped bit, a lost chunk or an early end', async () => {
     const changed: Record<string, (chunks: Uint8Array[]) => Uint8Array[]> = {
       checksum: ([first, second, ...rest]) => [first, flipped(second), ...rest] as Uint8Array[],
       'wrong checksum': (chunks) => chunks.filter((_, i) => i !== 2),
-      'cut short': (chunks) => chunks.slice(0, -1),
+      truncated: (chunks) => chunks.slice(0, -1),
     };
     for (const [expected, change] of Object.entries(changed)) {
       const message = await attempt((source) => ({
@@ -246,7 +248,7 @@ describe('a follower that fetches', function () {
     }
   });
 
-  it('takes no records that are not those of the state that the stream says it is of', async () => {
+  it('refuses records that do not match the state digest of the stream', async () => {
     const row = { path: 'a', value: Buffer.from('1'), revision: 1 };
     const pages = async function* () {
       yield [row];
@@ -255,7 +257,7 @@ describe('a follower that fetches', function () {
       attempt(() => ({
         open: async () => writeSnapshot({ meta: { appliedIndex: 1, valuesWritten: 1, digest }, pages }, base(1, 3)),
       }));
-    expect(await sent(recordDigest(row) + 1n)).to.match(/what node 1 sent is not whole .* do not add up/);
+    expect(await sent(recordDigest(row) + 1n)).to.match(/the snapshot of node 1 is damaged .* do not match the state digest/);
   });
 
   it('stops before it fills the disk', () =>
@@ -276,10 +278,10 @@ describe('a follower that fetches', function () {
     }));
 
   it('fails when the leader cannot be reached', async () => {
-    expect(await attempt(() => noLink)).to.include('nobody is asked');
+    expect(await attempt(() => noLink)).to.include('no peer is reachable');
   });
 
-  it('fails when nothing comes for 30 s, and asks the link to end', () =>
+  it('fails when nothing arrives for 30 s, and aborts the link', () =>
     pair(async ({ leader, follower }) => {
       const { every, pass, tasks } = manualTicks();
       const { snapshots: source } = serving(leader);
@@ -308,7 +310,7 @@ describe('a follower that fetches', function () {
         expect(ended?.aborted).to.equal(false);
         pass(1);
         expect(await outcome).to.equal(undefined);
-        expect(errors).to.deep.equal(['node 1 sent nothing of its snapshot for 30000 ms']);
+        expect(errors).to.deep.equal(['node 1 sent no snapshot data for 30000 ms']);
         expect(ended?.aborted).to.equal(true);
         expect(await generations(follower)).to.deep.equal(['generation-1']);
         expect(tasks.size, 'no watch is left').to.equal(0);
@@ -337,7 +339,7 @@ async function* stuckAfter(stream: AsyncIterable<Uint8Array>, chunks: number, st
   }
 }
 
-/** The snapshot of a state that ends at entry 1. */
+/** Returns the snapshot of a state at entry 1. */
 async function oldStream(): Promise<AsyncIterable<Uint8Array>> {
   const chunks: Uint8Array[] = [];
   await inTemporaryDirectory(async (parent) => {
@@ -350,7 +352,7 @@ async function oldStream(): Promise<AsyncIterable<Uint8Array>> {
   return from(chunks);
 }
 
-describe('a leader that is asked for a snapshot', function () {
+describe('a leader that sends a snapshot', function () {
   this.timeout(240_000);
 
   const codeOf = (attempt: () => unknown): string => {
@@ -363,7 +365,7 @@ describe('a leader that is asked for a snapshot', function () {
     return 'none';
   };
 
-  it('sends the state of one moment, whatever is written meanwhile', () =>
+  it('sends the state of one moment, unaffected by later writes', () =>
     pair(async ({ leader, follower }) => {
       const { snapshots: source } = serving(leader);
       const expected = (await shownState(leader.machine)).filter((shown) => !shown.startsWith('unflushed'));
@@ -383,7 +385,7 @@ describe('a leader that is asked for a snapshot', function () {
       await snapshots.close();
     }));
 
-  it('takes a reader that goes away for a failed transfer', () =>
+  it('counts a transfer as failed when the reader leaves', () =>
     pair(async ({ leader }) => {
       const { snapshots, failed } = serving(leader);
       const stream = snapshots.stream(2, 1);
@@ -393,7 +395,7 @@ describe('a leader that is asked for a snapshot', function () {
       expect(failed).to.deep.equal([2]);
     }));
 
-  it('refuses more streams than it may send, an index that it has not flushed, and all once it is closed', () =>
+  it('refuses too many streams, an index that it has not flushed, and everything after it is closed', () =>
     pair(async ({ leader }) => {
       const { snapshots, failed } = serving(leader, { streamsMax: 2 });
       const [first] = [snapshots.stream(2, 1), snapshots.stream(3, 1)];
@@ -408,7 +410,7 @@ describe('a leader that is asked for a snapshot', function () {
       expect(failed.sort()).to.deep.equal([3, 4, 4, 5]);
     }));
 
-  it('ends the stream that a peer had when it asks again: that is no failure', () =>
+  it("ends a peer's stream when the peer requests another, without reporting a failure", () =>
     pair(async ({ leader }) => {
       const { snapshots, failed } = serving(leader, { streamsMax: 1 });
       const first = snapshots.stream(2, 1);
@@ -420,7 +422,7 @@ describe('a leader that is asked for a snapshot', function () {
       await snapshots.close();
     }));
 
-  it('gives up a peer that takes nothing for 30 s, begun or not', () =>
+  it('ends a stream when the peer takes nothing for 30 s, whether it has begun or not', () =>
     pair(async ({ leader }) => {
       const { every, pass, tasks } = manualTicks();
       const { snapshots, failed } = serving(leader, { every });

@@ -27,7 +27,7 @@ const normal = (index: number, term: number, transaction: Transaction) => ({
   data: encodeTransaction(transaction),
 });
 
-/** What a recovery says, and the records of its stream. */
+/** Returns the recovered state and the records of its stream. */
 interface Found extends Omit<RecoveredState, 'stream'> {
   readonly records: readonly string[];
 }
@@ -44,8 +44,8 @@ async function foundIn(directory: string, options: RecoveryOptions = {}): Promis
 }
 
 /**
- * A node that has stored entries 1 to 8 in two terms, knows 6 of them to be committed, and has flushed 4; stopped without a flush. Entry 6
- * changes what is on the disk, entry 7 deletes it, and entry 8 has a condition that does not hold.
+ * Creates a node that has stored entries 1 to 8 in two terms, knows 6 of them to be committed, has flushed 4, and stopped without another
+ * flush. Entry 6 changes a flushed record, entry 7 deletes one, and entry 8 has a condition that does not hold.
  */
 async function stoppedNode(parent: string): Promise<string> {
   const node = await newNode(parent, 'node', 7);
@@ -89,13 +89,13 @@ function damage(file: string, text: string): void {
 
 const damageRecords = (directory: string): void => {
   const folder = join(directory, 'generation-1/state');
-  // A later opening has moved the records into a table.
+  // A later opening has moved the records into a table of LevelDB.
   const table = readdirSync(folder).find((name) => name.endsWith('.ldb'));
   damage(join(folder, table ?? ''), 'value 3');
 };
 
 describe('the state of a stopped node', () => {
-  it('is its records with every entry of its log, committed or not, and what it knows of them', () =>
+  it('has every entry of the log applied, committed or not, and reports what is committed', () =>
     inTemporaryDirectory(async (parent) => {
       const directory = await stoppedNode(parent);
       const found = await foundIn(directory);
@@ -105,7 +105,7 @@ describe('the state of a stopped node', () => {
       expect(Buffer.from(found.conf?.context ?? []).toString()).to.equal('members');
     }));
 
-  it('leaves the node as it was: its records end with what is committed, and its tail may still be superseded', () =>
+  it('does not change the node: its disk holds only committed records, and its uncommitted tail can still be superseded', () =>
     inTemporaryDirectory(async (parent) => {
       const directory = await stoppedNode(parent);
       const before = await foundIn(directory);
@@ -118,7 +118,7 @@ describe('the state of a stopped node', () => {
       expect(await foundIn(directory)).to.include({ index: 7, term: 3, commitIndex: 6 });
     }));
 
-  it('counts what is flushed as committed, though no mark tells it', () =>
+  it('counts flushed entries as committed, even above the recorded commit index', () =>
     inTemporaryDirectory(async (parent) => {
       const directory = await stoppedNode(parent);
       const node = await openNode(parent, 'node');
@@ -128,7 +128,7 @@ describe('the state of a stopped node', () => {
       expect(await foundIn(directory)).to.include({ index: 8, commitIndex: 8 });
     }));
 
-  it('reaches back to the base alone, when the log holds nothing above it', () =>
+  it('ends at the base when the log holds no entry above it', () =>
     inTemporaryDirectory(async (parent) => {
       const directory = await stoppedNode(parent);
       const node = await openNode(parent, 'node');
@@ -144,7 +144,7 @@ describe('the state of a stopped node', () => {
       }
     }));
 
-  it('goes on from a snapshot base', () =>
+  it('continues from the base of a snapshot', () =>
     inTemporaryDirectory(async (parent) => {
       const directory = await stoppedNode(parent);
       const node = await openNode(parent, 'node');
@@ -157,7 +157,7 @@ describe('the state of a stopped node', () => {
       expect(found).to.include({ index: 8, term: 2, commitIndex: 6 });
     }));
 
-  it('is not given when the log is damaged, unless without the log: then it is what was flushed, and says what is missing', () =>
+  it('needs withoutLog when the log is damaged, and then holds the flushed records and reports the missing entries', () =>
     inTemporaryDirectory(async (parent) => {
       const directory = await stoppedNode(parent);
       damage(logFile(directory), 'value 5');
@@ -175,17 +175,17 @@ describe('the state of a stopped node', () => {
       expect(await rejection(foundIn(directory, { withoutLog: true }))).to.be.instanceOf(StorageDamaged);
     }));
 
-  it('is not given when the disk fails below the log, unless without the log', () =>
+  it('needs withoutLog when the disk fails to read the log', () =>
     inTemporaryDirectory(async (parent) => {
       const directory = await stoppedNode(parent);
       const file = logFile(directory);
       rmSync(file);
-      mkdirSync(file); // what reads it fails as a bad sector does
+      mkdirSync(file); // reading it fails, as for a bad sector
       expect(await rejection(foundIn(directory))).to.be.instanceOf(LogUnreadable);
       expect((await foundIn(directory, { withoutLog: true })).records).to.deep.equal(flushed);
     }));
 
-  it('is not given of a log of a later version, which is no reason to go without it', () =>
+  it('is refused for a log of a later version, also withoutLog', () =>
     inTemporaryDirectory(async (parent) => {
       const directory = await stoppedNode(parent);
       const bytes = readFileSync(logFile(directory));
@@ -196,7 +196,7 @@ describe('the state of a stopped node', () => {
       expect(error).to.be.instanceOf(NewerFormat).and.not.instanceOf(LogUnreadable);
     }));
 
-  it('is not given when the log ends before what was applied, unless without the log', () =>
+  it('needs withoutLog when the log ends before the applied index', () =>
     inTemporaryDirectory(async (parent) => {
       const directory = await stoppedNode(parent);
       const folder = join(directory, 'generation-1/log');
@@ -205,7 +205,7 @@ describe('the state of a stopped node', () => {
       expect((await foundIn(directory, { withoutLog: true })).records).to.deep.equal(flushed);
     }));
 
-  it('is not given when log and term were set back behind the records, unless without the log', () =>
+  it('needs withoutLog when log and term are older than the records', () =>
     inTemporaryDirectory(async (parent) => {
       const directory = await stoppedNode(parent);
       const older = [join(directory, 'node.state'), logFile(directory)].map((file) => ({ file, bytes: readFileSync(file) }));
@@ -225,7 +225,7 @@ describe('the state of a stopped node', () => {
       expect(found.records).to.deep.equal([...all, 'kept/9=value 9']);
     }));
 
-  it('has all entries, however much they hold', () =>
+  it('has all entries, however large they are', () =>
     inTemporaryDirectory(async (parent) => {
       const directory = await stoppedNode(parent);
       const node = await openNode(parent, 'node');
@@ -246,7 +246,7 @@ describe('the state of a stopped node', () => {
     },
     { what: 'node.state is missing', harm: (directory: string) => rmSync(join(directory, 'node.state')) },
   ])
-    it(`is not given when ${what}, with the log or without it`, () =>
+    it(`is refused when ${what}, also withoutLog`, () =>
       inTemporaryDirectory(async (parent) => {
         const directory = await stoppedNode(parent);
         await foundIn(directory);
@@ -257,7 +257,7 @@ describe('the state of a stopped node', () => {
         }
       }));
 
-  it('is not given when the records are older than the beginning of the log', () =>
+  it('is refused when the records are older than the beginning of the log', () =>
     inTemporaryDirectory(async (parent) => {
       const directory = await stoppedNode(parent);
       const node = await openNode(parent, 'node');
@@ -270,7 +270,7 @@ describe('the state of a stopped node', () => {
         expect(await rejection(foundIn(directory, options)), JSON.stringify(options)).to.be.instanceOf(StorageDamaged);
     }));
 
-  it('is not given while a node runs there, and its directory is free again afterwards, whatever became of it', () =>
+  it('is refused while a node runs in the directory, and releases the directory afterwards in every case', () =>
     inTemporaryDirectory(async (parent) => {
       const directory = await stoppedNode(parent);
       const node = await openNode(parent, 'node');
@@ -283,7 +283,7 @@ describe('the state of a stopped node', () => {
       await (await openNode(parent, 'node')).close();
     }));
 
-  it('is not looked for where no node is, and nothing is made there', () =>
+  it('is refused for a directory without a node, and creates nothing there', () =>
     inTemporaryDirectory(async (parent) => {
       for (const directory of [parent, join(parent, 'nowhere')])
         expect(await rejection(foundIn(directory))).to.be.instanceOf(StorageDamaged);

@@ -39,7 +39,7 @@ const swap = (attempt: string, records: [path: string, value: string][], keep: s
   return restoring({ kind: 'swap', attempt, records: records.length, digest, valuesWritten, keep });
 };
 
-/** A node that has been backed up to a file, and another one with a state of its own. */
+/** A node with a backup in a file, and another node with a different state. */
 async function withBackup(use: (given: { file: string; node: SnapshotNode; parent: string }) => Promise<void>): Promise<void> {
   await inTemporaryDirectory(async (parent) => {
     const source = await newNode(parent, 'source', 1);
@@ -89,7 +89,7 @@ describe('single records of a snapshot', () => {
 describe('a backup', function () {
   this.timeout(240_000);
 
-  it('is a file that only its owner reads, and that says what it holds', () =>
+  it('is a file that only its owner can read, with a summary of its content', () =>
     withBackup(async ({ file, parent }) => {
       expect((await stat(file)).mode & 0o777).to.equal(0o600);
       const summary = await inspectSnapshot(readSnapshotFile(file));
@@ -97,7 +97,7 @@ describe('a backup', function () {
       expect((await readdir(parent)).sort()).to.deep.equal(['backup', 'node', 'source']);
     }));
 
-  it('that has changed or is cut is refused', () =>
+  it('is refused when it has changed or is truncated', () =>
     withBackup(async ({ file }) => {
       const bytes = await readFile(file);
       for (const at of [0, 20, 1000, bytes.length - 1]) {
@@ -110,7 +110,7 @@ describe('a backup', function () {
       expect(await rejection(inspectSnapshot(readSnapshotFile(file)))).to.be.instanceOf(CodecError);
     }));
 
-  it('that cannot be written whole leaves no file', () =>
+  it('leaves no file when it cannot be written completely', () =>
     inTemporaryDirectory(async (parent) => {
       const broken = (async function* () {
         yield Buffer.from('beginning');
@@ -124,7 +124,7 @@ describe('a backup', function () {
 describe('a restore', function () {
   this.timeout(240_000);
 
-  it('puts the records of a backup in the place of all others but those kept, and tells watchers', () =>
+  it('replaces all records except the kept ones with those of a backup, and notifies watchers', () =>
     withBackup(async ({ file, node: { machine } }) => {
       const told: unknown[] = [];
       machine.watch('a', (changes) => told.push(changes));
@@ -169,7 +169,7 @@ describe('a restore', function () {
       expect(['a', 'own'].map((path) => textOf(machine, path))).to.deep.equal([undefined, 'new']);
     }));
 
-  it('is cleared up after: nothing of the old state is left on the disk, and the digest is that of the records', () =>
+  it('leaves nothing of the old state on disk after clearing, and the digest is that of the records', () =>
     withBackup(async ({ file, node, parent }) => {
       const { machine } = node;
       const replica = soleReplica(machine);
@@ -177,10 +177,10 @@ describe('a restore', function () {
       expect(await clearRestores(replica, machine)).to.equal(3);
       expect(await clearRestores(replica, machine)).to.equal(0);
       await flush(machine);
-      expect(await machine.selfCheck()).to.include({ sound: true, digest: machine.applied.digest });
+      expect(await machine.checkDigest()).to.include({ sound: true, digest: machine.applied.digest });
       const backup = join(parent, 'second');
       await writeSnapshotFile(backup, serving(node).snapshots.backup());
-      expect(await inspectSnapshot(readSnapshotFile(backup))).to.include({ records: 34 }); // 32, the one kept, and where they lie
+      expect(await inspectSnapshot(readSnapshotFile(backup))).to.include({ records: 34 }); // 32, the kept one, and the spaces record
       const before = await shownState(machine);
 
       await restoreSnapshot(replica, () => readSnapshotFile(backup), { attempt: 'two' });
@@ -191,7 +191,7 @@ describe('a restore', function () {
       );
     }));
 
-  it('that breaks half-way leaves the old state, unseen, and is gone on with by whoever leads then', () =>
+  it('keeps the old state visible when it fails half-way, and the next leader can continue it', () =>
     withBackup(async ({ file, node: { machine } }) => {
       const before = await shownState(machine);
       const replica = soleReplica(machine);
@@ -201,7 +201,7 @@ describe('a restore', function () {
       const failing = {
         status: () => replica.status(),
         commit: async (transaction: Transaction): Promise<CommitResult> => {
-          if (left-- === 0) throw new StoreError('not_leader', 'this node does not lead');
+          if (left-- === 0) throw new StoreError('not_leader', 'this node is not the leader');
           return replica.commit(transaction);
         },
       };
@@ -217,13 +217,13 @@ describe('a restore', function () {
         await pathsOf(machine),
       );
       expect(told).to.deep.equal([]);
-      expect(await clearRestores(replica, machine, { underWay: 'one' }), 'it is under way').to.equal(0);
+      expect(await clearRestores(replica, machine, { underWay: 'one' }), 'it is in progress').to.equal(0);
       expect(await restoreSnapshot(replica, open, { attempt: 'one' })).to.include({ outcome: 'restored' });
       expect(await restoreSnapshot(replica, open, { attempt: 'one' }), 'again').to.include({ outcome: 'restored' });
       expect(await pathsOf(machine)).to.deep.equal(['a', 'b/1', ...big, 'cluster/id']);
     }));
 
-  it('that is left half-way is swept', () =>
+  it('is swept when it is abandoned half-way', () =>
     withBackup(async ({ node: { machine } }) => {
       const before = await shownState(machine);
       const replica = soleReplica(machine);
@@ -242,7 +242,7 @@ describe('a restore', function () {
       expect(await shownState(machine)).to.deep.equal(before);
     }));
 
-  it('loses nothing to a sweep while it is under way', () =>
+  it('loses nothing to a sweep while it is in progress', () =>
     withBackup(async ({ node: { machine } }) => {
       const replica = soleReplica(machine);
       await replica.commit(stage('one', 0, ['a', '1']));
@@ -274,7 +274,7 @@ describe('a restore', function () {
       expect(await shownState(machine)).to.deep.equal(before);
     }));
 
-  it('does not go live when it is not exactly what was meant', () =>
+  it('does not go live unless count and digest match', () =>
     withBackup(async ({ node: { machine } }) => {
       const replica = soleReplica(machine);
       await replica.commit(stage('one', 0, ['a', '1'], ['b', '2']));
@@ -317,7 +317,7 @@ describe('a restore', function () {
       expect(machine.applied.valuesWritten).to.equal(1001);
     }));
 
-  it('of a snapshot that is not whole, or empty, or on a node that does not lead, proposes nothing', () =>
+  it('proposes nothing for an incomplete or empty snapshot, or on a node that is not the leader', () =>
     withBackup(async ({ file, node: { machine }, parent }) => {
       const before = machine.applied;
       const bytes = await readFile(file);
@@ -337,7 +337,7 @@ describe('a restore', function () {
       expect(machine.applied).to.deep.equal(before);
     }));
 
-  it('that is half staged goes on after a snapshot has brought it to another node', () =>
+  it('can be continued on another node that received the staged half in a snapshot', () =>
     withBackup(async ({ node, parent }) => {
       apply(node.machine, stage('one', 0, ['a', '1']));
       await flush(node.machine);
@@ -370,7 +370,7 @@ describe('a restore', function () {
     }));
 });
 
-/** What every reader sees, by the plainest of means. */
+/** A plain model of the records that every reader sees. */
 class Model {
   live = new Map<string, string>();
   #staged: { id: string; chunks: number; records: Map<string, string>; count: number } | undefined;
@@ -437,7 +437,7 @@ const someStep = fc.oneof(
 describe('records through restores', function () {
   this.timeout(240_000);
 
-  it('read as the plain model does, and sum up alike on a node that flushes, restarts or sweeps at other times', async () => {
+  it('match the plain model, with equal digests on a node that flushes, restarts or sweeps at other times', async () => {
     let swaps = 0;
     let swept = 0;
     await fc.assert(
@@ -467,8 +467,8 @@ describe('records through restores', function () {
               await first.close();
               first = await open('first');
             } else if (step === 'sweep') {
-              const names = await first.deadNames(3);
-              expect(await second.deadNames(3)).to.deep.equal(names);
+              const names = await first.unreachableNames(3);
+              expect(await second.unreachableNames(3)).to.deep.equal(names);
               swept += names.length;
               commit(restoring({ kind: 'sweep', names: [...names, 'a', 'keep/1', '\u000200000001/a'] }));
             } else for (const transaction of [step].flat()) commit(transaction);
@@ -483,8 +483,8 @@ describe('records through restores', function () {
             expect(first.applied).to.deep.equal(second.applied);
           }
           await flush(first);
-          expect(await first.selfCheck()).to.include({ sound: true, digest: second.applied.digest });
-          for (let names = await first.deadNames(2); names.length > 0; names = await first.deadNames(2))
+          expect(await first.checkDigest()).to.include({ sound: true, digest: second.applied.digest });
+          for (let names = await first.unreachableNames(2); names.length > 0; names = await first.unreachableNames(2))
             commit(restoring({ kind: 'sweep', names }));
           await first.close();
           await second.close();

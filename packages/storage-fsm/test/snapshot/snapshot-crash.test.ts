@@ -13,7 +13,7 @@ import { apply, fetched, flush, installed, newNode, openNode, put, serving, show
 const sizes = { segmentBytes: 500, growBytes: 192, every: () => () => undefined };
 const meta = base(20, 3);
 
-/** The log of a node with three entries that puts a snapshot in force, on a disk that goes away at operation `crashAt`. */
+/** Runs a node with three log entries that installs a snapshot, on a disk that fails at operation `crashAt`. */
 async function installOn(disk: MemoryDisk, crashAt: number, coin: () => boolean) {
   await createNode('/node', { clusterId: 'c', nodeId: 7, base: genesis }, disk);
   const log = await SegmentLog.open('/node', { ...sizes, disk });
@@ -39,10 +39,10 @@ async function installOn(disk: MemoryDisk, crashAt: number, coin: () => boolean)
   return { isInstalled, left };
 }
 
-describe('a node whose power fails while a snapshot is put in force', function () {
+describe('installing a snapshot', function () {
   this.timeout(240_000);
 
-  it('opens with the old log or the new one, at whatever operation that was and whatever was kept of it', async () => {
+  it('leaves the old log or the new one after a power failure at any operation, whichever unsynced pages survive', async () => {
     const found = { old: 0, new: 0 };
     let crashed = true;
     for (let crashAt = 0; crashed; crashAt++) {
@@ -79,7 +79,7 @@ describe('a node whose power fails while a snapshot is put in force', function (
     expect(found.new).to.be.above(50);
   }).timeout(240_000);
 
-  it('has a mark of the new log alone, also where the old one was longer and its mark is raised at the same time', async () => {
+  it("leaves only the new log's mark, even when the old log was longer and its mark is raised at the same time", async () => {
     const disk = new MemoryDisk();
     let tick: () => void = () => undefined;
     await createNode('/node', { clusterId: 'c', nodeId: 7, base: genesis }, disk);
@@ -94,7 +94,7 @@ describe('a node whose power fails while a snapshot is put in force', function (
     await log.createGenerationLog(2);
     disk.before = (operation, path) => {
       if (operation !== 'sync' || !path.endsWith('node.state')) return;
-      log.noteCommit(1); // news for the mark
+      log.noteCommit(1); // so that the mark has to be raised
       tick();
     };
     await log.install(meta, 2);
@@ -107,7 +107,7 @@ describe('a node whose power fails while a snapshot is put in force', function (
     await close(log);
   });
 
-  it('refuses a snapshot that is not beyond what is committed, or of a term that this node has not heard of', async () => {
+  it('is refused for a snapshot at a committed index or of an unknown term', async () => {
     for (const wrong of [base(2, 2), base(20, 4)]) {
       const log = await openOn(new MemoryDisk());
       await log.createGenerationLog(2);
@@ -128,7 +128,7 @@ async function openOn(disk: MemoryDisk): Promise<SegmentLog> {
   return log;
 }
 
-describe('a process that is killed while it takes a snapshot', function () {
+describe('a process that is killed while it fetches a snapshot', function () {
   this.timeout(240_000);
 
   for (const { failpoint, expected } of [
@@ -140,13 +140,13 @@ describe('a process that is killed while it takes a snapshot', function () {
     { failpoint: 'snapshot.before_remove', expected: 'new' },
     { failpoint: 'none', expected: 'new' },
   ] as const)
-    it(`at ${failpoint} starts with the ${expected} state, whole, and nothing of the other`, () =>
+    it(`at ${failpoint} starts with the complete ${expected} state and nothing of the other`, () =>
       inTemporaryDirectory(async (parent) => {
         const follower = await newNode(parent, 'follower', 2);
         await write(follower.log, { hardState: { term: 3, vote: 1, commit: 0 }, entries: [] });
         apply(follower.machine, put('a', 'old'));
         await flush(follower.machine);
-        // An index that the log has: the state must not lie beyond it.
+        // An index that the log has, since the state must not be beyond it.
         await write(follower.log, { hardState: { term: 3, vote: 1, commit: 1 }, entries: [entry(1, 3)] });
         await follower.close();
 
@@ -172,7 +172,7 @@ describe('a process that is killed while it takes a snapshot', function () {
           expect(state.at(0)).to.equal('a=new@31');
           expect(again.log.start).to.deep.include({ base: base(31, 3), lastIndex: 31 });
         }
-        expect(await again.machine.selfCheck()).to.include({ sound: true });
+        expect(await again.machine.checkDigest()).to.include({ sound: true });
         const names = (await readdir(again.directory)).filter((name) => name.startsWith('generation-'));
         expect(names).to.deep.equal([expected === 'old' ? 'generation-1' : 'generation-2']);
         await again.close();
@@ -182,7 +182,7 @@ describe('a process that is killed while it takes a snapshot', function () {
       })).timeout(240_000);
 });
 
-/** A later attempt is not disturbed by what the first one left. */
+/** Checks that leftovers of the first attempt do not disturb a later one. */
 async function take(parent: string): Promise<void> {
   const leader = await openNode(parent, 'leader');
   const follower = await openNode(parent, 'follower');

@@ -10,7 +10,7 @@ import type { RangePage } from '../../src/store/store.ts';
 import type { Transaction } from '../../src/store/transaction.ts';
 import { base, close, genesis } from '../log/log-calls.ts';
 
-/** Log and state of a node, as a server puts them together. */
+/** The log and state of a node, wired as in the server. */
 export interface SnapshotNode {
   readonly directory: string;
   readonly log: SegmentLog;
@@ -55,7 +55,7 @@ const normal = (index: LogIndex, transaction: Transaction): Entry => ({
 export const flush = (machine: KeyValueMachine): Promise<LogIndex> =>
   new Promise((resolve, reject) => machine.flush((error, flushed) => (error ? reject(error) : resolve(flushed))));
 
-/** The replica of a node that leads alone: what is proposed is applied in the call. */
+/** Returns the replica of a single-node cluster: a proposal is applied within the call. */
 export function soleReplica(machine: KeyValueMachine, role: 'leader' | 'follower' = 'leader'): LocalReplica {
   const status = (): DriverStatus => ({
     clusterId: 'c',
@@ -84,7 +84,7 @@ export function soleReplica(machine: KeyValueMachine, role: 'leader' | 'follower
   });
 }
 
-/** Every record, as text. */
+/** Returns every record as text. */
 export async function shownState(machine: { range: KeyValueMachine['range'] }): Promise<string[]> {
   const shown: string[] = [];
   let page: RangePage = { records: [] };
@@ -95,7 +95,7 @@ export async function shownState(machine: { range: KeyValueMachine['range'] }): 
   return shown;
 }
 
-/** Snapshots of a node that are described in term 3, with what the leader's core heard of as failed. */
+/** Returns a node's snapshots, described in term 3, and the peers whose transfers were reported as failed. */
 export function serving({ log, machine }: SnapshotNode, options: Partial<NodeSnapshotsOptions> = {}) {
   const failed: number[] = [];
   const snapshots = new NodeSnapshots({ log, machine, link: noLink, diskLow: () => false, ...options });
@@ -104,22 +104,22 @@ export function serving({ log, machine }: SnapshotNode, options: Partial<NodeSna
 }
 
 export const noLink: NodeSnapshotsOptions['link'] = {
-  open: () => Promise.reject(new Error('nobody is asked in this test')),
+  open: () => Promise.reject(new Error('no peer is reachable in this test')),
 };
 
-/** A link to a node in this process. */
+/** Returns a link to a node in this process. */
 export const linkTo = (leader: NodeSnapshots, self: number): NodeSnapshotsOptions['link'] => ({
   open: async (_from, index) => leader.stream(self, index),
 });
 
-/** What a fetch comes to. */
+/** Resolves with the result of a fetch. */
 export const fetched = (snapshots: NodeSnapshots, meta: SnapshotMeta): Promise<SnapshotMeta | undefined> =>
   new Promise((resolve) => snapshots.fetch({ from: 1, meta }, resolve));
 
 export const installed = (snapshots: NodeSnapshots, meta: SnapshotMeta): Promise<void> =>
   new Promise((resolve, reject) => snapshots.install(meta, (error) => (error ? reject(error) : resolve())));
 
-/** Time that the test moves, one tick of the watch over streams after the other. */
+/** Returns a clock that the test advances, one tick at a time. */
 export function manualTicks() {
   const tasks = new Set<() => void>();
   const every = (_intervalMs: number, task: () => void) => {

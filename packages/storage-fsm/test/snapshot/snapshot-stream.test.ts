@@ -2,7 +2,7 @@ import { CodecError } from '@transitd/raft-core';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { chunkBytes, FrameWriter, frameBytesMax, recordRowBytes, writeRecordRow } from '../../src/snapshot/snapshot-format.ts';
-import { readSummedSnapshot, type SnapshotPart, writeSnapshot } from '../../src/snapshot/snapshot-stream.ts';
+import { readVerifiedSnapshot, type SnapshotPart, writeSnapshot } from '../../src/snapshot/snapshot-stream.ts';
 import { addToDigest, emptyDigest, recordDigest } from '../../src/store/digest.ts';
 import { comparePaths } from '../../src/store/path.ts';
 import type { Row } from '../../src/store/range.ts';
@@ -47,7 +47,7 @@ async function* inPieces(bytes: Buffer, sizes: readonly number[] = [bytes.length
 
 async function parts(source: AsyncIterable<Uint8Array>): Promise<SnapshotPart[]> {
   const all: SnapshotPart[] = [];
-  for await (const part of readSummedSnapshot(source)) all.push(part);
+  for await (const part of readVerifiedSnapshot(source)) all.push(part);
   return all;
 }
 
@@ -60,7 +60,7 @@ const asText = (rows: readonly Row[]) =>
   rows.map(({ path, value, revision }) => `${path}=${Buffer.from(value).toString('hex')}@${revision}`);
 
 describe('a snapshot as a stream', () => {
-  it('brings what was written, however the bytes are cut', () =>
+  it('yields the written records, however the bytes are split', () =>
     fc.assert(
       fc.asyncProperty(
         fc.uniqueArray(
@@ -82,7 +82,7 @@ describe('a snapshot as a stream', () => {
       ),
     ));
 
-  it('goes out in chunks of about 256 KiB; a larger record travels alone', async () => {
+  it('is written in chunks of about 256 KiB; a larger record gets a chunk of its own', async () => {
     const rows = [
       row('a', Buffer.alloc(8 * 1024 * 1024)),
       ...Array.from({ length: 40 }, (_, i) => row(`b${String(i).padStart(2, '0')}`, Buffer.alloc(20_000))),
@@ -93,7 +93,7 @@ describe('a snapshot as a stream', () => {
     expect(rowsOf(await parts(inPieces(Buffer.concat(chunks), [65_536])))).to.have.length(41);
   });
 
-  it('is refused wherever a byte is changed or it is cut', async () => {
+  it('is refused when any byte is changed or it is truncated anywhere', async () => {
     const whole = Buffer.concat(await written([row('a'), row('b/c')]));
     for (let at = 0; at < whole.length; at++) {
       const changed = Buffer.from(whole);
@@ -104,7 +104,7 @@ describe('a snapshot as a stream', () => {
     expect(await rejection(parts(inPieces(Buffer.concat([whole, Buffer.of(0)]))))).to.be.instanceOf(CodecError);
   });
 
-  it('is refused when a chunk is lost, doubled or exchanged, though each is whole', async () => {
+  it('is refused when an intact chunk is lost, duplicated or exchanged', async () => {
     const rows = ['a', 'b', 'c'].map((path) => row(path, Buffer.alloc(chunkBytes - 100, path)));
     const [begin, a, b, c, end] = (await written(rows)) as [Buffer, Buffer, Buffer, Buffer, Buffer];
     expect(await parts(inPieces(Buffer.concat([begin, a, b, c, end])))).to.have.length(5);
@@ -117,7 +117,7 @@ describe('a snapshot as a stream', () => {
       expect(await rejection(parts(inPieces(Buffer.concat(chunks)))), name).to.be.instanceOf(CodecError);
   });
 
-  // Each is well formed up to the rule it breaks.
+  // Each stream is well-formed except for the rule that it breaks.
   const forged = (make: (writer: FrameWriter) => Buffer[]): Buffer => Buffer.concat(make(new FrameWriter()));
   const rows = [row('a'), row('b')];
   const body = Buffer.concat(rows.map(encodedRow));
@@ -131,7 +131,7 @@ describe('a snapshot as a stream', () => {
     {
       name: 'a wrong count',
       bytes: forged((w) => [w.begin(meta), w.records(body), w.end({ ...good, records: 3 })]),
-      because: /3 were sent/,
+      because: /2 records of 3/,
     },
     {
       name: 'records out of order',
@@ -149,17 +149,21 @@ describe('a snapshot as a stream', () => {
       because: /newer/,
     },
     {
-      name: 'a path that is none',
+      name: 'an invalid path',
       bytes: forged((w) => [w.begin(meta), w.records(encodedRow(row('a//b')))]),
-      because: /path/,
+      because: /invalid name/,
     },
     {
-      name: 'records before it says of what',
+      name: 'records before the metadata',
       bytes: forged((w) => [new FrameWriter().begin(meta).subarray(0, 12), w.records(body)]),
-      because: /turn/,
+      because: /out of order/,
     },
-    { name: 'a second beginning', bytes: forged((w) => [w.begin(meta), w.begin(meta).subarray(12)]), because: /turn/ },
-    { name: 'a record cut short', bytes: forged((w) => [w.begin(meta), w.records(body.subarray(0, -1))]), because: /cut short/ },
+    {
+      name: 'a second metadata frame',
+      bytes: forged((w) => [w.begin(meta), w.begin(meta).subarray(12)]),
+      because: /out of order/,
+    },
+    { name: 'a truncated record', bytes: forged((w) => [w.begin(meta), w.records(body.subarray(0, -1))]), because: /truncated/ },
   ])
     it(`is refused for ${name}`, async () => {
       expect(await rejection(parts(inPieces(bytes))))
@@ -168,21 +172,21 @@ describe('a snapshot as a stream', () => {
         .that.matches(because);
     });
 
-  it('is refused for a frame that is longer than any may be, before anything of it is waited for', async () => {
+  it('is refused for a frame above the maximum length, before any of its body is read', async () => {
     const frame = forged((w) => [w.begin(meta), w.records(body)]);
     frame.writeUInt32BE(frameBytesMax + 1, frame.length - body.length - 8);
     expect(await rejection(parts(inPieces(frame))))
       .to.have.property('message')
-      .that.matches(/longer than any/);
+      .that.matches(/longer than the maximum/);
   });
 
   it('is refused in a newer format', async () => {
     const whole = Buffer.concat(await written([]));
     whole.writeUInt32BE(2, 8);
-    expect(await rejection(parts(inPieces(whole)))).to.have.property('message', 'snapshot format 2 is not known');
+    expect(await rejection(parts(inPieces(whole)))).to.have.property('message', 'unknown snapshot format 2');
   });
 
-  it('of a state that has lost a record is refused, so that its damage does not spread', async () => {
+  it('is refused for a state that has lost a record, so that the damage does not spread', async () => {
     const stream = await written([row('a')], sum([row('a'), row('b')]));
     expect(await rejection(parts(inPieces(Buffer.concat(stream)))))
       .to.have.property('message')

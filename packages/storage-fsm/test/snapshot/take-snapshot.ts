@@ -1,4 +1,4 @@
-// Makes a leader in the directory given, and has the node that is there take its snapshot; failpoints may end it at any step.
+// Creates a leader in the given directory and lets the node there fetch its snapshot; failpoints may end the process at any step.
 import { armFailpoints } from '../../src/failpoint.ts';
 import { base, entry, write } from '../log/log-calls.ts';
 import { apply, fetched, flush, installed, newNode, openNode, put, serving } from './snapshot-nodes.ts';

@@ -21,7 +21,7 @@ const status: DriverStatus = {
   flushedIndex: 0,
 };
 
-/** Commits and applies in the call; flushes whenever no flush is under way, so that reads meet it in all its stages. */
+/** Commits and applies within the call; flushes whenever no flush is in flight, so that reads meet every stage of a flush. */
 class InstantConsensus implements Consensus {
   readonly #machine: KeyValueMachine;
   #flushing = false;
@@ -88,7 +88,7 @@ describe('LocalReplica', () => {
     { reason: 'stopped', code: 'stopped' },
     { reason: 'faulty', code: 'stopped' },
   ] as const) {
-    it(`answers commits and fresh reads that consensus refuses as ${reason} with ${code}`, async () => {
+    it(`refuses commits and fresh() with ${code} when consensus refuses as ${reason}`, async () => {
       const replica = replicaOver({
         propose: (_, done) => done({ kind: 'refused', reason }),
         readIndex: (done) => done({ kind: 'refused', reason }),
@@ -98,12 +98,12 @@ describe('LocalReplica', () => {
     });
   }
 
-  it('answers outcome_unknown, and never a refusal, while an entry may still commit', async () => {
+  it('reports outcome_unknown, never a refusal, while an entry may still commit', async () => {
     const replica = replicaOver({ propose: (_, done) => done({ kind: 'unknown', index: 9 }) });
     expect(await rejection(replica.commit(nothing))).to.have.property('code', 'outcome_unknown');
   });
 
-  it('proposes nothing while the disk is low, says so, and goes on reading', async () => {
+  it('refuses commits with disk_low while the disk is low, and still reads', async () => {
     let proposals = 0;
     const propose = () => {
       proposals += 1;

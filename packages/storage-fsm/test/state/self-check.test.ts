@@ -7,24 +7,24 @@ import { StateStore } from '../../src/state/state-store.ts';
 import { inTemporaryDirectory } from '../directory/temporary-directory.ts';
 import { apply, flush, put } from '../snapshot/snapshot-nodes.ts';
 
-describe('the self-check of the records on disk', function () {
+describe('checkDigest', function () {
   this.timeout(240_000);
 
-  it('finds a sound state sound, as of the newest flush, while entries are applied and flushed', () =>
+  it('accepts an intact state as of the newest flush, while entries are applied and flushed', () =>
     inTemporaryDirectory(async (parent) => {
       const machine = await KeyValueMachine.open({ directory: join(parent, 'state'), base: 0 });
-      expect(await machine.selfCheck()).to.deep.equal({ sound: true, index: 0, digest: 0n });
+      expect(await machine.checkDigest()).to.deep.equal({ sound: true, index: 0, digest: 0n });
       apply(machine, ...Array.from({ length: 300 }, (_, i) => put(`a/${i}`, 'x'.repeat(1000))));
       await flush(machine);
       const { digest } = machine.applied;
-      const check = machine.selfCheck();
+      const check = machine.checkDigest();
       apply(machine, put('a/1', 'meanwhile'));
       await flush(machine);
       expect(await check).to.deep.equal({ sound: true, index: 300, digest });
       await machine.close();
     }));
 
-  it('finds a record with a wrong bit, and the node stops: nothing is read any more', () =>
+  it('finds a record with a flipped bit, after which all reads fail', () =>
     inTemporaryDirectory(async (parent) => {
       const directory = join(parent, 'state');
       const first = await KeyValueMachine.open({ directory, base: 0 });
@@ -34,15 +34,15 @@ describe('the self-check of the records on disk', function () {
       const failures: Error[] = [];
       const machine = await KeyValueMachine.open({ directory, base: 0, onFailure: (error) => failures.push(error) });
       for (const name of await readdir(directory)) if (name.endsWith('.ldb')) await flip(join(directory, name), 'vvvvvv');
-      expect(await machine.selfCheck()).to.deep.equal({ sound: false });
+      expect(await machine.checkDigest()).to.deep.equal({ sound: false });
       expect(failures).to.have.length(1);
       expect(failures[0]).to.be.instanceOf(StorageDamaged);
       expect(() => machine.getSync('a/1')).to.throw(StorageDamaged);
-      expect(await machine.selfCheck()).to.deep.equal({ sound: false });
+      expect(await machine.checkDigest()).to.deep.equal({ sound: false });
       await machine.close();
     }));
 
-  it('finds records that do not add up to the sum written with them, each of them whole', () =>
+  it('finds intact records that do not match the stored digest', () =>
     inTemporaryDirectory(async (parent) => {
       const failures: Error[] = [];
       const store = await StateStore.open(join(parent, 'state'), (error) => failures.push(error));
@@ -51,8 +51,11 @@ describe('the self-check of the records on disk', function () {
         valuesWritten: 1,
         digest: 5n,
       });
-      expect(await store.selfCheck()).to.equal(undefined);
-      expect(failures[0]).to.be.instanceOf(StorageDamaged).with.property('message').that.includes('do not add up');
+      expect(await store.checkDigest()).to.equal(undefined);
+      expect(failures[0])
+        .to.be.instanceOf(StorageDamaged)
+        .with.property('message')
+        .that.includes('do not match the state digest');
       await store.close();
     }));
 });

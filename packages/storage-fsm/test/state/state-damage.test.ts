@@ -7,7 +7,7 @@ import { KeyValueMachine } from '../../src/state/state-machine.ts';
 import { encodeTransaction } from '../../src/store/codec.ts';
 import type { RangePage } from '../../src/store/store.ts';
 
-/** All that one can learn of the records: by iterating, by looking up every path that was ever written, and of them as a whole. */
+/** Everything that can be read: by iteration, by looking up every path that was ever written, and the metadata. */
 interface Content {
   readonly applied: KeyValueMachine['applied'];
   readonly listed: RangePage['records'];
@@ -23,7 +23,7 @@ async function contentOf(machine: KeyValueMachine): Promise<Content> {
 
 describe('damage to the state on disk', () => {
   let home: string;
-  /** What each flush left on disk, by applied index. */
+  /** The content on disk after each flush, by applied index. */
   const history = new Map<number, Content>();
   let latest = 0;
   let original: string;
@@ -31,8 +31,8 @@ describe('damage to the state on disk', () => {
   before(async () => {
     home = mkdtempSync(join(tmpdir(), 'damage-'));
     original = join(home, 'original');
-    // Every opening moves what was written before into a table of its own, so that records, deletions and old revisions lie in
-    // several. The last values are large, so that the write-ahead file has more than one block.
+    // Every opening moves the earlier writes into a table of their own, so that records, deletions and old revisions are spread over
+    // several tables. The last values are large, so that the write-ahead log has more than one block.
     for (const valueBytes of [20, 20, 3000]) {
       const machine = await KeyValueMachine.open({ directory: original, base: 0 });
       history.set(latest, await contentOf(machine));
@@ -55,7 +55,7 @@ describe('damage to the state on disk', () => {
     machine.apply({ term: 1, index: latest, type: 'normal', data: encodeTransaction({ conditions: [], writes }) });
   }
 
-  /** What an opening of a copy with `harm` done to it comes to. Anything but these three fails the test. */
+  /** Opens a copy damaged by `harm` and returns the outcome. Any other outcome than these three fails the test. */
   async function outcomeOf(harm: (directory: string) => void): Promise<'same' | 'older' | 'damaged'> {
     const directory = join(home, 'copy');
     rmSync(directory, { recursive: true, force: true });
@@ -87,18 +87,18 @@ describe('damage to the state on disk', () => {
     writeFileSync(join(directory, name), bytes);
   };
 
-  it('consists of tables, a log and what names them', () => {
+  it('covers tables, a log and the files that name them', () => {
     const kinds = new Set(files().map((name) => name.replace(/\d+/, '')));
     expect([...kinds]).to.include.members(['CURRENT', 'MANIFEST-', '.ldb', '.log']);
     expect(files().filter((name) => name.endsWith('.ldb'))).to.have.length.above(1);
   });
 
-  it('is found for a wrong bit anywhere, or the content is exactly that of an applied index', async () => {
+  it('is detected for a flipped bit anywhere, or the content is exactly that of an applied index', async () => {
     const outcomes = new Map<string, Set<string>>();
     for (const name of files()) {
       const { length } = readFileSync(join(original, name));
       const seen = new Set<string>();
-      // An odd step meets all bits of a byte in turn.
+      // With an odd step, the flipped bit cycles through all bits of a byte.
       for (let at = 0; at < length; at += Math.ceil(length / (name.startsWith('LOG') ? 20 : 150)) | 1)
         seen.add(await outcomeOf(flip(name, at)));
       outcomes.set(name, seen);
@@ -108,13 +108,13 @@ describe('damage to the state on disk', () => {
         expect(seen, name).to.include('damaged');
         expect(seen, name).not.to.include('older');
       }
-      // LevelDB drops what follows a bad record in its block of 32 KiB, without a word: the end, or a hole with newer writes behind.
+      // LevelDB silently drops the rest of a 32 KiB block after a bad record: the end of the log, or a gap followed by newer writes.
       if (name.endsWith('.log')) expect([...seen], name).to.include.members(['damaged', 'older']);
       if (name.startsWith('LOG')) expect([...seen], name).to.deep.equal(['same']);
     }
   }).timeout(240_000);
 
-  it('is found for a file cut short or removed, or the content is exactly that of an applied index', async () => {
+  it('is detected for a truncated or removed file, or the content is exactly that of an applied index', async () => {
     for (const name of files()) {
       const { length } = readFileSync(join(original, name));
       const seen = new Set<string>();

@@ -4,11 +4,11 @@ import { expect } from 'chai';
 import { makeFilesPrivate } from '../../src/state/state-level.ts';
 import { inTemporaryDirectory } from '../directory/temporary-directory.ts';
 
-describe('the files of LevelDB', () => {
-  it('are made private, those that it removes meanwhile left out', () =>
+describe('makeFilesPrivate', () => {
+  it('skips files that LevelDB removes meanwhile', () =>
     inTemporaryDirectory(async (directory) => {
       await writeFile(join(directory, 'open'), '', { mode: 0o644 });
-      // Listed, and not there when it is looked at.
+      // Listed, but missing when it is opened.
       await symlink(join(directory, 'gone'), join(directory, '000008.ldb'));
       await makeFilesPrivate(directory);
       expect((await stat(join(directory, 'open'))).mode & 0o777).to.equal(0o600);

@@ -65,7 +65,7 @@ const someStep: fc.Arbitrary<Step> = fc.oneof(
 );
 
 describe('KeyValueMachine', () => {
-  it('reads as the plain map does, whatever is flushed, being flushed, or applied while a range is read', async () => {
+  it('reads like a plain map, whatever is flushed, being flushed, or applied while a range is read', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(someStep, { maxLength: 40 }), (steps) =>
         withMachine(async (first, reopen) => {
@@ -111,7 +111,7 @@ describe('KeyValueMachine', () => {
     );
   }).timeout(240_000);
 
-  it('keeps a page at one applied index though entries are applied and flushed while it is read', () =>
+  it('reads a page at one applied index while entries are applied and flushed', () =>
     withMachine(async (machine) => {
       const everywhere = (value: string): Transaction => ({
         conditions: [],
@@ -132,7 +132,7 @@ describe('KeyValueMachine', () => {
       );
     }));
 
-  it('counts noop and conf entries and changes no record by them', () =>
+  it('advances the applied index for noop and conf entries without changing records', () =>
     withMachine(async (machine, reopen) => {
       machine.apply({ term: 1, index: 1, type: 'noop', data: Buffer.alloc(0) });
       machine.apply({ term: 1, index: 2, type: 'conf', data: Buffer.from('{}') });
@@ -142,7 +142,7 @@ describe('KeyValueMachine', () => {
       expect(again.applied).to.deep.equal({ appliedIndex: 2, valuesWritten: 0, digest: emptyDigest });
     }));
 
-  it('opens at the last flush: what was applied after it comes again from the log', () =>
+  it('opens at the last flush, and the log replays later entries', () =>
     withMachine(async (machine, reopen) => {
       machine.apply(normal(1, put('a', '1')));
       await flush(machine);
@@ -154,7 +154,7 @@ describe('KeyValueMachine', () => {
       expect(again.applied.digest).to.equal(recordDigest({ path: 'a', value: Buffer.from('2'), revision: 2 }));
     }));
 
-  it('holds no bytes once all is flushed, and keeps what was written again during a flush', () =>
+  it('holds no pending bytes once everything is flushed, and keeps writes made during a flush', () =>
     withMachine(async (machine) => {
       expect(machine.pendingBytes).to.equal(0);
       machine.apply(normal(1, put('a', '1')));
@@ -170,20 +170,20 @@ describe('KeyValueMachine', () => {
       expect(machine.getSync('a')?.revision).to.equal(3);
     }));
 
-  it('stops at an entry that is no transaction, as every node does', () =>
+  it('stops at an entry that is not a transaction, as every node does', () =>
     withMachine(async (machine) => {
       expect(() => machine.apply({ term: 1, index: 1, type: 'normal', data: Buffer.from([9]) })).to.throw(InvariantViolation);
     }));
 
   for (const index of [0, 1, 3]) {
-    it(`does not apply entry ${index} after entry 1`, () =>
+    it(`refuses to apply entry ${index} after entry 1`, () =>
       withMachine(async (machine) => {
         machine.apply(normal(1, put('a', '1')));
         expect(() => machine.apply(normal(index, put('a', '2')))).to.throw(InvariantViolation);
       }));
   }
 
-  it('lets a failing listener stop the node: what it keeps may be stale', () =>
+  it('stops when a listener throws, since its cache may be stale', () =>
     withMachine(async (machine) => {
       machine.watch('', () => {
         throw new Error('cannot drop it');
@@ -191,7 +191,7 @@ describe('KeyValueMachine', () => {
       expect(() => machine.apply(normal(1, put('a', '1')))).to.throw('cannot drop it');
     }));
 
-  it('answers a flush after the call has returned, and allows one at a time', () =>
+  it('calls back after flush() has returned, and allows one flush at a time', () =>
     withMachine(async (machine) => {
       let returned = false;
       const flushed = flush(machine).then(() => expect(returned).to.equal(true));
@@ -201,7 +201,7 @@ describe('KeyValueMachine', () => {
     }));
 
   for (const failpoint of ['state.before_flush', 'state.after_flush']) {
-    it(`hands an error at ${failpoint} to the one who flushes`, () =>
+    it(`reports an error at ${failpoint} to the caller of flush()`, () =>
       withMachine(async (machine) => {
         machine.apply(normal(1, put('a', '1')));
         armFailpoints(`${failpoint}=error`);
@@ -211,7 +211,7 @@ describe('KeyValueMachine', () => {
       }));
   }
 
-  it('tells its first failure once, so that the node ends, and closing is none', () =>
+  it('reports its first failure once, and closing is not a failure', () =>
     inTemporaryDirectory(async (directory) => {
       const told: Error[] = [];
       const machine = await KeyValueMachine.open({ directory, base: 0, onFailure: (error) => told.push(error) });
@@ -228,7 +228,7 @@ describe('KeyValueMachine', () => {
       expect(told).to.have.length(1);
     }));
 
-  it('is damaged when it ends below the base of the log', () =>
+  it("is damaged if it ends below the log's base", () =>
     inTemporaryDirectory(async (parent) => {
       const directory = join(parent, 'state');
       const machine = await KeyValueMachine.open({ directory, base: 0 });

@@ -1,4 +1,4 @@
-/** Writes until the disk refuses, makes room, tries on; prints what it was told. Run with a soft file size limit and a directory. */
+/** Writes until the disk refuses, frees space and tries again; prints each outcome. Run it with a soft file size limit and a directory. */
 import { spawnSync } from 'node:child_process';
 import { StateStore } from '../../src/state/state-store.ts';
 import { addToDigest, emptyDigest, recordDigest } from '../../src/store/digest.ts';

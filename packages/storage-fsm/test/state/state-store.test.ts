@@ -30,7 +30,7 @@ async function withStore(directory: string, use: (store: StateStore) => Promise<
 const modeOf = async (path: string) => ((await stat(path)).mode & 0o777).toString(8);
 
 describe('StateStore', () => {
-  it('holds after opening again what one write gave it', () =>
+  it('holds the records of a write after it is opened again', () =>
     inTemporaryDirectory(async (parent) => {
       const directory = join(parent, 'state');
       await writeOne(directory);
@@ -40,7 +40,7 @@ describe('StateStore', () => {
       await store.close();
     }));
 
-  it('shuts other users out of its directory and of the files in it, those of an open umask too', () =>
+  it('makes its directory and files private, also files created under an open umask', () =>
     inTemporaryDirectory(async (parent) => {
       const directory = join(parent, 'state');
       await mkdir(directory, { mode: 0o755 });
@@ -52,9 +52,9 @@ describe('StateStore', () => {
       for (const name of await readdir(directory)) expect(await modeOf(join(directory, name)), name).to.equal('600');
     }));
 
-  it('finds a record by its exact name, however long and of whatever letters, and no other one in its place', () =>
+  it('finds a record by its exact name, of any length and any letters', () =>
     inTemporaryDirectory(async (directory) => {
-      // classic-level 3.0.0 looks text up by way of a buffer as long as the longest name so far, and takes what fits for all of it.
+      // classic-level 3.0.0 copies a string key into a buffer as long as the longest key so far, and truncates a key that does not fit.
       const letters = ['é', 'ह', '🔑', '\ufffd'];
       const lengths = [...Array(12).keys()].map((length) => length + 58).concat(124, 125, 126, 127, 255, 1000);
       const names = lengths.flatMap((length) => letters.map((letter) => 'a'.repeat(length) + letter));
@@ -70,14 +70,14 @@ describe('StateStore', () => {
         });
     }));
 
-  it('does not open a directory that is open', () =>
+  it('refuses a directory that is already open', () =>
     inTemporaryDirectory(async (directory) => {
       const store = await StateStore.open(directory);
       expect(await rejection(StateStore.open(directory))).to.be.instanceOf(StorageInUse);
       await store.close();
     }));
 
-  it('stores values as they are, uncompressed, so that searching the disk for plaintext can be trusted', () =>
+  it('stores values uncompressed, so that a search of the disk for plaintext is reliable', () =>
     inTemporaryDirectory(async (directory) => {
       await writeOne(directory);
       await writeOne(directory); // the second opening moves the first write into a table
@@ -88,13 +88,13 @@ describe('StateStore', () => {
 
   for (const { name, value, says } of [
     { name: 'of a newer format', value: newerMeta(), says: 'has format 2' },
-    { name: 'with a wrong bit', value: withWrongBit(encodeMeta(meta)), says: 'cannot be read' },
-    { name: 'cut short', value: encodeMeta(meta).subarray(0, 20), says: 'cannot be read' },
-    { name: 'that is empty', value: Buffer.alloc(0), says: 'cannot be read' },
-    { name: 'of the state before the first entry', value: encodeMeta(emptyMeta), says: 'do not add up' },
-    { name: 'that is missing', value: undefined, says: 'do not add up' },
+    { name: 'with a flipped bit', value: withWrongBit(encodeMeta(meta)), says: 'unreadable applied index' },
+    { name: 'that is truncated', value: encodeMeta(meta).subarray(0, 20), says: 'unreadable applied index' },
+    { name: 'that is empty', value: Buffer.alloc(0), says: 'unreadable applied index' },
+    { name: 'of the state before the first entry', value: encodeMeta(emptyMeta), says: 'do not match the state digest' },
+    { name: 'that is missing', value: undefined, says: 'do not match the state digest' },
   ]) {
-    it(`takes a meta record ${name} for damage`, () =>
+    it(`reports a meta record ${name} as damage`, () =>
       inTemporaryDirectory(async (directory) => {
         await writeOne(directory);
         const level = new Level<string, Buffer>(directory, { keyEncoding: 'utf8', valueEncoding: 'buffer' });
@@ -108,10 +108,10 @@ describe('StateStore', () => {
 
   for (const { name, key, checksumOf } of [
     { name: 'not UTF-8', key: Buffer.of(0x61, 0xff), checksumOf: 'a' },
-    { name: 'not UTF-8 but has the checksum of what it reads as', key: Buffer.of(0x61, 0xff), checksumOf: 'a\ufffd' },
-    { name: 'no name of a record', key: Buffer.from('a//b'), checksumOf: 'a//b' },
+    { name: 'not UTF-8 but has the checksum of its decoded text', key: Buffer.of(0x61, 0xff), checksumOf: 'a\ufffd' },
+    { name: 'not a valid name', key: Buffer.from('a//b'), checksumOf: 'a//b' },
   ])
-    it(`takes a record for damage whose key is ${name}`, () =>
+    it(`reports a record whose key is ${name} as damage`, () =>
       inTemporaryDirectory(async (directory) => {
         await writeOne(directory);
         const level = new Level<Buffer, Buffer>(directory, { keyEncoding: 'buffer', valueEncoding: 'buffer' });
@@ -119,10 +119,10 @@ describe('StateStore', () => {
         await level.close();
         const error = await rejection(StateStore.open(directory));
         expect(error).to.be.instanceOf(StorageDamaged);
-        expect(error).to.have.property('message').that.contains('a name that is none');
+        expect(error).to.have.property('message').that.contains('an invalid name');
       }));
 
-  it('takes a record for damage whose key reads as its name and is other bytes', () =>
+  it('reports a record as damage whose key decodes to a valid name but has different bytes', () =>
     inTemporaryDirectory(async (directory) => {
       const odd = { ...record, path: 'a/\ufffd' };
       const digest = recordDigest(odd);
@@ -135,7 +135,7 @@ describe('StateStore', () => {
       expect(await rejection(StateStore.open(directory))).to.be.instanceOf(StorageDamaged);
     }));
 
-  it('takes a missing CURRENT for damage instead of beginning anew over the data', () =>
+  it('reports a missing CURRENT as damage instead of overwriting the data', () =>
     inTemporaryDirectory(async (directory) => {
       await writeOne(directory);
       await unlink(join(directory, 'CURRENT'));
@@ -144,9 +144,9 @@ describe('StateStore', () => {
       expect(await readdir(directory)).to.deep.equal(before);
     }));
 
-  it('is never used again after its first write error, and opens then at a state it had confirmed or just tried', () =>
+  it('refuses all calls after its first write error, and reopens at a state that it had confirmed or just tried', () =>
     inTemporaryDirectory(async (directory) => {
-      // A file size limit stands for a full disk that has room again afterwards; only a process of its own can have one.
+      // A file size limit simulates a full disk that later has room again; only a separate process can have one.
       const program = fileURLToPath(new URL('state-store.full-disk.ts', import.meta.url));
       const { stdout, stderr } = spawnSync(
         'bash',

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { Transaction } from '../../src/store/transaction.ts';
 
-/** Few and close to each other, so that transactions meet; some sort otherwise in UTF-16 than in UTF-8. */
+/** A few similar paths, so that transactions overlap; some sort differently in UTF-16 and UTF-8. */
 export const paths: readonly string[] = ['a', 'a/b', 'a/b/c', 'a/\uffff', 'a/\u{1f511}', 'a0', 'b/\ufeff', 'b/é', 'c'];
 
 export const somePath = fc.constantFrom(...paths);

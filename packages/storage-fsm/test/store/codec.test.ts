@@ -15,7 +15,7 @@ const decoded = (data: Uint8Array) => {
 };
 
 describe('transaction codec', () => {
-  it('gives back what was encoded', () => {
+  it('decodes to the encoded transaction', () => {
     fc.assert(
       fc.property(someTransaction({ revisionMax: 2 ** 31 - 1 }), (transaction) => {
         expect(decoded(encodeTransaction(transaction))).to.deep.equal({
@@ -26,7 +26,7 @@ describe('transaction codec', () => {
     );
   });
 
-  it('keeps its first format, byte for byte: old logs must stay readable', () => {
+  it('keeps its first format byte for byte, so that old logs stay readable', () => {
     const transaction: Transaction = {
       conditions: [{ path: 'a/b', revision: 2 ** 48 - 1 }],
       writes: [
@@ -39,12 +39,12 @@ describe('transaction codec', () => {
     expect(encodeTransaction(transaction).toString('hex')).to.equal(bytes.replaceAll(' ', ''));
   });
 
-  it('tells an empty value from a deletion', () => {
+  it('distinguishes an empty value from a deletion', () => {
     expect(decodeTransaction(encodeTransaction(put('a', Buffer.alloc(0)))).writes[0]?.value).to.have.length(0);
     expect(decodeTransaction(encodeTransaction(put('a', null))).writes[0]?.value).to.equal(null);
   });
 
-  it('takes what just fits into an entry and refuses one byte more as too_large', () => {
+  it('accepts a transaction of the maximum size and refuses one more byte with too_large', () => {
     const overhead = encodeTransaction(put('a', Buffer.alloc(0))).length;
     const largest = Buffer.alloc(transactionBytesMax - overhead);
     expect(decodeTransaction(encodeTransaction(put('a', largest))).writes[0]?.value).to.have.length(largest.length);
@@ -60,7 +60,7 @@ describe('transaction codec', () => {
     });
   }
 
-  it('refuses to encode two writes to one path: their order would decide', () => {
+  it('refuses to encode two writes to one path, since their order would decide', () => {
     const twice = [...put('a').writes, ...put('a', null).writes];
     expect(() => encodeTransaction({ conditions: [], writes: twice })).to.throw(TypeError, 'twice');
   });
@@ -87,7 +87,7 @@ describe('transaction codec', () => {
     });
   }
 
-  it('answers any bytes with a transaction that encodes to the same bytes, or with a CodecError', () => {
+  it('decodes any bytes to a transaction that encodes to the same bytes, or throws CodecError', () => {
     const mutated = fc
       .tuple(someTransaction({ revisionMax: 9 }), fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 3 }), fc.nat(3))
       .map(([transaction, edits, cut]) => {

@@ -22,13 +22,13 @@ describe('state digest', () => {
     expect(recordDigest({ path: 'é', value: Buffer.from('xyz'), revision: 258 })).to.equal(expected);
   });
 
-  it('counts all 64 bits of the revision', () => {
+  it('includes all 64 bits of the revision', () => {
     const bytes = Buffer.from('0000000161 00000000 001fffffffffffff'.replaceAll(' ', ''), 'hex');
     const expected = BigInt(`0x${createHash('sha256').update(bytes).digest('hex')}`);
     expect(recordDigest({ path: 'a', value: Buffer.alloc(0), revision: Number.MAX_SAFE_INTEGER })).to.equal(expected);
   });
 
-  it('does not depend on the order of the records, and a record that goes leaves no trace', () => {
+  it('does not depend on the order of the records or on removed records', () => {
     fc.assert(
       fc.property(fc.array(record), record, (records, extra) => {
         const shares = records.map(recordDigest);
@@ -39,7 +39,7 @@ describe('state digest', () => {
     );
   });
 
-  it('is the same when many records are summed up at once, long ones and any text among them', () => {
+  it('is the same when DigestSum adds many records, including long ones and any text', () => {
     const any = fc.record({
       path: fc.string({ unit: 'binary', maxLength: 40 }),
       value: fc.oneof(fc.uint8Array(), fc.constantFrom(Buffer.alloc(16 * 1024, 1), Buffer.alloc(100_000, 2))),

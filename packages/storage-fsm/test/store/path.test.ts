@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { behindAllBelow, comparePaths, pathFault } from '../../src/store/path.ts';
+import { comparePaths, pathFault, prefixUpperBound } from '../../src/store/path.ts';
 
 describe('pathFault', () => {
   for (const { path, because } of [
-    { path: 'transit/1/key/a', because: 'segments are what lies between slashes' },
-    { path: 'ключ/🔑', because: 'any letters do' },
-    { path: '..', because: 'paths are no file names: nothing is relative' },
+    { path: 'transit/1/key/a', because: 'slashes separate segments' },
+    { path: 'ключ/🔑', because: 'any letters are allowed' },
+    { path: '..', because: 'paths are not file names, so none is relative' },
     { path: 'a'.repeat(1024), because: '1,024 bytes are allowed' },
   ]) {
     it(`allows ${path.slice(0, 20)}: ${because}`, () => expect(pathFault(path)).to.equal(undefined));
@@ -30,7 +30,7 @@ describe('pathFault', () => {
 });
 
 describe('comparePaths', () => {
-  it('sorts as the bytes of UTF-8 do, also where UTF-16 sorts otherwise', () => {
+  it('sorts by UTF-8 bytes, also where UTF-16 sorts differently', () => {
     expect(comparePaths('\u{10000}', '\uffff')).to.be.above(0);
     const text = fc.string({
       unit: fc.constantFrom('a', 'b', '/', 'é', '\ud7ff', '\ue000', '\uffff', '\u{10000}', '\u{10ffff}'),
@@ -43,36 +43,36 @@ describe('comparePaths', () => {
   });
 });
 
-describe('behindAllBelow', () => {
+describe('prefixUpperBound', () => {
   const bytes = (text: string): Buffer => Buffer.from(text);
 
-  for (const { prefix, behind } of [
-    { prefix: 'a/', behind: 'a0' },
-    { prefix: 'a\u007f', behind: 'a\u0080' },
-    { prefix: 'a\u07ff', behind: 'a\u0800' },
-    { prefix: 'a\ud7ff', behind: 'a\ue000' },
-    { prefix: 'a\uffff', behind: 'a\u{10000}' },
-    { prefix: 'a\u{10ffff}', behind: 'b' },
-    { prefix: '\u{10ffff}', behind: undefined },
-    { prefix: 'a🔑\u{10ffff}\u{10ffff}', behind: 'a🔒' },
-    { prefix: '', behind: undefined },
+  for (const { prefix, bound } of [
+    { prefix: 'a/', bound: 'a0' },
+    { prefix: 'a\u007f', bound: 'a\u0080' },
+    { prefix: 'a\u07ff', bound: 'a\u0800' },
+    { prefix: 'a\ud7ff', bound: 'a\ue000' },
+    { prefix: 'a\uffff', bound: 'a\u{10000}' },
+    { prefix: 'a\u{10ffff}', bound: 'b' },
+    { prefix: '\u{10ffff}', bound: undefined },
+    { prefix: 'a🔑\u{10ffff}\u{10ffff}', bound: 'a🔒' },
+    { prefix: '', bound: undefined },
   ])
-    it(`raises ${JSON.stringify(prefix)} to ${JSON.stringify(behind)}`, () => {
-      expect(behindAllBelow(prefix)).to.equal(behind);
+    it(`of ${JSON.stringify(prefix)} is ${JSON.stringify(bound)}`, () => {
+      expect(prefixUpperBound(prefix)).to.equal(bound);
     });
 
-  it('raises a prefix of any length', () => {
-    expect(behindAllBelow(`${'a'.repeat(1_000_000)}b`)).to.equal(`${'a'.repeat(1_000_000)}c`);
+  it('accepts a prefix of any length', () => {
+    expect(prefixUpperBound(`${'a'.repeat(1_000_000)}b`)).to.equal(`${'a'.repeat(1_000_000)}c`);
   });
 
-  it('parts what begins with the prefix from what sorts behind it', () =>
+  it('separates the texts that begin with the prefix from the texts that sort after them', () =>
     fc.assert(
       fc.property(
         fc.string({ unit: 'binary', minLength: 1, maxLength: 4 }),
         fc.string({ unit: 'binary', maxLength: 4 }),
         fc.boolean(),
         (prefix, rest, below) => {
-          const end = behindAllBelow(prefix);
+          const end = prefixUpperBound(prefix);
           const text = below ? prefix + rest : rest;
           const isBelow = end === undefined || Buffer.compare(bytes(text), bytes(end)) < 0;
           if (text.startsWith(prefix)) expect(isBelow).to.equal(true);

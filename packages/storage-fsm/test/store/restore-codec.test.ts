@@ -38,7 +38,7 @@ const someStep: fc.Arbitrary<RestoreStep> = fc.oneof(
   }),
 );
 
-describe('the entry of a restore', () => {
+describe('restore step codec', () => {
   it('gives back what was encoded', () => {
     fc.assert(
       fc.property(someStep, (step) => {
@@ -81,20 +81,20 @@ describe('the entry of a restore', () => {
   ] as [string, RestoreStep][])
     it(`refuses to encode ${name}`, () => expect(() => encoded(step)).to.throw(TypeError));
 
-  it('has no conditions and writes', () => {
+  it('refuses a restore step with conditions or writes', () => {
     const restore: RestoreStep = { kind: 'abandon', attempt: 'x' };
     expect(() => encodeTransaction({ conditions: [{ path: 'a', revision: 0 }], writes: [], restore })).to.throw(TypeError);
     expect(() => encodeTransaction({ conditions: [], writes: [{ path: 'a', value: null }], restore })).to.throw(TypeError);
   });
 
-  it('is no longer than an entry may be', () => {
+  it('refuses a step above the entry limit', () => {
     const records = [{ path: 'a', value: Buffer.alloc(transactionBytesMax) }];
     expect(() => encoded({ kind: 'stage', attempt: 'x', chunk: 0, records }))
       .to.throw()
       .with.property('code', 'too_large');
   });
 
-  it('answers any bytes with a step that encodes to the same bytes, or with a CodecError', () => {
+  it('decodes any bytes to a step that encodes to the same bytes, or throws CodecError', () => {
     const mutated = fc
       .tuple(someStep, fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 3 }), fc.nat(3))
       .map(([step, edits, cut]) => {
@@ -120,7 +120,7 @@ describe('the entry of a restore', () => {
   });
 });
 
-describe('the record of the spaces', () => {
+describe('the spaces record', () => {
   const spaces: Spaces = {
     routes: [
       { prefix: 'core/', space: 0 },
@@ -147,9 +147,9 @@ describe('the record of the spaces', () => {
     '{"format":1,"routes":[{}],"nextSpace":1,"attempt":null,"live":null}',
     '{"format":1,"routes":[],"nextSpace":1,"attempt":{},"live":null}',
   ])
-    it(`is not ${text || 'nothing'}`, () => expect(() => decodeSpaces(Buffer.from(text))).to.throw(CodecError));
+    it(`cannot be decoded from ${text || 'no bytes'}`, () => expect(() => decodeSpaces(Buffer.from(text))).to.throw(CodecError));
 
-  it('leads the longest prefix where it led before, and what is kept twice too', () => {
+  it('keeps the routes of the longest kept prefix, also when a prefix is kept twice', () => {
     const once = { ...spaces, routes: rerouted({ ...spaces, routes: [] }, 1, ['core/', 'core/raft/']) };
     const twice = { ...spaces, routes: rerouted(once, 2, ['core/', 'sys/']) };
     expect(['a', 'core/x', 'core/raft/x', 'sys/x'].map((path) => spaceOf(once, path))).to.deep.equal([1, 0, 0, 1]);
@@ -170,5 +170,5 @@ describe('the record of the spaces', () => {
     '\u00020000000x/a',
     '\u000200000001/a\n',
   ])
-    it(`has no place for ${JSON.stringify(name)}`, () => expect(placeOf(name)).to.equal(undefined));
+    it(`refuses the name ${JSON.stringify(name)}`, () => expect(placeOf(name)).to.equal(undefined));
 });

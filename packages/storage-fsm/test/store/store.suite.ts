@@ -13,7 +13,7 @@ const put = (path: string, text: string) => ({ path, value: bytes(text) });
 const remove = (path: string) => ({ path, value: null });
 const write = (...writes: Transaction['writes']): Transaction => ({ conditions: [], writes });
 
-/** What every store promises; `open` gives an empty one that leads. */
+/** The contract of every store; `open` returns an empty replica that is the leader. */
 export function storeSuite(name: string, open: () => Promise<OpenedReplica>): void {
   describe(`${name} as a store`, () => {
     let opened: OpenedReplica;
@@ -30,12 +30,12 @@ export function storeSuite(name: string, open: () => Promise<OpenedReplica>): vo
     };
     const listed = async (query: Parameters<Replica['range']>[0]) => (await store.range(query)).records.map(({ path }) => path);
 
-    it('has no record at first', async () => {
+    it('is empty at first', async () => {
       expect(await store.get('a')).to.equal(undefined);
       expect(await store.range({ prefix: '' })).to.deep.equal({ records: [] });
     });
 
-    it('gives a record the index of the entry that wrote it as revision', async () => {
+    it('sets the revision of a record to the index of the entry that wrote it', async () => {
       const first = await store.commit(write(put('a', '1'), put('b', '1')));
       const second = await store.commit(write(put('b', '2')));
       expect(second).to.deep.equal({ outcome: 'committed', index: first.index + 1 });
@@ -44,7 +44,7 @@ export function storeSuite(name: string, open: () => Promise<OpenedReplica>): vo
       expect(await text('b')).to.equal('2');
     });
 
-    it('deletes a record, and a record deleted before is absent to conditions', async () => {
+    it('deletes a record, which conditions then see as absent', async () => {
       await store.commit(write(put('a', '1')));
       await store.commit(write(remove('a')));
       expect(await store.get('a')).to.equal(undefined);
@@ -52,7 +52,7 @@ export function storeSuite(name: string, open: () => Promise<OpenedReplica>): vo
       expect(again.outcome).to.equal('committed');
     });
 
-    it('keeps an empty value apart from no record', async () => {
+    it('distinguishes an empty value from an absent record', async () => {
       await store.commit(write(put('a', '')));
       expect((await store.get('a'))?.value).to.have.length(0);
     });
@@ -71,13 +71,13 @@ export function storeSuite(name: string, open: () => Promise<OpenedReplica>): vo
       expect(await text('a')).to.equal('1');
     });
 
-    it('lets one of two commits win that were made of the same state', async () => {
+    it('commits only one of two transactions based on the same state', async () => {
       const create = { conditions: [{ path: 'a', revision: 0 }], writes: [put('a', '1')] };
       const outcomes = await Promise.all([store.commit(create), store.commit(create)]);
       expect(outcomes.map(({ outcome }) => outcome)).to.deep.equal(['committed', 'conflict']);
     });
 
-    it('counts every value, those of conflicts too, and no deletion', async () => {
+    it('counts every written value, also in conflicts, but no deletions', async () => {
       await store.commit(write(put('a', '1'), put('b', '1'), remove('c')));
       await store.commit({ conditions: [{ path: 'a', revision: 0 }], writes: [put('a', '2')] });
       expect(store.status().valuesWritten).to.equal(3);
@@ -93,7 +93,7 @@ export function storeSuite(name: string, open: () => Promise<OpenedReplica>): vo
       expect(await text('a')).to.equal('one');
     });
 
-    it('lists a prefix in the order of the bytes of the paths', async () => {
+    it('lists a prefix in the order of the UTF-8 bytes of the paths', async () => {
       const sorted = ['a', 'a/b', 'a/b/c', 'a/z', 'a/é', 'a/\uffff', 'a/\u{10000}', 'a0', 'b'];
       await store.commit(write(...sorted.toReversed().map((path) => put(path, path))));
       expect(await listed({ prefix: '' })).to.deep.equal(sorted);
@@ -105,14 +105,14 @@ export function storeSuite(name: string, open: () => Promise<OpenedReplica>): vo
       expect(await listed({ prefix: 'a/b/c/' })).to.deep.equal([]);
     });
 
-    it('reads on after each page, without a next after the last', async () => {
+    it('continues after each page, and the last page has no next', async () => {
       await store.commit(write(...['a', 'b', 'c', 'd'].map((path) => put(path, path))));
       expect(await store.range({ prefix: '', limit: 2 })).to.have.property('next', 'b');
       expect(await listed({ prefix: '', limit: 2, after: 'b' })).to.deep.equal(['c', 'd']);
       expect(await store.range({ prefix: '', limit: 2, after: 'b' })).not.to.have.property('next');
     });
 
-    it('ends a page early that would be long or heavy', async () => {
+    it('limits a page by the number of records and by the bytes of values', async () => {
       const many = Array.from({ length: pageRecordsMax + 1 }, (_, i) => put(`many/${i}`, ''));
       const heavy = ['1', '2', '3'].map((path) => ({ path: `heavy/${path}`, value: Buffer.alloc(pageBytesMax / 2) }));
       await store.commit(write(...many, ...heavy));
@@ -121,12 +121,12 @@ export function storeSuite(name: string, open: () => Promise<OpenedReplica>): vo
     });
 
     for (const query of [{ prefix: '', limit: 0 }, { prefix: '', limit: 1.5 }, { prefix: '\ud800' }]) {
-      it(`rejects the range ${JSON.stringify(query)} as a mistake of the caller`, async () => {
+      it(`rejects the range ${JSON.stringify(query)} with TypeError`, async () => {
         expect(await rejection(store.range(query))).to.be.instanceOf(TypeError);
       });
     }
 
-    it('tells a watcher of its prefix, once an entry, within the commit and with the new state in force', async () => {
+    it('notifies a watcher of changes below its prefix once per entry, during the commit and with the new state visible', async () => {
       const calls: Changes[] = [];
       const seenWithin: Promise<unknown>[] = [];
       store.watch('a/', (changes) => {
@@ -147,7 +147,7 @@ export function storeSuite(name: string, open: () => Promise<OpenedReplica>): vo
       expect(calls[2]).to.deep.equal([{ path: 'a/2', revision: index + 2, deleted: true }]);
     });
 
-    it('tells no watcher of a conflict, and none whose watch has ended', async () => {
+    it('notifies no watcher of a conflict, and none after its watch has ended', async () => {
       const calls: unknown[] = [];
       const end = store.watch('', (changes) => calls.push(changes));
       await store.commit({ conditions: [{ path: 'a', revision: 9 }], writes: [put('a', '1')] });
@@ -156,25 +156,25 @@ export function storeSuite(name: string, open: () => Promise<OpenedReplica>): vo
       expect(calls).to.deep.equal([]);
     });
 
-    it('has told its watchers when the commit is answered', async () => {
+    it('notifies watchers before the commit resolves', async () => {
       const order: string[] = [];
       store.watch('a', () => order.push('watch'));
       await store.commit(write(put('a', '1'))).then(() => order.push('answer'));
       expect(order).to.deep.equal(['watch', 'answer']);
     });
 
-    it('refuses a transaction above the entry limit as too_large and changes nothing', async () => {
+    it('refuses a transaction above the entry limit with too_large and changes nothing', async () => {
       const error = await rejection(store.commit(write({ path: 'a', value: Buffer.alloc(8 * 1024 * 1024) })));
       expect(error).to.have.property('code', 'too_large');
       expect(await store.get('a')).to.equal(undefined);
     });
 
-    it('rejects an unfit path as a mistake of the caller', async () => {
+    it('rejects an invalid path with TypeError', async () => {
       expect(await rejection(store.commit(write(put('a//b', '1'))))).to.be.instanceOf(TypeError);
       expect(await store.get('a//b')).to.equal(undefined);
     });
 
-    it('is fresh while it leads, and says what it has applied', async () => {
+    it('resolves fresh() while it leads, and reports the applied index', async () => {
       const { index } = await store.commit(write(put('a', '1')));
       await store.fresh();
       const { role, ready, appliedIndex } = store.status();
@@ -183,7 +183,7 @@ export function storeSuite(name: string, open: () => Promise<OpenedReplica>): vo
   });
 }
 
-/** What a promise is rejected with; undefined if it is not. */
+/** Returns the reason of a rejected promise; undefined for a fulfilled one. */
 export const rejection = (outcome: Promise<unknown>): Promise<unknown> =>
   outcome.then(
     () => undefined,

@@ -1,9 +1,8 @@
-/** How many bytes are taken in one step. */
+/** Bytes processed per step. */
 const step = 4;
 
 /**
- * At `256 * zeros + byte`: what a byte comes to with so many bytes of zeros behind it. Castagnoli's polynomial, reflected
- * (RFC 3720 §12.1).
+ * At `256 * zeros + byte`: the CRC of the byte followed by that many zero bytes. Castagnoli's polynomial, reflected (RFC 3720 §12.1).
  */
 const table = new Int32Array(step * 256);
 for (let byte = 0; byte < 256; byte++) {
@@ -16,7 +15,7 @@ for (let at = 256; at < table.length; at++) {
   table[at] = (before >>> 8) ^ lookUp(before & 255);
 }
 
-/** CRC-32C (Castagnoli) as an unsigned 32-bit number. Several bytes at a time: a start reads all tables of a state. */
+/** Returns the CRC-32C (Castagnoli), unsigned. Processes several bytes at a time, because a start reads all tables of a state. */
 export function crc32c(bytes: Uint8Array): number {
   const whole = bytes.length - (bytes.length % step);
   const at = (index: number): number => bytes[index] ?? 0;

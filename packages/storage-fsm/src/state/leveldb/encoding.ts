@@ -1,12 +1,15 @@
 import { crc32c } from './crc32c.ts';
 
-/** LevelDB stores CRCs rotated and with an offset (util/crc32c.h). */
+/** Returns the CRC as LevelDB stores it: rotated and with an offset (util/crc32c.h). */
 export const maskedCrc = (bytes: Uint8Array): number => {
   const crc = crc32c(bytes);
   return (((crc >>> 15) | (crc << 17)) + 0xa282ead8) >>> 0;
 };
 
-/** A number of seven bits a byte, lowest first, the high bit says that more follow; `end` is behind it. @throws RangeError */
+/**
+ * Reads a varint: seven bits per byte, lowest first; the high bit is set if more bytes follow. `end` is the position after it.
+ * @throws RangeError
+ */
 export function readVarint(bytes: Buffer, at: number): { readonly value: number; readonly end: number } {
   let value = 0;
   for (let factor = 1, next = at; factor < 2 ** 49; factor *= 128, next++) {

@@ -7,8 +7,8 @@ const full = 1;
 const last = 4;
 
 /**
- * Numbers of the tables that a LevelDB database consists of by its MANIFEST (doc/impl.md, doc/log_format.md, db/version_edit.cc).
- * Reading ends where the file does not go on as it should: LevelDB judges that itself before it reads any table.
+ * Returns the numbers of the tables that a database's MANIFEST lists (LevelDB's doc/impl.md, doc/log_format.md, db/version_edit.cc).
+ * Reading ends at the first malformed record: LevelDB checks the MANIFEST itself before it reads any table.
  */
 export function tablesInManifest(manifest: Buffer): ReadonlySet<number> {
   const live = new Set<number>();
@@ -20,7 +20,7 @@ export function tablesInManifest(manifest: Buffer): ReadonlySet<number> {
   return live;
 }
 
-/** The records of a file in LevelDB's log format: cut into fragments, none of which crosses a block. @throws RangeError */
+/** Yields the records of a file in LevelDB's log format, which splits them into fragments that never cross a block. @throws RangeError */
 function* records(file: Buffer): Generator<Buffer> {
   let fragments: Buffer[] = [];
   for (let at = 0; at + headerBytes <= file.length; ) {
@@ -39,7 +39,7 @@ function* records(file: Buffer): Generator<Buffer> {
   }
 }
 
-/** A version edit: tagged fields, of which only the tables that come and go matter here. @throws RangeError */
+/** Applies a version edit, a list of tagged fields: adds and removes tables, skips all other fields. @throws RangeError */
 function applyEdit(edit: Buffer, live: Set<number>): void {
   let at = 0;
   const varint = (): number => {
@@ -78,7 +78,7 @@ function applyEdit(edit: Buffer, live: Set<number>): void {
         skipString();
         break;
       default:
-        throw new RangeError('a field of a version edit is not known');
+        throw new RangeError('a version edit has an unknown field');
     }
   }
 }

@@ -5,10 +5,10 @@ import { maskedCrc, readVarint } from './encoding.ts';
 import { tablesInManifest } from './manifest.ts';
 
 /*
- * LevelDB keeps a CRC32C with every block of a table (doc/table_format.md) but compares it only when asked to, and classic-level
- * offers no way to ask. A wrong bit in a Bloom filter, an index or a block's restart points then hides a record, or brings a deleted
- * one back, for look-ups by key alone: iterating, as the digest's check does, sees nothing of it. A wrong length ends the process.
- * So all blocks are checked here, before LevelDB reads any.
+ * LevelDB stores a CRC32C with every block of a table (doc/table_format.md) but verifies it only on request, and classic-level has no way
+ * to request it. A flipped bit in a Bloom filter, an index or a block's restart points can then hide a record or bring a deleted one back.
+ * Only look-ups by key are affected; iteration, and so the digest check, does not notice. A wrong length crashes the process.
+ * So this module checks all blocks before LevelDB reads any.
  */
 
 const footerBytes = 48;
@@ -22,8 +22,8 @@ interface BlockHandle {
 }
 
 /**
- * Checks every table of the LevelDB database in `directory`, which is closed. What is missing or unreadable as a file is left
- * to LevelDB, which sees that itself. Files that the manifest does not name are leftovers of a crash and may hold anything.
+ * Checks every table of the closed LevelDB database in `directory`. Missing files are ignored: LevelDB reports them itself. So are files
+ * that the manifest does not name: a crash left them, and they may hold anything.
  * @throws StorageDamaged
  */
 export async function checkTables(directory: string): Promise<void> {
@@ -37,7 +37,7 @@ export async function checkTables(directory: string): Promise<void> {
   }
 }
 
-/** The next file is read while one is checked. */
+/** Reads the next file while the caller checks the current one. */
 async function* readAhead(
   files: readonly string[],
 ): AsyncGenerator<{ readonly file: string; readonly table: Buffer | undefined }> {
@@ -46,7 +46,7 @@ async function* readAhead(
     const table = await (reading ?? readIfThere(file));
     const next = files[i + 1];
     reading = next === undefined ? undefined : readIfThere(next);
-    reading?.catch(() => undefined); // whoever asks for that file hears of it
+    reading?.catch(() => undefined); // the next iteration reports the error
     yield { file, table };
   }
 }
@@ -60,7 +60,7 @@ async function readIfThere(file: string): Promise<Buffer | undefined> {
   }
 }
 
-/** False when a block that can be reached from the footer of `table` is not what was written, or the footer is none. */
+/** Returns false when the footer, or any block that can be reached from it, is damaged. */
 export function allBlocksGood(table: Buffer): boolean {
   const footer = table.subarray(-footerBytes);
   if (table.length < footerBytes || !footer.subarray(-magic.length).equals(magic)) return false;
@@ -77,7 +77,7 @@ export function allBlocksGood(table: Buffer): boolean {
   }
 }
 
-/** The contents of a block. @throws RangeError when it is not what was written */
+/** Returns the contents of a block. @throws RangeError for a damaged block */
 function readBlock(table: Buffer, { offset, size }: BlockHandle): Buffer {
   const end = offset + size;
   if (end + trailerBytes > table.length - footerBytes) throw new RangeError('the block ends outside its table');
@@ -87,7 +87,10 @@ function readBlock(table: Buffer, { offset, size }: BlockHandle): Buffer {
   return table.subarray(offset, end);
 }
 
-/** The values of an index or metaindex block: entries `shared, unshared, value length (varints) | key rest | value`, then restarts. */
+/**
+ * Yields the block handles in an index or metaindex block, which holds entries
+ * `shared, unshared, value length (varints) | rest of the key | value` and then the restart points.
+ */
 function* handlesIn(block: Buffer): Generator<BlockHandle> {
   const end = block.length - 4 - 4 * block.readUInt32LE(block.length - 4);
   for (let at = 0; at < end; ) {

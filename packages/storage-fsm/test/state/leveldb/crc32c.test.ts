@@ -10,10 +10,10 @@ describe('crc32c', () => {
     { name: '32 incrementing bytes', bytes: Buffer.from(Array.from({ length: 32 }, (_, i) => i)), crc: 0x46dd794e },
     { name: '32 decrementing bytes', bytes: Buffer.from(Array.from({ length: 32 }, (_, i) => 31 - i)), crc: 0x113fdb5c },
   ]) {
-    it(`is that of RFC 3720 for ${name}`, () => expect(crc32c(bytes)).to.equal(crc));
+    it(`matches RFC 3720 for ${name}`, () => expect(crc32c(bytes)).to.equal(crc));
   }
 
-  it('is the remainder of a division bit by bit, whatever the length and place in memory', () => {
+  it('equals a bit-by-bit division, for any length and position in memory', () => {
     const bitwise = (bytes: Uint8Array): number => {
       let crc = 0xffffffff;
       for (const byte of bytes) {

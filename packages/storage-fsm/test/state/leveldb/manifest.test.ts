@@ -8,14 +8,14 @@ import { inTemporaryDirectory } from '../../directory/temporary-directory.ts';
 
 type Inspectable = Level & { compactRange(start: string, end: string): Promise<void>; getProperty(name: string): string };
 
-/** A manifest of many edits, with the tables that LevelDB itself lists at its end. */
+/** Creates a manifest with many edits; returns it with the tables that LevelDB itself lists at the end. */
 const makeManifest = (): Promise<{ manifest: Buffer; tables: number[] }> =>
   inTemporaryDirectory(async (directory) => {
-    // level on Node is classic-level, which has two methods more; long keys make for a manifest of several blocks.
+    // level on Node is classic-level, which has two more methods. The long keys fill several blocks of the manifest.
     const level = new Level(directory, { compression: false, writeBufferSize: 64 * 1024 }) as Inspectable;
     const key = (i: number) => `${i % 1000}/${'k'.repeat(900)}`;
     for (let i = 0; i < 1500; i++) await level.put(key(i), `value ${i} `.repeat(200));
-    await level.compactRange('0', '5'); // leaves no other compaction under way
+    await level.compactRange('0', '5'); // waits until no compaction is running
     const tables = [...level.getProperty('leveldb.sstables').matchAll(/^ (\d+):/gm)].map(([, number]) => Number(number));
     await level.close();
     const name = readdirSync(directory).find((file) => file.startsWith('MANIFEST'));
@@ -29,13 +29,13 @@ describe('tablesInManifest', () => {
     ({ manifest, tables } = await makeManifest());
   });
 
-  it('names the tables that LevelDB itself lists, over several blocks and many edits', () => {
+  it('returns the tables that LevelDB itself lists, over several blocks and many edits', () => {
     expect(manifest.length).to.be.above(2 * 32 * 1024);
     expect(tables).to.have.length.above(1);
     expect([...tablesInManifest(manifest)].sort()).to.deep.equal(tables.sort());
   });
 
-  it('ends quietly where the bytes are no manifest', () => {
+  it('stops without an error at bytes that are not a manifest', () => {
     fc.assert(
       fc.property(fc.nat(manifest.length - 1), fc.nat(255), fc.nat(manifest.length), (at, byte, cut) => {
         const bad = Buffer.from(manifest);

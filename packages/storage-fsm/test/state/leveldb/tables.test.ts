@@ -5,7 +5,7 @@ import { Level } from 'level';
 import { allBlocksGood } from '../../../src/state/leveldb/tables.ts';
 import { inTemporaryDirectory } from '../../directory/temporary-directory.ts';
 
-/** A table of several data blocks, as LevelDB writes it when it opens a database again. */
+/** Returns a table of several data blocks, as LevelDB writes it when it reopens a database. */
 const makeTable = (): Promise<Buffer> =>
   inTemporaryDirectory(async (directory) => {
     const first = new Level(directory, { compression: false });
@@ -30,7 +30,7 @@ describe('allBlocksGood', () => {
     expect(allBlocksGood(table)).to.equal(true);
   });
 
-  it('finds a wrong bit in any block: data, Bloom filter, metaindex, index', () => {
+  it('detects a flipped bit in any block: data, Bloom filter, metaindex, index', () => {
     for (let at = 0; at < table.length - footerBytes; at += 3) {
       const bad = Buffer.from(table);
       bad.writeUInt8(bad.readUInt8(at) ^ (1 << (at % 8)), at);
@@ -38,7 +38,7 @@ describe('allBlocksGood', () => {
     }
   });
 
-  it('finds a table without its end, and one whose footer points elsewhere', () => {
+  it('detects a truncated table, and a footer that points elsewhere', () => {
     expect(allBlocksGood(table.subarray(0, -1))).to.equal(false);
     expect(allBlocksGood(Buffer.alloc(0))).to.equal(false);
     const good = new Set<number>();

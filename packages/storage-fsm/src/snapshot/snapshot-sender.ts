@@ -5,24 +5,24 @@ import { StoreError } from '../store/store.ts';
 import { IdleWatch } from './idle-watch.ts';
 import { writeSnapshot } from './snapshot-stream.ts';
 
-export interface SnapshotServingOptions {
+export interface SnapshotSenderOptions {
   readonly machine: Pick<KeyValueMachine, 'snapshot'>;
-  /** Streams to different peers at once. */
+  /** Maximum number of concurrent streams to peers. */
   readonly streamsMax: number;
-  /** A peer that takes nothing for so long has failed. */
+  /** A stream fails when its reader takes nothing for this long. */
   readonly stallMs: number;
   readonly every: Clock['every'];
 }
 
-/** The leader's side of snapshots: what is on disk here, to whoever asks, at the pace of whoever reads. */
-export class SnapshotServing {
-  readonly #options: SnapshotServingOptions;
+/** The sending side of snapshots: streams the state on disk to peers and operators, at each reader's pace. */
+export class SnapshotSender {
+  readonly #options: SnapshotSenderOptions;
   readonly #streams = new Map<NodeId, SnapshotStream>();
   readonly #backups = new Set<SnapshotStream>();
   #source: SnapshotSource | undefined;
   #closed = false;
 
-  constructor(options: SnapshotServingOptions) {
+  constructor(options: SnapshotSenderOptions) {
     this.#options = options;
   }
 
@@ -31,15 +31,16 @@ export class SnapshotServing {
   }
 
   /**
-   * The stream for `peer`, of the state that is durable now, at `index` or above. A stream that this peer had before ends.
-   * @throws StoreError `stopped`, `busy` or `not_leader` (the state here is older than that): the transfer has failed then
+   * Returns a stream of the state that is durable now, at `index` or above, for `peer`. Ends an earlier stream to the same peer.
+   * @throws StoreError `stopped`, `busy` or `not_leader` (the state here is older than `index`); the transfer has failed then
    */
   stream(peer: NodeId, index: LogIndex): AsyncIterableIterator<Uint8Array> {
     const source = this.#source;
     if (this.#closed || source === undefined) throw new StoreError('stopped', 'this node sends no snapshots');
     this.#streams.get(peer)?.end('superseded');
     try {
-      if (this.#streams.size >= this.#options.streamsMax) throw new StoreError('busy', 'enough snapshots are being sent');
+      if (this.#streams.size >= this.#options.streamsMax)
+        throw new StoreError('busy', 'the maximum number of snapshots is already being sent');
       return this.#open(peer, index, source);
     } catch (error) {
       source.failed(peer);
@@ -48,7 +49,7 @@ export class SnapshotServing {
   }
 
   /**
-   * The same for an operator: of the state that is durable now.
+   * Returns a stream of the state that is durable now, for an operator.
    * @throws StoreError `stopped`
    */
   backup(): AsyncIterableIterator<Uint8Array> {
@@ -59,7 +60,7 @@ export class SnapshotServing {
     return stream;
   }
 
-  /** Ends every stream; their readers meet an error. */
+  /** Ends every stream; their readers get an error. */
   close(): void {
     this.#closed = true;
     for (const stream of [...this.#streams.values(), ...this.#backups]) stream.end('failed');
@@ -79,7 +80,7 @@ export class SnapshotServing {
     try {
       const { appliedIndex } = snapshot.meta;
       if (appliedIndex < index) throw new StoreError('not_leader', `the state here ends at ${appliedIndex}, before ${index}`);
-      // In this very turn: a later one may find the log compacted beyond the snapshot, and its term forgotten.
+      // In the same event-loop turn: later the log may be compacted beyond the snapshot, and its term is lost.
       const chunks = writeSnapshot(snapshot, source.describe(appliedIndex));
       return new SnapshotStream(chunks, snapshot, this.#options, ended);
     } catch (error) {
@@ -91,7 +92,7 @@ export class SnapshotServing {
 
 type Outcome = 'sent' | 'failed' | 'superseded';
 
-/** One stream: ends once, by its last chunk, an error, a reader that goes away or stands still, or another stream. */
+/** One stream. It ends once: after its last chunk, by an error, when its reader leaves or stalls, or when another stream replaces it. */
 class SnapshotStream implements AsyncIterableIterator<Uint8Array> {
   readonly #chunks: AsyncGenerator<Uint8Array>;
   readonly #snapshot: StateSnapshot;
@@ -102,14 +103,14 @@ class SnapshotStream implements AsyncIterableIterator<Uint8Array> {
   constructor(
     chunks: AsyncGenerator<Uint8Array>,
     snapshot: StateSnapshot,
-    { stallMs, every }: Pick<SnapshotServingOptions, 'stallMs' | 'every'>,
+    { stallMs, every }: Pick<SnapshotSenderOptions, 'stallMs' | 'every'>,
     ended: (outcome: Outcome) => void,
   ) {
     this.#chunks = chunks;
     this.#snapshot = snapshot;
     this.#ended = ended;
     this.#idle = new IdleWatch({ limitMs: stallMs, every, expired: () => this.end('failed') });
-    this.#idle.waits();
+    this.#idle.waitBegan();
   }
 
   [Symbol.asyncIterator](): this {
@@ -118,12 +119,12 @@ class SnapshotStream implements AsyncIterableIterator<Uint8Array> {
 
   async next(): Promise<IteratorResult<Uint8Array>> {
     if (this.#outcome === 'sent') return { done: true, value: undefined };
-    this.#idle.came();
+    this.#idle.waitEnded();
     try {
       const chunk = await this.#chunks.next();
-      if (this.#outcome !== undefined) throw new StoreError('stopped', 'the snapshot is not sent any further');
+      if (this.#outcome !== undefined) throw new StoreError('stopped', 'the snapshot transfer was ended');
       if (chunk.done === true) this.end('sent');
-      else this.#idle.waits();
+      else this.#idle.waitBegan();
       return chunk;
     } catch (error) {
       this.end('failed');
@@ -141,7 +142,7 @@ class SnapshotStream implements AsyncIterableIterator<Uint8Array> {
     this.#outcome = outcome;
     this.#idle.stop();
     const closed = Promise.allSettled([this.#chunks.return(undefined)]).then(() => this.#snapshot.close());
-    closed.catch(() => undefined); // the store itself has been closed
+    closed.catch(() => undefined); // the store may already be closed
     this.#ended(outcome);
   }
 }
