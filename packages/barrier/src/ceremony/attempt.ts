@@ -9,126 +9,127 @@ export interface GivenShare {
   readonly share: Uint8Array;
 }
 
-/** Shares of the seal that was present when the attempt began, with what they are gathered for. */
-export type Gathering<Purpose extends object> = Purpose & {
+/** An attempt in progress: its purpose, and the shares collected of the seal that was current when it began. */
+export type OngoingAttempt<Purpose extends object> = Purpose & {
   readonly record: SealRecord;
   readonly revision: number;
-  /** Of the step in progress, which their nonce names. */
+  /** The shares of the step in progress; their nonce identifies the step. */
   shares: ShareCollection;
 };
 
-/** How the refusals name an attempt. */
-export interface AttemptWords {
+/** The names of an attempt in error messages and codes. */
+export interface AttemptLabels {
   readonly name: string;
   readonly step: string;
-  /** Their codes begin with it. */
+  /** Prefix of the error codes. */
   readonly code: 'rekey' | 'root_generation';
 }
 
 export interface AttemptParts<Purpose extends object> {
   readonly seal: SealKeeper;
   readonly exclusive: <T>(task: () => Promise<T>) => Promise<T>;
-  readonly words: AttemptWords;
-  /** Overwrites what is secret in the purpose. */
+  readonly labels: AttemptLabels;
+  /** Overwrites the secrets in the purpose. */
   readonly wipe: (purpose: Purpose) => void;
 }
 
 /**
- * What enough holders of the seal's shares have to agree upon, one at a time and in this node's memory only: it ends with success, a
- * cancel, sealing, the loss of the lead or the process.
+ * An operation that enough holders of the seal's shares must authorize. There is at most one attempt at a time, in this node's memory only.
+ * It ends by success, a cancel, sealing, the loss of leadership or the end of the process.
  */
 export class Attempt<Purpose extends object> {
   readonly #parts: AttemptParts<Purpose>;
-  #gathering: Gathering<Purpose> | undefined;
+  #ongoing: OngoingAttempt<Purpose> | undefined;
 
   constructor(parts: AttemptParts<Purpose>) {
     this.#parts = parts;
   }
 
-  /** Undefined while none is started. */
-  get gathering(): Gathering<Purpose> | undefined {
-    return this.#gathering;
+  /** The attempt in progress; undefined if there is none. */
+  get ongoing(): OngoingAttempt<Purpose> | undefined {
+    return this.#ongoing;
   }
 
   /**
-   * @param displaces - whether the new attempt may end one that is in progress; none may unless given
-   * @throws BarrierError `…_in_progress`; what `purpose` throws
+   * Starts an attempt.
+   * @param mayReplace - returns whether the new attempt may end the one in progress; by default it may not
+   * @throws BarrierError `…_in_progress`; errors of `purpose`
    */
-  start(purpose: () => Purpose, displaces?: (present: Gathering<Purpose>) => boolean): Promise<Gathering<Purpose>> {
-    const { seal, exclusive, words, wipe } = this.#parts;
+  start(purpose: () => Purpose, mayReplace?: (present: OngoingAttempt<Purpose>) => boolean): Promise<OngoingAttempt<Purpose>> {
+    const { seal, exclusive, labels, wipe } = this.#parts;
     return exclusive(async () => {
-      if (this.#gathering !== undefined && displaces?.(this.#gathering) === true) this.drop();
-      if (this.#gathering !== undefined) throw new BarrierError(`${words.code}_in_progress`, `${words.name} already in progress`);
-      const aim = purpose();
+      if (this.#ongoing !== undefined && mayReplace?.(this.#ongoing) === true) this.drop();
+      if (this.#ongoing !== undefined) throw new BarrierError(`${labels.code}_in_progress`, `${labels.name} already in progress`);
+      const newPurpose = purpose();
       const { record, revision } = await seal.current().catch((error: unknown) => {
-        wipe(aim);
+        wipe(newPurpose);
         throw error;
       });
-      this.#gathering = { ...aim, record, revision, shares: new ShareCollection(record.threshold, record.shareHashes) };
-      return this.#gathering;
+      this.#ongoing = { ...newPurpose, record, revision, shares: new ShareCollection(record.threshold, record.shareHashes) };
+      return this.#ongoing;
     });
   }
 
-  /** Goes on with what is started, alone. @throws BarrierError `…_not_started` */
-  step<T>(task: (gathering: Gathering<Purpose>) => Promise<T>): Promise<T> {
-    const { exclusive, words } = this.#parts;
+  /** Runs one step of the attempt in progress; no other step runs meanwhile. @throws BarrierError `…_not_started` */
+  step<T>(task: (ongoing: OngoingAttempt<Purpose>) => Promise<T>): Promise<T> {
+    const { exclusive, labels } = this.#parts;
     return exclusive(async () => {
-      if (this.#gathering === undefined) throw new BarrierError(`${words.code}_not_started`, `no ${words.name} in progress`);
-      return task(this.#gathering);
+      if (this.#ongoing === undefined) throw new BarrierError(`${labels.code}_not_started`, `no ${labels.name} in progress`);
+      return task(this.#ongoing);
     });
   }
 
   /**
-   * Takes a share of the present seal.
-   * @returns whether enough holders have agreed, by the key that is in force
+   * Adds a share of the current seal.
+   * @returns whether enough holders have authorized the attempt; the combined key has then been verified
    * @throws BarrierError `…_nonce`, `invalid_share`, `conflict`; StoreError `sealed`
    */
-  async agreed(gathering: Gathering<Purpose>, { nonce, share }: GivenShare): Promise<boolean> {
+  async addShare(ongoing: OngoingAttempt<Purpose>, { nonce, share }: GivenShare): Promise<boolean> {
     const { seal } = this.#parts;
-    this.requireNonce(gathering, nonce);
-    if ((await seal.current()).revision !== gathering.revision) throw this.overtaken();
-    this.requireRunning(gathering);
-    gathering.shares.add(share);
-    if (!gathering.shares.complete) return false;
-    await seal.prove(gathering.record, gathering.shares);
-    this.requireRunning(gathering);
+    this.requireNonce(ongoing, nonce);
+    if ((await seal.current()).revision !== ongoing.revision) throw this.sealChanged();
+    this.requireRunning(ongoing);
+    ongoing.shares.add(share);
+    if (!ongoing.shares.complete) return false;
+    await seal.verifyShares(ongoing.record, ongoing.shares);
+    this.requireRunning(ongoing);
     return true;
   }
 
-  /** A step's nonce is known to whoever took part in it; it is compared as such, and no error tells it. @throws BarrierError `…_nonce` */
-  requireNonce({ shares }: Gathering<Purpose>, nonce: string): void {
-    const { code, step } = this.#parts.words;
+  /** Checks a step's nonce. All participants know it, so a plain comparison suffices; no error reveals it. @throws BarrierError `…_nonce` */
+  requireNonce({ shares }: OngoingAttempt<Purpose>, nonce: string): void {
+    const { code, step } = this.#parts.labels;
     if (shares.nonce !== nonce) throw new BarrierError(`${code}_nonce`, `incorrect nonce for this ${step}`);
   }
 
-  /** Sealing, or the loss of the lead, drops an attempt while one of its steps waits. @throws StoreError `sealed` */
-  requireRunning(gathering: Gathering<Purpose>): void {
-    const { name } = this.#parts.words;
-    if (this.#gathering !== gathering)
-      throw new StoreError('sealed', `the ${name} has ended: this node was sealed, or does not lead any more`);
+  /** Checks that the attempt was not dropped during a step, by sealing or by a loss of leadership. @throws StoreError `sealed` */
+  requireRunning(ongoing: OngoingAttempt<Purpose>): void {
+    const { name } = this.#parts.labels;
+    if (this.#ongoing !== ongoing)
+      throw new StoreError('sealed', `the ${name} has ended: this node was sealed or is no longer the leader`);
   }
 
-  /** The seal was exchanged, or wrapped anew: the shares gathered here are of one that is no more. */
-  overtaken(): BarrierError {
+  /** Drops the attempt after the seal was replaced or rewrapped: the shares collected here are of an old seal. */
+  sealChanged(): BarrierError {
     this.drop();
-    return new BarrierError('conflict', `the seal was changed meanwhile; this ${this.#parts.words.name} is void`);
+    return new BarrierError('conflict', `the seal has changed; start the ${this.#parts.labels.name} again`);
   }
 
-  /** Ends what is started, if anything: for who knows its nonce, or may do anything. @throws BarrierError `…_nonce` */
+  /** Ends the attempt in progress, if any, for a caller who knows its nonce or is privileged. @throws BarrierError `…_nonce` */
   cancel(by: { readonly nonce: string } | 'privileged'): Promise<void> {
     return this.#parts.exclusive(async () => {
-      if (this.#gathering === undefined) return;
-      if (by !== 'privileged') this.requireNonce(this.#gathering, by.nonce);
+      if (this.#ongoing === undefined) return;
+      if (by !== 'privileged') this.requireNonce(this.#ongoing, by.nonce);
       this.drop();
     });
   }
 
-  /** Ends what is started and wipes what it holds, at once. */
+  /** Ends the attempt in progress, if any, and wipes its secrets, synchronously. */
   drop(): void {
-    const gathering = this.#gathering;
-    this.#gathering = undefined;
-    if (gathering === undefined) return;
-    gathering.shares.wipe();
-    this.#parts.wipe(gathering);
+    const ongoing = this.#ongoing;
+    this.#ongoing = undefined;
+    if (ongoing === undefined) return;
+    ongoing.shares.wipe();
+    this.#parts.wipe(ongoing);
   }
 }

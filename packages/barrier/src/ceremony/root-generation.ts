@@ -1,21 +1,21 @@
 import { StoreError } from '@transitd/storage-fsm';
-import { Attempt, type AttemptParts, type AttemptWords, type Gathering, type GivenShare } from './attempt.ts';
+import { Attempt, type AttemptLabels, type AttemptParts, type GivenShare, type OngoingAttempt } from './attempt.ts';
 
 export interface RootGenerationStatus {
   readonly started: boolean;
-  /** Names the attempt, for whoever takes part in it; empty while none is started. */
+  /** Identifies the attempt for its participants; empty if none is in progress. */
   readonly nonce: string;
   readonly progress: number;
-  /** Shares that it needs; 0 while none is started. */
+  /** Number of shares that it needs; 0 if none is in progress. */
   readonly required: number;
 }
 
 export type RootGenerationStep =
   | { readonly complete: false; readonly status: RootGenerationStatus }
-  /** The token, each byte XORed with that of the pad: who began the attempt, and nobody else, can read it. */
+  /** The token XORed with the pad byte by byte, so that only the caller who began the attempt can read it. */
   | { readonly complete: true; readonly status: RootGenerationStatus; readonly masked: Buffer };
 
-interface Masking {
+interface RootGenerationPurpose {
   /** As long as the token. */
   readonly pad: Buffer;
   /** The caller that began the attempt. */
@@ -24,55 +24,59 @@ interface Masking {
 }
 
 /**
- * Anybody may begin an attempt, so one to which no holder has given a share keeps the others out for a bounded time, in milliseconds:
- * a caller from elsewhere may replace it after a minute, the caller that began it after ten.
+ * Anybody may begin an attempt, so an attempt without any share blocks new ones only for a limited time: a caller from another address may
+ * replace it after one minute, the caller that began it after ten.
  */
-const [keptFromOthersMs, keptFromItselfMs] = [60_000, 600_000];
+const [replaceableByOthersMs, replaceableBySameMs] = [60_000, 600_000];
 
 const idle: RootGenerationStatus = { started: false, nonce: '', progress: 0, required: 0 };
 
-/** The making of one root token by agreement. */
+/** Creates a root token when enough share holders agree. */
 export class RootGeneration {
-  readonly #attempt: Attempt<Masking>;
+  readonly #attempt: Attempt<RootGenerationPurpose>;
   readonly #now: () => number;
 
   /** @param parts - `now`: milliseconds since the epoch */
-  constructor({ now, ...parts }: Pick<AttemptParts<Masking>, 'seal' | 'exclusive'> & { readonly now: () => number }) {
-    this.#attempt = new Attempt({ ...parts, words, wipe: ({ pad }) => pad.fill(0) });
+  constructor({
+    now,
+    ...parts
+  }: Pick<AttemptParts<RootGenerationPurpose>, 'seal' | 'exclusive'> & { readonly now: () => number }) {
+    this.#attempt = new Attempt({ ...parts, labels, wipe: ({ pad }) => pad.fill(0) });
     this.#now = now;
   }
 
   get status(): RootGenerationStatus {
-    const { gathering } = this.#attempt;
-    return gathering === undefined ? idle : statusOf(gathering);
+    const { ongoing } = this.#attempt;
+    return ongoing === undefined ? idle : statusOf(ongoing);
   }
 
   /**
    * Begins an attempt. It replaces one that has no share and is old enough.
-   * @param pad - only the caller knows it, and it is as long as the token will be; it is copied
-   * @param from - names the caller, by its address
+   * @param pad - known only to the caller and as long as the token will be; it is copied
+   * @param from - the caller's address
    * @throws BarrierError `root_generation_in_progress`
    */
   async start(pad: Uint8Array, from = ''): Promise<RootGenerationStatus> {
     const begunMs = this.#now();
-    const displaces = (present: Gathering<Masking>): boolean =>
-      present.shares.progress === 0 && begunMs - present.begunMs >= (present.from === from ? keptFromItselfMs : keptFromOthersMs);
-    return statusOf(await this.#attempt.start(() => ({ pad: Buffer.from(pad), from, begunMs }), displaces));
+    const mayReplace = (current: OngoingAttempt<RootGenerationPurpose>): boolean =>
+      current.shares.progress === 0 &&
+      begunMs - current.begunMs >= (current.from === from ? replaceableBySameMs : replaceableByOthersMs);
+    return statusOf(await this.#attempt.start(() => ({ pad: Buffer.from(pad), from, begunMs }), mayReplace));
   }
 
   /**
-   * Takes one share; with the last one needed the token is made. When making it was refused, giving a share again tries again.
-   * @param make - makes the token; called when enough holders have agreed
-   * @throws BarrierError `root_generation_not_started`, `root_generation_nonce`, `invalid_share`, `conflict`; what `make` throws
+   * Adds one share; the last one needed creates the token. If creating it fails, submitting a share again retries.
+   * @param createToken - called when enough holders have agreed
+   * @throws BarrierError `root_generation_not_started`, `root_generation_nonce`, `invalid_share`, `conflict`; errors of `createToken`
    */
-  update(given: GivenShare, make: () => Promise<string>): Promise<RootGenerationStep> {
-    return this.#attempt.step(async (gathering) => {
-      if (!(await this.#attempt.agreed(gathering, given))) return { complete: false, status: statusOf(gathering) };
-      const status = statusOf(gathering);
-      const token = Buffer.from(await this.#made(make));
+  update(given: GivenShare, createToken: () => Promise<string>): Promise<RootGenerationStep> {
+    return this.#attempt.step(async (ongoing) => {
+      if (!(await this.#attempt.addShare(ongoing, given))) return { complete: false, status: statusOf(ongoing) };
+      const status = statusOf(ongoing);
+      const token = Buffer.from(await this.#create(createToken));
       try {
-        this.#attempt.requireRunning(gathering); // or its pad is wiped, and would mask nothing
-        return { complete: true, status, masked: masked(token, gathering.pad) };
+        this.#attempt.requireRunning(ongoing); // a dropped attempt's pad is wiped and would mask nothing
+        return { complete: true, status, masked: masked(token, ongoing.pad) };
       } finally {
         token.fill(0);
         this.drop();
@@ -80,20 +84,20 @@ export class RootGeneration {
     });
   }
 
-  /** Ends what is started, if anything: for who knows its nonce, or may do anything. @throws BarrierError `root_generation_nonce` */
+  /** Ends the attempt in progress, for a caller who knows its nonce or is privileged. @throws BarrierError `root_generation_nonce` */
   cancel(by: { readonly nonce: string } | 'privileged'): Promise<void> {
     return this.#attempt.cancel(by);
   }
 
-  /** Ends what is started and wipes what it holds, at once. */
+  /** Ends the attempt in progress, if any, and wipes its secrets, synchronously. */
   drop(): void {
     this.#attempt.drop();
   }
 
-  /** A token that may be there although nobody has seen it ends the attempt: one agreement makes one token. */
-  async #made(make: () => Promise<string>): Promise<string> {
+  /** Creates the token. An unknown outcome ends the attempt: the token may exist, and one agreement creates at most one token. */
+  async #create(createToken: () => Promise<string>): Promise<string> {
     try {
-      return await make();
+      return await createToken();
     } catch (error) {
       if (error instanceof StoreError && error.code === 'outcome_unknown') this.drop();
       throw error;
@@ -101,9 +105,9 @@ export class RootGeneration {
   }
 }
 
-const words: AttemptWords = { name: 'root generation', step: 'root generation', code: 'root_generation' };
+const labels: AttemptLabels = { name: 'root generation', step: 'root generation', code: 'root_generation' };
 
-const statusOf = ({ shares }: Gathering<Masking>): RootGenerationStatus => ({
+const statusOf = ({ shares }: OngoingAttempt<RootGenerationPurpose>): RootGenerationStatus => ({
   started: true,
   nonce: shares.nonce,
   progress: shares.progress,

@@ -14,24 +14,24 @@ import {
 } from './rotation.ts';
 
 export interface KeyRotationParts {
-  /** Where the ciphertext lies. */
+  /** The store of the ciphertext. */
   readonly store: Store;
-  /** The records in clear. */
-  readonly clear: Store;
+  /** The records in plaintext. */
+  readonly plaintext: Store;
   readonly exclusive: <T>(task: () => Promise<T>) => Promise<T>;
   /** @throws StoreError `sealed` */
   readonly keys: () => Keys;
-  /** Brings `keys` up to what the store holds. */
+  /** Updates `keys` to the keyring in the store. */
   readonly reload: () => Promise<void>;
-  /** The replicated count of values ever written. */
+  /** Returns the replicated count of values ever written. */
   readonly valuesWritten: () => number;
-  /** Whole milliseconds since the epoch. */
+  /** Returns the time in whole milliseconds since the epoch. */
   readonly now: () => number;
-  /** In force until a configuration is stored. */
+  /** The rotation configuration until one is stored. */
   readonly rotation?: RotationConfig;
 }
 
-/** The keys under which values are written, one after the other. All of it throws StoreError `sealed` while sealed. */
+/** Rotates the key that encrypts values. All methods throw StoreError `sealed` while sealed. */
 export class KeyRotation {
   readonly #parts: KeyRotationParts;
 
@@ -39,7 +39,7 @@ export class KeyRotation {
     this.#parts = parts;
   }
 
-  /** Adds a key to the keyring, under which all values are written from now on. @throws BarrierError `conflict`; StoreError */
+  /** Adds a key to the keyring, which encrypts all values from now on. @throws BarrierError `conflict`; StoreError */
   rotate(): Promise<void> {
     const { store, exclusive, keys, reload, now, valuesWritten } = this.#parts;
     return exclusive(async () => {
@@ -69,17 +69,17 @@ export class KeyRotation {
 
   /** @throws StoreError */
   async config(): Promise<RotationConfig> {
-    const record = await this.#parts.clear.get(rotationPath);
+    const record = await this.#parts.plaintext.get(rotationPath);
     return record === undefined ? (this.#parts.rotation ?? defaultRotation) : decodeRotation(record.value);
   }
 
   /** @throws BarrierError `invalid_rotation_config`; StoreError */
   async setConfig(config: RotationConfig): Promise<void> {
     const value = encodeRotation(checkRotation(config));
-    await this.#parts.clear.commit({ conditions: [], writes: [{ path: rotationPath, value }] });
+    await this.#parts.plaintext.commit({ conditions: [], writes: [{ path: rotationPath, value }] });
   }
 
-  /** Whether the newest key is due to be replaced. @throws StoreError */
+  /** Returns whether a rotation is due. @throws StoreError */
   async isDue(): Promise<boolean> {
     return rotationDue(await this.config(), this.keyStatus(), this.#parts.now());
   }

@@ -4,19 +4,19 @@ import { BarrierError } from '../errors.ts';
 import { keyringPath } from '../paths.ts';
 import type { TermKey } from './value.ts';
 
-/** When a term's key came into use. */
+/** When a term's key was installed. */
 export interface Installation {
   /** Milliseconds since the epoch. */
   readonly installedMs: number;
-  /** The replicated count of values written at that moment: what came later was written under this key. */
+  /** The replicated count of values written at that moment: later values are encrypted under this key. */
   readonly valuesAtInstall: number;
 }
 
 export type Term = TermKey & Installation;
 
-/** Every key that values were ever written under; the newest one writes. */
+/** All keys that have ever encrypted values; the newest one encrypts new values. */
 export interface Keyring {
-  /** All keys lie in this one buffer, so that wiping it wipes them. */
+  /** All keys are slices of this buffer, so that wiping it wipes them all. */
   readonly encoded: Buffer;
   readonly terms: ReadonlyMap<number, Term>;
   readonly newest: Term;
@@ -29,23 +29,23 @@ const format = 1;
 const headerBytes = 1 + 4;
 const termBytes = 4 + 8 + 8 + keyBytes;
 
-/** A keyring of one random key, term 1. */
+/** Returns a keyring with one random key, term 1. */
 export const newKeyring = (installation: Installation): Keyring => decode(append(header(), 1, installation));
 
-/** A copy of `keyring` with one more random key, the next term. */
+/** Returns a copy of `keyring` with one more random key, the next term. */
 export const withNewTerm = (keyring: Keyring, installation: Installation): Keyring =>
   decode(append(keyring.encoded, keyring.newest.term + 1, installation));
 
-/** Overwrites every key. Nothing may use this keyring, or a term taken out of it, any more. */
+/** Overwrites every key. The keyring, and any term taken from it, must not be used afterwards. */
 export function wipeKeyring(keyring: Keyring): void {
   keyring.encoded.fill(0);
 }
 
-/** The keyring's record: `format u8 | box under the root key`. */
+/** Encrypts the keyring as its record: `format u8 | box under the root key`. */
 export const closeKeyring = (rootKey: Uint8Array, { encoded }: Keyring): Buffer =>
   Buffer.concat([Buffer.of(format), closeBox(rootKey, associatedData, encoded)]);
 
-/** The keyring in a record, or undefined when this root key does not open it. @throws BarrierError `barrier_corrupt` for an unknown format */
+/** Decrypts a keyring record; returns undefined if the root key does not open it. @throws BarrierError `barrier_corrupt`: unknown format */
 export function openKeyring(rootKey: Uint8Array, stored: Uint8Array): Keyring | undefined {
   if (stored[0] !== format) throw new BarrierError('barrier_corrupt', `the record ${keyringPath} has an unknown format`);
   const encoded = openBox(rootKey, associatedData, stored.subarray(1));
@@ -60,7 +60,10 @@ function header(): Buffer {
   return bytes;
 }
 
-/** `format u8 | terms u32`, then for each `term u32 | installed ms u64 | values at install u64 | key`, big-endian. */
+/**
+ * Appends a random key to an encoded keyring: `format u8 | terms u32`, then for each term
+ * `term u32 | installed ms u64 | values at install u64 | key`, big-endian.
+ */
 function append(encoded: Buffer, term: number, { installedMs, valuesAtInstall }: Installation): Buffer {
   const longer = Buffer.alloc(encoded.length + termBytes);
   encoded.copy(longer);

@@ -3,15 +3,15 @@ import { keyringPath, rootKeyPath } from '../paths.ts';
 import { type Keyring, openKeyring, wipeKeyring } from './keyring.ts';
 import { decryptValue, termOf } from './value.ts';
 
-/** The keys of an unsealed barrier. They are wiped when it seals, so nobody keeps one over an `await`. */
+/** The keys of an unsealed barrier. Sealing wipes them, so no caller may keep one across an `await`. */
 export interface Keys {
   readonly rootKey: Buffer;
   readonly keyring: Keyring;
-  /** Of the record `core/keyring` that this keyring came from. */
+  /** Revision of the record `core/keyring` that holds this keyring. */
   readonly keyringRevision: number;
 }
 
-/** The one place that holds keys in memory: none while sealed. */
+/** The only holder of keys in memory; empty while sealed. */
 export class LoadedKeys {
   readonly #store: Store;
   #keys: Keys | undefined;
@@ -30,7 +30,7 @@ export class LoadedKeys {
     return this.#keys;
   }
 
-  /** Owns these keys from now on; those before are wiped. */
+  /** Takes ownership of these keys and wipes the previous ones. */
   install(next: Keys): void {
     const before = this.#keys;
     this.#keys = next;
@@ -47,8 +47,8 @@ export class LoadedKeys {
   }
 
   /**
-   * Loads the keyring that is in the store now, if it is another one than the loaded one; does nothing while sealed.
-   * @returns false when these keys do not open it, and then nothing has changed
+   * Loads the keyring from the store if it differs from the loaded one; does nothing while sealed.
+   * @returns false if the loaded keys do not open it; nothing has changed then
    * @throws BarrierError `barrier_corrupt`; StoreError
    */
   async reload(): Promise<boolean> {
@@ -56,10 +56,10 @@ export class LoadedKeys {
       const keys = this.#keys;
       if (keys === undefined) return true;
       const record = await this.#store.get(keyringPath);
-      const handover = await this.#store.get(rootKeyPath);
+      const rootKeyRecord = await this.#store.get(rootKeyPath);
       if (this.#keys !== keys) continue; // sealed, or another reload was faster
       if (record?.revision === keys.keyringRevision) return true;
-      const next = record && openNewer(keys, record, handover);
+      const next = record && openNewer(keys, record, rootKeyRecord);
       if (next === undefined) return false;
       this.install(next);
       return true;
@@ -67,14 +67,14 @@ export class LoadedKeys {
   }
 }
 
-/** By the root key that is loaded or, after a rekey, by the one handed over under a term that is loaded. */
-function openNewer({ rootKey, keyring }: Keys, record: StoredRecord, handover: StoredRecord | undefined): Keys | undefined {
+/** Opens a newer keyring with the loaded root key or, after a rekey, with the root key in `core/root-key`, which a loaded term decrypts. */
+function openNewer({ rootKey, keyring }: Keys, record: StoredRecord, rootKeyRecord: StoredRecord | undefined): Keys | undefined {
   const keyringRevision = record.revision;
   const rotated = openKeyring(rootKey, record.value);
   if (rotated !== undefined) return { rootKey, keyring: rotated, keyringRevision };
-  const term = handover && keyring.terms.get(termOf(rootKeyPath, handover.value));
-  if (handover === undefined || term === undefined) return undefined;
-  const nextRootKey = decryptValue(term, rootKeyPath, handover.value);
+  const term = rootKeyRecord && keyring.terms.get(termOf(rootKeyPath, rootKeyRecord.value));
+  if (rootKeyRecord === undefined || term === undefined) return undefined;
+  const nextRootKey = decryptValue(term, rootKeyPath, rootKeyRecord.value);
   const rekeyed = openKeyring(nextRootKey, record.value);
   if (rekeyed !== undefined) return { rootKey: nextRootKey, keyring: rekeyed, keyringRevision };
   nextRootKey.fill(0);

@@ -4,19 +4,19 @@ import { isReserved, keyringPath } from '../paths.ts';
 import { type Keyring, keyringCommitAttempts } from './keyring.ts';
 import { corruptValue, decryptValue, encryptValue, termOf } from './value.ts';
 
-/** What the view needs of the barrier around it. */
+/** The keys that the view gets from the barrier. */
 export interface ViewKeys {
   /** @throws StoreError `sealed` */
   keyring(): Keyring;
-  /** Of the record that it came from. @throws StoreError `sealed` */
+  /** Returns the revision of the keyring's record. @throws StoreError `sealed` */
   keyringRevision(): number;
-  /** Loads a keyring that another node has changed. */
+  /** Loads the keyring again after another node has changed it. */
   reload(): Promise<void>;
 }
 
 /**
- * The store as all other parts see it: values in clear, the barrier's own records hidden. Reads and commits throw StoreError
- * `sealed` while there is no keyring; `watch` works even then, since it tells paths only and caches must never miss a change.
+ * Returns the store as all other packages see it: values in plaintext, the barrier's own records hidden. Reads and commits throw StoreError
+ * `sealed` while there is no keyring. `watch` works even then: it reports paths only, and caches must never miss a change.
  */
 export function plaintextView(store: Store, keys: ViewKeys): Store {
   async function decrypt(path: string, stored: Uint8Array): Promise<Buffer> {
@@ -27,7 +27,7 @@ export function plaintextView(store: Store, keys: ViewKeys): Store {
     try {
       return decryptValue(key, path, stored);
     } catch (error) {
-      // A restore may have brought another keyring, in which another key has the number of this term.
+      // A restore may have brought a different keyring, in which this term is a different key.
       await keys.reload();
       const restored = keys.keyring().terms.get(term);
       if (restored === undefined || restored === key) throw error;
@@ -41,7 +41,7 @@ export function plaintextView(store: Store, keys: ViewKeys): Store {
       keys.keyring();
       const record = await store.get(path);
       const value = record && (await decrypt(path, record.value));
-      keys.keyring(); // sealed meanwhile: nothing more is served
+      keys.keyring(); // throws if the barrier was sealed meanwhile
       return record && value && { value, revision: record.revision };
     },
 
@@ -56,18 +56,19 @@ export function plaintextView(store: Store, keys: ViewKeys): Store {
     },
 
     async commit({ conditions, writes, restore }) {
-      if (restore !== undefined) throw new TypeError('a restore brings ciphertext: it goes to the store below the barrier');
+      if (restore !== undefined)
+        throw new TypeError('a restore consists of ciphertext: commit it to the store below the barrier');
       for (const { path } of [...conditions, ...writes]) refuseReserved(path);
       for (let tries = 1; ; tries += 1) {
         const { newest } = keys.keyring();
         const revision = keys.keyringRevision();
-        // Sealing after this line does not change the answer: the write is under way, and its outcome is a fact to be told.
+        // Sealing after this line does not change the result: the write is in flight, and its outcome must be reported.
         const result = await store.commit({
           conditions: [{ path: keyringPath, revision }, ...conditions],
           writes: writes.map(({ path, value }) => ({ path, value: value && encryptValue(newest, path, value) })),
         });
         if (result.outcome === 'committed' || tries === keyringCommitAttempts) return result;
-        // A write under a keyring that a restore has replaced meanwhile could never be read again: it is made anew.
+        // The condition failed because a restore replaced the keyring: encrypt again, or nobody could read the value.
         if ((await store.get(keyringPath))?.revision === revision) return result;
         await keys.reload();
       }
@@ -83,5 +84,5 @@ export function plaintextView(store: Store, keys: ViewKeys): Store {
 }
 
 function refuseReserved(path: string): void {
-  if (isReserved(path)) throw new BarrierError('reserved_path', `${path} belongs to the barrier`);
+  if (isReserved(path)) throw new BarrierError('reserved_path', `${path} is reserved for the barrier`);
 }

@@ -1,26 +1,26 @@
 import { BarrierError } from '../errors.ts';
 
-/** When the newest key is replaced by itself. */
+/** When the barrier rotates its key automatically. */
 export interface RotationConfig {
-  /** False leaves only the limit that no key may pass, `operationsLimit`. */
+  /** If false, only the hard limit `operationsLimit` applies. */
   readonly enabled: boolean;
-  /** Values written under one key, 1,000,000 to 2^31. */
+  /** Maximum number of values encrypted under one key, 1,000,000 to 2^31. */
   readonly maxOperations: number;
-  /** Age of a key; 0 for no limit, else at least a day. */
+  /** Maximum age of a key; 0 for no limit, otherwise at least a day. */
   readonly intervalMs: number;
 }
 
-/** The newest key's number, age and use. */
+/** Term, age and use of the newest key. */
 export interface KeyStatus {
   readonly term: number;
   readonly installTime: Date;
-  /** Values written since then, counted alike on all nodes. */
+  /** Number of values written since then, the same on all nodes. */
   readonly encryptions: number;
 }
 
 /**
- * Values under one key at most. Nonces are random: NIST SP 800-38D §8.3 allows 2^32, and half of that leaves room for what
- * is encrypted but refused before it is counted.
+ * Maximum number of values under one key. For random nonces NIST SP 800-38D §8.3 allows 2^32; half of that leaves room for values that are
+ * encrypted but refused before they are counted.
  */
 export const operationsLimit = 2 ** 31;
 
@@ -29,7 +29,7 @@ export const defaultRotation: RotationConfig = { enabled: true, maxOperations: o
 const operationsMin = 1_000_000;
 const intervalMinMs = 24 * 60 * 60 * 1000;
 
-/** Whether the newest key has been used often enough, or long enough, to be replaced. */
+/** Returns whether the newest key has reached its limit of use or age. */
 export function rotationDue(config: RotationConfig, status: KeyStatus, nowMs: number): boolean {
   if (status.encryptions >= operationsLimit) return true;
   const old = config.intervalMs > 0 && nowMs - status.installTime.getTime() >= config.intervalMs;

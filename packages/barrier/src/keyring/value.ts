@@ -1,7 +1,7 @@
 import { closeBox, openBox } from '../box.ts';
 import { BarrierError } from '../errors.ts';
 
-/** One key of the keyring, by its number. */
+/** One key of the keyring with its term. */
 export interface TermKey {
   /** 1 and up; fits 32 bits. */
   readonly term: number;
@@ -11,7 +11,7 @@ export interface TermKey {
 const format = 1;
 const headerBytes = 5;
 
-/** A record's value as it is stored: `format u8 | key term u32 big-endian | nonce | ciphertext | tag`. */
+/** Encrypts a value for storage: `format u8 | key term u32 big-endian | nonce | ciphertext | tag`. */
 export function encryptValue({ term, key }: TermKey, path: string, plaintext: Uint8Array): Buffer {
   const header = Buffer.alloc(headerBytes);
   header.writeUInt8(format);
@@ -19,15 +19,15 @@ export function encryptValue({ term, key }: TermKey, path: string, plaintext: Ui
   return Buffer.concat([header, closeBox(key, associatedData(header, path), plaintext)]);
 }
 
-/** The term under which a stored value was encrypted, as it claims. @throws BarrierError `barrier_corrupt` */
+/** Returns the term that a stored value names, not yet authenticated. @throws BarrierError `barrier_corrupt` */
 export function termOf(path: string, stored: Uint8Array): number {
   if (stored.length < headerBytes || stored[0] !== format) throw corruptValue(path);
   return Buffer.from(stored.buffer, stored.byteOffset, headerBytes).readUInt32BE(1);
 }
 
 /**
- * What `encryptValue` was given, for the same path and under the same term.
- * @throws BarrierError `barrier_corrupt`, one answer for every difference
+ * Decrypts a value that `encryptValue` encrypted for the same path under the same term.
+ * @throws BarrierError `barrier_corrupt`, the same error for every difference
  */
 export function decryptValue({ term, key }: TermKey, path: string, stored: Uint8Array): Buffer {
   const plaintext =
@@ -41,5 +41,5 @@ export function decryptValue({ term, key }: TermKey, path: string, stored: Uint8
 export const corruptValue = (path: string): BarrierError =>
   new BarrierError('barrier_corrupt', `the record ${path} was damaged, moved or written under a key that is not in the keyring`);
 
-/** The header's length is fixed and the path comes last, so no two pairs give the same bytes. */
+/** The header has a fixed length and the path comes last, so different pairs give different bytes. */
 const associatedData = (header: Uint8Array, path: string): Buffer => Buffer.concat([header, Buffer.from(path, 'utf8')]);

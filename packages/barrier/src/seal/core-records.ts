@@ -3,20 +3,20 @@ import { BarrierError } from '../errors.ts';
 import { keyringPath, sealPath } from '../paths.ts';
 import { decodeSeal, type SealRecord } from './seal-record.ts';
 
-/** A decoded `core/seal` and the index of the entry that wrote it. */
+/** The decoded record `core/seal` and its revision. */
 export interface StoredSeal {
   readonly record: SealRecord;
   readonly revision: number;
 }
 
-/** `core/seal`, or undefined before initialisation. @throws BarrierError `barrier_corrupt`; StoreError */
+/** Reads `core/seal`; returns undefined before initialization. @throws BarrierError `barrier_corrupt`; StoreError */
 export async function readSeal(store: Store): Promise<StoredSeal | undefined> {
   const stored = await store.get(sealPath);
   return stored && { record: decodeSeal(stored.value), revision: stored.revision };
 }
 
 /**
- * The seal and the keyring as of one moment: a rekey, which changes both, would show as another revision of the seal.
+ * Reads the seal and the keyring as of one moment: a rekey, which changes both, would change the revision of the seal between the reads.
  * @throws BarrierError `not_initialized`, `barrier_corrupt`; StoreError
  */
 export async function readCore(store: Store): Promise<{ readonly seal: StoredSeal; readonly keyring: StoredRecord }> {

@@ -6,34 +6,34 @@ import type { SealConfig } from './seal-config.ts';
 import { encodeTerms, type SealTerms } from './seal-record.ts';
 import { ShareCollection } from './shares.ts';
 
-/** What a wrapped secret is bound to: the terms of the seal, and all else that the two nodes have said so far. */
+/** The context that a wrapped secret is bound to: the terms of the seal and all other messages that the two nodes have exchanged. */
 export interface JoinBinding {
   readonly terms: SealTerms;
   readonly exchanged: Uint8Array;
 }
 
-/** A secret by which two nodes show each other that they hold the key of one seal. */
+/** A secret with which two nodes prove to each other that they hold the key of the same seal. */
 export interface WrappedJoinSecret {
   readonly terms: SealTerms;
   /** 32 random bytes; the caller wipes them. */
   readonly secret: Buffer;
-  /** For the other node: `format u8 | salt (32 bytes) | nonce | ciphertext | tag`. */
+  /** The message to the other node: `format u8 | salt (32 bytes) | nonce | ciphertext | tag`. */
   readonly wrapped: Buffer;
 }
 
-/** What opens it: this node's configured static key, current or previous, or enough shares of a shamir seal. */
+/** The key that opens a secret: this node's configured static key, current or previous, or enough shares of a Shamir seal. */
 export type SealKeyHolder = Extract<SealConfig, { type: 'static' }> | ShareCollection;
 
 const format = 1;
 const saltBytes = 32;
 const headerBytes = 1 + saltBytes;
 
-/** Bytes of a wrapped secret: the header, a nonce, the secret, a tag. */
+/** Length of a wrapped secret: the header, a nonce, the secret and a tag. */
 export const wrappedJoinSecretBytes = headerBytes + 12 + keyBytes + 16;
 
 /**
- * A fresh secret under a one-time key, HKDF-SHA256 (RFC 5869) of the seal's key and a fresh salt: the seal's key itself wraps the root key and
- * nothing else, and however often strangers ask for a secret, no key is used twice.
+ * Returns a fresh secret, wrapped under a one-time key: the HKDF-SHA256 (RFC 5869) of the seal's key and a fresh salt. So the seal's key
+ * wraps only the root key, and no key is used twice, however often strangers request a secret.
  */
 export function wrapJoinSecret(sealKey: Uint8Array, binding: JoinBinding): WrappedJoinSecret {
   const secret = randomBytes(keyBytes);
@@ -45,8 +45,9 @@ export function wrapJoinSecret(sealKey: Uint8Array, binding: JoinBinding): Wrapp
 }
 
 /**
- * The secret, on a node that has no records yet; the caller wipes it.
- * @throws BarrierError `seal_mismatch`: a seal of another type, or a key that is not configured here; `join_secret`: another key, or something was changed on the way; `share_missing`
+ * Opens a wrapped secret on a node that has no records yet; the caller wipes it.
+ * @throws BarrierError `seal_mismatch`: the seal has another type, or its key is not configured here; `join_secret`: the key is wrong, or
+ * the message was changed in transit; `share_missing`
  */
 export async function openJoinSecret(
   holder: SealKeyHolder,
@@ -59,7 +60,7 @@ export async function openJoinSecret(
   if (secret === undefined)
     throw new BarrierError(
       'join_secret',
-      'the seal key of this node does not open the secret: it is not the key of that cluster, or what was sent has been changed on the way',
+      "this node's seal key does not open the secret: it is not the cluster's seal key, or the message was changed in transit",
     );
   return secret;
 }
@@ -70,7 +71,7 @@ async function keyOf(holder: SealKeyHolder, { keyId }: SealTerms): Promise<Buffe
   return holder.combine();
 }
 
-/** @throws BarrierError `seal_mismatch` when the seal that a node may join by is of another type than its own */
+/** Checks that the cluster's seal has the configured type. @throws BarrierError `seal_mismatch` */
 export function requireSealType(configured: SealConfig['type'], { type }: Pick<SealTerms, 'type'>): void {
   if (type !== configured)
     throw new BarrierError('seal_mismatch', `the cluster's seal is of type ${type}, the configuration says ${configured}`);
@@ -88,6 +89,6 @@ function open(sealKey: Uint8Array, binding: JoinBinding, wrapped: Uint8Array): B
 const oneTimeKey = (sealKey: Uint8Array, header: Uint8Array): Buffer =>
   Buffer.from(hkdfSync('sha256', sealKey, header.subarray(1), 'transitd join secret 1', keyBytes));
 
-/** The header's length is fixed and the terms are one JSON array, which ends where it ends: no two bindings give the same bytes. */
+/** The header has a fixed length and the terms are one self-delimiting JSON array, so different bindings give different bytes. */
 const associatedData = (header: Uint8Array, { terms, exchanged }: JoinBinding): Buffer =>
   Buffer.concat([header, encodeTerms(terms), exchanged]);

@@ -5,13 +5,13 @@ import { requireSameType, unwrapByStaticKey } from './root-key-wrapping.ts';
 import type { SealConfig } from './seal-config.ts';
 import { decodeSeal } from './seal-record.ts';
 
-/** Paths of the records that {@link requireOpenable} needs. */
+/** The paths of the records that {@link requireOpenable} needs. */
 export const sealRecordPaths = [sealPath, keyringPath] as const;
 
 /**
- * Checks that this node's seal can open a state with these records before that takes the place of the present one: the type of the seal is the
- * same, and a configured static key opens it. Whether somebody holds the shares of a Shamir seal cannot be checked.
- * @param records - by their paths
+ * Checks, before a restore replaces the state, that this node can unseal a state with these records: the seal has the same type, and a
+ * configured static key opens it. Whether operators hold the shares of a Shamir seal cannot be checked.
+ * @param records - the values of the records, by path
  * @throws BarrierError `seal_mismatch`, `barrier_corrupt`
  */
 export function requireOpenable(seal: SealConfig, records: ReadonlyMap<string, Uint8Array>): void {

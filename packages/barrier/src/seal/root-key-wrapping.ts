@@ -4,7 +4,10 @@ import type { SealConfig, ShareCounts, StaticKey } from './seal-config.ts';
 import { closeSeal, openSeal, type SealRecord } from './seal-record.ts';
 import { hashShare, type ShareCollection, type SharedKey } from './shares.ts';
 
-/** The seal's record for new shares: they carry the wrapping key (shamir), or the configured key wraps and they only authorise (static). */
+/**
+ * Returns the seal's record for new shares. With a Shamir seal the shares carry the wrapping key; with a static seal the configured key
+ * wraps the root key, and the shares only authorize.
+ */
 export function wrapRootKey(
   seal: SealConfig,
   { shares, threshold }: ShareCounts,
@@ -17,17 +20,20 @@ export function wrapRootKey(
     : closeSeal({ ...terms, keyId: seal.current.id }, seal.current.key, rootKey);
 }
 
-/** The root key, by enough shares; the caller wipes it. @throws BarrierError `barrier_corrupt` */
+/** Unwraps the root key with enough shares; the caller wipes it. @throws BarrierError `barrier_corrupt` */
 export async function unwrapByShares(record: SealRecord, shares: ShareCollection): Promise<Buffer> {
   const key = await shares.combine();
   const rootKey = openSeal(record, key);
   key.fill(0);
   if (rootKey === undefined)
-    throw new BarrierError('barrier_corrupt', `the key of these shares does not open the record ${sealPath}`);
+    throw new BarrierError('barrier_corrupt', `the key from these shares does not open the record ${sealPath}`);
   return rootKey;
 }
 
-/** The root key, by the configured key of the record's id; the caller wipes it. @throws BarrierError `seal_mismatch`, `barrier_corrupt` */
+/**
+ * Unwraps the root key with the configured key that the record names; the caller wipes it.
+ * @throws BarrierError `seal_mismatch`, `barrier_corrupt`
+ */
 export function unwrapByStaticKey(seal: SealConfig, record: SealRecord): Buffer {
   const key = staticKey(seal, record.keyId);
   const rootKey = openSeal(record, key.key);
@@ -36,7 +42,7 @@ export function unwrapByStaticKey(seal: SealConfig, record: SealRecord): Buffer 
   return rootKey;
 }
 
-/** The configured key of that id, current or previous. @throws BarrierError `seal_mismatch` */
+/** Returns the configured key with this id, current or previous. @throws BarrierError `seal_mismatch` */
 export function staticKey(seal: SealConfig, id: string): StaticKey {
   const keys = seal.type === 'static' ? [seal.current, seal.previous] : [];
   const key = keys.find((candidate) => candidate?.id === id);
@@ -44,9 +50,9 @@ export function staticKey(seal: SealConfig, id: string): StaticKey {
   return key;
 }
 
-/** @throws BarrierError `seal_mismatch`: moving between types of seal is not supported */
+/** Checks that the record has the configured seal type. @throws BarrierError `seal_mismatch`: changing the seal type is not supported */
 export function requireSameType(seal: SealConfig, record: SealRecord): void {
   if (record.type === seal.type) return;
   const difference = `the data was sealed with type ${record.type}, the configuration says ${seal.type}`;
-  throw new BarrierError('seal_mismatch', `${difference}; a change of the seal's type is not supported`);
+  throw new BarrierError('seal_mismatch', `${difference}; changing the seal type is not supported`);
 }

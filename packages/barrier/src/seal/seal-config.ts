@@ -3,24 +3,24 @@ import { BarrierError } from '../errors.ts';
 
 export type SealType = 'shamir' | 'static';
 
-/** A key from the node's configuration that wraps the root key: exactly 32 bytes, and a name for it that is not secret. */
+/** A key from the node's configuration that wraps the root key: 32 bytes, and an id that is not secret. */
 export interface StaticKey {
   readonly id: string;
   readonly key: Uint8Array;
 }
 
-/** How this node is configured to unseal. `previous` still opens what it wrapped, until that is rewrapped by `current`. */
+/** How this node unseals. `previous` opens a root key that it wrapped earlier, until `current` rewraps it. */
 export type SealConfig =
   | { readonly type: 'shamir' }
   | { readonly type: 'static'; readonly current: StaticKey; readonly previous?: StaticKey };
 
-/** Any `threshold` of `shares` pieces give the whole. */
+/** The number of shares, and how many of them are needed. */
 export interface ShareCounts {
   readonly shares: number;
   readonly threshold: number;
 }
 
-/** As the caller gives them; 0 stands for "not given", as command-line clients send it. */
+/** The parameters of a request to initialize; 0 means "not given", as command-line clients send it. */
 export interface InitializeRequest {
   readonly secretShares?: number;
   readonly secretThreshold?: number;
@@ -30,7 +30,7 @@ export interface InitializeRequest {
 
 const sharesMax = 255;
 
-/** The counts that apply to this type of seal. @throws BarrierError `invalid_seal_config` */
+/** Returns the counts that apply to this type of seal. @throws BarrierError `invalid_seal_config` */
 export function countsFor(type: SealType, request: InitializeRequest): ShareCounts {
   const secret = { secret_shares: request.secretShares, secret_threshold: request.secretThreshold };
   const recovery = { recovery_shares: request.recoveryShares, recovery_threshold: request.recoveryThreshold };

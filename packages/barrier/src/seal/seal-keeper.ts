@@ -11,9 +11,9 @@ import { staticKey, unwrapByShares, unwrapByStaticKey, wrapRootKey } from './roo
 import type { SealConfig, ShareCounts } from './seal-config.ts';
 import { closeSeal, type SealRecord, type SealTerms } from './seal-record.ts';
 import type { ShareCollection, SharedKey } from './shares.ts';
-import { keptUnsealKey, openUnsealKey } from './unseal-key.ts';
+import { openUnsealKey, unsealKeyWrites } from './unseal-key.ts';
 
-/** The shares that shall follow those of the seal's record at `revision`. */
+/** New shares that replace those of the seal's record at `revision`. */
 export interface Replacement {
   readonly counts: ShareCounts;
   readonly shared: SharedKey;
@@ -25,13 +25,13 @@ export interface SealKeeperOptions {
   readonly seal: SealConfig;
   /** @throws StoreError `sealed` */
   readonly keys: () => Keys;
-  /** Brings `keys` up to what the store holds. */
+  /** Updates `keys` to the keyring in the store. */
   readonly reload: () => Promise<void>;
-  /** Takes a committed change over; a failing store does not make it fail, or the only copy of the shares would be lost. */
-  readonly settle: () => Promise<void>;
+  /** Loads a committed change. Must not fail when the store fails, or the only copy of the new shares would be lost. */
+  readonly loadCommitted: () => Promise<void>;
 }
 
-/** Everything that changes the seal's record once it exists, or needs its key. All of it throws StoreError `sealed` while sealed. */
+/** All operations that change the seal's record once it exists, or need its key. They throw StoreError `sealed` while sealed. */
 export class SealKeeper {
   readonly #options: SealKeeperOptions;
 
@@ -47,27 +47,27 @@ export class SealKeeper {
     return seal;
   }
 
-  /** Whether these are enough shares of the record's key, and it is the present one. @throws BarrierError `barrier_corrupt` */
-  async prove(record: SealRecord, shares: ShareCollection): Promise<void> {
+  /** Verifies that the complete shares combine to the seal's key and unwrap the current root key. @throws BarrierError `barrier_corrupt` */
+  async verifyShares(record: SealRecord, shares: ShareCollection): Promise<void> {
     const { keys, reload } = this.#options;
     await reload();
     keys();
-    if (record.type === 'static') return; // recovery shares wrap nothing: that each hash is in the record is the proof
+    if (record.type === 'static') return; // recovery shares wrap nothing: their hashes in the record are the proof
     const unwrapped = await unwrapByShares(record, shares);
     try {
       if (!timingSafeEqual(unwrapped, keys().rootKey))
-        throw new BarrierError('barrier_corrupt', `the record ${sealPath} holds another root key`);
+        throw new BarrierError('barrier_corrupt', `the record ${sealPath} holds a different root key`);
     } finally {
       unwrapped.fill(0);
     }
   }
 
   /**
-   * A new root key under new shares, the keyring under that root key, and the root key handed over to the nodes that are
-   * unsealed already, in one transaction. `conflict`: the seal's record was replaced by somebody else.
+   * Writes, in one transaction, a new root key wrapped for the new shares, the keyring under that root key, and the root key for the nodes
+   * that are already unsealed. `conflict`: another node has replaced the seal's record.
    */
   async replace({ counts, shared, revision }: Replacement): Promise<'committed' | 'conflict'> {
-    const { keys, reload, seal, settle, store } = this.#options;
+    const { keys, reload, seal, loadCommitted, store } = this.#options;
     for (let tries = 0; tries < keyringCommitAttempts; tries += 1) {
       await reload();
       const { keyring, keyringRevision } = keys();
@@ -76,7 +76,7 @@ export class SealKeeper {
         { path: sealPath, value: wrapRootKey(seal, counts, shared, rootKey) },
         { path: keyringPath, value: closeKeyring(rootKey, keyring) },
         { path: rootKeyPath, value: encryptValue(keyring.newest, rootKeyPath, rootKey) },
-        ...keptUnsealKey(seal, keyring.newest, shared),
+        ...unsealKeyWrites(seal, keyring.newest, shared),
       ];
       rootKey.fill(0);
       const conditions = [
@@ -85,7 +85,7 @@ export class SealKeeper {
       ];
       const { outcome } = await store.commit({ conditions, writes });
       if (outcome === 'committed') {
-        await settle();
+        await loadCommitted();
         return 'committed';
       }
       if ((await store.get(sealPath))?.revision !== revision) return 'conflict';
@@ -94,7 +94,7 @@ export class SealKeeper {
   }
 
   /**
-   * What the seal's record says, with the key that wraps its root key; the caller wipes the key.
+   * Returns the seal's terms with the key that wraps the root key; the caller wipes the key.
    * @throws BarrierError `unseal_key_not_kept`, `seal_mismatch`, `barrier_corrupt`
    */
   async sealKey(): Promise<{ readonly terms: SealTerms; readonly key: Buffer }> {
@@ -110,12 +110,12 @@ export class SealKeeper {
       if ((await this.current()).revision === revision)
         throw new BarrierError(
           'unseal_key_not_kept',
-          'nobody can join yet: the seal was made by a release that did not keep the unseal key; a rekey (sys/rotate/root) makes this cluster joinable',
+          'no node can join yet: this seal was created by a release that did not store the unseal key; do a rekey (sys/rotate/root) first',
         );
     }
   }
 
-  /** Wraps the root key by the current static key where the previous one still does. True when it was done. */
+  /** Rewraps the root key with the current static key if the previous one still wraps it. Returns true if it did. */
   async rewrap(): Promise<boolean> {
     const { seal, store } = this.#options;
     if (seal.type !== 'static') return false;

@@ -3,12 +3,12 @@ import { BarrierError } from '../errors.ts';
 import { sealPath } from '../paths.ts';
 import { checkCounts, type SealType, type ShareCounts } from './seal-config.ts';
 
-/** What the record says beside the wrapped root key; all of it is associated data of the wrapping, so none can be exchanged. */
+/** The fields of the record other than the wrapped root key. All are associated data of the wrapping, so none can be exchanged. */
 export interface SealTerms extends ShareCounts {
   readonly type: SealType;
   /** SHA-256 of each key share (shamir) or recovery share (static). */
   readonly shareHashes: readonly Buffer[];
-  /** Names the static key that wraps the root key; empty for shamir. */
+  /** Id of the static key that wraps the root key; empty for a Shamir seal. */
   readonly keyId: string;
 }
 
@@ -18,7 +18,7 @@ export interface SealRecord extends SealTerms {
 
 const format = 1;
 
-/** The record in clear JSON with the root key wrapped by `wrappingKey`. */
+/** Returns the record: plaintext JSON with the root key wrapped by `wrappingKey`. */
 export function closeSeal(terms: SealTerms, wrappingKey: Uint8Array, rootKey: Uint8Array): Buffer {
   const { type, shares, threshold, keyId } = terms;
   return Buffer.from(
@@ -34,7 +34,7 @@ export function closeSeal(terms: SealTerms, wrappingKey: Uint8Array, rootKey: Ui
   );
 }
 
-/** The root key, which the caller wipes; undefined when this key did not wrap it or the record was changed. */
+/** Unwraps the root key, which the caller wipes. Returns undefined if this key did not wrap it or the record was changed. */
 export const openSeal = (record: SealRecord, wrappingKey: Uint8Array): Buffer | undefined =>
   openBox(wrappingKey, encodeTerms(record), record.wrappedRootKey);
 
@@ -68,7 +68,7 @@ export function decodeSeal(stored: Uint8Array): SealRecord {
   throw new BarrierError('barrier_corrupt', `the record ${sealPath} has an unknown format`);
 }
 
-/** JSON of one array: no two different terms give the same bytes. */
+/** Encodes the terms as one JSON array; different terms give different bytes. */
 export const encodeTerms = ({ type, shares, threshold, keyId, shareHashes }: SealTerms): Buffer =>
   Buffer.from(
     JSON.stringify([sealPath, format, type, shares, threshold, keyId, shareHashes.map((hash) => hash.toString('hex'))]),

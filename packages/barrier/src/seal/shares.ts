@@ -4,27 +4,27 @@ import { keyBytes } from '../box.ts';
 import { BarrierError } from '../errors.ts';
 import type { ShareCounts } from './seal-config.ts';
 
-/** A random 32-byte key and its shares. Of one share, the share is the key itself. The caller wipes the key. */
+/** A random 32-byte key and its shares. A single share is the key itself. The caller wipes the key. */
 export interface SharedKey {
   readonly key: Buffer;
   readonly shares: readonly Buffer[];
 }
 
-/** A new key, split by Shamir's scheme over GF(2^8); the last byte of a share is its x coordinate. */
+/** Returns a new key, split by Shamir's scheme over GF(2^8); the last byte of a share is its x coordinate. */
 export async function newSharedKey({ shares: count, threshold }: ShareCounts): Promise<SharedKey> {
   const key = randomBytes(keyBytes);
   if (count === 1) return { key, shares: [Buffer.from(key)] };
-  const secret = new Uint8Array(key); // the library takes no Buffer
+  const secret = new Uint8Array(key); // the library does not accept a Buffer
   const shares = await split(secret, count, threshold);
   secret.fill(0);
   return { key, shares: shares.map(asBuffer) };
 }
 
-/** SHA-256 of a share. A share is as hard to guess as the key, so its hash may lie in clear. */
+/** Returns the SHA-256 of a share. A share is as hard to guess as the key, so its hash may be stored in plaintext. */
 export const hashShare = (share: Uint8Array): Buffer => createHash('sha256').update(share).digest();
 
 /**
- * The bytes of a share as an operator types it.
+ * Parses a share as typed by an operator.
  * @throws BarrierError `share_missing`, `share_encoding`
  */
 export function parseShare(text: string): Buffer {
@@ -35,21 +35,21 @@ export function parseShare(text: string): Buffer {
   throw new BarrierError('share_encoding', "'key' must be a valid hex or base64 string");
 }
 
-/** Gathers shares of one key until there are enough of them. */
+/** Collects shares of one key until there are enough. */
 export class ShareCollection {
-  /** Names this attempt. */
+  /** Identifies this collection. */
   readonly nonce = randomUUID();
   readonly threshold: number;
   readonly #hashes: readonly Buffer[];
   readonly #shares = new Map<number, Uint8Array>();
 
-  /** @param hashes - SHA-256 of every share that counts */
+  /** @param hashes - SHA-256 of every valid share */
   constructor(threshold: number, hashes: readonly Buffer[]) {
     this.threshold = threshold;
     this.#hashes = hashes;
   }
 
-  /** Counts a share; one that is in already counts once. @throws BarrierError `invalid_share`, and nothing changes */
+  /** Adds a share; the same share counts once. @throws BarrierError `invalid_share`; nothing has changed then */
   add(share: Uint8Array): void {
     const position = this.#positionOf(hashShare(share));
     if (position === -1) throw new BarrierError('invalid_share', 'invalid key: it is not one of the shares of this key');
@@ -60,7 +60,7 @@ export class ShareCollection {
     return this.#shares.size;
   }
 
-  /** The different shares given so far: not copies, so `wipe` wipes them. */
+  /** The different shares added so far: not copies, so `wipe` wipes them. */
   get given(): readonly Uint8Array[] {
     return [...this.#shares.values()];
   }
@@ -69,7 +69,7 @@ export class ShareCollection {
     return this.#shares.size >= this.threshold;
   }
 
-  /** The key; the caller wipes it. */
+  /** Combines the shares to the key; the caller wipes it. */
   async combine(): Promise<Buffer> {
     const shares = this.given;
     const [only] = shares;
@@ -81,7 +81,7 @@ export class ShareCollection {
     this.#shares.clear();
   }
 
-  /** Every comparison takes its time and all are made, so the time tells nothing about a hash or its place. */
+  /** Always compares with every hash in constant time, so that timing reveals nothing about a hash or its position. */
   #positionOf(hash: Buffer): number {
     let position = -1;
     this.#hashes.forEach((known, index) => {

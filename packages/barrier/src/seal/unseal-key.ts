@@ -6,13 +6,16 @@ import type { SealConfig } from './seal-config.ts';
 import { openSeal, type SealRecord } from './seal-record.ts';
 import type { SharedKey } from './shares.ts';
 
-/** What keeps the key of new shares for the leader, in the transaction that puts them in force; nothing for a static seal, whose shares carry no key. */
-export const keptUnsealKey = (seal: SealConfig, term: TermKey, { key }: SharedKey): readonly Write[] =>
+/**
+ * Returns the writes that store the key of new shares for the leader, for the transaction that puts the shares in force. There are none for
+ * a static seal, whose shares carry no key.
+ */
+export const unsealKeyWrites = (seal: SealConfig, term: TermKey, { key }: SharedKey): readonly Write[] =>
   seal.type === 'shamir' ? [{ path: unsealKeyPath, value: encryptValue(term, unsealKeyPath, key) }] : [];
 
 /**
- * The key in `core/unseal-key`, which the caller wipes; undefined when it is not the one of this seal, as after a rekey by a release that
- * did not keep it, or when its term is not in the keyring.
+ * Decrypts the key in `core/unseal-key`, which the caller wipes. Returns undefined if it is not this seal's key, as after a rekey by a
+ * release that did not store it, or if its term is not in the keyring.
  * @throws BarrierError `barrier_corrupt`
  */
 export function openUnsealKey({ terms }: Keyring, record: SealRecord, stored: Uint8Array): Buffer | undefined {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Barrier } from '../../src/index.ts';
 import { messageOf, unsealedBarrier } from '../fixtures.ts';
 
-/** What holders of shares agree upon, by one interface. */
+/** The operations that share holders authorize, behind one interface. */
 const attempts = [
   {
     name: 'rekey',
@@ -27,7 +27,7 @@ const attempts = [
 
 for (const { name, step, of } of attempts) {
   describe(`an attempt at a ${name}`, () => {
-    it('refuses in its own words', async () => {
+    it('names the operation in its error messages', async () => {
       const { barrier, store, shares } = await unsealedBarrier();
       const [share = Buffer.alloc(0)] = shares;
       const attempt = of(barrier);
@@ -38,18 +38,18 @@ for (const { name, step, of } of attempts) {
       expect(await messageOf(attempt.cancel(''))).to.equal(`incorrect nonce for this ${step}`);
       const seal = await store.get('core/seal');
       await store.commit({ conditions: [], writes: [{ path: 'core/seal', value: seal?.value ?? null }] });
-      expect(await messageOf(attempt.update(nonce, share))).to.equal(`the seal was changed meanwhile; this ${name} is void`);
+      expect(await messageOf(attempt.update(nonce, share))).to.equal(`the seal has changed; start the ${name} again`);
     });
 
-    it('that is dropped while a step waits says that it has ended', async () => {
+    it('reports that it has ended when it is dropped while a step waits', async () => {
       const { barrier, shares } = await unsealedBarrier();
       const [share = Buffer.alloc(0)] = shares;
       const attempt = of(barrier);
       const { nonce } = await attempt.start();
       const given = messageOf(attempt.update(nonce, share));
-      await Promise.resolve(); // the step has begun to look at the seal
+      await Promise.resolve(); // the step has begun to read the seal
       barrier.dropAttempts();
-      expect(await given).to.equal(`the ${name} has ended: this node was sealed, or does not lead any more`);
+      expect(await given).to.equal(`the ${name} has ended: this node was sealed or is no longer the leader`);
     });
   });
 }

@@ -7,7 +7,7 @@ import { codeOf, everything, openBarrier, put, read, unsealedBarrier, unsealWith
 
 const fiveOfThree: RekeyRequest = { shares: 5, threshold: 3, requireVerification: false };
 
-/** Starts a rekey and gives `shares`; the last step. */
+/** Starts a rekey and submits `shares`; returns the last step. */
 async function rekeyWith(barrier: Barrier, shares: readonly Buffer[], request = fiveOfThree): Promise<RekeyStep | undefined> {
   const { nonce } = await barrier.rekey.start(request);
   let step: RekeyStep | undefined;
@@ -50,7 +50,7 @@ describe('a rekey', () => {
     expect([await read(again, 'a'), await read(again, 'b')]).to.deep.equal(['kept', 'after']);
   });
 
-  it('is in the status by the time it is answered, however slow the store', async () => {
+  it('has updated the status when it resolves, however slow the store is', async () => {
     const store = faultyStore(memoryStore());
     const { barrier, shares } = await unsealedBarrier({ store });
     store.beforeGet = () => new Promise(setImmediate);
@@ -58,7 +58,7 @@ describe('a rekey', () => {
     expect(barrier.sealStatus).to.deep.include({ t: 3, n: 5 });
   });
 
-  it('replaces the root key too: the keyring from before and after do not open with one key', async () => {
+  it('replaces the root key too: no key opens both the old and the new keyring', async () => {
     const { barrier, store, shares } = await unsealedBarrier();
     const before = await everything(store);
     const next = await rekeyed(barrier, shares.slice(0, 2));
@@ -68,7 +68,7 @@ describe('a rekey', () => {
     expect(await codeOf(unsealWith(again, next.shares.slice(0, 3)))).to.equal('barrier_corrupt');
   });
 
-  it('can be done again, and rotation goes on', async () => {
+  it('can be repeated, and rotation still works', async () => {
     const { barrier, store, shares } = await unsealedBarrier();
     await barrier.rotation.rotate();
     const second = await rekeyed(barrier, shares.slice(0, 2));
@@ -79,7 +79,7 @@ describe('a rekey', () => {
     expect(await opensWith(store, third.shares.slice(0, 3))).to.equal(true);
   });
 
-  it('is followed by a node that is unsealed already', async () => {
+  it('is followed by a node that is already unsealed', async () => {
     const { barrier, store, shares } = await unsealedBarrier();
     const other = await openBarrier(store);
     await unsealWith(other, shares.slice(0, 2));
@@ -93,7 +93,7 @@ describe('a rekey', () => {
     expect(await read(barrier, 'b')).to.equal('back');
   });
 
-  it('takes each present share once and refuses a wrong one with the progress untouched', async () => {
+  it('counts each current share once, and refuses a wrong one and keeps the progress', async () => {
     const { barrier, shares } = await unsealedBarrier();
     const [first = Buffer.alloc(0), second = Buffer.alloc(0)] = shares;
     const { nonce } = await barrier.rekey.start(fiveOfThree);
@@ -114,7 +114,7 @@ describe('a rekey', () => {
     expect(barrier.rekey.status).to.include({ started: false, nonce: '' });
   });
 
-  it('is one at a time, and needs its nonce', async () => {
+  it('runs one at a time, and requires its nonce', async () => {
     const { barrier, shares } = await unsealedBarrier();
     const share = shares[0] ?? Buffer.alloc(0);
     expect(await codeOf(barrier.rekey.update({ nonce: '', share }))).to.equal('rekey_not_started');
@@ -127,7 +127,7 @@ describe('a rekey', () => {
   });
 
   for (const by of ['nonce', 'privileged'] as const)
-    it(`can be cancelled by ${by}, and changes nothing then`, async () => {
+    it(`can be canceled by ${by}, and then changes nothing`, async () => {
       const { barrier, store, shares } = await unsealedBarrier();
       const before = await everything(store);
       const { nonce } = await barrier.rekey.start(fiveOfThree);
@@ -137,7 +137,7 @@ describe('a rekey', () => {
       expect(await everything(store)).to.deep.equal(before);
     });
 
-  it('needs counts that can be', async () => {
+  it('refuses impossible counts', async () => {
     const { barrier } = await unsealedBarrier();
     expect(await codeOf(barrier.rekey.start({ shares: 2, threshold: 3, requireVerification: false }))).to.equal(
       'invalid_seal_config',
@@ -145,7 +145,7 @@ describe('a rekey', () => {
     expect(barrier.rekey.status.started).to.equal(false);
   });
 
-  it('ends with sealing', async () => {
+  it('ends when the barrier is sealed', async () => {
     const { barrier, shares } = await unsealedBarrier();
     const { nonce } = await barrier.rekey.start(fiveOfThree);
     barrier.seal();
@@ -153,7 +153,7 @@ describe('a rekey', () => {
     expect(await codeOf(barrier.rekey.update({ nonce, share: shares[0] ?? Buffer.alloc(0) }))).to.equal('rekey_not_started');
   });
 
-  it('that the store refuses changes nothing, and its last share may be given again', async () => {
+  it('changes nothing when the store refuses it, and its last share may be submitted again', async () => {
     const store = memoryStore();
     const faulty = faultyStore(store);
     const { barrier, shares } = await unsealedBarrier({ store: faulty });
@@ -168,7 +168,7 @@ describe('a rekey', () => {
     expect(step.complete && (await opensWith(store, step.shares.slice(0, 3)))).to.equal(true);
   });
 
-  it('whose outcome is unknown still gives the new shares out, and says so', async () => {
+  it('returns the new shares even when the outcome is unknown, and says so', async () => {
     const store = memoryStore();
     const faulty = faultyStore(store);
     const { barrier, shares } = await unsealedBarrier({ store: faulty });
@@ -179,7 +179,7 @@ describe('a rekey', () => {
     expect(barrier.rekey.status.started).to.equal(false);
   });
 
-  it('of another node in between makes it void', async () => {
+  it('is refused after another node has rekeyed', async () => {
     const { barrier, store, shares } = await unsealedBarrier();
     const other = await openBarrier(store);
     await unsealWith(other, shares.slice(0, 2));
@@ -191,7 +191,7 @@ describe('a rekey', () => {
     expect(await opensWith(store, next.shares.slice(0, 3))).to.equal(true);
   });
 
-  it('of another node at the very last moment makes it void', async () => {
+  it('is refused when another node rekeys just before its commit', async () => {
     const store = memoryStore();
     const faulty = faultyStore(store);
     const { barrier, shares } = await unsealedBarrier({ store: faulty });
@@ -206,7 +206,7 @@ describe('a rekey', () => {
     expect(await opensWith(store, next.slice(0, 3))).to.equal(true);
   });
 
-  it('starts again from a fresh read when the keyring was rotated meanwhile, and loses no term', async () => {
+  it('retries from a fresh read when the keyring was rotated meanwhile, and loses no term', async () => {
     const store = memoryStore();
     const faulty = faultyStore(store);
     const { barrier, shares } = await unsealedBarrier({ store: faulty });
@@ -223,7 +223,7 @@ describe('a rekey', () => {
     expect(await read(again, 'a')).to.equal('under term 2');
   });
 
-  it('with a static seal takes recovery shares and gives new ones', async () => {
+  it('with a static seal collects recovery shares and returns new ones', async () => {
     const store = memoryStore();
     const seal = { type: 'static', current: { id: 'k', key: randomBytes(32) } } as const;
     const barrier = await openBarrier(store, { seal });
@@ -242,7 +242,7 @@ describe('a rekey', () => {
 });
 
 describe('a rekey during which another node rewraps the root key by a new static key', () => {
-  it('is void, since it would put the old key back', async () => {
+  it('is refused, since it would restore the old key', async () => {
     const store = memoryStore();
     const old = { id: 'old', key: randomBytes(32) };
     const faulty = faultyStore(store);
@@ -260,7 +260,7 @@ describe('a rekey during which another node rewraps the root key by a new static
 describe('a rekey with verification', () => {
   const request = { ...fiveOfThree, requireVerification: true };
 
-  it('puts the new shares in force only when enough of them came back', async () => {
+  it('puts the new shares in force only after enough of them were submitted', async () => {
     const { barrier, store, shares } = await unsealedBarrier();
     const next = await rekeyed(barrier, shares.slice(0, 2), request);
     const nonce = next.verificationNonce ?? '';
@@ -278,7 +278,7 @@ describe('a rekey with verification', () => {
     expect(await opensWith(store, next.shares.slice(2))).to.equal(true);
   });
 
-  it('needs the nonce of its second step, and takes no more present shares', async () => {
+  it('requires the nonce of its second step, and accepts no more current shares', async () => {
     const { barrier, shares } = await unsealedBarrier();
     const { nonce } = await barrier.rekey.start(request);
     for (const share of shares.slice(0, 2)) await barrier.rekey.update({ nonce, share });
@@ -288,7 +288,7 @@ describe('a rekey with verification', () => {
   });
 
   for (const [what, end] of [
-    ['cancelled', (barrier: Barrier) => barrier.rekey.cancel('privileged')],
+    ['canceled', (barrier: Barrier) => barrier.rekey.cancel('privileged')],
     ['sealed', async (barrier: Barrier) => barrier.seal()],
     ['dropped', async (barrier: Barrier) => barrier.dropAttempts()],
   ] as const)
@@ -300,7 +300,7 @@ describe('a rekey with verification', () => {
       expect(await opensWith(store, shares.slice(0, 2))).to.equal(true);
     });
 
-  it('puts those shares in force that were shown, also when the attempt is dropped and the keyring changes before its commit', async () => {
+  it('puts the returned shares in force even when the attempt is dropped and the keyring changes before its commit', async () => {
     const store = memoryStore();
     const faulty = faultyStore(store);
     const { barrier, shares } = await unsealedBarrier({ store: faulty });
@@ -317,7 +317,7 @@ describe('a rekey with verification', () => {
     expect(await opensWith(store, next.shares)).to.equal(true);
   });
 
-  it('says when the outcome of its commit is unknown', async () => {
+  it('reports that the outcome of its commit is unknown', async () => {
     const store = memoryStore();
     const faulty = faultyStore(store);
     const { barrier, shares } = await unsealedBarrier({ store: faulty });
@@ -332,13 +332,13 @@ describe('a rekey with verification', () => {
 describe('a keyring that appears in the store and does not open', () => {
   it('seals the node, with a reason', async () => {
     const { barrier, store } = await unsealedBarrier();
-    const told = new Promise((resolve) => barrier.onStateChange(resolve));
+    const notified = new Promise((resolve) => barrier.onStateChange(resolve));
     const value = Buffer.concat([Buffer.of(1), randomBytes(100)]);
     await store.commit({ conditions: [], writes: [{ path: 'core/keyring', value }] });
-    expect(await told).to.deep.equal({
+    expect(await notified).to.deep.equal({
       initialized: true,
       sealed: true,
-      reason: 'the keyring in the store does not open with the keys of this node',
+      reason: "this node's keys do not open the keyring in the store",
     });
     expect(await codeOf(barrier.store.get('a'))).to.equal('sealed');
   });

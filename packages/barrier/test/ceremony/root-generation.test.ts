@@ -8,7 +8,7 @@ const token = 's.ABCDEFGHIJKLMNOPQRSTUVWX';
 const pad = randomBytes(token.length);
 const unmasked = (masked: Buffer): string => Buffer.from(masked.map((byte, at) => byte ^ (pad[at] ?? 0))).toString();
 
-/** Makes the token, and counts how often that was asked for. */
+/** Creates the token and counts the calls. */
 function maker(failures: readonly Error[] = []) {
   const left = [...failures];
   const made = { times: 0 };
@@ -36,7 +36,7 @@ describe('a root generation', () => {
     [first = Buffer.alloc(0), second = Buffer.alloc(0)] = shares;
   });
 
-  it('makes one token when enough holders have given their shares, for whoever has the pad', async () => {
+  it('creates one token, readable with the pad, when enough holders have submitted their shares', async () => {
     const { make, made } = maker();
     const { nonce } = await barrier.rootGeneration.start(pad);
     const half = await barrier.rootGeneration.update({ nonce, share: first }, never);
@@ -50,7 +50,7 @@ describe('a root generation', () => {
     expect(barrier.rootGeneration.status).to.deep.equal({ started: false, nonce: '', progress: 0, required: 0 });
   });
 
-  it('takes each share once, and refuses a wrong one with the progress untouched', async () => {
+  it('counts each share once, and refuses a wrong one and keeps the progress', async () => {
     const { nonce } = await barrier.rootGeneration.start(pad);
     for (const share of [first, first])
       expect(await barrier.rootGeneration.update({ nonce, share }, never)).to.have.property('complete', false);
@@ -58,7 +58,7 @@ describe('a root generation', () => {
     expect(barrier.rootGeneration.status.progress).to.equal(1);
   });
 
-  it('may be replaced while it has no share: after a minute from elsewhere, after ten by the caller that began it', async () => {
+  it('may be replaced while it has no share: after one minute from another address, after ten by the same caller', async () => {
     const clock = { nowMs: 1_000_000 };
     const { barrier: timed, shares: given } = await unsealedBarrier({ now: () => clock.nowMs });
     const start = (from: string): Promise<string> =>
@@ -82,7 +82,7 @@ describe('a root generation', () => {
     expect(await start('a'), 'a holder has given a share').to.equal('root_generation_in_progress');
   });
 
-  it('is one at a time, and needs its nonce', async () => {
+  it('runs one at a time, and requires its nonce', async () => {
     expect(await codeOf(barrier.rootGeneration.update({ nonce: '', share: first }, never))).to.equal(
       'root_generation_not_started',
     );
@@ -97,7 +97,7 @@ describe('a root generation', () => {
   });
 
   for (const by of ['nonce', 'privileged'] as const)
-    it(`can be cancelled by ${by}`, async () => {
+    it(`can be canceled by ${by}`, async () => {
       const { nonce } = await barrier.rootGeneration.start(pad);
       await barrier.rootGeneration.update({ nonce, share: first }, never);
       await barrier.rootGeneration.cancel(by === 'nonce' ? { nonce } : 'privileged');
@@ -117,7 +117,7 @@ describe('a root generation', () => {
     expect(await other.rootGeneration.update({ nonce, share: b }, maker().make)).to.have.property('complete', true);
   });
 
-  it('goes on when the token was refused, and ends when it may be there although nobody has seen it', async () => {
+  it('continues when the token was refused, and ends when the outcome is unknown', async () => {
     const { make } = maker([new StoreError('busy', 'busy'), new StoreError('outcome_unknown', 'who knows')]);
     const { nonce } = await barrier.rootGeneration.start(pad);
     await barrier.rootGeneration.update({ nonce, share: first }, never);
@@ -127,7 +127,7 @@ describe('a root generation', () => {
     expect(barrier.rootGeneration.status.started).to.equal(false);
   });
 
-  it('is void once the shares were exchanged', async () => {
+  it('is refused after the shares were replaced', async () => {
     const { nonce } = await barrier.rootGeneration.start(pad);
     const rekey = await barrier.rekey.start({ shares: 1, threshold: 1, requireVerification: false });
     for (const share of [first, second]) await barrier.rekey.update({ nonce: rekey.nonce, share });
@@ -135,7 +135,7 @@ describe('a root generation', () => {
     expect(barrier.rootGeneration.status.started).to.equal(false);
   });
 
-  it('makes nothing by shares of another root key, however the record came to name them', async () => {
+  it('creates no token with shares of another root key, even if the record names them', async () => {
     const other = await unsealedBarrier();
     const value = (await everything(other.store)).get('core/seal') ?? null;
     await store.commit({ conditions: [], writes: [{ path: 'core/seal', value }] });
@@ -145,7 +145,7 @@ describe('a root generation', () => {
     expect(await codeOf(barrier.rootGeneration.update({ nonce, share: b }, never))).to.equal('barrier_corrupt');
   });
 
-  it('ends with sealing, and cannot begin while sealed', async () => {
+  it('ends when the barrier is sealed, and cannot begin while it is sealed', async () => {
     await barrier.rootGeneration.start(pad);
     barrier.seal();
     expect(barrier.rootGeneration.status.started).to.equal(false);
@@ -154,7 +154,7 @@ describe('a root generation', () => {
     expect(barrier.rootGeneration.status.started).to.equal(false);
   });
 
-  it('shows no token that was made while the barrier was being sealed: the pad is wiped by then', async () => {
+  it('returns no token that was created while the barrier was being sealed, since the pad is wiped', async () => {
     const { nonce } = await barrier.rootGeneration.start(pad);
     await barrier.rootGeneration.update({ nonce, share: first }, never);
     const makeAndSeal = async (): Promise<string> => {
@@ -165,7 +165,7 @@ describe('a root generation', () => {
     expect(barrier.rootGeneration.status.started).to.equal(false);
   });
 
-  it('takes no pad of another length than the token', async () => {
+  it('refuses a pad of another length than the token', async () => {
     const { nonce } = await barrier.rootGeneration.start(pad.subarray(1));
     await barrier.rootGeneration.update({ nonce, share: first }, never);
     const failure = await barrier.rootGeneration

@@ -9,7 +9,7 @@ import { faultyStore } from '../faulty-store.ts';
 import { codeOf, everything, openBarrier, put, read, unsealedBarrier, unsealWith } from '../fixtures.ts';
 
 describe('rotate', () => {
-  it('writes under a new term from then on, and values of old terms stay readable, also after a restart', async () => {
+  it('encrypts new values under a new term, and values of old terms stay readable, also after a restart', async () => {
     const { barrier, store, shares } = await unsealedBarrier();
     for (const term of [1, 2, 3]) {
       await put(barrier, `a/${term}`, `under ${term}`);
@@ -33,7 +33,7 @@ describe('rotate', () => {
     expect(await everything(store)).to.deep.equal(before);
   });
 
-  it('starts again from a fresh read when somebody else was faster', async () => {
+  it('retries from a fresh read when another node was faster', async () => {
     const store = memoryStore();
     const faulty = faultyStore(store);
     const { barrier, shares } = await unsealedBarrier({ store: faulty });
@@ -47,7 +47,7 @@ describe('rotate', () => {
     expect(barrier.rotation.keyStatus().term).to.equal(3);
   });
 
-  it('gives up with a conflict when that never ends', async () => {
+  it('gives up with conflict after too many retries', async () => {
     const store = memoryStore();
     const faulty = faultyStore(store);
     const { barrier, shares } = await unsealedBarrier({ store: faulty });
@@ -57,7 +57,7 @@ describe('rotate', () => {
     expect(await codeOf(barrier.rotation.rotate())).to.equal('conflict');
   });
 
-  it('by another node is followed: what it writes under the new term is read at once', async () => {
+  it('by another node is followed: its values under the new term are readable at once', async () => {
     const { barrier, store, shares } = await unsealedBarrier();
     const other = await openBarrier(store);
     await unsealWith(other, shares.slice(0, 2));
@@ -67,7 +67,7 @@ describe('rotate', () => {
     expect(barrier.rotation.keyStatus().term).to.equal(2);
   });
 
-  it('by another node is followed too when all that is known is that everything may have changed', async () => {
+  it('by another node is followed when watchers are only notified of everything', async () => {
     const { barrier, store, shares } = await unsealedBarrier({ store: memoryStore({ reportsEverything: true }) });
     const other = await openBarrier(store);
     await unsealWith(other, shares.slice(0, 2));
@@ -76,7 +76,7 @@ describe('rotate', () => {
     expect(barrier.rotation.keyStatus().term).to.equal(2);
   });
 
-  it('by another node is noticed by a read even when the watch could not load it', async () => {
+  it('by another node is loaded by a read when the watch could not load it', async () => {
     const store = memoryStore();
     const faulty = faultyStore(store);
     const { barrier, shares } = await unsealedBarrier({ store: faulty });
@@ -89,7 +89,7 @@ describe('rotate', () => {
     expect(await read(barrier, 'a')).to.equal('new');
   });
 
-  it('concurrently gives each caller a term', async () => {
+  it('creates one term per concurrent caller', async () => {
     const { barrier } = await unsealedBarrier();
     await Promise.all([barrier.rotation.rotate(), barrier.rotation.rotate(), barrier.rotation.rotate()]);
     expect(barrier.rotation.keyStatus().term).to.equal(4);
@@ -97,7 +97,7 @@ describe('rotate', () => {
 });
 
 describe('keyStatus', () => {
-  it('counts what was written since the newest key was installed', async () => {
+  it('counts the values written since the newest key was installed', async () => {
     let valuesWritten = 10;
     let nowMs = 1_700_000_000_000;
     const { barrier } = await unsealedBarrier({ valuesWritten: () => valuesWritten, now: () => nowMs });
@@ -110,7 +110,7 @@ describe('keyStatus', () => {
     expect(barrier.rotation.keyStatus().encryptions).to.equal(1);
   });
 
-  it('counts with the replica of the store', async () => {
+  it("counts with the store's valuesWritten", async () => {
     const store = memoryStore();
     const { barrier } = await unsealedBarrier({ store, valuesWritten: () => store.status().valuesWritten });
     await barrier.rotation.rotate();
@@ -121,17 +121,17 @@ describe('keyStatus', () => {
   });
 });
 
-describe('upkeep', () => {
+describe('maintain', () => {
   it('rotates when the newest key has been used often enough, and only then', async () => {
     let valuesWritten = 0;
     const { barrier } = await unsealedBarrier({ valuesWritten: () => valuesWritten });
     await barrier.rotation.setConfig({ ...defaultRotation, maxOperations: 1_000_000 });
     valuesWritten = 999_999;
-    expect(await barrier.upkeep()).to.deep.equal({ rewrapped: false, rotated: false });
+    expect(await barrier.maintain()).to.deep.equal({ rewrapped: false, rotated: false });
     valuesWritten = 1_000_000;
     expect(await barrier.rotation.isDue()).to.equal(true);
-    expect(await barrier.upkeep()).to.deep.equal({ rewrapped: false, rotated: true });
-    expect(await barrier.upkeep()).to.deep.equal({ rewrapped: false, rotated: false });
+    expect(await barrier.maintain()).to.deep.equal({ rewrapped: false, rotated: true });
+    expect(await barrier.maintain()).to.deep.equal({ rewrapped: false, rotated: false });
     expect(barrier.rotation.keyStatus().term).to.equal(2);
   });
 
@@ -140,18 +140,18 @@ describe('upkeep', () => {
     const intervalMs = 24 * 60 * 60 * 1000;
     const { barrier } = await unsealedBarrier({ now: () => nowMs, rotation: { ...defaultRotation, intervalMs } });
     nowMs = intervalMs;
-    expect(await barrier.upkeep()).to.have.property('rotated', true);
-    expect(await barrier.upkeep()).to.have.property('rotated', false);
+    expect(await barrier.maintain()).to.have.property('rotated', true);
+    expect(await barrier.maintain()).to.have.property('rotated', false);
   });
 
   it('does nothing while sealed', async () => {
     const barrier = await openBarrier(memoryStore());
-    expect(await barrier.upkeep()).to.deep.equal({ rewrapped: false, rotated: false });
+    expect(await barrier.maintain()).to.deep.equal({ rewrapped: false, rotated: false });
   });
 });
 
 describe('the rotation configuration', () => {
-  it('is the default until one is stored, and then the stored one, encrypted like any value', async () => {
+  it('is the default until one is stored, which is encrypted like any value', async () => {
     const { barrier, store } = await unsealedBarrier();
     expect(await barrier.rotation.config()).to.deep.equal({ enabled: true, maxOperations: 2147483648, intervalMs: 0 });
     const config = { enabled: false, maxOperations: 5_000_000, intervalMs: 0 };
@@ -160,7 +160,7 @@ describe('the rotation configuration', () => {
     expect(Buffer.from((await store.get('core/rotation-config'))?.value ?? []).includes('5000000')).to.equal(false);
   });
 
-  it('is refused when it would never or always rotate, and the old one stays', async () => {
+  it('is refused if it would never or always rotate, and the old one stays', async () => {
     const { barrier } = await unsealedBarrier();
     expect(await codeOf(barrier.rotation.setConfig({ ...defaultRotation, maxOperations: 1 }))).to.equal(
       'invalid_rotation_config',
@@ -186,7 +186,7 @@ describe('loaded keys', () => {
     expect(loaded.loaded).to.equal(false);
   });
 
-  it('are zero in memory once replaced, save a root key that stays in use', () => {
+  it('are zero in memory once replaced, except a root key that stays in use', () => {
     const loaded = new LoadedKeys(memoryStore());
     const [first, second, third] = [keys(), keys(), keys()];
     loaded.install(first);

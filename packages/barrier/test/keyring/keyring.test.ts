@@ -13,7 +13,7 @@ describe('a keyring', () => {
     expect(newest.key).to.have.lengthOf(32).and.not.deep.equal(first().newest.key);
   });
 
-  it('keeps the old keys when a term is added, in memory of its own', () => {
+  it('keeps the old keys in a separate copy when a term is added', () => {
     const old = first();
     const key = Buffer.from(old.newest.key);
     const next = withNewTerm(old, { installedMs: 5, valuesAtInstall: 2 ** 40 });
@@ -23,12 +23,12 @@ describe('a keyring', () => {
     expect(next.newest.key).not.to.deep.equal(key);
   });
 
-  it('comes back out of its record with every term', () => {
+  it('is decrypted from its record with every term', () => {
     const keyring = withNewTerm(first(), { installedMs: 5, valuesAtInstall: 9 });
     expect(openKeyring(rootKey, closeKeyring(rootKey, keyring))).to.deep.equal(keyring);
   });
 
-  it('does not open under another root key, nor with any bit changed', () => {
+  it('cannot be decrypted under another root key or with any bit changed', () => {
     const stored = closeKeyring(rootKey, first());
     expect(openKeyring(randomBytes(32), stored)).to.equal(undefined);
     for (let at = 1; at < stored.length; at += 1) {
@@ -38,13 +38,13 @@ describe('a keyring', () => {
     }
   });
 
-  it('has a format, and an unknown one is said to be so', () => {
+  it('has a format, and an unknown format is reported', () => {
     const stored = closeKeyring(rootKey, first());
     stored.writeUInt8(2);
     expect(() => openKeyring(rootKey, stored)).to.throw(/core\/keyring has an unknown format/);
   });
 
-  it('is all zero once wiped, the keys handed out included', () => {
+  it('is all zero once wiped, including the keys taken from it', () => {
     const keyring = withNewTerm(first(), { installedMs: 5, valuesAtInstall: 9 });
     const keys = [...keyring.terms.values()].map(({ key }) => key);
     wipeKeyring(keyring);

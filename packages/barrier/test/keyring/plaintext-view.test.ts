@@ -12,14 +12,14 @@ const failureOf = (attempt: Promise<unknown>): Promise<unknown> =>
 const pathsOf = (changes: Changes): string[] => (changes === 'everything' ? [changes] : changes.map(({ path }) => path));
 
 describe('the plaintext view', () => {
-  it('reads what was written, with the revision of the record below', async () => {
+  it('reads the written values, with the revisions of the underlying records', async () => {
     const { barrier, store } = await unsealedBarrier();
     await put(barrier, 'a/b', 'secret');
     expect(await barrier.store.get('a/b')).to.deep.equal({ value: text('secret'), revision: (await store.get('a/b'))?.revision });
     expect(await barrier.store.get('a/c')).to.equal(undefined);
   });
 
-  it('holds to conditions, and deletes', async () => {
+  it('checks conditions, and deletes', async () => {
     const { barrier } = await unsealedBarrier();
     await put(barrier, 'a', '1');
     const revision = (await barrier.store.get('a'))?.revision ?? 0;
@@ -31,7 +31,7 @@ describe('the plaintext view', () => {
     expect(await read(barrier, 'a')).to.equal(undefined);
   });
 
-  it('ranges page by page', async () => {
+  it('reads a range page by page', async () => {
     const { barrier } = await unsealedBarrier();
     for (const name of ['a', 'b', 'c']) await put(barrier, `list/${name}`, name);
     const first = await barrier.store.range({ prefix: 'list/', limit: 2 });
@@ -43,7 +43,7 @@ describe('the plaintext view', () => {
     expect(rest.records.map(({ path }) => path)).to.deep.equal(['list/c']);
   });
 
-  it("does not reach the barrier's own records", async () => {
+  it("hides the barrier's own records", async () => {
     const { barrier } = await unsealedBarrier();
     const seen: string[] = [];
     barrier.store.watch('', (changes) => seen.push(...pathsOf(changes)));
@@ -58,7 +58,7 @@ describe('the plaintext view', () => {
     expect(seen).to.deep.equal(['core/other']);
   });
 
-  it('refuses a value that was moved to another path below', async () => {
+  it('refuses a value that was moved to another path in the underlying store', async () => {
     const { barrier, store } = await unsealedBarrier();
     await put(barrier, 'a', 'secret');
     const value = (await store.get('a'))?.value ?? null;
@@ -68,7 +68,7 @@ describe('the plaintext view', () => {
     expect(await read(barrier, 'a')).to.equal('secret');
   });
 
-  it('refuses a value with any byte changed below', async () => {
+  it('refuses a value with any byte changed in the underlying store', async () => {
     const { barrier, store } = await unsealedBarrier();
     await put(barrier, 'a', 'secret');
     const stored = Buffer.from((await store.get('a'))?.value ?? []);
@@ -81,7 +81,7 @@ describe('the plaintext view', () => {
   });
 
   for (const found of [true, false])
-    it(`answers no read when it becomes sealed in the middle, ${found ? 'with' : 'without'} a record`, async () => {
+    it(`fails a read when it is sealed in the middle, ${found ? 'with' : 'without'} a record`, async () => {
       const store = faultyStore(memoryStore());
       const { barrier } = await unsealedBarrier({ store });
       if (found) await put(barrier, 'a', 'secret');
@@ -89,20 +89,20 @@ describe('the plaintext view', () => {
       expect(await codeOf(barrier.store.get('a'))).to.equal('sealed');
     });
 
-  it('tells the outcome of a commit that was under way when it became sealed', async () => {
+  it('reports the outcome of a commit that was in flight when it was sealed', async () => {
     const store = faultyStore(memoryStore());
     const { barrier } = await unsealedBarrier({ store });
     store.beforeCommit = async () => barrier.seal();
     expect(await barrier.store.commit({ conditions: [], writes: [write('a', 'b')] })).to.have.property('outcome', 'committed');
   });
 
-  it('takes no step of a restore, which brings ciphertext', async () => {
+  it('refuses restore steps, which consist of ciphertext', async () => {
     const { barrier } = await unsealedBarrier();
     const restore = { kind: 'abandon', attempt: 'x' } as const;
     expect(await failureOf(barrier.store.commit({ conditions: [], writes: [], restore }))).to.be.instanceOf(TypeError);
   });
 
-  it('passes on that everything may have changed', async () => {
+  it('passes on the change everything', async () => {
     const store = memoryStore({ reportsEverything: true });
     const { barrier } = await unsealedBarrier({ store });
     const seen: Changes[] = [];
@@ -122,7 +122,7 @@ describe('the plaintext view', () => {
     expect(seen).to.deep.equal(['a/b']);
   });
 
-  it('leaves no trace of a plaintext in what lies below: raw, hex, nor base64 in its three alignments', async () => {
+  it('leaves no plaintext in the underlying store: raw, in hex, or in base64 in its three alignments', async () => {
     const { barrier, store } = await unsealedBarrier();
     const planted = 'planted-plaintext-0123456789';
     await put(barrier, 'a', planted);
@@ -135,7 +135,7 @@ describe('the plaintext view', () => {
   });
 });
 
-/** The characters that stand for the text in base64 when `shift` bytes come before it, whatever those and the next ones are. */
+/** Returns the base64 characters of the text after `shift` unknown bytes, without those that depend on the neighboring bytes. */
 const base64At = (planted: string, shift: number): string =>
   Buffer.concat([Buffer.alloc(shift), text(planted)])
     .toString('base64')

@@ -4,7 +4,7 @@ import { everything, put, read, unsealedBarrier, write } from '../fixtures.ts';
 
 const keyringPath = 'core/keyring';
 
-/** Two histories of one cluster: both have rotated once, so each has a term 2 of its own. `restore` brings the first one back. */
+/** Two histories of one cluster, each with its own key for term 2 after a rotation. `restore` brings back the first history. */
 async function diverged() {
   const { barrier, store } = await unsealedBarrier({ store: memoryStore({ reportsEverything: true }) });
   await put(barrier, 'early', 'e');
@@ -22,8 +22,8 @@ async function diverged() {
   return { barrier, store, restore };
 }
 
-describe('a keyring that a restore brings back', () => {
-  it('is used at once for reading, also where another key had the number of its term', async () => {
+describe('a keyring from a restore', () => {
+  it('is used for reading at once, even if one of its terms was a different key before', async () => {
     const { barrier, restore } = await diverged();
     expect(await read(barrier, 'late')).to.equal('second history');
     const restored = restore();
@@ -32,10 +32,10 @@ describe('a keyring that a restore brings back', () => {
     expect(barrier.state.sealed).to.equal(false);
   });
 
-  it('is what a write is made under that was on its way: it can be read afterwards', async () => {
+  it('encrypts a write that was in flight, so that it stays readable', async () => {
     const { barrier, restore } = await diverged();
     const restored = restore();
-    // Nothing of the new keyring is loaded yet.
+    // The new keyring is not loaded yet.
     const written = await barrier.store.commit({ conditions: [], writes: [write('during', 'd')] });
     await restored;
     expect(written.outcome).to.equal('committed');
@@ -44,7 +44,7 @@ describe('a keyring that a restore brings back', () => {
     expect(await read(barrier, 'during')).to.equal('d');
   });
 
-  it('leaves a conflict of the conditions that a write has to its caller', async () => {
+  it("reports a conflict of a write's own conditions to the caller", async () => {
     const { barrier, restore } = await diverged();
     const restored = restore();
     const conditions = [{ path: 'early', revision: 0 }];

@@ -19,13 +19,13 @@ describe('rotationDue', () => {
       nowMs: 9 * dayMs,
       encryptions: 2 ** 30,
       due: false,
-      because: 'it is switched off',
+      because: 'it is disabled',
     },
     {
       config: { enabled: false },
       encryptions: 2 ** 31,
       due: true,
-      because: 'no switch lets a key pass the limit of random nonces',
+      because: 'the limit for random nonces cannot be disabled',
     },
   ])
     it(`is ${due}: ${because}`, () => {
@@ -34,7 +34,7 @@ describe('rotationDue', () => {
 });
 
 describe('a rotation configuration', () => {
-  it('comes back out of its record', () => {
+  it('is decoded from its record', () => {
     const config = { enabled: false, maxOperations: 1_000_000, intervalMs: dayMs };
     expect(decodeRotation(encodeRotation(config))).to.deep.equal(config);
   });

@@ -7,7 +7,7 @@ import { decryptValue, encryptValue, termOf } from '../../src/keyring/value.ts';
 const key = { term: 7, key: randomBytes(32) };
 
 describe('an encrypted value', () => {
-  it('opens to the bytes it was made from, the empty value included', () => {
+  it('decrypts to the original bytes, also for an empty value', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), fc.string({ minLength: 1 }), (plaintext, path) => {
         expect(decryptValue(key, path, encryptValue(key, path, plaintext))).to.deep.equal(Buffer.from(plaintext));
@@ -22,12 +22,12 @@ describe('an encrypted value', () => {
     expect(termOf('a/b', stored)).to.equal(7);
   });
 
-  it('has a nonce of its own each time, so equal values do not look equal', () => {
+  it('has a fresh nonce each time, so that equal values do not look equal', () => {
     const made = Array.from({ length: 100 }, () => encryptValue(key, 'a', Buffer.from('same')).toString('hex'));
     expect(new Set(made).size).to.equal(100);
   });
 
-  it('is refused with one error wherever a byte is changed or cut', () => {
+  it('is refused with the same error wherever a byte is changed or it is truncated', () => {
     const stored = encryptValue(key, 'a/b', Buffer.from('secret'));
     const damaged = [
       ...Array.from(stored, (_, at) => Buffer.from(stored.map((byte, index) => (index === at ? byte ^ 0x10 : byte)))),
@@ -39,7 +39,7 @@ describe('an encrypted value', () => {
     expect(errors[0]).to.match(/^barrier_corrupt /);
   });
 
-  it('is refused at another path, also where path and value could be cut differently', () => {
+  it('is refused at another path, also if path and value could be split differently', () => {
     const stored = encryptValue(key, 'a/b', Buffer.from('secret'));
     for (const path of ['a/c', 'a', 'a/b/', 'a/bb', ''])
       expect(failure(() => decryptValue(key, path, stored))).to.match(/^barrier_corrupt /);

@@ -33,15 +33,15 @@ async function staticBarrier(seal: StaticSeal, store: Store = memoryStore()): Pr
   return barrier;
 }
 
-/** The code with which a holder of `shares` fails to open what was wrapped, or undefined when the secret is the one that was wrapped. */
+/** Resolves with the code with which a holder of `shares` fails to open a wrapped secret; undefined if it opens. */
 async function opening({ secret, ...wrapped }: WrappedJoinSecret, shares: readonly Uint8Array[]): Promise<string | undefined> {
   const opened = openJoinSecret(gathered(wrapped.terms, shares), { ...wrapped, exchanged });
   const same = await opened.then((bytes) => bytes.equals(secret)).catch(() => false);
   return same ? undefined : codeOf(opened);
 }
 
-describe('a secret for a join', () => {
-  it('opens with the shares that unseal, on a node that has no records', async () => {
+describe('join secret', () => {
+  it('opens with the unseal shares, on a node without records', async () => {
     const { barrier, shares } = await unsealedBarrier();
     const wrapped = await barrier.wrapForJoin(exchanged);
     expect(wrapped.terms).to.deep.include({ type: 'shamir', threshold: 2, shares: 3, keyId: '' });
@@ -49,7 +49,7 @@ describe('a secret for a join', () => {
     expect(await opening(wrapped, shares.slice(1))).to.equal(undefined);
   });
 
-  it('opens with the one share that is the key itself', async () => {
+  it('opens with a single share, which is the key itself', async () => {
     const barrier = await openBarrier(memoryStore());
     const { shares } = await barrier.initialize({ secretShares: 1, secretThreshold: 1 }, []);
     for (const share of shares) await barrier.unseal(share);
@@ -60,14 +60,14 @@ describe('a secret for a join', () => {
     ['current', (key: StaticSeal['current']) => ({ type: 'static', current: key })],
     ['previous', (key: StaticSeal['current']) => ({ type: 'static', current: keyOf('k2'), previous: key })],
   ] satisfies [string, (key: StaticSeal['current']) => StaticSeal][])
-    it(`of a static seal opens with the key that its terms name, the ${name} one of the other node`, async () => {
+    it(`of a static seal opens with the key that its terms name, the other node's ${name} key`, async () => {
       const key = keyOf('k1');
       const { secret, ...wrapped } = await (await staticBarrier({ type: 'static', current: key })).wrapForJoin(exchanged);
       expect(wrapped.terms).to.deep.include({ type: 'static', keyId: 'k1', threshold: 2, shares: 3 });
       expect(await openJoinSecret(configured(key), { ...wrapped, exchanged })).to.deep.equal(secret);
     });
 
-  it('of a static seal is wrapped by the previous key while that one wraps the root key', async () => {
+  it('of a static seal is wrapped by the previous key while that key wraps the root key', async () => {
     const [before, after] = [keyOf('k1'), keyOf('k2')];
     const store = faultyStore(memoryStore());
     await staticBarrier({ type: 'static', current: before }, store);
@@ -79,7 +79,7 @@ describe('a secret for a join', () => {
     expect(await openJoinSecret({ type: 'static', current: before }, { ...wrapped, exchanged })).to.deep.equal(secret);
   });
 
-  it('is another one each time, under a salt and a nonce of its own', async () => {
+  it('is different each time, with a fresh salt and nonce', async () => {
     const { barrier } = await unsealedBarrier();
     const all = await Promise.all(Array.from({ length: 20 }, () => barrier.wrapForJoin(exchanged)));
     for (const of of [
@@ -98,13 +98,13 @@ describe('a secret for a join', () => {
     expect(wrapped[0]).to.equal(1);
     const oneTimeKey = Buffer.from(hkdfSync('sha256', key, wrapped.subarray(1, 33), 'transitd join secret 1', 32));
     const decipher = createDecipheriv('aes-256-gcm', oneTimeKey, wrapped.subarray(33, 45));
-    const told = `["core/seal",1,"static",1,1,"k1",["${'ab'.repeat(32)}"]]`;
-    decipher.setAAD(Buffer.concat([wrapped.subarray(0, 33), text(told), exchanged]));
+    const encodedTerms = `["core/seal",1,"static",1,1,"k1",["${'ab'.repeat(32)}"]]`;
+    decipher.setAAD(Buffer.concat([wrapped.subarray(0, 33), text(encodedTerms), exchanged]));
     decipher.setAuthTag(wrapped.subarray(-16));
     expect(Buffer.concat([decipher.update(wrapped.subarray(45, -16)), decipher.final()])).to.deep.equal(secret);
   });
 
-  it('of an unknown format does not open', async () => {
+  it('does not open in an unknown format', async () => {
     const { id, key } = keyOf('k1');
     const terms: SealTerms = { type: 'static', shares: 1, threshold: 1, shareHashes: [Buffer.alloc(32)], keyId: id };
     const wrappedAs = (format: number): Buffer => {
@@ -120,12 +120,12 @@ describe('a secret for a join', () => {
     expect(await codeOf(opened(wrappedAs(2)))).to.equal('join_secret');
   });
 
-  it('needs enough shares', async () => {
+  it('requires enough shares', async () => {
     const { barrier, shares } = await unsealedBarrier();
     expect(await opening(await barrier.wrapForJoin(exchanged), shares.slice(0, 1))).to.equal('share_missing');
   });
 
-  it('does not open with another byte, other terms or another exchange, and always with the same error', async () => {
+  it('fails with the same error for a changed byte, other terms or other exchanged messages', async () => {
     const key = keyOf('k1');
     const seal: StaticSeal = { type: 'static', current: key };
     const { terms, wrapped } = wrapJoinSecret(key.key, {
@@ -152,7 +152,7 @@ describe('a secret for a join', () => {
     await refused({ exchanged: Buffer.concat([exchanged, Buffer.of(0)]) });
   });
 
-  it('says what is missing where another seal is configured', async () => {
+  it('reports the mismatch when another seal is configured', async () => {
     const shamir = await (await unsealedBarrier()).barrier.wrapForJoin(exchanged);
     const key = keyOf('k1');
     const fixed = await (await staticBarrier({ type: 'static', current: key })).wrapForJoin(exchanged);
@@ -171,7 +171,7 @@ describe('a secret for a join', () => {
       ],
       [
         openJoinSecret({ type: 'static', current: keyOf('k1') }, { ...fixed, exchanged }),
-        'the seal key of this node does not open the secret: it is not the key of that cluster, or what was sent has been changed on the way',
+        "this node's seal key does not open the secret: it is not the cluster's seal key, or the message was changed in transit",
       ],
     ] as const)
       expect(await messageOf(attempt)).to.equal(message);
@@ -193,7 +193,7 @@ describe('a secret for a join', () => {
   });
 });
 
-describe('the unseal key behind the barrier', () => {
+describe('the stored unseal key', () => {
   async function rekeyedBy(barrier: Barrier, shares: readonly Buffer[]): Promise<readonly Buffer[]> {
     const { nonce } = await barrier.rekey.start({ shares: 2, threshold: 2, requireVerification: false });
     for (const share of shares) {
@@ -203,7 +203,7 @@ describe('the unseal key behind the barrier', () => {
     throw new Error('the rekey is not complete');
   }
 
-  it('is of the seal in force: after a rekey the new shares open a secret, the old ones do not count', async () => {
+  it('belongs to the current seal: after a rekey the new shares open a secret, the old ones are refused', async () => {
     const { barrier, shares } = await unsealedBarrier();
     const next = await rekeyedBy(barrier, shares.slice(0, 2));
     const wrapped = await barrier.wrapForJoin(exchanged);
@@ -211,7 +211,7 @@ describe('the unseal key behind the barrier', () => {
     expect(() => gathered(wrapped.terms, shares.slice(0, 1))).to.throw('not one of the shares');
   });
 
-  it('is of the seal in force also on another node that was unsealed before the rekey, and after rotations', async () => {
+  it('belongs to the current seal also on a node that was unsealed before the rekey, and after rotations', async () => {
     const { barrier, store, shares } = await unsealedBarrier();
     const other = await openBarrier(store);
     for (const share of shares.slice(0, 2)) await other.unseal(share);
@@ -221,7 +221,7 @@ describe('the unseal key behind the barrier', () => {
     expect(await opening(await other.wrapForJoin(exchanged), next)).to.equal(undefined);
   });
 
-  it('is not in the store in clear, nor within reach of what lies above the barrier', async () => {
+  it('is not in the store in plaintext, and cannot be read through the barrier', async () => {
     const barrier = await openBarrier(memoryStore());
     const { shares } = await barrier.initialize({ secretShares: 1, secretThreshold: 1 }, []);
     for (const share of shares) await barrier.unseal(share);
@@ -229,7 +229,7 @@ describe('the unseal key behind the barrier', () => {
     expect((await barrier.store.range({ prefix: 'core/' })).records.map(({ path }) => path)).to.deep.equal([]);
   });
 
-  it('lies in the store only as ciphertext', async () => {
+  it('is stored only as ciphertext', async () => {
     const store = memoryStore();
     const barrier = await openBarrier(store);
     const { shares } = await barrier.initialize({ secretShares: 1, secretThreshold: 1 }, []);
@@ -237,7 +237,7 @@ describe('the unseal key behind the barrier', () => {
     for (const key of shares) expect(record.includes(key)).to.equal(false);
   });
 
-  it('is not kept for a static seal', async () => {
+  it('is not stored for a static seal', async () => {
     const store = memoryStore();
     await staticBarrier({ type: 'static', current: keyOf('k1') }, store);
     expect((await everything(store)).has('core/unseal-key')).to.equal(false);
@@ -246,18 +246,16 @@ describe('the unseal key behind the barrier', () => {
   const putRecord = (store: Store, value: Buffer | null) =>
     store.commit({ conditions: [], writes: [{ path: 'core/unseal-key', value }] });
 
-  it('that was never kept makes a refusal that tells the remedy, and the remedy is one', async () => {
+  it('is required for joins: without it the error names the remedy, which works', async () => {
     const { barrier, store, shares } = await unsealedBarrier();
     await putRecord(store, null);
     expect(await codeOf(barrier.wrapForJoin(exchanged))).to.equal('unseal_key_not_kept');
-    expect(await messageOf(barrier.wrapForJoin(exchanged))).to.match(
-      /a rekey \(sys\/rotate\/root\) makes this cluster joinable$/,
-    );
+    expect(await messageOf(barrier.wrapForJoin(exchanged))).to.match(/do a rekey \(sys\/rotate\/root\) first$/);
     const next = await rekeyedBy(barrier, shares.slice(0, 2));
     expect(await opening(await barrier.wrapForJoin(exchanged), next)).to.equal(undefined);
   });
 
-  it('that is of an older seal, as after a rekey by a release that keeps none, is not used', async () => {
+  it('is not used if it belongs to an older seal, as after a rekey by a release that does not store it', async () => {
     const { barrier, store, shares } = await unsealedBarrier();
     const before = (await everything(store)).get('core/unseal-key') ?? null;
     await rekeyedBy(barrier, shares.slice(0, 2));
@@ -265,7 +263,7 @@ describe('the unseal key behind the barrier', () => {
     expect(await codeOf(barrier.wrapForJoin(exchanged))).to.equal('unseal_key_not_kept');
   });
 
-  it('that was damaged is told as damage', async () => {
+  it('is reported as corrupt when it is damaged', async () => {
     const { barrier, store } = await unsealedBarrier();
     const value = (await everything(store)).get('core/unseal-key') ?? expect.fail('there is no such record');
     value.writeUInt8(value.readUInt8(20) ^ 1, 20);
@@ -273,7 +271,7 @@ describe('the unseal key behind the barrier', () => {
     expect(await codeOf(barrier.wrapForJoin(exchanged))).to.equal('barrier_corrupt');
   });
 
-  it('is read again when a rekey comes between the reads', async () => {
+  it('is read again when a rekey happens between the reads', async () => {
     const store = faultyStore(memoryStore());
     const { barrier, shares } = await unsealedBarrier({ store });
     const other = await openBarrier(store);

@@ -15,7 +15,7 @@ const changed = (change: object): Buffer =>
   Buffer.from(JSON.stringify({ ...JSON.parse(closeSeal(terms, key, rootKey).toString()), ...change }));
 
 describe("the seal's record", () => {
-  it('is JSON in clear beside the wrapped root key, which the wrapping key opens', () => {
+  it('is plaintext JSON with a root key that the wrapping key opens', () => {
     const stored = closeSeal(terms, key, rootKey);
     expect(JSON.parse(stored.toString())).to.include({ format: 1, type: 'static', shares: 2, threshold: 2, keyId: 'k1' });
     expect(decodeSeal(stored)).to.deep.include(terms);
@@ -27,7 +27,7 @@ describe("the seal's record", () => {
   });
 
   for (const [what, change] of Object.entries({
-    'the hash of a share, so no one can put a share of his own in': {
+    'the hash of a share, so that nobody can add a share of their own': {
       shareHashes: [randomBytes(32).toString('hex'), terms.shareHashes[1]?.toString('hex')],
     },
     'their order': { shareHashes: terms.shareHashes.map((hash) => hash.toString('hex')).reverse() },
@@ -37,19 +37,19 @@ describe("the seal's record", () => {
       shareHashes: [...terms.shareHashes, randomBytes(32)].map((hash) => hash.toString('hex')),
     },
     'the type': { type: 'shamir' },
-    'the id of the key': { keyId: 'k2' },
+    'the key id': { keyId: 'k2' },
   }))
-    it(`does not open when somebody changed ${what}`, () => {
+    it(`does not open after a change of ${what}`, () => {
       expect(openSeal(decodeSeal(changed(change)), key)).to.equal(undefined);
     });
 
   for (const [what, stored] of Object.entries({
-    'no JSON': Buffer.from('{'),
+    'not JSON': Buffer.from('{'),
     null: Buffer.from('null'),
     'of another format': changed({ format: 2 }),
     'of an unknown type': changed({ type: 'other' }),
     'without its hashes': changed({ shareHashes: [] }),
-    'with counts that cannot be': changed({ threshold: 3 }),
+    'with impossible counts': changed({ threshold: 3 }),
     'without a root key': changed({ wrappedRootKey: undefined }),
   }))
     it(`is refused when it is ${what}`, () => {

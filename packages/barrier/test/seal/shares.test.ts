@@ -4,7 +4,7 @@ import { parseShare } from '../../src/index.ts';
 import { hashShare, newSharedKey, ShareCollection } from '../../src/seal/shares.ts';
 
 describe('shares of a key', () => {
-  it('give the key from any threshold of them, in any order, and one fewer is not enough', async () => {
+  it('combine to the key from any threshold of them, in any order, and one fewer is not enough', async () => {
     const counts = fc.integer({ min: 2, max: 9 }).chain((shares) =>
       fc.record({
         shares: fc.constant(shares),
@@ -29,7 +29,7 @@ describe('shares of a key', () => {
     );
   });
 
-  it('of one share: the share is the key itself', async () => {
+  it('with a count of one are the key itself', async () => {
     const { key, shares } = await newSharedKey({ shares: 1, threshold: 1 });
     expect(shares).to.have.lengthOf(1);
     expect(shares[0]).to.deep.equal(key);
@@ -46,7 +46,7 @@ describe('shares of a key', () => {
     expect(await collection.combine()).to.deep.equal(key);
   });
 
-  it('count once however often they are given', async () => {
+  it('count once however often they are added', async () => {
     const { shares } = await newSharedKey({ shares: 3, threshold: 2 });
     const collection = new ShareCollection(2, shares.map(hashShare));
     for (const share of [shares[0], shares[0], shares[0]]) collection.add(share ?? Buffer.alloc(0));
@@ -66,7 +66,7 @@ describe('shares of a key', () => {
     expect(collection.progress).to.equal(1);
   });
 
-  it('are gone from the collection after a wipe', async () => {
+  it('are removed from the collection by a wipe', async () => {
     const { shares } = await newSharedKey({ shares: 3, threshold: 2 });
     const collection = new ShareCollection(2, shares.map(hashShare));
     collection.add(shares[1] ?? Buffer.alloc(0));
@@ -81,7 +81,7 @@ describe('a share as text', () => {
     ['upper-case hex', '00FF10'],
     ['base64', 'AP8Q'],
   ] as const)
-    it(`is read from ${form}`, () => {
+    it(`is parsed from ${form}`, () => {
       expect(parseShare(share)).to.deep.equal(Buffer.of(0, 255, 16));
     });
 
@@ -92,13 +92,13 @@ describe('a share as text', () => {
         .with.property('code', 'share_encoding');
     });
 
-  it('must be there', () => {
+  it('is required', () => {
     expect(() => parseShare(''))
       .to.throw("'key' must be specified")
       .with.property('code', 'share_missing');
   });
 
-  it('survives both encodings for every length of share', () => {
+  it('is parsed from both encodings for every length', () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 32, maxLength: 33 }), (bytes) => {
         const share = Buffer.from(bytes);

@@ -87,13 +87,13 @@ describe('snapshots between nodes', function () {
   it("replace state and log with the leader's flushed state; term and vote stay", () =>
     pair(async ({ leader, follower, reopen }) => {
       const { snapshots: source, failed } = serving(leader);
-      const told: unknown[] = [];
-      follower.machine.watch('a', (changes) => told.push(changes));
+      const notified: unknown[] = [];
+      follower.machine.watch('a', (changes) => notified.push(changes));
       const { meta, snapshots } = await transferred(source, follower);
       expect(meta).to.deep.equal(base(leader.machine.flushedIndex, 3));
       const expected = (await shownState(leader.machine)).filter((shown) => !shown.startsWith('unflushed'));
       expect(await shownState(follower.machine)).to.deep.equal(expected);
-      expect(told).to.deep.equal(['everything']);
+      expect(notified).to.deep.equal(['everything']);
       expect(follower.machine.flushedIndex).to.equal(meta.index);
       expect(follower.machine.applied.valuesWritten).to.equal(15);
       expect(follower.machine.digestAt(meta.index)).to.equal(leader.machine.digestAt(meta.index)).and.not.equal(undefined);

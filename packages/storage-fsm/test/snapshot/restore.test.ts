@@ -126,8 +126,8 @@ describe('a restore', function () {
 
   it('replaces all records except the kept ones with those of a backup, and notifies watchers', () =>
     withBackup(async ({ file, node: { machine } }) => {
-      const told: unknown[] = [];
-      machine.watch('a', (changes) => told.push(changes));
+      const notified: unknown[] = [];
+      machine.watch('a', (changes) => notified.push(changes));
       const replica = soleReplica(machine);
       const progress: number[] = [];
       const open = () => readSnapshotFile(file);
@@ -139,7 +139,7 @@ describe('a restore', function () {
       expect(outcome).to.deep.equal({ outcome: 'restored', records: 32, index: machine.applied.appliedIndex });
       expect(progress.at(-1)).to.equal(32);
       expect(progress).to.have.length.above(2);
-      expect(told).to.deep.equal(['everything']);
+      expect(notified).to.deep.equal(['everything']);
       expect(await pathsOf(machine)).to.deep.equal(['a', 'b/1', ...big, 'cluster/id']);
       expect(['a', 'own', 'cluster/id', 'b/2', 'b/1', 'gone'].map((path) => textOf(machine, path))).to.deep.equal([
         'A',
@@ -195,8 +195,8 @@ describe('a restore', function () {
     withBackup(async ({ file, node: { machine } }) => {
       const before = await shownState(machine);
       const replica = soleReplica(machine);
-      const told: unknown[] = [];
-      machine.watch('', (changes) => told.push(changes));
+      const notified: unknown[] = [];
+      machine.watch('', (changes) => notified.push(changes));
       let left = 2;
       const failing = {
         status: () => replica.status(),
@@ -216,7 +216,7 @@ describe('a restore', function () {
       expect((await machine.range({ prefix: '', after: '\u0000' })).records.map(({ path }) => path)).to.deep.equal(
         await pathsOf(machine),
       );
-      expect(told).to.deep.equal([]);
+      expect(notified).to.deep.equal([]);
       expect(await clearRestores(replica, machine, { underWay: 'one' }), 'it is in progress').to.equal(0);
       expect(await restoreSnapshot(replica, open, { attempt: 'one' })).to.include({ outcome: 'restored' });
       expect(await restoreSnapshot(replica, open, { attempt: 'one' }), 'again').to.include({ outcome: 'restored' });
@@ -298,7 +298,7 @@ describe('a restore', function () {
             ['b', '2'],
           ]),
         ),
-        'a path that came twice',
+        'a path received twice',
       ).to.include({ outcome: 'conflict' });
       expect(textOf(machine, 'own')).to.equal('1');
     }));
@@ -448,17 +448,17 @@ describe('records through restores', function () {
           const second = await open('second');
           const model = new Model();
           const commit = (transaction: Transaction): void => {
-            const told: unknown[] = [];
-            const end = first.watch('', (changes) => told.push(changes));
+            const notified: unknown[] = [];
+            const end = first.watch('', (changes) => notified.push(changes));
             const encoded = decodeTransaction(encodeTransaction(transaction));
             const before = JSON.stringify([...model.live].sort());
             model.apply(encoded);
             apply(first, encoded);
             apply(second, encoded);
             end();
-            if (transaction.restore?.kind === 'swap' && told.length > 0) swaps += 1;
-            else if (transaction.restore !== undefined) expect(told).to.deep.equal([]);
-            if (JSON.stringify([...model.live].sort()) !== before) expect(told).to.have.length(1);
+            if (transaction.restore?.kind === 'swap' && notified.length > 0) swaps += 1;
+            else if (transaction.restore !== undefined) expect(notified).to.deep.equal([]);
+            if (JSON.stringify([...model.live].sort()) !== before) expect(notified).to.have.length(1);
           };
           for (const step of steps) {
             if (step === 'flush') await flush(first);

@@ -213,19 +213,19 @@ describe('KeyValueMachine', () => {
 
   it('reports its first failure once, and closing is not a failure', () =>
     inTemporaryDirectory(async (directory) => {
-      const told: Error[] = [];
-      const machine = await KeyValueMachine.open({ directory, base: 0, onFailure: (error) => told.push(error) });
+      const failures: Error[] = [];
+      const machine = await KeyValueMachine.open({ directory, base: 0, onFailure: (error) => failures.push(error) });
       machine.apply(normal(1, put('a', '1')));
       armFailpoints('state.before_flush=error');
       const failure = await rejection(flush(machine)).finally(() => armFailpoints(undefined));
       expect(() => machine.getSync('b')).to.throw(StorageFailed);
-      expect(told).to.deep.equal([failure]);
+      expect(failures).to.deep.equal([failure]);
       await machine.close();
 
-      const sound = await KeyValueMachine.open({ directory, base: 0, onFailure: (error) => told.push(error) });
+      const sound = await KeyValueMachine.open({ directory, base: 0, onFailure: (error) => failures.push(error) });
       await sound.close();
       expect(() => sound.getSync('b')).to.throw(StorageFailed, 'closed');
-      expect(told).to.have.length(1);
+      expect(failures).to.have.length(1);
     }));
 
   it("is damaged if it ends below the log's base", () =>

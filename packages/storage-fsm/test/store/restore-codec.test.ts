@@ -61,23 +61,23 @@ describe('restore step codec', () => {
     [{ kind: 'abandon', attempt: 'x' }, '02 03 000178'],
     [{ kind: 'sweep', names: ['a', '\u000200000001/b'] }, '02 04 00000002 000161 000b0230303030303030312f62'],
   ] as [RestoreStep, string][])
-    it(`keeps its first format, byte for byte: ${step.kind}`, () => {
+    it(`keeps its first format byte for byte: ${step.kind}`, () => {
       expect(encoded(step).toString('hex')).to.equal(bytes.replaceAll(' ', ''));
     });
 
   for (const [name, step] of [
-    ['a path that is none', { kind: 'stage', attempt: 'x', chunk: 0, records: [{ path: 'a//b', value: Buffer.of(1) }] }],
+    ['an invalid path', { kind: 'stage', attempt: 'x', chunk: 0, records: [{ path: 'a//b', value: Buffer.of(1) }] }],
     [
       'a path twice',
       { kind: 'stage', attempt: 'x', chunk: 0, records: ['a', 'a'].map((path) => ({ path, value: Buffer.of(1) })) },
     ],
     ['an attempt without a name', { kind: 'abandon', attempt: '' }],
-    ['a name of other characters', { kind: 'abandon', attempt: 'a b' }],
+    ['an attempt name with other characters', { kind: 'abandon', attempt: 'a b' }],
     ['a negative chunk', { kind: 'stage', attempt: 'x', chunk: -1, records: [] }],
     ['a prefix that keeps everything', { kind: 'swap', attempt: 'x', records: 0, digest: 0n, valuesWritten: 0, keep: [''] }],
     ['a fraction', { kind: 'swap', attempt: 'x', records: 0.5, digest: 0n, valuesWritten: 0, keep: [] }],
-    ['a name that is none', { kind: 'sweep', names: ['\u0003x'] }],
-    ['a name of space 0 in disguise', { kind: 'sweep', names: ['\u000200000000/a'] }],
+    ['an invalid record name', { kind: 'sweep', names: ['\u0003x'] }],
+    ['a name that spells out space 0', { kind: 'sweep', names: ['\u000200000000/a'] }],
   ] as [string, RestoreStep][])
     it(`refuses to encode ${name}`, () => expect(() => encoded(step)).to.throw(TypeError));
 
