@@ -19,8 +19,9 @@ import { requireSameType, unwrapByShares, unwrapByStaticKey, wrapRootKey } from 
 import { checkSealConfig, countsFor, type InitializeRequest, type SealConfig, type SealType } from './seal/seal-config.ts';
 import { SealKeeper } from './seal/seal-keeper.ts';
 import { decodeSeal } from './seal/seal-record.ts';
-import { newSharedKey, ShareCollection } from './seal/shares.ts';
+import { newSharedKey } from './seal/shares.ts';
 import { unsealKeyWrites } from './seal/unseal-key.ts';
+import { UnsealShares } from './seal/unseal-shares.ts';
 import { isSnapshotProof, proveSnapshot } from './snapshot-proof.ts';
 
 export interface BarrierOptions {
@@ -82,7 +83,7 @@ export class Barrier {
   readonly #exclusive = oneAtATime();
   #announced = { initialized: false, sealed: true };
   #seal: StoredSeal | undefined;
-  #unseal: { readonly shares: ShareCollection; readonly sealRevision: number } | undefined;
+  readonly #unsealShares = new UnsealShares();
   /** Number of `seal` calls, so that an unseal in progress notices one and has no effect. */
   #sealCount = 0;
 
@@ -138,8 +139,8 @@ export class Barrier {
       type,
       t: this.#seal?.record.threshold ?? 0,
       n: this.#seal?.record.shares ?? 0,
-      progress: this.#unseal?.shares.progress ?? 0,
-      nonce: this.#unseal?.shares.nonce ?? '',
+      progress: this.#unsealShares.progress,
+      nonce: this.#unsealShares.nonce,
       recoverySeal: type === 'static',
     };
   }
@@ -214,11 +215,9 @@ export class Barrier {
         throw new BarrierError('seal_mismatch', 'shares do not unseal a seal of type static: they are recovery shares');
       requireSameType(this.#options.seal, seal.record);
       if (sealCount !== this.#sealCount) throw sealedMeanwhile();
-      const shares = this.#sharesFor(seal);
-      shares.add(share);
-      this.#unseal = { shares, sealRevision: seal.revision };
+      const shares = this.#unsealShares.add(seal, share);
       if (!shares.complete) return this.sealStatus;
-      const rootKey = await unwrapByShares(seal.record, shares).finally(() => this.#dropShares());
+      const rootKey = await unwrapByShares(seal.record, shares).finally(() => this.#unsealShares.drop());
       await this.#unlock(rootKey, keyring, sealCount);
       return this.sealStatus;
     });
@@ -227,7 +226,7 @@ export class Barrier {
   /** Drops the shares provided so far. @throws BarrierError `unsealed` */
   resetUnseal(): SealStatus {
     if (this.#keys.loaded) throw new BarrierError('unsealed', 'transitd is unsealed');
-    this.#dropShares();
+    this.#unsealShares.drop();
     return this.sealStatus;
   }
 
@@ -254,7 +253,7 @@ export class Barrier {
   /** Wipes every key of the barrier synchronously, except a static key, which belongs to the configuration. */
   seal(reason?: string): void {
     this.#sealCount += 1;
-    this.#dropShares();
+    this.#unsealShares.drop();
     this.dropAttempts();
     this.#keys.wipe();
     this.#announce(reason);
@@ -313,18 +312,6 @@ export class Barrier {
    */
   requireOpenable(records: ReadonlyMap<string, Uint8Array>): void {
     requireOpenable(this.#options.seal, records);
-  }
-
-  /** Returns the share collection in progress, or a new one if there is none or the seal has changed. */
-  #sharesFor({ record, revision }: StoredSeal): ShareCollection {
-    if (this.#unseal?.sealRevision === revision) return this.#unseal.shares;
-    this.#dropShares();
-    return new ShareCollection(record.threshold, record.shareHashes);
-  }
-
-  #dropShares(): void {
-    this.#unseal?.shares.wipe();
-    this.#unseal = undefined;
   }
 
   /** Loads the keys, or wipes the root key on failure. `sealCount` is the count from before the keyring was read. */
