@@ -32,7 +32,7 @@ export class RecentRecords {
   }
 
   /** Allocates memory for the batch that will be written at this place, after all earlier ones; the caller fills it. Evicts the oldest. */
-  room({ segment, offset, bytes }: Place): Buffer {
+  allocate({ segment, offset, bytes }: Place): Buffer {
     let chunk = this.#chunks.at(-1);
     const follows = chunk?.segment === segment && chunk.offset + chunk.used === offset;
     if (chunk === undefined || !follows || chunk.used + bytes > chunk.content.length) {

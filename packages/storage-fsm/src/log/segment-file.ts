@@ -41,7 +41,10 @@ export async function createSegment(disk: Disk, directory: string, header: Segme
  * @param bytes - free bytes needed after the used part
  * @param stepBytes - the file grows by multiples of this
  */
-export async function makeRoom(segment: SegmentFile, { bytes, stepBytes }: { bytes: number; stepBytes: number }): Promise<void> {
+export async function extendSegment(
+  segment: SegmentFile,
+  { bytes, stepBytes }: { bytes: number; stepBytes: number },
+): Promise<void> {
   if (segment.end + bytes <= segment.size) return;
   const size = Math.ceil((segment.end + bytes) / stepBytes) * stepBytes;
   await segment.file.write(segment.size, Buffer.alloc(size - segment.size));

@@ -6,7 +6,7 @@ import type { LogView, StoredEntry } from './log-view.ts';
 import { RecentRecords } from './recent-records.ts';
 import { readRecord, recordBytes, writeRecord } from './record.ts';
 import { segmentHeaderBytes } from './segment.ts';
-import { createSegment, makeRoom, type SegmentFile } from './segment-file.ts';
+import { createSegment, extendSegment, type SegmentFile } from './segment-file.ts';
 
 /** Sizes in bytes. */
 export interface SegmentSizes {
@@ -49,7 +49,7 @@ export class Segments {
     const { end } = this.#active;
     if (end > segmentHeaderBytes && end + bytes > this.#sizes.segmentBytes) await this.#roll();
     const segment = this.#active;
-    await makeRoom(segment, { bytes, stepBytes: this.#sizes.growBytes });
+    await extendSegment(segment, { bytes, stepBytes: this.#sizes.growBytes });
     const { batch, stored, chainEnd } = this.#encode(entries, bytes);
     failpoint('log.before_append');
     await segment.file.write(segment.end, batch);
@@ -98,7 +98,7 @@ export class Segments {
 
   #encode(entries: readonly Entry[], bytes: number): { batch: Buffer; stored: StoredEntry[]; chainEnd: number } {
     const { header, end: batchStart } = this.#active;
-    const batch = this.#recent.room({ segment: header.number, offset: batchStart, bytes });
+    const batch = this.#recent.allocate({ segment: header.number, offset: batchStart, bytes });
     let prevCrc = this.#chainEnd;
     let at = 0;
     const stored = entries.map((entry) => {

@@ -41,7 +41,7 @@ export class NodeSnapshots implements SnapshotTransfer {
   #fetched: Fetched | undefined;
   /** The work on generations other than the current one; one task at a time. */
   #work: Promise<void> = Promise.resolve();
-  #giveUp: (() => void) | undefined;
+  #cancelFetch: (() => void) | undefined;
 
   constructor(options: NodeSnapshotsOptions) {
     const { machine, disk = localDisk, streamsMax = 2, stallMs = 30_000, every = unreferencedTimer } = options;
@@ -77,25 +77,20 @@ export class NodeSnapshots implements SnapshotTransfer {
   ): () => void {
     this.discard();
     const abort = new AbortController();
-    let wanted = true;
-    const giveUp = (): void => {
-      wanted = false;
-      abort.abort(new Error('the snapshot is no longer needed'));
-    };
-    this.#giveUp = giveUp;
+    const { signal } = abort;
+    const cancel = (): void => abort.abort(new Error('the snapshot is no longer needed'));
+    this.#cancelFetch = cancel;
     this.#enqueue(async () => {
-      const fetched = await fetchSnapshot(this.#options, { from, index: meta.index, signal: abort.signal }).catch(
-        (error: Error) => {
-          if (wanted) this.#options.onFetchFailed?.(error);
-          return undefined;
-        },
-      );
-      if (fetched !== undefined && !wanted) await this.#remove(fetched);
-      if (!wanted) return;
+      const fetched = await fetchSnapshot(this.#options, { from, index: meta.index, signal }).catch((error: Error) => {
+        if (!signal.aborted) this.#options.onFetchFailed?.(error);
+        return undefined;
+      });
+      if (fetched !== undefined && signal.aborted) await this.#remove(fetched);
+      if (signal.aborted) return;
       this.#fetched = fetched;
-      queueMicrotask(() => (wanted ? done(fetched?.meta) : this.discard()));
+      queueMicrotask(() => (signal.aborted ? this.discard() : done(fetched?.meta)));
     });
-    return giveUp;
+    return cancel;
   }
 
   install(meta: SnapshotMeta, done: Done): void {
@@ -123,7 +118,7 @@ export class NodeSnapshots implements SnapshotTransfer {
    */
   async close(): Promise<void> {
     this.#sender.close();
-    this.#giveUp?.();
+    this.#cancelFetch?.();
     this.discard();
     await this.#work;
   }

@@ -29,7 +29,7 @@ export interface Fetched {
 
 export interface FetchParts {
   readonly log: Pick<SegmentLog, 'place' | 'createGenerationLog'>;
-  readonly machine: Pick<KeyValueMachine, 'loadBeside' | 'openBeside'>;
+  readonly machine: Pick<KeyValueMachine, 'createReplacement' | 'openReplacement'>;
   readonly link: SnapshotLink;
   readonly disk: Disk;
   /** True while the data disk is below its reserve: a second state must not fill the disk, or log writes fail and the node stops. */
@@ -56,12 +56,12 @@ export async function fetchSnapshot(
     await log.createGenerationLog(generation);
     const { meta, state } = await load(received(parts, { from, index, signal }), {
       index,
-      loader: await machine.loadBeside(paths.state(generation)),
+      loader: await machine.createReplacement(paths.state(generation)),
       diskLow,
     });
     failpoint('snapshot.after_load');
     // Opening reads everything back from the disk and checks the digest: only this proves that the records are those of the leader's state.
-    const store = await machine.openBeside(paths.state(generation)).catch((error: unknown) => {
+    const store = await machine.openReplacement(paths.state(generation)).catch((error: unknown) => {
       if (!(error instanceof StorageDamaged)) throw error;
       throw new CodecError(`the snapshot of node ${from} is damaged when read back from the disk (${error.message})`, {
         cause: error,

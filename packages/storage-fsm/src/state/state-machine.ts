@@ -192,12 +192,12 @@ export class KeyValueMachine implements StateMachine<CommitResult> {
   }
 
   /** Opens another state and checks all of it, as at a start; the current state does not change. @throws as {@link open} */
-  openBeside(directory: string): Promise<StateStore> {
+  openReplacement(directory: string): Promise<StateStore> {
     return openState(directory, this.#onFailure, this.#openDatabase);
   }
 
   /** Creates another state, to be filled and then opened; the current state does not change. @throws as {@link open} */
-  loadBeside(directory: string): Promise<StateLoader> {
+  createReplacement(directory: string): Promise<StateLoader> {
     return StateLoader.create(directory, this.#openDatabase);
   }
 

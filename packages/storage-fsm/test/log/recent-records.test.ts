@@ -18,7 +18,7 @@ function write(recent: RecentRecords, batches: readonly { readonly bytes: number
   return batches.map(({ bytes, rolls }, i) => {
     if (rolls) [segment, offset] = [segment + 1, 64];
     const place = { segment, offset, bytes };
-    recent.room(place).fill(i % 251);
+    recent.allocate(place).fill(i % 251);
     offset += bytes;
     return { ...place, fill: i % 251 };
   });

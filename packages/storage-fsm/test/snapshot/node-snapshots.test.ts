@@ -91,7 +91,7 @@ describe('snapshots between nodes', function () {
       apply(other, ...Array.from({ length: 501 }, () => put('a/1', 'new')));
       await flush(other);
       await other.close();
-      const store = await machine.openBeside(join(parent, 'new'));
+      const store = await machine.openReplacement(join(parent, 'new'));
 
       const reading = machine.range({ prefix: '' });
       const retired = machine.adopt(store);
@@ -111,8 +111,8 @@ describe('snapshots between nodes', function () {
       await snapshots.close();
       expect(await generations(follower)).to.deep.equal(['generation-1']);
       const { snapshots: other } = serving(follower, { link: linkTo(source, 2) });
-      const giveUp = other.fetch({ from: 1, meta: base(1, 3) }, () => expect.fail('it was given up'));
-      giveUp();
+      const cancel = other.fetch({ from: 1, meta: base(1, 3) }, () => expect.fail('it was given up'));
+      cancel();
       await other.close();
       expect(await generations(follower)).to.deep.equal(['generation-1']);
       expect(failed).to.have.length.at.most(1);
