@@ -4,10 +4,10 @@ import { Logins } from './auth/logins.ts';
 import type { PasswordWork } from './auth/passwords.ts';
 import { Policies } from './policy/policies.ts';
 import { Quotas } from './quota/quotas.ts';
-import type { TokenLimits } from './token-lifetime.ts';
-import { TokenRegistry } from './token-registry.ts';
-import { Tokens } from './tokens.ts';
-import { Wrapping } from './wrapping.ts';
+import type { TokenLimits } from './tokens/token-lifetime.ts';
+import { TokenRegistry } from './tokens/token-registry.ts';
+import { Tokens } from './tokens/tokens.ts';
+import { Wrapping } from './tokens/wrapping.ts';
 
 export interface AccessOptions {
   /** The records in clear. */

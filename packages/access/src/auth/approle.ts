@@ -1,18 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import type { Condition, Store, Write } from '@transitd/storage-fsm';
-import { checkCidrs, commonCidrs, withinCidrs } from '../cidr.ts';
 import { AccessError, invalidRequest } from '../errors.ts';
 import { decodeJson, encodeJson } from '../json-record.ts';
-import { inTurns, sorted } from '../steps.ts';
-import { loginIdOf } from '../token-key.ts';
-import type { Granted, TokenRegistry } from '../token-registry.ts';
-import type { Tokens } from '../tokens.ts';
-import { Turns } from '../turns.ts';
-import type { StoredMount } from './auth-mounts.ts';
-import { readOther } from './equal-work.ts';
-import { loginName } from './login-name.ts';
+import type { StoredMount } from '../mounts/auth-mounts.ts';
+import { inTurns, sorted } from '../scheduling/steps.ts';
+import { Turns } from '../scheduling/turns.ts';
+import { loginIdOf } from '../tokens/token-key.ts';
+import type { Granted, TokenRegistry } from '../tokens/token-registry.ts';
+import { changedSettings, newTokenSettings, type TokenSettings, type TokenSettingsChange } from '../tokens/token-settings.ts';
+import type { Tokens } from '../tokens/tokens.ts';
+import { checkCidrs, commonCidrs, withinCidrs } from '../values/cidr.ts';
+import { loginName } from '../values/names.ts';
+import { readOther } from './login.ts';
 import { LoginRecords, loginRecords, type Stored } from './login-records.ts';
-import { changedSettings, newTokenSettings, type TokenSettings, type TokenSettingsChange } from './token-settings.ts';
 import type { Login } from './userpass.ts';
 
 export interface AppRole {

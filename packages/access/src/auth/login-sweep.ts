@@ -1,8 +1,8 @@
 import type { Condition, Store, Write } from '@transitd/storage-fsm';
 import { AccessError } from '../errors.ts';
 import { decodeJson } from '../json-record.ts';
+import type { AuthMounts } from '../mounts/auth-mounts.ts';
 import { decodeAppRole, decodeSecretId } from './approle.ts';
-import type { AuthMounts } from './auth-mounts.ts';
 import { loginPrefix, loginRecords } from './login-records.ts';
 
 interface Piece {

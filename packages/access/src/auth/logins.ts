@@ -1,8 +1,8 @@
 import type { Store } from '@transitd/storage-fsm';
-import type { TokenRegistry } from '../token-registry.ts';
-import type { Tokens } from '../tokens.ts';
+import { AuthMounts } from '../mounts/auth-mounts.ts';
+import type { TokenRegistry } from '../tokens/token-registry.ts';
+import type { Tokens } from '../tokens/tokens.ts';
 import { AppRoles } from './approle.ts';
-import { AuthMounts } from './auth-mounts.ts';
 import { JwtLogins } from './jwt.ts';
 import type { KeySources } from './jwt-keys.ts';
 import { sweepLogins } from './login-sweep.ts';

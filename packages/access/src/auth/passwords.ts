@@ -1,7 +1,7 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
-import { callerGroup } from '../cidr.ts';
 import { AccessError } from '../errors.ts';
-import { FairLine } from '../fair-line.ts';
+import { FairLine } from '../scheduling/fair-line.ts';
+import { callerGroup } from '../values/cidr.ts';
 
 /** A password as it is stored: scrypt (RFC 7914) of its UTF-8 bytes, with what that was done by. */
 export interface PasswordHash {

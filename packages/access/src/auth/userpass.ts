@@ -1,16 +1,16 @@
 import type { Store } from '@transitd/storage-fsm';
-import { withinCidrs } from '../cidr.ts';
 import { AccessError, invalidRequest } from '../errors.ts';
-import type { Granted, TokenRegistry } from '../token-registry.ts';
-import { isRoleName } from '../token-role.ts';
-import { Turns } from '../turns.ts';
-import type { StoredMount } from './auth-mounts.ts';
-import { readOther } from './equal-work.ts';
+import type { StoredMount } from '../mounts/auth-mounts.ts';
+import { Turns } from '../scheduling/turns.ts';
+import type { Granted, TokenRegistry } from '../tokens/token-registry.ts';
+import { isRoleName } from '../tokens/token-role.ts';
+import { changedSettings, newTokenSettings, type TokenSettings, type TokenSettingsChange } from '../tokens/token-settings.ts';
+import { withinCidrs } from '../values/cidr.ts';
+import { loginName } from '../values/names.ts';
 import { LockOuts } from './lock-outs.ts';
-import { loginName } from './login-name.ts';
+import { readOther } from './login.ts';
 import { LoginRecords, loginPrefix } from './login-records.ts';
 import { type PasswordHash, Passwords, type PasswordWork, passwordHashExample } from './passwords.ts';
-import { changedSettings, newTokenSettings, type TokenSettings, type TokenSettingsChange } from './token-settings.ts';
 
 export interface User {
   readonly password: PasswordHash;

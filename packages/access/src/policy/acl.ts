@@ -1,4 +1,4 @@
-import { atOnce, inTurns, type Steps } from '../steps.ts';
+import { atOnce, inTurns, type Steps } from '../scheduling/steps.ts';
 import { bitOf, type Capability, namesOf } from './capability.ts';
 import {
   isFree,

@@ -1,4 +1,4 @@
-import type { Steps } from '../steps.ts';
+import type { Steps } from '../scheduling/steps.ts';
 import type { Document, Member, Value } from './document.ts';
 import { Scanner } from './scanner.ts';
 

@@ -1,5 +1,5 @@
-import { TimeSlice } from '../time-slice.ts';
-import { integerOf, secondsOf } from './written-number.ts';
+import { TimeSlice } from '../scheduling/time-slice.ts';
+import { integerOf, secondsOf } from '../values/duration.ts';
 
 /** A value that a policy names for a parameter. */
 export type ParameterValue = string | number | boolean;

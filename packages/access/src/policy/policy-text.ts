@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { AccessError } from '../errors.ts';
-import { atOnce, type Steps } from '../steps.ts';
+import { atOnce, type Steps } from '../scheduling/steps.ts';
 import { PolicyMistake, positionOf } from './document.ts';
 import { parseHcl } from './hcl.ts';
 import { parseJson } from './json.ts';

@@ -1,8 +1,8 @@
-import type { Steps } from '../steps.ts';
+import type { Steps } from '../scheduling/steps.ts';
+import { secondsOf } from '../values/duration.ts';
 import { bitOf, type CapabilityBits, isCapability, oldPolicies } from './capability.ts';
 import { type Document, type Member, PolicyMistake, type Value } from './document.ts';
 import type { ParameterLists, ParameterRules, ParameterValue } from './parameters.ts';
-import { secondsOf } from './written-number.ts';
 
 /** What a policy grants on one path, or on the paths that a pattern names. */
 export interface Rule {

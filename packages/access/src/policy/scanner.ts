@@ -1,4 +1,4 @@
-import type { Steps } from '../steps.ts';
+import type { Steps } from '../scheduling/steps.ts';
 import { documentDepthMax, PolicyMistake, type Value } from './document.ts';
 
 /** What may stand between two tokens. */

@@ -1,8 +1,8 @@
 import type { Store } from '@transitd/storage-fsm';
-import { loginName } from '../auth/login-name.ts';
-import { callerGroup } from '../cidr.ts';
 import { AccessError, invalidRequest, RateLimited } from '../errors.ts';
-import { isRoleName } from '../token-role.ts';
+import { isRoleName } from '../tokens/token-role.ts';
+import { callerGroup } from '../values/cidr.ts';
+import { loginName } from '../values/names.ts';
 import {
   changedQuota,
   checkQuotaConfig,

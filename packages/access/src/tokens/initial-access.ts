@@ -1,0 +1,40 @@
+import { randomBytes } from 'node:crypto';
+import type { Write } from '@transitd/storage-fsm';
+import { AccessError } from '../errors.ts';
+import { rootRecord } from './root-record.ts';
+import { isTokenShaped, newToken } from './token.ts';
+import { accessorIdOf, encodeTokenKey, tokenIdOf, tokenKeyBytes } from './token-key.ts';
+import { tokenKeyPath } from './token-paths.ts';
+import { tokenWrites } from './token-transactions.ts';
+
+export interface InitialAccess {
+  /** Shown once; only its keyed hash is stored. */
+  readonly rootToken: string;
+  /** Plaintext records, to be written with the first transaction. */
+  readonly writes: readonly Write[];
+}
+
+/**
+ * The first records of access: the key under which tokens are hashed, and a root token.
+ * @param now - milliseconds since the epoch
+ * @param rootToken - chosen by a developer instead of a random one
+ * @throws AccessError `invalid_token`
+ */
+export function initialAccess({
+  now,
+  rootToken = newToken(),
+}: {
+  readonly now: number;
+  readonly rootToken?: string;
+}): InitialAccess {
+  if (!isTokenShaped(rootToken))
+    throw new AccessError('invalid_token', 'a root token has 1 to 1024 characters and no control characters');
+  const key = randomBytes(tokenKeyBytes);
+  const record = rootRecord(now);
+  const writes = [
+    { path: tokenKeyPath, value: encodeTokenKey(key) },
+    ...tokenWrites({ id: tokenIdOf(key, rootToken), record, accessorId: accessorIdOf(key, record.accessor) }),
+  ];
+  key.fill(0);
+  return { rootToken, writes };
+}

@@ -1,0 +1,63 @@
+import type { Condition, Write } from '@transitd/storage-fsm';
+import { invalidRequest } from '../errors.ts';
+import { mountReference } from '../mounts/auth-mount.ts';
+import type { StoredMount } from '../mounts/auth-mounts.ts';
+import type { TokenLimits } from './token-lifetime.ts';
+import { policyNames } from './token-policies.ts';
+import { encodeTokenRecord, type TokenRecord } from './token-record.ts';
+import { loginLifetime, type TokenSettings } from './token-settings.ts';
+
+/** What a login has come to: the token that it makes. */
+export interface LoginGrant {
+  readonly mount: StoredMount;
+  readonly settings: TokenSettings;
+  /** Groups that give policies beside those of the settings, and these policies. */
+  readonly groups?: { readonly names: readonly string[]; readonly policies: readonly string[] };
+  readonly displayName: string;
+  readonly meta: Readonly<Record<string, string>>;
+  /** The path of the login. */
+  readonly path: string;
+  /** Path of the user's or role's record, without which the token cannot be renewed. */
+  readonly source: string;
+  /** What the login rests on, and what is written with the token. */
+  readonly conditions: readonly Condition[];
+  readonly writes: readonly Write[];
+}
+
+const recordBytesMax = 8 * 1024;
+
+/** The record of a login's token. @throws AccessError `invalid_request` */
+export function loginRecord(
+  { mount, settings, groups, displayName, meta, path, source }: LoginGrant,
+  { now, accessor, limits }: { readonly now: number; readonly accessor: string; readonly limits: TokenLimits },
+): { readonly record: TokenRecord; readonly warnings: readonly string[] } {
+  const named = policyNames([...settings.policies, ...(groups?.policies ?? [])]);
+  if (named.includes('root')) throw invalidRequest('auth methods cannot create root tokens');
+  const { warnings, ...lifetime } = loginLifetime(settings, mount, limits);
+  const type = settings.type === 'batch' ? 'batch' : 'service';
+  const record: TokenRecord = {
+    type,
+    accessor: type === 'batch' ? '' : accessor,
+    policies: settings.noDefaultPolicy ? named : [...new Set([...named, 'default'])].sort(),
+    displayName,
+    meta,
+    path,
+    createdMs: now,
+    ...lifetime,
+    expiresMs: now + lifetime.ttlS * 1000,
+    renewable: type === 'service',
+    parent: '',
+    parentAccessorId: '',
+    generation: 0,
+    usesLeft: settings.numUses,
+    renewedMs: 0,
+    role: '',
+    boundCidrs: settings.boundCidrs,
+    mount: mountReference(mount),
+    source,
+    groups: type === 'batch' ? [] : (groups?.names ?? []),
+  };
+  if (encodeTokenRecord(record).length > recordBytesMax)
+    throw invalidRequest(`policies and meta of a token come to at most ${recordBytesMax} bytes`);
+  return { record, warnings };
+}

@@ -1,0 +1,68 @@
+import { createHmac } from 'node:crypto';
+import type { Store } from '@transitd/storage-fsm';
+import { AccessError, recordUnreadable } from '../errors.ts';
+export const tokenKeyBytes = 32;
+const format = 1;
+
+/** `format u8 | key`: bytes and not JSON, so that it can be wiped. */
+export const encodeTokenKey = (key: Uint8Array): Buffer => Buffer.concat([Buffer.of(format), key]);
+
+/** Shares memory with `stored`. @throws AccessError `record_unreadable` */
+function decodeTokenKey(stored: Uint8Array): Uint8Array {
+  if (stored[0] !== format || stored.length !== 1 + tokenKeyBytes) throw recordUnreadable();
+  return stored.subarray(1);
+}
+
+/** HMAC-SHA256 of a token in hex: what stands for it on disk, so that no path and no value tells anything of it. */
+export const tokenIdOf = (key: Uint8Array, token: string): string =>
+  createHmac('sha256', key).update(token, 'utf8').digest('hex');
+
+/** The same for a secret id and its accessor, and for a role id: other texts than any token. */
+export const loginIdOf = (key: Uint8Array, kind: 'role-id' | 'secret-id' | 'secret-accessor', text: string): string =>
+  tokenIdOf(key, `${kind}\0${text}`);
+
+/** The same for an accessor. No token holds a control character, so none has the hash of an accessor. */
+export const accessorIdOf = (key: Uint8Array, accessor: string): string => tokenIdOf(key, `accessor\0${accessor}`);
+
+/** A key of access, such as the one under which tokens and accessors are hashed: read once, and wiped with the last who may use it. */
+export class StoredKey {
+  readonly #store: Store;
+  readonly #path: string;
+  #key: Uint8Array | undefined;
+  /** Grows when the key is forgotten: one that was read before is not kept. */
+  #forgotten = 0;
+
+  constructor(store: Store, path: string) {
+    this.#store = store;
+    this.#path = path;
+  }
+
+  /** The key, if it is in memory. */
+  get known(): Uint8Array | undefined {
+    return this.#key;
+  }
+
+  /** @throws AccessError `not_initialized`, `record_unreadable`; StoreError */
+  async read(): Promise<Uint8Array> {
+    const key = await this.find();
+    if (key === undefined) throw new AccessError('not_initialized', 'there is no token key yet');
+    return key;
+  }
+
+  /** The key; nothing when it was not made yet. @throws AccessError `record_unreadable`; StoreError */
+  async find(): Promise<Uint8Array | undefined> {
+    if (this.#key !== undefined) return this.#key;
+    const forgotten = this.#forgotten;
+    const record = await this.#store.get(this.#path);
+    if (record === undefined) return undefined;
+    const key = decodeTokenKey(record.value);
+    if (forgotten === this.#forgotten) this.#key = key;
+    return key;
+  }
+
+  forget(): void {
+    this.#key?.fill(0);
+    this.#key = undefined;
+    this.#forgotten += 1;
+  }
+}

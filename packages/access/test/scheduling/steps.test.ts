@@ -1,0 +1,35 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { atOnce, inTurns, sorted } from '../../src/scheduling/steps.ts';
+
+describe('work in steps', () => {
+  it('sorts as sort does, texts beyond the first plane and doubles included', () => {
+    fc.assert(
+      fc.property(fc.array(fc.string({ unit: 'grapheme', maxLength: 3 })), (texts) => {
+        expect(atOnce(sorted(texts))).to.deep.equal([...texts].sort());
+      }),
+    );
+  });
+
+  it('sorts many texts while others have their turn', async function () {
+    this.timeout(240_000);
+    const texts = Array.from({ length: 300_001 }, (_, n) => String((n * 7919) % 300_007));
+    let turns = 0;
+    const others = setInterval(() => {
+      turns += 1;
+    });
+    const result = await inTurns(sorted(texts));
+    clearInterval(others);
+    expect(result).to.deep.equal(texts.sort());
+    expect(turns).to.be.greaterThan(2);
+  });
+
+  it('passes on what a step throws', async () => {
+    function* failing(): Generator<undefined, never> {
+      yield;
+      throw new Error('no further');
+    }
+    expect(() => atOnce(failing())).to.throw('no further');
+    expect(await inTurns(failing()).catch((error: Error) => error.message)).to.equal('no further');
+  });
+});

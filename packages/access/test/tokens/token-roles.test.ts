@@ -1,0 +1,154 @@
+import { expect } from 'chai';
+import type { TokenRequest, TokenRoleChange } from '../../src/index.ts';
+import { hour, longest, refusal, setup } from '../fixtures.ts';
+
+async function withRole(change: TokenRoleChange) {
+  const all = await setup();
+  await all.registry.roles.write('r', change);
+  return {
+    ...all,
+    make: (request: TokenRequest, by?: string) => all.create(request, { role: 'r', ...(by !== undefined && { by }) }),
+  };
+}
+
+describe('a token role', () => {
+  it('is written in parts, listed and deleted', async () => {
+    const { registry } = await setup();
+    await registry.roles.write('r', { allowedPolicies: ['B', 'a', 'b '], orphan: true });
+    await registry.roles.write('r', { periodS: 60 });
+    expect((await registry.roles.find('r'))?.role).to.deep.include({
+      allowedPolicies: ['a', 'b'],
+      orphan: true,
+      renewable: true,
+      periodS: 60,
+      type: 'default-service',
+    });
+    expect(await registry.roles.list()).to.deep.equal(['r']);
+    await registry.roles.delete('r');
+    expect(await registry.roles.find('r')).to.equal(undefined);
+    expect(await registry.roles.list()).to.deep.equal([]);
+  });
+
+  for (const [change, text] of [
+    [{ pathSuffix: 'ab' }, 'path_suffix has'],
+    [{ pathSuffix: '../x' }, 'path_suffix has'],
+    [{ numUses: -1 }, 'cannot be negative'],
+    [{ type: 'batch', periodS: 60 }, "'token_type' cannot be 'batch'"],
+    [{ boundCidrs: ['10.0.0.0/33'] }, 'a block of addresses'],
+    [{ allowedPolicies: ['a/b'] }, 'a policy name has'],
+    [{ allowedPolicies: Array.from({ length: 9000 }, (_, n) => `policy-${n}`) }, 'at most 65536 bytes'],
+  ] as const)
+    it(`is refused with ${JSON.stringify(change).slice(0, 40)}`, async () => {
+      expect(await refusal(withRole(change))).to.match(new RegExp(`^invalid_request: .*${text}`));
+    });
+
+  it('is refused by a name that is no name', async () => {
+    const { registry } = await setup();
+    for (const name of ['', 'a b', 'a/b', '-a', 'x'.repeat(129)])
+      expect(await refusal(registry.roles.write(name, {})), name).to.match(/a role name has/);
+    expect(await registry.roles.find('a/b')).to.equal(undefined);
+  });
+
+  it('gives its tokens what it says', async () => {
+    const { make } = await withRole({
+      allowedPolicies: ['a', 'b'],
+      orphan: true,
+      periodS: hour,
+      pathSuffix: 'build',
+      numUses: 3,
+      boundCidrs: ['10.0.0.0/8'],
+    });
+    const { record } = await make({ policies: ['a'] });
+    expect(record).to.deep.include({
+      policies: ['a', 'default'],
+      parent: '',
+      periodS: hour,
+      ttlS: hour,
+      path: 'auth/token/create/r/build',
+      role: 'r',
+      usesLeft: 3,
+      boundCidrs: ['10.0.0.0/8'],
+      renewable: true,
+    });
+  });
+
+  it('goes before the period of a request; of two explicit maxima and numbers of uses the smaller holds', async () => {
+    const { make, registry } = await withRole({ allowedPolicies: ['a'], periodS: 60, explicitMaxTtlS: 600, numUses: 5 });
+    const asked = { periodS: 90, explicitMaxTtlS: 700, numUses: 2 };
+    expect((await make(asked)).record).to.deep.include({ periodS: 60, explicitMaxTtlS: 600, usesLeft: 2 });
+    await registry.roles.write('r', { renewable: false });
+    expect((await make({})).record.renewable).to.equal(false);
+  });
+
+  for (const { role, asked, expected } of [
+    { role: { allowedPolicies: ['a', 'b'] }, asked: undefined, expected: ['a', 'b', 'default'] },
+    { role: { allowedPolicies: ['a'] }, asked: ['a', 'default'], expected: ['a', 'default'] },
+    { role: { allowedPolicies: ['a'], noDefaultPolicy: true }, asked: ['a'], expected: ['a'] },
+    { role: { allowedPolicies: ['a'], noDefaultPolicy: true }, asked: ['default'], expected: /must be subset of the role/ },
+    { role: { allowedPolicies: ['a'] }, asked: ['b'], expected: /must be subset of the role/ },
+    { role: { allowedPoliciesGlob: ['dev-*'] }, asked: ['dev-x'], expected: ['default', 'dev-x'] },
+    { role: { allowedPoliciesGlob: ['dev-*'] }, asked: ['prod-x'], expected: /must be subset of the role/ },
+    { role: { disallowedPolicies: ['a'] }, asked: ['a'], expected: /"a" is disallowed by this role/ },
+    { role: { disallowedPolicies: ['a'] }, asked: ['A'], expected: /"a" is disallowed by this role/ },
+    { role: { disallowedPolicies: ['default'] }, asked: ['b'], expected: ['b'] },
+    { role: { disallowedPoliciesGlob: ['*admin*'] }, asked: ['my-admin-x'], expected: /is disallowed by this role/ },
+    {
+      role: { allowedPoliciesGlob: ['*'], disallowedPolicies: ['b'] },
+      asked: ['b'],
+      expected: /is disallowed by this role/,
+    },
+    { role: {}, asked: ['held'], expected: ['default', 'held'] },
+    { role: {}, asked: ['other'], expected: /child policies must be subset of parent/ },
+    { role: { allowedPolicies: ['root'] }, asked: undefined, expected: /without parent token being root/ },
+    { role: { allowedPoliciesGlob: ['*'] }, asked: ['root'], expected: /without parent token being root/ },
+  ] as const)
+    it(`${JSON.stringify(role)}: a holder of "held" who asks for ${asked ?? 'nothing'} gets ${expected}`, async () => {
+      const { make, create } = await withRole(role);
+      const { token: by } = await create({ policies: ['held'] });
+      const made = make(asked === undefined ? {} : { policies: asked }, by);
+      if (expected instanceof RegExp) expect(await refusal(made)).to.match(expected);
+      else expect((await made).record.policies).to.deep.equal(expected);
+    });
+
+  for (const { type, asked, expected } of [
+    { type: 'default-service', asked: undefined, expected: 'service' },
+    { type: 'default-service', asked: 'batch', expected: 'batch' },
+    { type: 'default-batch', asked: undefined, expected: 'batch' },
+    { type: 'default-batch', asked: 'service', expected: 'service' },
+    { type: 'batch', asked: undefined, expected: 'batch' },
+    { type: 'batch', asked: 'service', expected: /of the type batch only/ },
+    { type: 'service', asked: 'batch', expected: /of the type service only/ },
+  ] as const)
+    it(`of type ${type} with ${asked ?? 'nothing'} asked: ${expected}`, async () => {
+      const { make } = await withRole({ allowedPolicies: ['a'], type });
+      const made = make({ type: asked });
+      if (expected instanceof RegExp) expect(await refusal(made)).to.match(expected);
+      else expect((await made).record.type).to.equal(expected);
+    });
+
+  it('that is not there makes no token, nor one that goes in this moment', async () => {
+    const { make, create, registry, store } = await withRole({ allowedPolicies: ['a'] });
+    expect(await refusal(create({}, { role: 'other' }))).to.equal('invalid_request: unknown role');
+    store.afterGet = async (path) => {
+      if (path !== 'access/role/r') return;
+      delete store.afterGet;
+      await registry.roles.delete('r');
+    };
+    expect(await refusal(make({}))).to.equal('invalid_request: unknown role');
+  });
+});
+
+describe('the times of a configuration', () => {
+  it('are what a token lives that asks for nothing, and the longest that one can ask for', async () => {
+    const { create } = await setup({ defaultTtlS: 60, maxTtlS: 600 });
+    expect((await create({ policies: ['a'] })).ttlS).to.equal(60);
+    expect((await create({ policies: ['a'], ttlS: longest })).ttlS).to.equal(600);
+  });
+
+  it('bound renewals too', async () => {
+    const { create, registry, clock } = await setup({ defaultTtlS: 60, maxTtlS: 600 });
+    const { token } = await create({ policies: ['a'], ttlS: 500 });
+    clock.now += 400_000;
+    expect((await registry.renew({ token }, 500))?.ttlS).to.equal(200);
+  });
+});
