@@ -1,92 +1,22 @@
 import { randomUUID } from 'node:crypto';
-import type { Condition, Store, Write } from '@transitd/storage-fsm';
+import type { Store, Write } from '@transitd/storage-fsm';
 import { AccessError, invalidRequest } from '../errors.ts';
 import { decodeJson, encodeJson } from '../json-record.ts';
 import type { StoredMount } from '../mounts/auth-mounts.ts';
 import { inTurns, sorted } from '../scheduling/steps.ts';
 import { Turns } from '../scheduling/turns.ts';
-import { loginIdOf } from '../tokens/token-key.ts';
+import { loginIdOf } from '../tokens/token.ts';
 import type { Granted, TokenRegistry } from '../tokens/token-registry.ts';
-import { changedSettings, newTokenSettings, type TokenSettings, type TokenSettingsChange } from '../tokens/token-settings.ts';
+import { changedSettings, newTokenSettings } from '../tokens/token-settings.ts';
 import type { Tokens } from '../tokens/tokens.ts';
-import { checkCidrs, commonCidrs, withinCidrs } from '../values/cidr.ts';
+import { commonCidrs, withinCidrs } from '../values/cidr.ts';
 import { loginName } from '../values/names.ts';
-import { readOther } from './login.ts';
+import { type AppRole, type AppRoleChange, checkRole, idCharsMax, roleExample } from './approle-role.ts';
+import { type Login, readOther } from './login.ts';
 import { LoginRecords, loginRecords, type Stored } from './login-records.ts';
-import type { Login } from './userpass.ts';
-
-export interface AppRole {
-  /** Random; its secret ids name it, so that a role made again has none of those of the one before. */
-  readonly key: string;
-  readonly roleId: string;
-  readonly bindSecretId: boolean;
-  readonly secretIdBoundCidrs: readonly string[];
-  /** Logins that a secret id is good for; 0 for any number. */
-  readonly secretIdNumUses: number;
-  /** Seconds; 0 for ever. */
-  readonly secretIdTtlS: number;
-  readonly token: TokenSettings;
-}
-
-export type AppRoleChange = { readonly [Name in keyof Omit<AppRole, 'key' | 'token'>]?: AppRole[Name] | undefined } & {
-  readonly token: TokenSettingsChange;
-};
-
-/** A secret id as it is stored: its own text is not. Times are milliseconds since the epoch. */
-export interface SecretId {
-  readonly accessor: string;
-  readonly roleKey: string;
-  readonly createdMs: number;
-  readonly ttlS: number;
-  /** 0 when it does not expire. */
-  readonly expiresMs: number;
-  readonly numUses: number;
-  /** 0 for any number. */
-  readonly usesLeft: number;
-  readonly cidrs: readonly string[];
-  readonly tokenBoundCidrs: readonly string[];
-  readonly meta: Readonly<Record<string, string>>;
-}
-
-/** What is asked of a new secret id. */
-export interface SecretIdRequest {
-  /** Chosen by the caller instead of a random one. */
-  readonly secretId?: string | undefined;
-  readonly cidrs?: readonly string[] | undefined;
-  readonly tokenBoundCidrs?: readonly string[] | undefined;
-  readonly numUses?: number | undefined;
-  readonly ttlS?: number | undefined;
-  readonly meta?: Readonly<Record<string, string>> | undefined;
-}
-
-const roleExample: AppRole = {
-  key: '',
-  roleId: '',
-  bindSecretId: true,
-  secretIdBoundCidrs: [],
-  secretIdNumUses: 0,
-  secretIdTtlS: 0,
-  token: newTokenSettings,
-};
-
-const secretExample: SecretId = {
-  accessor: '',
-  roleKey: '',
-  createdMs: 0,
-  ttlS: 0,
-  expiresMs: 0,
-  numUses: 0,
-  usesLeft: 0,
-  cidrs: [],
-  tokenBoundCidrs: [],
-  meta: {},
-};
+import { decodeSecretId, newSecret, type SecretId, type SecretIdName, type SecretIdRequest, spend } from './secret-id.ts';
 
 const pointerExample = { name: '' };
-
-/** @throws AccessError `record_unreadable` */
-export const decodeSecretId = (stored: Uint8Array): SecretId => decodeJson(stored, secretExample);
-export const decodeAppRole = (stored: Uint8Array): AppRole => decodeJson(stored, roleExample);
 
 export interface AppRolesOptions {
   readonly store: Store;
@@ -96,11 +26,6 @@ export interface AppRolesOptions {
 }
 
 const attemptsMax = 5;
-const idCharsMax = 4096;
-const metaBytesMax = 4096;
-
-/** By what a request names a secret id. */
-export type SecretIdName = { readonly secretId: string } | { readonly accessor: string };
 
 /** Logins of machines: a role id, which is no secret, and a secret id, of which only keyed hashes are stored. */
 export class AppRoles {
@@ -329,50 +254,6 @@ const secretPath = ({ id }: StoredMount, name: string, secret: string): string =
   `${loginRecords(id)}secret/${loginName(name)}/${secret}`;
 const secretAccessorPath = ({ id }: StoredMount, name: string, accessor: string): string =>
   `${loginRecords(id)}secret-accessor/${loginName(name)}/${accessor}`;
-
-function checkRole(role: AppRole): void {
-  checkCidrs(role.secretIdBoundCidrs);
-  if (role.roleId === '' || role.roleId.length > idCharsMax) throw invalidRequest(`a role id has 1 to ${idCharsMax} characters`);
-  if (role.secretIdNumUses < 0) throw invalidRequest("'secret_id_num_uses' cannot be negative");
-  if (!role.bindSecretId && role.secretIdBoundCidrs.length === 0 && role.token.boundCidrs.length === 0)
-    throw invalidRequest('at least one constraint should be enabled on the role: a secret id, or addresses that it is bound to');
-}
-
-/** @throws AccessError `invalid_request` */
-function newSecret(role: AppRole, asked: SecretIdRequest, now: number): SecretId {
-  const numUses = within(asked.numUses, role.secretIdNumUses, 'num_uses');
-  const ttlS = within(asked.ttlS, role.secretIdTtlS, 'ttl');
-  const meta = asked.meta ?? {};
-  if (Buffer.byteLength(JSON.stringify(meta)) > metaBytesMax)
-    throw invalidRequest(`metadata comes to at most ${metaBytesMax} bytes`);
-  return {
-    accessor: randomUUID(),
-    roleKey: role.key,
-    createdMs: now,
-    ttlS,
-    expiresMs: ttlS === 0 ? 0 : now + ttlS * 1000,
-    numUses,
-    usesLeft: numUses,
-    cidrs: checkCidrs(asked.cidrs ?? []),
-    tokenBoundCidrs: checkCidrs(asked.tokenBoundCidrs ?? []),
-    meta,
-  };
-}
-
-/** What is asked, or else what the role says, and never more than that; 0 is without end. */
-function within(asked: number | undefined, most: number, field: string): number {
-  if (asked === undefined) return most;
-  if (asked < 0) throw invalidRequest(`'${field}' cannot be negative`);
-  if (most > 0 && (asked === 0 || asked > most)) throw invalidRequest(`'${field}' cannot be more than the role says`);
-  return asked;
-}
-
-/** One use less; the last one deletes it. */
-function spend({ value, condition }: { readonly value: SecretId; readonly condition: Condition }, pointer: string): Write[] {
-  if (value.usesLeft === 0) return [];
-  if (value.usesLeft > 1) return [{ path: condition.path, value: encodeJson({ ...value, usesLeft: value.usesLeft - 1 }) }];
-  return [condition.path, pointer].map((path) => ({ path, value: null }));
-}
 
 const noSuchRole = (): AccessError => new AccessError('not_found', 'no such role');
 const invalidPair = (): AccessError => invalidRequest('invalid role or secret ID');

@@ -2,18 +2,17 @@ import type { Store } from '@transitd/storage-fsm';
 import type { JWTPayload } from 'jose';
 import { AccessError, invalidRequest } from '../errors.ts';
 import type { StoredMount } from '../mounts/auth-mounts.ts';
-import { globMatches } from '../policy/parameters.ts';
 import type { LoginGrant } from '../tokens/login-grant.ts';
 import { policiesOfGroups } from '../tokens/login-source.ts';
 import { policyNames } from '../tokens/token-policies.ts';
 import type { Granted, TokenRegistry } from '../tokens/token-registry.ts';
 import { changedSettings, newTokenSettings, type TokenSettings, type TokenSettingsChange } from '../tokens/token-settings.ts';
 import { withinCidrs } from '../values/cidr.ts';
+import { globMatches } from '../values/glob.ts';
 import { loginName } from '../values/names.ts';
 import { type JwtKeySource, JwtKeys, jwtAlgorithms, type KeySources, parseKeySet, pemAsJwk } from './jwt-keys.ts';
-import { readOther } from './login.ts';
+import { type Login, readOther } from './login.ts';
 import { LoginRecords, type Stored } from './login-records.ts';
-import type { Login } from './userpass.ts';
 
 export interface JwtConfig extends JwtKeySource {
   readonly issuer: string;

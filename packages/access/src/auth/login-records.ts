@@ -2,8 +2,7 @@ import type { Condition, Store, Write } from '@transitd/storage-fsm';
 import { AccessError, invalidRequest } from '../errors.ts';
 import { decodeJson, encodeJson } from '../json-record.ts';
 import type { StoredMount } from '../mounts/auth-mounts.ts';
-import { isRoleName } from '../tokens/token-role.ts';
-import { loginName } from '../values/names.ts';
+import { isRoleName, loginName } from '../values/names.ts';
 
 export const loginPrefix = 'access/login/';
 

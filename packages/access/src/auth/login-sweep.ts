@@ -2,8 +2,9 @@ import type { Condition, Store, Write } from '@transitd/storage-fsm';
 import { AccessError } from '../errors.ts';
 import { decodeJson } from '../json-record.ts';
 import type { AuthMounts } from '../mounts/auth-mounts.ts';
-import { decodeAppRole, decodeSecretId } from './approle.ts';
+import { decodeAppRole } from './approle-role.ts';
 import { loginPrefix, loginRecords } from './login-records.ts';
+import { decodeSecretId } from './secret-id.ts';
 
 interface Piece {
   readonly mounts: AuthMounts;

@@ -3,26 +3,17 @@ import { AccessError, invalidRequest } from '../errors.ts';
 import type { StoredMount } from '../mounts/auth-mounts.ts';
 import { Turns } from '../scheduling/turns.ts';
 import type { Granted, TokenRegistry } from '../tokens/token-registry.ts';
-import { isRoleName } from '../tokens/token-role.ts';
 import { changedSettings, newTokenSettings, type TokenSettings, type TokenSettingsChange } from '../tokens/token-settings.ts';
 import { withinCidrs } from '../values/cidr.ts';
-import { loginName } from '../values/names.ts';
+import { isRoleName, loginName } from '../values/names.ts';
 import { LockOuts } from './lock-outs.ts';
-import { readOther } from './login.ts';
+import { type Login, readOther } from './login.ts';
 import { LoginRecords, loginPrefix } from './login-records.ts';
 import { type PasswordHash, Passwords, type PasswordWork, passwordHashExample } from './passwords.ts';
 
 export interface User {
   readonly password: PasswordHash;
   readonly token: TokenSettings;
-}
-
-/** A login, and from where. */
-export interface Login {
-  readonly mount: StoredMount;
-  /** Of the request. */
-  readonly path: string;
-  readonly address: string;
 }
 
 export interface UserpassOptions {

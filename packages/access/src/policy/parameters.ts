@@ -1,5 +1,7 @@
 import { TimeSlice } from '../scheduling/time-slice.ts';
-import { integerOf, secondsOf } from '../values/duration.ts';
+import { secondsOf } from '../values/duration.ts';
+import { globMatches } from '../values/glob.ts';
+import { integerOf } from '../values/integer.ts';
 
 /** A value that a policy names for a parameter. */
 export type ParameterValue = string | number | boolean;
@@ -208,16 +210,6 @@ const numbersOf = (value: ParameterValue): number[] =>
   typeof value === 'string'
     ? [integerOf(value.trim()), secondsOf(value.trim())].filter((number) => !Number.isNaN(number))
     : [Number(value)];
-
-/** `*` at either end of `pattern` stands for any text; anywhere else for itself. */
-export function globMatches(pattern: string, text: string): boolean {
-  if (pattern === '*') return true;
-  const [front, back] = [pattern.startsWith('*'), pattern.length > 1 && pattern.endsWith('*')];
-  const core = pattern.slice(front ? 1 : 0, back ? -1 : undefined);
-  if (front && back) return text.includes(core);
-  if (front) return text.endsWith(core);
-  return back ? text.startsWith(core) : text === core;
-}
 
 /** Lists of several policies for one path, taken together: any value where one of the lists says so. */
 export function mergedLists(lists: readonly ParameterLists[]): ParameterLists {

@@ -1,9 +1,12 @@
 import { isUtf8 } from 'node:buffer';
 import { AccessError } from '../errors.ts';
 import { atOnce, type Steps } from '../scheduling/steps.ts';
+import { Acl, permits } from './acl.ts';
+import type { Capability } from './capability.ts';
 import { PolicyMistake, positionOf } from './document.ts';
 import { parseHcl } from './hcl.ts';
 import { parseJson } from './json.ts';
+import type { Parameters } from './parameters.ts';
 import { type ParsedPolicy, type Policy, readPolicy } from './policy.ts';
 
 /** Longest text of a policy, in bytes of UTF-8. */
@@ -42,3 +45,20 @@ export function* policySteps(text: string, { strict }: { readonly strict: boolea
 
 /** The same at once, for texts that hold up nobody. @throws AccessError `invalid_policy` with line and column */
 export const parsePolicy = (text: string): Policy => atOnce(policySteps(text, { strict: true })).policy;
+
+/**
+ * What a policy by itself would say to a request, without a server.
+ * @param text - as it would be written: HCL or JSON, plain or base64
+ * @param path - below `/v1/`, without a slash at its end
+ * @param parameters - the request's members, without a prototype
+ * @param nowMs - milliseconds since the epoch, for rules with an expiration
+ * @throws AccessError `invalid_policy`, `policy_too_large`
+ */
+export function policyPermits(
+  text: string,
+  asked: { readonly path: string; readonly capability: Capability; readonly parameters: Parameters },
+  nowMs: number,
+): boolean {
+  const inForce = parsePolicy(plainText(text)).filter(({ expiresMs = Number.POSITIVE_INFINITY }) => expiresMs > nowMs);
+  return permits(new Acl([inForce]), { ...asked, wrapTtlS: 0 });
+}

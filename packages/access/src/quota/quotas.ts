@@ -1,8 +1,7 @@
 import type { Store } from '@transitd/storage-fsm';
 import { AccessError, invalidRequest, RateLimited } from '../errors.ts';
-import { isRoleName } from '../tokens/token-role.ts';
 import { callerGroup } from '../values/cidr.ts';
-import { loginName } from '../values/names.ts';
+import { isRoleName, loginName } from '../values/names.ts';
 import {
   changedQuota,
   checkQuotaConfig,

@@ -1,7 +1,8 @@
 import type { Change, Condition, Store } from '@transitd/storage-fsm';
 import { authMountPath, decodeAuthMount, parseMountReference } from '../mounts/auth-mount.ts';
 import type { Principal } from './principal.ts';
-import { accessorIdOf, type StoredKey } from './token-key.ts';
+import type { StoredKey } from './stored-key.ts';
+import { accessorIdOf } from './token.ts';
 import { tokenPath, tokenPrefix } from './token-paths.ts';
 import { decodeTokenRecord, type TokenRecord } from './token-record.ts';
 import type { Lineage } from './token-transactions.ts';

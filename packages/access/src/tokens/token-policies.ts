@@ -1,6 +1,6 @@
 import { invalidRequest } from '../errors.ts';
-import { globMatches } from '../policy/parameters.ts';
 import { policyName, unassignable } from '../policy/policies.ts';
+import { globMatches } from '../values/glob.ts';
 import type { TokenRecord } from './token-record.ts';
 import type { TokenRole } from './token-role.ts';
 

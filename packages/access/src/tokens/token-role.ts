@@ -51,9 +51,6 @@ const types: readonly string[] = ['default-service', 'default-batch', 'service',
 
 export const isTokenRoleType = (text: string): text is TokenRoleType => types.includes(text);
 
-/** Letters, digits and `_ . @ -`: what a path segment, a log line and a policy all hold without escapes. */
-export const isRoleName = (name: string): boolean => /^[\w][\w.@-]{0,127}$/.test(name);
-
 /** A role after a change, or a new one. @throws AccessError `invalid_request` */
 export function changedRole(name: string, present: TokenRole | undefined, change: TokenRoleChange): TokenRole {
   const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));

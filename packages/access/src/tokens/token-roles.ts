@@ -1,6 +1,7 @@
 import type { Condition, Store } from '@transitd/storage-fsm';
 import { AccessError, invalidRequest } from '../errors.ts';
-import { changedRole, decodeTokenRole, encodeTokenRole, isRoleName, type TokenRole, type TokenRoleChange } from './token-role.ts';
+import { isRoleName } from '../values/names.ts';
+import { changedRole, decodeTokenRole, encodeTokenRole, type TokenRole, type TokenRoleChange } from './token-role.ts';
 
 const prefix = 'access/role/';
 const attemptsMax = 5;

@@ -1,7 +1,7 @@
 import type { Store } from '@transitd/storage-fsm';
 import { AccessError } from '../errors.ts';
 import { authMountPath, decodeAuthMount, parseMountReference } from '../mounts/auth-mount.ts';
-import { accessorIdOf } from './token-key.ts';
+import { accessorIdOf } from './token.ts';
 import { accessorPath, childPrefix, childrenOf, duePrefix, parseChildPath, parseDuePath, tokenPath } from './token-paths.ts';
 import { decodeTokenRecord, type TokenRecord } from './token-record.ts';
 import { deleteTransaction, together } from './token-transactions.ts';

@@ -4,9 +4,9 @@ import { authMountPrefix } from '../mounts/auth-mount.ts';
 import type { Policies } from '../policy/policies.ts';
 import { batchTokenCharsMax, isBatchToken, openBatchToken, sealBatchToken } from './batch-token.ts';
 import type { Principal } from './principal.ts';
-import { isTokenShaped, tokenLengthMax } from './token.ts';
+import { encodeTokenKey, StoredKey, tokenKeyBytes } from './stored-key.ts';
+import { isTokenShaped, tokenIdOf, tokenLengthMax } from './token.ts';
 import { goodUntilMs, isGood, type LoadedToken, type Sought, TokenCache } from './token-cache.ts';
-import { encodeTokenKey, StoredKey, tokenIdOf, tokenKeyBytes } from './token-key.ts';
 import { batchKeyPath, tokenKeyPath } from './token-paths.ts';
 import type { TokenRecord } from './token-record.ts';
 

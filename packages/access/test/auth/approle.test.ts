@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { AppRoleChange } from '../../src/auth/approle.ts';
+import type { AppRoleChange } from '../../src/auth/approle-role.ts';
 import { refusal } from '../fixtures.ts';
 import { withMethod } from './login-setup.ts';
 

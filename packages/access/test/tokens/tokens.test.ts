@@ -1,7 +1,7 @@
 import { memoryStore, type Store } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { AccessError, allows, initialAccess, Policies, type TokenRecord, Tokens, type TokensOptions } from '../../src/index.ts';
-import { accessorIdOf, tokenIdOf } from '../../src/tokens/token-key.ts';
+import { accessorIdOf, tokenIdOf } from '../../src/tokens/token.ts';
 import { tokenPath } from '../../src/tokens/token-paths.ts';
 import { tokenWrites } from '../../src/tokens/token-transactions.ts';
 import { gatedStore } from '../gated-store.ts';

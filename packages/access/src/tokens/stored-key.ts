@@ -1,6 +1,6 @@
-import { createHmac } from 'node:crypto';
 import type { Store } from '@transitd/storage-fsm';
 import { AccessError, recordUnreadable } from '../errors.ts';
+
 export const tokenKeyBytes = 32;
 const format = 1;
 
@@ -12,17 +12,6 @@ function decodeTokenKey(stored: Uint8Array): Uint8Array {
   if (stored[0] !== format || stored.length !== 1 + tokenKeyBytes) throw recordUnreadable();
   return stored.subarray(1);
 }
-
-/** HMAC-SHA256 of a token in hex: what stands for it on disk, so that no path and no value tells anything of it. */
-export const tokenIdOf = (key: Uint8Array, token: string): string =>
-  createHmac('sha256', key).update(token, 'utf8').digest('hex');
-
-/** The same for a secret id and its accessor, and for a role id: other texts than any token. */
-export const loginIdOf = (key: Uint8Array, kind: 'role-id' | 'secret-id' | 'secret-accessor', text: string): string =>
-  tokenIdOf(key, `${kind}\0${text}`);
-
-/** The same for an accessor. No token holds a control character, so none has the hash of an accessor. */
-export const accessorIdOf = (key: Uint8Array, accessor: string): string => tokenIdOf(key, `accessor\0${accessor}`);
 
 /** A key of access, such as the one under which tokens and accessors are hashed: read once, and wiped with the last who may use it. */
 export class StoredKey {

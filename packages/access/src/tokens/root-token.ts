@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { Write } from '@transitd/storage-fsm';
 import { AccessError } from '../errors.ts';
-import { rootRecord } from './root-record.ts';
-import { isTokenShaped, newToken } from './token.ts';
-import { accessorIdOf, encodeTokenKey, tokenIdOf, tokenKeyBytes } from './token-key.ts';
+import { encodeTokenKey, tokenKeyBytes } from './stored-key.ts';
+import { accessorIdOf, isTokenShaped, newAccessor, newToken, tokenIdOf } from './token.ts';
 import { tokenKeyPath } from './token-paths.ts';
+import type { TokenRecord } from './token-record.ts';
 import { tokenWrites } from './token-transactions.ts';
 
 export interface InitialAccess {
@@ -38,3 +38,30 @@ export function initialAccess({
   key.fill(0);
   return { rootToken, writes };
 }
+
+/** A root token that nobody's token has made: it does not end by itself. @param now - milliseconds since the epoch */
+export const rootRecord = (now: number): TokenRecord => ({
+  type: 'service',
+  accessor: newAccessor(),
+  policies: ['root'],
+  displayName: 'root',
+  meta: {},
+  path: 'auth/token/root',
+  createdMs: now,
+  ttlS: 0,
+  expiresMs: 0,
+  explicitMaxTtlS: 0,
+  periodS: 0,
+  renewable: false,
+  parent: '',
+  parentAccessorId: '',
+  generation: 0,
+  usesLeft: 0,
+  renewedMs: 0,
+  maxTtlS: 0,
+  role: '',
+  boundCidrs: [],
+  mount: '',
+  source: '',
+  groups: [],
+});
