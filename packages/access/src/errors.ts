@@ -1,7 +1,7 @@
 /**
  * `not_initialized`: there is no token key yet. `record_unreadable`: a record was written by a newer version. `bad_token`: the token
  * that a request is about does not exist. `busy_logins`: nothing was looked at. `locked_out`: a login that may not be, whatever it
- * shows. `too_many_rules`: the policies of a token are too large together. `keys_unavailable`: what signs tokens cannot be fetched. `too_many_conflicts`: nothing was done, others were faster again and again.
+ * shows. `too_many_rules`: the policies of a token are too large combined. `keys_unavailable`: what signs tokens cannot be fetched. `too_many_conflicts`: nothing was done, others were faster again and again.
  */
 export type AccessErrorCode =
   | 'bad_token'

@@ -3,7 +3,7 @@ import type { Store, Write } from '@transitd/storage-fsm';
 import { AccessError, invalidRequest } from '../errors.ts';
 import { decodeJson, encodeJson } from '../json-record.ts';
 import type { StoredMount } from '../mounts/auth-mounts.ts';
-import { inTurns, sorted } from '../scheduling/steps.ts';
+import { runInSlices, sorted } from '../scheduling/steps.ts';
 import { Turns } from '../scheduling/turns.ts';
 import { loginIdOf } from '../tokens/token.ts';
 import type { Granted, TokenRegistry } from '../tokens/token-registry.ts';
@@ -12,9 +12,9 @@ import type { Tokens } from '../tokens/tokens.ts';
 import { commonCidrs, withinCidrs } from '../values/cidr.ts';
 import { loginName } from '../values/names.ts';
 import { type AppRole, type AppRoleChange, checkRole, idCharsMax, roleExample } from './approle-role.ts';
-import { type Login, readOther } from './login.ts';
-import { LoginRecords, loginRecords, type Stored } from './login-records.ts';
-import { decodeSecretId, newSecret, type SecretId, type SecretIdName, type SecretIdRequest, spend } from './secret-id.ts';
+import { equalizeReads, type Login } from './login.ts';
+import { LoginRecords, loginRecordsPrefix, type Stored } from './login-records.ts';
+import { decodeSecretId, newSecret, type SecretId, type SecretIdName, type SecretIdRequest, useWrites } from './secret-id.ts';
 
 const pointerExample = { name: '' };
 
@@ -140,7 +140,7 @@ export class AppRoles {
       }
       after = page.next;
     }
-    return inTurns(sorted(accessors));
+    return runInSlices(sorted(accessors));
   }
 
   /**
@@ -148,7 +148,7 @@ export class AppRoles {
    * @throws AccessError `invalid_request`, `locked_out`, `too_many_conflicts`; StoreError
    */
   async login(login: Login, roleId: string, secretId: string): Promise<Granted & { readonly token: string }> {
-    if (roleId === '' || roleId.length > idCharsMax || secretId.length > idCharsMax) throw invalidPair();
+    if (roleId === '' || roleId.length > idCharsMax || secretId.length > idCharsMax) throw invalidCredentials();
     const key = await this.#tokens.key();
     return this.#turns.take(loginIdOf(key, 'secret-id', secretId), async () => {
       for (let attempt = 0; attempt < attemptsMax; attempt++) {
@@ -173,11 +173,11 @@ export class AppRoles {
     const name = await this.#nameOf(mount, key, roleId);
     const role = name === undefined ? undefined : await this.roles.find(mount.id, name);
     if (name === undefined || role?.value.roleId !== roleId) {
-      await this.#refuseAlike(mount, key, secretId);
-      throw invalidPair();
+      await this.#equalizeReads(mount, key, secretId);
+      throw invalidCredentials();
     }
     const secret = role.value.bindSecretId ? await this.#findSecret(mount, role, name, { secretId }) : undefined;
-    if (role.value.bindSecretId && secret === undefined) throw invalidPair();
+    if (role.value.bindSecretId && secret === undefined) throw invalidCredentials();
     const { secretIdBoundCidrs, token } = role.value;
     for (const cidrs of [secretIdBoundCidrs, secret?.value.cidrs ?? [], token.boundCidrs, secret?.value.tokenBoundCidrs ?? []])
       if (!withinCidrs(cidrs, address)) throw new AccessError('locked_out', 'permission denied');
@@ -194,7 +194,7 @@ export class AppRoles {
       writes:
         secret === undefined
           ? []
-          : spend(secret, secretAccessorPath(mount, name, loginIdOf(key, 'secret-accessor', secret.value.accessor))),
+          : useWrites(secret, secretAccessorPath(mount, name, loginIdOf(key, 'secret-accessor', secret.value.accessor))),
     });
   }
 
@@ -202,14 +202,14 @@ export class AppRoles {
   async #nameOf(mount: StoredMount, key: Uint8Array, roleId: string): Promise<string | undefined> {
     const path = roleIdPath(mount, key, roleId);
     const pointer = await this.#store.get(path);
-    await readOther(this.#store, mount, path, pointer !== undefined);
+    await equalizeReads(this.#store, mount, path, pointer !== undefined);
     return pointer && decodeJson(pointer.value, pointerExample).name;
   }
 
   /** The reads that a wrong secret id of a known role makes: of the role, which is there, and of the secret id, which is not. */
-  async #refuseAlike(mount: StoredMount, key: Uint8Array, secretId: string): Promise<void> {
+  async #equalizeReads(mount: StoredMount, key: Uint8Array, secretId: string): Promise<void> {
     const path = secretPath(mount, 'none', loginIdOf(key, 'secret-id', secretId));
-    await readOther(this.#store, mount, path, false);
+    await equalizeReads(this.#store, mount, path, false);
     await this.#store.get(path);
   }
 
@@ -249,13 +249,13 @@ export class AppRoles {
 }
 
 const roleIdPath = ({ id }: StoredMount, key: Uint8Array, roleId: string): string =>
-  `${loginRecords(id)}role-id/${loginIdOf(key, 'role-id', roleId)}`;
+  `${loginRecordsPrefix(id)}role-id/${loginIdOf(key, 'role-id', roleId)}`;
 const secretPath = ({ id }: StoredMount, name: string, secret: string): string =>
-  `${loginRecords(id)}secret/${loginName(name)}/${secret}`;
+  `${loginRecordsPrefix(id)}secret/${loginName(name)}/${secret}`;
 const secretAccessorPath = ({ id }: StoredMount, name: string, accessor: string): string =>
-  `${loginRecords(id)}secret-accessor/${loginName(name)}/${accessor}`;
+  `${loginRecordsPrefix(id)}secret-accessor/${loginName(name)}/${accessor}`;
 
 const noSuchRole = (): AccessError => new AccessError('not_found', 'no such role');
-const invalidPair = (): AccessError => invalidRequest('invalid role or secret ID');
+const invalidCredentials = (): AccessError => invalidRequest('invalid role or secret ID');
 const changedMeanwhile = (): AccessError =>
   new AccessError('too_many_conflicts', 'the role or its secret id changed meanwhile; nothing was done');

@@ -41,7 +41,7 @@ export const jwtAlgorithms: readonly string[] = [
 const keysMax = 100;
 const keySetCharsMax = 1024 * 1024;
 /** How long fetched keys are used, and how soon they may be fetched again for a key that is not among them. */
-const [freshMs, againMs] = [5 * 60_000, 30_000];
+const [cacheMs, refetchMs] = [5 * 60_000, 30_000];
 const sourcesMax = 64;
 /** Logins that wait for the keys of one source: a provider that hangs holds up its own logins, and leaves places to the others. */
 const waitingMax = 32;
@@ -70,13 +70,13 @@ export class JwtKeys {
    */
   async verify(source: JwtKeySource, jwt: string, options: JWTVerifyOptions): Promise<JWTPayload> {
     try {
-      return await claimsOf(jwt, await this.#loaded(source, freshMs), options);
+      return await claimsOf(jwt, await this.#loaded(source, cacheMs), options);
     } catch (error) {
       if (!(error instanceof errors.JWKSNoMatchingKey) || (source.url === '' && source.file === '')) throw refusalOf(error);
     }
     // Its signer may have a new key since.
     try {
-      return await claimsOf(jwt, await this.#loaded(source, againMs), options);
+      return await claimsOf(jwt, await this.#loaded(source, refetchMs), options);
     } catch (error) {
       throw refusalOf(error);
     }

@@ -11,7 +11,7 @@ import { withinCidrs } from '../values/cidr.ts';
 import { globMatches } from '../values/glob.ts';
 import { loginName } from '../values/names.ts';
 import { type JwtKeySource, JwtKeys, jwtAlgorithms, type KeySources, parseKeySet, pemAsJwk } from './jwt-keys.ts';
-import { type Login, readOther } from './login.ts';
+import { equalizeReads, type Login } from './login.ts';
 import { LoginRecords, type Stored } from './login-records.ts';
 
 export interface JwtConfig extends JwtKeySource {
@@ -124,7 +124,7 @@ export class JwtLogins {
     if (config === undefined) throw invalidRequest('the login method has no configuration yet');
     const name = loginName(roleName === '' ? config.value.defaultRole : roleName);
     const role = await this.roles.find(mount.id, name);
-    await readOther(this.#store, mount, this.roles.pathOf(mount.id, name), role !== undefined);
+    await equalizeReads(this.#store, mount, this.roles.pathOf(mount.id, name), role !== undefined);
     // Only for a token that counts is it said that the role is not there.
     const claims = await this.#verified(config.value, role?.value, jwt);
     if (role === undefined) throw invalidRequest('unknown role');
@@ -167,7 +167,7 @@ export class JwtLogins {
 function checkClaims(role: JwtRole, claims: JWTPayload): void {
   userOf(role, claims);
   const unmet = Object.entries(role.boundClaims).find(
-    ([name, values]) => !meets(claimAt(claims, name), values, role.boundClaimsType),
+    ([name, values]) => !hasBoundValue(claimAt(claims, name), values, role.boundClaimsType),
   );
   if (unmet !== undefined)
     throw invalidRequest(`the token is refused: its claim ${JSON.stringify(unmet[0])} is not what the role asks for`);
@@ -222,7 +222,7 @@ function claimAt(claims: JWTPayload, name: string): unknown {
 }
 
 /** Whether the claim, or one of its values, is one of those; a claim that is not there is none of them. */
-function meets(claim: unknown, values: readonly (string | number | boolean)[], type: 'string' | 'glob'): boolean {
+function hasBoundValue(claim: unknown, values: readonly (string | number | boolean)[], type: 'string' | 'glob'): boolean {
   const claimed: readonly unknown[] = Array.isArray(claim) ? claim : [claim];
   return claimed.some((one) =>
     values.some(

@@ -1,5 +1,5 @@
 /** Failures after which a name is locked; how long, and how long without one until they are forgotten. */
-const [failuresMax, lockedMs, forgottenMs] = [5, 15 * 60_000, 15 * 60_000];
+const [failuresMax, lockedMs, forgetAfterMs] = [5, 15 * 60_000, 15 * 60_000];
 /** Names kept at most; the one that failed longest ago makes room. */
 const namesMax = 65_536;
 
@@ -23,12 +23,12 @@ export class LockOuts {
     return count >= failuresMax && this.#now() < lastMs + lockedMs;
   }
 
-  failed(name: string): void {
+  recordFailure(name: string): void {
     const { count, lastMs } = this.#failures.get(name) ?? { count: 0, lastMs: 0 };
     this.#failures.delete(name);
     const oldest = this.#failures.size >= namesMax ? this.#failures.keys().next() : undefined;
     if (oldest?.done === false) this.#failures.delete(oldest.value);
-    const lately = this.#now() < lastMs + forgottenMs;
+    const lately = this.#now() < lastMs + forgetAfterMs;
     this.#failures.set(name, { count: lately ? count + 1 : 1, lastMs: this.#now() });
   }
 

@@ -7,7 +7,7 @@ import { isRoleName, loginName } from '../values/names.ts';
 export const loginPrefix = 'access/login/';
 
 /** Where the records of one method lie. */
-export const loginRecords = (mountId: string): string => `${loginPrefix}${mountId}/`;
+export const loginRecordsPrefix = (mountId: string): string => `${loginPrefix}${mountId}/`;
 
 /** A record, and what holds while it is still that one. */
 export interface Stored<T> {
@@ -16,7 +16,7 @@ export interface Stored<T> {
 }
 
 /** What becomes of a record, and what holds and is written with it. */
-export interface Next<T> {
+export interface RecordChange<T> {
   readonly value: T;
   readonly conditions?: readonly Condition[];
   readonly writes?: readonly Write[];
@@ -39,7 +39,7 @@ export class LoginRecords<T extends object> {
   }
 
   pathOf(mountId: string, name: string): string {
-    return `${loginRecords(mountId)}${this.#kind}/${loginName(name)}`;
+    return `${loginRecordsPrefix(mountId)}${this.#kind}/${loginName(name)}`;
   }
 
   /** Undefined when there is none of that name. @throws AccessError `record_unreadable`; StoreError */
@@ -55,7 +55,11 @@ export class LoginRecords<T extends object> {
    * @param next - what becomes of the present one, and what else is written with it; it may be asked again
    * @throws AccessError `invalid_request`, `too_many_conflicts`, also when the method has changed; StoreError; whatever `next` throws
    */
-  async change(mount: StoredMount, name: string, next: (present: T | undefined) => Next<T> | Promise<Next<T>>): Promise<void> {
+  async change(
+    mount: StoredMount,
+    name: string,
+    next: (present: T | undefined) => RecordChange<T> | Promise<RecordChange<T>>,
+  ): Promise<void> {
     if (!isRoleName(name)) throw invalidRequest('a name has 1 to 128 letters, digits, "_", ".", "@" or "-"');
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const present = await this.find(mount.id, name);

@@ -3,10 +3,10 @@ import { AccessError } from '../errors.ts';
 import { decodeJson } from '../json-record.ts';
 import type { AuthMounts } from '../mounts/auth-mounts.ts';
 import { decodeAppRole } from './approle-role.ts';
-import { loginPrefix, loginRecords } from './login-records.ts';
+import { loginPrefix, loginRecordsPrefix } from './login-records.ts';
 import { decodeSecretId } from './secret-id.ts';
 
-interface Piece {
+interface SweepOptions {
   readonly mounts: AuthMounts;
   readonly now: number;
   /** Where the one before stopped; empty for the beginning. */
@@ -20,7 +20,7 @@ interface Piece {
  */
 export async function sweepLogins(
   store: Store,
-  { mounts, now, cursor, limit }: Piece,
+  { mounts, now, cursor, limit }: SweepOptions,
 ): Promise<{ readonly removed: number; readonly cursor: string }> {
   const { records } = await store.range({ prefix: loginPrefix, limit, ...(cursor !== '' && { after: cursor }) });
   // Read behind the records: a method that was there when one was written is there now, or has gone for good.
@@ -29,11 +29,11 @@ export async function sweepLogins(
   const writes: Write[] = [];
   for (const { path, value, revision } of records) {
     const [mountId = '', kind = '', role = ''] = path.slice(loginPrefix.length).split('/');
-    const isLeft =
+    const isGarbage =
       !present.has(mountId) ||
-      (kind === 'secret' && (await isSecretOver(store, { mountId, role, value, now }))) ||
-      (kind === 'secret-accessor' && (await isPointerOver(store, { mountId, role, value })));
-    if (!isLeft) continue;
+      (kind === 'secret' && (await isSecretExpired(store, { mountId, role, value, now }))) ||
+      (kind === 'secret-accessor' && (await isPointerDangling(store, { mountId, role, value })));
+    if (!isGarbage) continue;
     conditions.push({ path, revision });
     writes.push({ path, value: null });
   }
@@ -49,11 +49,11 @@ interface Secret {
   readonly value: Uint8Array;
 }
 
-async function isSecretOver(store: Store, { mountId, role, value, now }: Secret & { readonly now: number }): Promise<boolean> {
+async function isSecretExpired(store: Store, { mountId, role, value, now }: Secret & { readonly now: number }): Promise<boolean> {
   try {
     const secret = decodeSecretId(value);
     if (secret.expiresMs !== 0 && secret.expiresMs <= now) return true;
-    const stored = await store.get(`${loginRecords(mountId)}role/${role}`);
+    const stored = await store.get(`${loginRecordsPrefix(mountId)}role/${role}`);
     return stored === undefined || decodeAppRole(stored.value).key !== secret.roleKey;
   } catch (error) {
     if (error instanceof AccessError) return false; // of a later format: it stays
@@ -61,9 +61,11 @@ async function isSecretOver(store: Store, { mountId, role, value, now }: Secret 
   }
 }
 
-async function isPointerOver(store: Store, { mountId, role, value }: Secret): Promise<boolean> {
+async function isPointerDangling(store: Store, { mountId, role, value }: Secret): Promise<boolean> {
   try {
-    return (await store.get(`${loginRecords(mountId)}secret/${role}/${decodeJson(value, { name: '' }).name}`)) === undefined;
+    return (
+      (await store.get(`${loginRecordsPrefix(mountId)}secret/${role}/${decodeJson(value, { name: '' }).name}`)) === undefined
+    );
   } catch (error) {
     if (error instanceof AccessError) return false;
     throw error;

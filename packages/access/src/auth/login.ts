@@ -17,7 +17,7 @@ export interface Login {
  * @param found - whether there was a record at `path`
  * @throws StoreError
  */
-export async function readOther(store: Store, { condition }: StoredMount, path: string, found: boolean): Promise<void> {
+export async function equalizeReads(store: Store, { condition }: StoredMount, path: string, found: boolean): Promise<void> {
   const other = await store.get(found ? `${path}~` : condition.path);
   if (other !== undefined) decodeAuthMount(other.value);
 }

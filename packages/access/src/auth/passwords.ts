@@ -19,7 +19,7 @@ export const passwordHashExample: PasswordHash = { salt: '', hash: '', cost: 0, 
 export type PasswordWork = Pick<PasswordHash, 'cost' | 'blockSize' | 'parallelization'>;
 
 /** 32 MiB, three times over: as costly for a guesser as 128 MiB once. */
-const usualWork: PasswordWork = { cost: 2 ** 15, blockSize: 8, parallelization: 3 };
+const defaultWork: PasswordWork = { cost: 2 ** 15, blockSize: 8, parallelization: 3 };
 const hashBytes = 32;
 /** Work at once: the threads that do it also write the log. Work that waits behind it: more is refused. */
 const [workMax, waitingMax] = [2, 128];
@@ -33,13 +33,13 @@ interface Waiting {
 export class Passwords {
   readonly #work: PasswordWork;
   /** What an unknown user's password is compared with. */
-  readonly #nobody: PasswordHash;
+  readonly #decoy: PasswordHash;
   #working = 0;
   readonly #waiting = new FairLine<Waiting>(waitingMax);
 
-  constructor(work: PasswordWork = usualWork) {
+  constructor(work: PasswordWork = defaultWork) {
     this.#work = work;
-    this.#nobody = { ...work, salt: randomBytes(16).toString('base64'), hash: randomBytes(hashBytes).toString('base64') };
+    this.#decoy = { ...work, salt: randomBytes(16).toString('base64'), hash: randomBytes(hashBytes).toString('base64') };
   }
 
   /** For an operator, who takes turns with the callers that log in. @throws AccessError `busy_logins` */
@@ -54,7 +54,7 @@ export class Passwords {
    * @throws AccessError `busy_logins`
    */
   async matches(password: string, stored: PasswordHash | undefined, address: string): Promise<boolean> {
-    const against = stored ?? this.#nobody;
+    const against = stored ?? this.#decoy;
     const derived = await this.#derive(password, against, callerGroup(address));
     const expected = Buffer.from(against.hash, 'base64');
     return derived.length === expected.length && timingSafeEqual(derived, expected) && stored !== undefined;
@@ -65,7 +65,7 @@ export class Passwords {
     { salt, cost, blockSize, parallelization }: Omit<PasswordHash, 'hash'>,
     caller: string,
   ): Promise<Buffer> {
-    if (this.#working >= workMax) await this.#turn(caller);
+    if (this.#working >= workMax) await this.#waitForSlot(caller);
     else this.#working += 1;
     try {
       return await new Promise((resolve, reject) => {
@@ -79,7 +79,7 @@ export class Passwords {
     }
   }
 
-  #turn(caller: string): Promise<void> {
+  #waitForSlot(caller: string): Promise<void> {
     return new Promise((begin, refuse) => {
       this.#waiting.add(caller, { begin, refuse })?.refuse(new AccessError('busy_logins', 'too many logins at once'));
     });

@@ -55,8 +55,8 @@ export const decodeSecretId = (stored: Uint8Array): SecretId => decodeJson(store
 
 /** @throws AccessError `invalid_request` */
 export function newSecret(role: AppRole, asked: SecretIdRequest, now: number): SecretId {
-  const numUses = within(asked.numUses, role.secretIdNumUses, 'num_uses');
-  const ttlS = within(asked.ttlS, role.secretIdTtlS, 'ttl');
+  const numUses = capped(asked.numUses, role.secretIdNumUses, 'num_uses');
+  const ttlS = capped(asked.ttlS, role.secretIdTtlS, 'ttl');
   const meta = asked.meta ?? {};
   if (Buffer.byteLength(JSON.stringify(meta)) > metaBytesMax)
     throw invalidRequest(`metadata comes to at most ${metaBytesMax} bytes`);
@@ -75,7 +75,7 @@ export function newSecret(role: AppRole, asked: SecretIdRequest, now: number): S
 }
 
 /** What is asked, or else what the role says, and never more than that; 0 is without end. */
-function within(asked: number | undefined, most: number, field: string): number {
+function capped(asked: number | undefined, most: number, field: string): number {
   if (asked === undefined) return most;
   if (asked < 0) throw invalidRequest(`'${field}' cannot be negative`);
   if (most > 0 && (asked === 0 || asked > most)) throw invalidRequest(`'${field}' cannot be more than the role says`);
@@ -83,7 +83,7 @@ function within(asked: number | undefined, most: number, field: string): number 
 }
 
 /** One use less; the last one deletes it. */
-export function spend(
+export function useWrites(
   { value, condition }: { readonly value: SecretId; readonly condition: Condition },
   pointer: string,
 ): Write[] {

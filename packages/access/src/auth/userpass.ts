@@ -7,7 +7,7 @@ import { changedSettings, newTokenSettings, type TokenSettings, type TokenSettin
 import { withinCidrs } from '../values/cidr.ts';
 import { isRoleName, loginName } from '../values/names.ts';
 import { LockOuts } from './lock-outs.ts';
-import { type Login, readOther } from './login.ts';
+import { equalizeReads, type Login } from './login.ts';
 import { LoginRecords, loginPrefix } from './login-records.ts';
 import { type PasswordHash, Passwords, type PasswordWork, passwordHashExample } from './passwords.ts';
 
@@ -95,10 +95,10 @@ export class Userpass {
   ): Promise<Granted & { readonly token: string }> {
     if (this.#lockOuts.isLocked(key)) throw new AccessError('locked_out', 'permission denied');
     const user = await this.users.find(mount.id, name);
-    await readOther(this.#store, mount, key, user !== undefined);
+    await equalizeReads(this.#store, mount, key, user !== undefined);
     const shown = password.slice(0, passwordCharsMax + 1);
     if (!(await this.#passwords.matches(shown, user?.value.password, address)) || user === undefined) {
-      if (isRoleName(name)) this.#lockOuts.failed(key);
+      if (isRoleName(name)) this.#lockOuts.recordFailure(key);
       throw invalidRequest('invalid username or password');
     }
     if (!withinCidrs(user.value.token.boundCidrs, address)) throw new AccessError('locked_out', 'permission denied');

@@ -1,7 +1,7 @@
-import { atOnce, inTurns, type Steps } from '../scheduling/steps.ts';
+import { runAtOnce, runInSlices, type Steps } from '../scheduling/steps.ts';
 import { bitOf, type Capability, namesOf } from './capability.ts';
 import {
-  isFree,
+  isUnrestricted,
   isValueDenied,
   itemsWithin,
   mergedLists,
@@ -42,7 +42,7 @@ interface Compiled {
   readonly segments: readonly SegmentsRule[];
 }
 
-function* compiled(policies: readonly Policy[]): Steps<Compiled> {
+function* compileSteps(policies: readonly Policy[]): Steps<Compiled> {
   const rules = { exact: new Map<string, Rule[]>(), prefix: new Map<string, Rule[]>(), segments: new Map<string, Rule[]>() };
   for (const policy of policies) {
     for (const { path, rule } of policy) {
@@ -77,7 +77,7 @@ function* compiled(policies: readonly Policy[]): Steps<Compiled> {
 }
 
 /**
- * Several policies compiled into one. Exactly one rule decides about a path; those for the same path in several policies are one
+ * Several policies compileSteps into one. Exactly one rule decides about a path; those for the same path in several policies are one
  * rule by then. It never changes.
  */
 export class Acl {
@@ -95,12 +95,12 @@ export class Acl {
   /** What was decided lately, lists under their path with a slash. */
   readonly #decided = new Map<string, Rule | null>();
   /** This with one segment of every path in lower case, by that segment; undefined where no denial has capitals there. */
-  readonly #folded = new Map<number, Acl | undefined>();
+  readonly #caseFolded = new Map<number, Acl | undefined>();
 
   /** @param rules - of `policies`, made one for each path */
-  constructor(policies: readonly Policy[], rules = atOnce(compiled(policies))) {
+  constructor(policies: readonly Policy[], rules = runAtOnce(compileSteps(policies))) {
     this.hasDenials = policies.some((policy) => policy.some(({ rule }) => rule.deny));
-    this.hasParameters = policies.some((policy) => policy.some(({ rule }) => !isFree(rule.parameters)));
+    this.hasParameters = policies.some((policy) => policy.some(({ rule }) => !isUnrestricted(rule.parameters)));
     this.goodUntilMs = policies.reduce(
       (first, policy) => policy.reduce((least, { expiresMs = least }) => Math.min(least, expiresMs), first),
       Number.POSITIVE_INFINITY,
@@ -112,8 +112,8 @@ export class Acl {
   }
 
   /** The same, in turns with other work. */
-  static async inTurns(policies: readonly Policy[]): Promise<Acl> {
-    return new Acl(policies, await inTurns(compiled(policies)));
+  static async compile(policies: readonly Policy[]): Promise<Acl> {
+    return new Acl(policies, await runInSlices(compileSteps(policies)));
   }
 
   /** Every path with a rule, and every pattern, each with what it grants. */
@@ -131,11 +131,11 @@ export class Acl {
    */
   deniesName(path: string, nameAt: number): boolean {
     if (!this.hasDenials) return false;
-    if (!this.#folded.has(nameAt)) this.#folded.set(nameAt, this.#foldedAt(nameAt));
-    return this.#folded.get(nameAt)?.ruleFor(path)?.deny === true;
+    if (!this.#caseFolded.has(nameAt)) this.#caseFolded.set(nameAt, this.#caseFoldedAt(nameAt));
+    return this.#caseFolded.get(nameAt)?.ruleFor(path)?.deny === true;
   }
 
-  #foldedAt(nameAt: number): Acl | undefined {
+  #caseFoldedAt(nameAt: number): Acl | undefined {
     const written: PathRule[] = [
       ...[...this.#exact].map(([path, rule]) => ({ path, rule })),
       ...[...this.#prefixes].map(([path, rule]) => ({ path: `${path}*`, rule })),
@@ -261,7 +261,7 @@ function merged(rules: readonly Rule[]): Rule {
 const smallerBound = (one: number, other: number): number => (one === 0 || other === 0 ? one + other : Math.min(one, other));
 
 /** What is asked on a path, with the members of the request where there are any yet. */
-export interface Asked {
+export interface AccessQuestion {
   readonly capability: Capability;
   /** With a slash at its end it is about a list of what lies below, which `list` always is. */
   readonly path: string;
@@ -273,11 +273,11 @@ export interface Asked {
 }
 
 /** The decision: the one rule grants the capability, and the request is within the rule's parameters. */
-export function permits(acl: Acl, { capability, path, parameters, reading, wrapTtlS }: Asked): boolean {
+export function permits(acl: Acl, { capability, path, parameters, reading, wrapTtlS }: AccessQuestion): boolean {
   const rule = capability === 'list' ? acl.listRuleFor(path) : ruleOn(acl, path);
   if (rule === undefined || (rule.capabilities & bitOf(capability)) === 0) return false;
   if (capability === 'sudo') return true;
-  if (wrapTtlS !== undefined && !isWrappedAsAsked(rule, wrapTtlS)) return false;
+  if (wrapTtlS !== undefined && !meetsWrappingBounds(rule, wrapTtlS)) return false;
   if (parameters === undefined || capability === 'list' || capability === 'delete') return true;
   return withinParameters(rule.parameters, parameters, reading);
 }
@@ -301,7 +301,7 @@ export const deniesValue = (acl: Acl, path: string, names: readonly string[], va
 };
 
 /** A rule that bounds wrapping asks for it. */
-const isWrappedAsAsked = ({ wrappingTtlS: { min, max } }: Rule, ttlS: number): boolean =>
+const meetsWrappingBounds = ({ wrappingTtlS: { min, max } }: Rule, ttlS: number): boolean =>
   (min === 0 && max === 0) || (ttlS > 0 && ttlS >= min && (max === 0 || ttlS <= max));
 
 const ruleOn = (acl: Acl, path: string): Rule | undefined =>
@@ -311,7 +311,7 @@ const ruleOn = (acl: Acl, path: string): Rule | undefined =>
 export const denies = (acl: Acl, path: string): boolean => acl.hasDenials && acl.ruleFor(path)?.deny === true;
 
 /** What a rule grants, in alphabetical order; deny alone where that is nothing. */
-export function namesIn({ deny, capabilities }: Rule): readonly (Capability | 'deny')[] {
+export function capabilityNames({ deny, capabilities }: Rule): readonly (Capability | 'deny')[] {
   const names = deny ? [] : namesOf(capabilities);
   return names.length === 0 ? ['deny'] : names;
 }
@@ -319,5 +319,5 @@ export function namesIn({ deny, capabilities }: Rule): readonly (Capability | 'd
 /** What may be done on a path, in alphabetical order; a path with a slash at its end is asked about as a list. */
 export function capabilitiesOn(acl: Acl, path: string): readonly (Capability | 'deny')[] {
   const rule = ruleOn(acl, path);
-  return rule === undefined ? ['deny'] : namesIn(rule);
+  return rule === undefined ? ['deny'] : capabilityNames(rule);
 }

@@ -18,7 +18,7 @@ export const namesOf = (bits: CapabilityBits): Capability[] =>
 export const isCapability = (word: string): word is Capability => (capabilities as readonly string[]).includes(word);
 
 /** What the words of the older `policy = "…"` stand for; `deny` is none of them. */
-export const oldPolicies: ReadonlyMap<string, CapabilityBits> = new Map([
+export const legacyPolicyWords: ReadonlyMap<string, CapabilityBits> = new Map([
   ['read', bitsOf(['read', 'list'])],
   ['write', bitsOf(['create', 'read', 'update', 'delete', 'list'])],
   ['sudo', bitsOf(['create', 'read', 'update', 'delete', 'list', 'sudo'])],

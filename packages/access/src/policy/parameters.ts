@@ -31,7 +31,7 @@ export interface ParameterReading {
   readonly inner?: ReadonlyMap<string, ReadonlySet<string>> | undefined;
 }
 
-export const isFree = ({ required, allowed, denied }: ParameterRules): boolean =>
+export const isUnrestricted = ({ required, allowed, denied }: ParameterRules): boolean =>
   required.length === 0 && allowed.size === 0 && denied.size === 0;
 
 /**
@@ -40,7 +40,7 @@ export const isFree = ({ required, allowed, denied }: ParameterRules): boolean =
  * in a list or with commas, in the path, and under any other name that the operation reads as the same.
  */
 export function withinParameters(rules: ParameterRules, members: Parameters, reading: ParameterReading = {}): boolean {
-  if (isFree(rules)) return true;
+  if (isUnrestricted(rules)) return true;
   const names = Object.keys(members);
   const listed = listsOf(members, reading);
   for (const name of rules.required) {
@@ -51,10 +51,10 @@ export function withinParameters(rules: ParameterRules, members: Parameters, rea
   if (names.length === 0) return true;
   if (rules.denied.has('*')) return false;
   return (
-    areWithin(rules, members, reading, { judgesNames: rules.allowed.size > 0 }) &&
+    areWithin(rules, members, reading, { checksNames: rules.allowed.size > 0 }) &&
     [...(reading.inner ?? [])].every(([name, inner]) => {
       const value = members[name];
-      return !isMembers(value) || areWithin(rules, value, reading, { judgesNames: judgesInner(rules, inner) });
+      return !isMembers(value) || areWithin(rules, value, reading, { checksNames: checksInnerNames(rules, inner) });
     })
   );
 }
@@ -64,15 +64,15 @@ export function withinParameters(rules: ParameterRules, members: Parameters, rea
  * allowed ones only where those name one that an item can have: whoever allows `batch_input` and nothing that is inside it allows any item.
  */
 export async function itemsWithin(rules: ParameterRules, members: Parameters, reading: ParameterReading): Promise<boolean> {
-  if (isFree(rules)) return true;
+  if (isUnrestricted(rules)) return true;
   const slice = new TimeSlice();
   for (const { items, inner } of listsOf(members, reading)) {
-    const judgesNames = judgesInner(rules, inner);
+    const checksNames = checksInnerNames(rules, inner);
     const required = rules.required.filter((name) => inner.has(name));
     for (const item of items) {
       if (slice.isOver) await slice.next();
       if (!isMembers(item)) continue; // the operation refuses it
-      if (required.some((name) => isMissing(item[name])) || !areWithin(rules, item, reading, { judgesNames, isItem: true }))
+      if (required.some((name) => isMissing(item[name])) || !areWithin(rules, item, reading, { checksNames, isItem: true }))
         return false;
     }
   }
@@ -86,7 +86,7 @@ export const isValueDenied = ({ denied }: ParameterRules, names: readonly string
 /** Comes back to the caller and is not used otherwise. */
 const echoed = 'reference';
 
-const judgesInner = ({ allowed }: ParameterRules, inner: ReadonlySet<string>): boolean =>
+const checksInnerNames = ({ allowed }: ParameterRules, inner: ReadonlySet<string>): boolean =>
   [...inner].some((name) => name !== echoed && allowed.has(name));
 
 const isMissing = (value: unknown): boolean => value === undefined || value === null;
@@ -104,7 +104,7 @@ function areWithin(
   { allowed, denied }: ParameterRules,
   members: Parameters,
   { otherNames }: ParameterReading,
-  { judgesNames, isItem = false }: { readonly judgesNames: boolean; readonly isItem?: boolean },
+  { checksNames, isItem = false }: { readonly checksNames: boolean; readonly isItem?: boolean },
 ): boolean {
   const anyName = allowed.has('*');
   for (const name in members) {
@@ -114,7 +114,7 @@ function areWithin(
       const values = denied.get(each.toLowerCase());
       if (values !== undefined && (values.length === 0 || values.some((listed) => mayEqual(listed, value)))) return false;
     }
-    if (!judgesNames) continue;
+    if (!checksNames) continue;
     const values = allowed.get(name.toLowerCase());
     if (values === undefined) {
       if (!anyName && !(isItem && name === echoed)) return false;
@@ -171,8 +171,8 @@ function mayEqualScalar(listed: ParameterValue, given: ParameterValue): boolean 
 }
 
 function mayEqualText(listed: ParameterValue, given: ParameterValue, written: string): boolean {
-  const pattern = bare(String(listed));
-  const text = bare(written);
+  const pattern = normalized(String(listed));
+  const text = normalized(written);
   // A mount may be named with a slash at either end.
   if (!pattern.includes('*') && withoutSlashes(pattern) === withoutSlashes(text)) return true;
   if (globMatches(pattern, text) || text.split(',').some((part) => globMatches(pattern, part.trim()))) return true;
@@ -195,7 +195,7 @@ const isScalar = (value: unknown): value is ParameterValue =>
   typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
 
 const withoutSlashes = (text: string): string => text.replace(/^\/+|\/+$/g, '');
-const bare = (text: string): string => text.trim().toLowerCase();
+const normalized = (text: string): string => text.trim().toLowerCase();
 
 const trueWords: readonly ParameterValue[] = [true, 1, '1', 't', 'T', 'TRUE', 'true', 'True'];
 const falseWords: readonly ParameterValue[] = [false, 0, '0', 'f', 'F', 'FALSE', 'false', 'False', ''];
@@ -211,7 +211,7 @@ const numbersOf = (value: ParameterValue): number[] =>
     ? [integerOf(value.trim()), secondsOf(value.trim())].filter((number) => !Number.isNaN(number))
     : [Number(value)];
 
-/** Lists of several policies for one path, taken together: any value where one of the lists says so. */
+/** Lists of several policies for one path, taken combined: any value where one of the lists says so. */
 export function mergedLists(lists: readonly ParameterLists[]): ParameterLists {
   const merged = new Map<string, Set<ParameterValue>>();
   const any = new Set<string>();

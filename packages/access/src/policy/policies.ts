@@ -1,12 +1,12 @@
 import type { Store } from '@transitd/storage-fsm';
 import { AccessError, invalidRequest, recordUnreadable } from '../errors.ts';
-import { inTurns } from '../scheduling/steps.ts';
+import { runInSlices } from '../scheduling/steps.ts';
 import { Acl, decisionsBytesMax } from './acl.ts';
 import { defaultPolicyText } from './default-policy.ts';
 import { inForce } from './in-force.ts';
 import type { Policy } from './policy.ts';
 import { plainText, policySteps } from './policy-text.ts';
-import { WeighedCache } from './weighed-cache.ts';
+import { WeightedCache } from './weighted-cache.ts';
 
 const prefix = 'access/policy/';
 const format = 1;
@@ -15,7 +15,7 @@ const format = 1;
 const nameBytesMax = 512;
 
 /**
- * Rules in force of all policies of a token together: each may be tried for every path that its holder asks for. A token with more is refused, since
+ * Rules in force of all policies of a token combined: each may be tried for every path that its holder asks for. A token with more is refused, since
  * leaving some out could leave out a denial.
  */
 export const rulesPerTokenMax = 10_000;
@@ -57,8 +57,8 @@ export class Policies {
   readonly #now: () => number;
   readonly #dueNow: () => number;
   readonly #unwatch: () => void;
-  readonly #parsed = new WeighedCache<Parsed>(parsedBytesMax);
-  readonly #compiled = new WeighedCache<Acl>(compiledBytesMax);
+  readonly #parsed = new WeightedCache<Parsed>(parsedBytesMax);
+  readonly #compiled = new WeightedCache<Acl>(compiledBytesMax);
   /** Under way, so that many requests at once do the work once. */
   readonly #compiling = new Map<string, Promise<Acl>>();
   #generation = 0;
@@ -92,8 +92,8 @@ export class Policies {
   }
 
   /** What all sets of policies weighed, in bytes, that were dropped so far: whoever still holds them lets go in time. */
-  get letGo(): number {
-    return this.#compiled.letGo;
+  get evictedBytes(): number {
+    return this.#compiled.evictedWeight;
   }
 
   /** What the named policies come to, if it is at hand. */
@@ -123,7 +123,7 @@ export class Policies {
       const generation = this.#generation;
       const { policies, bytes } = await this.#inForce(names);
       if (generation !== this.#generation) continue;
-      const acl = await Acl.inTurns(policies);
+      const acl = await Acl.compile(policies);
       if (generation !== this.#generation) continue;
       this.#compiled.set(keyOf(names), acl, bytes);
       return acl;
@@ -164,7 +164,7 @@ export class Policies {
     const lower = policyName(name);
     if (lower === 'root' || lower === wrappingPolicy) throw invalidRequest(`cannot update "${lower}" policy`);
     const text = plainText(given);
-    const { policy, notices } = await inTurns(policySteps(text, { strict: true }));
+    const { policy, notices } = await runInSlices(policySteps(text, { strict: true }));
     const value = Buffer.concat([Buffer.of(format), Buffer.from(text, 'utf8')]);
     await this.#store.commit({ conditions: [], writes: [{ path: prefix + lower, value }] });
     // No request has such a path; what reads as a denial would deny nothing.
@@ -238,7 +238,7 @@ export class Policies {
 /** What was written was read before, so it is a later version's text that this one cannot read. */
 async function parseStored(text: string): Promise<Policy> {
   try {
-    return (await inTurns(policySteps(text, { strict: false }))).policy;
+    return (await runInSlices(policySteps(text, { strict: false }))).policy;
   } catch (error) {
     throw recordUnreadable({ cause: error });
   }

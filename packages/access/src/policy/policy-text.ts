@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { AccessError } from '../errors.ts';
-import { atOnce, type Steps } from '../scheduling/steps.ts';
+import { runAtOnce, type Steps } from '../scheduling/steps.ts';
 import { Acl, permits } from './acl.ts';
 import type { Capability } from './capability.ts';
 import { PolicyMistake, positionOf } from './document.ts';
@@ -44,7 +44,7 @@ export function* policySteps(text: string, { strict }: { readonly strict: boolea
 }
 
 /** The same at once, for texts that hold up nobody. @throws AccessError `invalid_policy` with line and column */
-export const parsePolicy = (text: string): Policy => atOnce(policySteps(text, { strict: true })).policy;
+export const parsePolicy = (text: string): Policy => runAtOnce(policySteps(text, { strict: true })).policy;
 
 /**
  * What a policy by itself would say to a request, without a server.

@@ -1,6 +1,6 @@
 import type { Steps } from '../scheduling/steps.ts';
 import { secondsOf } from '../values/duration.ts';
-import { bitOf, type CapabilityBits, isCapability, oldPolicies } from './capability.ts';
+import { bitOf, type CapabilityBits, isCapability, legacyPolicyWords } from './capability.ts';
 import { type Document, type Member, PolicyMistake, type Value } from './document.ts';
 import type { ParameterLists, ParameterRules, ParameterValue } from './parameters.ts';
 
@@ -10,7 +10,7 @@ export interface Rule {
   /** Explicit: it grants nothing, whatever another policy grants on the same path. */
   readonly deny: boolean;
   readonly parameters: ParameterRules;
-  /** Bounds of the wrapping that an answer must have, in seconds; 0 sets none. */
+  /** Bounds of the wrapping that an answer must have, in seconds; 0 sets noParameterRules. */
   readonly wrappingTtlS: { readonly min: number; readonly max: number };
   /** Names that a list shows at most; absent for all. */
   readonly pageMax?: number;
@@ -40,7 +40,7 @@ const rulesMax = 5000;
 /** Reads the rules of a policy. @param strict - whether a malformed template is refused @throws PolicyMistake */
 export function* readPolicy(document: Document, { strict }: { readonly strict: boolean }): Steps<ParsedPolicy> {
   const rules: PathRule[] = [];
-  const found: Found = { templates: 0, scans: 0, pages: 0, temporary: 0 };
+  const found: NoticeCounts = { templates: 0, scans: 0, pages: 0, temporary: 0 };
   let blocks = 0;
   for (const { name, at, value } of document.members.filter(isGiven)) {
     if (name === 'name') continue;
@@ -60,14 +60,14 @@ export function* readPolicy(document: Document, { strict }: { readonly strict: b
 }
 
 /** How many rules have what is not in force here as elsewhere. */
-interface Found {
+interface NoticeCounts {
   templates: number;
   scans: number;
   pages: number;
   temporary: number;
 }
 
-function noticesOf({ templates, scans, pages, temporary }: Found): string[] {
+function noticesOf({ templates, scans, pages, temporary }: NoticeCounts): string[] {
   return [
     templates > 0 &&
       `${templates} of its paths have a template such as {{identity.entity.id}}: tokens have no identity here, so they match no request`,
@@ -104,7 +104,7 @@ function pathOf({ name, at }: Member): string {
 }
 
 /** Shared by all rules that say nothing of parameters: there may be very many. */
-const none: ParameterRules = { required: [], allowed: new Map(), denied: new Map() };
+const noParameterRules: ParameterRules = { required: [], allowed: new Map(), denied: new Map() };
 const unbounded: Rule['wrappingTtlS'] = { min: 0, max: 0 };
 
 interface Draft {
@@ -127,7 +127,7 @@ const attributes: Readonly<Record<string, (draft: Draft, value: Value) => void>>
   },
   policy: (draft, value) => {
     const word = text(value);
-    const bits = oldPolicies.get(word);
+    const bits = legacyPolicyWords.get(word);
     if (word === 'deny') draft.deny = true;
     else if (bits === undefined) throw new PolicyMistake(value.at, 'invalid policy, expected "deny", "read", "write" or "sudo"');
     else draft.capabilities |= bits;
@@ -157,13 +157,13 @@ const attributes: Readonly<Record<string, (draft: Draft, value: Value) => void>>
   },
 };
 
-function readRule({ at, members }: Document, found: Found): Omit<PathRule, 'path'> {
+function readRule({ at, members }: Document, found: NoticeCounts): Omit<PathRule, 'path'> {
   const draft: Draft = {
     capabilities: 0,
     deny: false,
-    required: none.required,
-    allowed: none.allowed,
-    denied: none.denied,
+    required: noParameterRules.required,
+    allowed: noParameterRules.allowed,
+    denied: noParameterRules.denied,
     min: 0,
     max: 0,
     pageMax: 0,
@@ -185,11 +185,12 @@ function readRule({ at, members }: Document, found: Found): Omit<PathRule, 'path
   found.pages += Number(pageMax > 0);
   found.temporary += Number(expiresMs > 0);
   if (max !== 0 && max < min) throw new PolicyMistake(at, 'max_wrapping_ttl cannot be less than min_wrapping_ttl');
-  const free = required === none.required && allowed === none.allowed && denied === none.denied;
+  const free =
+    required === noParameterRules.required && allowed === noParameterRules.allowed && denied === noParameterRules.denied;
   const rule: Rule = {
     capabilities: deny ? 0 : capabilities,
     deny,
-    parameters: free ? none : { required, allowed, denied },
+    parameters: free ? noParameterRules : { required, allowed, denied },
     wrappingTtlS: min === 0 && max === 0 ? unbounded : { min, max },
     ...(pageMax > 0 && { pageMax }),
   };

@@ -9,7 +9,7 @@ export interface Quota extends Rate {
   readonly path: string;
   /** Of logins by this role only; empty for all requests. */
   readonly role: string;
-  /** Whose requests count together. `token`: those of one good token, wherever they come from; any other request counts for its address. */
+  /** Whose requests count combined. `token`: those of one good token, wherever they come from; any other request counts for its address. */
   readonly groupBy: 'ip' | 'token';
 }
 
@@ -26,14 +26,14 @@ export const newQuotaConfig: QuotaConfig = { responseHeaders: false, exemptPaths
 
 const example: Omit<Quota, 'groupBy'> = { name: '', path: '', role: '', rate: 0, intervalS: 1, blockIntervalS: 0 };
 /** What a record says that was written before its member was known. */
-const later: Pick<Quota, 'groupBy'> = { groupBy: 'ip' };
+const newMemberDefaults: Pick<Quota, 'groupBy'> = { groupBy: 'ip' };
 const secondsMax = 366 * 86_400;
 const pathsMax = 256;
 
 /** A quota after a change, or a new one. @throws AccessError `invalid_request` */
 export function changedQuota(name: string, present: Quota | undefined, change: QuotaChange): Quota {
   const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
-  const quota: Quota = { ...(present ?? { ...example, ...later, name }), ...given };
+  const quota: Quota = { ...(present ?? { ...example, ...newMemberDefaults, name }), ...given };
   if (!Number.isFinite(quota.rate) || quota.rate <= 0) throw invalidRequest("'rate' must be greater than 0");
   if (quota.intervalS < 1 || quota.intervalS > secondsMax) throw invalidRequest(`'interval' is between 1s and ${secondsMax}s`);
   if (quota.blockIntervalS < 0 || quota.blockIntervalS > secondsMax)
@@ -53,7 +53,7 @@ export function checkQuotaConfig(config: QuotaConfig): QuotaConfig {
 
 export const encodeQuota = (quota: Quota | QuotaConfig): Buffer => encodeJson(quota);
 /** @throws AccessError `record_unreadable` */
-export const decodeQuota = (stored: Uint8Array): Quota => ({ ...later, ...decodeJson(stored, example) });
+export const decodeQuota = (stored: Uint8Array): Quota => ({ ...newMemberDefaults, ...decodeJson(stored, example) });
 export const decodeQuotaConfig = (stored: Uint8Array): QuotaConfig => decodeJson(stored, newQuotaConfig);
 
 /** Whether a path, without a slash at its end, is one of those that `pattern` stands for. */

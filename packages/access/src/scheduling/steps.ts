@@ -4,7 +4,7 @@ import { TimeSlice } from './time-slice.ts';
 export type Steps<T> = Generator<undefined, T>;
 
 /** Does all steps at once. */
-export function atOnce<T>(steps: Steps<T>): T {
+export function runAtOnce<T>(steps: Steps<T>): T {
   for (;;) {
     const { done, value } = steps.next();
     if (done === true) return value;
@@ -12,7 +12,7 @@ export function atOnce<T>(steps: Steps<T>): T {
 }
 
 /** Does the steps in slices of time. */
-export async function inTurns<T>(steps: Steps<T>, slice = new TimeSlice()): Promise<T> {
+export async function runInSlices<T>(steps: Steps<T>, slice = new TimeSlice()): Promise<T> {
   for (;;) {
     const { done, value } = steps.next();
     if (done === true) return value;
@@ -21,13 +21,13 @@ export async function inTurns<T>(steps: Steps<T>, slice = new TimeSlice()): Prom
 }
 
 /** Texts that are sorted at once: about a millisecond. */
-const sortedAtOnce = 4096;
+const runLength = 4096;
 
 /** Sorts texts by their code units, as `sort` does. */
 export function* sorted(texts: readonly string[]): Steps<string[]> {
   let runs: string[][] = [];
-  for (let at = 0; at < texts.length; at += sortedAtOnce) {
-    runs.push(texts.slice(at, at + sortedAtOnce).sort());
+  for (let at = 0; at < texts.length; at += runLength) {
+    runs.push(texts.slice(at, at + runLength).sort());
     yield;
   }
   while (runs.length > 1) {
@@ -50,7 +50,7 @@ function* mergedRuns(one: readonly string[], other: readonly string[]): Steps<st
       all.push(second);
       right += 1;
     }
-    if (all.length % sortedAtOnce === 0) yield;
+    if (all.length % runLength === 0) yield;
   }
   return all;
 }

@@ -1,4 +1,4 @@
-import { type Acl, capabilitiesOn, denies, deniesValue, namesIn, pageOf, permits, permitsItems } from '../policy/acl.ts';
+import { type Acl, capabilitiesOn, capabilityNames, denies, deniesValue, pageOf, permits, permitsItems } from '../policy/acl.ts';
 import type { Capability } from '../policy/capability.ts';
 import type { ParameterReading, Parameters, ParameterValue } from '../policy/parameters.ts';
 import type { PathRule } from '../policy/policy.ts';
@@ -77,6 +77,6 @@ export interface NamedRule {
 /** All that the principal's policies say; a pattern that is a prefix and nothing else stands without its `*`. */
 export function rulesOf({ acl }: Principal): { readonly exact: readonly NamedRule[]; readonly glob: readonly NamedRule[] } {
   const { exact, patterns } = acl.rules();
-  const named = ({ path, rule }: PathRule): NamedRule => ({ path, capabilities: namesIn(rule) });
+  const named = ({ path, rule }: PathRule): NamedRule => ({ path, capabilities: capabilityNames(rule) });
   return { exact: exact.map(named), glob: patterns.map(named) };
 }

@@ -18,7 +18,7 @@ export interface LoadedToken extends Lineage {
 }
 
 /** What is looked for: a token by its id, with its record where the token itself carries it. */
-export interface Sought {
+export interface TokenLookup {
   readonly id: string;
   readonly record?: TokenRecord;
 }
@@ -34,7 +34,7 @@ interface Look {
  * Whether a token is good now: neither it nor anything above it has been dropped, is used up or has reached its time. So whoever revokes a
  * token, in one write, has revoked all that came from it.
  */
-export function isGood(token: LoadedToken, now: number): boolean {
+export function isValid(token: LoadedToken, now: number): boolean {
   for (let each: LoadedToken | undefined = token; each !== undefined; each = each.parent)
     if (each.dropped || each.record.usesLeft < 0 || (each.record.expiresMs !== 0 && each.record.expiresMs <= now)) return false;
   return true;
@@ -88,7 +88,7 @@ export class TokenCache {
    * @param seek - gets the key under which tokens are hashed; it may be asked again
    * @throws AccessError `not_initialized`, `record_unreadable`; StoreError
    */
-  async load(seek: (key: Uint8Array) => Sought): Promise<LoadedToken | undefined> {
+  async load(seek: (key: Uint8Array) => TokenLookup): Promise<LoadedToken | undefined> {
     const look: Look = { ids: new Set(), changed: false };
     this.#looks.add(look);
     try {
@@ -132,11 +132,11 @@ export class TokenCache {
   }
 
   /** No token stands for anybody until its policies are looked at again: what they came to is let go. */
-  releaseGrants(): void {
+  releasePrincipals(): void {
     for (const token of this.#tokens.values()) token.granted = undefined;
   }
 
-  async #read({ id, record: carried }: Sought, key: Uint8Array, look: Look): Promise<LoadedToken | undefined> {
+  async #read({ id, record: carried }: TokenLookup, key: Uint8Array, look: Look): Promise<LoadedToken | undefined> {
     look.ids.add(id);
     const known = this.#tokens.get(id);
     if (known !== undefined && isWhole(known)) return known;

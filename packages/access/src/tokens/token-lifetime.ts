@@ -10,7 +10,7 @@ export interface TokenLimits {
 }
 
 /** 32 days each. */
-export const usualLimits: TokenLimits = { defaultTtlS: 768 * 3600, maxTtlS: 768 * 3600 };
+export const defaultLimits: TokenLimits = { defaultTtlS: 768 * 3600, maxTtlS: 768 * 3600 };
 
 export interface Lifetime {
   readonly ttlS: number;
@@ -20,21 +20,21 @@ export interface Lifetime {
 }
 
 /** In seconds; 0 stands for nothing asked. */
-export interface AskedLifetime {
+export interface RequestedLifetime {
   readonly ttlS: number;
   readonly explicitMaxTtlS: number;
   readonly periodS: number;
 }
 
 /** What becomes of the times that a new token asks for. */
-export function lifetimeOf(asked: AskedLifetime, { defaultTtlS, maxTtlS }: TokenLimits): Lifetime {
+export function lifetimeOf(asked: RequestedLifetime, { defaultTtlS, maxTtlS }: TokenLimits): Lifetime {
   const warnings: string[] = [];
-  const explicitMaxTtlS = cut(asked.explicitMaxTtlS, maxTtlS, 'the explicit max TTL', warnings);
-  const periodS = cut(asked.periodS, maxTtlS, 'the period', warnings);
+  const explicitMaxTtlS = capped(asked.explicitMaxTtlS, maxTtlS, 'the explicit max TTL', warnings);
+  const periodS = capped(asked.periodS, maxTtlS, 'the period', warnings);
   const wanted = periodS > 0 ? periodS : asked.ttlS > 0 ? asked.ttlS : Math.min(defaultTtlS, maxTtlS);
   const longest = explicitMaxTtlS > 0 ? explicitMaxTtlS : maxTtlS;
-  // Who asked for nothing has nothing cut.
-  const ttlS = cut(wanted, longest, 'the TTL', asked.ttlS > 0 || periodS > 0 ? warnings : []);
+  // Who asked for nothing has nothing capped.
+  const ttlS = capped(wanted, longest, 'the TTL', asked.ttlS > 0 || periodS > 0 ? warnings : []);
   return { ttlS, explicitMaxTtlS, periodS, warnings };
 }
 
@@ -59,24 +59,25 @@ export function renewed(
   const warnings: string[] = [];
   if (record.createdMs + longestS * 1000 <= now) throw invalidRequest('lease is not renewable: its maximum TTL is over');
   const leftS = Math.max(0, Math.floor((record.createdMs + longestS * 1000 - now) / 1000));
-  const ttlS = cut(wantedS, leftS, 'the TTL', warnings);
+  const ttlS = capped(wantedS, leftS, 'the TTL', warnings);
   const expiresMs = Math.min(now + wantedS * 1000, record.createdMs + longestS * 1000);
   return { record: { ...record, expiresMs, renewedMs: now }, ttlS, warnings };
 }
 
 /** A token of limited uses after one more; after its last it is due to go. */
-export const used = (record: TokenRecord, now: number): TokenRecord =>
+export const withOneUseLess = (record: TokenRecord, now: number): TokenRecord =>
   record.usesLeft > 1 ? { ...record, usesLeft: record.usesLeft - 1 } : { ...record, usesLeft: -1, expiresMs: now };
 
 /** The smaller of two bounds, of which 0 is none. */
-export const fewest = (one: number, other: number): number => (one === 0 || other === 0 ? one + other : Math.min(one, other));
+export const smallerBound = (one: number, other: number): number =>
+  one === 0 || other === 0 ? one + other : Math.min(one, other);
 
 /** Seconds that a token has left, begun ones as whole; 0 when it does not expire. */
 export const ttlOf = ({ expiresMs }: TokenRecord, now: number): number =>
   expiresMs === 0 ? 0 : Math.max(0, Math.ceil((expiresMs - now) / 1000));
 
-function cut(seconds: number, most: number, what: string, warnings: string[]): number {
+function capped(seconds: number, most: number, what: string, warnings: string[]): number {
   if (seconds <= most) return seconds;
-  warnings.push(`${what} of ${seconds}s exceeded what is left of its maximum, ${most}s, and was cut to that`);
+  warnings.push(`${what} of ${seconds}s exceeded what is left of its maximum, ${most}s, and was capped to that`);
   return most;
 }

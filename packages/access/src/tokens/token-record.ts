@@ -28,7 +28,7 @@ export interface TokenRecord {
   readonly renewable: boolean;
   /** Id of the token that made it and with which it goes; empty for an orphan. */
   readonly parent: string;
-  /** Keyed hash of the accessor of that very token, not of another that was made later with the same id; empty for an orphan. */
+  /** Keyed hash of the accessor of that very token, not of another that was made newMemberDefaults with the same id; empty for an orphan. */
   readonly parentAccessorId: string;
   /** Tokens above it, up to the orphan. */
   readonly generation: number;
@@ -54,7 +54,7 @@ const format = 1;
 export const encodeTokenRecord = (record: TokenRecord): Buffer => Buffer.from(JSON.stringify({ format, ...record }));
 
 /** What a record says that was written before its member was known. */
-const later: Pick<TokenRecord, 'type' | 'maxTtlS' | 'role' | 'boundCidrs' | 'mount' | 'source' | 'groups'> = {
+const newMemberDefaults: Pick<TokenRecord, 'type' | 'maxTtlS' | 'role' | 'boundCidrs' | 'mount' | 'source' | 'groups'> = {
   type: 'service',
   maxTtlS: 0,
   role: '',
@@ -89,7 +89,7 @@ const scalars = {
 /** @throws AccessError `record_unreadable` */
 export function decodeTokenRecord(stored: Uint8Array): TokenRecord {
   const { format: version, ...members } = parseObject(stored);
-  const record: Record<string, unknown> = { ...later, ...members };
+  const record: Record<string, unknown> = { ...newMemberDefaults, ...members };
   const whole =
     version === format &&
     (record['type'] === 'service' || record['type'] === 'batch') &&
@@ -119,7 +119,7 @@ export function decodeAccessorRecord(stored: Uint8Array): AccessorRecord {
 }
 
 /** The value of a record of which only the path matters. */
-export const placeMark = Buffer.of(format);
+export const indexEntry = Buffer.of(format);
 
 function parseObject(stored: Uint8Array): Record<string, unknown> {
   try {

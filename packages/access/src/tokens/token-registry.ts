@@ -1,7 +1,7 @@
 import type { Store, Transaction } from '@transitd/storage-fsm';
 import { AccessError, invalidRequest } from '../errors.ts';
 import type { Policies } from '../policy/policies.ts';
-import { inTurns, sorted } from '../scheduling/steps.ts';
+import { runInSlices, sorted } from '../scheduling/steps.ts';
 import { Turns } from '../scheduling/turns.ts';
 import { isBatchToken } from './batch-token.ts';
 import { type LoginGrant, loginRecord } from './login-grant.ts';
@@ -9,21 +9,21 @@ import type { Principal } from './principal.ts';
 import { rootRecord } from './root-token.ts';
 import { accessorIdOf, isTokenShaped, newAccessor, newToken, tokenIdOf } from './token.ts';
 import type { LoadedToken } from './token-cache.ts';
-import { renewed, type TokenLimits, used, usualLimits } from './token-lifetime.ts';
+import { defaultLimits, renewed, type TokenLimits, withOneUseLess } from './token-lifetime.ts';
 import { accessorPath, accessorPrefix, childrenOf, parseChildPath, tokenPath } from './token-paths.ts';
 import { decodeAccessorRecord, decodeTokenRecord, type TokenRecord } from './token-record.ts';
 import { renewable } from './token-renewal.ts';
 import { type Creator, newTokenRecord, type TokenRequest } from './token-request.ts';
 import { type StoredRole, TokenRoles } from './token-roles.ts';
-import { type Swept, sweepOrphaned, sweepOverdue } from './token-sweep.ts';
+import { type SweepResult, sweepOrphaned, sweepOverdue } from './token-sweep.ts';
 import {
+  combined,
   createTransaction,
   deleteTransaction,
   issueTransaction,
   rewriteTransaction,
   type StoredToken,
   spendTransaction,
-  together,
 } from './token-transactions.ts';
 import type { Tokens } from './tokens.ts';
 
@@ -71,7 +71,7 @@ export class TokenRegistry {
   /** By the token's id. */
   readonly #turns = new Turns();
 
-  constructor({ store, tokens, policies, now, dueNow = now, limits = usualLimits }: TokenRegistryOptions) {
+  constructor({ store, tokens, policies, now, dueNow = now, limits = defaultLimits }: TokenRegistryOptions) {
     this.roles = new TokenRoles({ store });
     this.limits = limits;
     this.#store = store;
@@ -102,9 +102,9 @@ export class TokenRegistry {
       const creator = await this.#tokens.findById(principal.id);
       if (creator === undefined) throw new AccessError('bad_token', 'bad token');
       const role = await this.#role(roleName);
-      const making = { now: this.#now(), accessor: newAccessor(), limits: this.limits, role: role?.role };
-      const { record, warnings: some } = newTokenRecord(request, { ...creator, ...where }, making);
-      const warnings = [...some, ...(await this.#missing(record.policies))];
+      const creation = { now: this.#now(), accessor: newAccessor(), limits: this.limits, role: role?.role };
+      const { record, warnings: some } = newTokenRecord(request, { ...creator, ...where }, creation);
+      const warnings = [...some, ...(await this.#missingPolicyWarnings(record.policies))];
       if (record.type === 'batch') {
         const sealed = await this.#tokens.sealBatch(record);
         // Nothing is written of it that could be conditional on its creator.
@@ -129,7 +129,7 @@ export class TokenRegistry {
    */
   async issue(login: LoginGrant): Promise<(Granted & { readonly token: string }) | undefined> {
     const { record, warnings: some } = loginRecord(login, { now: this.#now(), accessor: newAccessor(), limits: this.limits });
-    const granted = { record, ttlS: record.ttlS, warnings: [...some, ...(await this.#missing(record.policies))] };
+    const granted = { record, ttlS: record.ttlS, warnings: [...some, ...(await this.#missingPolicyWarnings(record.policies))] };
     const { conditions, writes } = login;
     if (record.type === 'batch') {
       const token = await this.#tokens.sealBatch(record);
@@ -198,7 +198,7 @@ export class TokenRegistry {
     const record = await this.#change({ id: principal.id }, 'used', async (found) => {
       // Uses of a batch token cannot be counted, so one that says it has uses is good for none.
       if (found === undefined || found.record.type === 'batch') return 'none';
-      const record = used(found.record, this.#now());
+      const record = withOneUseLess(found.record, this.#now());
       return (await this.#commit(spendTransaction(found, record))) ? record : undefined;
     });
     if (record === 'none') return undefined;
@@ -223,7 +223,7 @@ export class TokenRegistry {
     const id = await this.#idOf(name, 'revoked');
     const found = id === undefined ? undefined : await this.#stored(id);
     if (found === undefined) return false;
-    await this.#attempt(async () => ((await this.#freeChildren(found.accessorId)) ? true : undefined));
+    await this.#attempt(async () => ((await this.#orphanChildren(found.accessorId)) ? true : undefined));
     return this.revoke({ id: found.id });
   }
 
@@ -235,14 +235,14 @@ export class TokenRegistry {
       for (const { value } of page.records) accessors.push(decodeAccessorRecord(value).accessor);
       after = page.next;
     }
-    return inTurns(sorted(accessors));
+    return runInSlices(sorted(accessors));
   }
 
   /**
    * Deletes what is due: tokens whose time has come, and those whose parent is gone. Only the active node calls it, from time to
    * time. @param limit - records looked at, about
    */
-  async sweep(limit: number): Promise<Swept> {
+  async sweep(limit: number): Promise<SweepResult> {
     const key = await this.#tokens.key();
     const overdue = await sweepOverdue(this.#store, { key, now: this.#dueNow(), cursor: this.#dueCursor, limit });
     this.#dueCursor = overdue.cursor;
@@ -252,7 +252,7 @@ export class TokenRegistry {
   }
 
   /** Makes every child of a token an orphan; false when one of them changed meanwhile. */
-  async #freeChildren(accessorId: string): Promise<boolean> {
+  async #orphanChildren(accessorId: string): Promise<boolean> {
     for (;;) {
       const { records } = await this.#store.range({ prefix: childrenOf(accessorId), limit: childrenPerTransaction });
       if (records.length === 0) return true;
@@ -263,7 +263,7 @@ export class TokenRegistry {
         if (token === undefined) transactions.push({ conditions: [], writes: [{ path, value: null }] });
         else transactions.push(rewriteTransaction(token, { ...token.record, parent: '', parentAccessorId: '', generation: 0 }));
       }
-      if (!(await this.#commit(together(transactions)))) return false;
+      if (!(await this.#commit(combined(transactions)))) return false;
     }
   }
 
@@ -308,7 +308,7 @@ export class TokenRegistry {
     return stored && decodeAccessorRecord(stored.value).token;
   }
 
-  async #missing(names: readonly string[]): Promise<string[]> {
+  async #missingPolicyWarnings(names: readonly string[]): Promise<string[]> {
     const warnings: string[] = [];
     for (const name of names) {
       if (await this.#policies.exists(name)) continue;

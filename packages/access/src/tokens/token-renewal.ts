@@ -1,7 +1,7 @@
 import type { Condition, Store } from '@transitd/storage-fsm';
 import { invalidRequest } from '../errors.ts';
 import { hasPoliciesOf, readLoginSource } from './login-source.ts';
-import { fewest, type TokenLimits } from './token-lifetime.ts';
+import { smallerBound, type TokenLimits } from './token-lifetime.ts';
 import type { TokenRecord } from './token-record.ts';
 import type { TokenRoles } from './token-roles.ts';
 import { loginLifetime } from './token-settings.ts';
@@ -36,7 +36,7 @@ export async function renewable(
     const found = await roles.find(record.role);
     if (found === undefined) throw notRenewable('the token role by which it was made is gone');
     const { periodS, explicitMaxTtlS } = found.role;
-    const renewed = { ...record, periodS, explicitMaxTtlS: fewest(record.explicitMaxTtlS, explicitMaxTtlS) };
+    const renewed = { ...record, periodS, explicitMaxTtlS: smallerBound(record.explicitMaxTtlS, explicitMaxTtlS) };
     return { record: renewed, ttlS: record.ttlS, conditions: [found.condition] };
   }
   return { record, ttlS: record.ttlS, conditions: [] };

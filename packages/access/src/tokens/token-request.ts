@@ -1,6 +1,6 @@
 import { invalidRequest } from '../errors.ts';
 import { isTokenShaped } from './token.ts';
-import { type AskedLifetime, fewest, lifetimeOf, type TokenLimits } from './token-lifetime.ts';
+import { lifetimeOf, type RequestedLifetime, smallerBound, type TokenLimits } from './token-lifetime.ts';
 import { policiesOf } from './token-policies.ts';
 import { encodeTokenRecord, type TokenRecord, type TokenType } from './token-record.ts';
 import type { TokenRole } from './token-role.ts';
@@ -39,7 +39,7 @@ export interface Creator {
 }
 
 /** What makes a record beside the request: the time, a fresh accessor, the configuration and, where it is made by one, the role. */
-export interface Making {
+export interface TokenCreation {
   /** Milliseconds since the epoch. */
   readonly now: number;
   readonly accessor: string;
@@ -57,12 +57,12 @@ const [recordBytesMax, generationsMax] = [8 * 1024, 100];
 export function newTokenRecord(
   request: TokenRequest,
   creator: Creator,
-  { now, accessor, limits, role }: Making,
+  { now, accessor, limits, role }: TokenCreation,
 ): { readonly record: TokenRecord; readonly warnings: readonly string[] } {
   refuseUnsupported(request);
   refuseUnprivileged(request, creator, role);
   const type = typeOf(request, role);
-  const usesLeft = fewest(request.numUses ?? 0, role?.numUses ?? 0);
+  const usesLeft = smallerBound(request.numUses ?? 0, role?.numUses ?? 0);
   if (type === 'batch') refuseForBatch({ ...request, numUses: usesLeft });
   const policies = policiesOf(request, creator, role);
   const root = policies.includes('root');
@@ -138,10 +138,13 @@ function refuseForBatch({ id = '', explicitMaxTtlS = 0, periodS = 0, numUses = 0
 }
 
 /** The role's period goes before the request's; of two explicit maxima the smaller holds. */
-function askedLifetime({ ttlS = 0, explicitMaxTtlS = 0, periodS = 0 }: TokenRequest, role: TokenRole | undefined): AskedLifetime {
+function askedLifetime(
+  { ttlS = 0, explicitMaxTtlS = 0, periodS = 0 }: TokenRequest,
+  role: TokenRole | undefined,
+): RequestedLifetime {
   return {
     ttlS,
-    explicitMaxTtlS: fewest(explicitMaxTtlS, role?.explicitMaxTtlS ?? 0),
+    explicitMaxTtlS: smallerBound(explicitMaxTtlS, role?.explicitMaxTtlS ?? 0),
     periodS: role !== undefined && role.periodS > 0 ? role.periodS : periodS,
   };
 }

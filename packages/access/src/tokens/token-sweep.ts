@@ -4,17 +4,17 @@ import { authMountPath, decodeAuthMount, parseMountReference } from '../mounts/a
 import { accessorIdOf } from './token.ts';
 import { accessorPath, childPrefix, childrenOf, duePrefix, parseChildPath, parseDuePath, tokenPath } from './token-paths.ts';
 import { decodeTokenRecord, type TokenRecord } from './token-record.ts';
-import { deleteTransaction, together } from './token-transactions.ts';
+import { combined, deleteTransaction } from './token-transactions.ts';
 
 /** What became of a piece of clearing. */
-export interface Swept {
+export interface SweepResult {
   /** Tokens deleted. */
   readonly removed: number;
   /** Tokens left where they are: their records are of a format that this version does not know. */
   readonly unreadable: number;
 }
 
-interface Piece {
+interface SweepOptions {
   readonly key: Uint8Array;
   /** Where the one before stopped; empty for the beginning. */
   readonly cursor: string;
@@ -24,8 +24,8 @@ interface Piece {
 /** Deletes tokens whose time has come, the longest overdue first. They are refused without it: this clears away. */
 export async function sweepOverdue(
   store: Store,
-  { key, now, cursor, limit }: Piece & { readonly now: number },
-): Promise<Swept & { readonly cursor: string }> {
+  { key, now, cursor, limit }: SweepOptions & { readonly now: number },
+): Promise<SweepResult & { readonly cursor: string }> {
   const { records } = await store.range({ prefix: duePrefix, limit, ...(cursor !== '' && { after: cursor }) });
   const due = records.filter(({ path }) => parseDuePath(path).expiresMs <= now);
   const swept = await deleteTokens(
@@ -41,7 +41,10 @@ export async function sweepOverdue(
  * Goes on with deleting tokens whose parent is gone: from parent to parent, by the records alone, so a crash loses nothing of
  * its task. What it deletes may be a parent itself, and is met again on the next round.
  */
-export async function sweepOrphaned(store: Store, { key, cursor, limit }: Piece): Promise<Swept & { readonly cursor: string }> {
+export async function sweepOrphaned(
+  store: Store,
+  { key, cursor, limit }: SweepOptions,
+): Promise<SweepResult & { readonly cursor: string }> {
   let [at, removed, unreadable] = [cursor, 0, 0];
   for (let work = 0; work < limit; work += 1) {
     const { records } = await store.range({ prefix: childPrefix, limit: 1, ...(at !== '' && { after: at }) });
@@ -50,7 +53,7 @@ export async function sweepOrphaned(store: Store, { key, cursor, limit }: Piece)
     const { parentAccessorId } = parseChildPath(first.path);
     // Behind every child of this parent, and before those of the next one.
     const behind = `${childrenOf(parentAccessorId)}~`;
-    if (await isThere(store, parentAccessorId)) {
+    if (await parentExists(store, parentAccessorId)) {
       at = behind;
       continue;
     }
@@ -68,7 +71,7 @@ export async function sweepOrphaned(store: Store, { key, cursor, limit }: Piece)
 }
 
 /** Whether the parent is, or the login method that stands in a parent's place (no accessor's hash has a colon). */
-async function isThere(store: Store, parent: string): Promise<boolean> {
+async function parentExists(store: Store, parent: string): Promise<boolean> {
   if (!parent.includes(':')) return (await store.get(accessorPath(parent))) !== undefined;
   const { path, id } = parseMountReference(parent);
   const stored = await store.get(authMountPath(path));
@@ -76,13 +79,13 @@ async function isThere(store: Store, parent: string): Promise<boolean> {
 }
 
 /** Deletes those that are there and can be read, all or none. */
-async function deleteTokens(store: Store, key: Uint8Array, ids: readonly string[]): Promise<Swept> {
+async function deleteTokens(store: Store, key: Uint8Array, ids: readonly string[]): Promise<SweepResult> {
   const transactions = [];
   let unreadable = 0;
   for (const id of ids) {
     const stored = await store.get(tokenPath(id));
     if (stored === undefined) continue;
-    const record = readable(stored.value);
+    const record = decodeIfReadable(stored.value);
     if (record === undefined) {
       unreadable += 1;
       continue;
@@ -92,11 +95,11 @@ async function deleteTokens(store: Store, key: Uint8Array, ids: readonly string[
     );
   }
   if (transactions.length === 0) return { removed: 0, unreadable };
-  const { outcome } = await store.commit(together(transactions));
+  const { outcome } = await store.commit(combined(transactions));
   return { removed: outcome === 'committed' ? transactions.length : 0, unreadable };
 }
 
-function readable(stored: Uint8Array): TokenRecord | undefined {
+function decodeIfReadable(stored: Uint8Array): TokenRecord | undefined {
   try {
     return decodeTokenRecord(stored);
   } catch (error) {

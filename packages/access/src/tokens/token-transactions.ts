@@ -1,7 +1,7 @@
 import type { Condition, Transaction, Write } from '@transitd/storage-fsm';
 import { wrappingPolicy } from '../policy/policies.ts';
 import { accessorPath, childPath, duePath, tokenPath, wrappedPath } from './token-paths.ts';
-import { encodeAccessorRecord, encodeTokenRecord, placeMark, type TokenRecord } from './token-record.ts';
+import { encodeAccessorRecord, encodeTokenRecord, indexEntry, type TokenRecord } from './token-record.ts';
 
 /** A token as the store has it. */
 export interface StoredToken {
@@ -29,13 +29,13 @@ export function tokenWrites({ id, record, accessorId }: NewToken): Write[] {
   return [
     { path: tokenPath(id), value: encodeTokenRecord(record) },
     { path: accessorPath(accessorId), value: encodeAccessorRecord({ accessor: record.accessor, token: id }) },
-    ...places(id, record).map((path) => ({ path, value: placeMark })),
+    ...indexPaths(id, record).map((path) => ({ path, value: indexEntry })),
   ];
 }
 
 /** Makes a token, provided that its id is free and its creator, with all above it, is still as it was read: rights that are gone make none. */
 export const createTransaction = (token: NewToken, creator: Lineage): Transaction => ({
-  conditions: [{ path: tokenPath(token.id), revision: 0 }, ...unchangedUpwards(creator)],
+  conditions: [{ path: tokenPath(token.id), revision: 0 }, ...unchangedLineage(creator)],
   writes: tokenWrites(token),
 });
 
@@ -47,19 +47,19 @@ export const issueTransaction = (token: NewToken, { conditions, writes }: Transa
 
 /** Counts a use of a token, provided that neither it nor anything above it has changed: one that is revoked is not used. */
 export const spendTransaction = (token: Lineage, record: TokenRecord): Transaction => ({
-  conditions: unchangedUpwards(token),
+  conditions: unchangedLineage(token),
   writes: rewriteTransaction(token, record).writes,
 });
 
 /** Writes a token's record anew: renewed, or without its parent. */
 export function rewriteTransaction(token: StoredToken, record: TokenRecord): Transaction {
-  const [before, after] = [places(token.id, token.record), places(token.id, record)];
+  const [before, after] = [indexPaths(token.id, token.record), indexPaths(token.id, record)];
   return {
     conditions: [unchanged(token)],
     writes: [
       { path: tokenPath(token.id), value: encodeTokenRecord(record) },
       ...before.filter((path) => !after.includes(path)).map((path) => ({ path, value: null })),
-      ...after.filter((path) => !before.includes(path)).map((path) => ({ path, value: placeMark })),
+      ...after.filter((path) => !before.includes(path)).map((path) => ({ path, value: indexEntry })),
     ],
   };
 }
@@ -71,7 +71,7 @@ export const deleteTransaction = (token: StoredToken): Transaction => ({
     tokenPath(token.id),
     accessorPath(token.accessorId),
     ...(isWrapping(token.record) ? [wrappedPath(token.id)] : []),
-    ...places(token.id, token.record),
+    ...indexPaths(token.id, token.record),
   ].map((path) => ({ path, value: null })),
 });
 
@@ -79,14 +79,14 @@ export const deleteTransaction = (token: StoredToken): Transaction => ({
 export const isWrapping = ({ policies }: TokenRecord): boolean => policies.length === 1 && policies[0] === wrappingPolicy;
 
 /** Several as one: all or none. */
-export const together = (transactions: readonly Transaction[]): Transaction => ({
+export const combined = (transactions: readonly Transaction[]): Transaction => ({
   conditions: transactions.flatMap(({ conditions }) => conditions),
   writes: transactions.flatMap(({ writes }) => writes),
 });
 
 const unchanged = ({ id, revision }: Pick<StoredToken, 'id' | 'revision'>): Condition => ({ path: tokenPath(id), revision });
 
-function unchangedUpwards(token: Lineage): Condition[] {
+function unchangedLineage(token: Lineage): Condition[] {
   const conditions: Condition[] = [];
   for (let each: Lineage | undefined = token; each !== undefined; each = each.parent)
     conditions.push(unchanged(each), ...(each.mount === undefined ? [] : [each.mount]));
@@ -94,7 +94,7 @@ function unchangedUpwards(token: Lineage): Condition[] {
 }
 
 /** Where a token is found by its parent, or the login method in a parent's place, and by its time. */
-const places = (id: string, { parentAccessorId, mount, expiresMs }: TokenRecord): string[] => [
+const indexPaths = (id: string, { parentAccessorId, mount, expiresMs }: TokenRecord): string[] => [
   ...(parentAccessorId === '' ? [] : [childPath(parentAccessorId, id)]),
   ...(mount === '' ? [] : [childPath(mount, id)]),
   ...(expiresMs === 0 ? [] : [duePath(expiresMs, id)]),

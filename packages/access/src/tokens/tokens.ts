@@ -6,7 +6,7 @@ import { batchTokenCharsMax, isBatchToken, openBatchToken, sealBatchToken } from
 import type { Principal } from './principal.ts';
 import { encodeTokenKey, StoredKey, tokenKeyBytes } from './stored-key.ts';
 import { isTokenShaped, tokenIdOf, tokenLengthMax } from './token.ts';
-import { goodUntilMs, isGood, type LoadedToken, type Sought, TokenCache } from './token-cache.ts';
+import { goodUntilMs, isValid, type LoadedToken, TokenCache, type TokenLookup } from './token-cache.ts';
 import { batchKeyPath, tokenKeyPath } from './token-paths.ts';
 import type { TokenRecord } from './token-record.ts';
 
@@ -21,7 +21,7 @@ export interface TokensOptions {
 }
 
 /** Weight of policies that tokens may still hold after the policies let go of them; then all of them look again. */
-const letGoMax = 32 * 1024 * 1024;
+const evictedBytesMax = 32 * 1024 * 1024;
 
 /**
  * Who a token stands for. Known tokens are answered from memory by one SHA-256 and one look-up; unknown ones are not kept, so
@@ -34,7 +34,7 @@ export class Tokens {
   readonly #key: StoredKey;
   readonly #batchKey: StoredKey;
   /** What the policies had let go of when every token last looked again. */
-  #letGo = 0;
+  #evictedBytes = 0;
   readonly #cache: TokenCache;
   readonly #unwatch: () => void;
 
@@ -84,7 +84,7 @@ export class Tokens {
     const shown = this.#cache.shown(hashed);
     const now = this.#now();
     const granted = shown?.granted;
-    if (shown !== undefined && granted?.generation === this.#policies.generation && isGood(shown, now))
+    if (shown !== undefined && granted?.generation === this.#policies.generation && isValid(shown, now))
       if (granted.principal.acl.goodUntilMs > now) return granted.principal;
     return isBatchToken(token) || isTokenShaped(token) ? this.#authenticate(token, hashed) : undefined;
   }
@@ -123,13 +123,13 @@ export class Tokens {
 
   /** Who a token in memory stands for; undefined when it is good no more. */
   async principalOf(found: LoadedToken): Promise<Principal | undefined> {
-    this.#releaseGrants();
+    this.#releasePrincipals();
     for (let token: LoadedToken | undefined = found; token !== undefined; token = await this.#again(token)) {
       const { generation } = this.#policies;
       const { record } = token;
       const root = record.policies.includes('root');
       const acl = await this.#policies.compile(root ? [] : record.policies);
-      if (generation !== this.#policies.generation || !isGood(token, this.#now())) continue;
+      if (generation !== this.#policies.generation || !isValid(token, this.#now())) continue;
       const principal = Object.freeze({
         id: token.id,
         record,
@@ -169,14 +169,14 @@ export class Tokens {
   }
 
   /** Tokens keep what their policies come to; what the policies themselves have dropped must not live on in them without bound. */
-  #releaseGrants(): void {
-    if (this.#policies.letGo - this.#letGo <= letGoMax) return;
-    this.#letGo = this.#policies.letGo;
-    this.#cache.releaseGrants();
+  #releasePrincipals(): void {
+    if (this.#policies.evictedBytes - this.#evictedBytes <= evictedBytesMax) return;
+    this.#evictedBytes = this.#policies.evictedBytes;
+    this.#cache.releasePrincipals();
   }
 
-  async #good(seek: (key: Uint8Array) => Sought): Promise<LoadedToken | undefined> {
+  async #good(seek: (key: Uint8Array) => TokenLookup): Promise<LoadedToken | undefined> {
     const token = await this.#cache.load(seek);
-    return token !== undefined && isGood(token, this.#now()) ? token : undefined;
+    return token !== undefined && isValid(token, this.#now()) ? token : undefined;
   }
 }

@@ -6,7 +6,7 @@ import { accessorIdOf, newAccessor, newToken, tokenIdOf } from './token.ts';
 import type { LoadedToken } from './token-cache.ts';
 import { wrappedPath } from './token-paths.ts';
 import type { TokenRecord } from './token-record.ts';
-import { deleteTransaction, issueTransaction, isWrapping, together } from './token-transactions.ts';
+import { combined, deleteTransaction, issueTransaction, isWrapping } from './token-transactions.ts';
 import type { Tokens } from './tokens.ts';
 
 /** An answer that lies ready for whoever shows the token. Times are milliseconds since the epoch. */
@@ -75,19 +75,19 @@ export class Wrapping {
 
   /** What is wrapped, for the only time; undefined when the token is no wrapping token, any more. @throws AccessError `too_many_conflicts`; StoreError */
   async unwrap(token: string): Promise<Wrapped | undefined> {
-    return this.#taking(token, async ({ wrapped }) => ({ result: wrapped }));
+    return this.#consume(token, async ({ wrapped }) => ({ result: wrapped }));
   }
 
   /** The same answer under another token, for as long again; undefined when the token is none. @throws AccessError `too_many_conflicts`; StoreError */
   async rewrap(token: string): Promise<WrapInfo | undefined> {
-    return this.#taking(token, async ({ wrapped }) => {
+    return this.#consume(token, async ({ wrapped }) => {
       const { info, transaction } = await this.#wrapped({ ...wrapped, createdMs: this.#now() });
       return { result: info, with: transaction };
     });
   }
 
-  /** Deletes what the token wraps, together with what `next` writes: it gets it if that is committed, and otherwise looks again. */
-  async #taking<T>(
+  /** Deletes what the token wraps, combined with what `next` writes: it gets it if that is committed, and otherwise looks again. */
+  async #consume<T>(
     token: string,
     next: (found: { readonly wrapped: Wrapped }) => Promise<{ readonly result: T; readonly with?: Transaction }>,
   ): Promise<T | undefined> {
@@ -95,7 +95,7 @@ export class Wrapping {
       const found = await this.#find(token);
       if (found === undefined) return undefined;
       const { result, with: more } = await next(found);
-      const transaction = together([deleteTransaction(found.token), ...(more === undefined ? [] : [more])]);
+      const transaction = combined([deleteTransaction(found.token), ...(more === undefined ? [] : [more])]);
       if ((await this.#store.commit(transaction)).outcome === 'committed') return result;
     }
     throw new AccessError('too_many_conflicts', 'the wrapping token changed too often in the meantime; nothing was done');

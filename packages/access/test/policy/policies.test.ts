@@ -98,7 +98,7 @@ describe('Policies', () => {
     }
   });
 
-  it('have at most 10,000 rules in force together, or nobody has them', async () => {
+  it('have at most 10,000 rules in force combined, or nobody has them', async () => {
     let now = 1_000;
     const { policies } = setup(memoryStore(), () => now);
     const rules = (word: string, count: number): string =>
@@ -222,7 +222,7 @@ describe('Policies', () => {
     );
   });
 
-  it('takes blocks of one path together in time that grows with the text alone', async function () {
+  it('takes blocks of one path combined in time that grows with the text alone', async function () {
     this.timeout(240_000);
     const { policies } = setup();
     const begun = process.cpuUsage();

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { atOnce, inTurns, sorted } from '../../src/scheduling/steps.ts';
+import { runAtOnce, runInSlices, sorted } from '../../src/scheduling/steps.ts';
 
 describe('work in steps', () => {
   it('sorts as sort does, texts beyond the first plane and doubles included', () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: 'grapheme', maxLength: 3 })), (texts) => {
-        expect(atOnce(sorted(texts))).to.deep.equal([...texts].sort());
+        expect(runAtOnce(sorted(texts))).to.deep.equal([...texts].sort());
       }),
     );
   });
@@ -18,7 +18,7 @@ describe('work in steps', () => {
     const others = setInterval(() => {
       turns += 1;
     });
-    const result = await inTurns(sorted(texts));
+    const result = await runInSlices(sorted(texts));
     clearInterval(others);
     expect(result).to.deep.equal(texts.sort());
     expect(turns).to.be.greaterThan(2);
@@ -29,7 +29,7 @@ describe('work in steps', () => {
       yield;
       throw new Error('no further');
     }
-    expect(() => atOnce(failing())).to.throw('no further');
-    expect(await inTurns(failing()).catch((error: Error) => error.message)).to.equal('no further');
+    expect(() => runAtOnce(failing())).to.throw('no further');
+    expect(await runInSlices(failing()).catch((error: Error) => error.message)).to.equal('no further');
   });
 });

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
-import { WeighedCache } from '../../src/policy/weighed-cache.ts';
+import { WeightedCache } from '../../src/policy/weighted-cache.ts';
 
 describe('a weighed cache', () => {
   it('makes room by weight, the oldest first, and does not keep what is too heavy by itself', () => {
-    const cache = new WeighedCache<string>(10);
+    const cache = new WeightedCache<string>(10);
     for (const [key, weight] of [
       ['a', 4],
       ['b', 4],
@@ -14,11 +14,11 @@ describe('a weighed cache', () => {
     expect([...cache.keys()]).to.deep.equal(['b', 'c']);
     cache.set('b', 'anew', 5);
     expect([...cache.keys()].map((key) => cache.get(key))).to.deep.equal(['c', 'anew']);
-    expect(cache.letGo, 'a, what is not kept, and b as it was').to.equal(4 + 11 + 4);
+    expect(cache.evictedWeight, 'a, what is not kept, and b as it was').to.equal(4 + 11 + 4);
     cache.delete('c');
     cache.set('e', 'e', 5);
     expect([...cache.keys()]).to.deep.equal(['b', 'e']);
     cache.clear();
-    expect(cache.letGo).to.equal(4 + 11 + 4 + 5 + 10);
+    expect(cache.evictedWeight).to.equal(4 + 11 + 4 + 5 + 10);
   });
 });

@@ -1,17 +1,17 @@
-/** A map whose values have a weight: the ones that have been there longest make room, so that all together weigh no more than `weightMax`. */
-export class WeighedCache<T> {
+/** A map whose values have a weight: the ones that have been there longest make room, so that all combined weigh no more than `weightMax`. */
+export class WeightedCache<T> {
   readonly #weightMax: number;
   readonly #entries = new Map<string, { readonly value: T; readonly weight: number }>();
   #weight = 0;
-  #letGo = 0;
+  #evictedWeight = 0;
 
   constructor(weightMax: number) {
     this.#weightMax = weightMax;
   }
 
   /** What everything weighed that was ever dropped or not kept. */
-  get letGo(): number {
-    return this.#letGo;
+  get evictedWeight(): number {
+    return this.#evictedWeight;
   }
 
   get(key: string): T | undefined {
@@ -22,7 +22,7 @@ export class WeighedCache<T> {
   set(key: string, value: T, weight: number): void {
     this.delete(key);
     if (weight > this.#weightMax) {
-      this.#letGo += weight;
+      this.#evictedWeight += weight;
       return;
     }
     for (const oldest of this.#entries.keys()) {
@@ -36,7 +36,7 @@ export class WeighedCache<T> {
   delete(key: string): void {
     const weight = this.#entries.get(key)?.weight ?? 0;
     this.#weight -= weight;
-    this.#letGo += weight;
+    this.#evictedWeight += weight;
     this.#entries.delete(key);
   }
 
@@ -46,7 +46,7 @@ export class WeighedCache<T> {
 
   clear(): void {
     this.#entries.clear();
-    this.#letGo += this.#weight;
+    this.#evictedWeight += this.#weight;
     this.#weight = 0;
   }
 }
