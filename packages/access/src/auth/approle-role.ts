@@ -7,14 +7,14 @@ import { checkCidrs } from '../values/cidr.ts';
 export const idCharsMax = 4096;
 
 export interface AppRole {
-  /** Random; its secret ids name it, so that a role made again has none of those of the one before. */
+  /** Random. Secret ids refer to it, so that a role created again under the same name has none of the previous secret ids. */
   readonly key: string;
   readonly roleId: string;
   readonly bindSecretId: boolean;
   readonly secretIdBoundCidrs: readonly string[];
-  /** Logins that a secret id is good for; 0 for any number. */
+  /** Number of logins with one secret id; 0 for any number. */
   readonly secretIdNumUses: number;
-  /** Seconds; 0 for ever. */
+  /** Lifetime of a secret id in seconds; 0 for no expiry. */
   readonly secretIdTtlS: number;
   readonly token: TokenSettings;
 }
@@ -42,5 +42,5 @@ export function checkRole(role: AppRole): void {
   if (role.roleId === '' || role.roleId.length > idCharsMax) throw invalidRequest(`a role id has 1 to ${idCharsMax} characters`);
   if (role.secretIdNumUses < 0) throw invalidRequest("'secret_id_num_uses' cannot be negative");
   if (!role.bindSecretId && role.secretIdBoundCidrs.length === 0 && role.token.boundCidrs.length === 0)
-    throw invalidRequest('at least one constraint should be enabled on the role: a secret id, or addresses that it is bound to');
+    throw invalidRequest('at least one constraint should be enabled on the role: a secret id, or bound CIDRs');
 }

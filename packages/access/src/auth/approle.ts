@@ -27,14 +27,14 @@ export interface AppRolesOptions {
 
 const attemptsMax = 5;
 
-/** Logins of machines: a role id, which is no secret, and a secret id, of which only keyed hashes are stored. */
+/** Logins of machines by a role id, which is not secret, and a secret id. Only keyed hashes of secret ids are stored. */
 export class AppRoles {
   readonly roles: LoginRecords<AppRole>;
   readonly #store: Store;
   readonly #tokens: Tokens;
   readonly #registry: TokenRegistry;
   readonly #now: () => number;
-  /** Logins with one secret id of limited uses, one after the other. */
+  /** Serializes logins with one secret id, so that concurrent uses do not conflict. */
   readonly #turns = new Turns();
 
   constructor({ store, tokens, registry, now }: AppRolesOptions) {
@@ -45,19 +45,25 @@ export class AppRoles {
     this.#now = now;
   }
 
-  /** Makes a role with a random role id, or changes what is named. @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError */
+  /**
+   * Creates a role with a random role id, or changes the given members.
+   * @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError
+   */
   write(mount: StoredMount, name: string, change: AppRoleChange): Promise<void> {
     return this.#write(mount, name, change, () => ({ ...roleExample, key: randomUUID(), roleId: randomUUID() }));
   }
 
-  /** Changes what is named of a role that is there. @throws AccessError `invalid_request`, `not_found`, `too_many_conflicts`; StoreError */
+  /**
+   * Changes the given members of an existing role.
+   * @throws AccessError `invalid_request`, `not_found`, `too_many_conflicts`; StoreError
+   */
   update(mount: StoredMount, name: string, change: AppRoleChange): Promise<void> {
     return this.#write(mount, name, change, () => {
       throw noSuchRole();
     });
   }
 
-  /** @param newRole - called where there is none */
+  /** @param newRole - called when the role does not exist */
   async #write(mount: StoredMount, name: string, { token, ...change }: AppRoleChange, newRole: () => AppRole): Promise<void> {
     const key = await this.#tokens.key();
     await this.roles.change(mount, name, async (present) => {
@@ -69,7 +75,7 @@ export class AppRoles {
       };
       checkRole(role);
       if (role.roleId === present?.roleId) return { value: role };
-      // Another role may have it: then its holder would log in as this one.
+      // If another role had this id, its holder could log in as this role.
       const at = roleIdPath(mount, key, role.roleId);
       if ((await this.#store.get(at)) !== undefined) throw invalidRequest('the role_id is already in use');
       const writes: Write[] = [{ path: at, value: encodeJson({ name: loginName(name) }) }];
@@ -78,22 +84,25 @@ export class AppRoles {
     });
   }
 
-  /** Deletes a role, and with it, by their name for it, its secret ids. @throws AccessError `too_many_conflicts`; StoreError */
+  /** Deletes a role and so revokes its secret ids, which refer to its key. @throws AccessError `too_many_conflicts`; StoreError */
   async delete(mount: StoredMount, name: string): Promise<void> {
     const key = await this.#tokens.key();
     await this.roles.delete(mount.id, name, ({ roleId }) => [{ path: roleIdPath(mount, key, roleId), value: null }]);
   }
 
-  /** A new secret id, shown this once. @throws AccessError `invalid_request`, `not_found`, `too_many_conflicts`; StoreError */
+  /**
+   * Creates a secret id. Only this call returns it.
+   * @throws AccessError `invalid_request`, `not_found`, `too_many_conflicts`; StoreError
+   */
   async createSecretId(
     mount: StoredMount,
     name: string,
-    asked: SecretIdRequest,
+    request: SecretIdRequest,
   ): Promise<{ readonly secretId: string; readonly secret: SecretId }> {
     const role = await this.#requireRole(mount, name);
-    const secretId = asked.secretId ?? randomUUID();
+    const secretId = request.secretId ?? randomUUID();
     if (secretId === '' || secretId.length > idCharsMax) throw invalidRequest(`a secret id has 1 to ${idCharsMax} characters`);
-    const secret = newSecret(role.value, asked, this.#now());
+    const secret = newSecret(role.value, request, this.#now());
     const key = await this.#tokens.key();
     const id = loginIdOf(key, 'secret-id', secretId);
     const path = secretPath(mount, name, id);
@@ -108,17 +117,17 @@ export class AppRoles {
     throw changedMeanwhile();
   }
 
-  /** Undefined when the role has none such, or it has run out. @throws AccessError `not_found`; StoreError */
-  async findSecretId(mount: StoredMount, name: string, asked: SecretIdName): Promise<SecretId | undefined> {
-    return (await this.#findSecret(mount, await this.#requireRole(mount, name), name, asked))?.value;
+  /** Finds a secret id of a role; undefined when it does not exist or has expired. @throws AccessError `not_found`; StoreError */
+  async findSecretId(mount: StoredMount, name: string, secretName: SecretIdName): Promise<SecretId | undefined> {
+    return (await this.#findSecret(mount, await this.#requireRole(mount, name), name, secretName))?.value;
   }
 
-  /** Deletes a secret id, if there is one, whatever this node's clock says of its time. @throws AccessError `not_found`, `too_many_conflicts`; StoreError */
-  async destroySecretId(mount: StoredMount, name: string, asked: SecretIdName): Promise<void> {
+  /** Deletes a secret id if it exists, expired or not. @throws AccessError `not_found`, `too_many_conflicts`; StoreError */
+  async destroySecretId(mount: StoredMount, name: string, secretName: SecretIdName): Promise<void> {
     const key = await this.#tokens.key();
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       await this.#requireRole(mount, name);
-      const found = await this.#storedSecret(mount, name, asked);
+      const found = await this.#storedSecret(mount, name, secretName);
       if (found === undefined) return;
       const pointer = secretAccessorPath(mount, name, loginIdOf(key, 'secret-accessor', found.value.accessor));
       const writes = [found.condition.path, pointer].map((path) => ({ path, value: null }));
@@ -127,7 +136,7 @@ export class AppRoles {
     throw changedMeanwhile();
   }
 
-  /** Accessors of a role's secret ids, sorted. @throws AccessError `not_found`; StoreError */
+  /** Returns the accessors of a role's secret ids, sorted. @throws AccessError `not_found`; StoreError */
   async secretIdAccessors(mount: StoredMount, name: string): Promise<string[]> {
     const { value: role } = await this.#requireRole(mount, name);
     const prefix = secretPath(mount, name, '');
@@ -144,7 +153,7 @@ export class AppRoles {
   }
 
   /**
-   * A login. A use of the secret id is counted by the very entry of the log that makes the token.
+   * Logs in. One log entry creates the token and counts the use of the secret id.
    * @throws AccessError `invalid_request`, `locked_out`, `too_many_conflicts`; StoreError
    */
   async login(login: Login, roleId: string, secretId: string): Promise<Granted & { readonly token: string }> {
@@ -159,7 +168,7 @@ export class AppRoles {
     });
   }
 
-  /** Name of the role with that role id; empty for none. @throws StoreError */
+  /** Returns the name of the role with a role id; empty for none. @throws StoreError */
   async roleNameOf(mount: StoredMount, roleId: string): Promise<string> {
     return (await this.#nameOf(mount, await this.#tokens.key(), roleId.slice(0, idCharsMax))) ?? '';
   }
@@ -181,7 +190,7 @@ export class AppRoles {
     const { secretIdBoundCidrs, token } = role.value;
     for (const cidrs of [secretIdBoundCidrs, secret?.value.cidrs ?? [], token.boundCidrs, secret?.value.tokenBoundCidrs ?? []])
       if (!withinCidrs(cidrs, address)) throw new AccessError('locked_out', 'permission denied');
-    // The address lies in both lists, so they have something in common.
+    // Both lists contain the address, so their intersection is not empty.
     const boundCidrs = commonCidrs(token.boundCidrs, secret?.value.tokenBoundCidrs ?? []);
     return this.#registry.issue({
       mount,
@@ -198,7 +207,7 @@ export class AppRoles {
     });
   }
 
-  /** After the same work for a role id that is known and for one that is not. */
+  /** Finds the role with a role id. Takes the same work whether or not it exists. */
   async #nameOf(mount: StoredMount, key: Uint8Array, roleId: string): Promise<string | undefined> {
     const path = roleIdPath(mount, key, roleId);
     const pointer = await this.#store.get(path);
@@ -206,7 +215,10 @@ export class AppRoles {
     return pointer && decodeJson(pointer.value, pointerExample).name;
   }
 
-  /** The reads that a wrong secret id of a known role makes: of the role, which is there, and of the secret id, which is not. */
+  /**
+   * Makes the reads of a wrong secret id for an existing role: one record that exists, the role, and one that does not, the secret
+   * id.
+   */
   async #equalizeReads(mount: StoredMount, key: Uint8Array, secretId: string): Promise<void> {
     const path = secretPath(mount, 'none', loginIdOf(key, 'secret-id', secretId));
     await equalizeReads(this.#store, mount, path, false);
@@ -217,26 +229,28 @@ export class AppRoles {
     mount: StoredMount,
     role: Stored<AppRole>,
     name: string,
-    asked: SecretIdName,
+    secretName: SecretIdName,
   ): Promise<Stored<SecretId> | undefined> {
-    const found = await this.#storedSecret(mount, name, asked);
+    const found = await this.#storedSecret(mount, name, secretName);
     if (found === undefined) return undefined;
     const { roleKey, expiresMs } = found.value;
     return roleKey === role.value.key && (expiresMs === 0 || this.#now() < expiresMs) ? found : undefined;
   }
 
-  /** A secret id as it is stored, good or not. */
-  async #storedSecret(mount: StoredMount, name: string, asked: SecretIdName): Promise<Stored<SecretId> | undefined> {
+  /** Reads a secret id, valid or not. */
+  async #storedSecret(mount: StoredMount, name: string, secretName: SecretIdName): Promise<Stored<SecretId> | undefined> {
     const key = await this.#tokens.key();
     const id =
-      'secretId' in asked ? loginIdOf(key, 'secret-id', asked.secretId) : await this.#secretOf(mount, name, key, asked.accessor);
+      'secretId' in secretName
+        ? loginIdOf(key, 'secret-id', secretName.secretId)
+        : await this.#secretIdOfAccessor(mount, name, key, secretName.accessor);
     const path = secretPath(mount, name, id ?? '');
     const record = id === undefined ? undefined : await this.#store.get(path);
     if (record === undefined) return undefined;
     return { value: decodeSecretId(record.value), condition: { path, revision: record.revision } };
   }
 
-  async #secretOf(mount: StoredMount, name: string, key: Uint8Array, accessor: string): Promise<string | undefined> {
+  async #secretIdOfAccessor(mount: StoredMount, name: string, key: Uint8Array, accessor: string): Promise<string | undefined> {
     const record = await this.#store.get(secretAccessorPath(mount, name, loginIdOf(key, 'secret-accessor', accessor)));
     return record && decodeJson(record.value, pointerExample).name;
   }
@@ -258,4 +272,7 @@ const secretAccessorPath = ({ id }: StoredMount, name: string, accessor: string)
 const noSuchRole = (): AccessError => new AccessError('not_found', 'no such role');
 const invalidCredentials = (): AccessError => invalidRequest('invalid role or secret ID');
 const changedMeanwhile = (): AccessError =>
-  new AccessError('too_many_conflicts', 'the role or its secret id changed meanwhile; nothing was done');
+  new AccessError(
+    'too_many_conflicts',
+    'the role or its secret id was changed by other requests at the same time; nothing was done, try again',
+  );

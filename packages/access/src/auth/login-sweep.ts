@@ -9,21 +9,21 @@ import { decodeSecretId } from './secret-id.ts';
 interface SweepOptions {
   readonly mounts: AuthMounts;
   readonly now: number;
-  /** Where the one before stopped; empty for the beginning. */
+  /** Path where the previous step stopped; empty to start over. */
   readonly cursor: string;
   readonly limit: number;
 }
 
 /**
- * Deletes what is left of methods that are disabled, of roles that are gone, and secret ids whose time has come: nobody can use any of
- * it, this clears it away.
+ * Deletes records of disabled login methods, secret ids of deleted roles, and expired secret ids. None of them can be used any
+ * longer; this frees their space.
  */
 export async function sweepLogins(
   store: Store,
   { mounts, now, cursor, limit }: SweepOptions,
 ): Promise<{ readonly removed: number; readonly cursor: string }> {
   const { records } = await store.range({ prefix: loginPrefix, limit, ...(cursor !== '' && { after: cursor }) });
-  // Read behind the records: a method that was there when one was written is there now, or has gone for good.
+  // Read after the records: if the method of a record is missing now, it was disabled, and its id never returns.
   const present = new Set((await mounts.list()).map(({ id }) => id));
   const conditions: Condition[] = [];
   const writes: Write[] = [];
@@ -56,7 +56,7 @@ async function isSecretExpired(store: Store, { mountId, role, value, now }: Secr
     const stored = await store.get(`${loginRecordsPrefix(mountId)}role/${role}`);
     return stored === undefined || decodeAppRole(stored.value).key !== secret.roleKey;
   } catch (error) {
-    if (error instanceof AccessError) return false; // of a later format: it stays
+    if (error instanceof AccessError) return false; // unknown format of a newer version: keep it
     throw error;
   }
 }

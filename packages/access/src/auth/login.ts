@@ -2,19 +2,20 @@ import type { Store } from '@transitd/storage-fsm';
 import { decodeAuthMount } from '../mounts/auth-mount.ts';
 import type { StoredMount } from '../mounts/auth-mounts.ts';
 
-/** A login, and from where. */
+/** A login request. */
 export interface Login {
   readonly mount: StoredMount;
-  /** Of the request. */
+  /** Path of the request. */
   readonly path: string;
+  /** Address of the caller. */
   readonly address: string;
 }
 
 /**
- * Completes the read of a record that may not be there: after one that was found it reads where nothing is, after one that was not it reads and
- * decodes the login method's own record. So either way one record is found and one is not, and how long a refused login takes
- * does not say which names are known.
- * @param found - whether there was a record at `path`
+ * Completes the read of a record so that existing and missing records take the same work. If the record was found, it reads a path
+ * without a record; if not, it reads and decodes the record of the login method. Either way one record is found and one is not, so
+ * the time of a refused login does not reveal which names exist.
+ * @param found - whether a record exists at `path`
  * @throws StoreError
  */
 export async function equalizeReads(store: Store, { condition }: StoredMount, path: string, found: boolean): Promise<void> {

@@ -3,9 +3,9 @@ import { AccessError } from '../errors.ts';
 import { FairLine } from '../scheduling/fair-line.ts';
 import { callerGroup } from '../values/cidr.ts';
 
-/** A password as it is stored: scrypt (RFC 7914) of its UTF-8 bytes, with what that was done by. */
+/** A stored password: scrypt (RFC 7914) of its UTF-8 bytes, with the parameters. */
 export interface PasswordHash {
-  /** base64, as the hash. */
+  /** Base64, as is the hash. */
   readonly salt: string;
   readonly hash: string;
   readonly cost: number;
@@ -15,13 +15,13 @@ export interface PasswordHash {
 
 export const passwordHashExample: PasswordHash = { salt: '', hash: '', cost: 0, blockSize: 0, parallelization: 0 };
 
-/** What a guess costs. */
+/** Cost of hashing a password. */
 export type PasswordWork = Pick<PasswordHash, 'cost' | 'blockSize' | 'parallelization'>;
 
-/** 32 MiB, three times over: as costly for a guesser as 128 MiB once. */
+/** 32 MiB, three passes: as costly for an attacker as 128 MiB in one pass. */
 const defaultWork: PasswordWork = { cost: 2 ** 15, blockSize: 8, parallelization: 3 };
 const hashBytes = 32;
-/** Work at once: the threads that do it also write the log. Work that waits behind it: more is refused. */
+/** Concurrent hashes, few because the thread pool also writes the log; and waiting hashes, beyond which logins are refused. */
 const [workMax, waitingMax] = [2, 128];
 
 interface Waiting {
@@ -29,10 +29,10 @@ interface Waiting {
   readonly refuse: (error: AccessError) => void;
 }
 
-/** Hashes passwords, a bounded number at a time; callers that wait take turns. */
+/** Hashes passwords with bounded concurrency. Waiting callers take turns. */
 export class Passwords {
   readonly #work: PasswordWork;
-  /** What an unknown user's password is compared with. */
+  /** Compared with the password of an unknown user. */
   readonly #decoy: PasswordHash;
   #working = 0;
   readonly #waiting = new FairLine<Waiting>(waitingMax);
@@ -42,14 +42,14 @@ export class Passwords {
     this.#decoy = { ...work, salt: randomBytes(16).toString('base64'), hash: randomBytes(hashBytes).toString('base64') };
   }
 
-  /** For an operator, who takes turns with the callers that log in. @throws AccessError `busy_logins` */
+  /** Hashes a new password. The operator takes turns with the callers that log in. @throws AccessError `busy_logins` */
   async hash(password: string): Promise<PasswordHash> {
     const stored = { ...this.#work, salt: randomBytes(16).toString('base64') };
     return { ...stored, hash: (await this.#derive(password, stored, operator)).toString('base64') };
   }
 
   /**
-   * Whether it is the password. Without a hash it is not, after the same work.
+   * Returns whether the password matches. Without a stored hash it returns false after the same work.
    * @param address - of the caller that logs in
    * @throws AccessError `busy_logins`
    */
@@ -75,7 +75,7 @@ export class Passwords {
     } finally {
       const next = this.#waiting.take();
       if (next === undefined) this.#working -= 1;
-      else next.begin(); // the place passes on
+      else next.begin(); // hands over the slot
     }
   }
 
@@ -86,5 +86,5 @@ export class Passwords {
   }
 }
 
-/** No address: an operator's work shares no turn with callers from anywhere. */
+/** Caller name of operators. It differs from every address, so operators have a turn of their own. */
 const operator = '';

@@ -7,7 +7,7 @@ import type { AppRole } from './approle-role.ts';
 
 const metaBytesMax = 4096;
 
-/** A secret id as it is stored: its own text is not. Times are milliseconds since the epoch. */
+/** The record of a secret id, without its text. Times are in milliseconds since the epoch. */
 export interface SecretId {
   readonly accessor: string;
   readonly roleKey: string;
@@ -16,16 +16,16 @@ export interface SecretId {
   /** 0 when it does not expire. */
   readonly expiresMs: number;
   readonly numUses: number;
-  /** 0 for any number. */
+  /** Remaining logins; 0 for any number. */
   readonly usesLeft: number;
   readonly cidrs: readonly string[];
   readonly tokenBoundCidrs: readonly string[];
   readonly meta: Readonly<Record<string, string>>;
 }
 
-/** What is asked of a new secret id. */
+/** Request for a new secret id. */
 export interface SecretIdRequest {
-  /** Chosen by the caller instead of a random one. */
+  /** A secret id chosen by the caller; random when absent. */
   readonly secretId?: string | undefined;
   readonly cidrs?: readonly string[] | undefined;
   readonly tokenBoundCidrs?: readonly string[] | undefined;
@@ -34,7 +34,7 @@ export interface SecretIdRequest {
   readonly meta?: Readonly<Record<string, string>> | undefined;
 }
 
-/** By what a request names a secret id. */
+/** How a request names a secret id. */
 export type SecretIdName = { readonly secretId: string } | { readonly accessor: string };
 
 const secretExample: SecretId = {
@@ -53,13 +53,13 @@ const secretExample: SecretId = {
 /** @throws AccessError `record_unreadable` */
 export const decodeSecretId = (stored: Uint8Array): SecretId => decodeJson(stored, secretExample);
 
-/** @throws AccessError `invalid_request` */
-export function newSecret(role: AppRole, asked: SecretIdRequest, now: number): SecretId {
-  const numUses = capped(asked.numUses, role.secretIdNumUses, 'num_uses');
-  const ttlS = capped(asked.ttlS, role.secretIdTtlS, 'ttl');
-  const meta = asked.meta ?? {};
+/** Returns the record of a new secret id. @throws AccessError `invalid_request` */
+export function newSecret(role: AppRole, request: SecretIdRequest, now: number): SecretId {
+  const numUses = capped(request.numUses, role.secretIdNumUses, 'num_uses');
+  const ttlS = capped(request.ttlS, role.secretIdTtlS, 'ttl');
+  const meta = request.meta ?? {};
   if (Buffer.byteLength(JSON.stringify(meta)) > metaBytesMax)
-    throw invalidRequest(`metadata comes to at most ${metaBytesMax} bytes`);
+    throw invalidRequest(`metadata takes at most ${metaBytesMax} bytes`);
   return {
     accessor: randomUUID(),
     roleKey: role.key,
@@ -68,21 +68,25 @@ export function newSecret(role: AppRole, asked: SecretIdRequest, now: number): S
     expiresMs: ttlS === 0 ? 0 : now + ttlS * 1000,
     numUses,
     usesLeft: numUses,
-    cidrs: checkCidrs(asked.cidrs ?? []),
-    tokenBoundCidrs: checkCidrs(asked.tokenBoundCidrs ?? []),
+    cidrs: checkCidrs(request.cidrs ?? []),
+    tokenBoundCidrs: checkCidrs(request.tokenBoundCidrs ?? []),
     meta,
   };
 }
 
-/** What is asked, or else what the role says, and never more than that; 0 is without end. */
-function capped(asked: number | undefined, most: number, field: string): number {
-  if (asked === undefined) return most;
-  if (asked < 0) throw invalidRequest(`'${field}' cannot be negative`);
-  if (most > 0 && (asked === 0 || asked > most)) throw invalidRequest(`'${field}' cannot be more than the role says`);
-  return asked;
+/**
+ * Returns the requested value, or the limit of the role when absent. 0 means no limit.
+ * @throws AccessError `invalid_request` above the limit
+ */
+function capped(requested: number | undefined, most: number, field: string): number {
+  if (requested === undefined) return most;
+  if (requested < 0) throw invalidRequest(`'${field}' cannot be negative`);
+  if (most > 0 && (requested === 0 || requested > most))
+    throw invalidRequest(`'${field}' cannot exceed the limit of the role, ${most}`);
+  return requested;
 }
 
-/** One use less; the last one deletes it. */
+/** Returns the writes that count one use. The last use deletes the secret id. */
 export function useWrites(
   { value, condition }: { readonly value: SecretId; readonly condition: Condition },
   pointer: string,

@@ -12,12 +12,12 @@ import {
   isAuthType,
 } from './auth-mount.ts';
 
-/** A method, and what holds while it is still that one, tuned as it is. */
+/** A login method, with a condition that holds while it is unchanged. */
 export interface StoredMount extends AuthMount {
   readonly condition: Condition;
 }
 
-/** What can be said of a method when it is enabled and later. */
+/** Settings of a login method that can be changed later. */
 export interface AuthTuning {
   readonly description?: string | undefined;
   /** Seconds, as is the next. */
@@ -28,7 +28,7 @@ export interface AuthTuning {
 const attemptsMax = 5;
 const descriptionCharsMax = 1024;
 
-/** Where login methods are enabled. */
+/** The enabled login methods in the store. */
 export class AuthMounts {
   readonly #store: Store;
 
@@ -36,14 +36,14 @@ export class AuthMounts {
     this.#store = store;
   }
 
-  /** Undefined when no method is enabled there. @throws AccessError `record_unreadable`; StoreError */
+  /** Finds the login method at a path. @throws AccessError `record_unreadable`; StoreError */
   async find(path: string): Promise<StoredMount | undefined> {
     const at = authMountPath(path);
     const record = isAuthPath(path) ? await this.#store.get(at) : undefined;
     return record && { ...decodeAuthMount(record.value), condition: { path: at, revision: record.revision } };
   }
 
-  /** Every method, by path. @throws AccessError `record_unreadable`; StoreError */
+  /** Returns all methods, sorted by path. @throws AccessError `record_unreadable`; StoreError */
   async list(): Promise<readonly AuthMount[]> {
     const mounts: AuthMount[] = [];
     for (let after: string | undefined = ''; after !== undefined; ) {
@@ -54,9 +54,9 @@ export class AuthMounts {
     return mounts;
   }
 
-  /** @throws AccessError `invalid_request`; StoreError */
+  /** Enables a login method. @throws AccessError `invalid_request`; StoreError */
   async enable(path: string, type: string, tuning: AuthTuning): Promise<void> {
-    if (!isAuthType(type)) throw invalidRequest(`a login method has one of the types ${authTypes.join(', ')}`);
+    if (!isAuthType(type)) throw invalidRequest(`the type of a login method is one of ${authTypes.join(', ')}`);
     if (path === 'token') throw inUse(path);
     if (!isAuthPath(path)) throw invalidRequest('the path of a login method has 1 to 64 letters, digits, "_", "." or "-"');
     const accessor = `auth_${type}_${randomBytes(4).toString('hex')}`;
@@ -67,7 +67,10 @@ export class AuthMounts {
     if (outcome === 'conflict') throw inUse(path);
   }
 
-  /** Returns whether there was one. @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError */
+  /**
+   * Changes the settings of a login method. Returns whether it exists.
+   * @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError
+   */
   async tune(path: string, tuning: AuthTuning): Promise<boolean> {
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const found = await this.find(path);
@@ -76,10 +79,16 @@ export class AuthMounts {
       const writes = [{ path: condition.path, value: encodeAuthMount(tuned(mount, tuning)) }];
       if ((await this.#store.commit({ conditions: [condition], writes })).outcome === 'committed') return true;
     }
-    throw new AccessError('too_many_conflicts', 'the login method changed too often in the meantime; nothing was done');
+    throw new AccessError(
+      'too_many_conflicts',
+      'the login method was changed by other requests at the same time; nothing was done, try again',
+    );
   }
 
-  /** One small write, with which every token of the method, and all below it, are good no more. @throws AccessError `invalid_request`; StoreError */
+  /**
+   * Disables a login method in one small write, which revokes all its tokens and their descendants.
+   * @throws AccessError `invalid_request`; StoreError
+   */
   async disable(path: string): Promise<void> {
     if (path === 'token') throw invalidRequest('token credential backend cannot be disabled');
     if (isAuthPath(path)) await this.#store.commit({ conditions: [], writes: [{ path: authMountPath(path), value: null }] });

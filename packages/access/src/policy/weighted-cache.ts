@@ -1,4 +1,4 @@
-/** A map whose values have a weight: the ones that have been there longest make room, so that all combined weigh no more than `weightMax`. */
+/** A map with a bound on the total weight of its values. The oldest entries are evicted first. */
 export class WeightedCache<T> {
   readonly #weightMax: number;
   readonly #entries = new Map<string, { readonly value: T; readonly weight: number }>();
@@ -9,7 +9,7 @@ export class WeightedCache<T> {
     this.#weightMax = weightMax;
   }
 
-  /** What everything weighed that was ever dropped or not kept. */
+  /** Total weight of all values that were ever evicted, deleted or too heavy to keep. */
   get evictedWeight(): number {
     return this.#evictedWeight;
   }
@@ -18,7 +18,7 @@ export class WeightedCache<T> {
     return this.#entries.get(key)?.value;
   }
 
-  /** What weighs too much by itself is not kept. */
+  /** Adds a value. A value heavier than the bound is not kept. */
   set(key: string, value: T, weight: number): void {
     this.delete(key);
     if (weight > this.#weightMax) {

@@ -1,9 +1,9 @@
 import { TimeSlice } from './time-slice.ts';
 
-/** Work in short steps: it pauses after each, and goes on at once or after others have had their turn. */
+/** Work in short steps. It yields after each step; the caller decides when it continues. */
 export type Steps<T> = Generator<undefined, T>;
 
-/** Does all steps at once. */
+/** Runs all steps without a pause and returns the result. */
 export function runAtOnce<T>(steps: Steps<T>): T {
   for (;;) {
     const { done, value } = steps.next();
@@ -11,7 +11,7 @@ export function runAtOnce<T>(steps: Steps<T>): T {
   }
 }
 
-/** Does the steps in slices of time. */
+/** Runs the steps in time slices, so that other work gets its turn in between. */
 export async function runInSlices<T>(steps: Steps<T>, slice = new TimeSlice()): Promise<T> {
   for (;;) {
     const { done, value } = steps.next();
@@ -20,7 +20,7 @@ export async function runInSlices<T>(steps: Steps<T>, slice = new TimeSlice()): 
   }
 }
 
-/** Texts that are sorted at once: about a millisecond. */
+/** Texts sorted in one step, about a millisecond. */
 const runLength = 4096;
 
 /** Sorts texts by their code units, as `sort` does. */

@@ -2,21 +2,22 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:cr
 import { AccessError } from '../errors.ts';
 import { decodeTokenRecord, encodeTokenRecord, type TokenRecord } from './token-record.ts';
 
-/** Longest batch token, in characters: with every other header it stays far below what a head may hold. */
+/** Longest batch token, in characters. It leaves ample room for other headers in a request head. */
 export const batchTokenCharsMax = 4096;
 
 const prefix = 'b.';
 const [saltBytes, tagBytes] = [32, 16];
 const info = 'transitd batch token 1';
-/** Each key encrypts one token. */
+/** Constant, since each key encrypts only one token. */
 const nonce = Buffer.alloc(12);
 
-/** Whether it can be a batch token: only those begin like this. */
+/** Returns whether the text has the prefix of batch tokens. */
 export const isBatchToken = (token: string): boolean => token.startsWith(prefix);
 
 /**
- * A token that carries its record: `b.` and base64url (RFC 4648 §5) of `salt | ciphertext | tag`. AES-256-GCM under a key of its own,
- * HKDF-SHA-256 (RFC 5869) of `key` with the random salt, so that no nonce ever meets a key twice (NIST SP 800-38D §8.2.1).
+ * Makes a token that contains its record: `b.` and base64url (RFC 4648 §5) of `salt | ciphertext | tag`. It is encrypted by
+ * AES-256-GCM under a one-time key, HKDF-SHA-256 (RFC 5869) of `key` with the random salt, so no key is used twice with one nonce
+ * (NIST SP 800-38D §8.2.1).
  * @throws AccessError `invalid_request` when it would be too long
  */
 export function sealBatchToken(key: Uint8Array, record: TokenRecord): string {
@@ -30,15 +31,15 @@ export function sealBatchToken(key: Uint8Array, record: TokenRecord): string {
   if (token.length > batchTokenCharsMax)
     throw new AccessError(
       'invalid_request',
-      `policies, meta and display_name of a batch token come to more than it can hold, ${batchTokenCharsMax} characters`,
+      `policies, meta and display_name are too long: a batch token has at most ${batchTokenCharsMax} characters`,
     );
   return token;
 }
 
-/** The record that a batch token carries; undefined when it is none of ours. @throws AccessError `record_unreadable` */
+/** Returns the record in a batch token; undefined if it was not made under this key. @throws AccessError `record_unreadable` */
 export function openBatchToken(key: Uint8Array, token: string): TokenRecord | undefined {
   const bytes = Buffer.from(token.slice(prefix.length), 'base64url');
-  // One token, one spelling: a decoder that skips characters would give it others.
+  // The decoder skips invalid characters; without this check one token would have many spellings.
   if (token !== prefix + bytes.toString('base64url') || bytes.length < saltBytes + tagBytes) return undefined;
   const tokenKey = oneTimeKey(key, bytes.subarray(0, saltBytes));
   const decipher = createDecipheriv('aes-256-gcm', tokenKey, nonce);

@@ -7,26 +7,26 @@ import { policyNames } from './token-policies.ts';
 import { encodeTokenRecord, type TokenRecord } from './token-record.ts';
 import { loginLifetime, type TokenSettings } from './token-settings.ts';
 
-/** What a login has come to: the token that it makes. */
+/** A successful login, and the token to make for it. */
 export interface LoginGrant {
   readonly mount: StoredMount;
   readonly settings: TokenSettings;
-  /** Groups that give policies beside those of the settings, and these policies. */
+  /** Groups of the user and the policies that they add to those of the settings. */
   readonly groups?: { readonly names: readonly string[]; readonly policies: readonly string[] };
   readonly displayName: string;
   readonly meta: Readonly<Record<string, string>>;
-  /** The path of the login. */
+  /** Path of the login request. */
   readonly path: string;
-  /** Path of the user's or role's record, without which the token cannot be renewed. */
+  /** Path of the user's or role's record. The token can be renewed while it exists. */
   readonly source: string;
-  /** What the login rests on, and what is written with the token. */
+  /** Conditions on the records that the login read, and writes that commit with the token. */
   readonly conditions: readonly Condition[];
   readonly writes: readonly Write[];
 }
 
 const recordBytesMax = 8 * 1024;
 
-/** The record of a login's token. @throws AccessError `invalid_request` */
+/** Returns the record of a login's token. @throws AccessError `invalid_request` */
 export function loginRecord(
   { mount, settings, groups, displayName, meta, path, source }: LoginGrant,
   { now, accessor, limits }: { readonly now: number; readonly accessor: string; readonly limits: TokenLimits },
@@ -58,6 +58,6 @@ export function loginRecord(
     groups: type === 'batch' ? [] : (groups?.names ?? []),
   };
   if (encodeTokenRecord(record).length > recordBytesMax)
-    throw invalidRequest(`policies and meta of a token come to at most ${recordBytesMax} bytes`);
+    throw invalidRequest(`policies and meta of a token take at most ${recordBytesMax} bytes`);
   return { record, warnings };
 }

@@ -6,19 +6,19 @@ import { policyNames } from './token-policies.ts';
 import type { TokenRecord } from './token-record.ts';
 import { newTokenSettings, type TokenSettings } from './token-settings.ts';
 
-/** The user or role that a login's token was given for, as it is now. */
+/** The user or role for which a login made a token, as it is now. */
 export interface LoginSource {
   readonly settings: TokenSettings;
-  /** Of the login method; 0 leaves a time to the node. */
+  /** Limits of the login method; 0 means the limit of the node. */
   readonly mount: TokenLimits;
-  /** Policies that a login by it would give now, without `default`; sorted. */
+  /** Policies that a login would grant now, without `default`, sorted. */
   readonly policies: readonly string[];
-  /** Hold while neither the user or role nor the login method has changed. */
+  /** Hold while the user or role and the login method are unchanged. */
   readonly conditions: readonly Condition[];
 }
 
 /**
- * Reads what a login's token rests on; undefined when the user, the role or the login method has gone.
+ * Reads the user or role of a login's token; undefined when it or the login method no longer exists.
  * @throws AccessError `record_unreadable`; StoreError
  */
 export async function readLoginSource(
@@ -42,13 +42,13 @@ export async function readLoginSource(
   };
 }
 
-/** Whether a token still has the policies that a login would give; `default`, which may be given beside them, does not count. */
+/** Returns whether a token has exactly the policies that a login would grant now, ignoring `default`. */
 export const hasPoliciesOf = ({ policies }: LoginSource, record: TokenRecord): boolean => {
   const held = withoutDefault(record.policies);
   return held.length === policies.length && held.every((name, index) => name === policies[index]);
 };
 
-/** Policies that a role gives to members of these groups. */
+/** Returns the policies that a role grants to members of these groups. */
 export const policiesOfGroups = (
   groupPolicies: Readonly<Record<string, readonly string[]>>,
   groups: readonly string[],

@@ -4,24 +4,27 @@ import type { ParameterReading, Parameters, ParameterValue } from '../policy/par
 import type { PathRule } from '../policy/policy.ts';
 import type { TokenRecord } from './token-record.ts';
 
-/** Who a request comes from, as its token says, and what its policies come to. */
+/** The authenticated caller of a request: its token and its compiled policies. */
 export interface Principal {
-  /** Keyed hash of the token: its name among the tokens, and no credential. */
+  /** Keyed hash of the token. It identifies the token and is not a credential. */
   readonly id: string;
   readonly record: TokenRecord;
-  /** Has the policy `root`: nothing is refused. */
+  /** Whether the token has the policy `root`, which permits everything. */
   readonly root: boolean;
   readonly acl: Acl;
-  /** Milliseconds since the epoch at which the token, one above it, or a rule of its policies reaches its time; infinite when none does. */
+  /**
+   * When the token, one of its ancestors or a rule of its policies expires, in milliseconds since the epoch; infinite when none
+   * does.
+   */
   readonly goodUntilMs: number;
 }
 
 /**
- * The one question about rights.
- * @param path - below `/v1/`, without a slash at its end, for a list too
- * @param parameters - the request's members; without them the parameters of the rule are not looked at
- * @param reading - how the operation reads its members
- * @param wrapTtlS - seconds for which the answer is to be wrapped; without it the rule's bounds of that are not looked at
+ * Returns whether the caller may use a capability on a path.
+ * @param path - below `/v1/`, without a trailing slash, for a list too
+ * @param parameters - members of the request's body; absent to skip the parameter rules
+ * @param reading - how the operation reads its parameters
+ * @param wrapTtlS - requested wrapping TTL in seconds; absent to skip the wrapping bounds
  */
 export const allows = (
   { root, acl }: Principal,
@@ -32,7 +35,7 @@ export const allows = (
   reading?: ParameterReading,
 ): boolean => root || permits(acl, { capability, path, parameters, reading, wrapTtlS });
 
-/** The rest of the question where a request holds lists of items: whether the rule on the path allows every item. Work in turns. */
+/** Returns whether the rule on the path allows each item of the request's lists. Runs in time slices. */
 export const allowsItems = async (
   { root, acl }: Principal,
   path: string,
@@ -40,41 +43,41 @@ export const allowsItems = async (
   reading: ParameterReading,
 ): Promise<boolean> => root || permitsItems(acl, path, parameters, reading);
 
-/** How many names a list below `path` may show by the rule on it; undefined for all. @see pageOf */
+/** Returns how many names a list below `path` may return; undefined when there is no bound. @see pageOf */
 export const pageAllowed = ({ root, acl }: Principal, path: string): ReturnType<typeof pageOf> =>
   root ? undefined : pageOf(acl, path);
 
-/** Whether parameters of requests have to be looked at for this caller. */
+/** Returns whether a policy of the caller restricts parameters, so that requests' parameters must be checked. */
 export const hasParameterRules = ({ root, acl }: Principal): boolean => !root && acl.hasParameters;
 
-/** Whether the policies deny anything, be it a path or a value of a parameter: else no value has to be looked at. */
+/** Returns whether a policy of the caller can deny a path or a parameter value. If not, values need not be checked. */
 export const hasDenials = ({ root, acl }: Principal): boolean => !root && (acl.hasDenials || acl.hasParameters);
 
-/** Whether the policies deny a value that an operation uses, by the names under which requests give it. */
+/** Returns whether a policy denies a value that an operation uses, under one of the parameter names for it. */
 export const isUseDenied = ({ root, acl }: Principal, path: string, names: readonly string[], value: ParameterValue): boolean =>
   !root && deniesValue(acl, path, names, value);
 
-/** Whether a policy denies the path in so many words: for what a request comes to, beyond the path it names (decision 29). */
+/** Returns whether a policy denies the path explicitly. For paths that a request affects beyond its own (decision 29). */
 export const isDenied = ({ root, acl }: Principal, path: string): boolean => !root && denies(acl, path);
 
 /**
- * The same where the segment `nameAt` of the path is a name that counts without case, in lower case here: a rule that denies the name with
- * capitals denies it however a request writes it.
+ * Returns whether a policy denies the path explicitly when segment `nameAt`, given in lower case, is compared without case. So a
+ * denial written with capitals matches every spelling of the name.
  */
 export const isNameDenied = ({ root, acl }: Principal, path: string, nameAt: number): boolean =>
   !root && acl.deniesName(path, nameAt);
 
-/** What the principal may do on a path, sorted; `root` or `deny` alone where that is all there is to say. */
+/** Returns the caller's capabilities on a path, sorted; `root` alone for root, `deny` alone for none. */
 export const capabilitiesOf = ({ root, acl }: Principal, path: string): readonly string[] =>
   root ? ['root'] : capabilitiesOn(acl, path);
 
-/** A path that the policies name, or a pattern, and what may be done there. */
+/** A path or pattern in the policies, with its capabilities. */
 export interface NamedRule {
   readonly path: string;
   readonly capabilities: readonly string[];
 }
 
-/** All that the principal's policies say; a pattern that is a prefix and nothing else stands without its `*`. */
+/** Returns all rules of the caller's policies. A pattern that is only a prefix is returned without its `*`. */
 export function rulesOf({ acl }: Principal): { readonly exact: readonly NamedRule[]; readonly glob: readonly NamedRule[] } {
   const { exact, patterns } = acl.rules();
   const named = ({ path, rule }: PathRule): NamedRule => ({ path, capabilities: capabilityNames(rule) });

@@ -8,16 +8,16 @@ import type { TokenRecord } from './token-record.ts';
 import { tokenWrites } from './token-transactions.ts';
 
 export interface InitialAccess {
-  /** Shown once; only its keyed hash is stored. */
+  /** Returned to the operator once; only its keyed hash is stored. */
   readonly rootToken: string;
-  /** Plaintext records, to be written with the first transaction. */
+  /** Plaintext records for the first transaction. */
   readonly writes: readonly Write[];
 }
 
 /**
- * The first records of access: the key under which tokens are hashed, and a root token.
+ * Makes the first records of a cluster: the key that hashes tokens, and a root token.
  * @param now - milliseconds since the epoch
- * @param rootToken - chosen by a developer instead of a random one
+ * @param rootToken - a fixed token for development; random when absent
  * @throws AccessError `invalid_token`
  */
 export function initialAccess({
@@ -39,7 +39,7 @@ export function initialAccess({
   return { rootToken, writes };
 }
 
-/** A root token that nobody's token has made: it does not end by itself. @param now - milliseconds since the epoch */
+/** Returns the record of a root token that has no parent and does not expire. @param now - milliseconds since the epoch */
 export const rootRecord = (now: number): TokenRecord => ({
   type: 'service',
   accessor: newAccessor(),

@@ -4,7 +4,7 @@ import { AccessError, recordUnreadable } from '../errors.ts';
 export const tokenKeyBytes = 32;
 const format = 1;
 
-/** `format u8 | key`: bytes and not JSON, so that it can be wiped. */
+/** Encodes a key as `format u8 | key`: bytes instead of JSON, so that it can be wiped. */
 export const encodeTokenKey = (key: Uint8Array): Buffer => Buffer.concat([Buffer.of(format), key]);
 
 /** Shares memory with `stored`. @throws AccessError `record_unreadable` */
@@ -13,12 +13,12 @@ function decodeTokenKey(stored: Uint8Array): Uint8Array {
   return stored.subarray(1);
 }
 
-/** A key of access, such as the one under which tokens and accessors are hashed: read once, and wiped with the last who may use it. */
+/** A key in the store, such as the key that hashes tokens and accessors. It is read once, cached, and wiped by `forget`. */
 export class StoredKey {
   readonly #store: Store;
   readonly #path: string;
   #key: Uint8Array | undefined;
-  /** Grows when the key is forgotten: one that was read before is not kept. */
+  /** Increases when the key is forgotten, so that a read in progress does not cache it again. */
   #forgotten = 0;
 
   constructor(store: Store, path: string) {
@@ -26,19 +26,19 @@ export class StoredKey {
     this.#path = path;
   }
 
-  /** The key, if it is in memory. */
-  get known(): Uint8Array | undefined {
+  /** The key if it is cached. */
+  get cached(): Uint8Array | undefined {
     return this.#key;
   }
 
-  /** @throws AccessError `not_initialized`, `record_unreadable`; StoreError */
+  /** Returns the key. @throws AccessError `not_initialized`, `record_unreadable`; StoreError */
   async read(): Promise<Uint8Array> {
     const key = await this.find();
     if (key === undefined) throw new AccessError('not_initialized', 'there is no token key yet');
     return key;
   }
 
-  /** The key; nothing when it was not made yet. @throws AccessError `record_unreadable`; StoreError */
+  /** Returns the key; undefined when it does not exist yet. @throws AccessError `record_unreadable`; StoreError */
   async find(): Promise<Uint8Array | undefined> {
     if (this.#key !== undefined) return this.#key;
     const forgotten = this.#forgotten;

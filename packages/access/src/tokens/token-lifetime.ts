@@ -1,11 +1,11 @@
 import { invalidRequest } from '../errors.ts';
 import type { TokenRecord } from './token-record.ts';
 
-/** What the configuration sets for tokens, in seconds. */
+/** Token TTLs from the configuration, in seconds. */
 export interface TokenLimits {
-  /** How long a token lives that asks for nothing. */
+  /** TTL of a token that requests none. */
   readonly defaultTtlS: number;
-  /** The longest without being periodic. */
+  /** Longest lifetime of a token that is not periodic. */
   readonly maxTtlS: number;
 }
 
@@ -19,28 +19,29 @@ export interface Lifetime {
   readonly warnings: readonly string[];
 }
 
-/** In seconds; 0 stands for nothing asked. */
+/** Requested times in seconds; 0 requests none. */
 export interface RequestedLifetime {
   readonly ttlS: number;
   readonly explicitMaxTtlS: number;
   readonly periodS: number;
 }
 
-/** What becomes of the times that a new token asks for. */
-export function lifetimeOf(asked: RequestedLifetime, { defaultTtlS, maxTtlS }: TokenLimits): Lifetime {
+/** Applies the limits to the times that a new token requests. */
+export function lifetimeOf(requested: RequestedLifetime, { defaultTtlS, maxTtlS }: TokenLimits): Lifetime {
   const warnings: string[] = [];
-  const explicitMaxTtlS = capped(asked.explicitMaxTtlS, maxTtlS, 'the explicit max TTL', warnings);
-  const periodS = capped(asked.periodS, maxTtlS, 'the period', warnings);
-  const wanted = periodS > 0 ? periodS : asked.ttlS > 0 ? asked.ttlS : Math.min(defaultTtlS, maxTtlS);
+  const explicitMaxTtlS = capped(requested.explicitMaxTtlS, maxTtlS, 'the explicit max TTL', warnings);
+  const periodS = capped(requested.periodS, maxTtlS, 'the period', warnings);
+  const wanted = periodS > 0 ? periodS : requested.ttlS > 0 ? requested.ttlS : Math.min(defaultTtlS, maxTtlS);
   const longest = explicitMaxTtlS > 0 ? explicitMaxTtlS : maxTtlS;
-  // Who asked for nothing has nothing capped.
-  const ttlS = capped(wanted, longest, 'the TTL', asked.ttlS > 0 || periodS > 0 ? warnings : []);
+  // Capping the default TTL is no reason for a warning.
+  const ttlS = capped(wanted, longest, 'the TTL', requested.ttlS > 0 || periodS > 0 ? warnings : []);
   return { ttlS, explicitMaxTtlS, periodS, warnings };
 }
 
 /**
- * A token renewed: a periodic one for its period, another for what is asked or else for `ttlS`, neither beyond its end.
- * @throws AccessError `invalid_request`, also when its longest life is over: what is left of its present TTL stays as it is
+ * Renews a token: a periodic one for its period, another for the requested increment or else for `ttlS`, but never beyond its
+ * maximum TTL.
+ * @throws AccessError `invalid_request`, also when its maximum TTL is over; the token then keeps its present expiry
  */
 export function renewed(
   record: TokenRecord,
@@ -64,20 +65,20 @@ export function renewed(
   return { record: { ...record, expiresMs, renewedMs: now }, ttlS, warnings };
 }
 
-/** A token of limited uses after one more; after its last it is due to go. */
+/** Returns the record of a token of limited uses after one more use. The last use expires it. */
 export const withOneUseLess = (record: TokenRecord, now: number): TokenRecord =>
   record.usesLeft > 1 ? { ...record, usesLeft: record.usesLeft - 1 } : { ...record, usesLeft: -1, expiresMs: now };
 
-/** The smaller of two bounds, of which 0 is none. */
+/** Returns the smaller of two bounds; 0 is no bound. */
 export const smallerBound = (one: number, other: number): number =>
   one === 0 || other === 0 ? one + other : Math.min(one, other);
 
-/** Seconds that a token has left, begun ones as whole; 0 when it does not expire. */
+/** Returns the remaining TTL in seconds, rounded up; 0 when the token does not expire. */
 export const ttlOf = ({ expiresMs }: TokenRecord, now: number): number =>
   expiresMs === 0 ? 0 : Math.max(0, Math.ceil((expiresMs - now) / 1000));
 
 function capped(seconds: number, most: number, what: string, warnings: string[]): number {
   if (seconds <= most) return seconds;
-  warnings.push(`${what} of ${seconds}s exceeded what is left of its maximum, ${most}s, and was capped to that`);
+  warnings.push(`${what} of ${seconds}s exceeds the remaining maximum of ${most}s and was capped to it`);
   return most;
 }

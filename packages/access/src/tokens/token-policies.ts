@@ -6,44 +6,45 @@ import type { TokenRole } from './token-role.ts';
 
 const policiesMax = 256;
 
-interface Asked {
+interface PolicyRequest {
   readonly policies?: readonly string[] | undefined;
   readonly noDefaultPolicy?: boolean | undefined;
 }
 
-interface Maker {
+interface Creator {
   readonly record: TokenRecord;
   readonly privileged: boolean;
 }
 
-/** Policies as a token has them: without case, sorted, without doubles. @throws AccessError `invalid_request` */
+/** Returns canonical policy names, sorted and without duplicates. @throws AccessError `invalid_request` */
 export function policyNames(policies: readonly string[]): string[] {
   const given = policies.map((name) => name.trim()).filter((name) => name !== '');
   const named = [...new Set(given.map(policyName))].sort();
   if (named.length > policiesMax) throw invalidRequest(`a token has at most ${policiesMax} policies`);
   const forbidden = named.find((name) => unassignable.includes(name));
-  if (forbidden !== undefined) throw invalidRequest(`the policy ${forbidden} cannot be given to a token`);
+  if (forbidden !== undefined) throw invalidRequest(`the policy ${forbidden} cannot be assigned to a token`);
   return named;
 }
 
 /**
- * The policies of a new token: of those that its maker has, unless the maker is privileged; of those that the role allows, where it
- * names any. Policies are inherited only when the request names none at all: a list of blank names is a list, and gives no policy but
- * `default`. `noDefaultPolicy` adds no `default`, and removes none. @throws AccessError `invalid_request`
+ * Returns the policies of a new token. They must be among the policies of its creator, unless the creator is privileged, or among
+ * those that the role allows, if it restricts them. A token inherits its creator's policies only if the request has no policies at
+ * all: a list of blank names is a list and gives only `default`. `noDefaultPolicy` does not add `default`, and does not remove it.
+ * @throws AccessError `invalid_request`
  */
 export function policiesOf(
-  { policies = [], noDefaultPolicy = false }: Asked,
-  maker: Maker,
+  { policies = [], noDefaultPolicy = false }: PolicyRequest,
+  creator: Creator,
   role: TokenRole | undefined,
 ): string[] {
-  const { record: parent, privileged } = maker;
+  const { record: parent, privileged } = creator;
   const held = parent.policies;
-  const asked = policyNames(policies);
+  const requested = policyNames(policies);
   const withoutDefault = noDefaultPolicy || role?.noDefaultPolicy === true;
   const restricting = role !== undefined && isRestricting(role) ? role : undefined;
-  const asksForNone = policies.length === 0;
-  const inherits = asksForNone && (restricting === undefined || !isAllowing(restricting));
-  const named = inherits ? held : asksForNone ? policyNames(restricting?.allowedPolicies ?? []) : asked;
+  const requestsNone = policies.length === 0;
+  const inherits = requestsNone && (restricting === undefined || !isAllowing(restricting));
+  const named = inherits ? held : requestsNone ? policyNames(restricting?.allowedPolicies ?? []) : requested;
   if (named.includes('root') && !held.includes('root'))
     throw invalidRequest('root tokens may not be created without parent token being root');
   if (restricting !== undefined) refuseOutside(restricting, named, { withoutDefault });
@@ -74,7 +75,7 @@ function refuseOutside(
   const allowed = (name: string): boolean =>
     role.allowedPolicies.includes(name) ||
     role.allowedPoliciesGlob.some((glob) => globMatches(glob, name)) ||
-    // What would be added anyway may be named too.
+    // A policy that is added anyway may also be requested.
     (name === 'default' && !withoutDefault);
   if (isAllowing(role) && !named.every(allowed))
     throw invalidRequest("token policies must be subset of the role's allowed policies");

@@ -1,59 +1,59 @@
 import { recordUnreadable } from '../errors.ts';
 
-/** A service token has a record; a batch token carries it, encrypted, and has none. */
+/** A service token has a stored record; a batch token contains its record, encrypted. */
 export type TokenType = 'service' | 'batch';
 
-/** What is stored of a token. Times are milliseconds since the epoch, durations seconds. */
+/** The record of a token. Times are in milliseconds since the epoch, durations in seconds. */
 export interface TokenRecord {
   readonly type: TokenType;
-  /** Names the token without being it; a secret too, but no credential. Empty for a batch token. */
+  /** Identifies the token. It is secret but not a credential. Empty for a batch token. */
   readonly accessor: string;
-  /** Sorted, without doubles. */
+  /** Sorted, without duplicates. */
   readonly policies: readonly string[];
   readonly displayName: string;
   readonly meta: Readonly<Record<string, string>>;
-  /** Where it was made: `auth/token/create`. */
+  /** Path of the request that made it, such as `auth/token/create`. */
   readonly path: string;
   readonly createdMs: number;
-  /** From its creation; 0 when it does not expire. */
+  /** Counted from its creation; 0 when it does not expire. */
   readonly ttlS: number;
   /** 0 when it does not expire. */
   readonly expiresMs: number;
-  /** 0 when none was asked for. */
+  /** 0 when none was requested. */
   readonly explicitMaxTtlS: number;
-  /** Of the login that made it, for renewals; 0 where nothing but the node's own longest life holds. */
+  /** Maximum TTL of the login that made it, for renewals; 0 when only the maximum of the node applies. */
   readonly maxTtlS: number;
-  /** What a renewal gives back, for ever; 0 when it is not periodic. */
+  /** TTL after each renewal, without an overall maximum; 0 when it is not periodic. */
   readonly periodS: number;
   readonly renewable: boolean;
-  /** Id of the token that made it and with which it goes; empty for an orphan. */
+  /** Id of its parent, whose revocation revokes it too; empty for an orphan. */
   readonly parent: string;
-  /** Keyed hash of the accessor of that very token, not of another that was made newMemberDefaults with the same id; empty for an orphan. */
+  /** Keyed hash of the accessor of its parent. It differs for a token made later with the same id. Empty for an orphan. */
   readonly parentAccessorId: string;
-  /** Tokens above it, up to the orphan. */
+  /** Number of its ancestors. */
   readonly generation: number;
-  /** Requests that it is still good for; 0 for any number, negative once the last one was made. */
+  /** Remaining uses; 0 for any number, negative after the last one. */
   readonly usesLeft: number;
-  /** 0 while it was not renewed. */
+  /** 0 until it is renewed. */
   readonly renewedMs: number;
-  /** Name of the token role by which it was made; empty for none. */
+  /** Name of its token role; empty for none. */
   readonly role: string;
-  /** Where its holder must be; empty for anywhere. */
+  /** Addresses that may use it; empty for any. */
   readonly boundCidrs: readonly string[];
-  /** The login method that made it, and with which it goes: `<path>:<id>`; empty for none. */
+  /** The login method that made it, as `<path>:<id>`; disabling the method revokes it. Empty for none. */
   readonly mount: string;
-  /** Path of the user or role that it was made for, without which it cannot be renewed; empty for none. */
+  /** Path of the record of its user or role. It can be renewed while that exists. Empty for none. */
   readonly source: string;
-  /** Groups of the login that gave it policies beside those of its role; empty for none. */
+  /** Groups of the user that added policies to those of the role; empty for none. */
   readonly groups: readonly string[];
 }
 
 const format = 1;
 
-/** JSON with a format number. */
+/** Encodes a record as JSON with a format number. */
 export const encodeTokenRecord = (record: TokenRecord): Buffer => Buffer.from(JSON.stringify({ format, ...record }));
 
-/** What a record says that was written before its member was known. */
+/** Values of the members that older records lack. */
 const newMemberDefaults: Pick<TokenRecord, 'type' | 'maxTtlS' | 'role' | 'boundCidrs' | 'mount' | 'source' | 'groups'> = {
   type: 'service',
   maxTtlS: 0,
@@ -98,11 +98,11 @@ export function decodeTokenRecord(stored: Uint8Array): TokenRecord {
     isObject(record['meta']) &&
     isTexts(Object.values(record['meta']));
   if (!whole) throw recordUnreadable();
-  // Every member was looked at just now; who shares it cannot change it.
+  // Every member was checked above. Frozen, because the cache shares it.
   return Object.freeze(record) as unknown as TokenRecord;
 }
 
-/** What an accessor leads to. */
+/** The record that maps an accessor to its token. */
 export interface AccessorRecord {
   readonly accessor: string;
   /** Id of the token. */
@@ -118,7 +118,7 @@ export function decodeAccessorRecord(stored: Uint8Array): AccessorRecord {
   return { accessor, token };
 }
 
-/** The value of a record of which only the path matters. */
+/** The value of an index entry: only its path matters. */
 export const indexEntry = Buffer.of(format);
 
 function parseObject(stored: Uint8Array): Record<string, unknown> {

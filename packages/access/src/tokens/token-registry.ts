@@ -33,15 +33,15 @@ export interface TokenRegistryOptions {
   readonly policies: Policies;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** The same for deletions; `now` when absent. */
+  /** The clock for deletions; `now` when absent. */
   readonly dueNow?: () => number;
   readonly limits?: TokenLimits;
 }
 
-/** By what a request names a token: itself, its id as a principal has it, or its accessor. */
+/** How a request names a token: by the token, by the id in its principal, or by its accessor. */
 export type TokenName = { readonly token: string } | { readonly id: string } | { readonly accessor: string };
 
-/** A token, made or given a longer life. */
+/** A new or renewed token. */
 export interface Granted {
   readonly record: TokenRecord;
   /** Seconds from now; 0 when it does not expire. */
@@ -49,14 +49,14 @@ export interface Granted {
   readonly warnings: readonly string[];
 }
 
-/** A change that meets one by someone else starts over from fresh records, this often at most. */
+/** Attempts of a change. A conflict with another change starts a new attempt from fresh records. */
 const attemptsMax = 5;
-/** Children that become orphans in one transaction. */
+/** Most children that one transaction makes orphans. */
 const childrenPerTransaction = 200;
 
 /**
- * Makes tokens, shows them, lengthens their lives and ends them. Every change is one conditional transaction, and in force for
- * every token below when it resolves; what it leaves lying is for the sweep.
+ * Creates, looks up, renews and revokes tokens. Every change is one conditional transaction and applies to all descendants when its
+ * promise resolves; the sweep deletes their records later.
  */
 export class TokenRegistry {
   readonly roles: TokenRoles;
@@ -82,9 +82,9 @@ export class TokenRegistry {
   }
 
   /**
-   * Makes a token. It is shown this once.
-   * @param role - name of the role by which it is made
-   * @throws AccessError `invalid_request`, `bad_token` when the creator's own token has gone, `too_many_conflicts`; StoreError
+   * Creates a token. Only this call returns it.
+   * @param role - name of a token role
+   * @throws AccessError `invalid_request`, `bad_token` when the creator's token no longer exists, `too_many_conflicts`; StoreError
    */
   async create(
     request: TokenRequest,
@@ -95,7 +95,7 @@ export class TokenRegistry {
     }: { readonly principal: Principal; readonly role?: string } & Pick<Creator, 'privileged' | 'path' | 'makesOrphans'>,
   ): Promise<Granted & { readonly token: string }> {
     if (principal.record.type === 'batch') throw invalidRequest('batch tokens cannot create more tokens');
-    // Even when this very request was its last use, and the token is not to be found any more.
+    // Checked before the lookup: if this request was the last use, the token can no longer be found.
     if (principal.record.usesLeft !== 0) throw invalidRequest('restricted use token cannot generate child tokens');
     const token = request.id === undefined || request.id === '' ? newToken() : request.id;
     return this.#attempt(async () => {
@@ -103,11 +103,11 @@ export class TokenRegistry {
       if (creator === undefined) throw new AccessError('bad_token', 'bad token');
       const role = await this.#role(roleName);
       const creation = { now: this.#now(), accessor: newAccessor(), limits: this.limits, role: role?.role };
-      const { record, warnings: some } = newTokenRecord(request, { ...creator, ...where }, creation);
-      const warnings = [...some, ...(await this.#missingPolicyWarnings(record.policies))];
+      const { record, warnings: limitWarnings } = newTokenRecord(request, { ...creator, ...where }, creation);
+      const warnings = [...limitWarnings, ...(await this.#missingPolicyWarnings(record.policies))];
       if (record.type === 'batch') {
         const sealed = await this.#tokens.sealBatch(record);
-        // Nothing is written of it that could be conditional on its creator.
+        // A batch token writes no record that could be conditional on its creator.
         const stillGood = (await this.#tokens.findById(principal.id)) !== undefined;
         return stillGood ? { token: sealed, record, ttlS: record.ttlS, warnings } : undefined;
       }
@@ -123,13 +123,21 @@ export class TokenRegistry {
   }
 
   /**
-   * Makes the token of a login, with everything that the login writes beside it. It is shown this once.
-   * @returns nothing when something that the login rests on has changed meanwhile
+   * Creates the token of a login, in one transaction with the writes of the login. Only this call returns it.
+   * @returns undefined when a record that the login read has changed
    * @throws AccessError `invalid_request`; StoreError
    */
   async issue(login: LoginGrant): Promise<(Granted & { readonly token: string }) | undefined> {
-    const { record, warnings: some } = loginRecord(login, { now: this.#now(), accessor: newAccessor(), limits: this.limits });
-    const granted = { record, ttlS: record.ttlS, warnings: [...some, ...(await this.#missingPolicyWarnings(record.policies))] };
+    const { record, warnings: limitWarnings } = loginRecord(login, {
+      now: this.#now(),
+      accessor: newAccessor(),
+      limits: this.limits,
+    });
+    const granted = {
+      record,
+      ttlS: record.ttlS,
+      warnings: [...limitWarnings, ...(await this.#missingPolicyWarnings(record.policies))],
+    };
     const { conditions, writes } = login;
     if (record.type === 'batch') {
       const token = await this.#tokens.sealBatch(record);
@@ -142,7 +150,7 @@ export class TokenRegistry {
   }
 
   /**
-   * Makes a root token that nobody's token stands above: whoever calls this has seen that it may be. It is shown this once.
+   * Creates a root token without a parent. The caller has checked that this is authorized. Only this call returns the token.
    * @throws AccessError `too_many_conflicts`; StoreError
    */
   createRoot(): Promise<{ readonly token: string; readonly record: TokenRecord }> {
@@ -154,23 +162,23 @@ export class TokenRegistry {
     });
   }
 
-  /** A good token; undefined for any other. @throws StoreError */
+  /** Finds a valid token; undefined for any other. @throws StoreError */
   async find(name: TokenName): Promise<LoadedToken | undefined> {
     if ('token' in name) return this.#tokens.find(name.token);
     const id = 'id' in name ? name.id : await this.#idOfAccessor(name.accessor);
     return id === undefined ? undefined : this.#tokens.findById(id);
   }
 
-  /** What another token may do: who it stands for; undefined when it is not good. */
+  /** Returns the principal of another token; undefined when it is not valid. */
   async principal(name: TokenName): Promise<Principal | undefined> {
     const found = await this.find(name);
     return found && this.#tokens.principalOf(found);
   }
 
   /**
-   * Gives a token a longer, or a shorter, life.
-   * @param incrementS - seconds from now; 0 for as long as it got first
-   * @returns nothing when there is no such token
+   * Renews a token; its remaining TTL may also become shorter.
+   * @param incrementS - requested TTL in seconds; 0 for its initial TTL
+   * @returns undefined when there is no such token
    * @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError
    */
   async renew(name: TokenName, incrementS: number): Promise<Granted | undefined> {
@@ -190,13 +198,13 @@ export class TokenRegistry {
 
   /**
    * Counts one request of a token of limited uses.
-   * @returns with whom the request goes on, since after the last one the token is good no more: the record as it was written, and
-   * the policies as they are now; nothing when no use was left
+   * @returns the principal for the rest of the request, with the written record and the present policies, since the token itself is
+   * invalid after its last use; undefined when no use was left
    * @throws AccessError `too_many_conflicts`; StoreError
    */
   async spend(principal: Principal): Promise<Principal | undefined> {
     const record = await this.#change({ id: principal.id }, 'used', async (found) => {
-      // Uses of a batch token cannot be counted, so one that says it has uses is good for none.
+      // Uses of a batch token cannot be counted, so one with limited uses has none.
       if (found === undefined || found.record.type === 'batch') return 'none';
       const record = withOneUseLess(found.record, this.#now());
       return (await this.#commit(spendTransaction(found, record))) ? record : undefined;
@@ -207,8 +215,9 @@ export class TokenRegistry {
   }
 
   /**
-   * Ends a token and everything below it, whatever this node's clock says of its time: a clock may be wrong, and go back. Returns whether
-   * there was one. @throws AccessError `invalid_request` for a batch token, `too_many_conflicts`; StoreError
+   * Revokes a token and its descendants. Returns whether it existed. An expired token is revoked too: this node's clock may be
+   * wrong and may be set back.
+   * @throws AccessError `invalid_request` for a batch token, `too_many_conflicts`; StoreError
    */
   async revoke(name: TokenName): Promise<boolean> {
     const id = await this.#idOf(name, 'revoked');
@@ -216,7 +225,7 @@ export class TokenRegistry {
   }
 
   /**
-   * Ends a token and makes its children orphans. One that is made in this very moment goes with it.
+   * Revokes a token and makes its children orphans. A child created at the same time is revoked with it.
    * @throws AccessError `invalid_request` for a batch token, `too_many_conflicts`; StoreError
    */
   async revokeAlone(name: TokenName): Promise<boolean> {
@@ -227,7 +236,7 @@ export class TokenRegistry {
     return this.revoke({ id: found.id });
   }
 
-  /** Accessors, sorted; those of tokens below a revoked one go with the next sweep. @throws StoreError */
+  /** Returns all accessors, sorted. Those of descendants of revoked tokens disappear with the next sweep. @throws StoreError */
   async accessors(): Promise<string[]> {
     const accessors: string[] = [];
     for (let after: string | undefined = ''; after !== undefined; ) {
@@ -239,8 +248,8 @@ export class TokenRegistry {
   }
 
   /**
-   * Deletes what is due: tokens whose time has come, and those whose parent is gone. Only the active node calls it, from time to
-   * time. @param limit - records looked at, about
+   * Deletes expired tokens and tokens whose parent no longer exists. The active node calls it periodically.
+   * @param limit - approximate number of records to check
    */
   async sweep(limit: number): Promise<SweepResult> {
     const key = await this.#tokens.key();
@@ -251,7 +260,7 @@ export class TokenRegistry {
     return { removed: overdue.removed + orphaned.removed, unreadable: overdue.unreadable + orphaned.unreadable };
   }
 
-  /** Makes every child of a token an orphan; false when one of them changed meanwhile. */
+  /** Makes every child of a token an orphan; false when one of them changed at the same time. */
   async #orphanChildren(accessorId: string): Promise<boolean> {
     for (;;) {
       const { records } = await this.#store.range({ prefix: childrenOf(accessorId), limit: childrenPerTransaction });
@@ -274,7 +283,7 @@ export class TokenRegistry {
     return role;
   }
 
-  /** The token with this id as it is stored, good or not. @throws AccessError `record_unreadable`; StoreError */
+  /** Reads a token by id, valid or not. @throws AccessError `record_unreadable`; StoreError */
   async #stored(id: string): Promise<StoredToken | undefined> {
     const stored = await this.#store.get(tokenPath(id));
     if (stored === undefined) return undefined;
@@ -283,20 +292,20 @@ export class TokenRegistry {
     return { id, record, revision: stored.revision, accessorId };
   }
 
-  /** False when there is no such token, undefined when it changed meanwhile. */
+  /** Deletes a token. False when there is no such token, undefined when it changed at the same time. */
   async #delete(id: string): Promise<boolean | undefined> {
     const found = await this.#stored(id);
     if (found === undefined) return false;
     return (await this.#commit(deleteTransaction(found))) ? true : undefined;
   }
 
-  /** Id of a service token, whether or not there is one. @throws AccessError `invalid_request` for a batch token */
+  /** Returns the id of a service token, which need not exist. @throws AccessError `invalid_request` for a batch token */
   async #idOf(name: TokenName, doing: string): Promise<string | undefined> {
     if ('id' in name) return name.id;
     if ('accessor' in name) return this.#idOfAccessor(name.accessor);
     if (isBatchToken(name.token)) {
       if ((await this.#tokens.openBatch(name.token)) === undefined) return undefined;
-      // It goes by itself, or with its parent: there is no record of it to change.
+      // It expires by itself or with its parent: it has no record to change.
       throw invalidRequest(`batch tokens cannot be ${doing}`);
     }
     return isTokenShaped(name.token) ? tokenIdOf(await this.#tokens.key(), name.token) : undefined;
@@ -312,13 +321,16 @@ export class TokenRegistry {
     const warnings: string[] = [];
     for (const name of names) {
       if (await this.#policies.exists(name)) continue;
-      // A policy's text in the place of its name is not repeated.
+      // Never quote a policy text that was sent in place of a name.
       warnings.push(/^[^\s"{}]{1,128}$/.test(name) ? `Policy "${name}" does not exist` : 'A policy named there does not exist');
     }
     return warnings;
   }
 
-  /** `step` with the good token of that name; again while it says undefined. @param doing - for the refusal of a batch token */
+  /**
+   * Runs `step` with the valid token of that name, again while it returns undefined.
+   * @param doing - for the error about a batch token
+   */
   async #change<T>(name: TokenName, doing: string, step: (found: LoadedToken | undefined) => Promise<T | undefined>): Promise<T> {
     const id = await this.#idOf(name, doing);
     if (id === undefined) return this.#attempt(() => step(undefined));
@@ -329,12 +341,15 @@ export class TokenRegistry {
     return (await this.#store.commit(transaction)).outcome === 'committed';
   }
 
-  /** Runs `step` until it says something else than undefined. */
+  /** Runs `step` until it returns a result other than undefined. @throws AccessError `too_many_conflicts` */
   async #attempt<T>(step: () => Promise<T | undefined>): Promise<T> {
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const result = await step();
       if (result !== undefined) return result;
     }
-    throw new AccessError('too_many_conflicts', 'the token changed too often in the meantime; nothing was done');
+    throw new AccessError(
+      'too_many_conflicts',
+      'the token was changed by other requests at the same time; nothing was done, try again',
+    );
   }
 }

@@ -6,20 +6,20 @@ import type { TokenRecord } from './token-record.ts';
 import type { TokenRoles } from './token-roles.ts';
 import { loginLifetime } from './token-settings.ts';
 
-/** A token's record with the times that hold for a renewal now. */
+/** A token's record with the limits that apply to a renewal now. */
 export interface Renewable {
   readonly record: TokenRecord;
-  /** Seconds that a renewal gives which asks for no time. */
+  /** TTL in seconds of a renewal that requests none. */
   readonly ttlS: number;
-  /** Hold while nothing that the renewal rests on has changed. */
+  /** Hold while the records that the renewal depends on are unchanged. */
   readonly conditions: readonly Condition[];
 }
 
 /**
- * Whether a token may be renewed, by what it was made for as that is now: a token of a login only while its user or role is there and
- * gives the same policies, a token of a token role only while the role is there. Period and longest life are those that the user or role has
- * now, as in the peers, so that a withdrawn period ends.
- * @throws AccessError `invalid_request` when it may not, `record_unreadable`; StoreError
+ * Checks whether a token may be renewed: a token of a login only while its user or role exists and grants the same policies, a
+ * token of a token role only while the role exists. Period and maximum TTL are those that the user or role has now, as in Vault and
+ * OpenBao, so that a withdrawn period ends.
+ * @throws AccessError `invalid_request` when it may not be renewed, `record_unreadable`; StoreError
  */
 export async function renewable(
   record: TokenRecord,
@@ -27,14 +27,14 @@ export async function renewable(
 ): Promise<Renewable> {
   if (record.source !== '') {
     const source = await readLoginSource(store, record);
-    if (source === undefined) throw notRenewable('the user or role that it was made for is gone');
-    if (!hasPoliciesOf(source, record)) throw notRenewable('the policies of the user or role that it was made for have changed');
+    if (source === undefined) throw notRenewable('the user or role of its login no longer exists');
+    if (!hasPoliciesOf(source, record)) throw notRenewable('the policies of the user or role of its login have changed');
     const { periodS, maxTtlS, ttlS } = loginLifetime(source.settings, source.mount, limits);
     return { record: { ...record, periodS, maxTtlS }, ttlS, conditions: source.conditions };
   }
   if (record.role !== '') {
     const found = await roles.find(record.role);
-    if (found === undefined) throw notRenewable('the token role by which it was made is gone');
+    if (found === undefined) throw notRenewable('its token role no longer exists');
     const { periodS, explicitMaxTtlS } = found.role;
     const renewed = { ...record, periodS, explicitMaxTtlS: smallerBound(record.explicitMaxTtlS, explicitMaxTtlS) };
     return { record: renewed, ttlS: record.ttlS, conditions: [found.condition] };

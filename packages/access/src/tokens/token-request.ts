@@ -5,9 +5,9 @@ import { policiesOf } from './token-policies.ts';
 import { encodeTokenRecord, type TokenRecord, type TokenType } from './token-record.ts';
 import type { TokenRole } from './token-role.ts';
 
-/** What is asked of a new token. Absent is as good as empty, 0 or false, but for `renewable`. */
+/** Request for a new token. An absent member means empty, 0 or false, except `renewable`. */
 export interface TokenRequest {
-  /** The token itself, chosen by the caller. */
+  /** A token chosen by the caller. */
   readonly id?: string | undefined;
   readonly policies?: readonly string[] | undefined;
   readonly noDefaultPolicy?: boolean | undefined;
@@ -20,25 +20,25 @@ export interface TokenRequest {
   readonly periodS?: number | undefined;
   readonly displayName?: string | undefined;
   readonly meta?: Readonly<Record<string, string>> | undefined;
-  /** Requests that it is good for; 0 for any number. */
+  /** Number of uses; 0 for any number. */
   readonly numUses?: number | undefined;
   readonly type?: string | undefined;
   readonly entityAlias?: string | undefined;
 }
 
-/** Who asks, and where. */
+/** The token that creates another, and the path of the request. */
 export interface Creator {
   readonly id: string;
   readonly accessorId: string;
   readonly record: TokenRecord;
-  /** Has the right `sudo` on the path, or is root. */
+  /** Whether it has `sudo` on the path or is root. */
   readonly privileged: boolean;
   readonly path: string;
-  /** The path makes orphans for everyone who may use it. */
+  /** Whether every token made on the path is an orphan. */
   readonly makesOrphans: boolean;
 }
 
-/** What makes a record beside the request: the time, a fresh accessor, the configuration and, where it is made by one, the role. */
+/** Inputs of a new record besides the request. `role` is the token role, if the request names one. */
 export interface TokenCreation {
   /** Milliseconds since the epoch. */
   readonly now: number;
@@ -47,11 +47,11 @@ export interface TokenCreation {
   readonly role: TokenRole | undefined;
 }
 
-/** Bounds that keep one token's record small and its look-up quick. */
+/** Bounds on a token's record in bytes and on its ancestors, so that it can be looked up quickly. */
 const [recordBytesMax, generationsMax] = [8 * 1024, 100];
 
 /**
- * The record of a new token, from what is asked, who asks and the time.
+ * Returns the record of a new token.
  * @throws AccessError `invalid_request`
  */
 export function newTokenRecord(
@@ -68,13 +68,13 @@ export function newTokenRecord(
   const root = policies.includes('root');
   if (root && type === 'batch') throw invalidRequest('batch tokens cannot be root tokens');
   const orphan = creator.makesOrphans || request.noParent === true || role?.orphan === true;
-  const asked = askedLifetime(request, role);
-  const endless = root && Object.values(asked).every((seconds) => seconds === 0);
+  const requested = requestedLifetime(request, role);
+  const endless = root && Object.values(requested).every((seconds) => seconds === 0);
   if (endless && creator.record.expiresMs !== 0)
     throw invalidRequest('expiring root tokens cannot create non-expiring root tokens');
-  const { warnings, ...lifetime } = endless ? { ...asked, warnings: [] } : lifetimeOf(asked, limits);
+  const { warnings, ...lifetime } = endless ? { ...requested, warnings: [] } : lifetimeOf(requested, limits);
   const generation = orphan ? 0 : creator.record.generation + 1;
-  if (generation > generationsMax) throw invalidRequest(`a token has at most ${generationsMax} tokens above it`);
+  if (generation > generationsMax) throw invalidRequest(`a token has at most ${generationsMax} ancestors`);
   const record: TokenRecord = {
     type,
     accessor: type === 'batch' ? '' : accessor,
@@ -99,7 +99,7 @@ export function newTokenRecord(
     groups: [],
   };
   if (encodeTokenRecord(record).length > recordBytesMax)
-    throw invalidRequest(`policies, meta and display_name of a token come to at most ${recordBytesMax} bytes`);
+    throw invalidRequest(`policies, meta and display_name of a token take at most ${recordBytesMax} bytes`);
   return { record, warnings };
 }
 
@@ -110,22 +110,22 @@ function refuseUnsupported({ numUses = 0, type = '', entityAlias = '' }: TokenRe
   if (entityAlias !== '') throw invalidRequest('entity_alias is not supported');
 }
 
-/** A role may settle the type, or say which one it is unless the request names another. */
+/** Returns the token type: a role fixes it or sets a default that the request may override. */
 function typeOf({ type = '' }: TokenRequest, role: TokenRole | undefined): TokenType {
-  const asked = type === 'batch' || type === 'service' ? type : undefined;
+  const requested = type === 'batch' || type === 'service' ? type : undefined;
   switch (role?.type) {
     case 'batch':
     case 'service':
-      if (asked !== undefined && asked !== role.type) throw invalidRequest(`the role makes tokens of the type ${role.type} only`);
+      if (requested !== undefined && requested !== role.type) throw invalidRequest(`the role only creates ${role.type} tokens`);
       return role.type;
     case 'default-batch':
-      return asked ?? 'batch';
+      return requested ?? 'batch';
     default:
-      return asked ?? 'service';
+      return requested ?? 'service';
   }
 }
 
-/** A batch token is never written, so nothing of it can be counted, renewed or chosen. */
+/** Refuses options that need a stored record, which a batch token does not have. */
 function refuseForBatch({ id = '', explicitMaxTtlS = 0, periodS = 0, numUses = 0 }: TokenRequest): void {
   const set = Object.entries({
     id: id !== '',
@@ -137,8 +137,8 @@ function refuseForBatch({ id = '', explicitMaxTtlS = 0, periodS = 0, numUses = 0
   if (first !== undefined) throw invalidRequest(`batch tokens cannot have "${first[0]}" set`);
 }
 
-/** The role's period goes before the request's; of two explicit maxima the smaller holds. */
-function askedLifetime(
+/** Combines request and role: the role's period overrides the request's; the smaller explicit maximum applies. */
+function requestedLifetime(
   { ttlS = 0, explicitMaxTtlS = 0, periodS = 0 }: TokenRequest,
   role: TokenRole | undefined,
 ): RequestedLifetime {
@@ -149,7 +149,7 @@ function askedLifetime(
   };
 }
 
-/** An orphan role settles that its tokens have no parent, so asking for it needs no right. */
+/** Refuses options that need privileges. Requesting an orphan needs none if the role only creates orphans. */
 function refuseUnprivileged(
   { id = '', noParent, periodS = 0 }: TokenRequest,
   { privileged, makesOrphans }: Creator,
@@ -159,7 +159,7 @@ function refuseUnprivileged(
   if (id !== '') {
     if (!privileged) throw invalidRequest(`${need} specify token id`);
     if (/^[sbr]\./.test(id) || id.startsWith('hvs.')) throw invalidRequest("custom token ID cannot have the 's.' prefix");
-    // Anything else would fit in no header, or be read there as another text.
+    // Other characters cannot be sent in a header or would be decoded differently.
     if (!isTokenShaped(id) || !/^[\x21-\x7e]+$/.test(id))
       throw invalidRequest('a token has 1 to 1024 printable ASCII characters');
   }
@@ -168,5 +168,5 @@ function refuseUnprivileged(
   if (periodS !== 0 && !privileged) throw invalidRequest(`${need} create periodic token`);
 }
 
-/** `token`, then the name given, with dashes for whatever is no letter, digit or dash. */
+/** Returns `token-` and the requested name, with dashes for all characters except letters, digits and dashes. */
 const displayNameOf = (given: string): string => `token-${given}`.replace(/[^a-zA-Z0-9-]/g, '-').replace(/-$/, '');

@@ -3,10 +3,10 @@ import { decodeJson, encodeJson } from '../json-record.ts';
 import { policyName } from '../policy/policies.ts';
 import { checkCidrs } from '../values/cidr.ts';
 
-/** `default-…`: that type unless the request names the other. */
+/** Type of the tokens of a role. With `default-…` a request may name the other type. */
 export type TokenRoleType = 'default-service' | 'default-batch' | 'service' | 'batch';
 
-/** What tokens that are made by it get, and the policies that they may have. Empty lists restrict nothing; 0 sets nothing. */
+/** Settings and policy restrictions of the tokens that are created with a role. Empty lists restrict nothing; 0 sets nothing. */
 export interface TokenRole {
   readonly name: string;
   readonly allowedPolicies: readonly string[];
@@ -16,7 +16,7 @@ export interface TokenRole {
   readonly disallowedPoliciesGlob: readonly string[];
   readonly orphan: boolean;
   readonly renewable: boolean;
-  /** Stands at the end of the path that its tokens were made at. */
+  /** Appended to the path in the records of its tokens. */
   readonly pathSuffix: string;
   /** Seconds, as is the next. */
   readonly periodS: number;
@@ -27,7 +27,7 @@ export interface TokenRole {
   readonly noDefaultPolicy: boolean;
 }
 
-/** Members that a write names; the others stay as they are. */
+/** Members to change; absent ones keep their values. */
 export type TokenRoleChange = { readonly [Name in keyof Omit<TokenRole, 'name'>]?: TokenRole[Name] | undefined };
 
 const newRole = (name: string): TokenRole => ({
@@ -51,12 +51,12 @@ const types: readonly string[] = ['default-service', 'default-batch', 'service',
 
 export const isTokenRoleType = (text: string): text is TokenRoleType => types.includes(text);
 
-/** A role after a change, or a new one. @throws AccessError `invalid_request` */
+/** Returns a role after a change, or a new role. @throws AccessError `invalid_request` */
 export function changedRole(name: string, present: TokenRole | undefined, change: TokenRoleChange): TokenRole {
   const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
   const role: TokenRole = { ...(present ?? newRole(name)), ...given };
   if (!/^(?:|\w[\w-]+\w)$/.test(role.pathSuffix))
-    throw invalidRequest('path_suffix has at least three letters, digits, "_" or "-" within');
+    throw invalidRequest('path_suffix has at least three letters, digits, "_" or "-", and does not begin or end with "-"');
   if (role.numUses < 0) throw invalidRequest("'token_num_uses' cannot be negative");
   if (role.type === 'batch' && (role.periodS > 0 || role.explicitMaxTtlS > 0 || role.numUses > 0))
     throw invalidRequest("'token_type' cannot be 'batch' for a role with a period, an explicit max TTL or a number of uses");
@@ -76,7 +76,7 @@ const given = (texts: readonly string[]): string[] => texts.map((text) => text.t
 const names = (texts: readonly string[]): string[] => [...new Set(given(texts).map(policyName))].sort();
 const globs = (texts: readonly string[]): string[] => [...new Set(given(texts).map((text) => text.toLowerCase()))].sort();
 
-/** A list of blank names allows no policy; dropped to an empty list it would restrict nothing. */
+/** Keeps a list of blank names, which allows no policy. An empty list would restrict nothing. */
 const restricting = (texts: readonly string[], read: (texts: readonly string[]) => string[]): string[] =>
   texts.length > 0 && given(texts).length === 0 ? [''] : read(texts);
 

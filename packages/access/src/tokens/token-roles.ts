@@ -7,13 +7,13 @@ const prefix = 'access/role/';
 const attemptsMax = 5;
 const recordBytesMax = 64 * 1024;
 
-/** A role, and what holds while it is still that one. */
+/** A role, with a condition that holds while it is unchanged. */
 export interface StoredRole {
   readonly role: TokenRole;
   readonly condition: Condition;
 }
 
-/** Token roles by name, in the store. */
+/** The token roles in the store. */
 export class TokenRoles {
   readonly #store: Store;
 
@@ -21,33 +21,36 @@ export class TokenRoles {
     this.#store = store;
   }
 
-  /** The role as the store has it; undefined when there is none of that name. @throws AccessError `record_unreadable`; StoreError */
+  /** Finds a role by name. @throws AccessError `record_unreadable`; StoreError */
   async find(name: string): Promise<StoredRole | undefined> {
     const path = prefix + name;
     const record = isRoleName(name) ? await this.#store.get(path) : undefined;
     return record && { role: decodeTokenRole(record.value), condition: { path, revision: record.revision } };
   }
 
-  /** Makes a role, or changes the members that are named. @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError */
+  /** Creates a role or changes the given members. @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError */
   async write(name: string, change: TokenRoleChange): Promise<void> {
     if (!isRoleName(name)) throw invalidRequest('a role name has 1 to 128 letters, digits, "_", ".", "@" or "-"');
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const present = await this.find(name);
       const value = encodeTokenRole(changedRole(name, present?.role, change));
-      if (value.length > recordBytesMax) throw invalidRequest(`a role comes to at most ${recordBytesMax} bytes`);
+      if (value.length > recordBytesMax) throw invalidRequest(`a role takes at most ${recordBytesMax} bytes`);
       const conditions = [present?.condition ?? { path: prefix + name, revision: 0 }];
       const { outcome } = await this.#store.commit({ conditions, writes: [{ path: prefix + name, value }] });
       if (outcome === 'committed') return;
     }
-    throw new AccessError('too_many_conflicts', 'the role changed too often in the meantime; nothing was done');
+    throw new AccessError(
+      'too_many_conflicts',
+      'the role was changed by other requests at the same time; nothing was done, try again',
+    );
   }
 
-  /** Deletes a role, if there is one; its tokens live on. @throws StoreError */
+  /** Deletes a role if it exists. Its tokens stay valid. @throws StoreError */
   async delete(name: string): Promise<void> {
     if (isRoleName(name)) await this.#store.commit({ conditions: [], writes: [{ path: prefix + name, value: null }] });
   }
 
-  /** Every name, sorted. @throws StoreError */
+  /** Returns all names, sorted. @throws StoreError */
   async list(): Promise<string[]> {
     const names: string[] = [];
     for (let after: string | undefined = ''; after !== undefined; ) {

@@ -7,7 +7,7 @@ import { policyNames } from './token-policies.ts';
 /** `default` is a service token. */
 export type LoginTokenType = 'default' | 'service' | 'batch';
 
-/** What tokens get that a login makes, by the user or role. Times are in seconds; 0 and empty set nothing. */
+/** Settings of a user or role for the tokens of its logins. Times are in seconds; 0 and empty set nothing. */
 export interface TokenSettings {
   readonly policies: readonly string[];
   readonly ttlS: number;
@@ -20,7 +20,7 @@ export interface TokenSettings {
   readonly type: LoginTokenType;
 }
 
-/** Members that a write names; the others stay as they are. */
+/** Members to change; absent ones keep their values. */
 export type TokenSettingsChange = { readonly [Name in keyof TokenSettings]?: TokenSettings[Name] | undefined };
 
 export const newTokenSettings: TokenSettings = {
@@ -39,7 +39,7 @@ const types: readonly string[] = ['default', 'service', 'batch'] satisfies Login
 
 export const isLoginTokenType = (text: string): text is LoginTokenType => types.includes(text);
 
-/** @throws AccessError `invalid_request` */
+/** Returns settings after a change. @throws AccessError `invalid_request` */
 export function changedSettings(present: TokenSettings, change: TokenSettingsChange): TokenSettings {
   const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
   const next: TokenSettings = { ...present, ...given };
@@ -52,7 +52,7 @@ export function changedSettings(present: TokenSettings, change: TokenSettingsCha
   return { ...next, policies, boundCidrs: checkCidrs(next.boundCidrs) };
 }
 
-/** How long a login's token lives: within its settings, then the method's times, then the node's. */
+/** Returns the lifetime of a login's token, limited by its settings, the login method and the node. */
 export function loginLifetime(
   { ttlS, maxTtlS, explicitMaxTtlS, periodS }: TokenSettings,
   mount: TokenLimits,

@@ -6,22 +6,22 @@ import { accessorPath, childPrefix, childrenOf, duePrefix, parseChildPath, parse
 import { decodeTokenRecord, type TokenRecord } from './token-record.ts';
 import { combined, deleteTransaction } from './token-transactions.ts';
 
-/** What became of a piece of clearing. */
+/** Result of one sweep step. */
 export interface SweepResult {
   /** Tokens deleted. */
   readonly removed: number;
-  /** Tokens left where they are: their records are of a format that this version does not know. */
+  /** Tokens that were not deleted, since this version does not know the format of their records. */
   readonly unreadable: number;
 }
 
 interface SweepOptions {
   readonly key: Uint8Array;
-  /** Where the one before stopped; empty for the beginning. */
+  /** Path where the previous step stopped; empty to start over. */
   readonly cursor: string;
   readonly limit: number;
 }
 
-/** Deletes tokens whose time has come, the longest overdue first. They are refused without it: this clears away. */
+/** Deletes the records of expired tokens, oldest first. Expired tokens are refused anyway; this frees space. */
 export async function sweepOverdue(
   store: Store,
   { key, now, cursor, limit }: SweepOptions & { readonly now: number },
@@ -33,13 +33,13 @@ export async function sweepOverdue(
     key,
     due.map(({ path }) => parseDuePath(path).id),
   );
-  // One that stays must not hold up those behind it.
+  // A token that could not be deleted must not block the ones after it.
   return { ...swept, cursor: due.length < limit ? '' : (due.at(-1)?.path ?? '') };
 }
 
 /**
- * Goes on with deleting tokens whose parent is gone: from parent to parent, by the records alone, so a crash loses nothing of
- * its task. What it deletes may be a parent itself, and is met again on the next round.
+ * Deletes tokens whose parent no longer exists, parent by parent. It needs no state besides the records, so a crash loses no work.
+ * A deleted token may be a parent itself; a later round deletes its children.
  */
 export async function sweepOrphaned(
   store: Store,
@@ -51,10 +51,10 @@ export async function sweepOrphaned(
     const first = records[0];
     if (first === undefined) return { cursor: '', removed, unreadable };
     const { parentAccessorId } = parseChildPath(first.path);
-    // Behind every child of this parent, and before those of the next one.
-    const behind = `${childrenOf(parentAccessorId)}~`;
+    // After every child of this parent, before those of the next one.
+    const afterChildren = `${childrenOf(parentAccessorId)}~`;
     if (await parentExists(store, parentAccessorId)) {
-      at = behind;
+      at = afterChildren;
       continue;
     }
     const prefix = childrenOf(parentAccessorId);
@@ -64,13 +64,15 @@ export async function sweepOrphaned(
     removed += deleted.removed;
     unreadable += deleted.unreadable;
     work += ids.length;
-    // Someone was faster, or none can be read: that is for the next round.
+    // Another write won, or no record is readable: leave these to the next round.
     if (deleted.removed === 0) at = children.records.at(-1)?.path ?? at;
   }
   return { cursor: at, removed, unreadable };
 }
 
-/** Whether the parent is, or the login method that stands in a parent's place (no accessor's hash has a colon). */
+/**
+ * Returns whether a parent exists: a token or, for tokens of logins, a login method. Only references to methods contain a colon.
+ */
 async function parentExists(store: Store, parent: string): Promise<boolean> {
   if (!parent.includes(':')) return (await store.get(accessorPath(parent))) !== undefined;
   const { path, id } = parseMountReference(parent);
@@ -78,7 +80,7 @@ async function parentExists(store: Store, parent: string): Promise<boolean> {
   return stored !== undefined && decodeAuthMount(stored.value).id === id;
 }
 
-/** Deletes those that are there and can be read, all or none. */
+/** Deletes the tokens that exist and can be read, in one transaction. */
 async function deleteTokens(store: Store, key: Uint8Array, ids: readonly string[]): Promise<SweepResult> {
   const transactions = [];
   let unreadable = 0;

@@ -3,28 +3,28 @@ import { wrappingPolicy } from '../policy/policies.ts';
 import { accessorPath, childPath, duePath, tokenPath, wrappedPath } from './token-paths.ts';
 import { encodeAccessorRecord, encodeTokenRecord, indexEntry, type TokenRecord } from './token-record.ts';
 
-/** A token as the store has it. */
+/** A token as it is stored. */
 export interface StoredToken {
   /** Keyed hash of the token. */
   readonly id: string;
   readonly record: TokenRecord;
-  /** Index of the entry that wrote it; 0 before it is written. */
+  /** Index of the log entry that wrote it; 0 before it is written. */
   readonly revision: number;
   /** Keyed hash of the accessor. */
   readonly accessorId: string;
 }
 
-/** A token and those above it. */
+/** A token with its ancestors. */
 export interface Lineage extends StoredToken {
   /** Undefined for an orphan. */
   readonly parent: Lineage | undefined;
-  /** Holds while the login method is there that made it; undefined for a token that no login made. */
+  /** Holds while the login method that made it is unchanged; undefined for a token that no login made. */
   readonly mount: Condition | undefined;
 }
 
 type NewToken = Omit<StoredToken, 'revision'>;
 
-/** The records of a new token. */
+/** Returns the writes of a new token. */
 export function tokenWrites({ id, record, accessorId }: NewToken): Write[] {
   return [
     { path: tokenPath(id), value: encodeTokenRecord(record) },
@@ -33,25 +33,28 @@ export function tokenWrites({ id, record, accessorId }: NewToken): Write[] {
   ];
 }
 
-/** Makes a token, provided that its id is free and its creator, with all above it, is still as it was read: rights that are gone make none. */
+/**
+ * Creates a token if its id is unused and its creator and the ancestors of that are unchanged, so that a revoked token cannot
+ * create one.
+ */
 export const createTransaction = (token: NewToken, creator: Lineage): Transaction => ({
   conditions: [{ path: tokenPath(token.id), revision: 0 }, ...unchangedLineage(creator)],
   writes: tokenWrites(token),
 });
 
-/** Makes a token by a login, provided that its id is free and all that the login rests on is still so. */
+/** Creates the token of a login if its id is unused and the conditions of the login hold. */
 export const issueTransaction = (token: NewToken, { conditions, writes }: Transaction): Transaction => ({
   conditions: [{ path: tokenPath(token.id), revision: 0 }, ...conditions],
   writes: [...tokenWrites(token), ...writes],
 });
 
-/** Counts a use of a token, provided that neither it nor anything above it has changed: one that is revoked is not used. */
+/** Counts a use of a token if it and its ancestors are unchanged, so that a revoked token cannot be used. */
 export const spendTransaction = (token: Lineage, record: TokenRecord): Transaction => ({
   conditions: unchangedLineage(token),
   writes: rewriteTransaction(token, record).writes,
 });
 
-/** Writes a token's record anew: renewed, or without its parent. */
+/** Rewrites a token's record and its index entries. */
 export function rewriteTransaction(token: StoredToken, record: TokenRecord): Transaction {
   const [before, after] = [indexPaths(token.id, token.record), indexPaths(token.id, record)];
   return {
@@ -64,7 +67,7 @@ export function rewriteTransaction(token: StoredToken, record: TokenRecord): Tra
   };
 }
 
-/** Deletes a token. Its children are refused from then on, since what is above them is gone. */
+/** Deletes a token. Its descendants become invalid, since an ancestor no longer exists. */
 export const deleteTransaction = (token: StoredToken): Transaction => ({
   conditions: [unchanged(token)],
   writes: [
@@ -75,10 +78,10 @@ export const deleteTransaction = (token: StoredToken): Transaction => ({
   ].map((path) => ({ path, value: null })),
 });
 
-/** Whether the token is one that fetches a wrapped answer: no other has this policy. */
+/** Returns whether the token is a wrapping token: no other has this policy. */
 export const isWrapping = ({ policies }: TokenRecord): boolean => policies.length === 1 && policies[0] === wrappingPolicy;
 
-/** Several as one: all or none. */
+/** Combines transactions into one that commits all or nothing. */
 export const combined = (transactions: readonly Transaction[]): Transaction => ({
   conditions: transactions.flatMap(({ conditions }) => conditions),
   writes: transactions.flatMap(({ writes }) => writes),
@@ -93,7 +96,7 @@ function unchangedLineage(token: Lineage): Condition[] {
   return conditions;
 }
 
-/** Where a token is found by its parent, or the login method in a parent's place, and by its time. */
+/** Returns the paths of a token's index entries: under its parent or login method, and by expiry. */
 const indexPaths = (id: string, { parentAccessorId, mount, expiresMs }: TokenRecord): string[] => [
   ...(parentAccessorId === '' ? [] : [childPath(parentAccessorId, id)]),
   ...(mount === '' ? [] : [childPath(mount, id)]),

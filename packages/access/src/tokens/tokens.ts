@@ -11,21 +11,21 @@ import { batchKeyPath, tokenKeyPath } from './token-paths.ts';
 import type { TokenRecord } from './token-record.ts';
 
 export interface TokensOptions {
-  /** The records in clear. */
+  /** Holds the records as plaintext. */
   readonly store: Store;
   readonly policies: Policies;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** About what tokens may take in memory, in bytes; the one that has been there longest makes room. */
+  /** Approximate memory for cached tokens, in bytes; the oldest are evicted first. */
   readonly cachedBytesMax?: number;
 }
 
-/** Weight of policies that tokens may still hold after the policies let go of them; then all of them look again. */
+/** Most memory of evicted policies that cached tokens may still hold. Beyond it, all tokens release their principals. */
 const evictedBytesMax = 32 * 1024 * 1024;
 
 /**
- * Who a token stands for. Known tokens are answered from memory by one SHA-256 and one look-up; unknown ones are not kept, so
- * guessing fills no memory. What the store's watch reports as changed is forgotten within the apply.
+ * Authenticates tokens. A cached token takes one SHA-256 and one map lookup. Unknown tokens are not cached, so guesses take no
+ * memory. The watch on the store drops changed tokens within the apply.
  */
 export class Tokens {
   readonly #store: Store;
@@ -33,7 +33,7 @@ export class Tokens {
   readonly #now: () => number;
   readonly #key: StoredKey;
   readonly #batchKey: StoredKey;
-  /** What the policies had let go of when every token last looked again. */
+  /** Value of `policies.evictedBytes` when all tokens last released their principals. */
   #evictedBytes = 0;
   readonly #cache: TokenCache;
   readonly #unwatch: () => void;
@@ -50,7 +50,7 @@ export class Tokens {
         if (changes === 'everything' || changes.some(({ path }) => path === tokenKeyPath)) this.clear();
         else this.#cache.drop(changes);
       }),
-      store.watch(authMountPrefix, (changes) => changes !== 'everything' && this.#cache.dropOfMounts(changes)),
+      store.watch(authMountPrefix, (changes) => changes !== 'everything' && this.#cache.dropTokensOfMounts(changes)),
       store.watch(batchKeyPath, () => this.clear()),
     ];
     this.#unwatch = () => {
@@ -58,57 +58,60 @@ export class Tokens {
     };
   }
 
-  /** Under which tokens and accessors are hashed. @throws AccessError `not_initialized`, `record_unreadable`; StoreError */
+  /** Returns the key that hashes tokens and accessors. @throws AccessError `not_initialized`, `record_unreadable`; StoreError */
   key(): Promise<Uint8Array> {
     return this.#key.read();
   }
 
-  /** By which tokens expire, in milliseconds since the epoch. */
+  /** The time by which tokens expire, in milliseconds since the epoch. */
   get nowMs(): number {
     return this.#now();
   }
 
-  /** While it stays the same, every principal that was given out holds, until its time. */
+  /** While it is unchanged, every returned principal is valid until it expires. */
   get epoch(): number {
     return this.#cache.changes + this.#policies.generation;
   }
 
   /**
-   * The token's principal, undefined for an unknown one; at once when it is in memory.
-   * The caller asks only while the barrier is unsealed, and clears this when it seals.
+   * Returns the token's principal; undefined for an unknown token. Synchronous when the token is cached.
+   * The caller calls it only while the barrier is unsealed and calls `clear` when it seals.
    * @throws AccessError `not_initialized`, `record_unreadable`; StoreError
    */
   authenticate(token: string): Principal | undefined | Promise<Principal | undefined> {
     if (token.length > (isBatchToken(token) ? batchTokenCharsMax : tokenLengthMax)) return undefined;
     const hashed = hash('sha256', token, 'base64');
-    const shown = this.#cache.shown(hashed);
+    const cached = this.#cache.byHash(hashed);
     const now = this.#now();
-    const granted = shown?.granted;
-    if (shown !== undefined && granted?.generation === this.#policies.generation && isValid(shown, now))
-      if (granted.principal.acl.goodUntilMs > now) return granted.principal;
+    const resolved = cached?.resolved;
+    if (cached !== undefined && resolved?.generation === this.#policies.generation && isValid(cached, now))
+      if (resolved.principal.acl.goodUntilMs > now) return resolved.principal;
     return isBatchToken(token) || isTokenShaped(token) ? this.#authenticate(token, hashed) : undefined;
   }
 
-  /** A good token by what its holder shows; undefined for any other. */
+  /** Finds a valid token; undefined for any other. */
   async find(token: string): Promise<LoadedToken | undefined> {
-    if (!isBatchToken(token)) return isTokenShaped(token) ? this.#good((key) => ({ id: tokenIdOf(key, token) })) : undefined;
+    if (!isBatchToken(token)) return isTokenShaped(token) ? this.#valid((key) => ({ id: tokenIdOf(key, token) })) : undefined;
     const record = await this.openBatch(token);
-    return record && this.#good((tokenKey) => ({ id: tokenIdOf(tokenKey, token), record }));
+    return record && this.#valid((tokenKey) => ({ id: tokenIdOf(tokenKey, token), record }));
   }
 
-  /** The record that a batch token carries, good or not; undefined when this cluster has not made it. @throws AccessError `record_unreadable`; StoreError */
+  /**
+   * Returns the record in a batch token, valid or not; undefined when this cluster did not make it.
+   * @throws AccessError `record_unreadable`; StoreError
+   */
   async openBatch(token: string): Promise<TokenRecord | undefined> {
     const key = token.length > batchTokenCharsMax ? undefined : await this.#batchKey.find();
     return key && openBatchToken(key, token);
   }
 
-  /** A good token by its id; undefined for any other. */
+  /** Finds a valid token by its id; undefined for any other. */
   findById(id: string): Promise<LoadedToken | undefined> {
-    return this.#good(() => ({ id }));
+    return this.#valid(() => ({ id }));
   }
 
   /**
-   * A batch token with this record. The first one makes the key under which they are encrypted.
+   * Makes a batch token from a record. The first call creates the key that encrypts batch tokens.
    * @throws AccessError `invalid_request` when the record is too large for one; StoreError
    */
   async sealBatch(record: TokenRecord): Promise<string> {
@@ -121,10 +124,10 @@ export class Tokens {
     }
   }
 
-  /** Who a token in memory stands for; undefined when it is good no more. */
+  /** Returns the principal of a loaded token; undefined when it is no longer valid. */
   async principalOf(found: LoadedToken): Promise<Principal | undefined> {
     this.#releasePrincipals();
-    for (let token: LoadedToken | undefined = found; token !== undefined; token = await this.#again(token)) {
+    for (let token: LoadedToken | undefined = found; token !== undefined; token = await this.#reload(token)) {
       const { generation } = this.#policies;
       const { record } = token;
       const root = record.policies.includes('root');
@@ -137,20 +140,20 @@ export class Tokens {
         acl,
         goodUntilMs: Math.min(goodUntilMs(token), acl.goodUntilMs),
       });
-      token.granted = { principal, generation };
+      token.resolved = { principal, generation };
       return principal;
     }
     return undefined;
   }
 
-  /** Forgets every token and wipes the key: for the moment of sealing. */
+  /** Drops every token and wipes the keys, when the barrier seals. */
   clear(): void {
     this.#key.forget();
     this.#batchKey.forget();
     this.#cache.clear();
   }
 
-  /** Clears, and lets go of the store. */
+  /** Clears and stops watching the store. */
   close(): void {
     this.#unwatch();
     this.clear();
@@ -159,24 +162,24 @@ export class Tokens {
   async #authenticate(token: string, hashed: string): Promise<Principal | undefined> {
     const found = await this.find(token);
     if (found === undefined) return undefined;
-    this.#cache.noteShown(found, hashed);
+    this.#cache.setHash(found, hashed);
     return this.principalOf(found);
   }
 
-  /** The same token as it is now: a batch token's record is in itself. */
-  #again({ id, record }: LoadedToken): Promise<LoadedToken | undefined> {
-    return this.#good(() => (record.type === 'batch' ? { id, record } : { id }));
+  /** Loads the same token again. */
+  #reload({ id, record }: LoadedToken): Promise<LoadedToken | undefined> {
+    return this.#valid(() => (record.type === 'batch' ? { id, record } : { id }));
   }
 
-  /** Tokens keep what their policies come to; what the policies themselves have dropped must not live on in them without bound. */
+  /** Bounds the memory of compiled policies that were evicted but are still referenced by cached tokens. */
   #releasePrincipals(): void {
     if (this.#policies.evictedBytes - this.#evictedBytes <= evictedBytesMax) return;
     this.#evictedBytes = this.#policies.evictedBytes;
     this.#cache.releasePrincipals();
   }
 
-  async #good(seek: (key: Uint8Array) => TokenLookup): Promise<LoadedToken | undefined> {
-    const token = await this.#cache.load(seek);
+  async #valid(lookup: (key: Uint8Array) => TokenLookup): Promise<LoadedToken | undefined> {
+    const token = await this.#cache.load(lookup);
     return token !== undefined && isValid(token, this.#now()) ? token : undefined;
   }
 }

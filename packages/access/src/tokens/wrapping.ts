@@ -9,20 +9,20 @@ import type { TokenRecord } from './token-record.ts';
 import { combined, deleteTransaction, issueTransaction, isWrapping } from './token-transactions.ts';
 import type { Tokens } from './tokens.ts';
 
-/** An answer that lies ready for whoever shows the token. Times are milliseconds since the epoch. */
+/** A stored response that its wrapping token can fetch once. Times are in milliseconds since the epoch. */
 export interface Wrapped {
   readonly status: number;
-  /** The whole body, as it would have been sent. */
+  /** The whole body of the response. */
   readonly body: string;
-  /** The path that was asked. */
+  /** Path of the request. */
   readonly path: string;
   readonly createdMs: number;
   readonly ttlS: number;
-  /** Accessor of the token that the answer shows; empty for none. */
+  /** Accessor of the token in the response; empty for none. */
   readonly wrappedAccessor: string;
 }
 
-/** What is said of a wrapped answer instead of it. */
+/** Sent in place of a wrapped response. */
 export interface WrapInfo extends Pick<Wrapped, 'path' | 'createdMs' | 'ttlS' | 'wrappedAccessor'> {
   readonly token: string;
   readonly accessor: string;
@@ -32,7 +32,7 @@ export interface WrappingOptions {
   readonly store: Store;
   readonly tokens: Tokens;
   readonly now: () => number;
-  /** The longest that an answer may wait, in seconds. */
+  /** Longest TTL of a wrapped response, in seconds. */
   readonly ttlSMax: number;
 }
 
@@ -40,8 +40,8 @@ const example: Wrapped = { status: 0, body: '', path: '', createdMs: 0, ttlS: 0,
 const attemptsMax = 5;
 
 /**
- * Answers that are fetched with a token that is good for one look. They lie under the keyed hash of that token, with the token, and go
- * with it: one entry of the log writes both, one deletes both, and only whose entry that is gets the answer.
+ * Response wrapping: stores a response that a single-use token can fetch. One log entry writes the response and the token, and one
+ * deletes both. Only the request whose entry deletes them gets the response.
  */
 export class Wrapping {
   readonly #store: Store;
@@ -56,29 +56,38 @@ export class Wrapping {
     this.#ttlSMax = ttlSMax;
   }
 
-  /** Refuses a time that no answer may wait, before anything is done. @throws AccessError `invalid_request` */
+  /** Refuses a TTL above the maximum, before the request is executed. @throws AccessError `invalid_request` */
   checkTtl(ttlS: number): void {
-    if (ttlS > this.#ttlSMax) throw invalidRequest(`a wrapped answer waits at most ${this.#ttlSMax}s`);
+    if (ttlS > this.#ttlSMax) throw invalidRequest(`a wrapping TTL is at most ${this.#ttlSMax}s`);
   }
 
-  /** @throws AccessError `too_many_conflicts`; StoreError, `too_large` among them */
+  /** Wraps a response. @throws AccessError `too_many_conflicts`; StoreError, `too_large` among them */
   async wrap(answer: Omit<Wrapped, 'createdMs'>): Promise<WrapInfo> {
     const { info, transaction } = await this.#wrapped({ ...answer, createdMs: this.#now() });
     if ((await this.#store.commit(transaction)).outcome === 'committed') return info;
-    throw new AccessError('too_many_conflicts', 'the answer could not be wrapped');
+    throw new AccessError('too_many_conflicts', 'the response could not be wrapped');
   }
 
-  /** What is wrapped, left where it is; undefined when the token is no wrapping token. @throws StoreError */
+  /**
+   * Returns the wrapped response without fetching it; undefined when the token is not a valid wrapping token.
+   * @throws StoreError
+   */
   async look(token: string): Promise<Wrapped | undefined> {
     return (await this.#find(token))?.wrapped;
   }
 
-  /** What is wrapped, for the only time; undefined when the token is no wrapping token, any more. @throws AccessError `too_many_conflicts`; StoreError */
+  /**
+   * Fetches the wrapped response and deletes it; undefined when the token is not a valid wrapping token.
+   * @throws AccessError `too_many_conflicts`; StoreError
+   */
   async unwrap(token: string): Promise<Wrapped | undefined> {
     return this.#consume(token, async ({ wrapped }) => ({ result: wrapped }));
   }
 
-  /** The same answer under another token, for as long again; undefined when the token is none. @throws AccessError `too_many_conflicts`; StoreError */
+  /**
+   * Moves the response to a new token with the same TTL; undefined when the token is not a valid wrapping token.
+   * @throws AccessError `too_many_conflicts`; StoreError
+   */
   async rewrap(token: string): Promise<WrapInfo | undefined> {
     return this.#consume(token, async ({ wrapped }) => {
       const { info, transaction } = await this.#wrapped({ ...wrapped, createdMs: this.#now() });
@@ -86,7 +95,9 @@ export class Wrapping {
     });
   }
 
-  /** Deletes what the token wraps, combined with what `next` writes: it gets it if that is committed, and otherwise looks again. */
+  /**
+   * Deletes the response together with the writes of `next`. Returns its result once that commits; a conflict starts a new attempt.
+   */
   async #consume<T>(
     token: string,
     next: (found: { readonly wrapped: Wrapped }) => Promise<{ readonly result: T; readonly with?: Transaction }>,
@@ -98,7 +109,10 @@ export class Wrapping {
       const transaction = combined([deleteTransaction(found.token), ...(more === undefined ? [] : [more])]);
       if ((await this.#store.commit(transaction)).outcome === 'committed') return result;
     }
-    throw new AccessError('too_many_conflicts', 'the wrapping token changed too often in the meantime; nothing was done');
+    throw new AccessError(
+      'too_many_conflicts',
+      'the wrapping token was changed by other requests at the same time; nothing was done, try again',
+    );
   }
 
   async #find(shown: string): Promise<{ readonly token: LoadedToken; readonly wrapped: Wrapped } | undefined> {
@@ -122,7 +136,7 @@ export class Wrapping {
   }
 }
 
-/** A token for one use, which grants nothing: any use but fetching the answer is its last. */
+/** Returns the record of a single-use token that grants nothing. Any use other than unwrapping is its last too. */
 const wrappingRecord = ({ path, createdMs, ttlS }: Wrapped, accessor: string): TokenRecord => ({
   type: 'service',
   accessor,

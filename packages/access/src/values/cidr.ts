@@ -1,40 +1,46 @@
 import { invalidRequest } from '../errors.ts';
 
-/** Bits of an address and its value. */
+/** An IP address: its length in bits and its value. */
 interface Address {
   readonly bits: 32 | 128;
   readonly value: bigint;
 }
 
 interface Block extends Address {
-  /** Bits at the front that an address has in common with the block. */
+  /** Number of leading bits that all addresses of the block share. */
   readonly prefix: number;
 }
 
-/** A list in one record. */
+/** Longest list of blocks in one record. */
 const cidrsMax = 64;
 
 /**
- * Blocks of addresses as they are written: `10.0.0.0/8`, `2001:db8::/32`, or a single address.
+ * Returns the list if each item is an address block, such as `10.0.0.0/8` or `2001:db8::/32`, or a single address.
  * @throws AccessError `invalid_request`
  */
 export function checkCidrs(cidrs: readonly string[]): readonly string[] {
-  if (cidrs.length > cidrsMax) throw invalidRequest(`at most ${cidrsMax} blocks of addresses`);
+  if (cidrs.length > cidrsMax) throw invalidRequest(`at most ${cidrsMax} address blocks are allowed`);
   if (!cidrs.every(isCidr))
-    throw invalidRequest('a block of addresses is written as 10.0.0.0/8, 2001:db8::/32 or as one address');
+    throw invalidRequest('an address block has the form 10.0.0.0/8 or 2001:db8::/32, or is a single address');
   return cidrs;
 }
 
 export const isCidr = (text: string): boolean => parseBlock(text) !== undefined;
 
-/** Whether an address lies in one of the blocks, or there are none; what is no address lies in none. */
+/**
+ * Returns whether the address is in one of the blocks. An empty list contains every address; a text that is not an address is in no
+ * block.
+ */
 export function withinCidrs(cidrs: readonly string[], address: string): boolean {
   if (cidrs.length === 0) return true;
-  const asked = parseAddress(plainAddress(address));
-  return asked !== undefined && cidrs.some((cidr) => contains(parseBlock(cidr), asked));
+  const parsed = parseAddress(plainAddress(address));
+  return parsed !== undefined && cidrs.some((cidr) => contains(parseBlock(cidr), parsed));
 }
 
-/** Blocks that lie in both lists, of which an empty one is everywhere. Two blocks lie one in the other, or have nothing in common. */
+/**
+ * Returns the intersection of two lists; an empty list contains every address. Of two blocks, one contains the other or they are
+ * disjoint.
+ */
 export function commonCidrs(one: readonly string[], other: readonly string[]): readonly string[] {
   if (one.length === 0 || other.length === 0) return [...one, ...other];
   const nested = (inner: string, outer: string): boolean => {
@@ -45,10 +51,13 @@ export function commonCidrs(one: readonly string[], other: readonly string[]): r
   return [...new Set(common)];
 }
 
-/** An IPv4 address that came in by a socket for both families, as itself (RFC 4291 §2.5.5.2). */
+/** Unwraps an IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2), as dual-stack sockets report it. */
 export const plainAddress = (address: string): string => /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address;
 
-/** What stands for one caller: an IPv4 address, or the /64 of an IPv6 one, of which a caller has all addresses. */
+/**
+ * Returns the key under which a caller is counted: its IPv4 address, or the /64 of its IPv6 address, since one caller usually has a
+ * whole /64.
+ */
 export function callerGroup(address: string): string {
   const plain = plainAddress(address);
   const parsed = plain.includes(':') ? parseAddress(plain) : undefined;
@@ -76,14 +85,14 @@ function parseAddress(text: string): Address | undefined {
   return value === undefined ? undefined : { bits: text.includes(':') ? 128 : 32, value };
 }
 
-/** Four numbers in decimal; one with a zero in front, which others read as octal, is none. */
+/** Parses four decimal numbers. Rejects leading zeros, which other parsers read as octal. */
 function parseV4(text: string): bigint | undefined {
   const parts = text.split('.');
   if (parts.length !== 4 || !parts.every((part) => /^(?:0|[1-9]\d{0,2})$/.test(part) && Number(part) <= 255)) return undefined;
   return parts.reduce((value, part) => value * 256n + BigInt(part), 0n);
 }
 
-/** RFC 4291 §2.2: eight groups, `::` once for one or more of zero, the last two also as an IPv4 address. */
+/** Parses RFC 4291 §2.2: eight groups; `::` once, for one or more zero groups; the last two groups may be an IPv4 address. */
 function parseV6(text: string): bigint | undefined {
   const halves = text.split('::');
   const [front, back] = halves.map((half, at) => groupsOf(half, at === halves.length - 1));

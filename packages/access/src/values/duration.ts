@@ -1,6 +1,9 @@
 const durationCharsMax = 64;
 
-/** Whole seconds as digits, days ("1d") or Go's syntax (`time.ParseDuration`), cut to whole seconds; NaN when it is none of them. */
+/**
+ * Parses a duration: seconds as digits, days ("1d"), or Go's syntax (`time.ParseDuration`). Returns whole seconds, rounded down;
+ * NaN for any other text.
+ */
 export function secondsOf(text: string): number {
   if (text === '' || text.length > durationCharsMax) return Number.NaN;
   if (/^[+-]?\d+$/.test(text)) return Number(text);
@@ -32,6 +35,6 @@ function goDurationSeconds(text: string): number {
     nanoseconds += BigInt(whole) * scale + (BigInt(fraction) * scale) / 10n ** BigInt(fraction.length);
   }
   const seconds = Number(nanoseconds / 1_000_000_000n);
-  // What is more than nothing must not become 0, which means "off" or "no limit".
+  // A duration above 0 must not become 0, which means "off" or "no limit".
   return seconds === 0 && nanoseconds > 0n ? Number.NaN : sign * seconds;
 }

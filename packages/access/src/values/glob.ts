@@ -1,4 +1,6 @@
-/** `*` at either end of `pattern` stands for any text; anywhere else for itself. */
+/**
+ * Returns whether the text matches. `*` at either end of the pattern matches any text; anywhere else it is an ordinary character.
+ */
 export function globMatches(pattern: string, text: string): boolean {
   if (pattern === '*') return true;
   const [front, back] = [pattern.startsWith('*'), pattern.length > 1 && pattern.endsWith('*')];

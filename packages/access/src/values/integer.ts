@@ -1,7 +1,6 @@
-/** Base by prefix as in Go, so that "0x1" is 1 and "010" is 8. */
 const integerText = /^([+-]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))$/;
 
-/** The whole number that a text stands for in a request, with a prefix for its base as in Go; NaN when it is none. */
+/** Parses an integer as Go does: a prefix selects the base, so "0x1" is 1 and "010" is 8. Returns NaN for any other text. */
 export function integerOf(text: string): number {
   const match = integerText.exec(text);
   if (match === null) return Number.NaN;

@@ -1,5 +1,10 @@
-/** Letters, digits and `_ . @ -`: what a path segment, a log line and a policy all hold without escapes. */
+/**
+ * Returns whether a name has only letters, digits and `_ . @ -`, which need no escape in a path segment, a log line or a policy.
+ */
 export const isRoleName = (name: string): boolean => /^[\w][\w.@-]{0,127}$/.test(name);
 
-/** The name of a user or a role as login methods store and find it: without case. Authorization, quotas and audit use this form too. */
+/**
+ * Returns the canonical name of a user or role, in lower case. Login methods store this form; authorization, quotas and audit use
+ * it too.
+ */
 export const loginName = (written: string): string => written.toLowerCase();

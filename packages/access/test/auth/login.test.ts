@@ -5,7 +5,7 @@ import { withMethod } from './login-setup.ts';
 
 type Method = Awaited<ReturnType<typeof withMethod>>;
 
-/** How many records a refused login reads that are there, and that are not: both take time. */
+/** Counts the records that a refused login reads: existing and missing ones, since both take time. */
 async function reads(
   { store }: Method,
   login: () => Promise<unknown>,
@@ -20,7 +20,7 @@ async function reads(
 }
 
 describe('a refused login', () => {
-  it('by a role id reads as much for a role that is there as for one that is not', async () => {
+  it('by role id reads as many records for an existing role as for an unknown one', async () => {
     const all = await withMethod('approle');
     const { approle } = all.logins;
     await approle.write(await all.mount(), 'web', { token: { policies: ['a'] } });
@@ -28,7 +28,7 @@ describe('a refused login', () => {
     const known = (await approle.roles.find(mount.id, 'web'))?.value.roleId ?? '';
     const login = await all.login();
     const enter = (roleId: string) => async () => {
-      await approle.roleNameOf(mount, roleId); // for the quotas, before each login
+      await approle.roleNameOf(mount, roleId); // as the quotas do before each login
       return approle.login(login, roleId, 'wrong');
     };
     const there = await reads(all, enter(known));
@@ -36,7 +36,7 @@ describe('a refused login', () => {
     expect(await reads(all, enter('00000000-0000-0000-0000-000000000000'))).to.deep.equal(there);
   });
 
-  it('by a user name reads as much for a user who is there as for one who is not', async () => {
+  it('by user name reads as many records for an existing user as for an unknown one', async () => {
     const all = await withMethod('userpass');
     await all.logins.userpass.write(await all.mount(), 'amy', { password: 'p', token: {} });
     const login = await all.login();
@@ -46,7 +46,7 @@ describe('a refused login', () => {
     expect(absent).to.deep.equal(there);
   });
 
-  it('by a signed token says that the role is not there only when the token counts', async () => {
+  it('by JWT reveals that the role does not exist only for a valid JWT', async () => {
     const [pair, stranger] = [await generateKeyPair('ES256'), await generateKeyPair('ES256')];
     const all = await withMethod('jwt');
     const { jwt } = all.logins;

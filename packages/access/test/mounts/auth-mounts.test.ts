@@ -19,8 +19,8 @@ describe('a login method', () => {
   for (const [path, type, text] of [
     ['m', 'userpass', 'path is already in use at m/'],
     ['token', 'userpass', 'path is already in use at token/'],
-    ['x', 'token', 'one of the types'],
-    ['x', '', 'one of the types'],
+    ['x', 'token', 'the type of a login method'],
+    ['x', '', 'the type of a login method'],
     ['', 'userpass', 'the path of a login method has'],
     ['a/b', 'userpass', 'the path of a login method has'],
     ['a:b', 'userpass', 'the path of a login method has'],
@@ -31,12 +31,12 @@ describe('a login method', () => {
       expect(await refusal(logins.mounts.enable(path, type, {}))).to.match(new RegExp(`^invalid_request: .*${text}`));
     });
 
-  it('has a default time of at most its longest', async () => {
+  it('has a default TTL of at most its maximum TTL', async () => {
     const { logins } = await withMethod('userpass');
     expect(await refusal(logins.mounts.tune('m', { defaultTtlS: 2, maxTtlS: 1 }))).to.match(/default_lease_ttl must be at most/);
   });
 
-  it('that is disabled takes its tokens along, and all below them, in memory and not', async () => {
+  it('that is disabled revokes its tokens and their descendants, cached or not', async () => {
     const all = await withMethod('userpass');
     const { logins, registry, tokens, who, login } = all;
     await logins.userpass.write(await all.mount(), 'amy', { password: 'p', token: { policies: ['a'] } });
@@ -56,7 +56,7 @@ describe('a login method', () => {
     expect(await good()).to.deep.equal([false, false, false]);
   });
 
-  it('that is enabled again at the same path has nothing of the one before, and the sweep clears it', async () => {
+  it('that is enabled again at the same path has nothing of the previous one, and the sweep deletes that', async () => {
     const { logins, login, mount, who, records, swept } = await withMethod('userpass');
     await logins.userpass.write(await mount(), 'amy', { password: 'p', token: {} });
     const { token } = await logins.userpass.login(await login(), 'amy', 'p');
@@ -80,7 +80,7 @@ describe('a login method', () => {
     expect(await who(token)).to.include({ root: false });
   });
 
-  it('that goes while a token of it is looked up gives no token', async () => {
+  it('that is disabled during a lookup of its token makes the token invalid', async () => {
     const { logins, login, mount, who, tokens, store } = await withMethod('userpass');
     await logins.userpass.write(await mount(), 'amy', { password: 'p', token: {} });
     const { token } = await logins.userpass.login(await login(), 'amy', 'p');
@@ -93,7 +93,7 @@ describe('a login method', () => {
     expect(await who(token)).to.equal(undefined);
   });
 
-  it('bounds the times of its tokens, within those of the node', async () => {
+  it('bounds the TTLs of its tokens, within those of the node', async () => {
     const { logins, login, mount, registry, clock } = await withMethod('userpass');
     await logins.userpass.write(await mount(), 'amy', { password: 'p', token: { ttlS: 1000 } });
     await logins.mounts.tune('m', { maxTtlS: 600, defaultTtlS: 60 });

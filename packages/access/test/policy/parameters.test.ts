@@ -15,7 +15,7 @@ const reading: ParameterReading = {
   ]),
 };
 
-/** Whether a rule with these parameters lets a request through, its items included. */
+/** Returns whether a rule with these parameters allows a request and its items. */
 async function may(rule: string, members: Parameters, inPath: Parameters = {}): Promise<boolean> {
   const acl = new Acl([parsePolicy(`path "p" { capabilities = ["update"] ${rule} }`)]);
   const asked = { ...reading, inPath };
@@ -26,7 +26,7 @@ async function may(rule: string, members: Parameters, inPath: Parameters = {}): 
 const item = { input: 'eA==', context: 'Yw==', key_version: 1 };
 const batch = (...items: readonly unknown[]): Parameters => ({ batch_input: items });
 
-describe('the parameters of a rule within a request', () => {
+describe('the parameters of a rule', () => {
   const rows: readonly (readonly [because: string, rule: string, members: Parameters, granted: boolean, inPath?: Parameters])[] =
     [
       ['a denied name is denied in an item', 'denied_parameters = { context = [] }', batch({ input: 'x' }, item), false],
@@ -137,7 +137,7 @@ describe('the parameters of a rule within a request', () => {
       expect(await may(rule, members, inPath)).to.equal(granted);
     });
 
-  it('are looked for in a hundred thousand items while others have their turn', async () => {
+  it('are checked in 100,000 items while other work runs', async () => {
     const items = Array.from({ length: 100_000 }, () => item);
     let turns = 0;
     const others = setInterval(() => {

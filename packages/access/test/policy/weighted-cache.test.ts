@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { WeightedCache } from '../../src/policy/weighted-cache.ts';
 
-describe('a weighed cache', () => {
-  it('makes room by weight, the oldest first, and does not keep what is too heavy by itself', () => {
+describe('a weighted cache', () => {
+  it('evicts the oldest entries by weight and does not keep a value above the bound', () => {
     const cache = new WeightedCache<string>(10);
     for (const [key, weight] of [
       ['a', 4],

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { runAtOnce, runInSlices, sorted } from '../../src/scheduling/steps.ts';
 
-describe('work in steps', () => {
-  it('sorts as sort does, texts beyond the first plane and doubles included', () => {
+describe('runAtOnce and runInSlices', () => {
+  it('sort like Array.sort, including astral characters and duplicates', () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: 'grapheme', maxLength: 3 })), (texts) => {
         expect(runAtOnce(sorted(texts))).to.deep.equal([...texts].sort());
@@ -11,7 +11,7 @@ describe('work in steps', () => {
     );
   });
 
-  it('sorts many texts while others have their turn', async function () {
+  it('let other work run while they sort many texts', async function () {
     this.timeout(240_000);
     const texts = Array.from({ length: 300_001 }, (_, n) => String((n * 7919) % 300_007));
     let turns = 0;
@@ -24,7 +24,7 @@ describe('work in steps', () => {
     expect(turns).to.be.greaterThan(2);
   });
 
-  it('passes on what a step throws', async () => {
+  it('pass on the error of a step', async () => {
     function* failing(): Generator<undefined, never> {
       yield;
       throw new Error('no further');

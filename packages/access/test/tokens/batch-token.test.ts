@@ -7,8 +7,8 @@ import { tokenRecord } from '../token-record.ts';
 const key = Buffer.alloc(32, 7);
 const record = tokenRecord({ type: 'batch', accessor: '', policies: ['a', 'b'], meta: { user: 'ü' } });
 
-describe('a batch token, as text', () => {
-  it('carries its record, encrypted, and is another text each time', () => {
+describe('the text of a batch token', () => {
+  it('contains its record, encrypted, and differs each time', () => {
     const [one, other] = [sealBatchToken(key, record), sealBatchToken(key, record)];
     expect(one)
       .to.match(/^b\.[\w-]+$/)
@@ -17,7 +17,7 @@ describe('a batch token, as text', () => {
     expect(Buffer.from(one.slice(2), 'base64url').toString('latin1')).not.to.include('user');
   });
 
-  it('is none under another key, nor with any other character, nor in another spelling', () => {
+  it('is invalid under another key, with any other character and in any other spelling', () => {
     const token = sealBatchToken(key, record);
     expect(openBatchToken(Buffer.alloc(32, 8), token)).to.equal(undefined);
     fc.assert(
@@ -32,7 +32,7 @@ describe('a batch token, as text', () => {
 
   it('is refused when it would be too long', () => {
     expect(() => sealBatchToken(key, { ...record, meta: { a: 'x'.repeat(batchTokenCharsMax) } })).to.throw(
-      /more than it can hold/,
+      /are too long/,
     );
   });
 });
@@ -40,9 +40,9 @@ describe('a batch token, as text', () => {
 describe('a batch token', () => {
   const asked = { type: 'batch', policies: ['p'], ttlS: hour };
 
-  it('stands for its policies without a record', async () => {
+  it('grants its policies without a stored record', async () => {
     const { create, who, records } = await setup();
-    await create(asked); // the first one makes the key
+    await create(asked); // the first one creates the key
     const before = await records('access/');
     const { token, record: made } = await create(asked);
     expect(await records('access/')).to.deep.equal(before);
@@ -50,7 +50,7 @@ describe('a batch token', () => {
     expect((await who(token)).record).to.deep.equal(made);
   });
 
-  it('is answered at once, without a read, when it is in memory', async () => {
+  it('is authenticated without a read when it is cached', async () => {
     const { create, tokens, store, who } = await setup();
     const { token } = await create(asked);
     await who(token);
@@ -59,7 +59,7 @@ describe('a batch token', () => {
     expect(store.reads).to.equal(reads);
   });
 
-  it('goes with its time, and with its parent, in memory and not', async () => {
+  it('ends when it expires and when its parent is revoked, cached or not', async () => {
     const { create, registry, tokens, clock, good } = await setup();
     const { token: parent } = await create({ policies: ['p'] });
     const { token: child } = await create(asked, { by: parent });
@@ -73,7 +73,7 @@ describe('a batch token', () => {
     expect(await good(orphan)).to.equal(false);
   });
 
-  it('lives on when its parent is renewed', async () => {
+  it('stays valid when its parent is renewed', async () => {
     const { create, registry, good } = await setup();
     const { token: parent } = await create({ policies: ['p'], ttlS: hour });
     const { token: child } = await create(asked, { by: parent });
@@ -82,7 +82,7 @@ describe('a batch token', () => {
     expect(await good(child)).to.equal(true);
   });
 
-  it('is looked at again when its parent is renewed while its policies are read', async () => {
+  it('is loaded again when its parent is renewed during the read of its policies', async () => {
     const { create, registry, policies, store, good } = await setup();
     await policies.write('p', 'path "a" { capabilities = ["read"] }');
     const { token: parent } = await create({ policies: ['p'], ttlS: hour });
@@ -97,7 +97,7 @@ describe('a batch token', () => {
     expect(store).not.to.have.property('afterGet');
   });
 
-  it('is not given out when its creator was revoked meanwhile', async () => {
+  it('is not returned if its creator was revoked at the same time', async () => {
     const { create, registry, store } = await setup();
     const { token: by } = await create({ policies: ['p'] });
     store.afterGet = async (path) => {
@@ -108,7 +108,7 @@ describe('a batch token', () => {
     expect(await refusal(create({ ...asked, noParent: true }, { by, privileged: true }))).to.match(/^bad_token/);
   });
 
-  it('is neither renewed nor revoked, and makes no tokens', async () => {
+  it('can be neither renewed nor revoked, and creates no tokens', async () => {
     const { create, registry } = await setup();
     const { token } = await create(asked);
     expect(await refusal(registry.renew({ token }, 0))).to.match(/batch tokens cannot be renewed/);
@@ -117,7 +117,7 @@ describe('a batch token', () => {
     expect(await refusal(create({}, { by: token }))).to.match(/batch tokens cannot create/);
   });
 
-  it('is none any more once the key under which all of them are encrypted has gone', async () => {
+  it('is invalid after the key that encrypts batch tokens is deleted', async () => {
     const { create, store, good } = await setup();
     const { token } = await create({ ...asked, noParent: true });
     expect(await good(token)).to.equal(true);

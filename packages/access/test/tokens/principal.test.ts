@@ -11,13 +11,13 @@ const root = { ...common, root: true, acl: denying };
 const other = { ...common, root: false, acl: denying };
 
 describe('a principal', () => {
-  it('with the policy root may do everything, whatever else is said', () => {
+  it('with the policy root may do everything, whatever its policies deny', () => {
     for (const capability of capabilities) expect(allows(root, capability, 'sys/seal')).to.equal(true);
     expect(isDenied(root, 'sys/seal')).to.equal(false);
     expect(capabilitiesOf(root, 'sys/seal')).to.deep.equal(['root']);
   });
 
-  it('without it may do what its policies grant', () => {
+  it('without the policy root may do only what its policies grant', () => {
     for (const capability of capabilities) {
       expect(allows(other, capability, 'sys/seal')).to.equal(false);
       expect(allows(other, capability, 'a')).to.equal(capability === 'read' || capability === 'sudo');

@@ -4,13 +4,13 @@ import { initialAccess } from '../../src/index.ts';
 const bytes = (value: Uint8Array | null | undefined): Buffer => Buffer.from(value ?? []);
 
 describe('initialAccess', () => {
-  it('makes a token of s. and 24 characters, another one each time', () => {
+  it('makes a different token of s. and 24 characters each time', () => {
     const made = Array.from({ length: 50 }, () => initialAccess({ now: 0 }).rootToken);
     for (const token of made) expect(token).to.match(/^s\.[0-9A-Za-z]{24}$/);
     expect(new Set(made).size).to.equal(50);
   });
 
-  it('uses every character of base62 about as often', () => {
+  it('uses every base62 character about equally often', () => {
     const counts = new Map<string, number>();
     for (let round = 0; round < 500; round += 1)
       for (const character of initialAccess({ now: 0 }).rootToken.slice(2))
@@ -20,7 +20,7 @@ describe('initialAccess', () => {
     for (const [character, count] of counts) expect(count, character).to.be.within(expected - 97, expected + 97);
   });
 
-  it('writes a random key, the token and its accessor, with nothing of the two in a path', () => {
+  it('writes a random key, the token and its accessor, with neither of the two in a path', () => {
     const { rootToken, writes } = initialAccess({ now: 1234 });
     expect(writes.map(({ path }) => path.replace(/[0-9a-f]{64}$/, '<hmac>'))).to.deep.equal([
       'access/token-key',
@@ -35,12 +35,12 @@ describe('initialAccess', () => {
     expect(paths).not.to.include(record.accessor);
   });
 
-  it('hashes one token to another path each time, since the key is another', () => {
+  it('hashes one token to a different path each time, since the key differs', () => {
     const paths = [1, 2].map(() => initialAccess({ now: 0, rootToken: 'dev' }).writes[1]?.path);
     expect(paths[0]).not.to.equal(paths[1]);
   });
 
-  it('takes a chosen token', () => {
+  it('accepts a chosen token', () => {
     expect(initialAccess({ now: 0, rootToken: 'dev-root' }).rootToken).to.equal('dev-root');
   });
 

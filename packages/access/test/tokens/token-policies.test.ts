@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { TokenRequest, TokenRoleChange } from '../../src/index.ts';
 import { hour, refusal, setup } from '../fixtures.ts';
 
-/** Lists that name no policy, and are not empty. */
+/** Non-empty lists without a policy name. */
 const blankLists: readonly (readonly string[])[] = [[''], [' '], ['', ''], ['\t', ' ']];
 
 describe('a list of blank policy names', () => {
@@ -16,7 +16,7 @@ describe('a list of blank policy names', () => {
       ['a token of a role that denies a policy', {}, { disallowedPolicies: ['x'] }],
       ['a token of a role that allows policies', {}, { allowedPolicies: ['a'] }],
     ] as const satisfies readonly (readonly [string, TokenRequest, TokenRoleChange | undefined])[])
-      it(`${JSON.stringify(policies)} gives ${what} that root makes no policy of root`, async () => {
+      it(`${JSON.stringify(policies)} gives ${what} created by root no policy of root`, async () => {
         const { create, registry } = await setup();
         if (role !== undefined) await registry.roles.write('r', role);
         const made = await create({ ...request, policies, ttlS: hour }, role === undefined ? {} : { role: 'r' });
@@ -29,7 +29,7 @@ describe('a list of blank policy names', () => {
     { allowedPoliciesGlob: [''] },
     { allowedPolicies: [''], allowedPoliciesGlob: [' '] },
   ] as const)
-    it(`of a role, ${JSON.stringify(change)}, allows no policy but default`, async () => {
+    it(`of a role, ${JSON.stringify(change)}, allows only default`, async () => {
       const { create, registry } = await setup();
       await registry.roles.write('r', change);
       expect((await create({}, { role: 'r' })).record.policies).to.deep.equal(['default']);
@@ -37,7 +37,7 @@ describe('a list of blank policy names', () => {
       expect(await refusal(create({ policies: ['root'] }, { role: 'r' }))).to.match(/must be subset of the role/);
     });
 
-  it('of denied policies does not lift the rule that a child has policies of its parent only', async () => {
+  it('as disallowed policies still limits a child to the policies of its parent', async () => {
     const { create, registry } = await setup();
     await registry.roles.write('r', { disallowedPolicies: [''], disallowedPoliciesGlob: [' '] });
     const { token: by } = await create({ policies: ['a'] });
@@ -45,15 +45,15 @@ describe('a list of blank policy names', () => {
   });
 });
 
-describe('policies that nobody names', () => {
-  it('are inherited, default among them even where none is to be added', async () => {
+describe('a request without policies', () => {
+  it('inherits all of them, including default even with no_default_policy', async () => {
     const { create } = await setup();
     const { token: by } = await create({ policies: ['a'] });
     for (const noDefaultPolicy of [false, true])
       expect((await create({ policies: [], noDefaultPolicy }, { by })).record.policies).to.deep.equal(['a', 'default']);
   });
 
-  it('are default alone where it is named and none is to be added', async () => {
+  it('keeps default if it is requested, even with no_default_policy', async () => {
     const { create } = await setup();
     expect((await create({ policies: ['default'], noDefaultPolicy: true })).record.policies).to.deep.equal(['default']);
   });

@@ -3,7 +3,7 @@ import { allows, ttlOf } from '../../src/index.ts';
 import { hour, longest, refusal, setup } from '../fixtures.ts';
 
 describe('a new token', () => {
-  it('has what was asked for, and is stored without being told', async () => {
+  it('has the requested settings, and its text is not stored', async () => {
     const { create, records } = await setup();
     const { token, record, ttlS, warnings } = await create({
       policies: ['Zeta', 'default', 'zeta ', ''],
@@ -29,7 +29,7 @@ describe('a new token', () => {
     expect(JSON.stringify(stored.map(({ path, value }) => [path, Buffer.from(value).toString()]))).not.to.include(token.slice(2));
   });
 
-  it('lives as long as it may when nothing is asked, and no longer, with a warning', async () => {
+  it('has the default TTL, and at most the maximum TTL with a warning', async () => {
     const { create } = await setup();
     expect(await create({ policies: ['default'] })).to.deep.include({ ttlS: longest, warnings: [] });
     for (const [request, ttlS] of [
@@ -51,7 +51,7 @@ describe('a new token', () => {
     expect((await create({ policies: ['a', 'root', 'b'] })).record.policies).to.deep.equal(['root']);
   });
 
-  it('of others has no more policies than its parent, and default only if that has it', async () => {
+  it('of others has only policies of its parent, and default only if the parent has it', async () => {
     const { create } = await setup();
     const { token: by } = await create({ policies: ['a', 'b'], noDefaultPolicy: true });
     expect((await create({}, { by })).record.policies).to.deep.equal(['a', 'b']);
@@ -62,13 +62,13 @@ describe('a new token', () => {
     expect((await create({ policies: ['c'], noDefaultPolicy: true })).record.policies).to.deep.equal(['c']);
   });
 
-  it('cannot outlive an expiring root token as an endless one', async () => {
+  it('of an expiring root token must expire if it is root', async () => {
     const { create } = await setup();
     const { token: by } = await create({ ttlS: hour });
     expect(await refusal(create({ noParent: true }, { by, privileged: true }))).to.match(/expiring root tokens/);
   });
 
-  it('may be chosen by the privileged, once', async () => {
+  it('may be chosen by a privileged caller, once', async () => {
     const { create, good } = await setup();
     expect((await create({ id: 'my-own', policies: ['a'] })).token).to.equal('my-own');
     expect(await good('my-own')).to.equal(true);
@@ -96,7 +96,7 @@ describe('a new token', () => {
     [{ type: 'batch', policies: ['a'], explicitMaxTtlS: 60 }, 'batch tokens cannot have "explicit_max_ttl" set'],
     [{ type: 'batch', policies: ['a'], numUses: 1 }, 'batch tokens cannot have "num_uses" set'],
     [{ type: 'batch', policies: ['a'], id: 'mine' }, 'batch tokens cannot have "id" set'],
-    [{ policies: ['response-wrapping'] }, 'the policy response-wrapping cannot be given to a token'],
+    [{ policies: ['response-wrapping'] }, 'the policy response-wrapping cannot be assigned to a token'],
     [{ type: 'other' }, 'invalid token type'],
     [{ entityAlias: 'x' }, 'entity_alias is not supported'],
     [{ policies: ['a/b'] }, 'a policy name has'],
@@ -107,15 +107,15 @@ describe('a new token', () => {
       expect(await refusal((await setup()).create(request))).to.match(new RegExp(`^invalid_request: .*${text}`));
     });
 
-  it('has at most 100 tokens above it', async () => {
+  it('has at most 100 ancestors', async () => {
     const { create } = await setup();
     let by: string | undefined;
     for (let n = 0; n < 100; n += 1)
       by = (await create({ policies: ['a'] }, by === undefined ? {} : { by, privileged: true })).token;
-    expect(await refusal(create({}, { by: by ?? '' }))).to.match(/at most 100 tokens above/);
+    expect(await refusal(create({}, { by: by ?? '' }))).to.match(/at most 100 ancestors/);
   });
 
-  it('is not made when its creator is revoked before it is written', async () => {
+  it('is not created if its creator is revoked at the same time', async () => {
     const { store, create, registry, good, records } = await setup();
     const { token: by } = await create({ policies: ['a'] });
     const before = (await records('access/token/')).length;
@@ -131,7 +131,7 @@ describe('a new token', () => {
 });
 
 describe('a renewal', () => {
-  it('gives what is asked from now on, or else the first TTL, never beyond the longest life', async () => {
+  it('gives the requested TTL from now on, else the initial one, never beyond the maximum TTL', async () => {
     const { clock, create, registry, good } = await setup();
     const { token } = await create({ policies: ['a'], ttlS: hour });
     clock.now += 1800 * 1000;
@@ -153,7 +153,7 @@ describe('a renewal', () => {
     expect(await registry.renew({ token }, 10 * hour)).to.deep.include({ ttlS: 5400 });
   });
 
-  it('of a periodic token gives the period back, for ever or up to its explicit max TTL', async () => {
+  it('of a periodic token gives the period, without end or up to its explicit max TTL', async () => {
     const { clock, create, registry } = await setup();
     const { token } = await create({ policies: ['a'], periodS: hour });
     const { token: capped } = await create({ policies: ['a'], periodS: hour, explicitMaxTtlS: 2 * hour });
@@ -166,14 +166,14 @@ describe('a renewal', () => {
     expect(await registry.find({ token })).to.equal(undefined);
   });
 
-  it('is refused for a token that is not renewable, the root token among them', async () => {
+  it('is refused for a token that is not renewable, including the root token', async () => {
     const { create, registry, rootToken } = await setup();
     const { token } = await create({ policies: ['a'], renewable: false });
     for (const each of [token, rootToken])
       expect(await refusal(registry.renew({ token: each }, 0))).to.equal('invalid_request: lease is not renewable');
   });
 
-  it('moves the due time, so that the sweep leaves the token', async () => {
+  it('moves the expiry entry, so that the sweep keeps the token', async () => {
     const { clock, create, registry, good, records } = await setup();
     const { token } = await create({ policies: ['a'], ttlS: 60 });
     await registry.renew({ token }, hour);
@@ -184,8 +184,8 @@ describe('a renewal', () => {
   });
 });
 
-describe('a look-up', () => {
-  it('finds a token by itself, its id and its accessor, and none that is not good', async () => {
+describe('a lookup', () => {
+  it('finds a valid token by its text, id and accessor, and no invalid one', async () => {
     const { clock, create, registry, tokens } = await setup();
     const { token, record } = await create({ policies: ['a'], ttlS: 60 });
     const id = (await tokens.authenticate(token))?.id ?? '';
@@ -211,7 +211,7 @@ describe('a look-up', () => {
 });
 
 describe('a revocation', () => {
-  it('ends the token and every one below it at once, and no other', async () => {
+  it('ends the token and its descendants at once, and no other token', async () => {
     const { create, registry, good } = await setup();
     const privileged = true;
     const top = await create({ policies: ['a'] });
@@ -228,7 +228,7 @@ describe('a revocation', () => {
     expect(await registry.renew({ token: child.token }, 60)).to.equal(undefined);
   });
 
-  it('leaves nothing behind once the sweep has been round, however many there were below', async () => {
+  it('leaves no records after the sweep, for any number of descendants', async () => {
     const { create, registry, records } = await setup();
     const clean = (await records('access/')).map(({ path }) => path);
     const top = await create({ policies: ['a'] });
@@ -247,7 +247,7 @@ describe('a revocation', () => {
     expect((await records('access/')).map(({ path }) => path)).to.deep.equal(clean);
   });
 
-  it('ends what is below for good: a token made again with the same id has no children', async () => {
+  it('ends the descendants permanently: a token created again with the same id has no children', async () => {
     const { create, registry, tokens, good, records } = await setup();
     const privileged = true;
     await create({ id: 'top', policies: ['a'] });
@@ -271,7 +271,7 @@ describe('a revocation', () => {
     expect(await records('access/child/')).to.have.lengthOf(0);
   });
 
-  it('of one above the creator leaves it no time to make another, an orphan least of all', async () => {
+  it('of an ancestor of the creator prevents a concurrent creation, also of an orphan', async () => {
     const { store, create, registry, records } = await setup();
     const { token: top } = await create({ policies: ['a'] });
     const { token: by } = await create({}, { by: top });
@@ -285,7 +285,7 @@ describe('a revocation', () => {
     expect(await records('access/token/')).to.have.lengthOf(2);
   });
 
-  it('of the parent alone makes its children orphans, which live on', async () => {
+  it('of the parent alone makes its children orphans, which stay valid', async () => {
     const { create, registry, good, records } = await setup();
     const top = await create({ policies: ['a'] });
     const children = [];
@@ -304,7 +304,7 @@ describe('a revocation', () => {
 });
 
 describe('a token of limited uses', () => {
-  it('is good for as many requests as it has, however many come at once', async () => {
+  it('serves exactly its number of requests, also concurrent ones', async () => {
     const { create, registry, tokens, good } = await setup();
     const { token } = await create({ policies: ['a'], numUses: 3 });
     const principal = await tokens.authenticate(token);
@@ -314,7 +314,7 @@ describe('a token of limited uses', () => {
     expect(await good(token)).to.equal(false);
   });
 
-  it('can be used, renewed and revoked by many at once', async () => {
+  it('can be used, renewed and revoked concurrently', async () => {
     const { create, registry, tokens, good } = await setup();
     const { token } = await create({ policies: ['a'], numUses: 100 });
     const principal = await tokens.authenticate(token);
@@ -328,7 +328,7 @@ describe('a token of limited uses', () => {
     expect([await end, await late, await good(token)]).to.deep.equal([true, undefined, false]);
   });
 
-  it('is not used once one above it is revoked, however late that comes', async () => {
+  it('is not used after an ancestor is revoked, even between read and write', async () => {
     const { store, create, registry, tokens } = await setup();
     const { token: by } = await create({ policies: ['a'] });
     const { token } = await create({ numUses: 5 }, { by });
@@ -343,7 +343,7 @@ describe('a token of limited uses', () => {
     expect(await registry.spend(principal)).to.equal(undefined);
   });
 
-  it('goes on with the policies as they are after the use', async () => {
+  it('continues with the policies as they are after the use', async () => {
     const { store, create, registry, policies, tokens } = await setup();
     await policies.write('a', 'path "x" { capabilities = ["read"] }');
     const { token } = await create({ policies: ['a'], numUses: 1 });
@@ -359,7 +359,7 @@ describe('a token of limited uses', () => {
     expect([allows(principal, 'read', 'x'), spent && allows(spent, 'read', 'x')]).to.deep.equal([true, false]);
   });
 
-  it('makes no tokens, and is swept away when it is used up, even one that does not expire', async () => {
+  it('creates no tokens, and is swept when it is used up, even if it does not expire', async () => {
     const { create, registry, tokens, records } = await setup();
     const { token: by } = await create({ numUses: 1 });
     expect(await refusal(create({}, { by, privileged: true }))).to.match(/restricted use token/);
@@ -374,7 +374,7 @@ describe('a token of limited uses', () => {
 });
 
 describe('the sweep', () => {
-  it('deletes tokens whose time has come, the longest overdue first, and only those', async () => {
+  it('deletes only expired tokens, oldest first', async () => {
     const { clock, create, registry, records } = await setup();
     for (const ttlS of [30, 10, 20, 1000]) await create({ policies: ['a'], ttlS });
     clock.now += 30_000;
@@ -386,7 +386,7 @@ describe('the sweep', () => {
     expect(await records('access/accessor/')).to.have.lengthOf(2);
   });
 
-  it('leaves tokens whose record it cannot read, says how many, and goes on behind them', async () => {
+  it('keeps and counts tokens whose record it cannot read, and continues after them', async () => {
     const { clock, store, create, registry, tokens, records } = await setup();
     const top = await create({ policies: ['a'] });
     const spoil = async (token: string): Promise<void> => {

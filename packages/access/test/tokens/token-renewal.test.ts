@@ -3,10 +3,10 @@ import type { TokenSettingsChange } from '../../src/index.ts';
 import { withMethod } from '../auth/login-setup.ts';
 import { hour, refusal, setup } from '../fixtures.ts';
 
-const changed = /^invalid_request: lease is not renewable: the policies of the user or role that it was made for have changed$/;
-const gone = /^invalid_request: lease is not renewable: the user or role that it was made for is gone$/;
+const changed = /^invalid_request: lease is not renewable: the policies of the user or role of its login have changed$/;
+const gone = /^invalid_request: lease is not renewable: the user or role of its login no longer exists$/;
 
-/** A token of each login method that can be made without another service, and what changes its user or role. */
+/** A token of each login method that needs no other service, and functions that change its user or role. */
 const methods = {
   userpass: async (settings: TokenSettingsChange) => {
     const all = await withMethod('userpass');
@@ -30,7 +30,7 @@ const methods = {
 
 for (const [kind, make] of Object.entries(methods))
   describe(`a renewal of a token of ${kind}`, () => {
-    it('is refused once the policies have changed, and allowed again when they are as before', async () => {
+    it('is refused after its policies have changed, and allowed when they are restored', async () => {
       const { token, registry, write } = await make({ policies: ['a', 'b'], periodS: hour });
       expect(await refusal(registry.renew({ token }, 0))).to.equal('none');
       for (const policies of [['a'], [], ['a', 'b', 'c'], ['b', 'c']]) {
@@ -41,19 +41,19 @@ for (const [kind, make] of Object.entries(methods))
       expect(await refusal(registry.renew({ token }, 0))).to.equal('none');
     });
 
-    it('is refused once the user or role is gone, or its method', async () => {
+    it('is refused after the user or role is deleted or its login method disabled', async () => {
       const { token, registry, remove } = await make({ policies: ['a'], periodS: hour });
       await remove();
       expect(await refusal(registry.renew({ token }, 0))).to.match(gone);
     });
 
-    it('does not see a token whose method was disabled', async () => {
+    it('does not find a token whose login method was disabled', async () => {
       const { token, registry, logins } = await make({ policies: ['a'], periodS: hour });
       await logins.mounts.disable('m');
       expect(await registry.renew({ token }, 0)).to.equal(undefined);
     });
 
-    it('gives the period that holds now, and none once it was withdrawn', async () => {
+    it('uses the present period, and none after it was withdrawn', async () => {
       const { token, registry, write, clock } = await make({ policies: ['a'], periodS: hour });
       await write({ periodS: 60 });
       expect((await registry.renew({ token }, 0))?.ttlS).to.equal(60);
@@ -65,7 +65,7 @@ for (const [kind, make] of Object.entries(methods))
       expect((await registry.renew({ token }, 0))?.ttlS).to.equal(40);
     });
 
-    it('ends with the longest life that holds now, and takes nothing away', async () => {
+    it('is bounded by the present maximum TTL, and never shortens the token', async () => {
       const { token, registry, write, clock, who } = await make({ policies: ['a'], ttlS: hour });
       clock.now += 600_000;
       await write({ ttlS: 60, maxTtlS: 60 });
@@ -75,7 +75,7 @@ for (const [kind, make] of Object.entries(methods))
       expect(await who(token)).not.to.equal(undefined);
     });
 
-    it('is not written when the policies change in the same moment', async () => {
+    it('is not written if the policies change at the same time', async () => {
       const { token, registry, write, store } = await make({ policies: ['a'], periodS: hour });
       let isFirst = true;
       store.afterGet = async (path) => {
@@ -88,7 +88,7 @@ for (const [kind, make] of Object.entries(methods))
   });
 
 describe('a renewal of a token of a token role', () => {
-  it('is refused once the role is gone', async () => {
+  it('is refused after the role is deleted', async () => {
     const { create, registry } = await setup();
     await registry.roles.write('r', { allowedPolicies: ['a'], periodS: hour });
     const { token, record } = await create({}, { role: 'r' });
@@ -96,11 +96,11 @@ describe('a renewal of a token of a token role', () => {
     await registry.roles.delete('r');
     for (const name of [{ token }, { accessor: record.accessor }])
       expect(await refusal(registry.renew(name, 0))).to.equal(
-        'invalid_request: lease is not renewable: the token role by which it was made is gone',
+        'invalid_request: lease is not renewable: its token role no longer exists',
       );
   });
 
-  it('gives the period of the role as it is now, within the smallest explicit maximum', async () => {
+  it('uses the present period of the role, within the smallest explicit maximum', async () => {
     const { create, registry, clock } = await setup();
     await registry.roles.write('r', { allowedPolicies: ['a'], periodS: hour });
     const { token } = await create({}, { role: 'r' });
@@ -113,7 +113,7 @@ describe('a renewal of a token of a token role', () => {
 
 describe('a token of a role with a number of uses', () => {
   for (const type of ['default-service', 'default-batch'] as const)
-    it(`is not made as a batch token by a role of type ${type}: uses of one cannot be counted`, async () => {
+    it(`is not a batch token of a role of type ${type}, since its uses cannot be counted`, async () => {
       const { create, registry } = await setup();
       const written = await refusal(registry.roles.write('r', { allowedPolicies: ['a'], numUses: 2, type }));
       if (type === 'default-batch')
@@ -124,7 +124,7 @@ describe('a token of a role with a number of uses', () => {
         );
     });
 
-  it('is good for none where a batch token says that it has uses', async () => {
+  it('has no uses as a batch token', async () => {
     const { create, registry, tokens, who } = await setup();
     const { record } = await create({ policies: ['a'], type: 'batch' });
     const principal = await who(await tokens.sealBatch({ ...record, usesLeft: 2 }));
@@ -133,7 +133,7 @@ describe('a token of a role with a number of uses', () => {
 });
 
 describe('an orphan role', () => {
-  it('makes orphans for whoever may use it, also where the request asks for no parent', async () => {
+  it('creates orphans for every caller, also when the request asks for no parent', async () => {
     const { create, registry } = await setup();
     await registry.roles.write('r', { orphan: true });
     const { token: by } = await create({ policies: ['a'] });

@@ -4,7 +4,7 @@ import { initialAccess, openAccess } from '../../src/index.ts';
 import { withMethod } from '../auth/login-setup.ts';
 import { hour, refusal, setup } from '../fixtures.ts';
 
-/** A clock that jumps a day ahead for as long as `during` takes, and then is right again. */
+/** Runs `during` with the clock a day ahead. */
 async function ahead<T>(clock: { now: number }, during: () => Promise<T>): Promise<T> {
   const right = clock.now;
   clock.now += 24 * hour * 1000;
@@ -15,12 +15,12 @@ async function ahead<T>(clock: { now: number }, during: () => Promise<T>): Promi
   }
 }
 
-describe('a token that a wrong clock calls expired', () => {
+describe('a token that is expired by a wrong clock', () => {
   for (const [what, by] of [
     ['itself', (token: string, _accessor: string) => ({ token })],
     ['its accessor', (_token: string, accessor: string) => ({ accessor })],
   ] as const) {
-    it(`is revoked by ${what}, and stays so when the clock is right again`, async () => {
+    it(`is revoked by ${what}, and stays revoked when the clock is right again`, async () => {
       const { create, registry, good, clock, records } = await setup();
       const { token, record } = await create({ policies: ['a'], ttlS: hour });
       expect(await ahead(clock, () => registry.revoke(by(token, record.accessor)))).to.equal(true);
@@ -28,7 +28,7 @@ describe('a token that a wrong clock calls expired', () => {
       expect(await records('access/due/')).to.deep.equal([]);
     });
 
-    it(`is revoked alone by ${what}: its child lives on as an orphan`, async () => {
+    it(`is revoked alone by ${what}, and its child becomes an orphan`, async () => {
       const { create, registry, good, clock } = await setup();
       const { token, record } = await create({ policies: ['a'], ttlS: hour });
       const { token: child } = await create({ ttlS: hour }, { by: token });
@@ -37,7 +37,7 @@ describe('a token that a wrong clock calls expired', () => {
     });
   }
 
-  it('can be revoked below one that is expired too', async () => {
+  it('can be revoked below an expired one', async () => {
     const { create, registry, good, clock } = await setup();
     const { token: parent } = await create({ policies: ['a'], ttlS: hour });
     const { token } = await create({}, { by: parent });
@@ -45,14 +45,14 @@ describe('a token that a wrong clock calls expired', () => {
     expect([await good(parent), await good(token)]).to.deep.equal([true, false]);
   });
 
-  it('is not renewed, and works again when the clock is right', async () => {
+  it('is not renewed, and is valid again when the clock is right', async () => {
     const { create, registry, good, clock } = await setup();
     const { token } = await create({ policies: ['a'], ttlS: hour });
     expect(await ahead(clock, () => registry.renew({ token }, hour))).to.equal(undefined);
     expect(await good(token)).to.equal(true);
   });
 
-  it('of the kind batch is not said to be revoked', async () => {
+  it('cannot be revoked as a batch token', async () => {
     const { create, registry, clock } = await setup();
     const { token } = await create({ policies: ['a'], ttlS: hour, type: 'batch' });
     const refused = 'invalid_request: batch tokens cannot be revoked';
@@ -61,7 +61,7 @@ describe('a token that a wrong clock calls expired', () => {
     expect(await registry.revoke({ token: `${token}x` })).to.equal(false);
   });
 
-  it('is not there when it was revoked before', async () => {
+  it('is not found after it was revoked', async () => {
     const { create, registry } = await setup();
     const { token, record } = await create({ policies: ['a'] });
     expect(await registry.revoke({ token })).to.equal(true);
@@ -71,8 +71,8 @@ describe('a token that a wrong clock calls expired', () => {
   });
 });
 
-describe('a token or secret id that is due by one of two clocks', () => {
-  it('is refused, and deleted only when it is due by the other too', async () => {
+describe('a token or secret id that is expired by one of two clocks', () => {
+  it('is refused, and deleted only when it is expired by both', async () => {
     const store = memoryStore();
     const [clock, due] = [{ now: 1_000_000 }, { now: 1_000_000 }];
     const { rootToken, writes } = initialAccess({ now: clock.now });
@@ -98,9 +98,9 @@ describe('a token or secret id that is due by one of two clocks', () => {
   });
 });
 
-describe('a secret id that a wrong clock calls expired', () => {
+describe('a secret id that is expired by a wrong clock', () => {
   for (const by of ['secretId', 'accessor'] as const)
-    it(`is destroyed by its ${by === 'accessor' ? by : 'text'}, and stays so when the clock is right again`, async () => {
+    it(`is destroyed by its ${by === 'accessor' ? by : 'text'}, and stays destroyed when the clock is right again`, async () => {
       const { logins, mount, login, clock } = await withMethod('approle');
       const { approle } = logins;
       await approle.write(await mount(), 'web', { token: { policies: ['a'] } });

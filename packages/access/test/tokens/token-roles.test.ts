@@ -34,7 +34,7 @@ describe('a token role', () => {
     [{ pathSuffix: '../x' }, 'path_suffix has'],
     [{ numUses: -1 }, 'cannot be negative'],
     [{ type: 'batch', periodS: 60 }, "'token_type' cannot be 'batch'"],
-    [{ boundCidrs: ['10.0.0.0/33'] }, 'a block of addresses'],
+    [{ boundCidrs: ['10.0.0.0/33'] }, 'an address block'],
     [{ allowedPolicies: ['a/b'] }, 'a policy name has'],
     [{ allowedPolicies: Array.from({ length: 9000 }, (_, n) => `policy-${n}`) }, 'at most 65536 bytes'],
   ] as const)
@@ -42,14 +42,14 @@ describe('a token role', () => {
       expect(await refusal(withRole(change))).to.match(new RegExp(`^invalid_request: .*${text}`));
     });
 
-  it('is refused by a name that is no name', async () => {
+  it('is refused under an invalid name', async () => {
     const { registry } = await setup();
     for (const name of ['', 'a b', 'a/b', '-a', 'x'.repeat(129)])
       expect(await refusal(registry.roles.write(name, {})), name).to.match(/a role name has/);
     expect(await registry.roles.find('a/b')).to.equal(undefined);
   });
 
-  it('gives its tokens what it says', async () => {
+  it('gives its tokens its settings', async () => {
     const { make } = await withRole({
       allowedPolicies: ['a', 'b'],
       orphan: true,
@@ -72,7 +72,7 @@ describe('a token role', () => {
     });
   });
 
-  it('goes before the period of a request; of two explicit maxima and numbers of uses the smaller holds', async () => {
+  it('overrides the period of a request; the smaller explicit maximum and number of uses apply', async () => {
     const { make, registry } = await withRole({ allowedPolicies: ['a'], periodS: 60, explicitMaxTtlS: 600, numUses: 5 });
     const asked = { periodS: 90, explicitMaxTtlS: 700, numUses: 2 };
     expect((await make(asked)).record).to.deep.include({ periodS: 60, explicitMaxTtlS: 600, usesLeft: 2 });
@@ -102,7 +102,7 @@ describe('a token role', () => {
     { role: { allowedPolicies: ['root'] }, asked: undefined, expected: /without parent token being root/ },
     { role: { allowedPoliciesGlob: ['*'] }, asked: ['root'], expected: /without parent token being root/ },
   ] as const)
-    it(`${JSON.stringify(role)}: a holder of "held" who asks for ${asked ?? 'nothing'} gets ${expected}`, async () => {
+    it(`${JSON.stringify(role)}: a holder of "held" who requests ${asked ?? 'nothing'} gets ${expected}`, async () => {
       const { make, create } = await withRole(role);
       const { token: by } = await create({ policies: ['held'] });
       const made = make(asked === undefined ? {} : { policies: asked }, by);
@@ -116,17 +116,17 @@ describe('a token role', () => {
     { type: 'default-batch', asked: undefined, expected: 'batch' },
     { type: 'default-batch', asked: 'service', expected: 'service' },
     { type: 'batch', asked: undefined, expected: 'batch' },
-    { type: 'batch', asked: 'service', expected: /of the type batch only/ },
-    { type: 'service', asked: 'batch', expected: /of the type service only/ },
+    { type: 'batch', asked: 'service', expected: /only creates batch/ },
+    { type: 'service', asked: 'batch', expected: /only creates service/ },
   ] as const)
-    it(`of type ${type} with ${asked ?? 'nothing'} asked: ${expected}`, async () => {
+    it(`of type ${type} with ${asked ?? 'nothing'} requested: ${expected}`, async () => {
       const { make } = await withRole({ allowedPolicies: ['a'], type });
       const made = make({ type: asked });
       if (expected instanceof RegExp) expect(await refusal(made)).to.match(expected);
       else expect((await made).record.type).to.equal(expected);
     });
 
-  it('that is not there makes no token, nor one that goes in this moment', async () => {
+  it('that does not exist, or is deleted at the same time, creates no token', async () => {
     const { make, create, registry, store } = await withRole({ allowedPolicies: ['a'] });
     expect(await refusal(create({}, { role: 'other' }))).to.equal('invalid_request: unknown role');
     store.afterGet = async (path) => {
@@ -138,8 +138,8 @@ describe('a token role', () => {
   });
 });
 
-describe('the times of a configuration', () => {
-  it('are what a token lives that asks for nothing, and the longest that one can ask for', async () => {
+describe('the configured TTLs', () => {
+  it('are the default and the maximum TTL of a new token', async () => {
     const { create } = await setup({ defaultTtlS: 60, maxTtlS: 600 });
     expect((await create({ policies: ['a'] })).ttlS).to.equal(60);
     expect((await create({ policies: ['a'], ttlS: longest })).ttlS).to.equal(600);

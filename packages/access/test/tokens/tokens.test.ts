@@ -38,7 +38,7 @@ const rewriteKey = async (store: Store, byte: number): Promise<void> => {
 };
 
 describe('Tokens', () => {
-  it('knows the root token', async () => {
+  it('authenticates the root token', async () => {
     const { tokens, rootToken } = await withRoot();
     const principal = await tokens.authenticate(rootToken);
     expect(principal?.root).to.equal(true);
@@ -48,7 +48,7 @@ describe('Tokens', () => {
       .and.not.equal(rootToken.slice(2));
   });
 
-  it('answers at once, without a read, when the token is in memory', async () => {
+  it('authenticates a cached token at once, without a read', async () => {
     const { store, tokens, rootToken } = await withRoot();
     const principal = await tokens.authenticate(rootToken);
     const { reads } = store;
@@ -56,7 +56,7 @@ describe('Tokens', () => {
     expect(store.reads).to.equal(reads);
   });
 
-  it('has the rights of a rule until its expiration, also while it is in memory', async () => {
+  it('grants a rule until its expiration, also from the cache', async () => {
     const { tokens, policies, clock, add } = await withRoot();
     await policies.write('p', 'path "a" { capabilities = ["read"] expiration = 5 } path "b" { capabilities = ["read"] }');
     const token = `s.${'t'.repeat(24)}`;
@@ -72,27 +72,27 @@ describe('Tokens', () => {
     expect(await rights()).to.deep.equal([false, true, Number.POSITIVE_INFINITY]);
   });
 
-  it('gives out principals that nobody can change', async () => {
+  it('returns frozen principals', async () => {
     const { tokens, rootToken } = await withRoot();
     const principal = await tokens.authenticate(rootToken);
     expect(Object.isFrozen(principal) && Object.isFrozen(principal?.record)).to.equal(true);
   });
 
-  it('knows no other token, however close', async () => {
+  it('does not authenticate similar tokens', async () => {
     const { tokens, rootToken } = await withRoot();
     await tokens.authenticate(rootToken);
     for (const token of ['', 's.', rootToken.slice(0, -1), `${rootToken}x`, ` ${rootToken}`, rootToken.toLowerCase(), 'garbage'])
       expect(await tokens.authenticate(token), token).to.equal(undefined);
   });
 
-  it('takes neither an accessor nor the id of a token for a token', async () => {
+  it('does not authenticate an accessor or the id of a token', async () => {
     const { tokens, rootToken } = await withRoot();
     const principal = await tokens.authenticate(rootToken);
     for (const token of [principal?.record.accessor ?? '', principal?.id ?? ''])
       expect(await tokens.authenticate(token)).to.equal(undefined);
   });
 
-  it('does no work for what cannot be a token', async () => {
+  it('does no work for a text that cannot be a token', async () => {
     const { store, tokens, rootToken } = await withRoot();
     await tokens.authenticate(rootToken);
     const { reads } = store;
@@ -101,7 +101,7 @@ describe('Tokens', () => {
     expect(store.reads).to.equal(reads);
   });
 
-  it('keeps no memory of unknown tokens: each is looked up, and found as soon as it exists', async () => {
+  it('does not cache unknown tokens: each is looked up and found as soon as it exists', async () => {
     const { store, tokens, add } = await withRoot();
     expect(await tokens.authenticate('later')).to.equal(undefined);
     const { reads } = store;
@@ -111,7 +111,7 @@ describe('Tokens', () => {
     expect((await tokens.authenticate('later'))?.record.accessor).to.equal('of later');
   });
 
-  it('forgets a token when its record changes or goes, and only that one', async () => {
+  it('drops only a token whose record changes or is deleted', async () => {
     const { store, tokens, rootToken, add, remove } = await withRoot();
     await add('other');
     await tokens.authenticate('other');
@@ -123,7 +123,7 @@ describe('Tokens', () => {
     expect(store.reads).to.equal(reads);
   });
 
-  it('neither answers nor keeps what a look-up read before the token was removed', async () => {
+  it('neither returns nor caches a token that was deleted after its read', async () => {
     const { store, tokens, add, remove, pathOf } = await withRoot();
     await add('gone');
     store.afterGet = async (path) => {
@@ -135,7 +135,7 @@ describe('Tokens', () => {
     expect(await tokens.authenticate('gone')).to.equal(undefined);
   });
 
-  it('is not held up by changes of other tokens', async () => {
+  it('is not delayed by changes of other tokens', async () => {
     const { store, tokens, rootToken, add } = await withRoot();
     let others = 0;
     store.afterGet = async () => {
@@ -146,7 +146,7 @@ describe('Tokens', () => {
     expect(others).to.equal(2);
   });
 
-  it('forgets everything when the token key changes, during a look-up too', async () => {
+  it('drops everything when the token key changes, also during a lookup', async () => {
     const { store, tokens, rootToken } = await withRoot();
     await tokens.authenticate(rootToken);
     await rewriteKey(store, 1);
@@ -158,7 +158,7 @@ describe('Tokens', () => {
     expect(await tokens.authenticate('x')).to.equal(undefined);
   });
 
-  it('forgets everything when it is cleared, during a look-up too', async () => {
+  it('drops everything when it is cleared, also during a lookup', async () => {
     const { store, tokens, rootToken } = await withRoot();
     await tokens.authenticate(rootToken);
     tokens.clear();
@@ -171,7 +171,7 @@ describe('Tokens', () => {
     expect(store.reads).to.equal(reads + 3); // the key twice, the record once
   });
 
-  it('forgets every token when everything may have changed, during a look-up too', async () => {
+  it('drops every token when any record may have changed, also during a lookup', async () => {
     const { store, tokens, rootToken, add, remove, pathOf } = await withRoot({}, memoryStore({ reportsEverything: true }));
     await add('gone');
     await tokens.authenticate(rootToken);
@@ -188,7 +188,7 @@ describe('Tokens', () => {
     expect(await tokens.authenticate('late')).to.equal(undefined);
   });
 
-  it('keeps no more tokens than it may: the oldest makes room', async () => {
+  it('caches a bounded number of tokens and evicts the oldest', async () => {
     const { tokens, add } = await withRoot({ cachedBytesMax: 3000 });
     for (const token of ['a', 'b', 'c']) {
       await add(token);
@@ -198,7 +198,7 @@ describe('Tokens', () => {
     expect(tokens.authenticate('c')).to.include({ root: false });
   });
 
-  it('knows a token below more tokens than it keeps', async () => {
+  it('authenticates a token with more ancestors than the cache holds', async () => {
     const { tokens, add } = await withRoot({ cachedBytesMax: 3000 });
     await add('t0');
     for (let n = 1; n < 6; n += 1) await add(`t${n}`, { parent: `t${n - 1}` });
@@ -206,7 +206,7 @@ describe('Tokens', () => {
       expect(await tokens.authenticate(token), token).to.include({ root: false });
   });
 
-  it('does not hold on to what policies have dropped, without bound', async () => {
+  it('releases evicted policies beyond a bound', async () => {
     const { tokens, policies, add } = await withRoot();
     await policies.write('other', 'path "x" { capabilities = ["read"] }');
     await add('idle', { policies: ['other'] });
@@ -215,7 +215,7 @@ describe('Tokens', () => {
     const idle = await tokens.find('idle');
     const text = `# ${'x'.repeat(1_000_000)}\npath "x" { capabilities = ["read"] }`; // about 2 MiB in memory
     let times = 0;
-    for (; times < 100 && idle?.granted !== undefined; times += 1) {
+    for (; times < 100 && idle?.resolved !== undefined; times += 1) {
       await policies.write('big', text);
       await tokens.authenticate('busy');
     }
@@ -223,7 +223,7 @@ describe('Tokens', () => {
     expect(await tokens.authenticate('idle')).to.include({ root: false });
   });
 
-  it('says that there is no token key, and that a record is of a later format', async () => {
+  it('reports a missing token key and a record of a newer format', async () => {
     const { store, tokens, policies, pathOf } = await withRoot();
     expect(await failure(new Tokens({ store: memoryStore(), policies, now: Date.now }).authenticate('x'))).to.equal(
       'not_initialized',
@@ -234,7 +234,7 @@ describe('Tokens', () => {
     }
   });
 
-  it('lets go of the store when it is closed', async () => {
+  it('stops watching the store when it is closed', async () => {
     const { tokens, rootToken } = await withRoot();
     await tokens.authenticate(rootToken);
     tokens.close();
@@ -243,7 +243,7 @@ describe('Tokens', () => {
 });
 
 describe('a token', () => {
-  it('is refused from the moment its time has come, by the clock of the node alone', async () => {
+  it('is refused from its expiry on, by the clock of the node alone', async () => {
     const { tokens, clock, add } = await withRoot();
     await add('t', { expiresMs: 5000 });
     expect(await tokens.authenticate('t')).to.include({ goodUntilMs: 5000 });
@@ -258,7 +258,7 @@ describe('a token', () => {
       ['is revoked', 'removed'],
       ['reaches its time', 'expired'],
     ] as const)
-      it(`is refused at once when one above it ${what}, ${inMemory ? 'in memory' : 'not in memory'}`, async () => {
+      it(`is refused at once when an ancestor ${what}, ${inMemory ? 'cached' : 'not cached'}`, async () => {
         const { tokens, clock, add, remove } = await withRoot();
         await add('grandparent', { expiresMs: 5000 });
         await add('parent', { parent: 'grandparent' });
@@ -272,7 +272,7 @@ describe('a token', () => {
         expect(await tokens.authenticate('sibling')).to.include({ root: false });
       });
 
-  it('is refused when one above it goes while it is being looked up', async () => {
+  it('is refused when an ancestor is deleted during the lookup', async () => {
     const { store, tokens, add, remove, pathOf } = await withRoot();
     await add('parent');
     await add('child', { parent: 'parent' });
@@ -284,7 +284,7 @@ describe('a token', () => {
     expect(await tokens.authenticate('child')).to.equal(undefined);
   });
 
-  it('has new rights as soon as a policy of it changes, and the same principal until then', async () => {
+  it('has new rights as soon as one of its policies changes, and the same principal until then', async () => {
     const { store, tokens, policies, add } = await withRoot();
     await policies.write('p', 'path "a" { capabilities = ["read"] }');
     await add('t');
@@ -300,7 +300,7 @@ describe('a token', () => {
     expect(tokens.authenticate('t')).to.equal(after);
   });
 
-  it('gets no rights that were taken from its policy while they were read', async () => {
+  it('gets no rights that were removed from its policy during the read', async () => {
     const { store, tokens, policies, add } = await withRoot();
     await policies.write('p', 'path "a" { capabilities = ["read"] }');
     await add('t');

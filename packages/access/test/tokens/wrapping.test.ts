@@ -12,8 +12,8 @@ async function withWrapping() {
   return { ...all, wrapping, left };
 }
 
-describe('a wrapped answer', () => {
-  it('is fetched once, and nothing of it is left', async () => {
+describe('a wrapped response', () => {
+  it('is fetched once and leaves no record', async () => {
     const { wrapping, left } = await withWrapping();
     const { token, ...info } = await wrapping.wrap(answer);
     expect(info).to.deep.include({ path: 'transit/keys/k', createdMs: 1_000_000, ttlS: 60, wrappedAccessor: '' });
@@ -24,21 +24,21 @@ describe('a wrapped answer', () => {
     expect(await left()).to.deep.equal([]);
   });
 
-  it('is fetched by one of many who come at once', async () => {
+  it('is fetched by one of many concurrent requests', async () => {
     const { wrapping } = await withWrapping();
     const { token } = await wrapping.wrap(answer);
     const found = await Promise.all(Array.from({ length: 20 }, () => wrapping.unwrap(token)));
     expect(found.filter((one) => one !== undefined)).to.have.lengthOf(1);
   });
 
-  it('names neither the token nor its accessor in a path', async () => {
+  it('has neither the token nor its accessor in a path', async () => {
     const { wrapping, records } = await withWrapping();
     const { token, accessor } = await wrapping.wrap(answer);
     const paths = (await records('access/')).map(({ path }) => path).join('\n');
     expect(paths).not.to.include(token.slice(2)).and.not.to.include(accessor);
   });
 
-  it('is gone after its time, and the sweep clears it', async () => {
+  it('expires, and the sweep deletes it', async () => {
     const { wrapping, registry, clock, left } = await withWrapping();
     const { token } = await wrapping.wrap(answer);
     clock.now += 60_000;
@@ -49,7 +49,7 @@ describe('a wrapped answer', () => {
     expect(await left()).to.deep.equal([]);
   });
 
-  it('is gone when its token is used for anything else, or revoked by its accessor', async () => {
+  it('is deleted when its token is used for anything else or revoked by its accessor', async () => {
     const { wrapping, registry, who, left } = await withWrapping();
     const [one, other] = [await wrapping.wrap(answer), await wrapping.wrap(answer)];
     await registry.spend(await who(one.token));
@@ -60,7 +60,7 @@ describe('a wrapped answer', () => {
     expect(await left()).to.deep.equal([]);
   });
 
-  it('is wrapped again by another token, with the same path and time, and no longer by the one before', async () => {
+  it('is rewrapped with the same path and TTL, and the previous token becomes invalid', async () => {
     const { wrapping, clock } = await withWrapping();
     const { token } = await wrapping.wrap(answer);
     clock.now += 50_000;
@@ -73,21 +73,21 @@ describe('a wrapped answer', () => {
     expect(await wrapping.unwrap(again.token)).to.deep.include({ body: answer.body });
   });
 
-  it('is fetched by no other token, root or not', async () => {
+  it('is not fetched by any other token, not even root', async () => {
     const { wrapping, rootToken, create } = await withWrapping();
     const { token } = await create({ policies: ['a'], numUses: 1 });
     for (const other of [rootToken, token, 's.000000000000000000000000', 'x', ''])
       expect(await wrapping.unwrap(other), other).to.equal(undefined);
   });
 
-  it('grants nothing by its token', async () => {
+  it('grants its token nothing', async () => {
     const { wrapping, who, policies } = await withWrapping();
     const { token } = await wrapping.wrap(answer);
     expect((await who(token)).record).to.deep.include({ policies: ['response-wrapping'], usesLeft: 1, renewable: false });
     expect(await refusal(policies.write('response-wrapping', 'path "*" { capabilities = ["read"] }'))).to.match(/cannot update/);
   });
 
-  it('is not there when it could not be written', async () => {
+  it('does not exist if it could not be written', async () => {
     const { wrapping, store, left } = await withWrapping();
     const { commit } = store;
     store.commit = () => Promise.reject(new StoreError('not_leader', 'no'));
@@ -97,7 +97,7 @@ describe('a wrapped answer', () => {
     expect(await left()).to.deep.equal([]);
   });
 
-  it('waits no longer than tokens live', async () => {
+  it('has a TTL of at most the maximum TTL of tokens', async () => {
     const { wrapping } = await withWrapping();
     wrapping.checkTtl(hour);
     expect(() => wrapping.checkTtl(hour + 1)).to.throw(/at most 3600s/);

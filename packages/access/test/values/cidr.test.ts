@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { callerGroup, isCidr, withinCidrs } from '../../src/index.ts';
 
-describe('blocks of addresses', () => {
+describe('CIDR blocks', () => {
   for (const [text, expected] of [
     ['10.0.0.0/8', true],
     ['0.0.0.0/0', true],
@@ -19,7 +19,7 @@ describe('blocks of addresses', () => {
     ['example.org', false],
     ['', false],
   ] as const)
-    it(`${JSON.stringify(text)} is ${expected ? 'one' : 'none'}`, () => {
+    it(`${JSON.stringify(text)} is ${expected ? 'valid' : 'invalid'}`, () => {
       expect(isCidr(text)).to.equal(expected);
     });
 
@@ -41,7 +41,7 @@ describe('blocks of addresses', () => {
       expect(withinCidrs(cidrs, address)).to.equal(expected);
     });
 
-  it('hold what Node says that they hold', () => {
+  it("contain the same addresses as Node's BlockList", () => {
     const address = fc.oneof(fc.ipV4(), fc.ipV6());
     fc.assert(
       fc.property(address, address, fc.nat(128), (base, asked, bits) => {
@@ -55,7 +55,7 @@ describe('blocks of addresses', () => {
     );
   });
 
-  it('are read from any text as Node reads addresses', () => {
+  it('parse any text as Node does', () => {
     const piece = fc.constantFrom('::', ':', '0', 'ffff', '12345', '1.2.3.4', '.', '256', 'g', '%', '01');
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 10 }), (pieces) => {
@@ -66,7 +66,7 @@ describe('blocks of addresses', () => {
     );
   });
 
-  it('stand for one caller by address, or by /64', () => {
+  it('group callers by IPv4 address or IPv6 /64', () => {
     expect(callerGroup('::ffff:192.0.2.1')).to.equal('192.0.2.1');
     expect(callerGroup('2001:db8:1:2:3::4')).to.equal(callerGroup('2001:db8:1:2:ffff::'));
     expect(callerGroup('2001:db8:1:2::')).not.to.equal(callerGroup('2001:db8:1:3::'));
