@@ -56,10 +56,10 @@ describe('a JWT login', () => {
     ['another audience', { aud: 'other' }],
     ['no audience', { aud: undefined }],
     ['no expiry', { exp: undefined }],
-    ['an expiry that is over', { exp: 1_699_999_000 }],
-    ['a time that has not come', { nbf: 1_700_001_000 }],
+    ['a past expiry', { exp: 1_699_999_000 }],
+    ['a future not-before time', { nbf: 1_700_001_000 }],
     ['no user', { sub: undefined }],
-    ['a user that is no text', { sub: 7 }],
+    ['a user that is not a string', { sub: 7 }],
     ['an empty user', { sub: '' }],
   ] as const)
     it(`is refused with ${what}`, async () => {
@@ -205,18 +205,18 @@ describe('keys that verify tokens', () => {
   for (const [what, change, text] of [
     ['no source', {}, 'exactly one of'],
     ['two sources', { keys: [pem], file: 'x' }, 'exactly one of'],
-    ['a text that is no key', { keys: ['x'] }, 'a public key in PEM'],
+    ['a text that is not a key', { keys: ['x'] }, 'a public key in PEM'],
     ['http', { url: 'http://issuer/keys' }, 'must be an https URL'],
-    ['a file by its path', { url: 'file:///etc/passwd' }, 'must be an https URL'],
+    ['a file URL', { url: 'file:///etc/passwd' }, 'must be an https URL'],
     ['a private key', { jwks: JSON.stringify({ keys: [privateJwk] }) }, 'public keys only'],
     ['a symmetric key', { jwks: '{"keys":[{"kty":"oct","k":"AAAA"}]}' }, 'public keys only'],
-    ['a set of no keys', { jwks: '{"keys":[1]}' }, 'each item of a key set'],
+    ['a set with an item that is not a key', { jwks: '{"keys":[1]}' }, 'each item of a key set'],
     ['an empty set', { jwks: '{"keys":[]}' }, '1 to 100 keys'],
-    ['a set that is no JSON', { jwks: '{' }, 'a key set must be JSON'],
+    ['a set that is not JSON', { jwks: '{' }, 'a key set must be JSON'],
     ['no issuer', { keys: [pem], issuer: '' }, 'bound_issuer must be set'],
     ['no algorithm', { keys: [pem], algorithms: [] }, 'jwt_supported_algs must name'],
     ['a symmetric algorithm', { keys: [pem], algorithms: ['HS256'] }, 'jwt_supported_algs must name'],
-    ['no algorithm at all', { keys: [pem], algorithms: ['none'] }, 'jwt_supported_algs must name'],
+    ['the algorithm none', { keys: [pem], algorithms: ['none'] }, 'jwt_supported_algs must name'],
   ] as const)
     it(`are refused with ${what}`, async () => {
       const { logins, mount } = await withMethod('jwt');

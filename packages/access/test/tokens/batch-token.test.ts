@@ -31,9 +31,7 @@ describe('the text of a batch token', () => {
   });
 
   it('is refused when it would be too long', () => {
-    expect(() => sealBatchToken(key, { ...record, meta: { a: 'x'.repeat(batchTokenCharsMax) } })).to.throw(
-      /are too long/,
-    );
+    expect(() => sealBatchToken(key, { ...record, meta: { a: 'x'.repeat(batchTokenCharsMax) } })).to.throw(/are too long/);
   });
 });
 
