@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { TokenRequest, TokenRoleChange } from '../../src/index.ts';
-import { hour, longest, refusal, setup } from '../fixtures.ts';
+import { hour, refusal, setup } from '../fixtures.ts';
 
 async function withRole(change: TokenRoleChange) {
   const all = await setup();
@@ -135,20 +135,5 @@ describe('a token role', () => {
       await registry.roles.delete('r');
     };
     expect(await refusal(make({}))).to.equal('invalid_request: unknown role');
-  });
-});
-
-describe('the configured TTLs', () => {
-  it('are the default and the maximum TTL of a new token', async () => {
-    const { create } = await setup({ defaultTtlS: 60, maxTtlS: 600 });
-    expect((await create({ policies: ['a'] })).ttlS).to.equal(60);
-    expect((await create({ policies: ['a'], ttlS: longest })).ttlS).to.equal(600);
-  });
-
-  it('bound renewals too', async () => {
-    const { create, registry, clock } = await setup({ defaultTtlS: 60, maxTtlS: 600 });
-    const { token } = await create({ policies: ['a'], ttlS: 500 });
-    clock.now += 400_000;
-    expect((await registry.renew({ token }, 500))?.ttlS).to.equal(200);
   });
 });
