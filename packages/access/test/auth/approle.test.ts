@@ -10,7 +10,7 @@ async function withRole(change: Partial<AppRoleChange> = {}) {
   const { approle } = all.logins;
   await approle.write(await all.mount(), 'Web', { token: { policies: ['a'], ttlS: 1200 }, ...change });
   const roleId = (await approle.roles.find((await all.mount()).id, 'web'))?.value.roleId ?? '';
-  const secret = async (asked = {}) => approle.createSecretId(await all.mount(), 'web', asked);
+  const secret = async (request = {}) => approle.createSecretId(await all.mount(), 'web', request);
   const enter = async (secretId: string, { role = roleId, address }: { role?: string; address?: string } = {}) =>
     approle.login(await all.login('auth/m/login', address), role, secretId);
   return { ...all, approle, roleId, secret, enter };
@@ -154,7 +154,7 @@ describe('a secret id', () => {
     expect(await refusal(enter('my own'))).to.equal('none');
   });
 
-  for (const [role, asked, text] of [
+  for (const [role, request, text] of [
     [{ secretIdNumUses: 2 }, { numUses: 3 }, "'num_uses' cannot exceed"],
     [{ secretIdNumUses: 2 }, { numUses: 0 }, "'num_uses' cannot exceed"],
     [{ secretIdTtlS: 2 }, { ttlS: 3 }, "'ttl' cannot exceed"],
@@ -163,9 +163,9 @@ describe('a secret id', () => {
     [{}, { meta: { a: 'x'.repeat(4100) } }, 'metadata takes at most'],
     [{}, { secretId: 'x'.repeat(4097) }, 'a secret id has'],
   ] as const)
-    it(`is refused with ${JSON.stringify(asked).slice(0, 40)} of ${JSON.stringify(role)}`, async () => {
+    it(`is refused with ${JSON.stringify(request).slice(0, 40)} of ${JSON.stringify(role)}`, async () => {
       const { secret } = await withRole(role);
-      expect(await refusal(secret(asked))).to.match(new RegExp(`^invalid_request: .*${text}`));
+      expect(await refusal(secret(request))).to.match(new RegExp(`^invalid_request: .*${text}`));
     });
 });
 

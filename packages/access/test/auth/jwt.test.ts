@@ -172,7 +172,7 @@ describe('keys that verify tokens', () => {
   it('that never arrive block at most 32 logins, and none of another source', async () => {
     const arrived = Promise.withResolvers<string>();
     const good = JSON.stringify({ keys: [await jwkOf(pair.publicKey)] });
-    const url = (asked: string) => (asked === 'https://hangs/keys' ? arrived.promise : Promise.resolve(good));
+    const url = (address: string) => (address === 'https://hangs/keys' ? arrived.promise : Promise.resolve(good));
     const keys = new JwtKeys({ sources: { url, file: async () => undefined }, now: () => 0 });
     const outcome = (change: object): Promise<string> =>
       refusal(keys.verify({ keys: [], jwks: '', file: '', url: 'https://hangs/keys', urlCa: '', ...change }, 'x', {}));
@@ -220,8 +220,8 @@ describe('keys that verify tokens', () => {
   ] as const)
     it(`are refused with ${what}`, async () => {
       const { logins, mount } = await withMethod('jwt');
-      const asked = { issuer: 'i', algorithms: ['ES256'], ...change };
-      expect(await refusal(logins.jwt.configure(await mount(), asked))).to.match(new RegExp(`^invalid_request: .*${text}`));
+      const settings = { issuer: 'i', algorithms: ['ES256'], ...change };
+      expect(await refusal(logins.jwt.configure(await mount(), settings))).to.match(new RegExp(`^invalid_request: .*${text}`));
     });
 });
 
@@ -235,7 +235,7 @@ describe('a JWT role', () => {
   ] as const)
     it(`is refused with ${what}`, async () => {
       const { logins, mount } = await withMethod('jwt');
-      const asked = { audiences: ['a'], userClaim: 'sub', token: {}, ...change };
-      expect(await refusal(logins.jwt.write(await mount(), 'r', asked))).to.match(new RegExp(`^invalid_request: .*${text}`));
+      const settings = { audiences: ['a'], userClaim: 'sub', token: {}, ...change };
+      expect(await refusal(logins.jwt.write(await mount(), 'r', settings))).to.match(new RegExp(`^invalid_request: .*${text}`));
     });
 });

@@ -166,7 +166,7 @@ describe('a password', () => {
 });
 
 describe('a user', () => {
-  for (const [asked, text] of [
+  for (const [change, text] of [
     [{ token: {} }, 'missing password'],
     [{ password: '', token: {} }, 'a password has 1 to 4096'],
     [{ password: 'x'.repeat(4097), token: {} }, 'a password has 1 to 4096'],
@@ -176,9 +176,11 @@ describe('a user', () => {
     [{ password: 'p', token: { boundCidrs: ['x'] } }, 'an address block'],
     [{ password: 'p', token: { numUses: -1 } }, 'cannot be negative'],
   ] as const)
-    it(`is refused with ${JSON.stringify(asked).slice(0, 60)}`, async () => {
+    it(`is refused with ${JSON.stringify(change).slice(0, 60)}`, async () => {
       const { logins, mount } = await withMethod('userpass');
-      expect(await refusal(logins.userpass.write(await mount(), 'u', asked))).to.match(new RegExp(`^invalid_request: .*${text}`));
+      expect(await refusal(logins.userpass.write(await mount(), 'u', change))).to.match(
+        new RegExp(`^invalid_request: .*${text}`),
+      );
     });
 
   it('is not written after its login method was disabled', async () => {

@@ -133,7 +133,7 @@ describe('capabilities on a path', () => {
 describe('the parameters of a rule', () => {
   const rule = (text: string): Acl =>
     new Acl([parsePolicy(`path "p" { capabilities = ["create", "read", "update", "delete", "list"] ${text} }`)]);
-  const asked = (compiled: Acl, body: object, capability: Capability = 'update'): boolean =>
+  const permitted = (compiled: Acl, body: object, capability: Capability = 'update'): boolean =>
     permits(compiled, { capability, path: 'p', parameters: Object.assign(Object.create(null), body) });
 
   for (const { text, body, grants } of [
@@ -187,7 +187,7 @@ describe('the parameters of a rule', () => {
     { text: 'denied_parameters = { a = ["x"] } allowed_parameters = { a = ["*"] }', body: { a: 'x' }, grants: false },
   ])
     it(`${text} ${grants ? 'permits' : 'refuses'} ${JSON.stringify(body)}`, () => {
-      expect(asked(rule(text), body)).to.equal(grants);
+      expect(permitted(rule(text), body)).to.equal(grants);
     });
 
   for (const { text, wrapTtlS, grants } of [
@@ -210,7 +210,7 @@ describe('the parameters of a rule', () => {
   it('are checked on read, create and update, not on list and delete', () => {
     const compiled = rule('denied_parameters = { "*" = [] }');
     expect(
-      (['read', 'create', 'update', 'list', 'delete'] as const).map((each) => asked(compiled, { a: 1 }, each)),
+      (['read', 'create', 'update', 'list', 'delete'] as const).map((each) => permitted(compiled, { a: 1 }, each)),
     ).to.deep.equal([false, false, false, true, true]);
   });
 
@@ -222,11 +222,11 @@ describe('the parameters of a rule', () => {
       'path "p" { capabilities = ["update"] allowed_parameters = { a = ["y"] b = [] } denied_parameters = { c = [] } }',
     );
     for (const compiled of [new Acl([one, other]), new Acl([other, one])]) {
-      expect(asked(compiled, { a: 'x', b: 'z' })).to.equal(true);
-      expect(asked(compiled, { a: 'y' })).to.equal(true);
-      expect(asked(compiled, { a: 'z' })).to.equal(false);
-      expect(asked(compiled, { b: 'z' })).to.equal(false);
-      expect(asked(compiled, { a: 'x', c: 1 })).to.equal(false);
+      expect(permitted(compiled, { a: 'x', b: 'z' })).to.equal(true);
+      expect(permitted(compiled, { a: 'y' })).to.equal(true);
+      expect(permitted(compiled, { a: 'z' })).to.equal(false);
+      expect(permitted(compiled, { b: 'z' })).to.equal(false);
+      expect(permitted(compiled, { a: 'x', c: 1 })).to.equal(false);
     }
   });
 });
@@ -297,9 +297,9 @@ describe('the matcher', () => {
     fc.assert(
       fc.property(fc.array(rule, { maxLength: 12 }), fc.array(path, { minLength: 1, maxLength: 6 }), (rules, paths) => {
         const compiled = new Acl(rules.map((each) => policy({ [each.path]: [each.capability] })));
-        for (const asked of [...paths, ...paths]) {
-          expect(compiled.ruleFor(asked)?.capabilities ?? 0, asked).to.equal(model(rules, asked, false));
-          expect(compiled.listRuleFor(asked)?.capabilities ?? 0, `${asked}/`).to.equal(model(rules, asked, true));
+        for (const path of [...paths, ...paths]) {
+          expect(compiled.ruleFor(path)?.capabilities ?? 0, path).to.equal(model(rules, path, false));
+          expect(compiled.listRuleFor(path)?.capabilities ?? 0, `${path}/`).to.equal(model(rules, path, true));
         }
       }),
       { numRuns: 2000 },

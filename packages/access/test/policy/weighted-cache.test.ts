@@ -12,9 +12,9 @@ describe('a weighted cache', () => {
     ] as const)
       cache.set(key, key, weight);
     expect([...cache.keys()]).to.deep.equal(['b', 'c']);
-    cache.set('b', 'anew', 5);
-    expect([...cache.keys()].map((key) => cache.get(key))).to.deep.equal(['c', 'anew']);
-    expect(cache.evictedWeight, 'a, what is not kept, and b as it was').to.equal(4 + 11 + 4);
+    cache.set('b', 'new', 5);
+    expect([...cache.keys()].map((key) => cache.get(key))).to.deep.equal(['c', 'new']);
+    expect(cache.evictedWeight, 'a, the value above the bound, and the replaced b').to.equal(4 + 11 + 4);
     cache.delete('c');
     cache.set('e', 'e', 5);
     expect([...cache.keys()]).to.deep.equal(['b', 'e']);

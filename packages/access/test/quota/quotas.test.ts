@@ -124,9 +124,9 @@ describe('quotas', () => {
     await quotas.configure({ exemptPaths: ['p'] });
     expect(asks('p', 3)).to.equal(3);
     await quotas.configure({ exemptPaths: [] });
-    expect(asks('p', 3), 'what was counted stays').to.equal(0);
+    expect(asks('p', 3), 'the count is kept').to.equal(0);
     await quotas.write('q', { rate: 2 });
-    expect(asks('p', 3), 'another rate begins anew').to.equal(2);
+    expect(asks('p', 3), 'another rate starts with a full bucket').to.equal(2);
     await quotas.delete('q');
     expect(asks('p', 3)).to.equal(3);
     expect(await quotas.list()).to.deep.equal([]);
@@ -135,7 +135,7 @@ describe('quotas', () => {
   it('that group by token count a token over all addresses, and requests without a token by address', async () => {
     const { quotas, asks } = await withQuotas();
     await quotas.write('q', { rate: 1, intervalS: 60, groupBy: 'token' });
-    expect(asks('p', 5), 'nothing is known of the caller yet').to.equal(5);
+    expect(asks('p', 5), 'not counted before authentication').to.equal(5);
     quotas.admitToken('p', 'one', '192.0.2.1');
     quotas.admitToken('p', 'two', '192.0.2.1');
     quotas.admitToken('p', undefined, '192.0.2.1');
@@ -168,9 +168,9 @@ describe('quotas', () => {
     await quotas.write('q', { rate: 1, intervalS: 3600 });
     expect(asks('p', 2)).to.equal(1);
     for (let n = 0; n < 99; n += 1) quotas.admit('p', `10.0.0.${n}`);
-    expect(asks('p', 1), 'still remembered').to.equal(0);
+    expect(asks('p', 1), 'still counted').to.equal(0);
     for (let n = 0; n < 100; n += 1) quotas.admit('p', `11.0.0.${n}`);
-    expect(asks('p', 1), 'forgotten').to.equal(1);
+    expect(asks('p', 1), 'dropped').to.equal(1);
   });
 
   for (const [change, text] of [

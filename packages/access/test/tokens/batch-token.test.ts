@@ -36,13 +36,13 @@ describe('the text of a batch token', () => {
 });
 
 describe('a batch token', () => {
-  const asked = { type: 'batch', policies: ['p'], ttlS: hour };
+  const request = { type: 'batch', policies: ['p'], ttlS: hour };
 
   it('grants its policies without a stored record', async () => {
     const { create, who, records } = await setup();
-    await create(asked); // the first one creates the key
+    await create(request); // the first one creates the key
     const before = await records('access/');
-    const { token, record: made } = await create(asked);
+    const { token, record: made } = await create(request);
     expect(await records('access/')).to.deep.equal(before);
     expect(made).to.deep.include({ type: 'batch', accessor: '', renewable: false, ttlS: hour, policies: ['default', 'p'] });
     expect((await who(token)).record).to.deep.equal(made);
@@ -50,7 +50,7 @@ describe('a batch token', () => {
 
   it('is authenticated without a read when it is cached', async () => {
     const { create, tokens, store, who } = await setup();
-    const { token } = await create(asked);
+    const { token } = await create(request);
     await who(token);
     const { reads } = store;
     expect(tokens.authenticate(token)).to.include({ root: false });
@@ -60,8 +60,8 @@ describe('a batch token', () => {
   it('ends when it expires and when its parent is revoked, cached or not', async () => {
     const { create, registry, tokens, clock, good } = await setup();
     const { token: parent } = await create({ policies: ['p'] });
-    const { token: child } = await create(asked, { by: parent });
-    const { token: orphan } = await create({ ...asked, noParent: true });
+    const { token: child } = await create(request, { by: parent });
+    const { token: orphan } = await create({ ...request, noParent: true });
     expect([await good(child), await good(orphan)]).to.deep.equal([true, true]);
     await registry.revoke({ token: parent });
     expect([await good(child), await good(orphan)]).to.deep.equal([false, true]);
@@ -74,7 +74,7 @@ describe('a batch token', () => {
   it('stays valid when its parent is renewed', async () => {
     const { create, registry, good } = await setup();
     const { token: parent } = await create({ policies: ['p'], ttlS: hour });
-    const { token: child } = await create(asked, { by: parent });
+    const { token: child } = await create(request, { by: parent });
     expect(await good(child)).to.equal(true);
     await registry.renew({ token: parent }, 2 * hour);
     expect(await good(child)).to.equal(true);
@@ -84,7 +84,7 @@ describe('a batch token', () => {
     const { create, registry, policies, store, good } = await setup();
     await policies.write('p', 'path "a" { capabilities = ["read"] }');
     const { token: parent } = await create({ policies: ['p'], ttlS: hour });
-    const { token: child } = await create(asked, { by: parent });
+    const { token: child } = await create(request, { by: parent });
     store.afterGet = async (path) => {
       if (path !== 'access/policy/p') return;
       delete store.afterGet;
@@ -103,12 +103,12 @@ describe('a batch token', () => {
       delete store.afterGet;
       await registry.revoke({ token: by });
     };
-    expect(await refusal(create({ ...asked, noParent: true }, { by, privileged: true }))).to.match(/^bad_token/);
+    expect(await refusal(create({ ...request, noParent: true }, { by, privileged: true }))).to.match(/^bad_token/);
   });
 
   it('can be neither renewed nor revoked, and creates no tokens', async () => {
     const { create, registry } = await setup();
-    const { token } = await create(asked);
+    const { token } = await create(request);
     expect(await refusal(registry.renew({ token }, 0))).to.match(/batch tokens cannot be renewed/);
     expect(await refusal(registry.revoke({ token }))).to.match(/batch tokens cannot be revoked/);
     expect(await refusal(registry.revokeAlone({ token }))).to.match(/batch tokens cannot be revoked/);
@@ -117,7 +117,7 @@ describe('a batch token', () => {
 
   it('is invalid after the key that encrypts batch tokens is deleted', async () => {
     const { create, store, good } = await setup();
-    const { token } = await create({ ...asked, noParent: true });
+    const { token } = await create({ ...request, noParent: true });
     expect(await good(token)).to.equal(true);
     await store.commit({ conditions: [], writes: [{ path: 'access/batch-key', value: null }] });
     expect(await good(token)).to.equal(false);

@@ -74,54 +74,54 @@ describe('a token role', () => {
 
   it('overrides the period of a request; the smaller explicit maximum and number of uses apply', async () => {
     const { make, registry } = await withRole({ allowedPolicies: ['a'], periodS: 60, explicitMaxTtlS: 600, numUses: 5 });
-    const asked = { periodS: 90, explicitMaxTtlS: 700, numUses: 2 };
-    expect((await make(asked)).record).to.deep.include({ periodS: 60, explicitMaxTtlS: 600, usesLeft: 2 });
+    const requested = { periodS: 90, explicitMaxTtlS: 700, numUses: 2 };
+    expect((await make(requested)).record).to.deep.include({ periodS: 60, explicitMaxTtlS: 600, usesLeft: 2 });
     await registry.roles.write('r', { renewable: false });
     expect((await make({})).record.renewable).to.equal(false);
   });
 
-  for (const { role, asked, expected } of [
-    { role: { allowedPolicies: ['a', 'b'] }, asked: undefined, expected: ['a', 'b', 'default'] },
-    { role: { allowedPolicies: ['a'] }, asked: ['a', 'default'], expected: ['a', 'default'] },
-    { role: { allowedPolicies: ['a'], noDefaultPolicy: true }, asked: ['a'], expected: ['a'] },
-    { role: { allowedPolicies: ['a'], noDefaultPolicy: true }, asked: ['default'], expected: /must be subset of the role/ },
-    { role: { allowedPolicies: ['a'] }, asked: ['b'], expected: /must be subset of the role/ },
-    { role: { allowedPoliciesGlob: ['dev-*'] }, asked: ['dev-x'], expected: ['default', 'dev-x'] },
-    { role: { allowedPoliciesGlob: ['dev-*'] }, asked: ['prod-x'], expected: /must be subset of the role/ },
-    { role: { disallowedPolicies: ['a'] }, asked: ['a'], expected: /"a" is disallowed by this role/ },
-    { role: { disallowedPolicies: ['a'] }, asked: ['A'], expected: /"a" is disallowed by this role/ },
-    { role: { disallowedPolicies: ['default'] }, asked: ['b'], expected: ['b'] },
-    { role: { disallowedPoliciesGlob: ['*admin*'] }, asked: ['my-admin-x'], expected: /is disallowed by this role/ },
+  for (const { role, requested, expected } of [
+    { role: { allowedPolicies: ['a', 'b'] }, requested: undefined, expected: ['a', 'b', 'default'] },
+    { role: { allowedPolicies: ['a'] }, requested: ['a', 'default'], expected: ['a', 'default'] },
+    { role: { allowedPolicies: ['a'], noDefaultPolicy: true }, requested: ['a'], expected: ['a'] },
+    { role: { allowedPolicies: ['a'], noDefaultPolicy: true }, requested: ['default'], expected: /must be subset of the role/ },
+    { role: { allowedPolicies: ['a'] }, requested: ['b'], expected: /must be subset of the role/ },
+    { role: { allowedPoliciesGlob: ['dev-*'] }, requested: ['dev-x'], expected: ['default', 'dev-x'] },
+    { role: { allowedPoliciesGlob: ['dev-*'] }, requested: ['prod-x'], expected: /must be subset of the role/ },
+    { role: { disallowedPolicies: ['a'] }, requested: ['a'], expected: /"a" is disallowed by this role/ },
+    { role: { disallowedPolicies: ['a'] }, requested: ['A'], expected: /"a" is disallowed by this role/ },
+    { role: { disallowedPolicies: ['default'] }, requested: ['b'], expected: ['b'] },
+    { role: { disallowedPoliciesGlob: ['*admin*'] }, requested: ['my-admin-x'], expected: /is disallowed by this role/ },
     {
       role: { allowedPoliciesGlob: ['*'], disallowedPolicies: ['b'] },
-      asked: ['b'],
+      requested: ['b'],
       expected: /is disallowed by this role/,
     },
-    { role: {}, asked: ['held'], expected: ['default', 'held'] },
-    { role: {}, asked: ['other'], expected: /child policies must be subset of parent/ },
-    { role: { allowedPolicies: ['root'] }, asked: undefined, expected: /without parent token being root/ },
-    { role: { allowedPoliciesGlob: ['*'] }, asked: ['root'], expected: /without parent token being root/ },
+    { role: {}, requested: ['held'], expected: ['default', 'held'] },
+    { role: {}, requested: ['other'], expected: /child policies must be subset of parent/ },
+    { role: { allowedPolicies: ['root'] }, requested: undefined, expected: /without parent token being root/ },
+    { role: { allowedPoliciesGlob: ['*'] }, requested: ['root'], expected: /without parent token being root/ },
   ] as const)
-    it(`${JSON.stringify(role)}: a holder of "held" who requests ${asked ?? 'nothing'} gets ${expected}`, async () => {
+    it(`${JSON.stringify(role)}: a holder of "held" who requests ${requested ?? 'nothing'} gets ${expected}`, async () => {
       const { make, create } = await withRole(role);
       const { token: by } = await create({ policies: ['held'] });
-      const made = make(asked === undefined ? {} : { policies: asked }, by);
+      const made = make(requested === undefined ? {} : { policies: requested }, by);
       if (expected instanceof RegExp) expect(await refusal(made)).to.match(expected);
       else expect((await made).record.policies).to.deep.equal(expected);
     });
 
-  for (const { type, asked, expected } of [
-    { type: 'default-service', asked: undefined, expected: 'service' },
-    { type: 'default-service', asked: 'batch', expected: 'batch' },
-    { type: 'default-batch', asked: undefined, expected: 'batch' },
-    { type: 'default-batch', asked: 'service', expected: 'service' },
-    { type: 'batch', asked: undefined, expected: 'batch' },
-    { type: 'batch', asked: 'service', expected: /only creates batch/ },
-    { type: 'service', asked: 'batch', expected: /only creates service/ },
+  for (const { type, requested, expected } of [
+    { type: 'default-service', requested: undefined, expected: 'service' },
+    { type: 'default-service', requested: 'batch', expected: 'batch' },
+    { type: 'default-batch', requested: undefined, expected: 'batch' },
+    { type: 'default-batch', requested: 'service', expected: 'service' },
+    { type: 'batch', requested: undefined, expected: 'batch' },
+    { type: 'batch', requested: 'service', expected: /only creates batch/ },
+    { type: 'service', requested: 'batch', expected: /only creates service/ },
   ] as const)
-    it(`of type ${type} with ${asked ?? 'nothing'} requested: ${expected}`, async () => {
+    it(`of type ${type} with ${requested ?? 'nothing'} requested: ${expected}`, async () => {
       const { make } = await withRole({ allowedPolicies: ['a'], type });
-      const made = make({ type: asked });
+      const made = make({ type: requested });
       if (expected instanceof RegExp) expect(await refusal(made)).to.match(expected);
       else expect((await made).record.type).to.equal(expected);
     });

@@ -44,12 +44,12 @@ describe('CIDR blocks', () => {
   it("contain the same addresses as Node's BlockList", () => {
     const address = fc.oneof(fc.ipV4(), fc.ipV6());
     fc.assert(
-      fc.property(address, address, fc.nat(128), (base, asked, bits) => {
+      fc.property(address, address, fc.nat(128), (base, other, bits) => {
         const family = isIP(base) === 4 ? 'ipv4' : 'ipv6';
         const prefix = family === 'ipv4' ? bits % 33 : bits;
         const blocks = new BlockList();
         blocks.addSubnet(base, prefix, family);
-        for (const one of [base, asked])
+        for (const one of [base, other])
           expect(withinCidrs([`${base}/${prefix}`], one), one).to.equal(isIP(one) === isIP(base) && blocks.check(one, family));
       }),
     );
