@@ -114,7 +114,7 @@ export class AppRoles {
     ];
     if ((await this.#store.commit({ conditions, writes })).outcome === 'committed') return { secretId, secret };
     if ((await this.#store.get(path)) !== undefined) throw invalidRequest('the secret id is already in use');
-    throw changedMeanwhile();
+    throw conflict();
   }
 
   /** Finds a secret id of a role; undefined when it does not exist or has expired. @throws AccessError `not_found`; StoreError */
@@ -133,7 +133,7 @@ export class AppRoles {
       const writes = [found.condition.path, pointer].map((path) => ({ path, value: null }));
       if ((await this.#store.commit({ conditions: [found.condition], writes })).outcome === 'committed') return;
     }
-    throw changedMeanwhile();
+    throw conflict();
   }
 
   /** Returns the accessors of a role's secret ids, sorted. @throws AccessError `not_found`; StoreError */
@@ -164,7 +164,7 @@ export class AppRoles {
         const granted = await this.#login(login, key, roleId, secretId);
         if (granted !== undefined) return granted;
       }
-      throw changedMeanwhile();
+      throw conflict();
     });
   }
 
@@ -271,7 +271,7 @@ const secretAccessorPath = ({ id }: StoredMount, name: string, accessor: string)
 
 const noSuchRole = (): AccessError => new AccessError('not_found', 'no such role');
 const invalidCredentials = (): AccessError => invalidRequest('invalid role or secret ID');
-const changedMeanwhile = (): AccessError =>
+const conflict = (): AccessError =>
   new AccessError(
     'too_many_conflicts',
     'the role or its secret id was changed by other requests at the same time; nothing was done, try again',
