@@ -37,7 +37,7 @@ export async function keepUp({ services, barrier, log, isActive }: UpkeepParts):
   });
   await attempt(() => services.logins.sweep(sweepLimit));
   await attempt(async () => {
-    const { rotated, rewrapped } = await barrier.upkeep();
+    const { rotated, rewrapped } = await barrier.maintain();
     if (rotated) log.info("the barrier's key was rotated");
     if (rewrapped) log.info('the root key was wrapped anew by the present seal key');
   });

@@ -76,7 +76,7 @@ describe('a node', () => {
     };
     const done: string[] = [];
     const no = () => Promise.reject(new Error('no'));
-    node.store.barrier.upkeep = no;
+    node.store.barrier.maintain = no;
     for (const engine of mounts?.engines.values() ?? []) {
       engine.rotateDue = no;
       engine.sweep = (limit) => {

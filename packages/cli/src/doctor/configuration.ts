@@ -4,7 +4,7 @@ import { isIP } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { type Config, isLoopback, type ListenerConfig, readConfigFile, sealConfig, tlsContext } from '@transitd/configuration';
 import { requireOwnerOnly, StartError } from '@transitd/process';
-import { growthBytesLeast } from '@transitd/storage-fsm';
+import { growthBytesMin } from '@transitd/storage-fsm';
 import { certificateFinding, diskFinding, type Finding, fail, ok, warn } from './finding.ts';
 import { endpointOf, unreachable } from './reach.ts';
 
@@ -32,7 +32,7 @@ function dataDirectory({ data_dir: folder, raft }: Config): readonly Finding[] {
   const check = 'data directory';
   const place = existing(resolve(folder));
   const { bavail, bsize } = statfsSync(place);
-  const disk = diskFinding(bavail * bsize, raft.disk_reserve === 0 ? 0 : Math.max(raft.disk_reserve, growthBytesLeast));
+  const disk = diskFinding(bavail * bsize, raft.disk_reserve === 0 ? 0 : Math.max(raft.disk_reserve, growthBytesMin));
   if (place !== resolve(folder))
     return [
       mayWrite(resolve(folder))

@@ -19,7 +19,7 @@ export class DigestCheck {
     if (this.#resting) return;
     this.#resting = true;
     try {
-      const { sound } = await this.#machine.selfCheck();
+      const { sound } = await this.#machine.checkDigest();
       this.#log.error({ sound }, 'nodes have different records at one index; this one has summed up its own');
     } catch (error) {
       this.#log.error({ reason: reasonOf(error) }, 'the own records could not be summed up');

@@ -34,9 +34,9 @@ function holdable(store: Store): Store & { held: PromiseWithResolvers<void> | un
 }
 
 describe('mounted engines', () => {
-  for (const tellsEverything of [false, true]) {
-    it(`are the same on every node after each change${tellsEverything ? ', also when all is told to have changed' : ''}`, async () => {
-      const store = memoryStore({ tellsEverything });
+  for (const reportsEverything of [false, true]) {
+    it(`are the same on every node after each change${reportsEverything ? ', also when all is told to have changed' : ''}`, async () => {
+      const store = memoryStore({ reportsEverything });
       const { mounts: active } = await mounted(store, 'transit');
       const standby = await follow(store);
       const agree = async (paths: readonly string[]) => {
