@@ -40,3 +40,6 @@ export const notConverted = (field: string): RegExp => new RegExp(`error convert
 
 /** Names of inherited properties, which are dangerous if an object is used as a map. */
 export const inheritedNames = ['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty', 'valueOf'] as const;
+
+/** A POST to a path below `/v1/`, with its body and its status; `because` names the case, `says` matches the response. */
+export type Row = readonly [request: string, body: unknown, status: number, because: string, says?: RegExp];
