@@ -10,10 +10,10 @@ const short = (path: string, text: string): string[] =>
 
 describe('sample of sentences', () => {
   it('takes whole comments and the messages of sources', () => {
-    const text = `/**\n * Returns the newest.\n * It may be old.\n */\nlog.warn({ a }, \`the disk \${path} is nearly full\`);\nf('too short');`;
+    const text = `/**\n * Returns the newest.\n * It may be old.\n */\nlog.warn({ a }, \`disk \${path} is nearly full\`);\nf('too short');`;
     expect(short('packages/p/src/a.ts', text)).to.deep.equal([
       'comment 1 Returns the newest. It may be old.',
-      'message 5 the disk … is nearly full',
+      'message 5 disk … is nearly full',
     ]);
     expect(short('packages/p/test/a.test.ts', text)).to.deep.equal(['comment 1 Returns the newest. It may be old.']);
   });
