@@ -2,8 +2,9 @@
 //   --report            lists all findings, then their number per folder and rule, and ends with 0
 //   --only RULE         phrase, line, length, folder, decision, cycle or arrow
 //   --arrows [PACKAGE]  prints the observed arrows as rows of scripts/check/folder-arrows.ts
+//   --root DIR          looks at another checkout
 //   PATH …              only findings below these paths
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { foldersOf, observedTable } from './check/folders.ts';
 import { countsOf, findingsIn, lineOf } from './check/rules.ts';
@@ -11,9 +12,9 @@ import { readSourceFiles } from './check/source-files.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { report: { type: 'boolean' }, arrows: { type: 'boolean' }, only: { type: 'string' } },
+  options: { report: { type: 'boolean' }, arrows: { type: 'boolean' }, only: { type: 'string' }, root: { type: 'string' } },
 });
-const files = readSourceFiles(join(import.meta.dirname, '..'));
+const files = readSourceFiles(resolve(values.root ?? join(import.meta.dirname, '..')));
 if (values.arrows) {
   for (const name of positionals.length > 0 ? positionals : foldersOf(files).keys()) console.log(observedTable(files, name));
   process.exit(0);
