@@ -23,7 +23,15 @@ const suites = ['--attack', '--chaos', '--clients', '--e2e'];
 const rest = process.argv.slice(2).filter((arg) => !suites.includes(arg));
 // The linter, the compiler and the rules are suites of one case each: what they refuse, `npm test` refuses.
 const checks = [tool('biome', ['ci', '.']), tool('tsc', ['-b']), run(process.execPath, ['scripts/check.ts'])];
-const packages = tool('turbo', ['run', 'test', '--concurrency=1', '--continue', '--log-prefix=none', ...rest]);
+const packages = tool('turbo', [
+  'run',
+  'test',
+  '--concurrency=2',
+  '--continue',
+  '--log-order=grouped',
+  '--log-prefix=none',
+  ...rest,
+]);
 const workspace = tool('mocha', ['--config', 'test/.mocharc.json']);
 const attacks = !process.argv.includes('--attack') || tool('mocha', ['--config', 'test/attack/.mocharc.json']);
 // A case of its own, as the checks are.

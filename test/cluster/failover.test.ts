@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { LiveCluster } from './live-cluster.ts';
 import type { LiveNode } from './live-node.ts';
 import { attempt, type Outcome } from './outcome.ts';
-import { scenarioMs, withCluster } from './scenario.ts';
+import { scenarioMs, sharedCluster, withCluster } from './scenario.ts';
 import { expectNothingLost } from './survivors.ts';
 import { until } from './until.ts';
 import { Workload } from './workload.ts';
@@ -14,11 +14,13 @@ const write = (cluster: LiveCluster, node: LiveNode): Promise<Outcome> => {
   serial += 1;
   return attempt(cluster.ask(node, 'POST', `transit/keys/write-${serial}`, {}));
 };
+/** Of a workload whose keys no other one on the cluster has used. */
+const label = (): string => `run${++serial}x`;
 const told = (outcome: Outcome): string => JSON.stringify(outcome);
 
 /** Runs a load through all nodes around a change of leader, and judges it. */
 async function underLoad(cluster: LiveCluster, change: (leader: LiveNode) => Promise<void>): Promise<void> {
-  const workload = await Workload.start(cluster);
+  const workload = await Workload.start(cluster, { label: label() });
   const leader = await cluster.settled();
   await workload.nextWrite([leader]);
   await change(leader);
@@ -29,10 +31,11 @@ async function underLoad(cluster: LiveCluster, change: (leader: LiveNode) => Pro
 
 describe('another node becomes active', function () {
   this.timeout(scenarioMs);
+  const onShared = sharedCluster();
 
   for (const by of ['the active node', 'a standby'] as const) {
     it(`when a step-down is asked for through ${by}`, () =>
-      withCluster({}, (cluster) =>
+      onShared((cluster) =>
         underLoad(cluster, async (leader) => {
           const through = by === 'a standby' ? cluster.others(leader)[0] : leader;
           const answer = await cluster.ask(through ?? leader, 'PUT', 'sys/step-down');
@@ -44,7 +47,7 @@ describe('another node becomes active', function () {
   }
 
   it('and takes every write from the moment at which the step-down is answered, though it served as a standby before', () =>
-    withCluster({}, async (cluster) => {
+    onShared(async (cluster) => {
       for (let handover = 0; handover < 8; handover++) {
         const leader = await cluster.settled();
         const answer = await cluster.ask(leader, 'PUT', 'sys/step-down');
@@ -60,7 +63,7 @@ describe('another node becomes active', function () {
     }));
 
   it('when it is killed, and it comes back as a standby', () =>
-    withCluster({}, (cluster) =>
+    onShared((cluster) =>
       underLoad(cluster, async (leader) => {
         await leader.kill();
         await cluster.leader(cluster.others(leader));
@@ -70,7 +73,7 @@ describe('another node becomes active', function () {
     ));
 
   it('when it is asked to stop: it hands over first and ends with exit code 0', () =>
-    withCluster({}, (cluster) =>
+    onShared((cluster) =>
       underLoad(cluster, async (leader) => {
         expect(await leader.stop()).to.deep.equal({ code: 0, signal: null });
         await cluster.leader(cluster.others(leader));
@@ -97,8 +100,8 @@ describe('another node becomes active', function () {
     }));
 
   it('when it is frozen: what hangs in it is answered 503 by the standby, and it comes back as a standby', () =>
-    withCluster({}, async (cluster) => {
-      const workload = await Workload.start(cluster, { clients: 4 });
+    onShared(async (cluster) => {
+      const workload = await Workload.start(cluster, { clients: 4, label: label() });
       const leader = await cluster.settled();
       const [through = leader] = cluster.others(leader);
       leader.pause();
@@ -118,8 +121,8 @@ describe('another node becomes active', function () {
     }));
 
   it('when it is cut off: it accepts nothing more, and what it had accepted is kept', () =>
-    withCluster({}, async (cluster) => {
-      const workload = await Workload.start(cluster, { clients: 6 });
+    onShared(async (cluster) => {
+      const workload = await Workload.start(cluster, { clients: 6, label: label() });
       const leader = await cluster.settled();
       const others = cluster.others(leader);
       await workload.nextWrite([leader]);
@@ -141,6 +144,7 @@ describe('another node becomes active', function () {
 
 describe('without a quorum', function () {
   this.timeout(scenarioMs);
+  const onShared = sharedCluster();
 
   /** Nothing is served: reads, cryptography and writes are 503, each with the hint to come back. */
   async function servesNothing(cluster: LiveCluster, node: LiveNode): Promise<void> {
@@ -159,7 +163,7 @@ describe('without a quorum', function () {
   }
 
   it('a standby whose two peers are killed goes from 473 to 474, stays there and serves nothing', () =>
-    withCluster({}, async (cluster) => {
+    onShared(async (cluster) => {
       const leader = await cluster.settled();
       const [dies = leader, stays = leader] = cluster.others(leader);
       expect((await cluster.ask(leader, 'POST', 'transit/keys/old', {})).status).to.equal(200);
@@ -173,7 +177,7 @@ describe('without a quorum', function () {
     }));
 
   it('a leader whose followers are killed steps down; its hanging write is 503, and it accepts none after that', () =>
-    withCluster({}, async (cluster) => {
+    onShared(async (cluster) => {
       const leader = await cluster.settled();
       expect((await cluster.ask(leader, 'POST', 'transit/keys/old', {})).status).to.equal(200);
       await Promise.all(cluster.others(leader).map((node) => node.kill()));
