@@ -21,9 +21,17 @@ const tool = (name: string, args: string[]): boolean => run(join(root, 'node_mod
 const chaosSeed = '1';
 const suites = ['--attack', '--chaos', '--clients', '--e2e'];
 const rest = process.argv.slice(2).filter((arg) => !suites.includes(arg));
-// The linter and the compiler count as suites of one case each: what they refuse, `npm test` refuses.
-const checks = [tool('biome', ['ci', '.']), tool('tsc', ['-b'])];
-const packages = tool('turbo', ['run', 'test', '--concurrency=1', '--continue', '--log-prefix=none', ...rest]);
+// The linter, the compiler and the rules count as suites of one case each: what they refuse, `npm test` refuses.
+const checks = [tool('biome', ['ci', '.']), tool('tsc', ['-b']), run(process.execPath, ['scripts/check.ts'])];
+const packages = tool('turbo', [
+  'run',
+  'test',
+  '--concurrency=2',
+  '--continue',
+  '--log-order=grouped',
+  '--log-prefix=none',
+  ...rest,
+]);
 const workspace = tool('mocha', ['--config', 'test/.mocharc.json']);
 const attacks = !process.argv.includes('--attack') || tool('mocha', ['--config', 'test/attack/.mocharc.json']);
 // Counts as one case, like the checks.

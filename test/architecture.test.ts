@@ -1,8 +1,8 @@
-// The arrows between packages point inward. TypeScript's API is not available here (version 7 has none), so imports are
-// read from the text; type imports count as well.
+// The arrows between packages point inward. The arrows between folders of a package are in scripts/check/folder-arrows.ts.
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { expect } from 'chai';
+import { specifiersOf } from '../scripts/check/imports.ts';
 
 const packagesFolder = join(import.meta.dirname, '../packages');
 
@@ -41,12 +41,6 @@ const sourcesOf = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts') && statSync(join(folder, name)).isFile())
     .map((name) => join(folder, name));
-
-/** Every module specifier of `import … from`, `export … from`, `import '…'` and `import('…')`. */
-function specifiersOf(text: string): string[] {
-  const code = text.replace(/^\s*(\/\/|\*|\/\*).*$/gm, '');
-  return [...code.matchAll(/(?<!['"\w])(?:from\s*|import\s*\(?\s*)(['"])([^'"\n]+)\1/g)].map((match) => match[2] ?? '');
-}
 
 interface Import {
   readonly file: string;

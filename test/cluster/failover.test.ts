@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { LiveCluster } from './harness/live-cluster.ts';
 import type { LiveNode } from './harness/live-node.ts';
 import { attempt, type Outcome } from './harness/outcome.ts';
-import { scenarioMs, withCluster } from './harness/scenario.ts';
+import { scenarioMs, sharedCluster, withCluster } from './harness/scenario.ts';
 import { expectNothingLost } from './harness/survivors.ts';
 import { until } from './harness/until.ts';
 import { Workload } from './harness/workload.ts';
@@ -14,11 +14,13 @@ const write = (cluster: LiveCluster, node: LiveNode): Promise<Outcome> => {
   serial += 1;
   return attempt(cluster.ask(node, 'POST', `transit/keys/write-${serial}`, {}));
 };
+/** Of a workload whose keys no other one on the cluster has used. */
+const label = (): string => `run${++serial}x`;
 const told = (outcome: Outcome): string => JSON.stringify(outcome);
 
 /** Runs a load through all nodes during a change of leader, and checks its history. */
 async function underLoad(cluster: LiveCluster, change: (leader: LiveNode) => Promise<void>): Promise<void> {
-  const workload = await Workload.start(cluster);
+  const workload = await Workload.start(cluster, { label: label() });
   const leader = await cluster.settled();
   await workload.nextWrite([leader]);
   await change(leader);
@@ -29,10 +31,11 @@ async function underLoad(cluster: LiveCluster, change: (leader: LiveNode) => Pro
 
 describe('another node becomes active', function () {
   this.timeout(scenarioMs);
+  const onShared = sharedCluster();
 
   for (const by of ['the active node', 'a standby'] as const) {
     it(`after a step-down through ${by}`, () =>
-      withCluster({}, (cluster) =>
+      onShared((cluster) =>
         underLoad(cluster, async (leader) => {
           const through = by === 'a standby' ? cluster.others(leader)[0] : leader;
           const answer = await cluster.ask(through ?? leader, 'PUT', 'sys/step-down');
@@ -44,7 +47,7 @@ describe('another node becomes active', function () {
   }
 
   it('and accepts every write from the moment at which the step-down is answered, even if it was a standby before', () =>
-    withCluster({}, async (cluster) => {
+    onShared(async (cluster) => {
       for (let handover = 0; handover < 8; handover++) {
         const leader = await cluster.settled();
         const answer = await cluster.ask(leader, 'PUT', 'sys/step-down');
@@ -60,7 +63,7 @@ describe('another node becomes active', function () {
     }));
 
   it('when the leader is killed, which returns as a standby', () =>
-    withCluster({}, (cluster) =>
+    onShared((cluster) =>
       underLoad(cluster, async (leader) => {
         await leader.kill();
         await cluster.leader(cluster.others(leader));
@@ -70,7 +73,7 @@ describe('another node becomes active', function () {
     ));
 
   it('when the leader is stopped: it transfers leadership first and exits with 0', () =>
-    withCluster({}, (cluster) =>
+    onShared((cluster) =>
       underLoad(cluster, async (leader) => {
         expect(await leader.stop()).to.deep.equal({ code: 0, signal: null });
         await cluster.leader(cluster.others(leader));
@@ -97,8 +100,8 @@ describe('another node becomes active', function () {
     }));
 
   it('when the leader is frozen: the standby answers its hanging requests with 503, and it returns as a standby', () =>
-    withCluster({}, async (cluster) => {
-      const workload = await Workload.start(cluster, { clients: 4 });
+    onShared(async (cluster) => {
+      const workload = await Workload.start(cluster, { clients: 4, label: label() });
       const leader = await cluster.settled();
       const [through = leader] = cluster.others(leader);
       leader.pause();
@@ -118,8 +121,8 @@ describe('another node becomes active', function () {
     }));
 
   it('when the leader is partitioned: it accepts nothing more, and what it had acknowledged survives', () =>
-    withCluster({}, async (cluster) => {
-      const workload = await Workload.start(cluster, { clients: 6 });
+    onShared(async (cluster) => {
+      const workload = await Workload.start(cluster, { clients: 6, label: label() });
       const leader = await cluster.settled();
       const others = cluster.others(leader);
       await workload.nextWrite([leader]);
@@ -141,6 +144,7 @@ describe('another node becomes active', function () {
 
 describe('without a quorum', function () {
   this.timeout(scenarioMs);
+  const onShared = sharedCluster();
 
   /** Nothing is served: reads, cryptography and writes get 503 with Retry-After. */
   async function servesNothing(cluster: LiveCluster, node: LiveNode): Promise<void> {
@@ -159,7 +163,7 @@ describe('without a quorum', function () {
   }
 
   it('a standby whose two peers are killed goes from 473 to 474, stays there and serves nothing', () =>
-    withCluster({}, async (cluster) => {
+    onShared(async (cluster) => {
       const leader = await cluster.settled();
       const [dies = leader, stays = leader] = cluster.others(leader);
       expect((await cluster.ask(leader, 'POST', 'transit/keys/old', {})).status).to.equal(200);
@@ -173,7 +177,7 @@ describe('without a quorum', function () {
     }));
 
   it('a leader whose followers are killed steps down; its hanging write gets 503, and it accepts no more', () =>
-    withCluster({}, async (cluster) => {
+    onShared(async (cluster) => {
       const leader = await cluster.settled();
       expect((await cluster.ask(leader, 'POST', 'transit/keys/old', {})).status).to.equal(200);
       await Promise.all(cluster.others(leader).map((node) => node.kill()));

@@ -55,7 +55,10 @@ describe("the cluster's authority is rotated", function () {
       const waiting = await rotation(cluster, other);
       expect(waiting.phase, 'a member is away').to.equal('switched');
       await third.restart();
-      await leader.start();
+      await until('the others have certificates of the new one', () => ![other, third].map(authorityOn).includes(old), {
+        explain: () => cluster.tails(),
+      });
+      await leader.start(); // it knows none of their certificates until one of them has shown it the membership list
       const after = await reaches(cluster, other, 'none');
       expect(after.authority)
         .to.match(/^[0-9a-f]{64}$/)
