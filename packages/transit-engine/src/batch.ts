@@ -1,5 +1,5 @@
+import { nextTurn, TimeSlice } from '@transitd/event-loop';
 import { TransitError } from './errors.ts';
-import { nextTurn } from './next-turn.ts';
 
 /** What one item of a batch came to. */
 export type ItemResult<R> = (R | { readonly error: string }) & { readonly reference: string };
@@ -11,9 +11,6 @@ export interface BatchReply<R> {
 }
 
 export const batchItemsMax = 100_000;
-
-/** Time after which other requests get their turn. */
-const turnMs = 4;
 
 /** Items that are read, or results that are written, before other requests get their turn. */
 export const itemsPerTurn = 2000;
@@ -89,12 +86,11 @@ export async function runBatch<I extends { readonly reference: string }, R>(
 ): Promise<BatchReply<R>> {
   const results: ItemResult<R>[] = [];
   let failures = 0;
-  let turnEndsMs = performance.now() + turnMs;
+  const slice = new TimeSlice();
   for (const [index, item] of items.entries()) {
-    if (performance.now() >= turnEndsMs) {
-      await nextTurn();
+    if (slice.isOver) {
+      await slice.next();
       onResume();
-      turnEndsMs = performance.now() + turnMs;
     }
     try {
       results.push({ ...(await operation(item, index)), reference: item.reference });

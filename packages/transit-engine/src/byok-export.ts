@@ -1,4 +1,5 @@
 import { constants, createPublicKey, type KeyObject, publicEncrypt, randomBytes } from 'node:crypto';
+import { nextTurn } from '@transitd/event-loop';
 import type { Store } from '@transitd/storage-fsm';
 import { TransitError } from './errors.ts';
 import type { StoredKey } from './key.ts';
@@ -7,7 +8,6 @@ import { hashOf } from './key-import.ts';
 import { type KeyType, keyType } from './key-type.ts';
 import { storedVersion, versionsBetween } from './key-versions.ts';
 import { takeWrappingKey, wrapKey } from './key-wrap.ts';
-import { nextTurn } from './next-turn.ts';
 import type { Paths } from './paths.ts';
 import { wipeSecrets } from './version-record.ts';
 

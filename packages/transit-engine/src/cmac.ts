@@ -1,6 +1,6 @@
 import { createCipheriv, type KeyObject } from 'node:crypto';
+import { inPieces } from '@transitd/event-loop';
 import type { BlockCipher } from './key-type.ts';
-import { inTurns } from './turns.ts';
 
 /** Bytes of AES's block, and of a full CMAC. */
 export const blockBytes = 16;
@@ -35,7 +35,7 @@ export async function cmac({ cipher, key, full, padded }: CmacKey, message: Uint
   const lastBytes = message.length - lastAt;
   if (lastBytes < blockBytes) last[lastBytes] = 0x80;
   mask(last, lastBytes < blockBytes ? padded : full);
-  const before = inTurns(message.subarray(0, lastAt), (blocks) => chain.update(blocks));
+  const before = inPieces(message.subarray(0, lastAt), (blocks) => chain.update(blocks));
   if (before !== undefined) await before;
   return chain.update(last);
 }

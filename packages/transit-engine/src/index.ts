@@ -6,7 +6,6 @@ export type { Encryption } from './encryption.ts';
 export { type KeyAnswer, TransitEngine, type TransitEngineOptions } from './engine.ts';
 export { DamagedRecord, TransitError, type TransitErrorCode } from './errors.ts';
 export { defaultHash, hashNames, noHash } from './hash-algorithm.ts';
-export { endOfString, type JsonRules, parseInTurns, pieceValuesMax } from './json-in-turns.ts';
 export type { CreateKeyRequest } from './key.ts';
 export type { CertificateChainRequest, CertificateSigningRequest, KeyCertificates } from './key-certificates.ts';
 export type { ConfigureKeyRequest } from './key-config.ts';
@@ -36,7 +35,6 @@ export type {
   ManagedSigningInput,
   ManagedUsage,
 } from './managed/provider.ts';
-export { nextTurn } from './next-turn.ts';
 export type { DatakeyRequest, DatakeyResult } from './operations/datakey.ts';
 export { type HashRequest, type HashResult, hashOf } from './operations/hash.ts';
 export { type RandomRequest, type RandomResult, random, randomBytesMax, randomSources } from './operations/random.ts';

@@ -1,3 +1,4 @@
+import { nextTurn } from '@transitd/event-loop';
 import type { Store } from '@transitd/storage-fsm';
 import { noBytes } from './aead.ts';
 import { TransitError } from './errors.ts';
@@ -7,7 +8,6 @@ import { publicPemOf } from './key-pairs/key-formats.ts';
 import type { KeyRecord } from './key-record.ts';
 import { type KeyType, keyType } from './key-type.ts';
 import { type NumberedVersion, versionsBetween } from './key-versions.ts';
-import { nextTurn } from './next-turn.ts';
 import type { Paths } from './paths.ts';
 import { wipeSecrets } from './version-record.ts';
 

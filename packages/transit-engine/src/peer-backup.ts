@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
+import { nextTurn } from '@transitd/event-loop';
 import { autoRotatePeriodMinS, newKeySettings } from './key.ts';
 import { pemOf } from './key-pairs/key-formats.ts';
 import type { Occasion } from './key-record.ts';
 import { type KeyType, keyType } from './key-type.ts';
-import { nextTurn } from './next-turn.ts';
 import { peerKeyPair } from './peer-key-pair.ts';
 import { peerKeyType } from './peer-key-types.ts';
 import { type Members, parseMembers } from './peer-members.ts';

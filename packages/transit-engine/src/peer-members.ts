@@ -1,4 +1,4 @@
-import { parseInTurns } from './json-in-turns.ts';
+import { parseJsonInSlices } from '@transitd/event-loop';
 import { invalidBackup } from './whole-key.ts';
 
 /** Longer than any 64-bit number: only the numbers of key pairs are. */
@@ -27,7 +27,7 @@ export async function parseMembers(backup: Buffer): Promise<Members> {
   };
   // The reason is not told: the text is a secret.
   const refusal = (): Error => invalidBackup('it is not the JSON it should be');
-  return new Members(await parseInTurns(text, { depthMax, valuesMax, membersMax: () => membersMax, parse, refusal }));
+  return new Members(await parseJsonInSlices(text, { depthMax, valuesMax, membersMax: () => membersMax, parse, refusal }));
 }
 
 /** The members of a JSON object, read by the kind that each must have; null is as good as absent. */

@@ -1,3 +1,4 @@
+import { nextTurn } from '@transitd/event-loop';
 import type { RangePage, Store } from '@transitd/storage-fsm';
 import { noBytes } from './aead.ts';
 import { derivePair } from './derivation.ts';
@@ -5,7 +6,6 @@ import { loadedVersion } from './key-cache.ts';
 import type { KeyRecord } from './key-record.ts';
 import { keyType } from './key-type.ts';
 import { type VersionView, versionView } from './key-view.ts';
-import { nextTurn } from './next-turn.ts';
 import type { Paths } from './paths.ts';
 import { decodeVersionRecord, type VersionRecord, wipe } from './version-record.ts';
 

@@ -1,3 +1,4 @@
+import { nextTurn } from '@transitd/event-loop';
 import { noBytes } from './aead.ts';
 import { TransitError } from './errors.ts';
 import { checkAutoRotatePeriod, checkDerivation, checkRotatesByItself, type FreshVersion } from './key.ts';
@@ -6,7 +7,6 @@ import { reasonOf } from './key-pairs/key-formats.ts';
 import type { KeyRecord } from './key-record.ts';
 import { fitsVersion, keyType } from './key-type.ts';
 import { managedScheme } from './managed/managed-pair.ts';
-import { nextTurn } from './next-turn.ts';
 import { isKeyName } from './paths.ts';
 import { convergenceOf } from './version-record.ts';
 import { isKeptChain } from './x509/certificate-chain.ts';

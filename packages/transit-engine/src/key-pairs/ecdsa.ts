@@ -1,10 +1,10 @@
 import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
+import { nextTurn } from '@transitd/event-loop';
 import { derTag, encodeOid, parseDerSequence } from '../der.ts';
 import { TransitError } from '../errors.ts';
 import { isDigestLength, signatureHash } from '../hash-algorithm.ts';
 import type { KeyPair, KeyPairBytes, KeyPairScheme, SigningOptions } from '../key-pair.ts';
-import { nextTurn } from '../next-turn.ts';
 import {
   type Curve,
   type CurveName,

@@ -1,10 +1,10 @@
 import { constants, type KeyObject, privateEncrypt, publicDecrypt, timingSafeEqual } from 'node:crypto';
+import { nextTurn } from '@transitd/event-loop';
 import { derTag, encodeDer, encodeOid } from '../der.ts';
 import { digestInfoOids } from '../digest-info.ts';
 import { TransitError } from '../errors.ts';
 import { type Hash, noHash, signatureHash } from '../hash-algorithm.ts';
 import type { SigningOptions } from '../key-pair.ts';
-import { nextTurn } from '../next-turn.ts';
 import { shownName } from '../shown-name.ts';
 import { signNatively, verifyNatively } from './native-signature.ts';
 import { encodePss, verifyPss } from './pss.ts';

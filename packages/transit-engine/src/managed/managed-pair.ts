@@ -1,4 +1,5 @@
 import { createHash, createPublicKey, type KeyObject } from 'node:crypto';
+import { inPieces } from '@transitd/event-loop';
 import { noBytes } from '../aead.ts';
 import { derTag, encodeDer, encodeDerInteger } from '../der.ts';
 import { DamagedRecord, TransitError } from '../errors.ts';
@@ -7,7 +8,6 @@ import type { KeyPair, KeyPairScheme, SigningOptions } from '../key-pair.ts';
 import { ecdsaOptions } from '../key-pairs/ecdsa.ts';
 import { rsaOptions } from '../key-pairs/rsa-signature.ts';
 import { keyType } from '../key-type.ts';
-import { inTurns } from '../turns.ts';
 import { checkUsage } from './managed-cipher.ts';
 import type { ManagedKey, ManagedSigningInput } from './provider.ts';
 
@@ -95,7 +95,7 @@ const saltBytes = ({ saltLength, hash }: { readonly saltLength: number | 'auto';
 
 async function digestOf(hash: string, input: Uint8Array): Promise<Buffer> {
   const hashing = createHash(hash);
-  await inTurns(input, (piece) => hashing.update(piece));
+  await inPieces(input, (piece) => hashing.update(piece));
   return hashing.digest();
 }
 

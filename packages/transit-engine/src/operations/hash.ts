@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
+import { inPieces } from '@transitd/event-loop';
 import { TransitError } from '../errors.ts';
 import { defaultHash, hashAlgorithm } from '../hash-algorithm.ts';
 import { shownName } from '../shown-name.ts';
-import { inTurns } from '../turns.ts';
 import { bytesOf } from './inputs.ts';
 import { encodingOf } from './random.ts';
 
@@ -26,7 +26,7 @@ export async function hashOf({ input, algorithm = defaultHash, format = 'hex' }:
   const name = hashAlgorithm(algorithm);
   if (name === undefined) throw new TransitError('invalid_request', `unsupported algorithm ${shownName(algorithm)}`);
   const hash = createHash(name);
-  const work = inTurns(message, (piece) => hash.update(piece));
+  const work = inPieces(message, (piece) => hash.update(piece));
   if (work !== undefined) await work;
   return { sum: hash.digest(encoding) };
 }

@@ -1,9 +1,9 @@
 import { createHmac, type KeyObject } from 'node:crypto';
+import { inPieces } from '@transitd/event-loop';
 import { formatVersioned } from '../ciphertext.ts';
 import { TransitError } from '../errors.ts';
 import { hmacAlgorithm } from '../hash-algorithm.ts';
 import { shownName } from '../shown-name.ts';
-import { inTurns } from '../turns.ts';
 import { bytesOf } from './inputs.ts';
 import { versionForMac } from './mac-version.ts';
 import { type Item, type Operation, versionOf } from './operation.ts';
@@ -38,7 +38,7 @@ export const hmacOperation: Pick<Operation<HmacItem, HmacResult>, 'run'> = {
 /** HMAC (FIPS 198-1, RFC 2104). @param hash - as OpenSSL calls it */
 export async function hmacOf(hash: string, key: KeyObject, message: Uint8Array): Promise<Buffer> {
   const hmac = createHmac(hash, key);
-  const work = inTurns(message, (piece) => hmac.update(piece));
+  const work = inPieces(message, (piece) => hmac.update(piece));
   if (work !== undefined) await work;
   return hmac.digest();
 }

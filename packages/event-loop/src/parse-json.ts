@@ -1,38 +1,38 @@
-import { nextTurn } from './next-turn.ts';
+import { TimeSlice } from './time-slice.ts';
 
-/** What a text may hold, and what its pieces mean. */
+/** Limits on a JSON text, and the parser of its pieces. */
 export interface JsonRules {
-  /** Arrays and objects within each other. */
+  /** Nesting of arrays and objects. */
   readonly depthMax: number;
-  /** One for each comma and each opening bracket. */
+  /** Commas and opening brackets in the whole text. */
   readonly valuesMax: number;
-  /** Members of an object; the outermost has the depth 1. */
+  /** Members of one object. The outermost object has depth 1. */
   membersMax(depth: number): number;
-  /** Values parsed in one go, at least 1: an empty container is one. */
+  /** Values in one piece, at least 1. An empty container counts as one value. Default: {@link pieceValuesMax}. */
   readonly pieceValuesMax?: number;
-  /** Characters of a container that is parsed in one go, unless it holds one value alone. */
+  /** Characters of a container that is parsed as one piece; a container with a single value may be longer. Default: 64 KiB. */
   readonly pieceCharsMax?: number;
-  /** `JSON.parse`, or what knows more than it. */
+  /** `JSON.parse` or a parser with further rules. */
   parse(piece: string): unknown;
+  /** Makes the error that the caller of the parser gets. */
   refusal(reason: string): Error;
 }
 
-/** What is parsed in one go where nothing else is said: a few milliseconds' worth, should every name be a new one. */
+/** Values in one piece: a few milliseconds of work, even if every member has a new name. */
 export const pieceValuesMax = 500;
-/** Each container within others is looked at anew, up to here. */
-const usualPieceCharsMax = 64 * 1024;
-const turnMs = 4;
+/** Bounds the repeated scanning of nested containers: each level scans its container again, up to this length. */
+const pieceCharsMaxDefault = 64 * 1024;
 const [quote, comma, openBracket, closeBracket, openBrace, closeBrace, colon] = [0x22, 0x2c, 0x5b, 0x5d, 0x7b, 0x7d, 0x3a];
 
 /**
- * Parses JSON of any size, and lets other requests be answered meanwhile: what has few values is handed to the parser as it is, what has more is
- * taken apart into its items or members.
- * @throws what `refusal` makes of the reason
+ * Parses JSON of any size and yields to the event loop on the way. Containers with few values go to `parse` as they are; larger ones
+ * are split into their items or members.
+ * @throws the error that `refusal` returns for the reason
  */
-export const parseInTurns = (text: string, rules: JsonRules): Promise<unknown> => new Reader(text, rules).whole();
+export const parseJsonInSlices = (text: string, rules: JsonRules): Promise<unknown> => new Reader(text, rules).whole();
 
-/** Index of the quote that closes the string opened at `open`, or -1. Each backslash is looked at once. */
-export function endOfString(text: string, open: number): number {
+/** Returns the index of the quote that closes the string opened at `open`, or -1. Takes linear time even for many backslashes. */
+export function endOfJsonString(text: string, open: number): number {
   for (let from = open + 1; ; ) {
     const end = text.indexOf('"', from);
     if (end < 0) return -1;
@@ -48,21 +48,21 @@ const isBlank = (code: number): boolean => code === 0x20 || code === 0x0a || cod
 class Reader {
   readonly #text: string;
   readonly #rules: JsonRules;
-  /** Members so far of the objects around the place that a scan is at, by depth; less than 0 within an array. */
+  /** Member counts of the objects around the scan position, by depth; negative inside an array. */
   readonly #members: Float64Array;
   readonly #pieceValuesMax: number;
   readonly #pieceCharsMax: number;
-  /** The last string that is longer than a piece: it is met once in each container around it. */
-  #long = { open: -1, end: -1 };
+  /** Position of the last string longer than a piece: every container around it would scan it again. */
+  #longString = { open: -1, end: -1 };
   #at = 0;
   #values = 0;
-  #turnEndsMs = performance.now() + turnMs;
+  readonly #slice = new TimeSlice();
 
   constructor(text: string, rules: JsonRules) {
     this.#text = text;
     this.#rules = rules;
     this.#pieceValuesMax = rules.pieceValuesMax ?? pieceValuesMax;
-    this.#pieceCharsMax = rules.pieceCharsMax ?? usualPieceCharsMax;
+    this.#pieceCharsMax = rules.pieceCharsMax ?? pieceCharsMaxDefault;
     this.#members = new Float64Array(rules.depthMax + 2);
   }
 
@@ -70,16 +70,16 @@ class Reader {
     this.#skipBlanks();
     const value = this.#small(1) ?? (await this.#large(1));
     if (this.#skipBlanks() < this.#text.length) throw this.#rules.refusal('invalid syntax');
-    return value === absent ? null : value;
+    return value === nullValue ? null : value;
   }
 
-  /** The value here when it is small, `absent` for null; undefined when it has to be taken apart. */
+  /** Parses the value here if it is small; returns `nullValue` for null, and undefined when the value must be split. */
   #small(depth: number): unknown {
     const end = this.#endOfSmall(depth);
     if (end === undefined) return undefined;
     const piece = this.#text.slice(this.#at, end);
     this.#at = end;
-    return this.#parse(piece) ?? absent;
+    return this.#parse(piece) ?? nullValue;
   }
 
   #parse(piece: string): unknown {
@@ -99,11 +99,11 @@ class Reader {
     const items: unknown[] = [];
     do {
       this.#at += 1;
-      if (performance.now() >= this.#turnEndsMs) await this.#turn();
+      if (this.#slice.isOver) await this.#slice.next();
       this.#skipBlanks();
       const item = this.#small(depth + 1) ?? (await this.#large(depth + 1));
-      items.push(item === absent ? null : item);
-    } while (this.#goesOn(closeBracket));
+      items.push(item === nullValue ? null : item);
+    } while (this.#hasNext(closeBracket));
     return items;
   }
 
@@ -113,40 +113,40 @@ class Reader {
     let members = 0;
     do {
       this.#at += 1;
-      if (performance.now() >= this.#turnEndsMs) await this.#turn();
+      if (this.#slice.isOver) await this.#slice.next();
       members += 1;
       if (members > membersMax) throw this.#tooManyMembers(membersMax);
       const name = this.#name();
       const value = this.#small(depth + 1) ?? (await this.#large(depth + 1));
       Object.defineProperty(object, name, {
-        value: value === absent ? null : value,
+        value: value === nullValue ? null : value,
         configurable: true,
         enumerable: true,
         writable: true,
       });
-    } while (this.#goesOn(closeBrace));
+    } while (this.#hasNext(closeBrace));
     return object;
   }
 
-  /** A member's name, and the colon behind it. */
+  /** Reads a member's name and the colon after it. */
   #name(): string {
     const { length } = this.#text;
     const open = this.#skipBlanks();
     if (open < length && this.#text.charCodeAt(open) !== quote) throw this.#rules.refusal('invalid syntax');
-    const end = open < length ? endOfString(this.#text, open) : -1;
-    if (end < 0) throw this.#cut();
+    const end = open < length ? endOfJsonString(this.#text, open) : -1;
+    if (end < 0) throw this.#truncated();
     const name = this.#parse(this.#text.slice(open, end + 1));
     this.#at = end + 1;
-    if (this.#skipBlanks() >= length) throw this.#cut();
+    if (this.#skipBlanks() >= length) throw this.#truncated();
     if (this.#text.charCodeAt(this.#at) !== colon) throw this.#rules.refusal('invalid syntax');
     this.#at += 1;
     this.#skipBlanks();
     return String(name);
   }
 
-  /** Whether a comma follows, at which it stays; false behind the bracket that closes. */
-  #goesOn(close: number): boolean {
-    if (this.#skipBlanks() >= this.#text.length) throw this.#cut();
+  /** Returns true at a comma, and false after the closing bracket. */
+  #hasNext(close: number): boolean {
+    if (this.#skipBlanks() >= this.#text.length) throw this.#truncated();
     const code = this.#text.charCodeAt(this.#at);
     if (code === comma) this.#count(1);
     else if (code === close) this.#at += 1;
@@ -154,11 +154,11 @@ class Reader {
     return code === comma;
   }
 
-  /** Where the value that begins here ends, if it is small. Whether it is right is for the parser to say. */
+  /** Returns the end of the value here if it is small. The value may still be invalid; `parse` decides that. */
   #endOfSmall(outer: number): number | undefined {
     const text = this.#text;
     const first = text.charCodeAt(this.#at);
-    if (this.#at >= text.length) throw this.#cut();
+    if (this.#at >= text.length) throw this.#truncated();
     if (first === quote) return this.#endOfString(this.#at) + 1;
     if (first !== openBracket && first !== openBrace) return this.#endOfWord();
     let depth = outer - 1;
@@ -185,10 +185,10 @@ class Reader {
       }
       if (values > this.#pieceValuesMax || (values > 1 && at - this.#at > this.#pieceCharsMax)) return undefined;
     }
-    throw this.#cut();
+    throw this.#truncated();
   }
 
-  /** Of a number or a literal. */
+  /** Returns the end of a number or a literal. */
   #endOfWord(): number {
     let at = this.#at;
     for (; at < this.#text.length; at += 1) {
@@ -199,10 +199,10 @@ class Reader {
   }
 
   #endOfString(open: number): number {
-    if (open === this.#long.open) return this.#long.end;
-    const end = endOfString(this.#text, open);
-    if (end < 0) throw this.#cut();
-    if (end - open > this.#pieceCharsMax) this.#long = { open, end };
+    if (open === this.#longString.open) return this.#longString.end;
+    const end = endOfJsonString(this.#text, open);
+    if (end < 0) throw this.#truncated();
+    if (end - open > this.#pieceCharsMax) this.#longString = { open, end };
     return end;
   }
 
@@ -216,19 +216,14 @@ class Reader {
     if (this.#values > this.#rules.valuesMax) throw this.#rules.refusal(`more than ${this.#rules.valuesMax} values`);
   }
 
-  async #turn(): Promise<void> {
-    await nextTurn();
-    this.#turnEndsMs = performance.now() + turnMs;
-  }
-
-  #cut(): Error {
+  #truncated(): Error {
     return this.#rules.refusal('unexpected end of input');
   }
 
-  #tooManyMembers(most: number): Error {
-    return this.#rules.refusal(`more than ${most} members in an object`);
+  #tooManyMembers(max: number): Error {
+    return this.#rules.refusal(`more than ${max} members in an object`);
   }
 }
 
-/** Stands for a null that was read, beside the absence of a small value. */
-const absent = Symbol('null');
+/** A JSON null, to distinguish it from undefined, which means that the value must be split. */
+const nullValue = Symbol('null');

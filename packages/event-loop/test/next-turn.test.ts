@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { nextTurn } from '../src/next-turn.ts';
 
-describe('work in turns', () => {
-  it('is one piece in each turn of the event loop, whoever has it, in the order in which they asked', async () => {
+describe('nextTurn', () => {
+  it('continues one caller in each turn of the event loop, in order of arrival', async () => {
     const done: string[] = [];
     const work = async (name: string): Promise<void> => {
       for (let piece = 0; piece < 3; piece += 1) {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { type JsonRules, parseInTurns } from '../src/json-in-turns.ts';
+import { type JsonRules, parseJsonInSlices } from '../src/parse-json.ts';
 
 const rules: JsonRules = {
   depthMax: 20,
@@ -9,16 +9,16 @@ const rules: JsonRules = {
   parse: (piece) => JSON.parse(piece),
   refusal: (reason) => new Error(reason),
 };
-/** As small pieces as there are, so that even a short text is taken apart. */
+/** Splits even a short text, because a piece holds a single value. */
 const piecemeal = (text: string, more: Partial<JsonRules> = {}): Promise<unknown> =>
-  parseInTurns(text, { ...rules, pieceValuesMax: 1, ...more });
+  parseJsonInSlices(text, { ...rules, pieceValuesMax: 1, ...more });
 const refusal = (parsed: Promise<unknown>): Promise<string> =>
   parsed.then(
     () => 'was accepted',
     (error: Error) => error.message,
   );
 
-/** What the parser of the platform makes of it, or that it refuses. */
+/** The result of `JSON.parse`, or that it refuses the text. */
 function expected(text: string): { readonly value: unknown } | 'refused' {
   try {
     return { value: JSON.parse(text) };
@@ -27,8 +27,8 @@ function expected(text: string): { readonly value: unknown } | 'refused' {
   }
 }
 
-describe('JSON in turns', () => {
-  it('is what JSON.parse makes of it, in pieces of any size and with blanks anywhere', async () => {
+describe('parseJsonInSlices', () => {
+  it('returns what JSON.parse returns, with pieces of any size and blanks anywhere', async () => {
     const text = fc
       .tuple(fc.jsonValue({ maxDepth: 6 }), fc.constantFrom(undefined, 1, '\t'))
       .map(([value, space]) => JSON.stringify(value, undefined, space));
@@ -38,7 +38,7 @@ describe('JSON in turns', () => {
         fc.integer({ min: 1, max: 6 }),
         fc.integer({ min: 1, max: 20 }),
         async (json, pieceValuesMax, pieceCharsMax) => {
-          expect(await parseInTurns(json, { ...rules, pieceValuesMax, pieceCharsMax })).to.deep.equal(JSON.parse(json));
+          expect(await parseJsonInSlices(json, { ...rules, pieceValuesMax, pieceCharsMax })).to.deep.equal(JSON.parse(json));
         },
       ),
     );
@@ -78,7 +78,7 @@ describe('JSON in turns', () => {
         fc.integer({ min: 1, max: 8 }),
         async (parts, pieceValuesMax, pieceCharsMax) => {
           const json = parts.join('');
-          const value = await parseInTurns(json, { ...rules, pieceValuesMax, pieceCharsMax }).then(
+          const value = await parseJsonInSlices(json, { ...rules, pieceValuesMax, pieceCharsMax }).then(
             (parsed) => ({ value: parsed }),
             () => 'refused',
           );
@@ -89,7 +89,7 @@ describe('JSON in turns', () => {
     );
   });
 
-  it('keeps the last of members with one name, and __proto__ as a member', async () => {
+  it('keeps the last of several members with one name, and __proto__ as an own member', async () => {
     const parsed = (await piecemeal('{"a":1,"__proto__":{"b":2},"a":[3]}')) as object;
     expect(Object.entries(parsed)).to.deep.equal([
       ['a', [3]],
@@ -104,32 +104,32 @@ describe('JSON in turns', () => {
     ['two long strings', `"${'a'.repeat(70_000)}",{"b":"${'c'.repeat(70_000)}"},1`],
     ['a long number', '1'.repeat(70_000)],
   ] as const)
-    it(`takes apart what is long by ${what}, within many others`, async () => {
+    it(`parses a text that is long because of ${what}, at any depth`, async () => {
       for (const depth of [1, 2, 15]) {
         const text = `${'['.repeat(depth)}${filling}${']'.repeat(depth)}`;
-        expect(await parseInTurns(text, rules)).to.deep.equal(JSON.parse(text));
+        expect(await parseJsonInSlices(text, rules)).to.deep.equal(JSON.parse(text));
       }
     });
 
   for (const { what, text, says } of [
     { what: 'too many values', text: `[${'1,'.repeat(10_000)}1]`, says: 'more than 10000 values' },
     { what: 'too many empty values', text: `[${'[],'.repeat(10_000)}1]`, says: 'more than 10000 values' },
-    { what: 'too deep a nesting', text: `${'['.repeat(21)}${']'.repeat(21)}`, says: 'more than 20 levels of nesting' },
+    { what: 'too deep nesting', text: `${'['.repeat(21)}${']'.repeat(21)}`, says: 'more than 20 levels of nesting' },
     {
       what: 'too many members',
       text: `{${Array.from({ length: 101 }, (_, i) => `"${i}":1`).join()}}`,
       says: 'more than 100 members in an object',
     },
-    { what: 'no end', text: '[1,[2,', says: 'unexpected end of input' },
-    { what: 'no end of a string', text: '[1,"', says: 'unexpected end of input' },
+    { what: 'a truncated array', text: '[1,[2,', says: 'unexpected end of input' },
+    { what: 'a truncated string', text: '[1,"', says: 'unexpected end of input' },
     { what: 'a name without a value', text: '{"a":1,"b"', says: 'unexpected end of input' },
   ])
     for (const pieceValuesMax of [1, 1_000_000])
-      it(`is refused for ${what}, in ${pieceValuesMax === 1 ? 'pieces' : 'one piece'}`, async () => {
+      it(`refuses ${what}, in ${pieceValuesMax === 1 ? 'pieces' : 'one piece'}`, async () => {
         expect(await refusal(piecemeal(text, { pieceValuesMax }))).to.equal(says);
       });
 
-  it('lets others have their turn, also for an object with ever new names', async function () {
+  it('yields to the event loop, even when every object has a new member name', async function () {
     this.timeout(60_000);
     let turns = 0;
     let done = false;
@@ -139,7 +139,7 @@ describe('JSON in turns', () => {
     };
     setImmediate(count);
     const members = Array.from({ length: 100_000 }, (_, i) => `{"m${i}":[${i},"x"]}`);
-    const parsed = await parseInTurns(`{"x":{"y":[${members.join()}]}}`, { ...rules, valuesMax: 1_000_000 });
+    const parsed = await parseJsonInSlices(`{"x":{"y":[${members.join()}]}}`, { ...rules, valuesMax: 1_000_000 });
     done = true;
     expect((parsed as { x: { y: unknown[] } }).x.y).to.have.length(100_000);
     expect(turns).to.be.greaterThan(3);

@@ -1,0 +1,5 @@
+export { inPieces } from './in-pieces.ts';
+export { NamedLocks } from './named-locks.ts';
+export { nextTurn } from './next-turn.ts';
+export { endOfJsonString, type JsonRules, parseJsonInSlices, pieceValuesMax } from './parse-json.ts';
+export { TimeSlice } from './time-slice.ts';
