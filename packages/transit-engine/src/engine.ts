@@ -1,11 +1,11 @@
 import type { Store } from '@transitd/storage-fsm';
-import { type CacheConfig, readCacheConfig, writeCacheConfig } from './cache-config.ts';
-import { ChangeQueue } from './change-queue.ts';
-import { commitSecrets } from './commit-secrets.ts';
-import { rotateDue } from './due-rotation.ts';
-import { Encryption } from './encryption.ts';
+import { NoncePool } from './algorithms/nonce-pool.ts';
 import { TransitError } from './errors.ts';
-import { withFreshVersion } from './fresh-version.ts';
+import { boundVersion } from './keys/bound-version.ts';
+import { type CacheConfig, readCacheConfig, writeCacheConfig } from './keys/cache-config.ts';
+import { ChangeQueue } from './keys/change-queue.ts';
+import { rotateDue } from './keys/due-rotation.ts';
+import { withFreshVersion } from './keys/fresh-version.ts';
 import {
   type CreateKeyRequest,
   creationWarnings,
@@ -16,28 +16,28 @@ import {
   settingsOf,
   trimKey,
   typeWarnings,
-} from './key.ts';
-import { KeyCache, type LoadedKey } from './key-cache.ts';
-import { KeyCertificates } from './key-certificates.ts';
-import { type ConfigureKeyRequest, configureKey } from './key-config.ts';
-import { dueMs } from './key-due.ts';
-import { KeyNames, type ListRequest } from './key-names.ts';
-import { KeyTransfers } from './key-transfers.ts';
-import { type KeyView, keyView } from './key-view.ts';
-import { KeyedWork } from './keyed-work.ts';
-import { type KeysConfig, readKeysConfig, writeKeysConfig } from './keys-config.ts';
-import { boundVersion } from './managed/bound-version.ts';
+} from './keys/key.ts';
+import { KeyCache, type LoadedKey } from './keys/key-cache.ts';
+import { type ConfigureKeyRequest, configureKey } from './keys/key-config.ts';
+import { dueMs } from './keys/key-due.ts';
+import { KeyNames, type ListRequest } from './keys/key-names.ts';
+import { type KeyView, keyView } from './keys/key-view.ts';
+import { type KeysConfig, readKeysConfig, writeKeysConfig } from './keys/keys-config.ts';
+import { newKey } from './keys/new-key.ts';
+import { type DuePlace, type Paths, pathsOf } from './keys/paths.ts';
+import { sweepVersions } from './keys/sweep.ts';
+import { wipe } from './keys/version-record.ts';
+import { visibleVersions } from './keys/visible-versions.ts';
 import { type ManagedKeyReference, type ManagedKeys, noManagedKeys } from './managed/provider.ts';
-import { newKey } from './new-key.ts';
-import { NoncePool } from './nonce-pool.ts';
+import { Encryption } from './operations/encryption.ts';
 import { checkText, contextOf } from './operations/inputs.ts';
+import { KeyedWork } from './operations/keyed-work.ts';
 import type { Tools } from './operations/operation.ts';
-import { type DuePlace, type Paths, pathsOf } from './paths.ts';
-import { Signing } from './signing.ts';
-import { sweepVersions } from './sweep.ts';
-import { wipe } from './version-record.ts';
-import { visibleVersions } from './visible-versions.ts';
-import { WrappingKey } from './wrapping-key.ts';
+import { Signing } from './operations/signing.ts';
+import { commitSecrets } from './secrets.ts';
+import { KeyTransfers } from './transfers/key-transfers.ts';
+import { WrappingKey } from './transfers/wrapping-key.ts';
+import { KeyCertificates } from './x509/key-certificates.ts';
 
 export interface TransitEngineOptions {
   /** Shows plaintext records; what lies below encrypts them. */

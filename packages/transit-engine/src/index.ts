@@ -1,21 +1,16 @@
-export { type BatchReply, batchItemsMax, type ItemResult, itemsPerTurn } from './batch.ts';
-export type { WrappedKey, WrapRequest } from './byok-export.ts';
-export type { CacheConfig } from './cache-config.ts';
-export { hashesSignedAsIs } from './digest-info.ts';
-export type { Encryption } from './encryption.ts';
+export { defaultHash, hashNames, noHash } from './algorithms/hash-algorithm.ts';
 export { type KeyAnswer, TransitEngine, type TransitEngineOptions } from './engine.ts';
 export { DamagedRecord, TransitError, type TransitErrorCode } from './errors.ts';
-export { defaultHash, hashNames, noHash } from './hash-algorithm.ts';
-export type { CreateKeyRequest } from './key.ts';
-export type { CertificateChainRequest, CertificateSigningRequest, KeyCertificates } from './key-certificates.ts';
-export type { ConfigureKeyRequest } from './key-config.ts';
-export type { ExportRequest, KeyExport } from './key-export.ts';
-export type { ImportKeyRequest, ImportVersionRequest } from './key-import.ts';
-export type { ListRequest } from './key-names.ts';
-export type { KeyTransfers, RestoreRequest } from './key-transfers.ts';
-export { defaultKeyType, keyTypeNames } from './key-type.ts';
-export type { KeyView, PairView, VersionView } from './key-view.ts';
-export type { KeysConfig } from './keys-config.ts';
+export { shownName, shownPath } from './formats/shown-name.ts';
+export { hashesSignedAsIs } from './key-pairs/digest-info.ts';
+export type { CacheConfig } from './keys/cache-config.ts';
+export type { CreateKeyRequest } from './keys/key.ts';
+export type { ConfigureKeyRequest } from './keys/key-config.ts';
+export type { ListRequest } from './keys/key-names.ts';
+export { defaultKeyType, keyTypeNames } from './keys/key-type.ts';
+export type { KeyView, PairView, VersionView } from './keys/key-view.ts';
+export type { KeysConfig } from './keys/keys-config.ts';
+export { isKeyName } from './keys/paths.ts';
 export {
   type ManagedKeyRecord,
   type Pkcs11Curve,
@@ -35,10 +30,11 @@ export type {
   ManagedSigningInput,
   ManagedUsage,
 } from './managed/provider.ts';
+export { type BatchReply, batchItemsMax, type ItemResult, itemsPerTurn } from './operations/batch.ts';
 export type { DatakeyRequest, DatakeyResult } from './operations/datakey.ts';
+export type { Encryption } from './operations/encryption.ts';
 export { type HashRequest, type HashResult, hashOf } from './operations/hash.ts';
 export { type RandomRequest, type RandomResult, random, randomBytesMax, randomSources } from './operations/random.ts';
-export { isKeyName } from './paths.ts';
 export type {
   CmacRequest,
   CmacResult,
@@ -49,7 +45,11 @@ export type {
   HmacRequest,
   HmacResult,
   RewrapRequest,
-} from './requests.ts';
-export { shownName, shownPath } from './shown-name.ts';
-export type { SignRequest, SignResult, VerifyRequest, VerifyResult } from './signature-requests.ts';
-export type { Signing } from './signing.ts';
+} from './operations/requests.ts';
+export type { SignRequest, SignResult, VerifyRequest, VerifyResult } from './operations/signature-requests.ts';
+export type { Signing } from './operations/signing.ts';
+export type { WrappedKey, WrapRequest } from './transfers/byok-export.ts';
+export type { ExportRequest, KeyExport } from './transfers/key-export.ts';
+export type { ImportKeyRequest, ImportVersionRequest } from './transfers/key-import.ts';
+export type { KeyTransfers, RestoreRequest } from './transfers/key-transfers.ts';
+export type { CertificateChainRequest, CertificateSigningRequest, KeyCertificates } from './x509/key-certificates.ts';

@@ -3,10 +3,10 @@ import { createSecretKey } from 'node:crypto';
 import { memoryStore, type Store } from '@transitd/storage-fsm';
 import type { DecryptRequest, DecryptResult, EncryptRequest, EncryptResult, RewrapRequest } from '../src/index.ts';
 import { TransitEngine, type TransitEngineOptions, TransitError } from '../src/index.ts';
-import { decodeKeyRecord, type KeyRecord } from '../src/key-record.ts';
-import { type Aead, keyType } from '../src/key-type.ts';
-import { pathsOf } from '../src/paths.ts';
-import { decodeVersionRecord, type VersionRecord } from '../src/version-record.ts';
+import { decodeKeyRecord, type KeyRecord } from '../src/keys/key-record.ts';
+import { type Aead, keyType } from '../src/keys/key-type.ts';
+import { pathsOf } from '../src/keys/paths.ts';
+import { decodeVersionRecord, type VersionRecord } from '../src/keys/version-record.ts';
 
 export const mountId = 'm1';
 export const paths = pathsOf(mountId);

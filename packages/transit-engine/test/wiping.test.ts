@@ -1,9 +1,9 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { memoryStore, type Store, StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
-import { decodeVersionRecord } from '../src/version-record.ts';
+import { decodeVersionRecord } from '../src/keys/version-record.ts';
 import { contextOne, decryptOne, encryptOne, fox, newEngine, paths, storedKey, storedVersion } from './fixtures.ts';
-import { storeWithWrappingKey, wrapped } from './wrapped.ts';
+import { storeWithWrappingKey, wrapped } from './transfers/wrapped.ts';
 
 type Commit = Store['commit'];
 

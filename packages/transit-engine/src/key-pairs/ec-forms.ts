@@ -9,9 +9,9 @@ import {
   parseDer,
   parseDerSequence,
   withoutLeadingZeros,
-} from '../der.ts';
-import type { KeyPairBytes } from '../key-pair.ts';
+} from '../formats/der.ts';
 import { encodePkcs8, encodeSpki, notImported } from './key-formats.ts';
+import type { KeyPairBytes } from './key-pair.ts';
 
 export type CurveName = 'P-256' | 'P-384' | 'P-521';
 

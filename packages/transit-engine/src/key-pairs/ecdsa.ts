@@ -1,10 +1,9 @@
 import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
 import { nextTurn } from '@transitd/event-loop';
-import { derTag, encodeOid, parseDerSequence } from '../der.ts';
+import { isDigestLength, signatureHash } from '../algorithms/hash-algorithm.ts';
 import { TransitError } from '../errors.ts';
-import { isDigestLength, signatureHash } from '../hash-algorithm.ts';
-import type { KeyPair, KeyPairBytes, KeyPairScheme, SigningOptions } from '../key-pair.ts';
+import { derTag, encodeOid, parseDerSequence } from '../formats/der.ts';
 import {
   type Curve,
   type CurveName,
@@ -25,6 +24,7 @@ import {
   publicDerOf,
   publicPemOf,
 } from './key-formats.ts';
+import type { KeyPair, KeyPairBytes, KeyPairScheme, SigningOptions } from './key-pair.ts';
 import { signNatively, verifyNatively } from './native-signature.ts';
 
 const generate = promisify(generateKeyPair);

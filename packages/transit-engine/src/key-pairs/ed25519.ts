@@ -1,9 +1,8 @@
 import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
 import { ed25519 as curve } from '@noble/curves/ed25519.js';
-import { derTag, encodeDer, encodeOid, parseDer } from '../der.ts';
 import { TransitError } from '../errors.ts';
-import type { KeyPair, KeyPairBytes, KeyPairScheme, SigningOptions } from '../key-pair.ts';
+import { derTag, encodeDer, encodeOid, parseDer } from '../formats/der.ts';
 import { ed25519ph } from './ed25519ph.ts';
 import {
   encodePkcs8,
@@ -15,6 +14,7 @@ import {
   parseSpki,
   publicDerOf,
 } from './key-formats.ts';
+import type { KeyPair, KeyPairBytes, KeyPairScheme, SigningOptions } from './key-pair.ts';
 import { signNatively, verifyNatively } from './native-signature.ts';
 
 const halfBytes = 32;

@@ -1,8 +1,8 @@
 import { DamagedRecord, TransitError } from '../errors.ts';
-import type { KeyPairBytes, KeyPairScheme } from '../key-pair.ts';
-import { decodePair, encodePair, type Pair } from '../pq/pair.ts';
 import { notImported } from './key-formats.ts';
+import type { KeyPairBytes, KeyPairScheme } from './key-pair.ts';
 import { checkPure } from './ml-dsa.ts';
+import { decodePair, encodePair, type Pair } from './pair-encoding.ts';
 
 /**
  * ML-DSA and an elliptic curve: both halves sign the whole message, and both have to hold. Keys and signatures are pairs of what the two

@@ -1,6 +1,6 @@
-import { decodeBase64 } from '../base64.ts';
-import { derInteger, derTag, encodeDer, parseDer, parseDerSequence } from '../der.ts';
 import { TransitError } from '../errors.ts';
+import { decodeBase64 } from '../formats/base64.ts';
+import { derInteger, derTag, encodeDer, parseDer, parseDerSequence } from '../formats/der.ts';
 
 /** A private key of any algorithm, taken apart (RFC 5958 §2); every field is a view of what was read. */
 export interface Pkcs8 {

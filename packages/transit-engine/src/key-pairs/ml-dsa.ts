@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { TransitError } from '../errors.ts';
-import type { KeyPair, KeyPairBytes, KeyPairScheme, SigningOptions } from '../key-pair.ts';
-import { type MlDsa, mlDsaPrivateKey, mlDsaPublicKey, rawPublicKey, seedBytes, signMlDsa, verifyMlDsa } from '../pq/ml-dsa.ts';
 import { notImported, notPublicKey } from './key-formats.ts';
+import type { KeyPair, KeyPairBytes, KeyPairScheme, SigningOptions } from './key-pair.ts';
+import { type MlDsa, mlDsaPrivateKey, mlDsaPublicKey, rawPublicKey, seedBytes, signMlDsa, verifyMlDsa } from './ml-dsa-native.ts';
 
 /** Pure ML-DSA (FIPS 204 §5.2) without a context. The private half is the seed of 32 bytes, the public half is raw. */
 export function mlDsaPairs(set: MlDsa): KeyPairScheme {

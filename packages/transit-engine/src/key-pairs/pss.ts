@@ -1,5 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { Hash } from '../hash-algorithm.ts';
+import type { Hash } from '../algorithms/hash-algorithm.ts';
 
 const trailer = 0xbc;
 const zeros = Buffer.alloc(8);

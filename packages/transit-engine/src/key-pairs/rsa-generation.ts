@@ -1,7 +1,7 @@
 import { generateKeyPair } from 'node:crypto';
 import { promisify } from 'node:util';
 import { TransitError } from '../errors.ts';
-import type { KeyPairBytes } from '../key-pair.ts';
+import type { KeyPairBytes } from './key-pair.ts';
 
 const generate = promisify(generateKeyPair);
 let last: Promise<unknown> = Promise.resolve();

@@ -1,11 +1,11 @@
 import { constants, type KeyObject, privateEncrypt, publicDecrypt, timingSafeEqual } from 'node:crypto';
 import { nextTurn } from '@transitd/event-loop';
-import { derTag, encodeDer, encodeOid } from '../der.ts';
-import { digestInfoOids } from '../digest-info.ts';
+import { type Hash, noHash, signatureHash } from '../algorithms/hash-algorithm.ts';
 import { TransitError } from '../errors.ts';
-import { type Hash, noHash, signatureHash } from '../hash-algorithm.ts';
-import type { SigningOptions } from '../key-pair.ts';
-import { shownName } from '../shown-name.ts';
+import { derTag, encodeDer, encodeOid } from '../formats/der.ts';
+import { shownName } from '../formats/shown-name.ts';
+import { digestInfoOids } from './digest-info.ts';
+import type { SigningOptions } from './key-pair.ts';
 import { signNatively, verifyNatively } from './native-signature.ts';
 import { encodePss, verifyPss } from './pss.ts';
 

@@ -1,7 +1,6 @@
 import { constants, createPrivateKey, createPublicKey, type KeyObject, privateDecrypt, publicEncrypt } from 'node:crypto';
-import { derInteger, derTag, encodeDer, encodeDerInteger, encodeOid, parseDer, parseDerSequence } from '../der.ts';
 import { TransitError } from '../errors.ts';
-import type { KeyPair, KeyPairBytes, KeyPairScheme } from '../key-pair.ts';
+import { derInteger, derTag, encodeDer, encodeDerInteger, encodeOid, parseDer, parseDerSequence } from '../formats/der.ts';
 import {
   encodePkcs8,
   encodeSpki,
@@ -13,6 +12,7 @@ import {
   publicDerOf,
   publicPemOf,
 } from './key-formats.ts';
+import type { KeyPair, KeyPairBytes, KeyPairScheme } from './key-pair.ts';
 import { isPair } from './native-signature.ts';
 import { decryptOaep } from './oaep.ts';
 import { generateRsa } from './rsa-generation.ts';

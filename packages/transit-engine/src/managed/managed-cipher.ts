@@ -1,5 +1,5 @@
+import { nonceBytes } from '../algorithms/nonce-pool.ts';
 import { TransitError } from '../errors.ts';
-import { nonceBytes } from '../nonce-pool.ts';
 import type { ManagedKey, ManagedUsage } from './provider.ts';
 
 /** What is encrypted, or its ciphertext. */

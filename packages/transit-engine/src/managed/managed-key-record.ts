@@ -1,5 +1,5 @@
 import { DamagedRecord } from '../errors.ts';
-import { parseObject } from '../key-record.ts';
+import { parseObject } from '../keys/key-record.ts';
 import type { ManagedAlgorithm, ManagedUsage } from './provider.ts';
 
 /** Mechanisms of PKCS#11 by their names: what they do here, and the number that callers may write instead. */

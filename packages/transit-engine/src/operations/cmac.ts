@@ -1,7 +1,7 @@
-import { formatVersioned } from '../ciphertext.ts';
-import { blockBytes, cmac } from '../cmac.ts';
+import { blockBytes, cmac } from '../algorithms/cmac.ts';
 import { TransitError } from '../errors.ts';
-import type { LoadedKey, LoadedVersion } from '../key-cache.ts';
+import { formatVersioned } from '../formats/ciphertext.ts';
+import type { LoadedKey, LoadedVersion } from '../keys/key-cache.ts';
 import { bytesOf } from './inputs.ts';
 import { versionForMac } from './mac-version.ts';
 import { type Item, type Operation, versionOf } from './operation.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { TransitError } from '../errors.ts';
-import type { LoadedKey } from '../key-cache.ts';
+import type { LoadedKey } from '../keys/key-cache.ts';
 import { type EncryptResult, encryptBytes, versionForEncryption } from './encrypt.ts';
 import { associatedDataOf, checkEncrypts, checkText, contextOf, defaultPadding, nonceOf, paddingFault } from './inputs.ts';
 import type { Tools } from './operation.ts';

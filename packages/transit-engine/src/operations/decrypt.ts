@@ -1,9 +1,9 @@
-import { open } from '../aead.ts';
-import { decodePayload, parseCiphertext } from '../ciphertext.ts';
-import { deriveKey } from '../derivation.ts';
+import { open } from '../algorithms/aead.ts';
 import { TransitError } from '../errors.ts';
-import type { LoadedKey } from '../key-cache.ts';
-import type { KeyPair } from '../key-pair.ts';
+import { decodePayload, parseCiphertext } from '../formats/ciphertext.ts';
+import type { KeyPair } from '../key-pairs/key-pair.ts';
+import { deriveKey } from '../keys/derivation.ts';
+import type { LoadedKey } from '../keys/key-cache.ts';
 import { decryptManaged } from '../managed/managed-cipher.ts';
 import { associatedDataOf, checkEncrypts, contextOf, nonceOf, paddingOf } from './inputs.ts';
 import { type Item, type Operation, type Tools, versionOf } from './operation.ts';

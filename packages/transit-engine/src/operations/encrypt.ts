@@ -1,12 +1,12 @@
 import type { KeyObject } from 'node:crypto';
-import { seal } from '../aead.ts';
-import { decodeBase64 } from '../base64.ts';
-import { formatVersioned } from '../ciphertext.ts';
-import { contextNonce, deriveConvergent, deriveKey } from '../derivation.ts';
+import { seal } from '../algorithms/aead.ts';
+import { nonceBytes } from '../algorithms/nonce-pool.ts';
 import { TransitError } from '../errors.ts';
-import type { LoadedKey, LoadedVersion } from '../key-cache.ts';
+import { decodeBase64 } from '../formats/base64.ts';
+import { formatVersioned } from '../formats/ciphertext.ts';
+import { contextNonce, deriveConvergent, deriveKey } from '../keys/derivation.ts';
+import type { LoadedKey, LoadedVersion } from '../keys/key-cache.ts';
 import { encryptManaged } from '../managed/managed-cipher.ts';
-import { nonceBytes } from '../nonce-pool.ts';
 import { associatedDataOf, checkEncrypts, contextOf, nonceOf, paddingOf } from './inputs.ts';
 import { type Item, type Operation, type Tools, versionOf } from './operation.ts';
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { inPieces } from '@transitd/event-loop';
+import { defaultHash, hashAlgorithm } from '../algorithms/hash-algorithm.ts';
 import { TransitError } from '../errors.ts';
-import { defaultHash, hashAlgorithm } from '../hash-algorithm.ts';
-import { shownName } from '../shown-name.ts';
+import { shownName } from '../formats/shown-name.ts';
 import { bytesOf } from './inputs.ts';
 import { encodingOf } from './random.ts';
 

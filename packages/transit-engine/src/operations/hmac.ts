@@ -1,9 +1,9 @@
 import { createHmac, type KeyObject } from 'node:crypto';
 import { inPieces } from '@transitd/event-loop';
-import { formatVersioned } from '../ciphertext.ts';
+import { hmacAlgorithm } from '../algorithms/hash-algorithm.ts';
 import { TransitError } from '../errors.ts';
-import { hmacAlgorithm } from '../hash-algorithm.ts';
-import { shownName } from '../shown-name.ts';
+import { formatVersioned } from '../formats/ciphertext.ts';
+import { shownName } from '../formats/shown-name.ts';
 import { bytesOf } from './inputs.ts';
 import { versionForMac } from './mac-version.ts';
 import { type Item, type Operation, versionOf } from './operation.ts';

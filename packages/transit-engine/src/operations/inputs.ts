@@ -1,11 +1,11 @@
-import { noBytes } from '../aead.ts';
-import { decodeBase64 } from '../base64.ts';
+import { noBytes } from '../algorithms/aead.ts';
+import { nonceBytes } from '../algorithms/nonce-pool.ts';
 import { TransitError } from '../errors.ts';
-import type { LoadedKey } from '../key-cache.ts';
-import type { KeyType } from '../key-type.ts';
-import { nonceBytes } from '../nonce-pool.ts';
-import { shownName } from '../shown-name.ts';
-import { convergenceOf } from '../version-record.ts';
+import { decodeBase64 } from '../formats/base64.ts';
+import { shownName } from '../formats/shown-name.ts';
+import type { LoadedKey } from '../keys/key-cache.ts';
+import type { KeyType } from '../keys/key-type.ts';
+import { convergenceOf } from '../keys/version-record.ts';
 
 export const defaultPadding = 'oaep';
 const paddingSchemes: readonly string[] = [defaultPadding, 'pkcs1v15'];

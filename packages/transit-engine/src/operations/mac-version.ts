@@ -1,7 +1,7 @@
-import { decodeBase64 } from '../base64.ts';
-import { parseVersioned, type Versioned } from '../ciphertext.ts';
 import { TransitError } from '../errors.ts';
-import type { LoadedKey } from '../key-cache.ts';
+import { decodeBase64 } from '../formats/base64.ts';
+import { parseVersioned, type Versioned } from '../formats/ciphertext.ts';
+import type { LoadedKey } from '../keys/key-cache.ts';
 
 /** The two kinds of MAC, which differ in no rule about versions and strings. */
 export type MacKind = 'HMAC' | 'CMAC';

@@ -1,7 +1,7 @@
-import { derivePair } from '../derivation.ts';
 import { TransitError } from '../errors.ts';
-import type { LoadedKey } from '../key-cache.ts';
-import type { KeyPair } from '../key-pair.ts';
+import type { KeyPair } from '../key-pairs/key-pair.ts';
+import { derivePair } from '../keys/derivation.ts';
+import type { LoadedKey } from '../keys/key-cache.ts';
 import { managedPair } from '../managed/managed-pair.ts';
 import { type Tools, versionOf } from './operation.ts';
 

@@ -1,6 +1,6 @@
 import { randomFillSync } from 'node:crypto';
 import { TransitError } from '../errors.ts';
-import { shownName } from '../shown-name.ts';
+import { shownName } from '../formats/shown-name.ts';
 
 /** What random bytes are asked for. */
 export interface RandomRequest {

@@ -1,4 +1,4 @@
-import { noBytes } from '../aead.ts';
+import { noBytes } from '../algorithms/aead.ts';
 import { decryptText } from './decrypt.ts';
 import { type EncryptResult, encryptBytes, versionForEncryption } from './encrypt.ts';
 import { checkEncrypts, contextOf, nonceOf, paddingOf } from './inputs.ts';

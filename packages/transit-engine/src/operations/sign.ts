@@ -1,6 +1,6 @@
-import { formatVersioned } from '../ciphertext.ts';
 import { TransitError } from '../errors.ts';
-import type { SigningOptions } from '../key-pair.ts';
+import { formatVersioned } from '../formats/ciphertext.ts';
+import type { SigningOptions } from '../key-pairs/key-pair.ts';
 import { bytesOf, signingContextOf } from './inputs.ts';
 import type { Item, Operation } from './operation.ts';
 import { pairOf, versionForSigning } from './pair-version.ts';

@@ -1,11 +1,11 @@
 import { timingSafeEqual } from 'node:crypto';
-import { decodeBase64, decodeBase64Url } from '../base64.ts';
-import { parseVersioned } from '../ciphertext.ts';
+import { hmacAlgorithm } from '../algorithms/hash-algorithm.ts';
 import { TransitError } from '../errors.ts';
-import { hmacAlgorithm } from '../hash-algorithm.ts';
-import type { LoadedKey } from '../key-cache.ts';
-import type { SigningOptions } from '../key-pair.ts';
-import { shownName } from '../shown-name.ts';
+import { decodeBase64, decodeBase64Url } from '../formats/base64.ts';
+import { parseVersioned } from '../formats/ciphertext.ts';
+import { shownName } from '../formats/shown-name.ts';
+import type { SigningOptions } from '../key-pairs/key-pair.ts';
+import type { LoadedKey } from '../keys/key-cache.ts';
 import { checkMakesCmacs, cmacUnder } from './cmac.ts';
 import { hmacOf } from './hmac.ts';
 import { bytesOf, signingContextOf } from './inputs.ts';

@@ -1,6 +1,6 @@
 import { type KeyObject, X509Certificate } from 'node:crypto';
 import { TransitError } from '../errors.ts';
-import { pemOf, readPem } from './pem.ts';
+import { pemOf, readPem } from '../formats/pem.ts';
 
 /** Longest chain, in characters of PEM as it is given and as it is kept, and in certificates. */
 export const [chainCharsMax, chainCertificatesMax] = [64 * 1024, 16];

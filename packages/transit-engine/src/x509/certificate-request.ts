@@ -1,8 +1,8 @@
 import { createPublicKey, type KeyObject, sign } from 'node:crypto';
 import { promisify } from 'node:util';
-import { type DerElement, derTag, encodeDer, encodeOid, parseDer, parseDerSequence } from '../der.ts';
 import { TransitError } from '../errors.ts';
-import { pemOf, readPem } from './pem.ts';
+import { type DerElement, derTag, encodeDer, encodeOid, parseDer, parseDerSequence } from '../formats/der.ts';
+import { pemOf, readPem } from '../formats/pem.ts';
 
 /** Longest template, in characters. */
 export const templateCharsMax = 64 * 1024;

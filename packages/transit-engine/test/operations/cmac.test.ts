@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { cmac, cmacKey } from '../../src/cmac.ts';
+import { cmac, cmacKey } from '../../src/algorithms/cmac.ts';
 import type { CmacRequest, TransitEngine } from '../../src/index.ts';
-import { keyType } from '../../src/key-type.ts';
+import { keyType } from '../../src/keys/key-type.ts';
 import { fox, newEngine, refusalOf, secret, storedVersion } from '../fixtures.ts';
 
 async function cmacOne(engine: TransitEngine, name: string, request: CmacRequest): Promise<string> {

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { hmacAlgorithm } from '../../src/hash-algorithm.ts';
+import { hmacAlgorithm } from '../../src/algorithms/hash-algorithm.ts';
 import type { BatchReply, HmacRequest, HmacResult, TransitEngine, VerifyRequest, VerifyResult } from '../../src/index.ts';
 import { hmacOf } from '../../src/operations/hmac.ts';
 import { base64, fox, newEngine, refusalOf, secret, storedVersion } from '../fixtures.ts';

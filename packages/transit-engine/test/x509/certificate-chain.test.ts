@@ -2,8 +2,8 @@ import { createPublicKey, generateKeyPairSync, X509Certificate } from 'node:cryp
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { TransitError } from '../../src/errors.ts';
+import { pemOf, readPem } from '../../src/formats/pem.ts';
 import { certificateChain, chainCertificatesMax, chainCharsMax } from '../../src/x509/certificate-chain.ts';
-import { pemOf, readPem } from '../../src/x509/pem.ts';
 import { Authority } from './certificates.ts';
 
 const root = new Authority('root');

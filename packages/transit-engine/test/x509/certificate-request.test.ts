@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { derTag, encodeDer, parseDer, parseDerSequence } from '../../src/der.ts';
 import { TransitError } from '../../src/errors.ts';
+import { derTag, encodeDer, parseDer, parseDerSequence } from '../../src/formats/der.ts';
+import { pemOf, readPem } from '../../src/formats/pem.ts';
 import { certificateRequest, templateCharsMax } from '../../src/x509/certificate-request.ts';
-import { pemOf, readPem } from '../../src/x509/pem.ts';
 
 const kinds: Readonly<Record<string, () => KeyObject>> = {
   'rsa-2048': () => generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey,

@@ -1,0 +1,58 @@
+import { createCipheriv, type KeyObject } from 'node:crypto';
+import { inPieces } from '@transitd/event-loop';
+import type { BlockCipher } from '../keys/key-type.ts';
+
+/** Bytes of AES's block, and of a full CMAC. */
+export const blockBytes = 16;
+const zeroBlock = Buffer.alloc(blockBytes);
+
+/** A key ready to make CMACs: the AES key and the two masks of the last block. */
+export interface CmacKey {
+  readonly cipher: BlockCipher;
+  readonly key: KeyObject;
+  /** Over a last block that is full. */
+  readonly full: Uint8Array;
+  /** Over one that was padded. */
+  readonly padded: Uint8Array;
+}
+
+/**
+ * Generates the subkeys (NIST SP 800-38B §6.1, RFC 4493 §2.3). `node:crypto` has no CMAC by name, but the AES under it, and a KeyObject never
+ * leaves it.
+ */
+export function cmacKey(cipher: BlockCipher, key: KeyObject): CmacKey {
+  const ecb = createCipheriv(cipher.single, key, null).setAutoPadding(false);
+  const full = doubled(ecb.update(zeroBlock));
+  return { cipher, key, full, padded: doubled(full) };
+}
+
+/** The whole CMAC, 16 bytes: CBC from a zero block, the last block masked (NIST SP 800-38B §6.2, RFC 4493 §2.4). */
+export async function cmac({ cipher, key, full, padded }: CmacKey, message: Uint8Array): Promise<Buffer> {
+  const chain = createCipheriv(cipher.chained, key, zeroBlock).setAutoPadding(false);
+  const lastAt = Math.max(Math.ceil(message.length / blockBytes) - 1, 0) * blockBytes;
+  const last = Buffer.alloc(blockBytes);
+  last.set(message.subarray(lastAt));
+  const lastBytes = message.length - lastAt;
+  if (lastBytes < blockBytes) last[lastBytes] = 0x80;
+  mask(last, lastBytes < blockBytes ? padded : full);
+  const before = inPieces(message.subarray(0, lastAt), (blocks) => chain.update(blocks));
+  if (before !== undefined) await before;
+  return chain.update(last);
+}
+
+/** Multiplication by x in GF(2^128), the same work whatever the bits. */
+function doubled(block: Uint8Array): Buffer {
+  const result = Buffer.alloc(blockBytes);
+  let carry = 0;
+  for (let at = blockBytes - 1; at >= 0; at--) {
+    const byte = block[at] ?? 0;
+    result[at] = (byte << 1) | carry;
+    carry = byte >>> 7;
+  }
+  result[blockBytes - 1] = (result[blockBytes - 1] ?? 0) ^ (carry * 0x87);
+  return result;
+}
+
+function mask(block: Uint8Array, by: Uint8Array): void {
+  for (let at = 0; at < blockBytes; at++) block[at] = (block[at] ?? 0) ^ (by[at] ?? 0);
+}

@@ -1,0 +1,123 @@
+import { DamagedRecord } from '../errors.ts';
+import { isKeyType } from './key-type.ts';
+
+/** A key's configuration; its versions lie in records of their own, under `id`. Version numbers start at 1. */
+export interface KeyRecord {
+  /** Random, made with the key and never used again, so that a new key of an old name shares nothing with it. */
+  readonly id: string;
+  readonly type: string;
+  readonly derived: boolean;
+  readonly convergent: boolean;
+  readonly exportable: boolean;
+  readonly allowPlaintextBackup: boolean;
+  readonly deletionAllowed: boolean;
+  /** All versions came from outside. The first rotation ends that. */
+  readonly imported: boolean;
+  /** Whether an imported key may be rotated. */
+  readonly allowRotation: boolean;
+  /** Bytes of material of the latest version, where the type leaves the size open; else 0. */
+  readonly keySize: number;
+  readonly kdf: Kdf;
+  /** How convergent versions make their nonce: -1 stands for "each as its record says", which is 3 unless it says otherwise. */
+  readonly convergentVersion: -1 | 1 | 2;
+  /** Seconds; 0 turns automatic rotation off. */
+  readonly autoRotatePeriodS: number;
+  readonly latestVersion: number;
+  /** When the latest version was made, in Unix milliseconds: automatic rotation counts from it. */
+  readonly latestCreatedMs: number;
+  /** At least 1. */
+  readonly minDecryptionVersion: number;
+  /** 0 or at least `minDecryptionVersion`. */
+  readonly minEncryptionVersion: number;
+  /** Versions below it are gone for good; 0 until the key is trimmed. At most both other minimums. */
+  readonly minAvailableVersion: number;
+  /** The last backup that was taken. */
+  readonly backup?: Occasion;
+  /** The restore that made this key. */
+  readonly restore?: Occasion;
+}
+
+/** How derived keys get the key of a context. The counter mode came with restored keys only. */
+export type Kdf = 'hkdf_sha256' | 'hmac-sha256-counter';
+
+/** When something was done to a key, in Unix milliseconds, and which version was its latest then. */
+export interface Occasion {
+  readonly timeMs: number;
+  readonly version: number;
+}
+
+const formatVersion = 1;
+
+/** Fields that the first records of this format do not have. */
+const addedLater = { allowRotation: false, keySize: 0, kdf: 'hkdf_sha256', convergentVersion: -1, latestCreatedMs: 0 };
+
+const fieldTypes: Readonly<Record<Exclude<keyof KeyRecord, 'backup' | 'restore'>, 'string' | 'boolean' | 'number'>> = {
+  id: 'string',
+  type: 'string',
+  derived: 'boolean',
+  convergent: 'boolean',
+  exportable: 'boolean',
+  allowPlaintextBackup: 'boolean',
+  deletionAllowed: 'boolean',
+  imported: 'boolean',
+  allowRotation: 'boolean',
+  keySize: 'number',
+  kdf: 'string',
+  convergentVersion: 'number',
+  autoRotatePeriodS: 'number',
+  latestVersion: 'number',
+  latestCreatedMs: 'number',
+  minDecryptionVersion: 'number',
+  minEncryptionVersion: 'number',
+  minAvailableVersion: 'number',
+};
+
+/** Whether a record may have such a field; what stored records have beyond that is of a later program. */
+export const isKeyField = (name: string): boolean => Object.hasOwn(fieldTypes, name) || name === 'backup' || name === 'restore';
+
+/** JSON in UTF-8 with a format number; it holds no key material. */
+export const encodeKeyRecord = (record: KeyRecord): Uint8Array =>
+  Buffer.from(JSON.stringify({ format: formatVersion, ...record }));
+
+/** @throws DamagedRecord for anything that {@link encodeKeyRecord} did not write */
+export function decodeKeyRecord(bytes: Uint8Array): KeyRecord {
+  const { format, ...fields } = parseObject(bytes);
+  const record = { ...addedLater, ...fields };
+  if (format !== formatVersion) throw new DamagedRecord('a key record has a format that this program does not know');
+  if (!isKeyRecord(record)) throw new DamagedRecord('a key record lacks a field');
+  return record;
+}
+
+/** @throws DamagedRecord unless the bytes are a JSON object */
+export function parseObject(bytes: Uint8Array): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString());
+    if (typeof value === 'object' && value !== null) return { ...value };
+  } catch {
+    // Said below: the parser's own message could quote the record.
+  }
+  throw new DamagedRecord('a record is not the JSON object it should be');
+}
+
+function isKeyRecord(record: object): record is KeyRecord {
+  const fields = new Map<string, unknown>(Object.entries(record));
+  const type = fields.get('type');
+  return (
+    Object.entries(fieldTypes).every(([field, expected]) => typeof fields.get(field) === expected) &&
+    typeof type === 'string' &&
+    isKeyType(type) &&
+    ['hkdf_sha256', 'hmac-sha256-counter'].includes(String(fields.get('kdf'))) &&
+    [-1, 1, 2].includes(Number(fields.get('convergentVersion'))) &&
+    isOccasion(fields.get('backup')) &&
+    isOccasion(fields.get('restore'))
+  );
+}
+
+const isOccasion = (value: unknown): boolean =>
+  value === undefined ||
+  (typeof value === 'object' &&
+    value !== null &&
+    'timeMs' in value &&
+    typeof value.timeMs === 'number' &&
+    'version' in value &&
+    typeof value.version === 'number');

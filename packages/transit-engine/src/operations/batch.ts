@@ -1,0 +1,128 @@
+import { nextTurn, TimeSlice } from '@transitd/event-loop';
+import { TransitError } from '../errors.ts';
+
+/** What one item of a batch came to. */
+export type ItemResult<R> = (R | { readonly error: string }) & { readonly reference: string };
+
+/** Results in the order of the items. */
+export interface BatchReply<R> {
+  readonly results: readonly ItemResult<R>[];
+  readonly outcome: 'all_ok' | 'some_failed' | 'all_failed';
+}
+
+export const batchItemsMax = 100_000;
+
+/** Items that are read, or results that are written, before other requests get their turn. */
+export const itemsPerTurn = 2000;
+
+/**
+ * Reads `batch_input`, which is JSON of any form.
+ * @throws TransitError `invalid_request` for a mistake that concerns the request as a whole
+ */
+export async function parseBatch<I>(input: unknown, read: (members: ItemMembers) => I): Promise<I[]> {
+  if (!Array.isArray(input)) throw unparsable(`source data must be an array or slice, got ${kindOf(input)}`);
+  if (input.length === 0) throw new TransitError('invalid_request', 'missing batch input to process');
+  if (input.length > batchItemsMax) {
+    throw new TransitError('invalid_request', `batch input holds more than ${batchItemsMax} items`);
+  }
+  const items: I[] = [];
+  for (const [index, entry] of input.entries()) {
+    if (index > 0 && index % itemsPerTurn === 0) await nextTurn();
+    items.push(read(new ItemMembers(entry, index)));
+  }
+  return items;
+}
+
+/** The members of one item, read by the kind that each must have; null is as good as absent. */
+export class ItemMembers {
+  readonly #entry: Readonly<Record<string, unknown>>;
+  readonly #index: number;
+
+  constructor(entry: unknown, index: number) {
+    if (!isObject(entry)) throw unparsable(`[${index}] expected a map, got '${kindOf(entry)}'`);
+    this.#entry = entry;
+    this.#index = index;
+  }
+
+  /** A string, empty when absent. */
+  text(name: string): string {
+    const value = this.#entry[name] ?? '';
+    return typeof value === 'string' ? value : this.#refuse(name, 'string', value);
+  }
+
+  /** A string, undefined when absent. */
+  optionalText(name: string): string | undefined {
+    const value = this.#entry[name] ?? undefined;
+    return value === undefined || typeof value === 'string' ? value : this.#refuse(name, 'string', value);
+  }
+
+  /** A string that has to be there; it may be empty but not null. */
+  requiredText(name: string, missing: string): string {
+    const value = this.#entry[name];
+    if (value === undefined) throw unparsable(`'[${this.#index}].${name}' ${missing}`);
+    return typeof value === 'string' ? value : this.#refuse(name, 'string', value);
+  }
+
+  /** An integer, 0 when absent. */
+  integer(name: string): number {
+    const value = this.#entry[name] ?? 0;
+    return typeof value === 'number' && Number.isSafeInteger(value) ? value : this.#refuse(name, 'int', value);
+  }
+
+  #refuse(name: string, kind: string, value: unknown): never {
+    throw unparsable(`'[${this.#index}].${name}' expected type '${kind}', got unconvertible type '${kindOf(value)}'`);
+  }
+}
+
+/**
+ * Runs an operation over all items; a refused item does not stop the others, any other failure ends the batch. Every few
+ * milliseconds other requests get their turn.
+ * @param onResume - called after each turn of the others; what it throws ends the batch
+ */
+export async function runBatch<I extends { readonly reference: string }, R>(
+  items: readonly I[],
+  operation: (item: I, index: number) => Promise<R>,
+  onResume: () => void,
+): Promise<BatchReply<R>> {
+  const results: ItemResult<R>[] = [];
+  let failures = 0;
+  const slice = new TimeSlice();
+  for (const [index, item] of items.entries()) {
+    if (slice.isOver) {
+      await slice.next();
+      onResume();
+    }
+    try {
+      results.push({ ...(await operation(item, index)), reference: item.reference });
+    } catch (error) {
+      // What does not answer one item does not answer the next: each would wait for it once more.
+      if (!(error instanceof TransitError) || error.code === 'managed_key_unavailable') throw error;
+      failures += 1;
+      results.push({ error: error.message, reference: item.reference });
+    }
+  }
+  return { results, outcome: failures === 0 ? 'all_ok' : failures < items.length ? 'some_failed' : 'all_failed' };
+}
+
+/**
+ * Either every item names a context or none does: it decides whether a key that is made on the way is a derived one.
+ * @throws TransitError `invalid_request`
+ */
+export function checkContexts(items: readonly { readonly context: string }[]): void {
+  const withContext = items.filter(({ context }) => context !== '').length;
+  if (withContext !== 0 && withContext !== items.length) {
+    throw new TransitError('invalid_request', 'context should be set either in all the request blocks or in none');
+  }
+}
+
+const unparsable = (fault: string): TransitError => new TransitError('invalid_request', `failed to parse batch input: ${fault}`);
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** How a mistaken value is called in an error text. */
+function kindOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'array';
+  return typeof value === 'object' ? 'map' : typeof value;
+}

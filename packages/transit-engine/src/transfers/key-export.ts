@@ -1,0 +1,178 @@
+import { nextTurn } from '@transitd/event-loop';
+import type { Store } from '@transitd/storage-fsm';
+import { noBytes } from '../algorithms/aead.ts';
+import { TransitError } from '../errors.ts';
+import { publicPemOf } from '../key-pairs/key-formats.ts';
+import type { KeyPairScheme } from '../key-pairs/key-pair.ts';
+import type { StoredKey } from '../keys/key.ts';
+import type { KeyRecord } from '../keys/key-record.ts';
+import { type KeyType, keyType } from '../keys/key-type.ts';
+import { type NumberedVersion, versionsBetween } from '../keys/key-versions.ts';
+import type { Paths } from '../keys/paths.ts';
+import { wipeSecrets } from '../keys/version-record.ts';
+
+/** Which key material of which versions. */
+export interface ExportRequest {
+  /** `encryption-key`, `signing-key`, `hmac-key`, `cmac-key`, `public-key` or `certificate-chain`. */
+  readonly exportType: string;
+  /** `latest`, `n` or `vn`; every version that may still be used when absent. */
+  readonly version?: string | undefined;
+}
+
+/** What is exported of each version; whoever shows it wipes it afterwards. */
+export interface KeyExport {
+  readonly name: string;
+  readonly type: string;
+  readonly latestVersion: number;
+  readonly versions: readonly ExportedVersion[];
+}
+
+/** Bytes to be shown in base64, or text in UTF-8. */
+interface Exported {
+  readonly form: 'base64' | 'text';
+  readonly material: Uint8Array;
+}
+
+export interface ExportedVersion extends Exported {
+  readonly version: number;
+}
+
+/** Takes from a version what is exported: new bytes, which are wiped once they were shown. */
+type Part = (version: NumberedVersion) => Exported;
+
+interface ExportKind {
+  /** Undefined for types that have no such part. */
+  readonly partOf: (type: KeyType) => Part | undefined;
+  readonly unsupported: (type: KeyType) => string;
+  /** Holds nothing secret, so that any key may export it. */
+  readonly isPublic: boolean;
+}
+
+const raw = (bytes: Uint8Array): Exported => ({ form: 'base64', material: Uint8Array.from(bytes) });
+const text = (shown: string): Exported => ({ form: 'text', material: Buffer.from(shown) });
+const material: Part = (version) => raw(version.material);
+const hmacSecret: Part = (version) => raw(version.hmacSecret);
+
+/** Empty for a version of which the public half alone is known. */
+const privateHalf =
+  ({ exported }: KeyPairScheme): Part =>
+  (version) =>
+    version.material.length === 0 ? text('') : { form: exported.form, material: exported.of(version.material) };
+
+const publicHalf =
+  (scheme: KeyPairScheme): Part =>
+  ({ publicKey = noBytes }) =>
+    text((scheme.exported.publicText ?? scheme.publicText)(publicKey));
+
+/** Empty where the system holds a key without one. */
+const managedPublicHalf: Part = ({ publicKey }) => text(publicKey === undefined ? '' : publicPemOf(publicKey));
+
+const certificateChain: Part = (version) => {
+  if (version.certificateChain !== undefined) return text(version.certificateChain);
+  throw refusal('selected key version does not have a certificate chain imported');
+};
+
+const kinds: ReadonlyMap<string, ExportKind> = new Map<string, ExportKind>([
+  [
+    'encryption-key',
+    {
+      partOf: ({ aead, keyPair, supportsEncryption }) =>
+        aead ? material : keyPair && supportsEncryption ? privateHalf(keyPair) : undefined,
+      unsupported: () => 'encryption not supported for the key',
+      isPublic: false,
+    },
+  ],
+  ['cmac-key', { partOf: ({ cmac }) => cmac && material, unsupported: () => 'CMAC not supported for the key', isPublic: false }],
+  [
+    'hmac-key',
+    {
+      partOf: ({ materialIsHmacSecret }) => (materialIsHmacSecret ? material : hmacSecret),
+      unsupported: () => 'HMAC not supported for the key',
+      isPublic: false,
+    },
+  ],
+  [
+    'signing-key',
+    {
+      partOf: ({ keyPair }) => keyPair && privateHalf(keyPair),
+      unsupported: () => 'signing not supported for the key',
+      isPublic: false,
+    },
+  ],
+  [
+    'public-key',
+    {
+      partOf: ({ keyPair, managed }) => (managed ? managedPublicHalf : keyPair && publicHalf(keyPair)),
+      unsupported: ({ name }) => `unknown key type ${name} for export type public-key`,
+      isPublic: true,
+    },
+  ],
+  [
+    'certificate-chain',
+    {
+      partOf: ({ keyPair }) => keyPair && certificateChain,
+      unsupported: () => 'certificate chain not supported for keys that do not support signing',
+      isPublic: true,
+    },
+  ],
+]);
+
+/** @throws TransitError `invalid_request` for an export that does not exist */
+export function checkExportType(exportType: string): void {
+  kindOf(exportType);
+}
+
+/** @throws TransitError `invalid_request` */
+export async function exportKey(
+  store: Store,
+  paths: Paths,
+  { name, record }: StoredKey,
+  { exportType, version }: ExportRequest,
+): Promise<KeyExport> {
+  const kind = kindOf(exportType);
+  if (!record.exportable && !kind.isPublic) throw refusal('private key material is not exportable');
+  const type = keyType(record.type);
+  const part = kind.partOf(type);
+  if (part === undefined) throw refusal(kind.unsupported(type));
+  const versions = await versionsBetween(store, paths, record, versionsAsked(version, record));
+  const shown: ExportedVersion[] = [];
+  try {
+    for (const each of versions) {
+      if (shown.length % exportsPerTurn === exportsPerTurn - 1) await nextTurn();
+      shown.push({ version: each.version, ...part(each) });
+    }
+  } catch (error) {
+    for (const each of shown) each.material.fill(0);
+    throw error;
+  } finally {
+    wipeSecrets(versions);
+  }
+  return { name, type: type.shown?.type ?? type.name, latestVersion: record.latestVersion, versions: shown };
+}
+
+/** A few milliseconds' worth. */
+const exportsPerTurn = 20;
+
+/** The versions that a request means. @param version - `latest`, `n` or `vn`; absent for all that may still be used */
+export function versionsAsked(version: string | undefined, record: KeyRecord): { readonly first: number; readonly last: number } {
+  const first = version === undefined ? record.minDecryptionVersion : versionAsked(version, record);
+  return { first, last: version === undefined ? record.latestVersion : first };
+}
+
+function kindOf(exportType: string): ExportKind {
+  const kind = kinds.get(exportType);
+  if (kind === undefined) throw refusal(`invalid export type: ${exportType}`);
+  return kind;
+}
+
+function versionAsked(asked: string, { latestVersion, minDecryptionVersion }: KeyRecord): number {
+  if (asked === 'latest') return latestVersion;
+  const digits = /^v?(\d{1,15})$/.exec(asked)?.[1];
+  if (digits === undefined) throw refusal('invalid key version');
+  const version = Number(digits);
+  if (version < minDecryptionVersion) throw refusal('version for export is below minimum decryption version');
+  if (version > latestVersion) throw refusal('version does not exist or cannot be found');
+  return version;
+}
+
+const refusal = (message: string): TransitError => new TransitError('invalid_request', message);

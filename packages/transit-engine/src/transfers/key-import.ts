@@ -1,0 +1,188 @@
+import type { KeyObject } from 'node:crypto';
+import { noBytes } from '../algorithms/aead.ts';
+import { takeWrappingKey, unwrapKey } from '../algorithms/key-wrap.ts';
+import { TransitError } from '../errors.ts';
+import { decodeBase64 } from '../formats/base64.ts';
+import { shownName } from '../formats/shown-name.ts';
+import { decryptOaep } from '../key-pairs/oaep.ts';
+import type { VersionMaterial } from '../keys/fresh-version.ts';
+import { checkAutoRotatePeriod, checkDerivation, newKeySettings } from '../keys/key.ts';
+import type { KeyRecord } from '../keys/key-record.ts';
+import { defaultKeyType, fitsType, isKeyType, type KeyType, keyType } from '../keys/key-type.ts';
+import { wrappingKeyBytes } from './wrapping-key.ts';
+
+/** Material from outside, wrapped under the mount's wrapping key. */
+export interface ImportedMaterial {
+  /** base64 of the RSA-OAEP of a 256-bit AES key, 512 bytes, and the material wrapped under that (RFC 5649). */
+  readonly ciphertext?: string | undefined;
+  /** Of RSA-OAEP and its mask: SHA1, SHA224, SHA256 (the default), SHA384, SHA512; case does not count. */
+  readonly hashFunction?: string | undefined;
+  /** PEM; for types with a public half. */
+  readonly publicKey?: string | undefined;
+}
+
+/** What an imported key is to be. */
+export interface ImportKeyRequest extends ImportedMaterial {
+  /** Case does not count. */
+  readonly type?: string | undefined;
+  readonly allowRotation?: boolean | undefined;
+  readonly derived?: boolean | undefined;
+  /** base64; it has no use, as derived keys take their context with each operation. */
+  readonly context?: string | undefined;
+  /** Refused in any form: an imported key encrypts under random nonces, and opens what was encrypted convergently elsewhere. */
+  readonly convergentEncryption?: boolean | undefined;
+  readonly exportable?: boolean | undefined;
+  readonly allowPlaintextBackup?: boolean | undefined;
+  /** Seconds: 0, or at least an hour. */
+  readonly autoRotatePeriodS?: number | undefined;
+}
+
+/** A version of an imported key. */
+export interface ImportVersionRequest extends ImportedMaterial {
+  /** The version to complete; types without a public half have none to complete. */
+  readonly version?: number | undefined;
+}
+
+const hashFunctions: ReadonlyMap<string, string> = new Map(
+  ['sha1', 'sha224', 'sha256', 'sha384', 'sha512'].map((name) => [name.toUpperCase(), name]),
+);
+const ephemeralKeyBytes = 32;
+/**
+ * Twice the material of any type, of which RSA's is the largest, and the wrapping's own block: whoever misses by a little is told the size, and nobody keeps the
+ * event loop busy with unwrapping megabytes.
+ */
+const wrappedMaterialBytesMax = 5120 + 8;
+
+/** The settings of an imported key without its size. @throws TransitError `invalid_request` */
+export function importSettings(request: ImportKeyRequest): Omit<KeyRecord, 'id' | 'keySize'> {
+  const { allowRotation = false, derived = false, autoRotatePeriodS = 0, context = '' } = request;
+  if (request.convergentEncryption !== undefined) {
+    throw refusal('import cannot be used on keys with convergent encryption enabled');
+  }
+  checkAutoRotatePeriod(autoRotatePeriodS);
+  if (autoRotatePeriodS !== 0 && !allowRotation) {
+    throw refusal('allow_rotation must be set to true if auto-rotation is enabled');
+  }
+  const type = importedType(request.type ?? defaultKeyType);
+  checkDerivation({ type: type.name, derived, convergent: false });
+  checkContext(context);
+  return {
+    ...newKeySettings,
+    type: type.name,
+    derived,
+    convergent: false,
+    exportable: request.exportable ?? false,
+    allowPlaintextBackup: request.allowPlaintextBackup ?? false,
+    imported: true,
+    allowRotation,
+    autoRotatePeriodS,
+  };
+}
+
+/** What the caller of an import should know. */
+export const importWarnings = ({ derived = false, context = '', ...material }: ImportKeyRequest): string[] => [
+  ...(derived && context === '' ? ['the key is derived: context is not needed here, but with every operation'] : []),
+  ...materialWarnings(material),
+];
+
+export const materialWarnings = ({ ciphertext = '', publicKey = '' }: ImportedMaterial): string[] =>
+  ciphertext !== '' && publicKey !== '' ? ['ciphertext and public_key were both given; public_key was not looked at'] : [];
+
+/** What can be told of the material to be wrong before the wrapping key is at hand. @throws TransitError `invalid_request` */
+export function checkImported(
+  { keyPair, managed, name, shown }: KeyType,
+  derived: boolean,
+  { ciphertext = '', publicKey = '', hashFunction }: ImportedMaterial,
+): void {
+  hashOf(hashFunction);
+  if (managed || (keyPair !== undefined && keyPair.transfer === undefined)) throw notImportable(shown?.type ?? name);
+  if (ciphertext !== '') return;
+  if (publicKey === '') throw refusal("'ciphertext' must be supplied");
+  if (keyPair === undefined) throw refusal('provided type does not support public_key import');
+  if (derived) throw refusal('error importing key: unable to import only public key for derived Ed25519 key');
+}
+
+/** The halves or the material that come in, which are the caller's to wipe. @throws TransitError `invalid_request` */
+export async function importedMaterial(
+  wrapping: () => Promise<KeyObject>,
+  type: KeyType,
+  imported: ImportedMaterial,
+): Promise<VersionMaterial> {
+  const { ciphertext = '', publicKey = '' } = imported;
+  const transfer = type.keyPair?.transfer;
+  if (ciphertext === '' && transfer !== undefined) {
+    return { material: new Uint8Array(0), publicKey: await transfer.fromPublicPem(publicKey) };
+  }
+  const material = unwrapMaterial(await wrapping(), imported);
+  if (transfer === undefined) {
+    if (fitsType(type, material.length)) return { material };
+    material.fill(0);
+    throw refusal(`error importing key: invalid key size ${material.length} bytes for key type ${type.name}`);
+  }
+  try {
+    return await transfer.fromPkcs8(material);
+  } finally {
+    material.fill(0);
+  }
+}
+
+/** Which of the versions of a key pair takes what comes in: one whose private half was missing, or a new one. */
+export function completes(
+  { material, publicKey = noBytes }: VersionMaterial,
+  { material: present, publicKey: wanted = noBytes }: VersionMaterial,
+  asked: boolean,
+): boolean {
+  if (material.length === 0) {
+    if (asked) throw refusal('cannot add a public key to a key version that already has a public key set');
+    return false;
+  }
+  const lacksPrivate = present.length === 0;
+  const matches = Buffer.compare(publicKey, wanted) === 0;
+  if (asked && !lacksPrivate) throw refusal('private key imported, key version cannot be updated');
+  if (asked && !matches) throw refusal('cannot import key, key pair does not match');
+  return lacksPrivate && matches;
+}
+
+function unwrapMaterial(wrapping: KeyObject, { ciphertext = '', hashFunction }: ImportedMaterial): Buffer {
+  const wrapped = decodeBase64(ciphertext);
+  if (wrapped.length <= wrappingKeyBytes) throw refusal('provided ciphertext is too short');
+  if (wrapped.length > wrappingKeyBytes + wrappedMaterialBytesMax) throw refusal('provided ciphertext is too long');
+  const ephemeral = decryptOaep(wrapping, hashOf(hashFunction), wrapped.subarray(0, wrappingKeyBytes));
+  if (ephemeral === undefined) throw refusal('crypto/rsa: decryption error');
+  if (ephemeral.length !== ephemeralKeyBytes) {
+    ephemeral.fill(0);
+    throw refusal('expected ephemeral AES key to be 256-bit');
+  }
+  return unwrapKey(takeWrappingKey(ephemeral), wrapped.subarray(wrappingKeyBytes));
+}
+
+/** OpenSSL's name. @throws TransitError `invalid_request` */
+export function hashOf(hashFunction = 'SHA256'): string {
+  const hash = hashFunctions.get(hashFunction.toUpperCase());
+  if (hash === undefined) throw refusal(`unknown hash function: ${shownName(hashFunction)}`);
+  return hash;
+}
+
+function importedType(name: string): KeyType {
+  const lower = name.toLowerCase();
+  if (neverImported.has(lower)) throw notImportable(lower);
+  if (isKeyType(lower)) {
+    const type = keyType(lower);
+    if (type.keyPair === undefined || type.keyPair.transfer !== undefined) return type;
+  }
+  throw refusal(`unknown key type: ${shownName(name)}`);
+}
+
+/** Types, as callers call them, whose keys never come in from outside. */
+const neverImported: ReadonlySet<string> = new Set(['ml-dsa', 'hybrid', 'managed_key']);
+const notImportable = (type: string): TransitError => refusal(`keys of type ${type} cannot be imported`);
+
+function checkContext(context: string): void {
+  try {
+    decodeBase64(context);
+  } catch (error) {
+    throw new TransitError('invalid_request', 'failed to base64-decode context', { cause: error });
+  }
+}
+
+const refusal = (message: string): TransitError => new TransitError('invalid_request', message);

@@ -1,0 +1,65 @@
+import { randomBytes } from 'node:crypto';
+import type { Store, Transaction } from '@transitd/storage-fsm';
+import type { StoredKey } from '../keys/key.ts';
+import { dueWrites } from '../keys/key-due.ts';
+import { encodeKeyRecord, type KeyRecord } from '../keys/key-record.ts';
+import type { Paths } from '../keys/paths.ts';
+import { encodeVersionRecord, wipe } from '../keys/version-record.ts';
+import type { WholeKey } from './whole-key.ts';
+
+export const keyIdBytes = 16;
+/** Version records of one transaction, so that none grows with a key's history. */
+const versionsPerTransaction = 1000;
+
+/**
+ * Writes the versions under an id of their own, then, in one transaction, the name. Until that nothing names the versions, and what a
+ * failure leaves of them is the sweep's. Should the sweep meet them too early, it takes the lowest first, and that ends this attempt.
+ * @param replaced - the key of that name, or its absence, as it must still be
+ * @returns whether the key is restored; if not, something changed in the meantime
+ */
+export async function restoreKey(
+  store: Store,
+  paths: Paths,
+  replaced: Pick<StoredKey, 'name' | 'revision'> & { readonly record?: KeyRecord },
+  { record: settings, versions }: WholeKey,
+  nowMs: number,
+): Promise<boolean> {
+  const { name } = replaced;
+  const record: KeyRecord = {
+    ...settings,
+    id: randomBytes(keyIdBytes).toString('hex'),
+    latestCreatedMs: Math.min(settings.latestCreatedMs, nowMs),
+    restore: { timeMs: nowMs, version: settings.latestVersion },
+  };
+  let firstRevision = 0;
+  for (let at = 0; at < versions.length; at += versionsPerTransaction) {
+    // A time to come would put off the automatic rotation, maybe for ever.
+    const part = versions
+      .slice(at, at + versionsPerTransaction)
+      .map((each) => ({ ...each, createdMs: Math.min(each.createdMs, nowMs) }));
+    const transaction = versionWrites(paths, name, record.id, part);
+    const { outcome, index } = await store.commit(transaction).finally(() => wipe(transaction.writes));
+    if (outcome === 'conflict') return false;
+    if (at === 0) firstRevision = index;
+  }
+  const lowest = paths.version({ keyId: record.id, version: versions[0]?.version ?? 0 });
+  const { outcome } = await store.commit({
+    conditions: [
+      { path: paths.key(name), revision: replaced.revision },
+      { path: lowest, revision: firstRevision },
+    ],
+    writes: [
+      { path: paths.key(name), value: encodeKeyRecord(record) },
+      ...dueWrites(paths, name, { before: replaced.record, after: record }),
+    ],
+  });
+  return outcome === 'committed';
+}
+
+function versionWrites(paths: Paths, name: string, keyId: string, versions: WholeKey['versions']): Transaction {
+  const writes = versions.map(({ version, ...fresh }) => ({
+    path: paths.version({ keyId, version }),
+    value: encodeVersionRecord({ ...fresh, keyName: name }),
+  }));
+  return { conditions: writes.map(({ path }) => ({ path, revision: 0 })), writes };
+}
