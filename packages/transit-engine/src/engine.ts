@@ -1,11 +1,8 @@
 import type { Store } from '@transitd/storage-fsm';
 import { NoncePool } from './algorithms/nonce-pool.ts';
 import { TransitError } from './errors.ts';
-import { boundVersion } from './keys/bound-version.ts';
-import { type CacheConfig, readCacheConfig, writeCacheConfig } from './keys/cache-config.ts';
+import { dueMs, rotateDue } from './keys/auto-rotation.ts';
 import { ChangeQueue } from './keys/change-queue.ts';
-import { rotateDue } from './keys/due-rotation.ts';
-import { withFreshVersion } from './keys/fresh-version.ts';
 import {
   type CreateKeyRequest,
   creationWarnings,
@@ -19,22 +16,27 @@ import {
 } from './keys/key.ts';
 import { KeyCache, type LoadedKey } from './keys/key-cache.ts';
 import { type ConfigureKeyRequest, configureKey } from './keys/key-config.ts';
-import { dueMs } from './keys/key-due.ts';
 import { KeyNames, type ListRequest } from './keys/key-names.ts';
 import { type KeyView, keyView } from './keys/key-view.ts';
-import { type KeysConfig, readKeysConfig, writeKeysConfig } from './keys/keys-config.ts';
-import { newKey } from './keys/new-key.ts';
+import {
+  type CacheConfig,
+  type KeysConfig,
+  readCacheConfig,
+  readKeysConfig,
+  writeCacheConfig,
+  writeKeysConfig,
+} from './keys/mount-config.ts';
+import { managedMaterial, newKey, withFreshVersion } from './keys/new-version.ts';
 import { type DuePlace, type Paths, pathsOf } from './keys/paths.ts';
+import { visibleVersions } from './keys/stored-versions.ts';
 import { sweepVersions } from './keys/sweep.ts';
-import { wipe } from './keys/version-record.ts';
-import { visibleVersions } from './keys/visible-versions.ts';
 import { type ManagedKeyReference, type ManagedKeys, noManagedKeys } from './managed/provider.ts';
 import { Encryption } from './operations/encryption.ts';
 import { checkText, contextOf } from './operations/inputs.ts';
 import { KeyedWork } from './operations/keyed-work.ts';
 import type { Tools } from './operations/operation.ts';
 import { Signing } from './operations/signing.ts';
-import { commitSecrets } from './secrets.ts';
+import { commitAndWipe, wipe } from './secrets.ts';
 import { KeyTransfers } from './transfers/key-transfers.ts';
 import { WrappingKey } from './transfers/wrapping-key.ts';
 import { KeyCertificates } from './x509/key-certificates.ts';
@@ -156,9 +158,9 @@ export class TransitEngine {
       const existing = await this.#keys.key(name);
       if (existing !== undefined) return { key: await this.#view(existing), warnings: creationWarnings(existing, request) };
       const { key, firstVersion, transaction } = await newKey(this.#paths, name, settings, this.#now(), () =>
-        boundVersion(this.#managedKeys, settings, request),
+        managedMaterial(this.#managedKeys, settings, request),
       );
-      const revision = await commitSecrets(this.#store, transaction);
+      const revision = await commitAndWipe(this.#store, transaction);
       if (revision === undefined) return undefined;
       return { key: keyView({ ...key, revision }, [firstVersion]), warnings: typeWarnings(key.record) };
     });
@@ -189,7 +191,7 @@ export class TransitEngine {
       if (key === undefined) {
         throw new TransitError('key_not_found', `error deleting policy ${name}: could not delete key; not found`);
       }
-      return commitSecrets(this.#store, deleteKey(this.#paths, key));
+      return commitAndWipe(this.#store, deleteKey(this.#paths, key));
     });
   }
 
@@ -256,7 +258,7 @@ export class TransitEngine {
         // Nothing is read after the commit: a change that is in force is answered, even if the node seals at that moment.
         const versions = await visibleVersions(this.#store, this.#paths, record);
         if (newVersion !== undefined) versions.push(newVersion);
-        const revision = transaction === undefined ? key.revision : await commitSecrets(this.#store, transaction);
+        const revision = transaction === undefined ? key.revision : await commitAndWipe(this.#store, transaction);
         if (revision === undefined) return undefined;
         return { key: keyView({ name, record, revision }, versions), warnings };
       } finally {
@@ -266,7 +268,7 @@ export class TransitEngine {
   }
 
   async #rotation(key: StoredKey, reference: ManagedKeyReference = {}): Promise<KeyChange> {
-    const given = await boundVersion(this.#managedKeys, key.record, reference);
+    const given = await managedMaterial(this.#managedKeys, key.record, reference);
     return withFreshVersion({ record: key.record, nowMs: this.#now(), given }, (fresh) => rotateKey(this.#paths, key, fresh));
   }
 
@@ -276,7 +278,7 @@ export class TransitEngine {
       const key = await this.#keys.key(place.name);
       if (key === undefined || dueMs(key.record) !== place.dueMs) return false;
       const { transaction } = await this.#rotation(key);
-      return transaction !== undefined && (await commitSecrets(this.#store, transaction)) !== undefined ? true : undefined;
+      return transaction !== undefined && (await commitAndWipe(this.#store, transaction)) !== undefined ? true : undefined;
     });
   }
 

@@ -3,13 +3,12 @@ export { type KeyAnswer, TransitEngine, type TransitEngineOptions } from './engi
 export { DamagedRecord, TransitError, type TransitErrorCode } from './errors.ts';
 export { shownName, shownPath } from './formats/shown-name.ts';
 export { hashesSignedAsIs } from './key-pairs/digest-info.ts';
-export type { CacheConfig } from './keys/cache-config.ts';
 export type { CreateKeyRequest } from './keys/key.ts';
 export type { ConfigureKeyRequest } from './keys/key-config.ts';
 export type { ListRequest } from './keys/key-names.ts';
 export { defaultKeyType, keyTypeNames } from './keys/key-type.ts';
 export type { KeyView, PairView, VersionView } from './keys/key-view.ts';
-export type { KeysConfig } from './keys/keys-config.ts';
+export type { CacheConfig, KeysConfig } from './keys/mount-config.ts';
 export { isKeyName } from './keys/paths.ts';
 export {
   type ManagedKeyRecord,

@@ -1,10 +1,18 @@
-import type { KeyObject } from 'node:crypto';
-import { createSecretKey } from 'node:crypto';
+import { createSecretKey, type KeyObject } from 'node:crypto';
 import { memoryStore, type Store } from '@transitd/storage-fsm';
-import type { DecryptRequest, DecryptResult, EncryptRequest, EncryptResult, RewrapRequest } from '../src/index.ts';
-import { TransitEngine, type TransitEngineOptions, TransitError } from '../src/index.ts';
+import type { Aead } from '../src/algorithms/aead.ts';
+import {
+  type DecryptRequest,
+  type DecryptResult,
+  type EncryptRequest,
+  type EncryptResult,
+  type RewrapRequest,
+  TransitEngine,
+  type TransitEngineOptions,
+  TransitError,
+} from '../src/index.ts';
 import { decodeKeyRecord, type KeyRecord } from '../src/keys/key-record.ts';
-import { type Aead, keyType } from '../src/keys/key-type.ts';
+import { keyType } from '../src/keys/key-type.ts';
 import { pathsOf } from '../src/keys/paths.ts';
 import { decodeVersionRecord, type VersionRecord } from '../src/keys/version-record.ts';
 

@@ -1,11 +1,17 @@
-import { createCipheriv, createDecipheriv, type KeyObject } from 'node:crypto';
+import { type CipherGCMTypes, createCipheriv, createDecipheriv, type KeyObject } from 'node:crypto';
 import { TransitError } from '../errors.ts';
-import type { Aead } from '../keys/key-type.ts';
 import { nonceBytes } from './nonce-pool.ts';
 
 const tagBytes = 16;
 const overheadBytes = nonceBytes + tagBytes;
 const options = { authTagLength: tagBytes };
+
+/** An AEAD of node:crypto with a 96-bit nonce and a 128-bit tag (RFC 5116, RFC 8439). */
+export interface Aead {
+  readonly cipher: CipherGCMTypes | 'chacha20-poly1305';
+  /** What a ciphertext is answered with that this key did not make or that was changed. */
+  readonly authenticationFailure: string;
+}
 
 /** What a ciphertext binds beside the plaintext; empty when there is none. */
 export const noBytes: Uint8Array = new Uint8Array(0);

@@ -1,10 +1,15 @@
 import { createCipheriv, type KeyObject } from 'node:crypto';
 import { inPieces } from '@transitd/event-loop';
-import type { BlockCipher } from '../keys/key-type.ts';
 
 /** Bytes of AES's block, and of a full CMAC. */
 export const blockBytes = 16;
 const zeroBlock = Buffer.alloc(blockBytes);
+
+/** AES as node:crypto has it for CMAC: a chain of blocks, or each block alone. */
+export interface BlockCipher {
+  readonly chained: 'aes-128-cbc' | 'aes-256-cbc';
+  readonly single: 'aes-128-ecb' | 'aes-256-ecb';
+}
 
 /** A key ready to make CMACs: the AES key and the two masks of the last block. */
 export interface CmacKey {

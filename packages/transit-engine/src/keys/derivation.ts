@@ -1,6 +1,5 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
-import { counterKdf } from '../algorithms/counter-kdf.ts';
-import { hkdfExpand } from '../algorithms/hkdf.ts';
+import { counterKdf, hkdfExpand } from '../algorithms/kdf.ts';
 import { nonceBytes } from '../algorithms/nonce-pool.ts';
 import type { KeyPairBytes } from '../key-pairs/key-pair.ts';
 import type { Kdf } from './key-record.ts';

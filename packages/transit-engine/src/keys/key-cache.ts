@@ -2,17 +2,18 @@ import { createSecretKey, type KeyObject } from 'node:crypto';
 import { type Changes, type Store, StoreError } from '@transitd/storage-fsm';
 import { LRUCache } from 'lru-cache';
 import { type CmacKey, cmacKey } from '../algorithms/cmac.ts';
-import { hkdfExtract } from '../algorithms/hkdf.ts';
+import { hkdfExtract } from '../algorithms/kdf.ts';
 import { DamagedRecord } from '../errors.ts';
-import { managedIdText } from '../formats/uuid.ts';
+import { uuidText } from '../formats/uuid.ts';
 import type { KeyPair, KeyPairBytes, KeyPairScheme } from '../key-pairs/key-pair.ts';
 import type { BoundManagedKey } from '../managed/provider.ts';
+import { wipe } from '../secrets.ts';
 import type { StoredKey } from './key.ts';
 import { decodeKeyRecord, type KeyRecord } from './key-record.ts';
 import { fitsVersion, type KeyType, keyType } from './key-type.ts';
 import type { KeyView } from './key-view.ts';
 import { isKeyName, type Paths } from './paths.ts';
-import { type ConvergentVersion, convergenceOf, decodeVersionRecord, type VersionRecord, wipe } from './version-record.ts';
+import { type ConvergentVersion, convergenceOf, decodeVersionRecord, type VersionRecord } from './version-record.ts';
 
 /** A key ready for use, with those of its versions that were used already. */
 export interface LoadedKey extends StoredKey {
@@ -219,7 +220,7 @@ export function loadedVersion(
     return { pair, hmacKey: createSecretKey(hmacSecret), convergentVersion };
   }
   if (type.managed) {
-    const managed = { id: managedIdText(material), ...(publicKey && { publicKey: Uint8Array.from(publicKey) }) };
+    const managed = { id: uuidText(material), ...(publicKey && { publicKey: Uint8Array.from(publicKey) }) };
     return { managed, hmacKey: createSecretKey(hmacSecret), convergentVersion };
   }
   const key = record.derived && record.kdf === 'hkdf_sha256' ? hkdfExtract(material) : createSecretKey(material);

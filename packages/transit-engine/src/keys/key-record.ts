@@ -1,4 +1,5 @@
 import { DamagedRecord } from '../errors.ts';
+import { parseJsonObject } from '../formats/json-object.ts';
 import { isKeyType } from './key-type.ts';
 
 /** A key's configuration; its versions lie in records of their own, under `id`. Version numbers start at 1. */
@@ -81,22 +82,11 @@ export const encodeKeyRecord = (record: KeyRecord): Uint8Array =>
 
 /** @throws DamagedRecord for anything that {@link encodeKeyRecord} did not write */
 export function decodeKeyRecord(bytes: Uint8Array): KeyRecord {
-  const { format, ...fields } = parseObject(bytes);
+  const { format, ...fields } = parseJsonObject(bytes);
   const record = { ...addedLater, ...fields };
   if (format !== formatVersion) throw new DamagedRecord('a key record has a format that this program does not know');
   if (!isKeyRecord(record)) throw new DamagedRecord('a key record lacks a field');
   return record;
-}
-
-/** @throws DamagedRecord unless the bytes are a JSON object */
-export function parseObject(bytes: Uint8Array): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString());
-    if (typeof value === 'object' && value !== null) return { ...value };
-  } catch {
-    // Said below: the parser's own message could quote the record.
-  }
-  throw new DamagedRecord('a record is not the JSON object it should be');
 }
 
 function isKeyRecord(record: object): record is KeyRecord {

@@ -1,26 +1,13 @@
-import type { CipherGCMTypes } from 'node:crypto';
+import type { Aead } from '../algorithms/aead.ts';
+import type { BlockCipher } from '../algorithms/cmac.ts';
 import { TransitError } from '../errors.ts';
 import { shownName } from '../formats/shown-name.ts';
-import { ecdsa } from '../key-pairs/ecdsa.ts';
 import { ed25519 } from '../key-pairs/ed25519.ts';
 import { hybridPairs } from '../key-pairs/hybrid.ts';
 import type { KeyPairScheme } from '../key-pairs/key-pair.ts';
 import { mlDsaPairs } from '../key-pairs/ml-dsa.ts';
 import { parameterSets } from '../key-pairs/ml-dsa-native.ts';
-import { rsa } from '../key-pairs/rsa.ts';
-
-/** An AEAD of node:crypto with a 96-bit nonce and a 128-bit tag (RFC 5116, RFC 8439). */
-export interface Aead {
-  readonly cipher: CipherGCMTypes | 'chacha20-poly1305';
-  /** What a ciphertext is answered with that this key did not make or that was changed. */
-  readonly authenticationFailure: string;
-}
-
-/** AES as node:crypto has it for CMAC: a chain of blocks, or each block alone. */
-export interface BlockCipher {
-  readonly chained: 'aes-128-cbc' | 'aes-256-cbc';
-  readonly single: 'aes-128-ecb' | 'aes-256-ecb';
-}
+import { ecdsaSchemes, rsaSchemes } from '../key-pairs/schemes.ts';
 
 /** What a key of one type is and can do. Whatever differs between types is read from here. */
 export interface KeyType {
@@ -89,9 +76,9 @@ const mlDsaTypes: readonly KeyType[] = parameterSets.map((set) => ({
 }));
 
 const hybridCurves: readonly (readonly [name: string, scheme: KeyPairScheme])[] = [
-  ['ecdsa-p256', ecdsa('P-256', 'ecdsa-p256')],
-  ['ecdsa-p384', ecdsa('P-384', 'ecdsa-p384')],
-  ['ecdsa-p521', ecdsa('P-521', 'ecdsa-p521')],
+  ['ecdsa-p256', ecdsaSchemes['P-256']],
+  ['ecdsa-p384', ecdsaSchemes['P-384']],
+  ['ecdsa-p521', ecdsaSchemes['P-521']],
   ['ed25519', ed25519],
 ];
 
@@ -118,12 +105,12 @@ const types: readonly KeyType[] = [
     aead: { cipher: 'chacha20-poly1305', authenticationFailure: 'chacha20poly1305: message authentication failed' },
   },
   { ...signing, name: 'ed25519', supportsDerivation: true, keyPair: ed25519 },
-  { ...signing, name: 'ecdsa-p256', keyPair: ecdsa('P-256', 'ecdsa-p256') },
-  { ...signing, name: 'ecdsa-p384', keyPair: ecdsa('P-384', 'ecdsa-p384') },
-  { ...signing, name: 'ecdsa-p521', keyPair: ecdsa('P-521', 'ecdsa-p521') },
-  { ...signingAndEncryption, name: 'rsa-2048', keyPair: rsa(2048) },
-  { ...signingAndEncryption, name: 'rsa-3072', keyPair: rsa(3072) },
-  { ...signingAndEncryption, name: 'rsa-4096', keyPair: rsa(4096) },
+  { ...signing, name: 'ecdsa-p256', keyPair: ecdsaSchemes['P-256'] },
+  { ...signing, name: 'ecdsa-p384', keyPair: ecdsaSchemes['P-384'] },
+  { ...signing, name: 'ecdsa-p521', keyPair: ecdsaSchemes['P-521'] },
+  { ...signingAndEncryption, name: 'rsa-2048', keyPair: rsaSchemes[2048] },
+  { ...signingAndEncryption, name: 'rsa-3072', keyPair: rsaSchemes[3072] },
+  { ...signingAndEncryption, name: 'rsa-4096', keyPair: rsaSchemes[4096] },
   { ...macOnly, name: 'hmac', materialBytes: 32, sizes: { min: 32, max: 512 }, materialIsHmacSecret: true },
   { ...macOnly, name: 'aes128-cmac', materialBytes: 16, cmac: { chained: 'aes-128-cbc', single: 'aes-128-ecb' } },
   { ...macOnly, name: 'aes256-cmac', materialBytes: 32, cmac: { chained: 'aes-256-cbc', single: 'aes-256-ecb' } },

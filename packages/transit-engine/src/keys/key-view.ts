@@ -1,4 +1,4 @@
-import { managedIdText } from '../formats/uuid.ts';
+import { uuidText } from '../formats/uuid.ts';
 import { publicPemOf } from '../key-pairs/key-formats.ts';
 import type { Kdf, KeyRecord } from './key-record.ts';
 import { keyType, type TypeParameters } from './key-type.ts';
@@ -79,7 +79,7 @@ export function versionView(
   const { keyPair, managed } = keyType(record.type);
   if (managed) {
     const shown = {
-      name: managedIdText(material),
+      name: uuidText(material),
       publicKey: own ? publicPemOf(own) : '',
       hybridPublicKey: '',
       certificateChain,

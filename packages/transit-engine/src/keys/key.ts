@@ -1,7 +1,7 @@
 import type { Condition, Transaction, Write } from '@transitd/storage-fsm';
 import { TransitError } from '../errors.ts';
 import type { ManagedKeyReference } from '../managed/provider.ts';
-import { dueWrites } from './key-due.ts';
+import { dueWrites } from './auto-rotation.ts';
 import { encodeKeyRecord, type KeyRecord } from './key-record.ts';
 import { fitsType, type KeyType, keyType, type TypeRequest, typeAsked } from './key-type.ts';
 import { type VersionView, versionView } from './key-view.ts';

@@ -1,8 +1,9 @@
 import type { RangePage, Store } from '@transitd/storage-fsm';
+import { wipe } from '../secrets.ts';
 import { unchanged } from './key.ts';
 import { decodeKeyRecord } from './key-record.ts';
 import type { Paths, VersionPlace } from './paths.ts';
-import { decodeVersionRecord, wipe } from './version-record.ts';
+import { decodeVersionRecord } from './version-record.ts';
 
 /** How far a sweep came. */
 export interface SweepProgress {

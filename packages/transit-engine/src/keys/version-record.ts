@@ -1,5 +1,6 @@
 import { DamagedRecord } from '../errors.ts';
-import { type KeyRecord, parseObject } from './key-record.ts';
+import { parseJsonObject } from '../formats/json-object.ts';
+import type { KeyRecord } from './key-record.ts';
 
 /** One version of a key. Whatever writes it writes its key's record too. */
 export interface VersionRecord {
@@ -67,7 +68,7 @@ export function decodeVersionRecord(bytes: Uint8Array): VersionRecord {
     throw new DamagedRecord('a version record has a format that this program does not know');
   }
   const materialAt = fixedBytes + record.readUInt32BE(1);
-  const header = parseObject(record.subarray(fixedBytes, materialAt));
+  const header = parseJsonObject(record.subarray(fixedBytes, materialAt));
   const { keyName, createdMs, materialBytes, hmacSecretBytes, publicKey, certificateChain, convergentVersion } = header;
   const whole =
     typeof keyName === 'string' &&
@@ -89,11 +90,6 @@ export function decodeVersionRecord(bytes: Uint8Array): VersionRecord {
     ...(certificateChain !== undefined && { certificateChain }),
     ...(convergentVersion !== undefined && { convergentVersion }),
   };
-}
-
-/** Overwrites values that may hold key material: of records that a store gave out, or of writes that it has taken. */
-export function wipe(records: Iterable<{ readonly value: Uint8Array | null }>): void {
-  for (const { value } of records) value?.fill(0);
 }
 
 /** Overwrites the secrets of versions, which may be views of the records that they came in. */

@@ -1,5 +1,5 @@
 import { DamagedRecord } from '../errors.ts';
-import { parseObject } from '../keys/key-record.ts';
+import { parseJsonObject } from '../formats/json-object.ts';
 import type { ManagedAlgorithm, ManagedUsage } from './provider.ts';
 
 /** Mechanisms of PKCS#11 by their names: what they do here, and the number that callers may write instead. */
@@ -47,7 +47,7 @@ export const encodeManagedKeyRecord = (record: ManagedKeyRecord): Uint8Array =>
 
 /** @throws DamagedRecord for anything that {@link encodeManagedKeyRecord} did not write */
 export function decodeManagedKeyRecord(bytes: Uint8Array): ManagedKeyRecord {
-  const { format, ...fields } = parseObject(bytes);
+  const { format, ...fields } = parseJsonObject(bytes);
   if (format !== formatVersion) throw new DamagedRecord('a managed key has a format that this program does not know');
   if (!isRecord(fields)) throw new DamagedRecord('a managed key lacks a field');
   return fields;

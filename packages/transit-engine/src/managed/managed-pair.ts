@@ -7,18 +7,18 @@ import { derTag, encodeDer, encodeDerInteger } from '../formats/der.ts';
 import { ecdsaOptions } from '../key-pairs/ecdsa.ts';
 import type { KeyPair, KeyPairScheme, SigningOptions } from '../key-pairs/key-pair.ts';
 import { rsaOptions } from '../key-pairs/rsa-signature.ts';
-import { keyType } from '../keys/key-type.ts';
+import { ecdsaSchemes, rsaSchemes } from '../key-pairs/schemes.ts';
 import { checkUsage } from './managed-cipher.ts';
 import type { ManagedKey, ManagedSigningInput } from './provider.ts';
 
-/** The types of keys of our own that public halves of managed keys have. */
-const typesBySize: ReadonlyMap<string | number | undefined, string> = new Map<string | number, string>([
-  [2048, 'rsa-2048'],
-  [3072, 'rsa-3072'],
-  [4096, 'rsa-4096'],
-  ['prime256v1', 'ecdsa-p256'],
-  ['secp384r1', 'ecdsa-p384'],
-  ['secp521r1', 'ecdsa-p521'],
+/** The schemes of public halves of managed keys, by RSA modulus size or OpenSSL's name of the curve. */
+const schemes: ReadonlyMap<string | number | undefined, KeyPairScheme> = new Map<string | number, KeyPairScheme>([
+  [2048, rsaSchemes[2048]],
+  [3072, rsaSchemes[3072]],
+  [4096, rsaSchemes[4096]],
+  ['prime256v1', ecdsaSchemes['P-256']],
+  ['secp384r1', ecdsaSchemes['P-384']],
+  ['secp521r1', ecdsaSchemes['P-521']],
 ]);
 
 /**
@@ -38,8 +38,7 @@ export async function managedScheme(publicKey: Uint8Array): Promise<KeyPairSchem
 
 function schemeOf(publicKey: Uint8Array): KeyPairScheme | undefined {
   const { modulusLength, namedCurve } = readPublicKey(publicKey)?.asymmetricKeyDetails ?? {};
-  const name = typesBySize.get(modulusLength ?? namedCurve);
-  return name === undefined ? undefined : keyType(name).keyPair;
+  return schemes.get(modulusLength ?? namedCurve);
 }
 
 /**

@@ -3,11 +3,10 @@ import { encryptionKeyNotFound, TransitError } from '../errors.ts';
 import type { ChangeQueue } from '../keys/change-queue.ts';
 import { settingsOf } from '../keys/key.ts';
 import type { KeyCache, LoadedKey } from '../keys/key-cache.ts';
-import { readKeysConfig } from '../keys/keys-config.ts';
-import { newKey } from '../keys/new-key.ts';
+import { readKeysConfig } from '../keys/mount-config.ts';
+import { newKey } from '../keys/new-version.ts';
 import type { Paths } from '../keys/paths.ts';
-import { wipe } from '../keys/version-record.ts';
-import { commitSecrets } from '../secrets.ts';
+import { commitAndWipe, wipe } from '../secrets.ts';
 import type { BatchReply } from './batch.ts';
 import { checkDatakey, type DatakeyRequest, type DatakeyResult, makeDatakey } from './datakey.ts';
 import { decryption } from './decrypt.ts';
@@ -93,7 +92,7 @@ export class Encryption {
       try {
         const reply = await perform(encryption, tools, key, work);
         const nothingDone = 'outcome' in reply && reply.outcome === 'all_failed';
-        return nothingDone || (await commitSecrets(store, transaction)) !== undefined ? reply : undefined;
+        return nothingDone || (await commitAndWipe(store, transaction)) !== undefined ? reply : undefined;
       } finally {
         wipe(transaction.writes);
       }

@@ -1,8 +1,7 @@
 import type { NoncePool } from '../algorithms/nonce-pool.ts';
 import type { KeyCache, LoadedKey, LoadedVersion } from '../keys/key-cache.ts';
 import type { ManagedKeys } from '../managed/provider.ts';
-import type { BatchReply, ItemMembers } from './batch.ts';
-import { parseBatch, runBatch } from './batch.ts';
+import { type BatchReply, type ItemMembers, parseBatch, runBatch } from './batch.ts';
 
 /** What an operation works with besides the key. */
 export interface Tools {

@@ -7,8 +7,8 @@ import type { KeyPairScheme } from '../key-pairs/key-pair.ts';
 import type { StoredKey } from '../keys/key.ts';
 import type { KeyRecord } from '../keys/key-record.ts';
 import { type KeyType, keyType } from '../keys/key-type.ts';
-import { type NumberedVersion, versionsBetween } from '../keys/key-versions.ts';
 import type { Paths } from '../keys/paths.ts';
+import { type NumberedVersion, versionsBetween } from '../keys/stored-versions.ts';
 import { wipeSecrets } from '../keys/version-record.ts';
 
 /** Which key material of which versions. */

@@ -5,10 +5,10 @@ import { TransitError } from '../errors.ts';
 import { decodeBase64 } from '../formats/base64.ts';
 import { shownName } from '../formats/shown-name.ts';
 import { decryptOaep } from '../key-pairs/oaep.ts';
-import type { VersionMaterial } from '../keys/fresh-version.ts';
 import { checkAutoRotatePeriod, checkDerivation, newKeySettings } from '../keys/key.ts';
 import type { KeyRecord } from '../keys/key-record.ts';
 import { defaultKeyType, fitsType, isKeyType, type KeyType, keyType } from '../keys/key-type.ts';
+import type { VersionMaterial } from '../keys/new-version.ts';
 import { wrappingKeyBytes } from './wrapping-key.ts';
 
 /** Material from outside, wrapped under the mount's wrapping key. */

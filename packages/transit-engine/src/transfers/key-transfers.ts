@@ -1,16 +1,16 @@
-import { type KeyObject, randomBytes } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
 import type { Store, Transaction } from '@transitd/storage-fsm';
 import { TransitError } from '../errors.ts';
 import type { ChangeQueue } from '../keys/change-queue.ts';
-import { type VersionMaterial, withFreshVersion } from '../keys/fresh-version.ts';
 import { addVersion, createKey, markBackup, replaceVersion } from '../keys/key.ts';
 import type { KeyCache, LoadedKey } from '../keys/key-cache.ts';
 import type { KeyRecord } from '../keys/key-record.ts';
 import { type KeyType, keyType } from '../keys/key-type.ts';
-import { storedVersion, unlessGone, versionsBetween } from '../keys/key-versions.ts';
+import { newKeyId, type VersionMaterial, withFreshVersion } from '../keys/new-version.ts';
 import { isKeyName, type Paths } from '../keys/paths.ts';
+import { storedVersion, unlessGone, versionsBetween } from '../keys/stored-versions.ts';
 import { wipeSecrets } from '../keys/version-record.ts';
-import { commitSecrets } from '../secrets.ts';
+import { commitAndWipe } from '../secrets.ts';
 import { decodeBackup, encodeBackup } from './backup.ts';
 import { destinationKey, type WrappedKey, type WrapRequest, wrapVersions } from './byok-export.ts';
 import { checkExportType, type ExportRequest, exportKey, type KeyExport } from './key-export.ts';
@@ -24,7 +24,7 @@ import {
   importWarnings,
   materialWarnings,
 } from './key-import.ts';
-import { keyIdBytes, restoreKey } from './restore.ts';
+import { restoreKey } from './restore.ts';
 import { checkKeyPairs } from './whole-key.ts';
 import type { WrappingKey } from './wrapping-key.ts';
 
@@ -74,10 +74,10 @@ export class KeyTransfers {
       if ((await keys.key(name)) !== undefined) throw new TransitError('invalid_request', keyExists);
       const given = await importedMaterial(this.#wrapping, type, request);
       const nowMs = now();
-      const id = randomBytes(keyIdBytes).toString('hex');
+      const id = newKeyId();
       const record = { ...settings, id, keySize: sizeOf(type, given.material), latestCreatedMs: nowMs };
       const transaction = await withFreshVersion({ record, nowMs, given }, (fresh) => createKey(paths, name, record, fresh));
-      return (await commitSecrets(store, transaction)) !== undefined ? importWarnings(request) : undefined;
+      return (await commitAndWipe(store, transaction)) !== undefined ? importWarnings(request) : undefined;
     });
   }
 
@@ -98,7 +98,7 @@ export class KeyTransfers {
       checkImported(key.type, key.record.derived, request);
       const given = await importedMaterial(this.#wrapping, key.type, request);
       const transaction = await unlessGone(store, paths, key, () => this.#withMaterial(key, given, request.version));
-      return transaction !== undefined && (await commitSecrets(store, transaction)) !== undefined
+      return transaction !== undefined && (await commitAndWipe(store, transaction)) !== undefined
         ? materialWarnings(request)
         : undefined;
     });
@@ -180,7 +180,7 @@ export class KeyTransfers {
       if (versions === undefined) return undefined;
       try {
         const { record, transaction } = markBackup(paths, key, now());
-        if (transaction !== undefined && (await commitSecrets(store, transaction)) === undefined) return undefined;
+        if (transaction !== undefined && (await commitAndWipe(store, transaction)) === undefined) return undefined;
         return encodeBackup(name, record, versions);
       } finally {
         wipeSecrets(versions);

@@ -1,6 +1,6 @@
 import { type CurveName, encodeEcdsa } from '../key-pairs/ec-forms.ts';
 import { encodeRsa } from '../key-pairs/rsa.ts';
-import type { VersionMaterial } from '../keys/fresh-version.ts';
+import type { VersionMaterial } from '../keys/new-version.ts';
 import type { Members } from './peer-members.ts';
 import { invalidBackup } from './whole-key.ts';
 

@@ -1,13 +1,13 @@
-import { randomBytes } from 'node:crypto';
 import type { Store, Transaction } from '@transitd/storage-fsm';
+import { dueWrites } from '../keys/auto-rotation.ts';
 import type { StoredKey } from '../keys/key.ts';
-import { dueWrites } from '../keys/key-due.ts';
 import { encodeKeyRecord, type KeyRecord } from '../keys/key-record.ts';
+import { newKeyId } from '../keys/new-version.ts';
 import type { Paths } from '../keys/paths.ts';
-import { encodeVersionRecord, wipe } from '../keys/version-record.ts';
+import { encodeVersionRecord } from '../keys/version-record.ts';
+import { wipe } from '../secrets.ts';
 import type { WholeKey } from './whole-key.ts';
 
-export const keyIdBytes = 16;
 /** Version records of one transaction, so that none grows with a key's history. */
 const versionsPerTransaction = 1000;
 
@@ -27,7 +27,7 @@ export async function restoreKey(
   const { name } = replaced;
   const record: KeyRecord = {
     ...settings,
-    id: randomBytes(keyIdBytes).toString('hex'),
+    id: newKeyId(),
     latestCreatedMs: Math.min(settings.latestCreatedMs, nowMs),
     restore: { timeMs: nowMs, version: settings.latestVersion },
   };

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import type { Store } from '@transitd/storage-fsm';
 import { DamagedRecord } from '../errors.ts';
 import type { Paths } from '../keys/paths.ts';
-import { wipe } from '../keys/version-record.ts';
+import { wipe } from '../secrets.ts';
 
 /** Bytes of the modulus, and so of what RSA-OAEP makes with it. */
 export const wrappingKeyBytes = 512;

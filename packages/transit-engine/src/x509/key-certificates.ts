@@ -5,9 +5,10 @@ import type { CertifiedPair } from '../key-pairs/key-pair.ts';
 import type { ChangeQueue } from '../keys/change-queue.ts';
 import { replaceVersion, type StoredVersion } from '../keys/key.ts';
 import type { KeyCache, LoadedKey } from '../keys/key-cache.ts';
-import { storedVersion, unlessGone } from '../keys/key-versions.ts';
 import type { Paths } from '../keys/paths.ts';
-import { wipe, wipeSecrets } from '../keys/version-record.ts';
+import { storedVersion, unlessGone } from '../keys/stored-versions.ts';
+import { wipeSecrets } from '../keys/version-record.ts';
+import { wipe } from '../secrets.ts';
 import { certificateChain } from './certificate-chain.ts';
 import { certificateRequest } from './certificate-request.ts';
 

@@ -1,7 +1,7 @@
 import { createHmac, hkdfSync } from 'node:crypto';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { hkdfExtract } from '../../src/algorithms/hkdf.ts';
+import { hkdfExtract } from '../../src/algorithms/kdf.ts';
 import { deriveConvergent, deriveKey } from '../../src/keys/derivation.ts';
 
 const material = Buffer.from('000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f', 'hex');

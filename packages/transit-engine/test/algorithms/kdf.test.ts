@@ -2,7 +2,7 @@ import { Hmac, hkdfSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { hkdfExpand, hkdfExtract } from '../../src/algorithms/hkdf.ts';
+import { hkdfExpand, hkdfExtract } from '../../src/algorithms/kdf.ts';
 import { secret } from '../fixtures.ts';
 
 interface Vector {
