@@ -33,7 +33,6 @@ import { sweepVersions } from './keys/sweep.ts';
 import { type ManagedKeyReference, type ManagedKeys, noManagedKeys } from './managed/provider.ts';
 import { Encryption } from './operations/encryption.ts';
 import { checkText, contextOf } from './operations/inputs.ts';
-import { KeyedWork } from './operations/keyed-work.ts';
 import type { Tools } from './operations/operation.ts';
 import { Signing } from './operations/signing.ts';
 import { commitAndWipe, wipe } from './secrets.ts';
@@ -106,10 +105,9 @@ export class TransitEngine {
       managedKeys: this.#managedKeys,
     };
     const tools: Tools = this.#tools;
-    const work = new KeyedWork(this.#keys, tools);
     const parts = { store, paths: this.#paths, keys: this.#keys, changes: this.#changes, now };
-    this.encryption = new Encryption({ ...parts, tools, work });
-    this.signing = new Signing(work);
+    this.encryption = new Encryption({ ...parts, tools });
+    this.signing = new Signing(tools);
     this.transfers = new KeyTransfers({ ...parts, wrappingKey: new WrappingKey(store, this.#paths) });
     this.certificates = new KeyCertificates(parts);
   }

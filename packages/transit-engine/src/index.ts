@@ -30,23 +30,18 @@ export type {
   ManagedUsage,
 } from './managed/provider.ts';
 export { type BatchReply, batchItemsMax, type ItemResult, itemsPerTurn } from './operations/batch.ts';
+export type { CmacRequest, CmacResult } from './operations/cmac.ts';
 export type { DatakeyRequest, DatakeyResult } from './operations/datakey.ts';
+export type { DecryptRequest, DecryptResult } from './operations/decrypt.ts';
+export type { EncryptRequest, EncryptResult } from './operations/encrypt.ts';
 export type { Encryption } from './operations/encryption.ts';
 export { type HashRequest, type HashResult, hashOf } from './operations/hash.ts';
+export type { HmacRequest, HmacResult } from './operations/hmac.ts';
 export { type RandomRequest, type RandomResult, random, randomBytesMax, randomSources } from './operations/random.ts';
-export type {
-  CmacRequest,
-  CmacResult,
-  DecryptRequest,
-  DecryptResult,
-  EncryptRequest,
-  EncryptResult,
-  HmacRequest,
-  HmacResult,
-  RewrapRequest,
-} from './operations/requests.ts';
-export type { SignRequest, SignResult, VerifyRequest, VerifyResult } from './operations/signature-requests.ts';
+export type { RewrapRequest } from './operations/rewrap.ts';
+export type { SignRequest, SignResult } from './operations/sign.ts';
 export type { Signing } from './operations/signing.ts';
+export type { VerifyRequest, VerifyResult } from './operations/verify.ts';
 export type { WrappedKey, WrapRequest } from './transfers/byok-export.ts';
 export type { ExportRequest, KeyExport } from './transfers/key-export.ts';
 export type { ImportKeyRequest, ImportVersionRequest } from './transfers/key-import.ts';

@@ -1,39 +1,37 @@
 import { encryptionKeyNotFound, TransitError } from '../errors.ts';
 import type { BatchReply } from './batch.ts';
-import { cmacOperation } from './cmac.ts';
-import { hmacOperation } from './hmac.ts';
-import type { KeyedWork } from './keyed-work.ts';
-import { type CmacRequest, type CmacResult, cmacWork, type HmacRequest, type HmacResult, hmacWork } from './requests.ts';
-import { type SignResult, signing } from './sign.ts';
-import { type SignRequest, signWork, type VerifyRequest, verifyWork } from './signature-requests.ts';
-import { type VerifyResult, verification } from './verify.ts';
+import { type CmacRequest, type CmacResult, cmacOperation } from './cmac.ts';
+import { type HmacRequest, type HmacResult, hmacOperation } from './hmac.ts';
+import { perform, type Tools } from './operation.ts';
+import { type SignRequest, type SignResult, signing } from './sign.ts';
+import { type VerifyRequest, type VerifyResult, verification } from './verify.ts';
 
-/** What shows that data came from who holds a key: signatures and MACs. A refusal is a {@link TransitError}. */
+/** Signatures and MACs. A refusal is a {@link TransitError}. */
 export class Signing {
-  readonly #keys: KeyedWork;
+  readonly #tools: Tools;
 
-  constructor(keys: KeyedWork) {
-    this.#keys = keys;
+  constructor(tools: Tools) {
+    this.#tools = tools;
   }
 
   /** @throws TransitError */
-  async sign(name: string, request: SignRequest): Promise<SignResult | BatchReply<SignResult>> {
-    return this.#keys.perform(signing, name, signWork(request), signingKeyNotFound);
+  sign(name: string, request: SignRequest): Promise<SignResult | BatchReply<SignResult>> {
+    return perform(signing, this.#tools, name, request, signingKeyNotFound);
   }
 
   /** @throws TransitError */
-  async hmac(name: string, request: HmacRequest): Promise<HmacResult | BatchReply<HmacResult>> {
-    return this.#keys.perform(hmacOperation, name, hmacWork(request), encryptionKeyNotFound);
+  hmac(name: string, request: HmacRequest): Promise<HmacResult | BatchReply<HmacResult>> {
+    return perform(hmacOperation, this.#tools, name, request, encryptionKeyNotFound);
   }
 
   /** @throws TransitError */
-  async cmac(name: string, request: CmacRequest): Promise<CmacResult | BatchReply<CmacResult>> {
-    return this.#keys.perform(cmacOperation, name, cmacWork(request), encryptionKeyNotFound);
+  cmac(name: string, request: CmacRequest): Promise<CmacResult | BatchReply<CmacResult>> {
+    return perform(cmacOperation, this.#tools, name, request, encryptionKeyNotFound);
   }
 
-  /** Whether a signature or a MAC is the key's over that input; a wrong one is an answer, not a refusal. @throws TransitError */
-  async verify(name: string, request: VerifyRequest): Promise<VerifyResult | BatchReply<VerifyResult>> {
-    return this.#keys.perform(verification, name, verifyWork(request), verificationKeyNotFound);
+  /** Verifies signatures or MACs. A wrong one gives `valid: false`, not a refusal. @throws TransitError */
+  verify(name: string, request: VerifyRequest): Promise<VerifyResult | BatchReply<VerifyResult>> {
+    return perform(verification, this.#tools, name, request, verificationKeyNotFound);
   }
 }
 
