@@ -2,4 +2,5 @@ export { inPieces } from './in-pieces.ts';
 export { NamedLocks } from './named-locks.ts';
 export { nextTurn } from './next-turn.ts';
 export { endOfJsonString, type JsonRules, parseJsonInSlices, pieceValuesMax } from './parse-json.ts';
+export { SerialQueue } from './serial-queue.ts';
 export { TimeSlice } from './time-slice.ts';

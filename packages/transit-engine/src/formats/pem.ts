@@ -10,8 +10,11 @@ export interface PemBlock {
 const lineLength = 64;
 
 /** With a final newline. */
-export function pemOf({ label, der }: PemBlock): string {
-  const lines = der.toString('base64').match(new RegExp(`.{1,${lineLength}}`, 'g')) ?? [];
+export function pemOf({ label, der }: { readonly label: string; readonly der: Uint8Array }): string {
+  const lines =
+    Buffer.from(der.buffer, der.byteOffset, der.length)
+      .toString('base64')
+      .match(new RegExp(`.{1,${lineLength}}`, 'g')) ?? [];
   return `-----BEGIN ${label}-----\n${lines.join('\n')}\n-----END ${label}-----\n`;
 }
 

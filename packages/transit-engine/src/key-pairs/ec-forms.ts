@@ -40,7 +40,7 @@ const pointForms: readonly number[] = [0x02, 0x03, uncompressed];
 const one = encodeDer(derTag.integer, Uint8Array.of(1));
 
 /** PKCS#8 with the named curve and the point, and SubjectPublicKeyInfo. @param number - absent where the public half alone is known */
-export function encodePair({ oid }: Curve, point: Uint8Array, number: Uint8Array | undefined): KeyPairBytes {
+export function encodeEcPair({ oid }: Curve, point: Uint8Array, number: Uint8Array | undefined): KeyPairBytes {
   const algorithm = Buffer.concat([ecPublicKey, encodeOid(oid)]);
   const publicKey = encodeSpki(algorithm, point);
   if (number === undefined) return { material: new Uint8Array(0), publicKey };
@@ -67,7 +67,7 @@ export function encodeEcdsa(
   const [paddedX, paddedY] = [padded(x, curve), padded(y, curve)];
   const paddedNumber = number && padded(number, curve);
   if (paddedX === undefined || paddedY === undefined || (number !== undefined && paddedNumber === undefined)) return undefined;
-  const pair = encodePair(curve, Buffer.concat([Uint8Array.of(uncompressed), paddedX, paddedY]), paddedNumber);
+  const pair = encodeEcPair(curve, Buffer.concat([Uint8Array.of(uncompressed), paddedX, paddedY]), paddedNumber);
   paddedNumber?.fill(0);
   number?.fill(0);
   return pair;

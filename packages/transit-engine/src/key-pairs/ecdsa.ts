@@ -9,7 +9,7 @@ import {
   type CurveName,
   curves,
   ecPublicKey,
-  encodePair,
+  encodeEcPair,
   parseEcPrivateKey,
   pointOf,
   wholePoint,
@@ -42,7 +42,7 @@ export function ecdsa(curveName: CurveName, keyType: string): KeyPairScheme {
   const fromNumber = (number: Uint8Array, givenPoint?: Uint8Array): KeyPairBytes => {
     const point = pointOf(curve, number);
     if (givenPoint !== undefined && !point.equals(givenPoint)) throw notImported('key pair does not match');
-    return encodePair(curve, point, number);
+    return encodeEcPair(curve, point, number);
   };
 
   const fromPkcs8 = (der: Uint8Array): KeyPairBytes => {

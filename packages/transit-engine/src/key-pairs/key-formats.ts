@@ -1,6 +1,7 @@
 import { TransitError } from '../errors.ts';
 import { decodeBase64 } from '../formats/base64.ts';
 import { derInteger, derTag, encodeDer, parseDer, parseDerSequence } from '../formats/der.ts';
+import { pemOf } from '../formats/pem.ts';
 
 /** A private key of any algorithm, taken apart (RFC 5958 §2); every field is a view of what was read. */
 export interface Pkcs8 {
@@ -58,14 +59,7 @@ export function publicDerOf(pem: string): Buffer {
   }
 }
 
-/** PEM with a final newline (RFC 7468 §2). */
-export function pemOf(label: string, der: Uint8Array): string {
-  const encoded = Buffer.from(der.buffer, der.byteOffset, der.length).toString('base64');
-  const lines = encoded.match(/.{1,64}/g) ?? [];
-  return `-----BEGIN ${label}-----\n${lines.join('\n')}\n-----END ${label}-----\n`;
-}
-
-export const publicPemOf = (der: Uint8Array): string => pemOf('PUBLIC KEY', der);
+export const publicPemOf = (der: Uint8Array): string => pemOf({ label: 'PUBLIC KEY', der });
 
 const notImportedPrefix = 'error importing key: ';
 

@@ -1,6 +1,6 @@
 import { checkPrime } from 'node:crypto';
 import { promisify } from 'node:util';
-import { nextTurn } from '@transitd/event-loop';
+import { nextTurn, SerialQueue } from '@transitd/event-loop';
 import { TransitError } from '../errors.ts';
 
 /** The numbers of an RSA private key of two primes (RFC 8017 §3.2), big-endian. */
@@ -46,7 +46,7 @@ export async function rsaFault(bits: number, numbers: RsaNumbers): Promise<strin
   if (d >> BigInt(half) === 0n) return 'the private exponent is too small';
   if (dP !== d % (p - 1n) || dQ !== d % (q - 1n)) return apart;
   if (qInverse >= p || (qInverse * q) % p !== 1n) return apart;
-  const prime = await oneAtATime(async () => (await isPrime(p)) && (await isPrime(q)));
+  const prime = await queue.run(async () => (await isPrime(p)) && (await isPrime(q)));
   return prime ? undefined : 'a prime is not prime';
 }
 
@@ -60,7 +60,7 @@ export async function modulusFault(modulus: Uint8Array): Promise<string | undefi
   if (smallPrimes().some((prime) => n % prime === 0n)) return 'the modulus has a small factor';
   await nextTurn();
   if (hasCloseFactors(n)) return 'the two primes are too close to each other';
-  return (await oneAtATime(() => isPrime(n))) ? 'the modulus is a prime' : undefined;
+  return (await queue.run(() => isPrime(n))) ? 'the modulus is a prime' : undefined;
 }
 
 const apart = 'the parts of the key do not belong together';
@@ -111,20 +111,9 @@ function smallPrimes(): readonly bigint[] {
 
 const isPrime = promisify<bigint, boolean>(checkPrime);
 
-/** Keys that wait for their check; each takes up to a quarter of a second. */
+/** Keys in the queue; each check takes up to a quarter of a second. */
 const checksMax = 64;
-let checks = 0;
-let last: Promise<unknown> = Promise.resolve();
-
-/** @throws TransitError `busy_generation` */
-async function oneAtATime(check: () => Promise<boolean>): Promise<boolean> {
-  if (checks >= checksMax) {
-    throw new TransitError('busy_generation', 'too many RSA keys are being checked; nothing was done');
-  }
-  checks += 1;
-  const mine = last.then(check).finally(() => {
-    checks -= 1;
-  });
-  last = mine.catch(() => undefined);
-  return mine;
-}
+const queue = new SerialQueue(
+  checksMax,
+  () => new TransitError('busy_generation', 'too many RSA keys are being checked; nothing was done'),
+);

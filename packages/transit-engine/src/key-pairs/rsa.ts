@@ -14,7 +14,6 @@ import {
 } from './key-formats.ts';
 import type { KeyPair, KeyPairBytes, KeyPairScheme } from './key-pair.ts';
 import { isPair } from './native-signature.ts';
-import { decryptOaep } from './oaep.ts';
 import { generateRsa } from './rsa-generation.ts';
 import { modulusFault, type RsaNumbers, rsaFault } from './rsa-numbers.ts';
 import { signRsa, verifyRsa } from './rsa-signature.ts';
@@ -154,6 +153,15 @@ function decrypt(key: KeyObject, bits: number, ciphertext: Uint8Array, padding: 
       : decryptOaep(key, oaep.oaepHash, ciphertext);
   if (plaintext !== undefined) return plaintext;
   throw new TransitError('invalid_ciphertext', 'failed to RSA decrypt the ciphertext: crypto/rsa: decryption error');
+}
+
+/** RSA-OAEP without a label, its mask with the same hash (RFC 8017 §7.1.2). @returns undefined for every cause alike */
+export function decryptOaep(key: KeyObject, oaepHash: string, ciphertext: Uint8Array): Buffer | undefined {
+  try {
+    return privateDecrypt({ key, oaepHash, padding: constants.RSA_PKCS1_OAEP_PADDING }, ciphertext);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Undefined only for what is no number below the modulus, as everybody can see. */

@@ -5,8 +5,7 @@ import { shownName } from '../formats/shown-name.ts';
 import { ed25519 } from '../key-pairs/ed25519.ts';
 import { hybridPairs } from '../key-pairs/hybrid.ts';
 import type { KeyPairScheme } from '../key-pairs/key-pair.ts';
-import { mlDsaPairs } from '../key-pairs/ml-dsa.ts';
-import { parameterSets } from '../key-pairs/ml-dsa-native.ts';
+import { mlDsaPairs, parameterSets } from '../key-pairs/ml-dsa.ts';
 import { ecdsaSchemes, rsaSchemes } from '../key-pairs/schemes.ts';
 
 /** What a key of one type is and can do. Whatever differs between types is read from here. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Store, Transaction } from '@transitd/storage-fsm';
 import { DamagedRecord, TransitError } from '../errors.ts';
-import { wipe } from '../secrets.ts';
+import { commitAndWipe, wipe } from '../secrets.ts';
 import { decodeManagedKeyRecord, encodeManagedKeyRecord, type ManagedKeyRecord } from './managed-key-record.ts';
 import { isManagedKeyName, type ManagedKeyRequest, managedKeyRecord } from './managed-key-request.ts';
 
@@ -107,7 +107,6 @@ export class ManagedKeyRegistry {
   }
 
   async #commit(transaction: Transaction): Promise<boolean> {
-    const { outcome } = await this.#store.commit(transaction).finally(() => wipe(transaction.writes));
-    return outcome === 'committed';
+    return (await commitAndWipe(this.#store, transaction)) !== undefined;
   }
 }

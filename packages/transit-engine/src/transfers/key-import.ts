@@ -4,7 +4,7 @@ import { takeWrappingKey, unwrapKey } from '../algorithms/key-wrap.ts';
 import { TransitError } from '../errors.ts';
 import { decodeBase64 } from '../formats/base64.ts';
 import { shownName } from '../formats/shown-name.ts';
-import { decryptOaep } from '../key-pairs/oaep.ts';
+import { decryptOaep } from '../key-pairs/rsa.ts';
 import { checkAutoRotatePeriod, checkDerivation, newKeySettings } from '../keys/key.ts';
 import type { KeyRecord } from '../keys/key-record.ts';
 import { defaultKeyType, fitsType, isKeyType, type KeyType, keyType } from '../keys/key-type.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { nextTurn } from '@transitd/event-loop';
-import { pemOf } from '../key-pairs/key-formats.ts';
+import { pemOf } from '../formats/pem.ts';
 import { autoRotatePeriodMinS, newKeySettings } from '../keys/key.ts';
 import type { Occasion } from '../keys/key-record.ts';
 import { type KeyType, keyType } from '../keys/key-type.ts';
@@ -103,7 +103,9 @@ function readVersion(entry: Members, { name, materialIsHmacSecret }: KeyType): O
 function chainOf(entry: Members): { readonly certificateChain?: string } {
   const certificates = entry.texts('certificate_chain');
   if (certificates.length === 0) return {};
-  return { certificateChain: certificates.map((der) => pemOf('CERTIFICATE', Buffer.from(der, 'base64'))).join('') };
+  return {
+    certificateChain: certificates.map((der) => pemOf({ label: 'CERTIFICATE', der: Buffer.from(der, 'base64') })).join(''),
+  };
 }
 
 /** The backup that this one is, or the one before it. */

@@ -5,7 +5,7 @@ import { encodeKeyRecord, type KeyRecord } from '../keys/key-record.ts';
 import { newKeyId } from '../keys/new-version.ts';
 import type { Paths } from '../keys/paths.ts';
 import { encodeVersionRecord } from '../keys/version-record.ts';
-import { wipe } from '../secrets.ts';
+import { commitAndWipe } from '../secrets.ts';
 import type { WholeKey } from './whole-key.ts';
 
 /** Version records of one transaction, so that none grows with a key's history. */
@@ -38,9 +38,9 @@ export async function restoreKey(
       .slice(at, at + versionsPerTransaction)
       .map((each) => ({ ...each, createdMs: Math.min(each.createdMs, nowMs) }));
     const transaction = versionWrites(paths, name, record.id, part);
-    const { outcome, index } = await store.commit(transaction).finally(() => wipe(transaction.writes));
-    if (outcome === 'conflict') return false;
-    if (at === 0) firstRevision = index;
+    const revision = await commitAndWipe(store, transaction);
+    if (revision === undefined) return false;
+    if (at === 0) firstRevision = revision;
   }
   const lowest = paths.version({ keyId: record.id, version: versions[0]?.version ?? 0 });
   const { outcome } = await store.commit({

@@ -8,7 +8,7 @@ import type { KeyCache, LoadedKey } from '../keys/key-cache.ts';
 import type { Paths } from '../keys/paths.ts';
 import { storedVersion, unlessGone } from '../keys/stored-versions.ts';
 import { wipeSecrets } from '../keys/version-record.ts';
-import { wipe } from '../secrets.ts';
+import { commitAndWipe } from '../secrets.ts';
 import { certificateChain } from './certificate-chain.ts';
 import { certificateRequest } from './certificate-request.ts';
 
@@ -70,8 +70,7 @@ export class KeyCertificates {
     return this.#withVersion(name, asked, async (key, stored, certified) => {
       const chain = certificateChain(text, { keyType: key.type.name, publicKey: publicKeyOf(stored, certified) });
       const transaction = replaceVersion(paths, key, stored, { ...stored.record, certificateChain: chain });
-      const { outcome } = await store.commit(transaction).finally(() => wipe(transaction.writes));
-      return outcome === 'committed' ? { ...shown(key, stored.version), chain } : undefined;
+      return (await commitAndWipe(store, transaction)) === undefined ? undefined : { ...shown(key, stored.version), chain };
     });
   }
 

@@ -3,8 +3,9 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { TransitError } from '../../src/errors.ts';
 import { derInteger, derTag, encodeDer, encodeDerInteger, encodeOid, parseDer, parseDerSequence } from '../../src/formats/der.ts';
+import { pemOf } from '../../src/formats/pem.ts';
 import type { TransitEngine } from '../../src/index.ts';
-import { encodePkcs8, pemOf } from '../../src/key-pairs/key-formats.ts';
+import { encodePkcs8, publicPemOf } from '../../src/key-pairs/key-formats.ts';
 import { generateRsa } from '../../src/key-pairs/rsa-generation.ts';
 import { everything, newEngine, refusalOf } from '../fixtures.ts';
 import { storeWithWrappingKey, wrapped } from '../transfers/wrapped.ts';
@@ -180,11 +181,11 @@ const smallOrder: readonly string[] = [
 const publics: readonly (readonly [string, Type, string, string])[] = [
   ['no PEM', 'ed25519', 'x', noPem],
   ['a private key in PEM', 'ed25519', pairs.ed25519.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(), noPem],
-  ['a certificate', 'rsa-2048', pemOf('CERTIFICATE', bytes(9, 1)), noPem],
+  ['a certificate', 'rsa-2048', pemOf({ label: 'CERTIFICATE', der: bytes(9, 1) }), noPem],
   ['PKCS#1 in PEM', 'rsa-2048', pairs['rsa-2048'].publicKey.export({ type: 'pkcs1', format: 'pem' }).toString(), noPem],
-  ['two keys', 'ed25519', pemOf('PUBLIC KEY', bytes(9, 1)).repeat(2), noPem],
-  ['a PEM of megabytes', 'ed25519', pemOf('PUBLIC KEY', bytes(2_000_000, 1)), noPem],
-  ['a PEM of nothing', 'rsa-2048', pemOf('PUBLIC KEY', bytes(0, 0)).replace('\n\n', '\n'), noPublic],
+  ['two keys', 'ed25519', publicPemOf(bytes(9, 1)).repeat(2), noPem],
+  ['a PEM of megabytes', 'ed25519', publicPemOf(bytes(2_000_000, 1)), noPem],
+  ['a PEM of nothing', 'rsa-2048', publicPemOf(bytes(0, 0)).replace('\n\n', '\n'), noPublic],
   [
     'another algorithm',
     'rsa-2048',
@@ -199,40 +200,40 @@ const publics: readonly (readonly [string, Type, string, string])[] = [
   ],
   ['another algorithm', 'ed25519', pairs['ecdsa-p256'].publicKey.export({ type: 'spki', format: 'pem' }).toString(), noPublic],
   ['X25519', 'ed25519', generateKeyPairSync('x25519').publicKey.export({ type: 'spki', format: 'pem' }).toString(), noPublic],
-  ['a point off its curve', 'ecdsa-p256', pemOf('PUBLIC KEY', spki(p256, Buffer.concat([bytes(1, 4), bytes(64, 1)]))), noPoint],
-  ['the point at infinity', 'ecdsa-p256', pemOf('PUBLIC KEY', spki(p256, bytes(1, 0))), noPoint],
+  ['a point off its curve', 'ecdsa-p256', publicPemOf(spki(p256, Buffer.concat([bytes(1, 4), bytes(64, 1)]))), noPoint],
+  ['the point at infinity', 'ecdsa-p256', publicPemOf(spki(p256, bytes(1, 0))), noPoint],
   ...smallOrder.map((point): readonly [string, Type, string, string] => [
     `a point of small order, ${point.slice(0, 8)}…${point.slice(-2)}`,
     'ed25519',
-    pemOf('PUBLIC KEY', spki(encodeOid('1.3.101.112'), Buffer.from(point, 'hex'))),
+    publicPemOf(spki(encodeOid('1.3.101.112'), Buffer.from(point, 'hex'))),
     noPublic,
   ]),
   [
     '32 bytes that are no point',
     'ed25519',
-    pemOf('PUBLIC KEY', spki(encodeOid('1.3.101.112'), Buffer.concat([bytes(1, 2), bytes(31, 0)]))),
+    publicPemOf(spki(encodeOid('1.3.101.112'), Buffer.concat([bytes(1, 2), bytes(31, 0)]))),
     noPublic,
   ],
-  ['31 bytes', 'ed25519', pemOf('PUBLIC KEY', spki(encodeOid('1.3.101.112'), bytes(31, 1))), noPublic],
+  ['31 bytes', 'ed25519', publicPemOf(spki(encodeOid('1.3.101.112'), bytes(31, 1))), noPublic],
   [
     'a modulus too small',
     'rsa-2048',
-    pemOf('PUBLIC KEY', publicRsa(n.subarray(0, 128), e)),
+    publicPemOf(publicRsa(n.subarray(0, 128), e)),
     `${prefix}invalid key size: expected 256 bytes, got 128 bytes`,
   ],
   [
     'a modulus too large',
     'rsa-2048',
-    pemOf('PUBLIC KEY', publicRsa(Buffer.concat([n, n]), e)),
+    publicPemOf(publicRsa(Buffer.concat([n, n]), e)),
     `${prefix}invalid key size: expected 256 bytes, got 512 bytes`,
   ],
-  ['an even modulus', 'rsa-2048', pemOf('PUBLIC KEY', publicRsa(even, e)), `${prefix}the modulus is even`],
-  ['the exponent 1', 'rsa-2048', pemOf('PUBLIC KEY', publicRsa(n, bytes(1, 1))), exponent],
-  ['an exponent as long as the modulus', 'rsa-2048', pemOf('PUBLIC KEY', publicRsa(n, d)), exponent],
+  ['an even modulus', 'rsa-2048', publicPemOf(publicRsa(even, e)), `${prefix}the modulus is even`],
+  ['the exponent 1', 'rsa-2048', publicPemOf(publicRsa(n, bytes(1, 1))), exponent],
+  ['an exponent as long as the modulus', 'rsa-2048', publicPemOf(publicRsa(n, d)), exponent],
   [
     'three numbers',
     'rsa-2048',
-    pemOf('PUBLIC KEY', spki(rsaEncryption, encodeDer(0x30, encodeDerInteger(n), encodeDerInteger(e), encodeDerInteger(q)))),
+    publicPemOf(spki(rsaEncryption, encodeDer(0x30, encodeDerInteger(n), encodeDerInteger(e), encodeDerInteger(q)))),
     noPublic,
   ],
 ];

@@ -11,7 +11,7 @@ import {
   rawPublicKey,
   signMlDsa,
   verifyMlDsa,
-} from '../../src/key-pairs/ml-dsa-native.ts';
+} from '../../src/key-pairs/ml-dsa.ts';
 
 interface AcvpGroup<T> {
   readonly parameterSet: string;

@@ -2,7 +2,7 @@ import { createPublicKey, type KeyObject, verify } from 'node:crypto';
 import { ml_dsa44, ml_dsa65, ml_dsa87 } from '@noble/post-quantum/ml-dsa.js';
 import { expect } from 'chai';
 import type { CreateKeyRequest, TransitEngine } from '../../src/index.ts';
-import { decodePair, encodePair, type Pair } from '../../src/key-pairs/pair-encoding.ts';
+import { decodeHalves, encodeHalves, type Halves } from '../../src/key-pairs/hybrid.ts';
 import { base64, fox, newEngine, refusalOf } from '../fixtures.ts';
 
 const noble = { '44': ml_dsa44, '65': ml_dsa65, '87': ml_dsa87 };
@@ -30,8 +30,8 @@ async function holds(engine: TransitEngine, name: string, signature: string, opt
 }
 const payloadOf = (signature: string): Buffer => Buffer.from(signature.split(':')[2] ?? '', 'base64');
 const stringOf = (payload: Uint8Array): string => `svc:v1:${Buffer.from(payload).toString('base64')}`;
-function halvesOf(bytes: Uint8Array): Pair {
-  const pair = decodePair(bytes);
+function halvesOf(bytes: Uint8Array): Halves {
+  const pair = decodeHalves(bytes);
   if (pair === undefined) throw new Error('not a pair');
   return pair;
 }
@@ -211,7 +211,7 @@ describe('keys of type hybrid', () => {
       await engine.createKey('k', hybrid('65', ec));
       const good = halvesOf(payloadOf(await sign(engine, 'k')));
       const other = halvesOf(payloadOf(await sign(engine, 'k', { input: jumps })));
-      const pairHolds = (pair: Pair): Promise<boolean> => holds(engine, 'k', stringOf(encodePair(pair)));
+      const pairHolds = (pair: Halves): Promise<boolean> => holds(engine, 'k', stringOf(encodeHalves(pair)));
       expect(await pairHolds(good)).to.equal(true);
       for (const [name, pair] of Object.entries({
         'the first is of another message': { ...good, pqc: other.pqc },
@@ -290,12 +290,12 @@ describe('keys of type hybrid', () => {
     const [myHalves, otherHalves] = [halvesOf(mine.publicKey), halvesOf(others.publicKey)];
     const myMaterial = halvesOf(mine.material);
     const whole = Buffer.concat([myMaterial.pqc, myMaterial.ec]);
-    const splitAt = (at: number): Buffer => encodePair({ pqc: whole.subarray(0, at), ec: whole.subarray(at) });
+    const splitAt = (at: number): Buffer => encodeHalves({ pqc: whole.subarray(0, at), ec: whole.subarray(at) });
     const [apart, noPair] = ['key pair does not match', 'it is not a pair of keys'];
     for (const [half, reason] of [
       [{ publicKey: others.publicKey }, apart],
-      [{ publicKey: encodePair({ ...myHalves, ec: otherHalves.ec }) }, apart],
-      [{ publicKey: encodePair({ ...myHalves, pqc: otherHalves.pqc }) }, apart],
+      [{ publicKey: encodeHalves({ ...myHalves, ec: otherHalves.ec }) }, apart],
+      [{ publicKey: encodeHalves({ ...myHalves, pqc: otherHalves.pqc }) }, apart],
       [{ publicKey: mine.publicKey.subarray(0, -1) }, apart],
       [{ publicKey: Buffer.of(1) }, noPair],
       ...[0, 31, 33, 64, 95, 96].map((at) => [{ material: splitAt(at) }, noPair] as const),

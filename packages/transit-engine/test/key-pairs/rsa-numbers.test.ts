@@ -1,7 +1,7 @@
 import { generateKeyPairSync, generatePrimeSync, type JsonWebKey, type KeyObject } from 'node:crypto';
 import { expect } from 'chai';
 import { derTag, encodeDer, encodeDerInteger, encodeOid } from '../../src/formats/der.ts';
-import { encodePkcs8, encodeSpki, pemOf } from '../../src/key-pairs/key-formats.ts';
+import { encodePkcs8, encodeSpki, publicPemOf } from '../../src/key-pairs/key-formats.ts';
 import { newKeySettings } from '../../src/keys/key.ts';
 import { encodeBackup } from '../../src/transfers/backup.ts';
 import { everything, newEngine, refusalOf, startMs } from '../fixtures.ts';
@@ -173,7 +173,7 @@ describe('the numbers of an RSA key', () => {
     it(`are refused where the public half alone comes in with ${because}`, async () => {
       const { engine, store } = await importing();
       const before = await everything(store);
-      const publicKey = pemOf('PUBLIC KEY', spkiOf(n));
+      const publicKey = publicPemOf(spkiOf(n));
       expect((await refusalOf(engine.transfers.importKey('k', { type, publicKey }))).message).to.contain(message);
       expect(await everything(store)).to.deep.equal(before);
     });

@@ -1,6 +1,6 @@
 import { createPrivateKey } from 'node:crypto';
 import { expect } from 'chai';
-import { decryptOaep } from '../../src/key-pairs/oaep.ts';
+import { decryptOaep } from '../../src/key-pairs/rsa.ts';
 import { decryptOne, newEngine, refusalOf } from '../fixtures.ts';
 import { storeWithWrappingKey, wrapped } from '../transfers/wrapped.ts';
 import { hex, vectorFile, type Wycheproof } from '../vector-file.ts';

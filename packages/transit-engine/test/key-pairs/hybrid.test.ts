@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { decodePair, encodePair } from '../../src/key-pairs/pair-encoding.ts';
+import { decodeHalves, encodeHalves } from '../../src/key-pairs/hybrid.ts';
 
 describe('a pair', () => {
   it('is two byte strings that come out as they went in', () => {
     fc.assert(
       fc.property(fc.uint8Array(), fc.uint8Array(), (pqc, ec) => {
-        const pair = decodePair(encodePair({ pqc, ec }));
+        const pair = decodeHalves(encodeHalves({ pqc, ec }));
         expect(pair && { pqc: Uint8Array.from(pair.pqc), ec: Uint8Array.from(pair.ec) }).to.deep.equal({ pqc, ec });
       }),
     );
@@ -17,8 +17,8 @@ describe('a pair', () => {
     fc.assert(
       fc.property(lengths, fc.uint8Array({ maxLength: 12 }), (length, rest) => {
         const bytes = Buffer.concat([length, rest]);
-        const pair = decodePair(bytes);
-        expect(pair === undefined ? bytes.readUInt32BE(0) > rest.length : encodePair(pair).equals(bytes)).to.equal(true);
+        const pair = decodeHalves(bytes);
+        expect(pair === undefined ? bytes.readUInt32BE(0) > rest.length : encodeHalves(pair).equals(bytes)).to.equal(true);
       }),
     );
   });
@@ -29,6 +29,6 @@ describe('a pair', () => {
     { bytes: '00000001', because: 'the first half is cut' },
     { bytes: 'ffffffff00', because: 'the length is beyond the end' },
   ]) {
-    it(`is not ${bytes || 'nothing'}: ${because}`, () => expect(decodePair(Buffer.from(bytes, 'hex'))).to.equal(undefined));
+    it(`is not ${bytes || 'nothing'}: ${because}`, () => expect(decodeHalves(Buffer.from(bytes, 'hex'))).to.equal(undefined));
   }
 });
