@@ -284,7 +284,7 @@ export class TransitEngine {
     if (context !== '') {
       return keyView(key, await visibleVersions(this.#store, this.#paths, key.record, contextOf(key, context)));
     }
-    if (key.shown !== undefined) return key.shown.view;
+    if (key.cachedView !== undefined) return key.cachedView.view;
     const view = keyView(key, await visibleVersions(this.#store, this.#paths, key.record));
     this.#keys.keepView(key, view);
     return view;

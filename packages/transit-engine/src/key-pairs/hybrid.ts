@@ -39,9 +39,9 @@ export function hybridPairs(pqc: KeyPairScheme, ec: KeyPairScheme): KeyPairSchem
           checkPure(options);
           const parts = decodeHalves(signature);
           if (parts === undefined) return false;
-          const pqcHolds = await pairs.pqc.verify(input, parts.pqc, options);
-          const ecHolds = await pairs.ec.verify(input, parts.ec, options).catch(falseForForm);
-          return pqcHolds && ecHolds;
+          const pqcValid = await pairs.pqc.verify(input, parts.pqc, options);
+          const ecValid = await pairs.ec.verify(input, parts.ec, options).catch(falseForForm);
+          return pqcValid && ecValid;
         },
       };
     },

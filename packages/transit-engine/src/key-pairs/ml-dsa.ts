@@ -87,16 +87,16 @@ export const mlDsaPublicKey = ({ name }: MlDsa, raw: Uint8Array): KeyObject =>
 export const rawPublicKey = (key: KeyObject): Buffer =>
   (key.type === 'private' ? createPublicKey(key) : key).export({ format: 'raw-public' });
 
-const signAside = promisify(sign);
-const verifyAside = promisify(verify);
+const signOnPool = promisify(sign);
+const verifyOnPool = promisify(verify);
 
 /**
  * Pure, randomised ML-DSA (FIPS 204 algorithm 2), away from the main thread.
  * @param context - at most 255 bytes
  */
 export const signMlDsa = (key: KeyObject, message: Uint8Array, context = noContext): Promise<Buffer> =>
-  signAside(null, message, { key, context });
+  signOnPool(null, message, { key, context });
 
 /** FIPS 204 algorithm 3; false for a signature of any wrong form. @param context - at most 255 bytes */
 export const verifyMlDsa = (key: KeyObject, message: Uint8Array, signature: Uint8Array, context = noContext): Promise<boolean> =>
-  verifyAside(null, message, { key, context }, signature);
+  verifyOnPool(null, message, { key, context }, signature);

@@ -113,5 +113,5 @@ const digestInfo = (hash: string, digest: Uint8Array): Buffer =>
   );
 
 const refusal = (message: string): TransitError => new TransitError('invalid_request', message);
-const saltRefused = (asked: number | string): TransitError =>
-  refusal(`requested salt length ${shownName(String(asked))} is invalid`);
+const saltRefused = (requested: number | string): TransitError =>
+  refusal(`requested salt length ${shownName(String(requested))} is invalid`);

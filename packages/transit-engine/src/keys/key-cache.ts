@@ -20,7 +20,7 @@ export interface LoadedKey extends StoredKey {
   readonly type: KeyType;
   readonly versions: Map<number, LoadedVersion>;
   /** What its readers see, once one has asked, and how many bytes that takes up, about. */
-  shown?: { readonly view: KeyView; readonly bytes: number };
+  cachedView?: { readonly view: KeyView; readonly bytes: number };
 }
 
 /** A version's handles. */
@@ -112,7 +112,7 @@ export class KeyCache {
   keepView(key: LoadedKey, view: KeyView): void {
     const bytes = viewBytes(view);
     if (sizeOf(key) + bytes > this.#entries.maxSize) return;
-    key.shown = { view, bytes };
+    key.cachedView = { view, bytes };
     this.#measureAgain(key);
   }
 
@@ -185,8 +185,8 @@ const entriesWithin = ({ entries, bytes }: CacheLimits): LRUCache<string, Loaded
     sizeCalculation: sizeOf,
   });
 
-const sizeOf = ({ type, versions, shown }: LoadedKey): number =>
-  perKeyBytes + versions.size * (type.keyPair === undefined ? perVersionBytes : perPairBytes) + (shown?.bytes ?? 0);
+const sizeOf = ({ type, versions, cachedView }: LoadedKey): number =>
+  perKeyBytes + versions.size * (type.keyPair === undefined ? perVersionBytes : perPairBytes) + (cachedView?.bytes ?? 0);
 
 /** A view's texts are there twice: here, and in what answers are made of. */
 const viewBytes = ({ versions }: KeyView): number =>

@@ -42,7 +42,7 @@ export class KeyNames {
     // Whoever reads a long list page by page is not to pay for all of it with each.
     if (kept === undefined && limit > 0) return readNames(this.#store, this.#prefix, { after, limit });
     const all = kept ?? (await (this.#reading ?? this.#read()));
-    const first = firstBehind(all, after);
+    const first = firstAfter(all, after);
     return first === 0 && (limit <= 0 || limit >= all.length) ? all : all.slice(first, limit > 0 ? first + limit : undefined);
   }
 
@@ -108,7 +108,7 @@ function changed(names: readonly string[], changes: ReadonlyMap<string, boolean>
   const pieces: (readonly string[])[] = [];
   let from = 0;
   for (const name of [...changes.keys()].sort()) {
-    const behind = firstBehind(names, name);
+    const behind = firstAfter(names, name);
     const wasThere = names[behind - 1] === name;
     const isThere = changes.get(name) === true;
     if (wasThere === isThere) continue;
@@ -119,7 +119,7 @@ function changed(names: readonly string[], changes: ReadonlyMap<string, boolean>
 }
 
 /** Where the names behind `after` begin in a list. */
-function firstBehind(names: readonly string[], after: string): number {
+function firstAfter(names: readonly string[], after: string): number {
   let [low, high] = [0, names.length];
   while (low < high) {
     const middle = (low + high) >>> 1;
@@ -129,7 +129,7 @@ function firstBehind(names: readonly string[], after: string): number {
   return low;
 }
 
-const holds = (names: readonly string[], name: string): boolean => names[firstBehind(names, name) - 1] === name;
+const holds = (names: readonly string[], name: string): boolean => names[firstAfter(names, name) - 1] === name;
 
 /** More than the longest name, so that a longer `after` can be cut: no name lies between, and a path has an end. */
 const afterLengthMax = 600;

@@ -13,7 +13,7 @@ export interface KeyType {
   /** What records call it. */
   readonly name: string;
   /** What callers call it, where several of these types are one to them and differ in parameters. */
-  readonly shown?: { readonly type: string; readonly parameters: TypeParameters };
+  readonly api?: { readonly type: string; readonly parameters: TypeParameters };
   /** Not for production: whoever makes such a key is told. */
   readonly experimental?: true;
   readonly supportsEncryption: boolean;
@@ -69,7 +69,7 @@ const gcmFailure = 'cipher: message authentication failed';
 const mlDsaTypes: readonly KeyType[] = parameterSets.map((set) => ({
   ...signing,
   name: `ml-dsa-${set.parameterSet}`,
-  shown: { type: 'ml-dsa', parameters: { parameterSet: set.parameterSet } },
+  api: { type: 'ml-dsa', parameters: { parameterSet: set.parameterSet } },
   experimental: true,
   keyPair: mlDsaPairs(set),
 }));
@@ -85,7 +85,7 @@ const hybridTypes: readonly KeyType[] = parameterSets.flatMap((set) =>
   hybridCurves.map(([curve, scheme]) => ({
     ...signing,
     name: `hybrid-ml-dsa-${set.parameterSet}-${curve}`,
-    shown: {
+    api: {
       type: 'hybrid',
       parameters: { parameterSet: set.parameterSet, hybridKeyTypePqc: 'ml-dsa', hybridKeyTypeEc: curve },
     },
@@ -121,7 +121,7 @@ const types: readonly KeyType[] = [
 const byName = new Map(types.map((type) => [type.name, type]));
 
 /** What callers may name a type. */
-export const keyTypeNames: readonly string[] = [...new Set(types.map(({ name, shown }) => shown?.type ?? name))];
+export const keyTypeNames: readonly string[] = [...new Set(types.map((type) => apiNameOf(type)))];
 
 /** The type of a key for which none was asked. */
 export const defaultKeyType = 'aes256-gcm96';
@@ -143,20 +143,20 @@ export interface TypeRequest extends Partial<{ readonly [Name in keyof TypeParam
  * The type that a caller means. `mldsa-65` is another spelling of `ml-dsa` with that parameter set.
  * @throws TransitError `invalid_request`
  */
-export function typeAsked(asked: TypeRequest): KeyType {
-  const name = asked.type ?? defaultKeyType;
-  if (name === 'ml-dsa') return mlDsaType(asked.parameterSet ?? '');
+export function requestedType(requested: TypeRequest): KeyType {
+  const name = requested.type ?? defaultKeyType;
+  if (name === 'ml-dsa') return mlDsaType(requested.parameterSet ?? '');
   const spelled = /^mldsa-(44|65|87)$/.exec(name)?.[1];
-  if (spelled !== undefined) return mlDsaType(asked.parameterSet || spelled, spelled);
-  if (name === 'hybrid') return hybridType(asked);
+  if (spelled !== undefined) return mlDsaType(requested.parameterSet || spelled, spelled);
+  if (name === 'hybrid') return hybridType(requested);
   const type = keyType(name);
-  if (type.shown !== undefined) throw unknownType(name);
+  if (type.api !== undefined) throw unknownType(name);
   return type;
 }
 
 /** @param only - the one that the type's own name says */
 function mlDsaType(parameterSet: string, only = parameterSet): KeyType {
-  const type = mlDsaTypes.find(({ shown }) => shown?.parameters.parameterSet === parameterSet);
+  const type = mlDsaTypes.find(({ api }) => api?.parameters.parameterSet === parameterSet);
   if (type === undefined || parameterSet !== only) throw new TransitError('invalid_request', invalidSet(parameterSet));
   return type;
 }
@@ -165,15 +165,18 @@ function hybridType({ parameterSet = '', hybridKeyTypePqc: pqc = '', hybridKeyTy
   const invalid = (reason: string): TransitError =>
     new TransitError('invalid_request', `invalid config for hybrid key: ${reason}`);
   if (pqc !== 'ml-dsa') throw invalid(`invalid PQC key type: ${shownName(pqc)}`);
-  const ofSet = hybridTypes.filter(({ shown }) => shown?.parameters.parameterSet === parameterSet);
+  const ofSet = hybridTypes.filter(({ api }) => api?.parameters.parameterSet === parameterSet);
   if (ofSet.length === 0) throw invalid(invalidSet(parameterSet));
-  const type = ofSet.find(({ shown }) => shown?.parameters.hybridKeyTypeEc === ec);
+  const type = ofSet.find(({ api }) => api?.parameters.hybridKeyTypeEc === ec);
   if (type === undefined) throw invalid(`invalid key type for hybrid key: ${shownName(ec)}`);
   return type;
 }
 
 const invalidSet = (parameterSet: string): string => `invalid parameter set ${shownName(parameterSet)} for key type ml-dsa`;
 const unknownType = (name: string): TransitError => new TransitError('invalid_request', `unknown key type ${shownName(name)}`);
+
+/** Returns what callers call the type. */
+export const apiNameOf = ({ name, api }: Pick<KeyType, 'name' | 'api'>): string => api?.type ?? name;
 
 /** Whether a stored name can be read by this program. */
 export const isKeyType = (name: string): boolean => byName.has(name);

@@ -48,10 +48,10 @@ export function keyView(
   versions: readonly VersionView[],
 ): KeyView {
   const { id, convergent, kdf, convergentVersion, latestCreatedMs, ...settings } = record;
-  const { supportsEncryption, supportsDecryption, supportsSigning, supportsDerivation, shown } = keyType(record.type);
+  const { supportsEncryption, supportsDecryption, supportsSigning, supportsDerivation, api } = keyType(record.type);
   return {
     ...settings,
-    ...(shown && { type: shown.type, parameters: shown.parameters }),
+    ...(api && { type: api.type, parameters: api.parameters }),
     name,
     revision,
     supportsEncryption,

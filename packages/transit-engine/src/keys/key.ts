@@ -3,7 +3,7 @@ import { TransitError } from '../errors.ts';
 import type { ManagedKeyReference } from '../managed/provider.ts';
 import { dueWrites } from './auto-rotation.ts';
 import { encodeKeyRecord, type KeyRecord } from './key-record.ts';
-import { fitsType, type KeyType, keyType, type TypeRequest, typeAsked } from './key-type.ts';
+import { apiNameOf, fitsType, type KeyType, keyType, requestedType, type TypeRequest } from './key-type.ts';
 import { type VersionView, versionView } from './key-view.ts';
 import type { Paths } from './paths.ts';
 import { encodeVersionRecord, type VersionRecord } from './version-record.ts';
@@ -57,7 +57,7 @@ export function settingsOf(request: CreateKeyRequest): Omit<KeyRecord, 'id'> {
   if (convergentEncryption && !derived) {
     throw new TransitError('invalid_request', 'convergent encryption requires derivation to be enabled');
   }
-  const type = typeAsked(request);
+  const type = requestedType(request);
   checkRotatesByItself(type, autoRotatePeriodS);
   return {
     ...newKeySettings,
@@ -104,12 +104,12 @@ export function checkRotatesByItself({ managed }: KeyType, autoRotatePeriodS: nu
 }
 
 /** Bytes of a version's material as the key's record has them: 0 where the type knows. */
-function checkedKeySize(type: KeyType, asked: number): number {
+function checkedKeySize(type: KeyType, requested: number): number {
   if (type.sizes === undefined) {
-    if (asked !== 0) throw new TransitError('invalid_request', `key_size is not valid for algorithm ${type.name}`);
+    if (requested !== 0) throw new TransitError('invalid_request', `key_size is not valid for algorithm ${type.name}`);
     return 0;
   }
-  const keySize = asked === 0 ? type.materialBytes : asked;
+  const keySize = requested === 0 ? type.materialBytes : requested;
   if (!fitsType(type, keySize)) throw new TransitError('invalid_request', `invalid key_size ${keySize}`);
   return keySize;
 }
@@ -121,14 +121,14 @@ export function createKey(paths: Paths, name: string, record: KeyRecord, fresh: 
 
 /** What whoever makes a key of a type should know. */
 export const typeWarnings = ({ type: name }: Pick<KeyRecord, 'type'>): string[] => {
-  const { experimental, shown } = keyType(name);
-  return experimental ? [`keys of type ${shown?.type ?? name} are experimental and not for use in production`] : [];
+  const type = keyType(name);
+  return type.experimental ? [`keys of type ${apiNameOf(type)} are experimental and not for use in production`] : [];
 };
 
 /** What an existing key says to a creation that asked for something else. */
 export function creationWarnings({ name, record }: StoredKey, request: CreateKeyRequest): string[] {
   const same =
-    (request.type === undefined || typeAsked(request).name === record.type) &&
+    (request.type === undefined || requestedType(request).name === record.type) &&
     agrees(request.derived, record.derived) &&
     agrees(request.convergentEncryption, record.convergent) &&
     agrees(request.exportable, record.exportable) &&
@@ -138,7 +138,7 @@ export function creationWarnings({ name, record }: StoredKey, request: CreateKey
   return [...typeWarnings(record), ...(same ? [] : [`key ${name} already existed; its settings were not changed`])];
 }
 
-const agrees = <T>(asked: T | undefined, present: T): boolean => asked === undefined || asked === present;
+const agrees = <T>(requested: T | undefined, present: T): boolean => requested === undefined || requested === present;
 
 /**
  * A new latest version of random material, after which nothing can be imported any more. Its records are few, however many versions

@@ -45,7 +45,7 @@ export interface Paths {
   versionsOf(keyId: string): string;
   version(place: VersionPlace): string;
   /** Sorts behind every version record of the key and before those of the next one. */
-  behindVersionsOf(keyId: string): string;
+  afterVersionsOf(keyId: string): string;
   parseVersion(path: string): VersionPlace;
 }
 
@@ -75,7 +75,7 @@ export function pathsOf(mountId: string): Paths {
     key: (name) => keys + name,
     versionsOf,
     version: ({ keyId, version }) => versionsOf(keyId) + String(version).padStart(versionDigits, '0'),
-    behindVersionsOf: (keyId) => `${versionsOf(keyId)}~`,
+    afterVersionsOf: (keyId) => `${versionsOf(keyId)}~`,
     parseVersion(path) {
       const [keyId = '', version = ''] = path.slice(versions.length).split('/');
       return { keyId, version: Number(version) };

@@ -32,7 +32,7 @@ export async function sweepVersions(store: Store, paths: Paths, cursor: string, 
     removed += deleted;
     work += 1 + deleted;
     // An id from which something was deleted may have more: it comes up again until nothing of it is due.
-    if (deleted === 0) at = paths.behindVersionsOf(lowest.keyId);
+    if (deleted === 0) at = paths.afterVersionsOf(lowest.keyId);
   }
   return { cursor: at, finished: false, removed };
 }

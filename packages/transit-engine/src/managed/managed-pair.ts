@@ -54,9 +54,9 @@ export async function managedPair(key: ManagedKey, publicKey: Uint8Array | undef
   if (own === undefined) throw new DamagedRecord('the public half of a managed key is none that this program knows');
   const bits = createPublicKey({ key: Buffer.from(publicKey), format: 'der', type: 'spki' }).asymmetricKeyDetails?.modulusLength;
   return {
-    async sign(input, asked) {
+    async sign(input, requested) {
       checkUsage(key, 'sign');
-      const options = optionsOf(key, asked);
+      const options = optionsOf(key, requested);
       const made = await key.sign(await signingInput(bits, input, options));
       const signature = key.algorithm === 'ecdsa' && options.marshaling === 'asn1' ? derSignature(made) : made;
       if (await own.verify(input, signature, options)) return signature;

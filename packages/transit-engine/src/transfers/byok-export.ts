@@ -4,11 +4,11 @@ import type { Store } from '@transitd/storage-fsm';
 import { takeWrappingKey, wrapKey } from '../algorithms/key-wrap.ts';
 import { TransitError } from '../errors.ts';
 import type { StoredKey } from '../keys/key.ts';
-import { type KeyType, keyType } from '../keys/key-type.ts';
+import { apiNameOf, type KeyType, keyType } from '../keys/key-type.ts';
 import type { Paths } from '../keys/paths.ts';
 import { storedVersion, versionsBetween } from '../keys/stored-versions.ts';
 import { wipeSecrets } from '../keys/version-record.ts';
-import { versionsAsked } from './key-export.ts';
+import { requestedVersions } from './key-export.ts';
 import { hashOf } from './key-import.ts';
 
 /** Which versions of a key are to be wrapped, and how. */
@@ -56,8 +56,8 @@ export async function wrapVersions(
   if (!record.exportable) throw refusal('key is not exportable');
   const type = keyType(record.type);
   if (type.managed || (type.keyPair !== undefined && type.keyPair.transfer === undefined))
-    throw refusal(`keys of type ${type.shown?.type ?? type.name} cannot be wrapped`);
-  const versions = await versionsBetween(store, paths, record, versionsAsked(version, record));
+    throw refusal(`keys of type ${apiNameOf(type)} cannot be wrapped`);
+  const versions = await versionsBetween(store, paths, record, requestedVersions(version, record));
   try {
     const wrapped: WrappedKey['versions'][number][] = [];
     for (const each of versions) {

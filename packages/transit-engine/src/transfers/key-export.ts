@@ -6,7 +6,7 @@ import { publicPemOf } from '../key-pairs/key-formats.ts';
 import type { KeyPairScheme } from '../key-pairs/key-pair.ts';
 import type { StoredKey } from '../keys/key.ts';
 import type { KeyRecord } from '../keys/key-record.ts';
-import { type KeyType, keyType } from '../keys/key-type.ts';
+import { apiNameOf, type KeyType, keyType } from '../keys/key-type.ts';
 import type { Paths } from '../keys/paths.ts';
 import { type NumberedVersion, versionsBetween } from '../keys/stored-versions.ts';
 import { wipeSecrets } from '../keys/version-record.ts';
@@ -134,7 +134,7 @@ export async function exportKey(
   const type = keyType(record.type);
   const part = kind.partOf(type);
   if (part === undefined) throw refusal(kind.unsupported(type));
-  const versions = await versionsBetween(store, paths, record, versionsAsked(version, record));
+  const versions = await versionsBetween(store, paths, record, requestedVersions(version, record));
   const shown: ExportedVersion[] = [];
   try {
     for (const each of versions) {
@@ -147,15 +147,18 @@ export async function exportKey(
   } finally {
     wipeSecrets(versions);
   }
-  return { name, type: type.shown?.type ?? type.name, latestVersion: record.latestVersion, versions: shown };
+  return { name, type: apiNameOf(type), latestVersion: record.latestVersion, versions: shown };
 }
 
 /** A few milliseconds' worth. */
 const exportsPerTurn = 20;
 
 /** The versions that a request means. @param version - `latest`, `n` or `vn`; absent for all that may still be used */
-export function versionsAsked(version: string | undefined, record: KeyRecord): { readonly first: number; readonly last: number } {
-  const first = version === undefined ? record.minDecryptionVersion : versionAsked(version, record);
+export function requestedVersions(
+  version: string | undefined,
+  record: KeyRecord,
+): { readonly first: number; readonly last: number } {
+  const first = version === undefined ? record.minDecryptionVersion : requestedVersion(version, record);
   return { first, last: version === undefined ? record.latestVersion : first };
 }
 
@@ -165,9 +168,9 @@ function kindOf(exportType: string): ExportKind {
   return kind;
 }
 
-function versionAsked(asked: string, { latestVersion, minDecryptionVersion }: KeyRecord): number {
-  if (asked === 'latest') return latestVersion;
-  const digits = /^v?(\d{1,15})$/.exec(asked)?.[1];
+function requestedVersion(requested: string, { latestVersion, minDecryptionVersion }: KeyRecord): number {
+  if (requested === 'latest') return latestVersion;
+  const digits = /^v?(\d{1,15})$/.exec(requested)?.[1];
   if (digits === undefined) throw refusal('invalid key version');
   const version = Number(digits);
   if (version < minDecryptionVersion) throw refusal('version for export is below minimum decryption version');

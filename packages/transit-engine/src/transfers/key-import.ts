@@ -7,7 +7,7 @@ import { shownName } from '../formats/shown-name.ts';
 import { decryptOaep } from '../key-pairs/rsa.ts';
 import { checkAutoRotatePeriod, checkDerivation, newKeySettings } from '../keys/key.ts';
 import type { KeyRecord } from '../keys/key-record.ts';
-import { defaultKeyType, fitsType, isKeyType, type KeyType, keyType } from '../keys/key-type.ts';
+import { apiNameOf, defaultKeyType, fitsType, isKeyType, type KeyType, keyType } from '../keys/key-type.ts';
 import type { VersionMaterial } from '../keys/new-version.ts';
 import { wrappingKeyBytes } from './wrapping-key.ts';
 
@@ -90,12 +90,13 @@ export const materialWarnings = ({ ciphertext = '', publicKey = '' }: ImportedMa
 
 /** What can be told of the material to be wrong before the wrapping key is at hand. @throws TransitError `invalid_request` */
 export function checkImported(
-  { keyPair, managed, name, shown }: KeyType,
+  type: KeyType,
   derived: boolean,
   { ciphertext = '', publicKey = '', hashFunction }: ImportedMaterial,
 ): void {
   hashOf(hashFunction);
-  if (managed || (keyPair !== undefined && keyPair.transfer === undefined)) throw notImportable(shown?.type ?? name);
+  const { keyPair, managed } = type;
+  if (managed || (keyPair !== undefined && keyPair.transfer === undefined)) throw notImportable(apiNameOf(type));
   if (ciphertext !== '') return;
   if (publicKey === '') throw refusal("'ciphertext' must be supplied");
   if (keyPair === undefined) throw refusal('provided type does not support public_key import');
@@ -130,16 +131,16 @@ export async function importedMaterial(
 export function completes(
   { material, publicKey = noBytes }: VersionMaterial,
   { material: present, publicKey: wanted = noBytes }: VersionMaterial,
-  asked: boolean,
+  requested: boolean,
 ): boolean {
   if (material.length === 0) {
-    if (asked) throw refusal('cannot add a public key to a key version that already has a public key set');
+    if (requested) throw refusal('cannot add a public key to a key version that already has a public key set');
     return false;
   }
   const lacksPrivate = present.length === 0;
   const matches = Buffer.compare(publicKey, wanted) === 0;
-  if (asked && !lacksPrivate) throw refusal('private key imported, key version cannot be updated');
-  if (asked && !matches) throw refusal('cannot import key, key pair does not match');
+  if (requested && !lacksPrivate) throw refusal('private key imported, key version cannot be updated');
+  if (requested && !matches) throw refusal('cannot import key, key pair does not match');
   return lacksPrivate && matches;
 }
 

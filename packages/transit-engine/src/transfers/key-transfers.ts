@@ -105,10 +105,10 @@ export class KeyTransfers {
   }
 
   /** Gives the material to the version that lacks it, or makes a new one of it, and wipes it. */
-  async #withMaterial(key: LoadedKey, given: VersionMaterial, asked: number | undefined): Promise<Transaction | undefined> {
+  async #withMaterial(key: LoadedKey, given: VersionMaterial, requested: number | undefined): Promise<Transaction | undefined> {
     const { paths, now } = this.#parts;
     try {
-      const completed = key.type.keyPair && (await this.#completed(key, given, asked));
+      const completed = key.type.keyPair && (await this.#completed(key, given, requested));
       if (completed !== undefined) return completed;
       const record: KeyRecord = { ...key.record, keySize: sizeOf(key.type, given.material) };
       return await withFreshVersion(
@@ -121,11 +121,11 @@ export class KeyTransfers {
   }
 
   /** What gives a version its private half; undefined when it lacks none, or another one. */
-  async #completed(key: LoadedKey, given: VersionMaterial, asked: number | undefined): Promise<Transaction | undefined> {
+  async #completed(key: LoadedKey, given: VersionMaterial, requested: number | undefined): Promise<Transaction | undefined> {
     const { store, paths } = this.#parts;
-    const present = await storedVersion(store, paths, key.record, asked ?? key.record.latestVersion);
+    const present = await storedVersion(store, paths, key.record, requested ?? key.record.latestVersion);
     try {
-      if (!completes(given, present.record, asked !== undefined)) return undefined;
+      if (!completes(given, present.record, requested !== undefined)) return undefined;
       return replaceVersion(paths, key, present, { ...present.record, material: given.material });
     } finally {
       wipeSecrets([present.record]);
@@ -189,10 +189,10 @@ export class KeyTransfers {
   }
 
   /** @throws TransitError `invalid_request`, `permission_denied`; then nothing was written */
-  async restoreKey({ backup = '', name: asked, force = false, mayRestore = () => true }: RestoreRequest): Promise<void> {
+  async restoreKey({ backup = '', name: requested, force = false, mayRestore = () => true }: RestoreRequest): Promise<void> {
     if (backup === '') throw new TransitError('invalid_request', "'backup' must be supplied");
     const whole = await decodeBackup(backup);
-    const name = asked ?? whole.name;
+    const name = requested ?? whole.name;
     const { store, paths, changes, keys, now } = this.#parts;
     try {
       await checkKeyPairs(whole);

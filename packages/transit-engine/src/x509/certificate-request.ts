@@ -45,7 +45,7 @@ const rsaWithSha256: SignatureAlgorithm = {
   identifier: encodeDer(derTag.sequence, encodeOid('1.2.840.113549.1.1.11'), Uint8Array.of(5, 0)),
 };
 
-const signAside = promisify(sign);
+const signOnPool = promisify(sign);
 
 /**
  * A request for a certificate (PKCS #10, RFC 2986) for the public half of `privateKey`: RSA, ECDSA, Ed25519, ML-DSA.
@@ -58,7 +58,7 @@ export async function certificateRequest(privateKey: KeyObject, template?: strin
   const publicKey = createPublicKey(privateKey).export({ format: 'der', type: 'spki' });
   const { hash, identifier } = signatureAlgorithm(privateKey, publicKey);
   const unsigned = encodeDer(derTag.sequence, version0, subject, publicKey, attributes);
-  const signature = await signAside(hash, unsigned, privateKey);
+  const signature = await signOnPool(hash, unsigned, privateKey);
   const bits = encodeDer(derTag.bitString, Uint8Array.of(0), signature);
   return pemOf({ label, der: encodeDer(derTag.sequence, unsigned, identifier, bits) });
 }

@@ -5,6 +5,7 @@ import type { CertifiedPair } from '../key-pairs/key-pair.ts';
 import type { ChangeQueue } from '../keys/change-queue.ts';
 import { replaceVersion, type StoredVersion } from '../keys/key.ts';
 import type { KeyCache, LoadedKey } from '../keys/key-cache.ts';
+import { apiNameOf } from '../keys/key-type.ts';
 import type { Paths } from '../keys/paths.ts';
 import { storedVersion, unlessGone } from '../keys/stored-versions.ts';
 import { wipeSecrets } from '../keys/version-record.ts';
@@ -49,8 +50,11 @@ export class KeyCertificates {
   }
 
   /** A request (PKCS #10) signed by a version of the key. @throws TransitError `key_not_found`, `invalid_request`, `key_version_unavailable` */
-  request(name: string, { version: asked, template }: CertificateSigningRequest): Promise<OfVersion & { readonly csr: string }> {
-    return this.#withVersion(name, asked, async (key, { version, record }, certified) => {
+  request(
+    name: string,
+    { version: requested, template }: CertificateSigningRequest,
+  ): Promise<OfVersion & { readonly csr: string }> {
+    return this.#withVersion(name, requested, async (key, { version, record }, certified) => {
       if (record.material.length === 0) {
         throw new TransitError('invalid_request', 'could not create the csr: private key not imported for key version selected');
       }
@@ -64,10 +68,10 @@ export class KeyCertificates {
    */
   setChain(
     name: string,
-    { version: asked, chain: text = '' }: CertificateChainRequest,
+    { version: requested, chain: text = '' }: CertificateChainRequest,
   ): Promise<OfVersion & { readonly chain: string }> {
     const { store, paths } = this.#parts;
-    return this.#withVersion(name, asked, async (key, stored, certified) => {
+    return this.#withVersion(name, requested, async (key, stored, certified) => {
       const chain = certificateChain(text, { keyType: key.type.name, publicKey: publicKeyOf(stored, certified) });
       const transaction = replaceVersion(paths, key, stored, { ...stored.record, certificateChain: chain });
       return (await commitAndWipe(store, transaction)) === undefined ? undefined : { ...shown(key, stored.version), chain };
@@ -77,7 +81,7 @@ export class KeyCertificates {
   /** In turn with the key's changes; starts over when `use` answers nothing. */
   #withVersion<T>(
     name: string,
-    asked: string | undefined,
+    requested: string | undefined,
     use: (key: LoadedKey, version: StoredVersion, certified: CertifiedPair) => Promise<T | undefined>,
   ): Promise<T> {
     const { store, paths, keys, changes } = this.#parts;
@@ -85,7 +89,7 @@ export class KeyCertificates {
       const key = await keys.key(name);
       if (key === undefined) throw new TransitError('key_not_found', `key with provided name '${name}' not found`);
       const certified = certifiedOf(key);
-      const version = versionAsked(key, asked);
+      const version = requestedVersion(key, requested);
       const stored = await unlessGone(store, paths, key, () => storedVersion(store, paths, key.record, version));
       if (stored === undefined) return undefined;
       try {
@@ -103,16 +107,16 @@ function certifiedOf({ type, record }: LoadedKey): CertifiedPair {
   if (record.derived) throw new TransitError('invalid_request', 'operation not supported for keys with derivation enabled');
   const certified = type.keyPair?.certified;
   if (certified === undefined) {
-    throw new TransitError('invalid_request', `there are no certificates for keys of type '${type.shown?.type ?? type.name}'`);
+    throw new TransitError('invalid_request', `there are no certificates for keys of type '${apiNameOf(type)}'`);
   }
   return certified;
 }
 
 /** @throws TransitError `invalid_request`, `key_version_unavailable` */
-function versionAsked({ record: { latestVersion, minDecryptionVersion } }: LoadedKey, asked = ''): number {
-  if (asked === '' || asked === 'latest') return latestVersion;
-  if (!/^-?\d{1,15}$/.test(asked)) throw new TransitError('invalid_request', 'invalid key version');
-  const version = Number(asked);
+function requestedVersion({ record: { latestVersion, minDecryptionVersion } }: LoadedKey, requested = ''): number {
+  if (requested === '' || requested === 'latest') return latestVersion;
+  if (!/^-?\d{1,15}$/.test(requested)) throw new TransitError('invalid_request', 'invalid key version');
+  const version = Number(requested);
   if (version >= minDecryptionVersion && version <= latestVersion) return version;
   throw new TransitError('key_version_unavailable', 'no such key version');
 }
@@ -122,4 +126,4 @@ function publicKeyOf({ record: { publicKey } }: StoredVersion, certified: Certif
   return certified.publicKey(publicKey);
 }
 
-const shown = ({ name, type }: LoadedKey, version: number): OfVersion => ({ name, type: type.shown?.type ?? type.name, version });
+const shown = ({ name, type }: LoadedKey, version: number): OfVersion => ({ name, type: apiNameOf(type), version });

@@ -21,7 +21,7 @@ describe('paths of version records', () => {
       fc.property(version, version, (a, b) => {
         const [pathA, pathB] = [paths.version({ keyId, version: a }), paths.version({ keyId, version: b })];
         expect(pathA < pathB).to.equal(a < b);
-        expect(pathA < paths.behindVersionsOf(keyId)).to.equal(true);
+        expect(pathA < paths.afterVersionsOf(keyId)).to.equal(true);
         expect(paths.parseVersion(pathA)).to.deep.equal({ keyId, version: a });
       }),
     );
