@@ -9,16 +9,16 @@ const options = { authTagLength: tagBytes };
 /** An AEAD of node:crypto with a 96-bit nonce and a 128-bit tag (RFC 5116, RFC 8439). */
 export interface Aead {
   readonly cipher: CipherGCMTypes | 'chacha20-poly1305';
-  /** What a ciphertext is answered with that this key did not make or that was changed. */
+  /** Error text for a ciphertext that this key did not make or that was modified. */
   readonly authenticationFailure: string;
 }
 
-/** What a ciphertext binds beside the plaintext; empty when there is none. */
+/** An empty input, such as absent associated data. */
 export const noBytes: Uint8Array = new Uint8Array(0);
 
 /**
  * Encrypts to `nonce (12) ‖ ciphertext ‖ tag (16)` (RFC 5116 §5.1, RFC 8439 §2.8).
- * The nonce must never come again under this key.
+ * A nonce must never be used twice under one key.
  */
 export function seal(
   { cipher: name }: Aead,
@@ -37,7 +37,7 @@ export function seal(
 }
 
 /**
- * Decrypts what {@link seal} made; nothing of the plaintext is given out before the tag is checked.
+ * Decrypts the output of {@link seal}. Returns plaintext only after the tag was verified.
  * @throws TransitError `invalid_ciphertext`
  */
 export function open(
@@ -61,7 +61,7 @@ export function open(
   return plaintext;
 }
 
-// Node's types have one overload per family of ciphers, so each family is named.
+// Node's types have one overload for each family of ciphers, so each family needs a call of its own.
 const createSealer = (name: Aead['cipher'], key: KeyObject, nonce: Uint8Array) =>
   name === 'chacha20-poly1305' ? createCipheriv(name, key, nonce, options) : createCipheriv(name, key, nonce, options);
 

@@ -1,29 +1,28 @@
 import { createCipheriv, type KeyObject } from 'node:crypto';
 import { inPieces } from '@transitd/event-loop';
 
-/** Bytes of AES's block, and of a full CMAC. */
+/** Bytes of an AES block and of a full CMAC. */
 export const blockBytes = 16;
 const zeroBlock = Buffer.alloc(blockBytes);
 
-/** AES as node:crypto has it for CMAC: a chain of blocks, or each block alone. */
+/** Names of AES in node:crypto: `chained` is CBC, `single` is ECB. */
 export interface BlockCipher {
   readonly chained: 'aes-128-cbc' | 'aes-256-cbc';
   readonly single: 'aes-128-ecb' | 'aes-256-ecb';
 }
 
-/** A key ready to make CMACs: the AES key and the two masks of the last block. */
+/** A key prepared for CMACs: the AES key and the two subkeys, which mask the last block. */
 export interface CmacKey {
   readonly cipher: BlockCipher;
   readonly key: KeyObject;
-  /** Over a last block that is full. */
+  /** Subkey for a full last block. */
   readonly full: Uint8Array;
-  /** Over one that was padded. */
+  /** Subkey for a padded last block. */
   readonly padded: Uint8Array;
 }
 
 /**
- * Generates the subkeys (NIST SP 800-38B §6.1, RFC 4493 §2.3). `node:crypto` has no CMAC by name, but the AES under it, and a KeyObject never
- * leaves it.
+ * Generates the subkeys (NIST SP 800-38B §6.1, RFC 4493 §2.3). `node:crypto` has AES but no CMAC for a KeyObject.
  */
 export function cmacKey(cipher: BlockCipher, key: KeyObject): CmacKey {
   const ecb = createCipheriv(cipher.single, key, null).setAutoPadding(false);
@@ -31,7 +30,7 @@ export function cmacKey(cipher: BlockCipher, key: KeyObject): CmacKey {
   return { cipher, key, full, padded: doubled(full) };
 }
 
-/** The whole CMAC, 16 bytes: CBC from a zero block, the last block masked (NIST SP 800-38B §6.2, RFC 4493 §2.4). */
+/** Computes the full CMAC of 16 bytes: CBC from a zero block, with the last block masked (NIST SP 800-38B §6.2, RFC 4493 §2.4). */
 export async function cmac({ cipher, key, full, padded }: CmacKey, message: Uint8Array): Promise<Buffer> {
   const chain = createCipheriv(cipher.chained, key, zeroBlock).setAutoPadding(false);
   const lastAt = Math.max(Math.ceil(message.length / blockBytes) - 1, 0) * blockBytes;
@@ -45,7 +44,7 @@ export async function cmac({ cipher, key, full, padded }: CmacKey, message: Uint
   return chain.update(last);
 }
 
-/** Multiplication by x in GF(2^128), the same work whatever the bits. */
+/** Multiplies by x in GF(2^128), in constant time. */
 function doubled(block: Uint8Array): Buffer {
   const result = Buffer.alloc(blockBytes);
   let carry = 0;

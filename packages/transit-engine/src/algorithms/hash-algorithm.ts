@@ -1,10 +1,10 @@
-/** A hash: what OpenSSL calls it, and how long its digests are. */
+/** A hash by OpenSSL's name, and the length of its digests. */
 export interface Hash {
   readonly openssl: string;
   readonly digestBytes: number;
 }
 
-/** By the names that callers use (FIPS 180-4, FIPS 202). */
+/** Hashes by the names in the API (FIPS 180-4, FIPS 202). */
 const hashes: ReadonlyMap<string, Hash> = new Map([
   ['sha2-224', { openssl: 'sha224', digestBytes: 28 }],
   ['sha2-256', { openssl: 'sha256', digestBytes: 32 }],
@@ -16,28 +16,28 @@ const hashes: ReadonlyMap<string, Hash> = new Map([
   ['sha3-512', { openssl: 'sha3-512', digestBytes: 64 }],
 ]);
 
-/** Names of the hashes that are offered for everything; SHA-1 is offered beside them for HMACs and old signatures. */
+/** Names of the hashes for all operations. SHA-1 is supported only for HMACs and signatures. */
 export const hashNames: readonly string[] = [...hashes.keys()];
 
 const sha1: Hash = { openssl: 'sha1', digestBytes: 20 };
 
 export const defaultHash = 'sha2-256';
 
-/** The name that stands for no hash: the input is signed as it is. */
+/** The name for no hash: the input is signed as it is. */
 export const noHash = 'none';
 
-/** OpenSSL's name of a hash; undefined for one that is not offered. Case counts. */
+/** Returns OpenSSL's name of a hash; undefined for an unsupported one. Case-sensitive. */
 export const hashAlgorithm = (name: string): string | undefined => hashes.get(name)?.openssl;
 
-/** The same for HMAC, where SHA-1 is still offered: no collision of it breaks an HMAC. */
+/** The same for HMAC, which also supports SHA-1: collisions of SHA-1 do not break HMAC. */
 export const hmacAlgorithm = (name: string): string | undefined => signatureHash(name)?.openssl;
 
-/** A hash for signatures, where SHA-1 is offered for what was signed long ago; undefined for any other name, `none` included. */
+/** Returns a hash for signatures. SHA-1 is supported for old signatures. Undefined for any other name, including `none`. */
 export const signatureHash = (name: string): Hash | undefined => (name === 'sha1' ? sha1 : hashes.get(name));
 
 /**
- * Whether that many bytes can be a digest where the named hash need not be the one that made it. SHA-1 has to be named: whoever may not use it
- * could sign its digests under another name.
+ * Whether a digest may have this length, if the named hash need not be the one that made it. A SHA-1 digest requires the name `sha1`:
+ * otherwise a caller whose policy denies SHA-1 could sign such digests under another name.
  */
 export const isDigestLength = (name: string, bytes: number): boolean =>
   name === 'sha1' ? bytes === sha1.digestBytes : digestLengths.has(bytes);

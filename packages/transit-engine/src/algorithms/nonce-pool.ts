@@ -1,12 +1,12 @@
 import { randomFillSync } from 'node:crypto';
 
-/** Bytes of every nonce of this engine: 96 bits (NIST SP 800-38D §8.2.2, RFC 8439 §2.8). */
+/** Bytes of every nonce: 96 bits (NIST SP 800-38D §8.2.2, RFC 8439 §2.8). */
 export const nonceBytes = 12;
 const noncesPerFill = 512;
 
 /**
- * Random nonces, drawn from the operating system in bulk. Each is copied out once and never again; a pool belongs to one
- * process.
+ * Random nonces, drawn from the operating system in bulk. Each nonce is handed out once. A pool must not be shared between
+ * processes.
  */
 export class NoncePool {
   readonly #pool = new Uint8Array(nonceBytes * noncesPerFill);

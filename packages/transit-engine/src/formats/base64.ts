@@ -3,9 +3,9 @@ import { TransitError } from '../errors.ts';
 const [newline, carriageReturn, padding] = [0x0a, 0x0d, 0x3d];
 
 /**
- * Decodes standard base64 with padding (RFC 4648 §4); CR and LF are skipped. Unused bits of the last character may be set, as
- * in the services whose clients come here.
- * @throws TransitError `invalid_request`, naming the offset of the first byte at fault in the text as UTF-8
+ * Decodes standard base64 with padding (RFC 4648 §4) and skips CR and LF. Unused bits of the last character may be set, as Vault
+ * and OpenBao accept them.
+ * @throws TransitError `invalid_request` with the offset of the first invalid byte of the text in UTF-8
  */
 export function decodeBase64(text: string): Buffer {
   const bytes = decodeUnbroken(text) ?? decodeBroken(text);
@@ -18,9 +18,9 @@ export const decodeBase64Url = (text: string): Buffer | undefined =>
   text.length % 4 !== 1 && /^[\w-]*$/.test(text) ? Buffer.from(text, 'base64url') : undefined;
 
 /**
- * The bytes of a text without line breaks, or undefined when it has some or is not base64. Node's decoder is fast but lenient:
- * it leaves out what it does not know, which shows in the length; it knows the URL alphabet, and takes the low byte of a
- * character above U+00FF, which are looked for.
+ * Decodes a text without line breaks; returns undefined for any other text. Node's decoder is fast but lenient. It skips unknown
+ * characters, which shows in the length. It also accepts the URL alphabet, and takes the low byte of characters above U+00FF; both
+ * need a check of their own.
  */
 function decodeUnbroken(text: string): Buffer | undefined {
   const { length } = text;
@@ -32,16 +32,13 @@ function decodeUnbroken(text: string): Buffer | undefined {
   return bytes;
 }
 
-/** The bytes of a text with line breaks, or undefined when it has none or is not base64. */
+/** Decodes a text with line breaks; returns undefined if it has none or is not base64. */
 function decodeBroken(text: string): Buffer | undefined {
   const unbroken = text.replace(/[\r\n]+/g, '');
   return unbroken === text ? undefined : decodeUnbroken(unbroken);
 }
 
-/**
- * Offset of the first byte that cannot stand where it is, in an input that has one. An input that ends inside a group of four is
- * at fault where that group began.
- */
+/** Returns the offset of the first misplaced byte of an invalid input. If the input ends inside a group of four, that is the group's start. */
 function faultOffset(encoded: Uint8Array): number {
   let inGroup = 0;
   for (let at = 0; at < encoded.length; at++) {
@@ -53,7 +50,7 @@ function faultOffset(encoded: Uint8Array): number {
   return encoded.length - inGroup;
 }
 
-/** Checks everything from the first `=` on, which stands at `at` behind `inGroup` characters of its group. */
+/** Finds the first misplaced byte from the first `=` on. @param inGroup - characters of the last group before it */
 function paddingFault(encoded: Uint8Array, at: number, inGroup: number): number {
   if (inGroup < 2) return at;
   let next = skipLineBreaks(encoded, at + 1);
@@ -71,7 +68,7 @@ function skipLineBreaks(encoded: Uint8Array, from: number): number {
   return at;
 }
 
-/** 1 for each byte of the alphabet; a typed array, because a text of many megabytes is looked up in it byte by byte. */
+/** 1 for each byte of the alphabet. A typed array keeps the check of a text of many megabytes fast. */
 const alphabet = new Uint8Array(256);
 for (const byte of Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/')) alphabet[byte] = 1;
 const isAlphabet = (byte: number | undefined): boolean => byte !== undefined && alphabet[byte] === 1;

@@ -1,18 +1,18 @@
 import { TransitError } from '../errors.ts';
 import { decodeBase64 } from './base64.ts';
 
-/** A `svc:v1:…` string taken apart. `payload` is base64 still: what it must hold depends on the key. */
+/** The parts of a `svc:v1:…` string. `payload` is still base64, because its content depends on the key. */
 export interface Versioned {
   readonly version: number;
   readonly payload: string;
 }
 
-/** Read besides a mount's own prefix, so that data moves here unchanged. */
+/** Accepted besides a mount's own prefix, so that data of other services needs no conversion. */
 const knownPrefixes = ['svc', 'vault'];
 const [plus, minus, digit0, digit9] = [0x2b, 0x2d, 0x30, 0x39];
 const versionMax = 2 ** 63;
 
-/** `<prefix>:v<version>:<standard base64>`, the form of ciphertexts, of MACs and of signatures, which may have base64url instead. */
+/** Formats a ciphertext, MAC or signature: `<prefix>:v<version>:<base64>`. JWS signatures use base64url. */
 export const formatVersioned = (
   prefix: string,
   version: number,
@@ -20,14 +20,14 @@ export const formatVersioned = (
   encoding: 'base64' | 'base64url' = 'base64',
 ): string => `${prefix}:v${version}:${payload.toString(encoding)}`;
 
-/** Takes a ciphertext apart; version 0 is read as 1. @throws TransitError `invalid_ciphertext` */
+/** Parses a ciphertext. Version 0 means 1. @throws TransitError `invalid_ciphertext` */
 export function parseCiphertext(text: string, ownPrefix: string): Versioned {
   const parsed = parseVersioned(text, ownPrefix);
   if (typeof parsed === 'string') throw new TransitError('invalid_ciphertext', `invalid ciphertext: ${parsed}`);
   return parsed.version === 0 ? { ...parsed, version: 1 } : parsed;
 }
 
-/** Takes `svc:v2:…` apart; `vault:` and the mount's own prefix are read as well. What is wrong with it, if something is. */
+/** Parses a `svc:v2:…` string; `vault:` and the mount's own prefix are accepted too. Returns the error if the string is invalid. */
 export function parseVersioned(
   text: string,
   ownPrefix: string,
@@ -50,7 +50,7 @@ export function decodePayload(payload: string): Buffer {
   }
 }
 
-/** Where the version number begins, or undefined when the text has no prefix that is known. */
+/** Returns the index of the version number, or undefined for an unknown prefix. */
 function afterPrefix(text: string, ownPrefix: string): number | undefined {
   if (startsWithPrefix(text, ownPrefix)) return ownPrefix.length + 2;
   for (const prefix of knownPrefixes) if (startsWithPrefix(text, prefix)) return prefix.length + 2;
@@ -60,7 +60,7 @@ function afterPrefix(text: string, ownPrefix: string): number | undefined {
 const startsWithPrefix = (text: string, prefix: string): boolean =>
   text.startsWith(prefix) && text.startsWith(':v', prefix.length);
 
-/** A decimal integer with an optional sign, leading zeros allowed, within 64 bits; else undefined. */
+/** Parses a decimal integer of up to 64 bits with an optional sign; leading zeros are allowed. Returns undefined for anything else. */
 function parseInteger(text: string, from: number, to: number): number | undefined {
   const sign = text.charCodeAt(from);
   const digitsAt = sign === plus || sign === minus ? from + 1 : from;

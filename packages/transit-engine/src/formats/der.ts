@@ -1,4 +1,4 @@
-/** One element of a DER encoding (X.690 §10); `content` is a view of what was parsed. */
+/** One element of a DER encoding (X.690 §10). `content` is a view of the parsed bytes. */
 export interface DerElement {
   readonly tag: number;
   readonly content: Uint8Array;
@@ -14,13 +14,13 @@ export const derTag = {
   explicit: 0xa0,
 } as const;
 
-/** The one element that the bytes are; undefined when they are anything else. */
+/** Parses exactly one element; returns undefined for anything else. */
 export function parseDer(bytes: Uint8Array): DerElement | undefined {
   const elements = parseDerSequence(bytes);
   return elements?.length === 1 ? elements[0] : undefined;
 }
 
-/** The elements that the bytes are, one behind the other; undefined when they are anything else, BER's longer forms included. */
+/** Parses a sequence of elements without a gap; returns undefined for anything else, including lengths that are BER but not DER. */
 export function parseDerSequence(bytes: Uint8Array): DerElement[] | undefined {
   const elements: DerElement[] = [];
   for (let at = 0; at < bytes.length; ) {
@@ -35,7 +35,7 @@ export function parseDerSequence(bytes: Uint8Array): DerElement[] | undefined {
   return elements;
 }
 
-/** An element of that tag over the parts, one behind the other. It may hold a secret, which its user wipes. */
+/** Encodes an element whose content is the concatenated parts. If it holds a secret, the caller wipes it. */
 export function encodeDer(tag: number, ...parts: readonly Uint8Array[]): Buffer {
   const contentBytes = parts.reduce((sum, part) => sum + part.length, 0);
   const header = encodeHeader(tag, contentBytes);
@@ -49,14 +49,14 @@ export function encodeDer(tag: number, ...parts: readonly Uint8Array[]): Buffer 
   return element;
 }
 
-/** A non-negative INTEGER. @param magnitude - big-endian; leading zeros do not count */
+/** Encodes a non-negative INTEGER. @param magnitude - big-endian; leading zeros are ignored */
 export function encodeDerInteger(magnitude: Uint8Array): Buffer {
   const digits = withoutLeadingZeros(magnitude);
   const sign = (digits[0] ?? 0x80) >= 0x80 ? Uint8Array.of(0) : new Uint8Array(0);
   return encodeDer(derTag.integer, sign, digits);
 }
 
-/** The big-endian magnitude of a non-negative INTEGER without leading zeros; undefined for a negative or an overlong one. */
+/** Returns the big-endian magnitude of a non-negative INTEGER without leading zeros; undefined for a negative or overlong one. */
 export function derInteger({ tag, content }: DerElement): Uint8Array | undefined {
   const [first, second = 0] = content;
   if (tag !== derTag.integer || first === undefined || first >= 0x80) return undefined;
@@ -69,7 +69,7 @@ export function withoutLeadingZeros(bytes: Uint8Array): Uint8Array {
   return first === -1 ? bytes.subarray(bytes.length) : bytes.subarray(first);
 }
 
-/** An object identifier from its dotted form (X.690 §8.19). */
+/** Encodes an object identifier from its dotted form (X.690 §8.19). */
 export function encodeOid(dotted: string): Buffer {
   const [root = 0, branch = 0, ...arcs] = dotted.split('.').map(Number);
   const digits = [root * 40 + branch, ...arcs].flatMap((arc) => {

@@ -9,7 +9,7 @@ export interface PemBlock {
 
 const lineLength = 64;
 
-/** With a final newline. */
+/** Encodes PEM with a final newline (RFC 7468 §2). */
 export function pemOf({ label, der }: { readonly label: string; readonly der: Uint8Array }): string {
   const lines =
     Buffer.from(der.buffer, der.byteOffset, der.length)
@@ -22,8 +22,8 @@ const begin = '-----BEGIN ';
 const block = /-----BEGIN ([A-Z0-9 ]{1,64})-----\s([^-]*)-----END \1-----/y;
 
 /**
- * The blocks of a text, in order. What stands before a block is not looked at, as tools like to explain it there; behind the last
- * one only white space may stand. Takes time linear in the text.
+ * Parses the blocks of a text in order, in linear time. Text before a block is skipped, because tools put explanations there; after the
+ * last block only white space may follow.
  * @returns undefined for anything else
  */
 export function readPem(text: string): readonly PemBlock[] | undefined {

@@ -1,7 +1,7 @@
 import { hashNames, signatureHash } from '../algorithms/hash-algorithm.ts';
 import { encodeOid } from '../formats/der.ts';
 
-/** Object identifiers of hashes in a DigestInfo (RFC 8017 §9.2 note 1; NIST CSOR for SHA-3). */
+/** Object identifiers of the hashes in a DigestInfo (RFC 8017 §9.2 note 1; NIST CSOR for SHA-3). */
 export const digestInfoOids: Readonly<Record<string, string>> = {
   sha1: '1.3.14.3.2.26',
   'sha2-256': '2.16.840.1.101.3.4.2.1',
@@ -14,15 +14,16 @@ export const digestInfoOids: Readonly<Record<string, string>> = {
   'sha3-512': '2.16.840.1.101.3.4.2.10',
 };
 
-/** Without tag and length, which BER lets be written in several ways. */
+/** Content of each identifier, without tag and length, which have several encodings in BER. */
 const contents: readonly (readonly [hash: string, content: Buffer])[] = Object.entries(digestInfoOids).map(([hash, oid]) => [
   hash,
   encodeOid(oid).subarray(2),
 ]);
 
 /**
- * The hashes whose signature it would be to pad and sign these bytes as they are: a DigestInfo names its hash, in DER or in a form that a lenient
- * verifier takes for it; bytes of the length of a digest can be one of each hash of that length, whatever name is found in them.
+ * Returns the hashes for which a signature of these bytes, padded as they are, could pass. A DigestInfo contains the identifier of its hash, in
+ * DER or in an encoding that a lenient verifier accepts. Bytes as long as a digest may be a digest of each hash of that length, whatever
+ * identifiers they contain.
  */
 export function hashesSignedAsIs(input: Uint8Array): readonly string[] {
   const bytes = Buffer.from(input.buffer, input.byteOffset, input.length);

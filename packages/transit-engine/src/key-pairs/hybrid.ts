@@ -4,8 +4,8 @@ import type { KeyPairBytes, KeyPairScheme } from './key-pair.ts';
 import { checkPure } from './ml-dsa.ts';
 
 /**
- * ML-DSA and an elliptic curve: both halves sign the whole message, and both have to hold. Keys and signatures are pairs of what the two
- * schemes have by themselves.
+ * Combines ML-DSA with an elliptic curve. Both schemes sign the whole message, and both signatures must be valid. Keys and signatures are
+ * pairs of those of the two schemes.
  */
 export function hybridPairs(pqc: KeyPairScheme, ec: KeyPairScheme): KeyPairScheme {
   return {
@@ -40,7 +40,7 @@ export function hybridPairs(pqc: KeyPairScheme, ec: KeyPairScheme): KeyPairSchem
           const parts = decodeHalves(signature);
           if (parts === undefined) return false;
           const pqcValid = await pairs.pqc.verify(input, parts.pqc, options);
-          const ecValid = await pairs.ec.verify(input, parts.ec, options).catch(falseForForm);
+          const ecValid = await pairs.ec.verify(input, parts.ec, options).catch(falseIfMalformed);
           return pqcValid && ecValid;
         },
       };
@@ -66,7 +66,7 @@ export function hybridPairs(pqc: KeyPairScheme, ec: KeyPairScheme): KeyPairSchem
   };
 }
 
-/** Whether there is a split of that many bytes into material of both kinds. */
+/** Whether the bytes can be split into material of both schemes. */
 function fitsBoth(pqc: KeyPairScheme, ec: KeyPairScheme, materialBytes: number): boolean {
   const forBoth = materialBytes - encodeHalves({ pqc: new Uint8Array(), ec: new Uint8Array() }).length;
   for (let ofEc = 1; ofEc < forBoth; ofEc++) if (ec.fits(ofEc) && pqc.fits(forBoth - ofEc)) return true;
@@ -88,13 +88,13 @@ function decodeStored(bytes: Uint8Array): Halves {
   return pair;
 }
 
-/** A half of a form that no signature has is one that does not hold: which half it is tells nobody anything. */
-function falseForForm(error: unknown): false {
+/** Treats a malformed half of a signature like an invalid one, so that the answer does not reveal which half it is. */
+function falseIfMalformed(error: unknown): false {
   if (error instanceof TransitError && error.code === 'invalid_ciphertext') return false;
   throw error;
 }
 
-/** The two halves of whatever a hybrid key has: signature, public key, private key. */
+/** The two halves of a hybrid signature, public key or private key. */
 export interface Halves {
   /** Of the post-quantum scheme. */
   readonly pqc: Uint8Array;
@@ -113,7 +113,7 @@ export function encodeHalves({ pqc, ec }: Halves): Buffer {
   return pair;
 }
 
-/** The halves as views of `bytes`; undefined for what {@link encodeHalves} does not write. */
+/** Returns the halves as views of `bytes`; undefined for invalid bytes. */
 export function decodeHalves(bytes: Uint8Array): Halves | undefined {
   const pair = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   if (pair.length < lengthBytes) return undefined;

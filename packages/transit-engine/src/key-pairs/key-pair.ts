@@ -1,83 +1,83 @@
 import type { KeyObject } from 'node:crypto';
 
-/** The bytes of one version of an asymmetric key, as its record holds them. */
+/** The bytes of one version of an asymmetric key, as stored in its record. */
 export interface KeyPairBytes {
-  /** The private half, in the form of its kind; empty when only the public half is known. */
+  /** The private half in the format of its scheme; empty if only the public half is known. */
   readonly material: Uint8Array;
-  /** The public half: SubjectPublicKeyInfo in DER or, where the kind has one, its raw form. */
+  /** The public half: SubjectPublicKeyInfo in DER, or the raw format of its scheme. */
   readonly publicKey: Uint8Array;
 }
 
-/** How a signature is to be made, or was made. A kind of key refuses what it cannot honour, and leaves aside what has no place in it. */
+/** How to make or verify a signature. A scheme refuses options that it does not support, and ignores those of other schemes. */
 export interface SigningOptions {
   /** `sha1`, `sha2-256` … or `none`. */
   readonly hash: string;
-  /** The input is the digest already. */
+  /** The input is a digest. */
   readonly prehashed: boolean;
-  /** Empty when there is none. */
+  /** Empty when absent. */
   readonly signatureContext: Uint8Array;
   /** RSA only. */
   readonly signatureAlgorithm: string;
-  /** RSA-PSS only: bytes, or as `auto` and `hash` say. */
+  /** RSA-PSS only: bytes, or `auto` or `hash`. */
   readonly saltLength: number | 'auto' | 'hash';
-  /** What a signature of two integers looks like: DER, or one behind the other. */
+  /** Encoding of an ECDSA signature: DER, or r ‖ s. */
   readonly marshaling: 'asn1' | 'jws';
 }
 
-/** A key pair ready for use: native handles, nothing to be parsed any more. */
+/** A decoded key pair: native handles, which need no further parsing. */
 export interface KeyPair {
-  /** Absent when only the public half is known. @throws TransitError `invalid_request` */
+  /** Absent if only the public half is known. @throws TransitError `invalid_request` */
   readonly sign?: (input: Uint8Array, options: SigningOptions) => Promise<Buffer>;
-  /** Whether the signature is one of this key over that input. @throws TransitError for options or a form that no signature has */
+  /** Whether the signature is valid for this key and input. @throws TransitError for invalid options or a malformed signature */
   readonly verify: (input: Uint8Array, signature: Uint8Array, options: SigningOptions) => Promise<boolean>;
-  /** On kinds that encrypt. @param padding - `oaep` or `pkcs1v15` @throws TransitError `invalid_request` */
+  /** On schemes that encrypt. @param padding - `oaep` or `pkcs1v15` @throws TransitError `invalid_request` */
   readonly encrypt?: (plaintext: Uint8Array, padding: string) => Buffer;
-  /** Absent when only the public half is known. @throws TransitError `invalid_ciphertext` */
+  /** Absent if only the public half is known. @throws TransitError `invalid_ciphertext` */
   readonly decrypt?: (ciphertext: Uint8Array, padding: string) => Buffer;
 }
 
-/** One kind of key pair: how it comes into being, goes in and out, and becomes ready for use. */
+/** One kind of key pair: generation, import and export, decoding. */
 export interface KeyPairScheme {
-  /** What a version of it is called: `P-256`, `ed25519`, `rsa-2048` … */
+  /** The name of a version in the API: `P-256`, `ed25519`, `rsa-2048` … */
   readonly versionName: string;
-  /** Whether private material of that many bytes can be one of this kind. */
+  /** Whether private material may have this many bytes. */
   fits(materialBytes: number): boolean;
-  /** A new pair, whose bytes the caller wipes. It never keeps the event loop busy for long. */
+  /** Generates a pair without blocking the event loop for long. The caller wipes it. */
   generate(): Promise<KeyPairBytes>;
-  /** The pair that belongs to 32 derived bytes; on kinds that support derivation. The caller wipes it. */
+  /** Makes the pair of a seed of 32 derived bytes; on schemes that support derivation. The caller wipes it. */
   readonly fromSeed?: (seed: Uint8Array) => KeyPairBytes;
-  /** Makes the handles. @throws Error for bytes that are no such pair */
+  /** Decodes a pair. @throws Error for invalid bytes */
   load(bytes: KeyPairBytes): KeyPair;
-  /** Whether two halves from outside are those of one key of this kind, in the form that it keeps. @throws TransitError `invalid_request` if not */
+  /** Checks that two halves from outside belong to one key and are in the stored format. @throws TransitError `invalid_request` */
   check(bytes: KeyPairBytes): Promise<void>;
-  /** The public half as callers see it; on a pair of two schemes, that of the post-quantum one. */
+  /** Returns the public half as callers see it; on hybrid keys, the post-quantum one. */
   publicText(publicKey: Uint8Array): string;
-  /** On a pair of two schemes, the other public half as callers see it. */
+  /** On hybrid keys: returns the public half of the elliptic-curve key as callers see it. */
   secondPublicText?(publicKey: Uint8Array): string;
-  /** What exports show. */
+  /** Formats of exports. */
   readonly exported: KeyPairExport;
-  /** Native handles; on kinds for which there are certificates. */
+  /** Native handles for certificates; on schemes that support certificates. */
   readonly certified?: CertifiedPair;
-  /** How pairs of this kind come in and go out; absent where they do not. */
+  /** Conversions for import and export to other services; absent if the scheme supports neither. */
   readonly transfer?: KeyPairTransfer;
 }
 
-/** The forms of key pairs outside of this program. Errors of the parsers never leave these functions: they could quote what they read. */
+/** Conversions from and to the formats of other programs. Errors of parsers never leave these functions, because they could quote the key. */
 export interface KeyPairTransfer {
-  /** Of a private key in PKCS#8 (RFC 5958); the caller wipes both. @throws TransitError `invalid_request` */
+  /** Converts a private key in PKCS#8 (RFC 5958). The caller wipes both. @throws TransitError `invalid_request` */
   fromPkcs8(der: Uint8Array): Promise<KeyPairBytes>;
-  /** Of a SubjectPublicKeyInfo in PEM (RFC 7468 §13). @throws TransitError `invalid_request` */
+  /** Converts a SubjectPublicKeyInfo in PEM (RFC 7468 §13). @throws TransitError `invalid_request` */
   fromPublicPem(pem: string): Promise<Uint8Array>;
-  /** PKCS#8 in DER, for another service's import; the caller wipes it. */
+  /** Returns PKCS#8 in DER, for the import of another service. The caller wipes it. */
   toPkcs8(material: Uint8Array): Buffer;
 }
 
 export interface KeyPairExport {
-  /** Whether what is shown of the private half is text already or is shown in base64. */
+  /** Whether the exported private half is text or bytes to be encoded as base64. */
   readonly form: 'text' | 'base64';
-  /** Of the private half; the caller wipes it. */
+  /** Returns the exported private half. The caller wipes it. */
   of(material: Uint8Array): Buffer;
-  /** Of the public half, where that is not {@link KeyPairScheme.publicText}. */
+  /** Returns the exported public half, if it differs from {@link KeyPairScheme.publicText}. */
   publicText?(publicKey: Uint8Array): string;
 }
 

@@ -6,7 +6,7 @@ import type { KeyPair, KeyPairBytes, KeyPairScheme, SigningOptions } from './key
 
 /** A parameter set of FIPS 204 tables 1 and 2; sizes in bytes. */
 export interface MlDsa {
-  /** What OpenSSL and callers call it. */
+  /** Its name in OpenSSL and in the API. */
   readonly name: 'ml-dsa-44' | 'ml-dsa-65' | 'ml-dsa-87';
   readonly parameterSet: '44' | '65' | '87';
   readonly publicKeyBytes: number;
@@ -19,7 +19,7 @@ export const parameterSets: readonly MlDsa[] = [
   { name: 'ml-dsa-87', parameterSet: '87', publicKeyBytes: 2592, signatureBytes: 4627 },
 ];
 
-/** The stored form of a private key of any set: ξ of FIPS 204 algorithm 1, from which all else follows. */
+/** Bytes of a stored private key of any set: the seed ξ of FIPS 204 algorithm 1. */
 export const seedBytes = 32;
 
 /** Pure ML-DSA (FIPS 204 §5.2) without a context. The private half is the seed of 32 bytes, the public half is raw. */
@@ -63,7 +63,7 @@ function load(set: MlDsa, { material, publicKey: raw }: KeyPairBytes): KeyPair {
   };
 }
 
-/** HashML-DSA (FIPS 204 §5.4) and contexts are not offered, and no other algorithm takes their place. @throws TransitError `invalid_request` */
+/** Refuses HashML-DSA (FIPS 204 §5.4) and contexts, which are not supported. @throws TransitError `invalid_request` */
 export function checkPure({ prehashed, signatureContext }: SigningOptions): void {
   if (prehashed) throw new TransitError('invalid_request', 'ml-dsa signs whole messages: prehashed input is not supported');
   if (signatureContext.length > 0) throw new TransitError('invalid_request', 'signature_context is for ed25519 keys');
@@ -75,7 +75,7 @@ const noContext = new Uint8Array();
 export const mlDsaPrivateKey = ({ name }: MlDsa, seed: Uint8Array): KeyObject =>
   createPrivateKey({ key: Buffer.from(seed.buffer, seed.byteOffset, seed.length), format: 'raw-seed', asymmetricKeyType: name });
 
-/** @param raw - as FIPS 204 algorithm 22 encodes it; every string of the set's length is a key */
+/** @param raw - the encoding of FIPS 204 algorithm 22; every string of the set's length is a valid key */
 export const mlDsaPublicKey = ({ name }: MlDsa, raw: Uint8Array): KeyObject =>
   createPublicKey({
     key: Buffer.from(raw.buffer, raw.byteOffset, raw.length),
@@ -83,7 +83,7 @@ export const mlDsaPublicKey = ({ name }: MlDsa, raw: Uint8Array): KeyObject =>
     asymmetricKeyType: name,
   });
 
-/** The public key's bytes, of either half. */
+/** Returns the raw public key of either half. */
 export const rawPublicKey = (key: KeyObject): Buffer =>
   (key.type === 'private' ? createPublicKey(key) : key).export({ format: 'raw-public' });
 
@@ -91,12 +91,12 @@ const signOnPool = promisify(sign);
 const verifyOnPool = promisify(verify);
 
 /**
- * Pure, randomised ML-DSA (FIPS 204 algorithm 2), away from the main thread.
+ * Signs with pure, randomized ML-DSA (FIPS 204 algorithm 2) on the thread pool.
  * @param context - at most 255 bytes
  */
 export const signMlDsa = (key: KeyObject, message: Uint8Array, context = noContext): Promise<Buffer> =>
   signOnPool(null, message, { key, context });
 
-/** FIPS 204 algorithm 3; false for a signature of any wrong form. @param context - at most 255 bytes */
+/** Verifies a signature (FIPS 204 algorithm 3) on the thread pool; false for a malformed one. @param context - at most 255 bytes */
 export const verifyMlDsa = (key: KeyObject, message: Uint8Array, signature: Uint8Array, context = noContext): Promise<boolean> =>
   verifyOnPool(null, message, { key, context }, signature);

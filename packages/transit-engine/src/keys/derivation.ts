@@ -7,33 +7,33 @@ import type { KeyType } from './key-type.ts';
 
 const nonceKeyBytes = 32;
 
-/** Bytes that the counter mode always derives; a shorter key is their beginning. */
+/** Output length of the counter mode. A shorter key is a prefix of it. */
 const counterBytes = 32;
 
-/** Of a derived key pair. */
+/** Seed length of a derived key pair. */
 const seedBytes = 32;
 
 /**
- * What belongs to one context: HKDF-SHA256 of the version's material, no salt, the context as info.
- * @param ready - what {@link KeyCache} keeps of the version: HKDF's pseudo-random key or, for the counter mode, the material
- * @returns bytes that their user wipes
+ * Derives bytes for a context. HKDF-SHA256 of the version's material uses no salt and the context as info.
+ * @param baseKey - as cached with the version: HKDF's pseudo-random key or, for the counter mode, the material
+ * @returns bytes that the caller wipes
  */
-function deriveBytes(ready: KeyObject, context: Uint8Array, bytes: number, kdf: Kdf): Buffer {
-  if (kdf === 'hkdf_sha256') return hkdfExpand(ready, context, bytes);
-  const output = counterKdf(ready, context, counterBytes);
+function deriveBytes(baseKey: KeyObject, context: Uint8Array, bytes: number, kdf: Kdf): Buffer {
+  if (kdf === 'hkdf_sha256') return hkdfExpand(baseKey, context, bytes);
+  const output = counterKdf(baseKey, context, counterBytes);
   const derived = Buffer.from(output.subarray(0, bytes));
   output.fill(0);
   return derived;
 }
 
-/** The key that belongs to one context. @param ready - as {@link KeyCache} keeps it */
-export const deriveKey = (ready: KeyObject, context: Uint8Array, keyBytes: number, kdf: Kdf = 'hkdf_sha256'): KeyObject =>
-  takeKey(deriveBytes(ready, context, keyBytes, kdf));
+/** Derives the key of a context. @param baseKey - as cached with the version */
+export const deriveKey = (baseKey: KeyObject, context: Uint8Array, keyBytes: number, kdf: Kdf = 'hkdf_sha256'): KeyObject =>
+  takeKey(deriveBytes(baseKey, context, keyBytes, kdf));
 
-/** The key pair that belongs to one context, whose user wipes it. @param ready - as {@link KeyCache} keeps it */
-export function derivePair({ keyPair }: KeyType, ready: KeyObject, context: Uint8Array, kdf: Kdf): KeyPairBytes {
-  if (keyPair?.fromSeed === undefined) throw new Error('a key pair was to be derived on a type that does not derive');
-  const seed = deriveBytes(ready, context, seedBytes, kdf);
+/** Derives the key pair of a context. The caller wipes it. @param baseKey - as cached with the version */
+export function derivePair({ keyPair }: KeyType, baseKey: KeyObject, context: Uint8Array, kdf: Kdf): KeyPairBytes {
+  if (keyPair?.fromSeed === undefined) throw new Error('this key type does not support derived key pairs');
+  const seed = deriveBytes(baseKey, context, seedBytes, kdf);
   try {
     return keyPair.fromSeed(seed);
   } finally {
@@ -41,7 +41,7 @@ export function derivePair({ keyPair }: KeyType, ready: KeyObject, context: Uint
   }
 }
 
-/** The nonce of convergent encryption, version 2: HMAC-SHA256 of the plaintext under the context itself. Only restored keys have it. */
+/** Nonce of convergent encryption, version 2: HMAC-SHA256 of the plaintext under the context. Only restored keys use it. */
 export const contextNonce = (context: Uint8Array, plaintext: Uint8Array): Uint8Array =>
   createHmac('sha256', context).update(plaintext).digest().subarray(0, nonceBytes);
 
@@ -52,10 +52,10 @@ export interface Convergent {
 }
 
 /**
- * Convergent encryption, version 3: the HKDF output is longer, and the nonce is the first 12 bytes of an HMAC-SHA256 under what
- * follows the key. Without associated data: of the plaintext, under the first 32 bytes. With it: of its length (u64
- * big-endian), itself and the plaintext, under the 32 bytes behind those. So a nonce comes again only for equal inputs,
- * which give an equal ciphertext (the principle of RFC 5297): one nonce under two tags would give the authentication key away.
+ * Derives the key and nonce of convergent encryption, version 3. The HKDF output is the key, nonce key 1 (32 bytes) and nonce key 2
+ * (32 bytes). The nonce is the first 12 bytes of an HMAC-SHA256. Without associated data: of the plaintext, under nonce key 1. With
+ * associated data: of its length (u64 big-endian), itself and the plaintext, under nonce key 2. So a nonce repeats only for equal
+ * inputs, which give an equal ciphertext (the principle of RFC 5297). One nonce with two tags would reveal the authentication key.
  */
 export function deriveConvergent(
   pseudoRandomKey: KeyObject,

@@ -15,63 +15,63 @@ import type { KeyView } from './key-view.ts';
 import { isKeyName, type Paths } from './paths.ts';
 import { type ConvergentVersion, convergenceOf, decodeVersionRecord, type VersionRecord } from './version-record.ts';
 
-/** A key ready for use, with those of its versions that were used already. */
+/** A decoded key with the versions that have been used. */
 export interface LoadedKey extends StoredKey {
   readonly type: KeyType;
   readonly versions: Map<number, LoadedVersion>;
-  /** What its readers see, once one has asked, and how many bytes that takes up, about. */
+  /** The view for readers, once one was requested, and its approximate size in bytes. */
   cachedView?: { readonly view: KeyView; readonly bytes: number };
 }
 
-/** A version's handles. */
+/** A decoded version: native handles. */
 export interface LoadedVersion {
   /**
-   * The AEAD key itself or, on a derived key, what each context's key is derived from; on types without an AEAD, the material. Absent where
-   * `pair` or `managed` is there.
+   * The AEAD key or, on a derived key, the key from which the keys of contexts are derived; on types without an AEAD, the material. Absent
+   * if `pair` or `managed` is present.
    */
   readonly key?: KeyObject;
   /** On key pairs that are not derived. */
   readonly pair?: KeyPair;
-  /** On managed keys, which have no other key. */
+  /** On managed keys. */
   readonly managed?: BoundManagedKey;
   readonly hmacKey: KeyObject;
   /** On types that make CMACs. */
   readonly cmacKey?: CmacKey;
-  /** Counts on convergent keys only. */
+  /** Relevant for convergent keys only. */
   readonly convergentVersion: ConvergentVersion;
 }
 
-/** A version's record is not there. Either the key has changed since it was loaded, or, if it has not, the record is lost. */
+/** A version's record is missing. If the key has not changed since it was loaded, the record is lost. */
 export class VersionGone extends DamagedRecord {}
 
-/** How much is kept. */
+/** Size of the cache. */
 export interface CacheLimits {
-  /** Keys at most; 0 sets no number. */
+  /** Maximum number of keys; 0 for no maximum. */
   readonly entries: number;
-  /** Bytes at most, about, whatever the number of keys. */
+  /** Approximate maximum of bytes, for any number of keys. */
   readonly bytes: number;
 }
 
 const sealed = (): Error => new StoreError('sealed', 'transitd is sealed');
 
-/** What a key and each of its versions take up, natively and in the heap, in bytes; an estimate. */
+/** Estimated bytes of a key and of each version, native memory and heap. */
 const [perKeyBytes, perVersionBytes, perPairBytes] = [2048, 2048, 16_384];
-/** The same of each version in a view, beside its texts. */
+/** Estimated bytes of each version in a view, without its texts. */
 const perShownVersionBytes = 512;
 
 /**
- * Decoded keys by name. An entry is dropped within the apply of any change to the key's record, so it is never older than what
- * this node has answered. That suffices for versions too: a version's record is written and deleted only together with, or
- * after, a change of its key's record.
+ * Decoded keys by name. Applying a change of a key's record drops the entry in the same step, so an entry is never older than an
+ * answer of this node. Version records need no watch: each is written or deleted together with, or after, a change of its key's
+ * record.
  */
 export class KeyCache {
   readonly #store: Store;
   readonly #paths: Paths;
   #entries: LRUCache<string, LoadedKey>;
-  /** Loads under way. One that a change overtakes is taken out: it may answer who waits for it already, and nobody else. */
+  /** Loads in progress. A change removes the load of its key: it still serves callers that already wait, but no new ones. */
   readonly #loads = new Map<string, Promise<LoadedKey | undefined>>();
   readonly #unwatch: () => void;
-  /** What is said to whoever comes after {@link close}. */
+  /** Makes the error for callers after {@link close}. */
   #refusal: (() => Error) | undefined;
 
   constructor(store: Store, paths: Paths, limits: CacheLimits) {
@@ -81,52 +81,52 @@ export class KeyCache {
     this.#unwatch = store.watch(paths.keys, (changes) => this.#drop(changes));
   }
 
-  /** The key if it is at hand: no wait, no store. */
+  /** Returns the key if it is cached. */
   cached(name: string): LoadedKey | undefined {
     return this.#entries.get(name);
   }
 
-  /** The key, from memory or from the store; undefined when there is none of that name. */
+  /** Returns the key from the cache or the store; undefined if none of that name exists. */
   async key(name: string): Promise<LoadedKey | undefined> {
     return this.#entries.get(name) ?? (await this.#load(name));
   }
 
   /**
-   * A version that is not at hand yet.
-   * @throws VersionGone when the store does not hold it any more
+   * Loads a version that is not cached.
+   * @throws VersionGone when the store no longer has it
    */
   async loadVersion(key: LoadedKey, version: number): Promise<LoadedVersion> {
     const stored = await this.#store.get(this.#paths.version({ keyId: key.record.id, version }));
-    if (stored === undefined) throw new VersionGone(`version ${version} of a key is gone`);
+    if (stored === undefined) throw new VersionGone(`version ${version} of a key is missing`);
     try {
       const loaded = loadedVersion(key, decodeVersionRecord(stored.value));
       key.versions.set(version, loaded);
-      this.#measureAgain(key);
+      this.#updateSize(key);
       return loaded;
     } finally {
       wipe([stored]);
     }
   }
 
-  /** What readers of the key see is not made again while the key stays: it is all in records that change with it. */
+  /** Caches a key's view. It stays valid as long as the entry, because all of its content changes with the key's record. */
   keepView(key: LoadedKey, view: KeyView): void {
     const bytes = viewBytes(view);
     if (sizeOf(key) + bytes > this.#entries.maxSize) return;
     key.cachedView = { view, bytes };
-    this.#measureAgain(key);
+    this.#updateSize(key);
   }
 
-  /** How much is kept from now on. What is kept already is forgotten, and comes back as it is used. */
+  /** Changes the size of the cache and empties it. */
   resize(limits: CacheLimits): void {
     this.#entries = entriesWithin(limits);
   }
 
-  /** @throws the refusal given to {@link close} after it: whoever holds a key still is not to answer what was done with it */
+  /** @throws the error given to {@link close}, once closed: the result of an operation in progress must not be answered */
   assertOpen(): void {
     if (this.#refusal !== undefined) throw this.#refusal();
   }
 
-  /** Forgets every key; from now on nothing is kept. */
+  /** Drops every key and caches nothing from now on. */
   close(refusal = sealed): void {
     this.#refusal = refusal;
     this.#unwatch();
@@ -136,8 +136,8 @@ export class KeyCache {
 
   #load(name: string): Promise<LoadedKey | undefined> {
     if (this.#refusal !== undefined) return this.#read(name);
-    const underWay = this.#loads.get(name);
-    if (underWay !== undefined) return underWay;
+    const loading = this.#loads.get(name);
+    if (loading !== undefined) return loading;
     const load = this.#read(name).then((key) => {
       if (key !== undefined && this.#loads.get(name) === load) this.#entries.set(name, key);
       return key;
@@ -169,8 +169,8 @@ export class KeyCache {
     }
   }
 
-  /** The cache sizes an entry when it is set, and setting the same object again would not count. */
-  #measureAgain(key: LoadedKey): void {
+  /** Updates the size of an entry. The cache measures entries when they are set, but ignores setting the same object again. */
+  #updateSize(key: LoadedKey): void {
     if (this.#entries.peek(key.name) !== key) return;
     this.#entries.delete(key.name);
     this.#entries.set(key.name, key);
@@ -179,7 +179,7 @@ export class KeyCache {
 
 const entriesWithin = ({ entries, bytes }: CacheLimits): LRUCache<string, LoadedKey> =>
   new LRUCache({
-    // Room is set aside for `max` entries, so it is no more than fit.
+    // The cache allocates space for `max` entries, so `max` is at most the number that fits.
     ...(entries > 0 && { max: Math.min(entries, Math.ceil(bytes / perKeyBytes)) }),
     maxSize: bytes,
     sizeCalculation: sizeOf,
@@ -188,7 +188,7 @@ const entriesWithin = ({ entries, bytes }: CacheLimits): LRUCache<string, Loaded
 const sizeOf = ({ type, versions, cachedView }: LoadedKey): number =>
   perKeyBytes + versions.size * (type.keyPair === undefined ? perVersionBytes : perPairBytes) + (cachedView?.bytes ?? 0);
 
-/** A view's texts are there twice: here, and in what answers are made of. */
+/** The texts of a view count twice, because cached responses contain them too. */
 const viewBytes = ({ versions }: KeyView): number =>
   versions.reduce(
     (sum, { pair }) =>
@@ -198,7 +198,7 @@ const viewBytes = ({ versions }: KeyView): number =>
     0,
   );
 
-/** A key without any version at hand. */
+/** Returns a decoded key without versions. */
 export const loadedKey = (name: string, record: KeyRecord, revision: number): LoadedKey => ({
   name,
   record,
@@ -236,6 +236,6 @@ function loadedPair(scheme: KeyPairScheme, bytes: KeyPairBytes): KeyPair {
   try {
     return scheme.load(bytes);
   } catch {
-    throw new DamagedRecord('a version record holds no key pair'); // the parser's own message could quote it
+    throw new DamagedRecord('a version record holds no key pair'); // the parser's message could quote the key
   }
 }

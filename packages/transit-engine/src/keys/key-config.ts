@@ -4,7 +4,7 @@ import type { KeyRecord } from './key-record.ts';
 import { keyType } from './key-type.ts';
 import type { Paths } from './paths.ts';
 
-/** What to change; what is absent stays. */
+/** Settings to change. An absent field keeps its value. */
 export interface ConfigureKeyRequest {
   readonly minDecryptionVersion?: number | undefined;
   readonly minEncryptionVersion?: number | undefined;
@@ -15,7 +15,7 @@ export interface ConfigureKeyRequest {
   readonly autoRotatePeriodS?: number | undefined;
 }
 
-/** @throws TransitError `invalid_request`; then nothing of the request is applied */
+/** @throws TransitError `invalid_request`; nothing is changed then */
 export function configureKey(paths: Paths, key: StoredKey, request: ConfigureKeyRequest): KeyChange {
   const { record } = key;
   checkVersionBound('decryption', request.minDecryptionVersion, record);
@@ -46,7 +46,7 @@ function checkVersionBound(kind: 'decryption' | 'encryption', version: number | 
 
 type Minimums = Pick<KeyRecord, 'minAvailableVersion' | 'minDecryptionVersion' | 'minEncryptionVersion'>;
 
-/** The rules between the three minimums. @throws TransitError `invalid_request` */
+/** Checks the three minimum versions against each other. @throws TransitError `invalid_request` */
 export function checkMinimums({ minAvailableVersion, minDecryptionVersion, minEncryptionVersion }: Minimums): void {
   if (minEncryptionVersion > 0 && minEncryptionVersion < minDecryptionVersion) {
     const refusal =

@@ -1,52 +1,52 @@
 import type { Changes, RangePage, Store } from '@transitd/storage-fsm';
 
-/** Names behind `after`, `limit` of them at most; all without a positive limit. */
+/** Selects names after `after`, at most `limit`; all if `limit` is not positive. */
 export interface ListRequest {
   readonly after?: string | undefined;
   readonly limit?: number | undefined;
 }
 
-/** What a list that is kept takes up at most, about, in bytes, and the text that is made of it. A longer one is read from the store. */
+/** Approximate maximum of bytes of a cached list and of the text made from it. A larger list is read from the store. */
 const keptBytesMax = 16 * 1024 * 1024;
-/** What a name takes up beside its characters, about; these are there twice. */
+/** Approximate bytes of a name besides its characters, which count twice. */
 const perNameBytes = 40;
-/** Names that came and went since the list was made; when there are more it is read anew. */
+/** Names added and removed since the list was made. If there are more, the list is read again. */
 const changesMax = 10_000;
 
 /**
- * The names of a mount's keys, ascending by their bytes: read from the store once, which decrypts every key's record, and from then on
- * kept up with what is applied. They are ASCII (`isKeyName`), so strings sort as their bytes do.
+ * The names of a mount's keys, in ascending byte order. They are read from the store once, which decrypts every key's record, and then
+ * updated with each applied change. They are ASCII (`isKeyName`), so strings sort like their bytes.
  */
 export class KeyNames {
   readonly #store: Store;
   readonly #prefix: string;
   readonly #unwatch: () => void;
-  /** As of some moment. It is replaced, never changed: what was made of a list is right for as long as it is the same one. */
+  /** The list as of some moment. It is replaced, never modified, so texts made from a list are valid while the list is the same object. */
   #names: readonly string[] | undefined;
-  /** A list that is being read. */
+  /** A read of the list in progress. */
   #reading: Promise<readonly string[]> | undefined;
-  /** Names that came (true) and went since the list was made; while it is being read, since that began. */
+  /** Names added (true) and removed (false) since the list was made or, during a read, since the read began. */
   readonly #changed = new Map<string, boolean>();
   #closed = false;
 
-  /** @param prefix - of the paths of the keys' records */
+  /** @param prefix - prefix of the paths of key records */
   constructor(store: Store, prefix: string) {
     this.#store = store;
     this.#prefix = prefix;
     this.#unwatch = store.watch(prefix, (changes) => this.#apply(changes));
   }
 
-  /** As applied here. All of them are the very same list as before while none came or went. */
+  /** Returns names as of the last applied change. The full list is the same object as before if no name was added or removed. */
   async list({ after = '', limit = 0 }: ListRequest = {}): Promise<readonly string[]> {
     const kept = this.#upToDate();
-    // Whoever reads a long list page by page is not to pay for all of it with each.
+    // A caller that reads a long list in pages must not read all of it for each page.
     if (kept === undefined && limit > 0) return readNames(this.#store, this.#prefix, { after, limit });
     const all = kept ?? (await (this.#reading ?? this.#read()));
     const first = firstAfter(all, after);
     return first === 0 && (limit <= 0 || limit >= all.length) ? all : all.slice(first, limit > 0 ? first + limit : undefined);
   }
 
-  /** Nothing is kept any more. */
+  /** Drops the list and caches nothing from now on. */
   close(): void {
     this.#closed = true;
     this.#unwatch();
@@ -62,7 +62,7 @@ export class KeyNames {
   #read(): Promise<readonly string[]> {
     const reading: Promise<readonly string[]> = readNames(this.#store, this.#prefix).then(
       (read) => {
-        // Whoever joined late has maybe seen a change that was forgotten with this.
+        // A caller that joined this read late may have seen a change that was dropped together with the list.
         if (this.#reading !== reading) return this.#closed ? read : this.list();
         this.#reading = undefined;
         return this.#keep(changed(read, this.#changed));
@@ -103,22 +103,22 @@ export class KeyNames {
   }
 }
 
-/** The list with what came and without what went; the same one when that is nothing. */
+/** Returns the list with the added names and without the removed ones; the same list if there are none. */
 function changed(names: readonly string[], changes: ReadonlyMap<string, boolean>): readonly string[] {
   const pieces: (readonly string[])[] = [];
   let from = 0;
   for (const name of [...changes.keys()].sort()) {
-    const behind = firstAfter(names, name);
-    const wasThere = names[behind - 1] === name;
+    const next = firstAfter(names, name);
+    const wasThere = names[next - 1] === name;
     const isThere = changes.get(name) === true;
     if (wasThere === isThere) continue;
-    pieces.push(names.slice(from, wasThere ? behind - 1 : behind), isThere ? [name] : []);
-    from = behind;
+    pieces.push(names.slice(from, wasThere ? next - 1 : next), isThere ? [name] : []);
+    from = next;
   }
   return pieces.length === 0 ? names : [...pieces, names.slice(from)].flat();
 }
 
-/** Where the names behind `after` begin in a list. */
+/** Returns the index of the first name greater than `after`. */
 function firstAfter(names: readonly string[], after: string): number {
   let [low, high] = [0, names.length];
   while (low < high) {
@@ -131,7 +131,7 @@ function firstAfter(names: readonly string[], after: string): number {
 
 const holds = (names: readonly string[], name: string): boolean => names[firstAfter(names, name) - 1] === name;
 
-/** More than the longest name, so that a longer `after` can be cut: no name lies between, and a path has an end. */
+/** A longer `after` is cut to this length, because paths are limited. It exceeds the longest name, so no name is skipped. */
 const afterLengthMax = 600;
 
 async function readNames(store: Store, prefix: string, { after = '', limit = 0 }: ListRequest = {}): Promise<string[]> {
@@ -140,7 +140,7 @@ async function readNames(store: Store, prefix: string, { after = '', limit = 0 }
   let from: string | undefined = prefix + after.slice(0, afterLengthMax).toWellFormed();
   while (from !== undefined && names.length < wanted) {
     const page: RangePage = await store.range({ prefix, after: from });
-    // A part of a string would keep all of it.
+    // A substring would keep the whole path in memory, so the name is copied.
     for (const { path } of page.records.slice(0, wanted - names.length))
       names.push(Buffer.from(path.slice(prefix.length)).toString('latin1'));
     from = page.next;

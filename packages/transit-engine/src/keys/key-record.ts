@@ -2,9 +2,9 @@ import { DamagedRecord } from '../errors.ts';
 import { parseJsonObject } from '../formats/json-object.ts';
 import { isKeyType } from './key-type.ts';
 
-/** A key's configuration; its versions lie in records of their own, under `id`. Version numbers start at 1. */
+/** A key's configuration. Its versions have their own records, under `id`. Version numbers start at 1. */
 export interface KeyRecord {
-  /** Random, made with the key and never used again, so that a new key of an old name shares nothing with it. */
+  /** Random and never reused, so that a new key shares nothing with a deleted key of the same name. */
   readonly id: string;
   readonly type: string;
   readonly derived: boolean;
@@ -12,36 +12,36 @@ export interface KeyRecord {
   readonly exportable: boolean;
   readonly allowPlaintextBackup: boolean;
   readonly deletionAllowed: boolean;
-  /** All versions came from outside. The first rotation ends that. */
+  /** All versions were imported. False after the first rotation. */
   readonly imported: boolean;
   /** Whether an imported key may be rotated. */
   readonly allowRotation: boolean;
-  /** Bytes of material of the latest version, where the type leaves the size open; else 0. */
+  /** Bytes of material of the latest version for types without a fixed size; otherwise 0. */
   readonly keySize: number;
   readonly kdf: Kdf;
-  /** How convergent versions make their nonce: -1 stands for "each as its record says", which is 3 unless it says otherwise. */
+  /** How convergent versions make their nonce. -1 means that each version's record decides; 3 is its default. */
   readonly convergentVersion: -1 | 1 | 2;
-  /** Seconds; 0 turns automatic rotation off. */
+  /** Seconds; 0 disables automatic rotation. */
   readonly autoRotatePeriodS: number;
   readonly latestVersion: number;
-  /** When the latest version was made, in Unix milliseconds: automatic rotation counts from it. */
+  /** Creation time of the latest version, in Unix milliseconds. Automatic rotation counts from it. */
   readonly latestCreatedMs: number;
   /** At least 1. */
   readonly minDecryptionVersion: number;
   /** 0 or at least `minDecryptionVersion`. */
   readonly minEncryptionVersion: number;
-  /** Versions below it are gone for good; 0 until the key is trimmed. At most both other minimums. */
+  /** Lower versions were deleted; 0 until the key is trimmed. At most each of the other minimums. */
   readonly minAvailableVersion: number;
-  /** The last backup that was taken. */
+  /** The last backup. */
   readonly backup?: Occasion;
   /** The restore that made this key. */
   readonly restore?: Occasion;
 }
 
-/** How derived keys get the key of a context. The counter mode came with restored keys only. */
+/** How derived keys derive the key of a context. Only restored keys use the counter mode. */
 export type Kdf = 'hkdf_sha256' | 'hmac-sha256-counter';
 
-/** When something was done to a key, in Unix milliseconds, and which version was its latest then. */
+/** The time of a backup or restore, in Unix milliseconds, and the latest version at that time. */
 export interface Occasion {
   readonly timeMs: number;
   readonly version: number;
@@ -49,7 +49,7 @@ export interface Occasion {
 
 const formatVersion = 1;
 
-/** Fields that the first records of this format do not have. */
+/** Defaults of fields that early records of this format lack. */
 const addedLater = { allowRotation: false, keySize: 0, kdf: 'hkdf_sha256', convergentVersion: -1, latestCreatedMs: 0 };
 
 const fieldTypes: Readonly<Record<Exclude<keyof KeyRecord, 'backup' | 'restore'>, 'string' | 'boolean' | 'number'>> = {
@@ -84,7 +84,7 @@ export const encodeKeyRecord = (record: KeyRecord): Uint8Array =>
 export function decodeKeyRecord(bytes: Uint8Array): KeyRecord {
   const { format, ...fields } = parseJsonObject(bytes);
   const record = { ...addedLater, ...fields };
-  if (format !== formatVersion) throw new DamagedRecord('a key record has a format that this program does not know');
+  if (format !== formatVersion) throw new DamagedRecord('a key record has a format unknown to this program');
   if (!isKeyRecord(record)) throw new DamagedRecord('a key record lacks a field');
   return record;
 }

@@ -8,38 +8,38 @@ import type { KeyPairScheme } from '../key-pairs/key-pair.ts';
 import { mlDsaPairs, parameterSets } from '../key-pairs/ml-dsa.ts';
 import { ecdsaSchemes, rsaSchemes } from '../key-pairs/schemes.ts';
 
-/** What a key of one type is and can do. Whatever differs between types is read from here. */
+/** The abilities and sizes of one key type. All differences between types are in this table. */
 export interface KeyType {
-  /** What records call it. */
+  /** The name in records. */
   readonly name: string;
-  /** What callers call it, where several of these types are one to them and differ in parameters. */
+  /** The name and parameters in the API, where one API type covers several of these types. */
   readonly api?: { readonly type: string; readonly parameters: TypeParameters };
-  /** Not for production: whoever makes such a key is told. */
+  /** Not for production. Creating such a key returns a warning. */
   readonly experimental?: true;
   readonly supportsEncryption: boolean;
   readonly supportsDecryption: boolean;
   readonly supportsSigning: boolean;
   readonly supportsDerivation: boolean;
-  /** Bytes of key material of one version, unless the key has a size of its own; 0 for key pairs, whose form differs. */
+  /** Bytes of key material of one version, unless the key has its own size; 0 for key pairs. */
   readonly materialBytes: number;
-  /** Sizes that a key may have, in bytes, where it may have one of its own. */
+  /** Range of sizes in bytes, for types whose keys have their own size. */
   readonly sizes?: { readonly min: number; readonly max: number };
-  /** Encrypts with it. */
+  /** On types that encrypt symmetrically. */
   readonly aead?: Aead;
-  /** Makes CMACs with it. */
+  /** On types that make CMACs. */
   readonly cmac?: BlockCipher;
-  /** A version is a pair of keys: it signs with it, and RSA encrypts. */
+  /** On types whose versions are key pairs: they sign, and RSA encrypts too. */
   readonly keyPair?: KeyPairScheme;
-  /** Another system holds the key: a version is the id of it, and its public half where it has one. */
+  /** Another system holds the key. A version stores the id of that key, and its public half if it has one. */
   readonly managed?: true;
-  /** The material is the secret of HMAC operations; every other type has one beside it. */
+  /** The material is also the HMAC secret. Versions of other types have a separate one. */
   readonly materialIsHmacSecret?: true;
 }
 
-/** What a caller gives beside the type's name. */
+/** Parameters of a type in the API. */
 export interface TypeParameters {
   readonly parameterSet: string;
-  /** This and the next on hybrid keys only. */
+  /** This and the next field are for hybrid keys only. */
   readonly hybridKeyTypePqc?: string;
   readonly hybridKeyTypeEc?: string;
 }
@@ -61,7 +61,7 @@ const symmetric = {
 const signing = { ...macOnly, supportsSigning: true, materialBytes: 0 } as const;
 const signingAndEncryption = { ...signing, supportsEncryption: true, supportsDecryption: true } as const;
 
-/** A UUID, 16 bytes. */
+/** Bytes of a UUID. */
 const managedIdBytes = 16;
 
 const gcmFailure = 'cipher: message authentication failed';
@@ -120,27 +120,30 @@ const types: readonly KeyType[] = [
 
 const byName = new Map(types.map((type) => [type.name, type]));
 
-/** What callers may name a type. */
+/** Returns the type's name in the API. */
+export const apiNameOf = ({ name, api }: Pick<KeyType, 'name' | 'api'>): string => api?.type ?? name;
+
+/** The names of all types in the API. */
 export const keyTypeNames: readonly string[] = [...new Set(types.map((type) => apiNameOf(type)))];
 
-/** The type of a key for which none was asked. */
+/** The type of a key when the request names none. */
 export const defaultKeyType = 'aes256-gcm96';
 
-/** By the name that records have. @throws TransitError `invalid_request` for a name without a row; case counts */
+/** Returns a type by its name in records. @throws TransitError `invalid_request` for an unknown name; case-sensitive */
 export function keyType(name: string): KeyType {
   const type = byName.get(name);
   if (type === undefined) throw unknownType(name);
   return type;
 }
 
-/** How callers name a type. */
+/** A type as a caller names it. */
 export interface TypeRequest extends Partial<{ readonly [Name in keyof TypeParameters]: TypeParameters[Name] | undefined }> {
-  /** {@link defaultKeyType} when absent; case counts. */
+  /** {@link defaultKeyType} when absent; case-sensitive. */
   readonly type?: string | undefined;
 }
 
 /**
- * The type that a caller means. `mldsa-65` is another spelling of `ml-dsa` with that parameter set.
+ * Returns the type that a caller names. `mldsa-65` means `ml-dsa` with that parameter set.
  * @throws TransitError `invalid_request`
  */
 export function requestedType(requested: TypeRequest): KeyType {
@@ -154,7 +157,7 @@ export function requestedType(requested: TypeRequest): KeyType {
   return type;
 }
 
-/** @param only - the one that the type's own name says */
+/** @param only - the parameter set in the type's name */
 function mlDsaType(parameterSet: string, only = parameterSet): KeyType {
   const type = mlDsaTypes.find(({ api }) => api?.parameters.parameterSet === parameterSet);
   if (type === undefined || parameterSet !== only) throw new TransitError('invalid_request', invalidSet(parameterSet));
@@ -175,19 +178,19 @@ function hybridType({ parameterSet = '', hybridKeyTypePqc: pqc = '', hybridKeyTy
 const invalidSet = (parameterSet: string): string => `invalid parameter set ${shownName(parameterSet)} for key type ml-dsa`;
 const unknownType = (name: string): TransitError => new TransitError('invalid_request', `unknown key type ${shownName(name)}`);
 
-/** Returns what callers call the type. */
-export const apiNameOf = ({ name, api }: Pick<KeyType, 'name' | 'api'>): string => api?.type ?? name;
-
-/** Whether a stored name can be read by this program. */
+/** Whether a record may have this type name. */
 export const isKeyType = (name: string): boolean => byName.has(name);
 
-/** Whether a version of a key of this type can have that much material. */
+/** Whether a version of this type may have this many bytes of material. */
 export function fitsType({ materialBytes, sizes, keyPair }: KeyType, bytes: number): boolean {
   if (keyPair !== undefined) return keyPair.fits(bytes);
   return sizes === undefined ? bytes === materialBytes : bytes >= sizes.min && bytes <= sizes.max;
 }
 
-/** Whether material and public half can be those of one version: only key pairs have the second, and may have it alone, and managed keys, which may lack it. */
+/**
+ * Whether a version of this type may have this material and public half. Only key pairs and managed keys have a public half. A version of
+ * a key pair may have nothing else; one of a managed key may lack it.
+ */
 export function fitsVersion(type: KeyType, { material, publicKey }: { material: Uint8Array; publicKey?: Uint8Array }): boolean {
   if (type.keyPair === undefined) return (type.managed === true || publicKey === undefined) && fitsType(type, material.length);
   return publicKey !== undefined && (material.length === 0 || fitsType(type, material.length));

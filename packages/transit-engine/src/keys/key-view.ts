@@ -4,7 +4,7 @@ import type { Kdf, KeyRecord } from './key-record.ts';
 import { keyType, type TypeParameters } from './key-type.ts';
 import type { VersionRecord } from './version-record.ts';
 
-/** When a version was made, in Unix milliseconds, and what of it is public. */
+/** A version's creation time, in Unix milliseconds, and its public part. */
 export interface VersionView {
   readonly version: number;
   readonly createdMs: number;
@@ -15,29 +15,29 @@ export interface VersionView {
 export interface PairView {
   /** `P-256`, `ed25519`, `rsa-2048` …; of a managed key, its id. */
   readonly name: string;
-  /** PEM or, for Ed25519 and ML-DSA, base64; empty on derived keys, unless a context selects one. */
+  /** PEM or, for Ed25519 and ML-DSA, base64. Empty on derived keys, unless a context selects a pair. */
   readonly publicKey: string;
-  /** The elliptic-curve half of a hybrid key; else empty. */
+  /** Public key of the elliptic-curve half of a hybrid key; otherwise empty. */
   readonly hybridPublicKey: string;
-  /** PEM blocks; empty when there are none. */
+  /** PEM blocks; empty without certificates. */
   readonly certificateChain: string;
 }
 
-/** What a caller may see of a key; it holds no key material. */
+/** The readable part of a key, without key material. */
 export interface KeyView extends Omit<KeyRecord, 'id' | 'convergent' | 'kdf' | 'convergentVersion' | 'latestCreatedMs'> {
   readonly name: string;
   /** Index of the log entry that last wrote the key. */
   readonly revision: number;
-  /** Of the types that have them: the parameter set, and the two types of which a hybrid key is made. */
+  /** The type's parameters, if it has any. */
   readonly parameters?: TypeParameters;
   readonly supportsEncryption: boolean;
   readonly supportsDecryption: boolean;
   readonly supportsSigning: boolean;
   readonly supportsDerivation: boolean;
-  /** This and the next on derived keys only. */
+  /** This and the next field on derived keys only. */
   readonly kdf?: Kdf;
   readonly convergentEncryption?: boolean;
-  /** On convergent keys only: -1 stands for "each version has its own", which is 3 on keys made here. */
+  /** On convergent keys only. -1 means that each version has its own, which is 3 on keys created here. */
   readonly convergentEncryptionVersion?: -1 | 1 | 2;
   /** From `minDecryptionVersion` to the latest, ascending. */
   readonly versions: readonly VersionView[];
@@ -64,7 +64,7 @@ export function keyView(
   };
 }
 
-/** What is to be seen of one version. @param publicKey - another one than its own, in the form of the kind */
+/** Returns the readable part of a version. @param publicKey - overrides the version's own; in the format of the type */
 export function versionView(
   record: KeyRecord,
   {

@@ -8,23 +8,23 @@ import { type VersionView, versionView } from './key-view.ts';
 import type { Paths } from './paths.ts';
 import { encodeVersionRecord, type VersionRecord } from './version-record.ts';
 
-/** What a new key is asked to be. */
+/** The settings of a new key. */
 export interface CreateKeyRequest extends TypeRequest, ManagedKeyReference {
   readonly derived?: boolean | undefined;
-  /** Equal plaintexts under equal contexts give equal ciphertexts; needs `derived`. */
+  /** Equal plaintexts under equal contexts give equal ciphertexts. Requires `derived`. */
   readonly convergentEncryption?: boolean | undefined;
   readonly exportable?: boolean | undefined;
   readonly allowPlaintextBackup?: boolean | undefined;
-  /** Bytes, for types without a fixed size; 0 leaves it to the type. */
+  /** Bytes, for types without a fixed size; 0 selects the type's default. */
   readonly keySize?: number | undefined;
   /** Seconds: 0, or at least an hour. */
   readonly autoRotatePeriodS?: number | undefined;
 }
 
-/** What is decided outside: bytes, random or imported, and the time. */
+/** A version that is not stored yet: its bytes, random or imported, and its time. */
 export type FreshVersion = Omit<VersionRecord, 'keyName'>;
 
-/** A key as the store holds it. */
+/** A stored key. */
 export interface StoredKey {
   readonly name: string;
   readonly record: KeyRecord;
@@ -32,23 +32,23 @@ export interface StoredKey {
   readonly revision: number;
 }
 
-/** A key's next state and the one transaction that brings it about, or none when nothing changes. */
+/** A key's next state and the one transaction that stores it; no transaction when nothing changes. */
 export interface KeyChange {
   readonly record: KeyRecord;
   readonly newVersion?: VersionView;
-  /** Holds the new version's material; whoever commits it wipes it. */
+  /** Contains the new version's material. The caller commits and wipes it. */
   readonly transaction?: Transaction;
   readonly warnings: readonly string[];
 }
 
-/** The least period of automatic rotation, in seconds: an hour. */
+/** Shortest period of automatic rotation, in seconds: one hour. */
 export const autoRotatePeriodMinS = 3600;
-/** Version records that one trim deletes itself; the sweep takes the rest, so that no transaction grows with history. */
+/** Version records that one trim deletes. The sweep deletes the rest, so that no transaction grows with history. */
 export const versionsPerTrimMax = 1000;
 
 /**
- * The settings of a new key, or the refusal of a request that no key could satisfy. Whether its type derives is asked when it is made: an
- * existing key is the answer all the same.
+ * Returns the settings of a new key, and refuses values that no key may have. `checkDerivation` checks later whether the type supports
+ * derivation, because a creation of an existing key does not depend on it.
  * @throws TransitError `invalid_request`
  */
 export function settingsOf(request: CreateKeyRequest): Omit<KeyRecord, 'id'> {
@@ -71,7 +71,7 @@ export function settingsOf(request: CreateKeyRequest): Omit<KeyRecord, 'id'> {
   };
 }
 
-/** What every key begins with, made or imported. */
+/** The initial settings of every key, created or imported. */
 export const newKeySettings = {
   deletionAllowed: false,
   imported: false,
@@ -85,7 +85,7 @@ export const newKeySettings = {
   minAvailableVersion: 0,
 } as const satisfies Partial<KeyRecord>;
 
-/** @throws TransitError `invalid_request` for a type that does not derive, or does not encrypt under what it derives */
+/** @throws TransitError `invalid_request` for a type that does not support derivation, or convergent encryption */
 export function checkDerivation({ type: name, derived, convergent }: Pick<KeyRecord, 'type' | 'derived' | 'convergent'>): void {
   const { supportsDerivation, supportsEncryption } = keyType(name);
   if (derived && !supportsDerivation) {
@@ -96,14 +96,14 @@ export function checkDerivation({ type: name, derived, convergent }: Pick<KeyRec
   }
 }
 
-/** The next version of a managed key is one that somebody names. @throws TransitError `invalid_request` */
+/** A managed key cannot rotate automatically, because each version names a key of another system. @throws TransitError `invalid_request` */
 export function checkRotatesByItself({ managed }: KeyType, autoRotatePeriodS: number): void {
   if (managed && autoRotatePeriodS !== 0) {
     throw new TransitError('invalid_request', 'auto_rotate_period cannot be used with managed keys: their rotation names a key');
   }
 }
 
-/** Bytes of a version's material as the key's record has them: 0 where the type knows. */
+/** Returns the key size for the record: bytes of material, or 0 for types with a fixed size. */
 function checkedKeySize(type: KeyType, requested: number): number {
   if (type.sizes === undefined) {
     if (requested !== 0) throw new TransitError('invalid_request', `key_size is not valid for algorithm ${type.name}`);
@@ -114,18 +114,18 @@ function checkedKeySize(type: KeyType, requested: number): number {
   return keySize;
 }
 
-/** A new key with its first version, while the name is free; whoever commits it wipes it. */
+/** Stores a new key with its first version if the name is free. The caller commits and wipes the transaction. */
 export function createKey(paths: Paths, name: string, record: KeyRecord, fresh: FreshVersion): Transaction {
   return withNewVersion(paths, { name, revision: 0 }, record, fresh);
 }
 
-/** What whoever makes a key of a type should know. */
+/** Returns warnings about the key's type. */
 export const typeWarnings = ({ type: name }: Pick<KeyRecord, 'type'>): string[] => {
   const type = keyType(name);
   return type.experimental ? [`keys of type ${apiNameOf(type)} are experimental and not for use in production`] : [];
 };
 
-/** What an existing key says to a creation that asked for something else. */
+/** Returns warnings for a creation of an existing key; one of them if the request differs from the key. */
 export function creationWarnings({ name, record }: StoredKey, request: CreateKeyRequest): string[] {
   const same =
     (request.type === undefined || requestedType(request).name === record.type) &&
@@ -141,8 +141,8 @@ export function creationWarnings({ name, record }: StoredKey, request: CreateKey
 const agrees = <T>(requested: T | undefined, present: T): boolean => requested === undefined || requested === present;
 
 /**
- * A new latest version of random material, after which nothing can be imported any more. Its records are few, however many versions
- * there are.
+ * Adds a new latest version. Afterwards no version can be imported into the key. The number of written records does not depend on the
+ * number of versions.
  * @throws TransitError `invalid_request`
  */
 export function rotateKey(paths: Paths, key: StoredKey, fresh: FreshVersion): KeyChange {
@@ -152,27 +152,27 @@ export function rotateKey(paths: Paths, key: StoredKey, fresh: FreshVersion): Ke
 }
 
 /**
- * Versions that are added to a restored key of convergent version 2 have version 3, where its key derivation can give that one's nonce key.
- * Keys of version 1 stay: their callers go on handing in nonces.
+ * New versions of a restored key of convergent version 2 use version 3, if the key's derivation can derive the nonce key. Keys of version
+ * 1 keep it, because their callers continue to supply nonces.
  */
 const convergenceOfNewVersions = ({ convergent, convergentVersion, kdf }: KeyRecord): Pick<FreshVersion, 'convergentVersion'> =>
   convergent && convergentVersion === 2 && kdf === 'hkdf_sha256' ? { convergentVersion: 3 } : {};
 
-/** The key with `fresh` as its latest version, and otherwise as `record` has it. */
+/** Returns the key with the settings of `record` and `fresh` as its latest version. */
 export function addVersion(paths: Paths, key: StoredKey, record: KeyRecord, fresh: FreshVersion): KeyChange {
   const next = { ...record, latestVersion: record.latestVersion + 1, latestCreatedMs: fresh.createdMs };
   const newVersion = versionView(next, { ...fresh, version: next.latestVersion });
   return { record: next, newVersion, transaction: withNewVersion(paths, key, next, fresh), warnings: [] };
 }
 
-/** A version as it lies in the store. */
+/** A stored version. */
 export interface StoredVersion {
   readonly version: number;
   readonly revision: number;
   readonly record: VersionRecord;
 }
 
-/** The same version with other contents; the key's record is written with it, so that nobody keeps the old one. */
+/** Replaces a version's record. The transaction also writes the key's record, so that caches drop the key. */
 export function replaceVersion(
   paths: Paths,
   key: StoredKey,
@@ -189,13 +189,13 @@ export function replaceVersion(
   };
 }
 
-/** The record says when and of which version a backup was taken. */
+/** Records the time and the latest version of a backup. */
 export function markBackup(paths: Paths, key: StoredKey, timeMs: number): KeyChange {
   return changed(paths, key, { ...key.record, backup: { timeMs, version: key.record.latestVersion } }, []);
 }
 
 /**
- * Raises the lowest version that exists; those below are gone for good.
+ * Raises the lowest available version. Lower versions are deleted permanently.
  * @throws TransitError `invalid_request`
  */
 export function trimKey(paths: Paths, key: StoredKey, minAvailableVersion: number | undefined): KeyChange {
@@ -212,7 +212,7 @@ export function trimKey(paths: Paths, key: StoredKey, minAvailableVersion: numbe
 }
 
 /**
- * One write frees the name; the versions, which nothing names any more, are the sweep's.
+ * Frees the name with one write. The sweep deletes the unreachable versions later.
  * @throws TransitError `deletion_not_allowed`
  */
 export function deleteKey(paths: Paths, key: StoredKey): Transaction {
@@ -223,7 +223,7 @@ export function deleteKey(paths: Paths, key: StoredKey): Transaction {
   return { conditions: [unchanged(paths, key)], writes: [{ path: paths.key(key.name), value: null }, ...due] };
 }
 
-/** Holds while nobody else changed the key; for revision 0, while there is none. */
+/** The condition that the key has not changed; for revision 0, that it does not exist. */
 export const unchanged = (paths: Paths, { name, revision }: Pick<StoredKey, 'name' | 'revision'>): Condition => ({
   path: paths.key(name),
   revision,
@@ -247,7 +247,7 @@ function withNewVersion(
   };
 }
 
-/** The key with other settings, or no transaction when they are what they were. */
+/** Returns the key with other settings; no transaction if they are the same. */
 export function changed(
   paths: Paths,
   key: StoredKey,

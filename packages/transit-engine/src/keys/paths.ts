@@ -1,58 +1,59 @@
-/** Longest key name, in characters, that leaves room in the store's paths. */
+/** Longest key name in characters. It leaves room in the store's paths. */
 const nameLengthMax = 512;
 const versionDigits = 10;
-/** Enough for every safe integer, so that the byte order of due times is their order. */
+/** Enough for every safe integer, so that paths sort by due time. */
 const timeDigits = 16;
 
 /**
- * Whether `name` can name a key: letters, digits, `_`, and between the first and the last character also `-` and `.`.
- * At most 512 characters, a bound of the store's paths.
+ * Whether `name` is a valid key name: letters, digits, `_`, and between the first and the last character also `-` and `.`. At most
+ * 512 characters, because the store limits paths.
  */
 export const isKeyName = (name: string): boolean => name.length <= nameLengthMax && /^\w(?:[\w.-]*\w)?$/.test(name);
 
-/** A version record's place: which key, which version. */
+/** The location of a version record. */
 export interface VersionPlace {
   readonly keyId: string;
   readonly version: number;
 }
 
-/** A place in the index of due rotations. */
+/** An entry in the index of due rotations. */
 export interface DuePlace {
   /** Unix milliseconds. */
   readonly dueMs: number;
   readonly name: string;
 }
 
-/** Where one mount keeps its records. */
+/** The paths of one mount's records. */
 export interface Paths {
-  /** Before every record of the mount. */
+  /** Prefix of all records of the mount. */
   readonly mount: string;
-  /** Before every key's record; what follows is the name. */
+  /** Prefix of all key records. The name follows. */
   readonly keys: string;
-  /** Before every version's record, whatever the key. */
+  /** Prefix of all version records. */
   readonly versions: string;
   readonly keysConfig: string;
   readonly cacheConfig: string;
-  /** Written whenever the cache configuration is to come into force. */
+  /** Written to apply the cache configuration on every node. */
   readonly cacheReload: string;
   readonly wrappingKey: string;
-  /** Before every due time of an automatic rotation; what follows is the time, then the name. */
+  /** Prefix of the index of automatic rotations. The due time follows, then the name. */
   readonly due: string;
   dueAt(place: DuePlace): string;
   parseDue(path: string): DuePlace;
   key(name: string): string;
-  /** Before the version records of one key, which sort by version. */
+  /** Prefix of the version records of one key, which sort by version. */
   versionsOf(keyId: string): string;
   version(place: VersionPlace): string;
-  /** Sorts behind every version record of the key and before those of the next one. */
+  /** Sorts after every version record of the key and before those of the next key. */
   afterVersionsOf(keyId: string): string;
   parseVersion(path: string): VersionPlace;
 }
 
 /**
- * One record per key and one per key version, so that cost does not grow with history: `transit/<mount id>/key/<name>`,
- * `transit/<mount id>/ver/<key id>/<version>`. Versions have ten digits, so that their byte order is their numeric order. Keys
- * that rotate by themselves have a place in `transit/<mount id>/due/<time>/<name>`, so that what is due is found without the rest.
+ * Returns the paths of a mount. One record per key, `transit/<mount id>/key/<name>`, and one per key version,
+ * `transit/<mount id>/ver/<key id>/<version>`, so that cost does not grow with history. Versions have ten digits, so that they sort in
+ * numeric order. Keys with automatic rotation have an entry `transit/<mount id>/due/<time>/<name>`, so that due keys are found without
+ * reading the others.
  */
 export function pathsOf(mountId: string): Paths {
   const mount = `transit/${mountId}/`;

@@ -5,9 +5,9 @@ import { decodeKeyRecord } from './key-record.ts';
 import type { Paths, VersionPlace } from './paths.ts';
 import { decodeVersionRecord } from './version-record.ts';
 
-/** How far a sweep came. */
+/** Progress of a sweep. */
 export interface SweepProgress {
-  /** The path behind which the next call goes on; empty for the beginning. */
+  /** The next call continues after this path; empty for the beginning. */
   readonly cursor: string;
   /** Whether the end was reached. */
   readonly finished: boolean;
@@ -16,10 +16,9 @@ export interface SweepProgress {
 }
 
 /**
- * Deletes version records that no key can reach: those of a deleted key, and those below a key's lowest available version. It
- * goes from key id to key id and finds what is due from the records alone, so a crash loses nothing of its task. Only the
- * active node runs it.
- * @param limit - key ids looked at plus records deleted, about
+ * Deletes unreachable version records: those of deleted keys, and those below a key's lowest available version. It walks over the key
+ * ids and decides from the records alone, so it needs no state that a crash could lose. Only the active node runs it.
+ * @param limit - approximate maximum of key ids read plus records deleted
  */
 export async function sweepVersions(store: Store, paths: Paths, cursor: string, limit: number): Promise<SweepProgress> {
   let [at, removed, work] = [cursor, 0, 0];
@@ -31,13 +30,13 @@ export async function sweepVersions(store: Store, paths: Paths, cursor: string, 
     const deleted = await deleteUnreachable(store, paths, lowest, limit - work);
     removed += deleted;
     work += 1 + deleted;
-    // An id from which something was deleted may have more: it comes up again until nothing of it is due.
+    // A key id with deleted records may have more, so it is read again until nothing is left to delete.
     if (deleted === 0) at = paths.afterVersionsOf(lowest.keyId);
   }
   return { cursor: at, finished: false, removed };
 }
 
-/** Where a version belongs. Its record is wiped. */
+/** Returns the location of a version and the name of its key, and wipes the record. */
 function placeOf(paths: Paths, record: RangePage['records'][number]): VersionPlace & { readonly name: string } {
   try {
     return { ...paths.parseVersion(record.path), name: decodeVersionRecord(record.value).keyName };
@@ -46,7 +45,7 @@ function placeOf(paths: Paths, record: RangePage['records'][number]): VersionPla
   }
 }
 
-/** Deletes up to `limit` version records of one key id that are due, given the lowest there is. @returns how many */
+/** Deletes up to `limit` unreachable version records of one key id, given its lowest version. Returns the number of deleted records. */
 async function deleteUnreachable(
   store: Store,
   paths: Paths,
@@ -59,9 +58,9 @@ async function deleteUnreachable(
   if (lowest >= firstKept) return 0;
   const { records } = await store.range({ prefix: paths.versionsOf(keyId), limit });
   wipe(records);
-  const due = records.map(({ path }) => path).filter((path) => paths.parseVersion(path).version < firstKept);
-  // What is due once stays due. The condition makes sure that it was read from the newest state.
+  const unreachable = records.map(({ path }) => path).filter((path) => paths.parseVersion(path).version < firstKept);
+  // An unreachable record stays unreachable. The condition ensures that the key was read from the newest state.
   const conditions = [unchanged(paths, { name, revision: stored?.revision ?? 0 })];
-  const { outcome } = await store.commit({ conditions, writes: due.map((path) => ({ path, value: null })) });
-  return outcome === 'committed' ? due.length : 0;
+  const { outcome } = await store.commit({ conditions, writes: unreachable.map((path) => ({ path, value: null })) });
+  return outcome === 'committed' ? unreachable.length : 0;
 }

@@ -2,28 +2,28 @@ import { DamagedRecord } from '../errors.ts';
 import { parseJsonObject } from '../formats/json-object.ts';
 import type { KeyRecord } from './key-record.ts';
 
-/** One version of a key. Whatever writes it writes its key's record too. */
+/** One version of a key. Every transaction that writes it also writes its key's record, except during a restore. */
 export interface VersionRecord {
-  /** The name under which the key was made: where the sweep looks whether the version still belongs to a key. */
+  /** The key's name. The sweep looks up this key to decide whether the version is still reachable. */
   readonly keyName: string;
   /** Unix milliseconds. */
   readonly createdMs: number;
-  /** Empty where a key pair's public half alone is known. */
+  /** Empty if only the public half of a key pair is known. */
   readonly material: Uint8Array;
-  /** Of a key pair, in the form of its kind. */
+  /** Of a key pair, in the format of its type. */
   readonly publicKey?: Uint8Array;
-  /** PEM of the certificates that were set, the end entity's first. */
+  /** Certificates as PEM, the end-entity certificate first. */
   readonly certificateChain?: string;
-  /** The secret of this version's HMAC operations; empty where the material is that secret. */
+  /** The secret for HMAC operations; empty if the material is that secret. */
   readonly hmacSecret: Uint8Array;
-  /** On convergent keys, where it differs from what the key's record says. */
+  /** On convergent keys, if it differs from the key's record. */
   readonly convergentVersion?: ConvergentVersion;
 }
 
-/** How a convergent encryption comes to its nonce: from its caller (1), from the context's HMAC (2), from derived bytes (3). */
+/** Source of the nonce of a convergent encryption: the caller (1), an HMAC under the context (2), an HMAC under a derived key (3). */
 export type ConvergentVersion = 1 | 2 | 3;
 
-/** What holds for a version of a key or, without one, for the versions that leave it to their key. Counts on convergent keys only. */
+/** Returns the convergent version of a key version or, without one, the key's default. Relevant for convergent keys only. */
 export const convergenceOf = (
   record: Pick<KeyRecord, 'convergentVersion'>,
   { convergentVersion }: Pick<VersionRecord, 'convergentVersion'> = {},
@@ -33,8 +33,8 @@ const formatVersion = 1;
 const fixedBytes = 5;
 
 /**
- * `format u8 | header length u32 big-endian | header | material | HMAC secret`. The header is JSON in UTF-8 and names the lengths
- * of the two secrets, which themselves are never text, since a string cannot be wiped; what is public is part of it.
+ * `format u8 | header length u32 big-endian | header | material | HMAC secret`. The header is JSON in UTF-8. It
+ * contains the public fields and the lengths of the two secrets. The secrets are never text, because a string cannot be wiped.
  */
 export function encodeVersionRecord(version: VersionRecord): Uint8Array {
   const { keyName, createdMs, material, publicKey, certificateChain, hmacSecret, convergentVersion } = version;
@@ -59,13 +59,13 @@ export function encodeVersionRecord(version: VersionRecord): Uint8Array {
 }
 
 /**
- * Reads what {@link encodeVersionRecord} wrote; the secrets are views of `bytes`, which its owner wipes after use.
+ * Decodes the output of {@link encodeVersionRecord}. The secrets are views of `bytes`, which the caller wipes after use.
  * @throws DamagedRecord for anything else
  */
 export function decodeVersionRecord(bytes: Uint8Array): VersionRecord {
   const record = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   if (record.length < fixedBytes || record.readUInt8(0) !== formatVersion) {
-    throw new DamagedRecord('a version record has a format that this program does not know');
+    throw new DamagedRecord('a version record has a format unknown to this program');
   }
   const materialAt = fixedBytes + record.readUInt32BE(1);
   const header = parseJsonObject(record.subarray(fixedBytes, materialAt));
@@ -92,7 +92,7 @@ export function decodeVersionRecord(bytes: Uint8Array): VersionRecord {
   };
 }
 
-/** Overwrites the secrets of versions, which may be views of the records that they came in. */
+/** Overwrites the secrets of versions. They may be views of records. */
 export function wipeSecrets(versions: Iterable<Pick<VersionRecord, 'material' | 'hmacSecret'>>): void {
   for (const { material, hmacSecret } of versions) {
     material.fill(0);

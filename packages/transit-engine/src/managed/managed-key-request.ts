@@ -9,7 +9,7 @@ import {
 } from './managed-key-record.ts';
 import type { ManagedUsage } from './provider.ts';
 
-/** What an operator says of a managed key. What is absent stays as it is or, of a new key, is not there. */
+/** A request to create or change a managed key. An absent field keeps its value or, for a new key, has none. */
 export interface ManagedKeyRequest {
   readonly library?: string | undefined;
   /** A number, decimal or hexadecimal with `0x`. */
@@ -29,17 +29,17 @@ export interface ManagedKeyRequest {
 }
 
 const textBytesMax = 255;
-/** What PKCS#11 keys are commonly given at most. */
+/** Longest key id; PKCS#11 modules commonly use shorter ones. */
 const keyIdBytesMax = 64;
 const [rsaBits, aesBits] = [new Set([2048, 3072, 4096]), new Set([128, 256])];
 
-/** Whether a text can name a managed key; paths end with it. */
+/** Whether a text is a valid name of a managed key. Paths end with it. */
 export const isManagedKeyName = (name: string): boolean => /^\w(?:[\w.-]{0,126}\w)?$/.test(name);
 
 /**
- * The record that a request asks for.
- * @param present - what there is of that name; which key it is cannot change, since versions of keys rest on it
- * @param libraries - names of the configuration
+ * Returns the record for a request.
+ * @param present - the existing record. The key that it refers to cannot change, because versions of keys depend on it
+ * @param libraries - names of the libraries in the configuration
  * @throws TransitError `invalid_request`
  */
 export function managedKeyRecord(
@@ -85,7 +85,7 @@ function requestedKey(request: ManagedKeyRequest, mechanism: Pkcs11Mechanism, pr
   };
 }
 
-/** @throws TransitError for a change after which versions of keys would stand for another key */
+/** @throws TransitError for a change that would make versions refer to another key */
 function checkSameKey(present: ManagedKeyRecord, record: ManagedKeyRecord): void {
   const members = { mechanism: 'mechanism', keyLabel: 'key_label', keyId: 'key_id' } as const;
   for (const field of ['mechanism', 'keyLabel', 'keyId'] as const) {

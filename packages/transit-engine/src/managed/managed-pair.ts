@@ -22,7 +22,7 @@ const schemes: ReadonlyMap<string | number | undefined, KeyPairScheme> = new Map
 ]);
 
 /**
- * The scheme of a managed key's public half that comes in; undefined where no kind of key has it, or not in this form, or where it is unsound.
+ * Checks an imported public half of a managed key and returns its scheme; undefined for an unsupported, wrongly encoded or weak key.
  * @throws TransitError `busy_generation`
  */
 export async function managedScheme(publicKey: Uint8Array): Promise<KeyPairScheme | undefined> {
@@ -42,16 +42,16 @@ function schemeOf(publicKey: Uint8Array): KeyPairScheme | undefined {
 }
 
 /**
- * A managed key in the place of a key pair of our own: its system signs, and this node verifies, also what was signed just now, so that no
- * signature of another key than the version's is answered. The key's mechanism decides between PSS and PKCS#1 v1.5, whatever the request
- * says; `auto` signs PSS with a salt as long as the hash, since modules seldom take a longer one.
- * @throws DamagedRecord when the public half is none of ours
+ * Adapts a managed key to a key pair. Its system signs; this node verifies. Every new signature is verified before it is returned, so that
+ * a signature of a wrong key is never answered. The key's mechanism selects PSS or PKCS#1 v1.5 and overrides the request. `auto` signs PSS
+ * with a salt as long as the hash, because few modules support a longer one.
+ * @throws DamagedRecord for an unsupported public half
  */
 export async function managedPair(key: ManagedKey, publicKey: Uint8Array | undefined): Promise<KeyPair> {
   if (publicKey === undefined) return { verify: () => Promise.reject(noPair(key)), sign: () => Promise.reject(noPair(key)) };
-  // It was checked when it came in; a check for each use would take milliseconds.
+  // The public half was checked when it was stored; a check for each use would take milliseconds.
   const own = schemeOf(publicKey)?.load({ material: noBytes, publicKey });
-  if (own === undefined) throw new DamagedRecord('the public half of a managed key is none that this program knows');
+  if (own === undefined) throw new DamagedRecord('the public half of a managed key is of an unsupported type');
   const bits = createPublicKey({ key: Buffer.from(publicKey), format: 'der', type: 'spki' }).asymmetricKeyDetails?.modulusLength;
   return {
     async sign(input, requested) {
@@ -77,7 +77,7 @@ function optionsOf({ algorithm }: ManagedKey, options: SigningOptions): SigningO
   return algorithm === 'rsa-pkcs1v15' ? { ...options, signatureAlgorithm: 'pkcs1v15' } : options;
 }
 
-/** @param bits - of an RSA modulus @throws TransitError `invalid_request` */
+/** @param bits - of an RSA modulus; undefined for ECDSA @throws TransitError `invalid_request` */
 async function signingInput(bits: number | undefined, input: Uint8Array, options: SigningOptions): Promise<ManagedSigningInput> {
   if (bits === undefined) {
     const { hash } = ecdsaOptions(input, options);
@@ -98,7 +98,7 @@ async function digestOf(hash: string, input: Uint8Array): Promise<Buffer> {
   return hashing.digest();
 }
 
-/** DER of r ‖ s (RFC 3279 §2.2.3). */
+/** Converts r ‖ s to DER (RFC 3279 §2.2.3). */
 function derSignature(signature: Buffer): Buffer {
   const half = signature.length / 2;
   const [r, s] = [signature.subarray(0, half), signature.subarray(half)];

@@ -1,7 +1,7 @@
 import { nextTurn, TimeSlice } from '@transitd/event-loop';
 import { TransitError } from '../errors.ts';
 
-/** What one item of a batch came to. */
+/** The result of one item of a batch. */
 export type ItemResult<R> = (R | { readonly error: string }) & { readonly reference: string };
 
 /** Results in the order of the items. */
@@ -12,12 +12,12 @@ export interface BatchReply<R> {
 
 export const batchItemsMax = 100_000;
 
-/** Items that are read, or results that are written, before other requests get their turn. */
+/** Items read, or results written, between two turns of the event loop. */
 export const itemsPerTurn = 2000;
 
 /**
- * Reads `batch_input`, which is JSON of any form.
- * @throws TransitError `invalid_request` for a mistake that concerns the request as a whole
+ * Reads `batch_input`, which may be any JSON.
+ * @throws TransitError `invalid_request` for an error of the request as a whole
  */
 export async function parseBatch<I>(input: unknown, read: (members: ItemMembers) => I): Promise<I[]> {
   if (!Array.isArray(input)) throw unparsable(`source data must be an array or slice, got ${kindOf(input)}`);
@@ -33,7 +33,7 @@ export async function parseBatch<I>(input: unknown, read: (members: ItemMembers)
   return items;
 }
 
-/** The members of one item, read by the kind that each must have; null is as good as absent. */
+/** Reads the members of one item and checks their types. Null counts as absent. */
 export class ItemMembers {
   readonly #entry: Readonly<Record<string, unknown>>;
   readonly #index: number;
@@ -56,7 +56,7 @@ export class ItemMembers {
     return value === undefined || typeof value === 'string' ? value : this.#refuse(name, 'string', value);
   }
 
-  /** A string that has to be there; it may be empty but not null. */
+  /** A required string, which may be empty but not null. */
   requiredText(name: string, missing: string): string {
     const value = this.#entry[name];
     if (value === undefined) throw unparsable(`'[${this.#index}].${name}' ${missing}`);
@@ -75,9 +75,9 @@ export class ItemMembers {
 }
 
 /**
- * Runs an operation over all items; a refused item does not stop the others, any other failure ends the batch. Every few
- * milliseconds other requests get their turn.
- * @param onResume - called after each turn of the others; what it throws ends the batch
+ * Runs an operation on all items. A refused item does not stop the others; any other error ends the batch. Yields to the event loop
+ * every few milliseconds.
+ * @param onResume - called after each yield; an error that it throws ends the batch
  */
 export async function runBatch<I extends { readonly reference: string }, R>(
   items: readonly I[],
@@ -95,7 +95,7 @@ export async function runBatch<I extends { readonly reference: string }, R>(
     try {
       results.push({ ...(await operation(item, index)), reference: item.reference });
     } catch (error) {
-      // What does not answer one item does not answer the next: each would wait for it once more.
+      // A system that does not answer one item will not answer the next, and each item would wait for a timeout.
       if (!(error instanceof TransitError) || error.code === 'managed_key_unavailable') throw error;
       failures += 1;
       results.push({ error: error.message, reference: item.reference });
@@ -105,7 +105,7 @@ export async function runBatch<I extends { readonly reference: string }, R>(
 }
 
 /**
- * Either every item names a context or none does: it decides whether a key that is made on the way is a derived one.
+ * Checks that all items have a context or none has: it decides whether a created key is derived.
  * @throws TransitError `invalid_request`
  */
 export function checkContexts(items: readonly { readonly context: string }[]): void {
@@ -120,7 +120,7 @@ const unparsable = (fault: string): TransitError => new TransitError('invalid_re
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** How a mistaken value is called in an error text. */
+/** Returns the name of a value's type for an error text. */
 function kindOf(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'array';

@@ -9,7 +9,7 @@ import { fitsVersion, keyType } from '../keys/key-type.ts';
 import { isKeyName } from '../keys/paths.ts';
 import { convergenceOf } from '../keys/version-record.ts';
 import { managedScheme } from '../managed/managed-pair.ts';
-import { isKeptChain } from '../x509/certificate-chain.ts';
+import { isStoredChain } from '../x509/certificate-chain.ts';
 
 /** A key with all its versions, outside of any store. */
 export interface WholeKey {
@@ -58,7 +58,7 @@ export function checkWhole({ name, record, versions }: WholeKey): void {
     if (version !== first + index) throw invalidBackup('a version is missing');
     if (!isTime(createdMs)) throw invalidBackup(`version ${version} has no time`);
     if (!fitsVersion(type, numbered) || !secretFits) throw invalidBackup(`version ${version} does not fit the key's type`);
-    if (certificateChain !== undefined && (type.keyPair === undefined || !isKeptChain(certificateChain))) {
+    if (certificateChain !== undefined && (type.keyPair === undefined || !isStoredChain(certificateChain))) {
       throw invalidBackup(`version ${version} has no certificate chain of the form that chains have`);
     }
     if (record.derived && type.keyPair !== undefined && numbered.material.length === 0) {

@@ -13,7 +13,7 @@ import { commitAndWipe } from '../secrets.ts';
 import { certificateChain } from './certificate-chain.ts';
 import { certificateRequest } from './certificate-request.ts';
 
-/** What certificates share with the rest of the engine. */
+/** The parts of the engine that certificates use. */
 export interface CertificateParts {
   readonly store: Store;
   readonly paths: Paths;
@@ -22,26 +22,26 @@ export interface CertificateParts {
 }
 
 export interface CertificateSigningRequest {
-  /** A number, `latest` or nothing, which is the latest. */
+  /** A number or `latest`; the latest when absent. */
   readonly version?: string | undefined;
-  /** PEM, whose subject and attributes are kept. */
+  /** PEM; the request takes its subject and attributes. */
   readonly template?: string | undefined;
 }
 
 export interface CertificateChainRequest {
   readonly version?: string | undefined;
-  /** PEM, beginning with the certificate of the version itself. */
+  /** PEM, starting with the certificate of the version's own key. */
   readonly chain?: string | undefined;
 }
 
-/** Of a version of a key: its type as callers call it, and PEM. */
-interface OfVersion {
+/** A version of a key, with its type's name in the API. */
+interface KeyVersionName {
   readonly name: string;
   readonly type: string;
   readonly version: number;
 }
 
-/** Requests for certificates, and the certificates that come of them. A refusal is a {@link TransitError}. */
+/** Certificate signing requests and certificate chains of keys. A refusal is a {@link TransitError}. */
 export class KeyCertificates {
   readonly #parts: CertificateParts;
 
@@ -49,36 +49,36 @@ export class KeyCertificates {
     this.#parts = parts;
   }
 
-  /** A request (PKCS #10) signed by a version of the key. @throws TransitError `key_not_found`, `invalid_request`, `key_version_unavailable` */
+  /** Makes a request (PKCS #10) signed with a version of the key. @throws TransitError `key_not_found`, `invalid_request`, `key_version_unavailable` */
   request(
     name: string,
     { version: requested, template }: CertificateSigningRequest,
-  ): Promise<OfVersion & { readonly csr: string }> {
+  ): Promise<KeyVersionName & { readonly csr: string }> {
     return this.#withVersion(name, requested, async (key, { version, record }, certified) => {
       if (record.material.length === 0) {
         throw new TransitError('invalid_request', 'could not create the csr: private key not imported for key version selected');
       }
-      return { ...shown(key, version), csr: await certificateRequest(certified.privateKey(record.material), template) };
+      return { ...versionName(key, version), csr: await certificateRequest(certified.privateKey(record.material), template) };
     });
   }
 
   /**
-   * Keeps a chain with a version of the key, instead of the one it has.
+   * Stores a chain with a version of the key and replaces an earlier one.
    * @throws TransitError `key_not_found`, `invalid_request`, `key_version_unavailable`
    */
   setChain(
     name: string,
     { version: requested, chain: text = '' }: CertificateChainRequest,
-  ): Promise<OfVersion & { readonly chain: string }> {
+  ): Promise<KeyVersionName & { readonly chain: string }> {
     const { store, paths } = this.#parts;
     return this.#withVersion(name, requested, async (key, stored, certified) => {
       const chain = certificateChain(text, { keyType: key.type.name, publicKey: publicKeyOf(stored, certified) });
       const transaction = replaceVersion(paths, key, stored, { ...stored.record, certificateChain: chain });
-      return (await commitAndWipe(store, transaction)) === undefined ? undefined : { ...shown(key, stored.version), chain };
+      return (await commitAndWipe(store, transaction)) === undefined ? undefined : { ...versionName(key, stored.version), chain };
     });
   }
 
-  /** In turn with the key's changes; starts over when `use` answers nothing. */
+  /** Calls `use` under the key's lock, and again with a newer state while it returns undefined. */
   #withVersion<T>(
     name: string,
     requested: string | undefined,
@@ -122,8 +122,8 @@ function requestedVersion({ record: { latestVersion, minDecryptionVersion } }: L
 }
 
 function publicKeyOf({ record: { publicKey } }: StoredVersion, certified: CertifiedPair): KeyObject {
-  if (publicKey === undefined) throw new DamagedRecord('a version of a key pair lacks its public half');
+  if (publicKey === undefined) throw new DamagedRecord('a version of a key pair has no public half');
   return certified.publicKey(publicKey);
 }
 
-const shown = ({ name, type }: LoadedKey, version: number): OfVersion => ({ name, type: apiNameOf(type), version });
+const versionName = ({ name, type }: LoadedKey, version: number): KeyVersionName => ({ name, type: apiNameOf(type), version });
