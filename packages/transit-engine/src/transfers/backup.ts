@@ -10,12 +10,12 @@ import { checkWhole, invalidBackup, type WholeKey } from './whole-key.ts';
 const formatVersion = 1;
 const checksumBytes = 32;
 const [formatBytes, lengthBytes] = [1, 4];
-/** A key that never was stored has no id, and one that is restored gets another. */
+/** Backups contain no key id, because a restored key gets a new one. */
 const noId = '';
 
 /**
- * `format u8 | name | settings | version*| SHA-256 of all that`, each part with its length (u32 big-endian) before it; settings and
- * versions as their records have them. The checksum shows damage; it does not show who made the backup.
+ * Encodes a backup: `format u8 | name | settings | version* | SHA-256 of all before it`. Each part follows its length (u32 big-endian);
+ * settings and versions are encoded as in their records. The checksum detects damage; it does not authenticate the backup.
  */
 export function encodeBackup(name: string, record: KeyRecord, versions: readonly NumberedVersion[]): Buffer {
   const parts = [Buffer.from(name), encodeKeyRecord({ ...record, id: noId })];
@@ -34,9 +34,9 @@ export function encodeBackup(name: string, record: KeyRecord, versions: readonly
 }
 
 /**
- * Reads a backup of this program, or one of those of its kind (base64 of JSON), and checks every field as creation and import do.
+ * Decodes a backup of this program, of Vault or of OpenBao, and checks every field as creation and import do.
  * @param text - base64
- * @returns versions whose secrets the caller wipes
+ * @returns a key whose versions the caller wipes
  * @throws TransitError `invalid_request`
  */
 export async function decodeBackup(text: string): Promise<WholeKey> {
@@ -49,7 +49,7 @@ export async function decodeBackup(text: string): Promise<WholeKey> {
   } catch (error) {
     backup.fill(0);
     wipeSecrets(key?.versions ?? []);
-    // What a record's decoder complains about is here the caller's.
+    // Here a damaged record is an error of the caller, not of the store.
     if (error instanceof DamagedRecord) throw invalidBackup(error.message);
     throw error;
   }
@@ -57,7 +57,7 @@ export async function decodeBackup(text: string): Promise<WholeKey> {
 
 function decodeOwn(backup: Buffer): WholeKey {
   const end = backup.length - checksumBytes;
-  if (end < formatBytes || backup[0] !== formatVersion) throw invalidBackup('its format is not known');
+  if (end < formatBytes || backup[0] !== formatVersion) throw invalidBackup('its format is unknown');
   if (!checksum(backup.subarray(0, end)).equals(backup.subarray(end))) throw invalidBackup('its checksum is wrong');
   const [name, settings, ...records] = partsOf(backup.subarray(formatBytes, end));
   if (name === undefined || settings === undefined) throw invalidBackup('a part is missing');
@@ -70,19 +70,19 @@ function decodeOwn(backup: Buffer): WholeKey {
   return { name: name.toString(), record, versions };
 }
 
-/** Nothing that no key has may come into the store: it would make the record too large to be written again. */
+/** Refuses unknown members: if they were stored, the record could become too large to be written again. */
 function decodeSettings(bytes: Buffer): WholeKey['record'] {
   const { id: _, restore: __, backup, ...record } = decodeKeyRecord(bytes);
-  if (!Object.keys(record).every(isKeyField)) throw invalidBackup('its settings have a member that is not known');
+  if (!Object.keys(record).every(isKeyField)) throw invalidBackup('its settings have an unknown member');
   return { ...record, ...(backup !== undefined && { backup: { timeMs: backup.timeMs, version: backup.version } }) };
 }
 
 function partsOf(bytes: Buffer): Buffer[] {
   const parts: Buffer[] = [];
   for (let at = 0; at < bytes.length; ) {
-    if (bytes.length - at < lengthBytes) throw invalidBackup('a part is cut');
+    if (bytes.length - at < lengthBytes) throw invalidBackup('a part is truncated');
     const end = at + lengthBytes + bytes.readUInt32BE(at);
-    if (end > bytes.length) throw invalidBackup('a part is cut');
+    if (end > bytes.length) throw invalidBackup('a part is truncated');
     parts.push(bytes.subarray(at + lengthBytes, end));
     at = end;
   }

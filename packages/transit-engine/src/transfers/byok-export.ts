@@ -11,13 +11,13 @@ import { wipeSecrets } from '../keys/version-record.ts';
 import { requestedVersions } from './key-export.ts';
 import { hashOf } from './key-import.ts';
 
-/** Which versions of a key are to be wrapped, and how. */
+/** A request to wrap versions of a key for another service. */
 export interface WrapRequest {
-  /** Name of an RSA key, usually another service's wrapping key of which the public half was imported. */
+  /** Name of an RSA key, usually the wrapping key of another service, whose public half was imported. */
   readonly destination: string;
-  /** `latest`, `n` or `vn`; every version that may still be used when absent. */
+  /** `latest`, `n` or `vn`; all usable versions when absent. */
   readonly version?: string | undefined;
-  /** Of RSA-OAEP and its mask, as imports name it; SHA256 when absent. */
+  /** Hash of RSA-OAEP and its mask, as named by imports; SHA256 when absent. */
   readonly hashFunction?: string | undefined;
 }
 
@@ -25,15 +25,15 @@ export interface WrappedKey {
   readonly name: string;
   readonly type: string;
   readonly latestVersion: number;
-  /** base64 of the RSA-OAEP of an AES key and the material wrapped under that (RFC 5649). */
+  /** base64 of an AES key encrypted with RSA-OAEP, followed by the material wrapped under the AES key (RFC 5649). */
   readonly versions: readonly { readonly version: number; readonly wrapped: string }[];
 }
 
 const ephemeralKeyBytes = 32;
-/** A few milliseconds' worth. */
+/** Wraps between two turns of the event loop: a few milliseconds. */
 const wrapsPerTurn = 20;
 
-/** The public key to wrap under: that of the destination's latest version. @throws TransitError `key_not_found`, `invalid_request` */
+/** Returns the public key to wrap under, of the destination's latest version. @throws TransitError `key_not_found`, `invalid_request` */
 export async function destinationKey(store: Store, paths: Paths, key: StoredKey | undefined): Promise<KeyObject> {
   if (key === undefined) throw new TransitError('key_not_found', 'no such destination key to export to');
   const { keyPair, supportsEncryption, name } = keyType(key.record.type);

@@ -11,15 +11,15 @@ import type { Paths } from '../keys/paths.ts';
 import { type NumberedVersion, versionsBetween } from '../keys/stored-versions.ts';
 import { wipeSecrets } from '../keys/version-record.ts';
 
-/** Which key material of which versions. */
+/** A request to export key material. */
 export interface ExportRequest {
   /** `encryption-key`, `signing-key`, `hmac-key`, `cmac-key`, `public-key` or `certificate-chain`. */
   readonly exportType: string;
-  /** `latest`, `n` or `vn`; every version that may still be used when absent. */
+  /** `latest`, `n` or `vn`; all usable versions when absent. */
   readonly version?: string | undefined;
 }
 
-/** What is exported of each version; whoever shows it wipes it afterwards. */
+/** Exported versions. The caller wipes them after use. */
 export interface KeyExport {
   readonly name: string;
   readonly type: string;
@@ -27,7 +27,7 @@ export interface KeyExport {
   readonly versions: readonly ExportedVersion[];
 }
 
-/** Bytes to be shown in base64, or text in UTF-8. */
+/** Bytes to be encoded as base64, or text in UTF-8. */
 interface Exported {
   readonly form: 'base64' | 'text';
   readonly material: Uint8Array;
@@ -37,23 +37,23 @@ export interface ExportedVersion extends Exported {
   readonly version: number;
 }
 
-/** Takes from a version what is exported: new bytes, which are wiped once they were shown. */
+/** Copies the exported part of a version. */
 type Part = (version: NumberedVersion) => Exported;
 
 interface ExportKind {
-  /** Undefined for types that have no such part. */
+  /** Returns undefined for types without this part. */
   readonly partOf: (type: KeyType) => Part | undefined;
   readonly unsupported: (type: KeyType) => string;
-  /** Holds nothing secret, so that any key may export it. */
+  /** The part is public, so every key may export it. */
   readonly isPublic: boolean;
 }
 
 const raw = (bytes: Uint8Array): Exported => ({ form: 'base64', material: Uint8Array.from(bytes) });
-const text = (shown: string): Exported => ({ form: 'text', material: Buffer.from(shown) });
+const text = (content: string): Exported => ({ form: 'text', material: Buffer.from(content) });
 const material: Part = (version) => raw(version.material);
 const hmacSecret: Part = (version) => raw(version.hmacSecret);
 
-/** Empty for a version of which the public half alone is known. */
+/** Empty if only the public half is known. */
 const privateHalf =
   ({ exported }: KeyPairScheme): Part =>
   (version) =>
@@ -64,7 +64,7 @@ const publicHalf =
   ({ publicKey = noBytes }) =>
     text((scheme.exported.publicText ?? scheme.publicText)(publicKey));
 
-/** Empty where the system holds a key without one. */
+/** Empty for a symmetric key. */
 const managedPublicHalf: Part = ({ publicKey }) => text(publicKey === undefined ? '' : publicPemOf(publicKey));
 
 const certificateChain: Part = (version) => {
@@ -117,7 +117,7 @@ const kinds: ReadonlyMap<string, ExportKind> = new Map<string, ExportKind>([
   ],
 ]);
 
-/** @throws TransitError `invalid_request` for an export that does not exist */
+/** @throws TransitError `invalid_request` for an unknown export type */
 export function checkExportType(exportType: string): void {
   kindOf(exportType);
 }
@@ -135,25 +135,25 @@ export async function exportKey(
   const part = kind.partOf(type);
   if (part === undefined) throw refusal(kind.unsupported(type));
   const versions = await versionsBetween(store, paths, record, requestedVersions(version, record));
-  const shown: ExportedVersion[] = [];
+  const exported: ExportedVersion[] = [];
   try {
     for (const each of versions) {
-      if (shown.length % exportsPerTurn === exportsPerTurn - 1) await nextTurn();
-      shown.push({ version: each.version, ...part(each) });
+      if (exported.length % exportsPerTurn === exportsPerTurn - 1) await nextTurn();
+      exported.push({ version: each.version, ...part(each) });
     }
   } catch (error) {
-    for (const each of shown) each.material.fill(0);
+    for (const each of exported) each.material.fill(0);
     throw error;
   } finally {
     wipeSecrets(versions);
   }
-  return { name, type: apiNameOf(type), latestVersion: record.latestVersion, versions: shown };
+  return { name, type: apiNameOf(type), latestVersion: record.latestVersion, versions: exported };
 }
 
-/** A few milliseconds' worth. */
+/** Exports between two turns of the event loop: a few milliseconds. */
 const exportsPerTurn = 20;
 
-/** The versions that a request means. @param version - `latest`, `n` or `vn`; absent for all that may still be used */
+/** Returns the range of requested versions. @param version - `latest`, `n` or `vn`; absent for all usable versions */
 export function requestedVersions(
   version: string | undefined,
   record: KeyRecord,

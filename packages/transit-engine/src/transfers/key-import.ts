@@ -11,25 +11,25 @@ import { apiNameOf, defaultKeyType, fitsType, isKeyType, type KeyType, keyType }
 import type { VersionMaterial } from '../keys/new-version.ts';
 import { wrappingKeyBytes } from './wrapping-key.ts';
 
-/** Material from outside, wrapped under the mount's wrapping key. */
+/** Imported material, wrapped under the mount's wrapping key. */
 export interface ImportedMaterial {
-  /** base64 of the RSA-OAEP of a 256-bit AES key, 512 bytes, and the material wrapped under that (RFC 5649). */
+  /** base64 of a 256-bit AES key encrypted with RSA-OAEP (512 bytes), followed by the material wrapped under the AES key (RFC 5649). */
   readonly ciphertext?: string | undefined;
-  /** Of RSA-OAEP and its mask: SHA1, SHA224, SHA256 (the default), SHA384, SHA512; case does not count. */
+  /** Hash of RSA-OAEP and its mask: SHA1, SHA224, SHA256 (the default), SHA384, SHA512; case-insensitive. */
   readonly hashFunction?: string | undefined;
-  /** PEM; for types with a public half. */
+  /** PEM; for key pairs. */
   readonly publicKey?: string | undefined;
 }
 
-/** What an imported key is to be. */
+/** A request to import a key. */
 export interface ImportKeyRequest extends ImportedMaterial {
-  /** Case does not count. */
+  /** Case-insensitive. */
   readonly type?: string | undefined;
   readonly allowRotation?: boolean | undefined;
   readonly derived?: boolean | undefined;
-  /** base64; it has no use, as derived keys take their context with each operation. */
+  /** base64; ignored, because derived keys need a context with each operation. */
   readonly context?: string | undefined;
-  /** Refused in any form: an imported key encrypts under random nonces, and opens what was encrypted convergently elsewhere. */
+  /** Refused, even if false: an imported key encrypts with random nonces. It decrypts convergent ciphertexts of other services. */
   readonly convergentEncryption?: boolean | undefined;
   readonly exportable?: boolean | undefined;
   readonly allowPlaintextBackup?: boolean | undefined;
@@ -37,9 +37,9 @@ export interface ImportKeyRequest extends ImportedMaterial {
   readonly autoRotatePeriodS?: number | undefined;
 }
 
-/** A version of an imported key. */
+/** A request to import a version of a key. */
 export interface ImportVersionRequest extends ImportedMaterial {
-  /** The version to complete; types without a public half have none to complete. */
+  /** The version that gets its private half; for key pairs only. */
   readonly version?: number | undefined;
 }
 
@@ -48,12 +48,12 @@ const hashFunctions: ReadonlyMap<string, string> = new Map(
 );
 const ephemeralKeyBytes = 32;
 /**
- * Twice the material of any type, of which RSA's is the largest, and the wrapping's own block: whoever misses by a little is told the size, and nobody keeps the
- * event loop busy with unwrapping megabytes.
+ * Twice the largest material of any type, RSA's, plus one block of the wrapping. Material that is slightly too large gets an error with
+ * its size; larger ones are refused before unwrapping, which would block the event loop.
  */
 const wrappedMaterialBytesMax = 5120 + 8;
 
-/** The settings of an imported key without its size. @throws TransitError `invalid_request` */
+/** Returns the settings of an imported key, without its size. @throws TransitError `invalid_request` */
 export function importSettings(request: ImportKeyRequest): Omit<KeyRecord, 'id' | 'keySize'> {
   const { allowRotation = false, derived = false, autoRotatePeriodS = 0, context = '' } = request;
   if (request.convergentEncryption !== undefined) {
@@ -79,16 +79,16 @@ export function importSettings(request: ImportKeyRequest): Omit<KeyRecord, 'id' 
   };
 }
 
-/** What the caller of an import should know. */
+/** Returns warnings for the caller of an import. */
 export const importWarnings = ({ derived = false, context = '', ...material }: ImportKeyRequest): string[] => [
   ...(derived && context === '' ? ['the key is derived: context is not needed here, but with every operation'] : []),
   ...materialWarnings(material),
 ];
 
 export const materialWarnings = ({ ciphertext = '', publicKey = '' }: ImportedMaterial): string[] =>
-  ciphertext !== '' && publicKey !== '' ? ['ciphertext and public_key were both given; public_key was not looked at'] : [];
+  ciphertext !== '' && publicKey !== '' ? ['ciphertext and public_key were both given; public_key was ignored'] : [];
 
-/** What can be told of the material to be wrong before the wrapping key is at hand. @throws TransitError `invalid_request` */
+/** Checks the parts of the request that do not need the wrapping key. @throws TransitError `invalid_request` */
 export function checkImported(
   type: KeyType,
   derived: boolean,
@@ -103,7 +103,7 @@ export function checkImported(
   if (derived) throw refusal('error importing key: unable to import only public key for derived Ed25519 key');
 }
 
-/** The halves or the material that come in, which are the caller's to wipe. @throws TransitError `invalid_request` */
+/** Returns the imported material, which the caller wipes. @throws TransitError `invalid_request` */
 export async function importedMaterial(
   wrapping: () => Promise<KeyObject>,
   type: KeyType,
@@ -127,8 +127,8 @@ export async function importedMaterial(
   }
 }
 
-/** Which of the versions of a key pair takes what comes in: one whose private half was missing, or a new one. */
-export function completes(
+/** Whether the imported material is the missing private half of the present version. Otherwise it becomes a new version. */
+export function isMissingHalf(
   { material, publicKey = noBytes }: VersionMaterial,
   { material: present, publicKey: wanted = noBytes }: VersionMaterial,
   requested: boolean,
@@ -157,7 +157,7 @@ function unwrapMaterial(wrapping: KeyObject, { ciphertext = '', hashFunction }: 
   return unwrapKey(takeWrappingKey(ephemeral), wrapped.subarray(wrappingKeyBytes));
 }
 
-/** OpenSSL's name. @throws TransitError `invalid_request` */
+/** Returns OpenSSL's name of a hash function. @throws TransitError `invalid_request` */
 export function hashOf(hashFunction = 'SHA256'): string {
   const hash = hashFunctions.get(hashFunction.toUpperCase());
   if (hash === undefined) throw refusal(`unknown hash function: ${shownName(hashFunction)}`);
@@ -174,7 +174,7 @@ function importedType(name: string): KeyType {
   throw refusal(`unknown key type: ${shownName(name)}`);
 }
 
-/** Types, as callers call them, whose keys never come in from outside. */
+/** API names of types whose keys cannot be imported. */
 const neverImported: ReadonlySet<string> = new Set(['ml-dsa', 'hybrid', 'managed_key']);
 const notImportable = (type: string): TransitError => refusal(`keys of type ${type} cannot be imported`);
 

@@ -16,19 +16,19 @@ import { destinationKey, type WrappedKey, type WrapRequest, wrapVersions } from 
 import { checkExportType, type ExportRequest, exportKey, type KeyExport } from './key-export.ts';
 import {
   checkImported,
-  completes,
   type ImportKeyRequest,
   type ImportVersionRequest,
   importedMaterial,
   importSettings,
   importWarnings,
+  isMissingHalf,
   materialWarnings,
 } from './key-import.ts';
 import { restoreKey } from './restore.ts';
 import { checkKeyPairs } from './whole-key.ts';
 import type { WrappingKey } from './wrapping-key.ts';
 
-/** What transfers share with the rest of the engine. */
+/** The parts of the engine that transfers use. */
 export interface TransferParts {
   readonly store: Store;
   readonly paths: Paths;
@@ -38,19 +38,19 @@ export interface TransferParts {
   readonly now: () => number;
 }
 
-/** A backup and where it goes. */
+/** A request to restore a backup. */
 export interface RestoreRequest {
   /** base64. */
   readonly backup?: string | undefined;
-  /** The name it had when absent. */
+  /** The name in the backup when absent. */
   readonly name?: string | undefined;
-  /** Replaces a key of that name. */
+  /** Replaces an existing key of that name. */
   readonly force?: boolean | undefined;
-  /** Whether the caller may restore a key of that name, which the backup may have brought. */
+  /** Returns whether the caller may restore a key of this name, which may come from the backup. */
   readonly mayRestore?: ((name: string) => boolean) | undefined;
 }
 
-/** Key material that comes in from outside or goes out. A refusal is a {@link TransitError}. */
+/** Import, export, backup and restore of keys. A refusal is a {@link TransitError}. */
 export class KeyTransfers {
   readonly #parts: TransferParts;
 
@@ -58,12 +58,12 @@ export class KeyTransfers {
     this.#parts = parts;
   }
 
-  /** The public key, in PEM, under which material is wrapped that comes in. Made when it is first asked for. */
+  /** Returns the public key, in PEM, under which callers wrap material for import. It is created on first use. */
   async wrappingKey(): Promise<string> {
     return (await this.#parts.wrappingKey.get()).publicPem;
   }
 
-  /** A new key of given material. @returns warnings @throws TransitError `invalid_request` */
+  /** Imports a new key. @returns warnings @throws TransitError `invalid_request` */
   async importKey(name: string, request: ImportKeyRequest): Promise<readonly string[]> {
     if (!isKeyName(name)) throw new TransitError('invalid_request', 'invalid key name');
     const settings = importSettings(request);
@@ -82,7 +82,7 @@ export class KeyTransfers {
   }
 
   /**
-   * Material for a key that was imported: a new version, or the private half of one that lacks it.
+   * Imports material into an imported key: a new version, or the missing private half of a version.
    * @returns warnings
    * @throws TransitError `key_not_found`, `key_version_unavailable`, `invalid_request`
    */
@@ -104,7 +104,7 @@ export class KeyTransfers {
     });
   }
 
-  /** Gives the material to the version that lacks it, or makes a new one of it, and wipes it. */
+  /** Adds the material to the version that lacks it, or as a new version, and wipes it. */
   async #withMaterial(key: LoadedKey, given: VersionMaterial, requested: number | undefined): Promise<Transaction | undefined> {
     const { paths, now } = this.#parts;
     try {
@@ -120,12 +120,12 @@ export class KeyTransfers {
     }
   }
 
-  /** What gives a version its private half; undefined when it lacks none, or another one. */
+  /** Returns the transaction that adds the private half to a version; undefined if the material is not its missing half. */
   async #completed(key: LoadedKey, given: VersionMaterial, requested: number | undefined): Promise<Transaction | undefined> {
     const { store, paths } = this.#parts;
     const present = await storedVersion(store, paths, key.record, requested ?? key.record.latestVersion);
     try {
-      if (!completes(given, present.record, requested !== undefined)) return undefined;
+      if (!isMissingHalf(given, present.record, requested !== undefined)) return undefined;
       return replaceVersion(paths, key, present, { ...present.record, material: given.material });
     } finally {
       wipeSecrets([present.record]);
@@ -135,7 +135,7 @@ export class KeyTransfers {
   readonly #wrapping = async (): Promise<KeyObject> => (await this.#parts.wrappingKey.get()).privateKey;
 
   /**
-   * Versions of a key, wrapped as imports take them, under the latest public key of another one.
+   * Wraps versions of a key for an import by another service, under the latest public key of another key.
    * @throws TransitError `invalid_request`, `key_not_found`
    */
   async wrapForTransfer(source: string, request: WrapRequest): Promise<WrappedKey> {
@@ -152,7 +152,7 @@ export class KeyTransfers {
   async exportKey(name: string, request: ExportRequest): Promise<KeyExport> {
     checkExportType(request.exportType);
     const { store, paths, changes, keys } = this.#parts;
-    // In turn with the key's changes, so that the versions read are those of one state.
+    // Under the key's lock, so that all versions are read in one state of the key.
     return changes.run(name, async () => {
       const key = await keys.key(name);
       if (key === undefined) throw new TransitError('not_found', 'no such key');
@@ -161,8 +161,8 @@ export class KeyTransfers {
   }
 
   /**
-   * The key with all its versions and secrets, in clear.
-   * @returns bytes that their user wipes
+   * Backs up a key with all versions and secrets, in plaintext.
+   * @returns bytes that the caller wipes
    * @throws TransitError `key_not_found`, `invalid_request`
    */
   async backupKey(name: string): Promise<Buffer> {
@@ -188,7 +188,7 @@ export class KeyTransfers {
     });
   }
 
-  /** @throws TransitError `invalid_request`, `permission_denied`; then nothing was written */
+  /** @throws TransitError `invalid_request`, `permission_denied`; nothing is written then */
   async restoreKey({ backup = '', name: requested, force = false, mayRestore = () => true }: RestoreRequest): Promise<void> {
     if (backup === '') throw new TransitError('invalid_request', "'backup' must be supplied");
     const whole = await decodeBackup(backup);
@@ -211,7 +211,7 @@ export class KeyTransfers {
 
 const keyExists = 'the import path cannot be used with an existing key; use import-version to rotate an existing imported key';
 
-/** Bytes as the key's record has them: 0 where the type knows. */
+/** Returns the key size for the record: 0 for types with a fixed size. */
 const sizeOf = ({ sizes }: KeyType, material: Uint8Array): number => (sizes === undefined ? 0 : material.length);
 
 function checkTakesVersion({ record, type }: LoadedKey, { version }: ImportVersionRequest): void {

@@ -12,22 +12,22 @@ import { invalidBackup, type WholeKey } from './whole-key.ts';
 const openingBrace = 0x7b;
 const hmacSecretBytes = 32;
 const versionsMax = 1_000_000;
-/** A few milliseconds' worth. */
+/** Versions between two turns of the event loop: a few milliseconds. */
 const versionsPerTurn = 50;
 
-/** Ours begins with a format number instead. */
+/** Whether a backup is JSON. Backups of this program begin with a format number. */
 export const looksLikePeerBackup = (backup: Uint8Array): boolean => backup[0] === openingBrace;
 
 /**
- * Reads a backup of Vault or OpenBao: JSON with `policy`, which holds the settings and the newer versions, and `archived_keys`, which holds
- * all versions from `archive_min_version` on. The bytes are wiped. Nothing but JSON's own form is checked beyond what is needed to read it.
+ * Decodes a backup of Vault or OpenBao and wipes its bytes. It is JSON with `policy`, which holds the settings and the newer versions, and
+ * `archived_keys`, which holds all versions from `archive_min_version` on. Only the fields needed to decode it are checked here.
  * @throws TransitError `invalid_request`
  */
 export async function readPeerBackup(backup: Buffer): Promise<WholeKey> {
   const whole = await parseMembers(backup);
   const policy = whole.object('policy');
   if (policy.flag('soft_deleted'))
-    throw invalidBackup('the key is soft-deleted, which this service has not: take the backup after undoing that');
+    throw invalidBackup('the key is soft-deleted, which is not supported: restore it in the source and back it up again');
   const entries = await entriesOf(whole, policy);
   const contents = entries.map(({ entry }) => entry);
   const type = keyType(peerKeyType(policy, contents));
@@ -68,7 +68,7 @@ export async function readPeerBackup(backup: Buffer): Promise<WholeKey> {
   };
 }
 
-/** The versions that the key has, ascending, from the policy or else from the archive. */
+/** Returns the key's versions, ascending, from the policy or else from the archive. */
 async function entriesOf(whole: Members, policy: Members): Promise<{ readonly version: number; readonly entry: Members }[]> {
   const latestVersion = policy.integer('latest_version');
   const minAvailableVersion = policy.integer('min_available_version');
@@ -92,14 +92,14 @@ function readVersion(entry: Members, { name, materialIsHmacSecret }: KeyType): O
     createdMs: createdMs(entry),
     ...(peerKeyPair(name, entry) ?? { material: entry.bytes('key') }),
     ...chainOf(entry),
-    // The oldest versions never had one.
+    // The oldest versions have none.
     hmacSecret:
       materialIsHmacSecret === true ? Buffer.alloc(0) : hmacSecret.length > 0 ? hmacSecret : randomBytes(hmacSecretBytes),
     ...(isConvergentVersion(convergentVersion) && { convergentVersion }),
   };
 }
 
-/** Certificates in DER, as PEM. */
+/** Converts certificates from DER to PEM. */
 function chainOf(entry: Members): { readonly certificateChain?: string } {
   const certificates = entry.texts('certificate_chain');
   if (certificates.length === 0) return {};
@@ -108,20 +108,20 @@ function chainOf(entry: Members): { readonly certificateChain?: string } {
   };
 }
 
-/** The backup that this one is, or the one before it. */
+/** Returns the last backup before or at the time of this one. */
 function lastBackup(policy: Members): { readonly backup?: Occasion } {
   if (!policy.has('backup_info')) return {};
   const info = policy.object('backup_info');
   return { backup: { timeMs: Date.parse(info.text('time')), version: info.integer('version') } };
 }
 
-/** `time` has fractions of a second; the oldest versions have `creation_time` alone, in seconds. */
+/** `time` has fractions of a second. The oldest versions have only `creation_time`, in seconds. */
 function createdMs(entry: Members): number {
   const timeMs = Date.parse(entry.text('time'));
   return timeMs > 0 ? timeMs : entry.integer('creation_time') * 1000;
 }
 
-/** From nanoseconds; what is on stays on, if not as often. */
+/** Converts nanoseconds. A period below the minimum is raised to it, so that automatic rotation stays enabled. */
 const autoRotatePeriodS = (periodNs: number): number =>
   periodNs > 0 ? Math.max(Math.floor(periodNs / 1e9), autoRotatePeriodMinS) : periodNs;
 
@@ -132,11 +132,11 @@ function archivedKeys(whole: Members): (Members | undefined)[] {
 }
 
 function kdfName(number: number): 'hkdf_sha256' | 'hmac-sha256-counter' {
-  if (number !== 0 && number !== 1) throw invalidBackup('its key derivation is not known');
+  if (number !== 0 && number !== 1) throw invalidBackup('its key derivation is unknown');
   return number === 1 ? 'hkdf_sha256' : 'hmac-sha256-counter';
 }
 
-/** 0 stands for the first version, from before it was written down; above 2 each version says its own. */
+/** 0 means version 1, from before the field existed. Above 2, each key version has its own. */
 function convergentMode(number: number): -1 | 1 | 2 {
   if (number === 0 || number === 1) return 1;
   return number === 2 ? 2 : -1;

@@ -11,8 +11,8 @@ const curves: ReadonlyMap<string, CurveName> = new Map([
 ]);
 
 /**
- * The halves of a version as the peers write them, of the private one nothing where it is not known. Whether they belong together is asked
- * afterwards. Undefined for types without key pairs.
+ * Converts the halves of a version; the private half is empty if it is unknown. The caller checks later that they belong together. Returns
+ * undefined for types without key pairs.
  * @throws TransitError `invalid_request`
  */
 export function peerKeyPair(type: string, entry: Members): VersionMaterial | undefined {

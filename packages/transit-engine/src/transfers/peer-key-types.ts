@@ -1,7 +1,7 @@
 import type { Members } from './peer-members.ts';
 import { invalidBackup } from './whole-key.ts';
 
-/** Key types by the numbers that both peers give them. */
+/** Key types by number, for the numbers on which Vault and OpenBao agree. */
 const sharedNumbers: ReadonlyMap<number, string> = new Map([
   [0, 'aes256-gcm96'],
   [1, 'ecdsa-p256'],
@@ -15,10 +15,10 @@ const sharedNumbers: ReadonlyMap<number, string> = new Map([
   [9, 'rsa-3072'],
 ]);
 
-/** From 10 on each peer counts by itself: 10 is Vault's managed key and OpenBao's HMAC, 11 is Vault's HMAC and OpenBao's XChaCha20. */
+/** From 10 on the numbers differ: 10 is Vault's managed key and OpenBao's HMAC, 11 is Vault's HMAC and OpenBao's XChaCha20. */
 const [vaultManagedOrBaoHmac, vaultHmacOrBaoXChaCha20] = [10, 11];
 
-/** Vault's alone; whatever OpenBao may come to mean by them. */
+/** Numbers that only Vault uses today. */
 const vaultNumbers: ReadonlyMap<number, string> = new Map([
   [12, 'aes128-cmac'],
   [13, 'aes256-cmac'],
@@ -27,9 +27,9 @@ const vaultNumbers: ReadonlyMap<number, string> = new Map([
 const [hmacBytesMin, hmacBytesMax, xChaCha20Bytes] = [32, 512, 32];
 
 /**
- * The type of a key in a peer's backup. Where the peers' numbers differ, the content decides: a version of an HMAC key has its key as its HMAC
- * secret too, one of a cipher has a secret of its own, and one of a managed key has no key. A type that cannot be told for certain is refused:
- * under another type the key's ciphertexts would be lost without a word.
+ * Returns the type of a key in a backup of Vault or OpenBao. Where their numbers differ, the content decides: in versions of HMAC keys, key
+ * and HMAC secret are equal; versions of ciphers have a separate HMAC secret; versions of managed keys have no key. An ambiguous type is
+ * refused, because under a wrong type the key's ciphertexts would be lost silently.
  * @param versions - all of the key
  * @throws TransitError `invalid_request`
  */
@@ -48,7 +48,7 @@ export function peerKeyType(policy: Members, versions: readonly Members[]): stri
     );
   }
   const name = vaultNumbers.get(number);
-  // OpenBao alone writes this member.
+  // Only OpenBao writes this member.
   if (name === undefined || policy.has('soft_deleted')) throw invalidBackup(`its key type (${number}) is not supported`);
   return name;
 }

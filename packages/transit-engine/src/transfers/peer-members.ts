@@ -1,19 +1,19 @@
 import { parseJsonInSlices } from '@transitd/event-loop';
 import { invalidBackup } from './whole-key.ts';
 
-/** Longer than any 64-bit number: only the numbers of key pairs are. */
+/** Digits beyond any 64-bit number. Only the numbers of key pairs have so many. */
 const [longDigitsMin, longDigitsMax] = [20, 1300];
 const longNumber = new RegExp(`[:[,]\\d{${longDigitsMin}}`);
 const longNumbers = new RegExp(`([:[,])(\\d{${longDigitsMin},${longDigitsMax}})(?=[,\\]}])`, 'g');
-/** One that stands alone. */
+/** A piece that is one long number. */
 const longWord = new RegExp(`^\\d{${longDigitsMin},${longDigitsMax}}$`);
 const [depthMax, valuesMax, membersMax] = [16, 5_000_000, 1_000_000];
-/** About 700 versions of the largest key pairs. Reading more in one go would keep other requests waiting. */
+/** About 700 versions of the largest key pairs. Converting the numbers of a longer text would block the event loop. */
 const withLongNumbersBytesMax = 8 * 1024 * 1024;
 
 /**
- * Parses the JSON of a backup, whose bytes are wiped. Numbers longer than JSON's become text; should a string hold something like one, the
- * whole is no JSON any more, which is a refusal.
+ * Parses the JSON of a backup and wipes its bytes. Numbers beyond the precision of JSON.parse become strings. If a string contains such a
+ * number, the conversion breaks the JSON and the backup is refused.
  * @throws TransitError `invalid_request`
  */
 export async function parseMembers(backup: Buffer): Promise<Members> {
@@ -25,18 +25,18 @@ export async function parseMembers(backup: Buffer): Promise<Members> {
       throw invalidBackup('a backup of key pairs can have 8 MiB; import the versions one by one');
     return longWord.test(piece) ? piece : JSON.parse(piece.replace(longNumbers, '$1"$2"'));
   };
-  // The reason is not told: the text is a secret.
-  const refusal = (): Error => invalidBackup('it is not the JSON it should be');
+  // The error omits the reason, because it could quote the text, which is secret.
+  const refusal = (): Error => invalidBackup('it is not JSON of the expected structure');
   return new Members(await parseJsonInSlices(text, { depthMax, valuesMax, membersMax: () => membersMax, parse, refusal }));
 }
 
-/** The members of a JSON object, read by the kind that each must have; null is as good as absent. */
+/** Reads the members of a JSON object and checks their types. Null counts as absent. */
 export class Members {
   readonly #object: Readonly<Record<string, unknown>>;
 
   constructor(value: unknown) {
     if (typeof value !== 'object' || value === null || Array.isArray(value))
-      throw invalidBackup('it is not the JSON it should be');
+      throw invalidBackup('it is not JSON of the expected structure');
     this.#object = value as Readonly<Record<string, unknown>>;
   }
 
@@ -48,10 +48,10 @@ export class Members {
     return new Members(this.#own(name));
   }
 
-  /** Its entries; null ones stand where nothing is. */
+  /** The entries of a list of objects; undefined for null. */
   array(name: string): (Members | undefined)[] {
     const value = this.#own(name);
-    if (!Array.isArray(value)) throw invalidBackup(`its member ${name} is no list`);
+    if (!Array.isArray(value)) throw invalidBackup(`its member ${name} is not a list`);
     return value.map((entry: unknown) => (entry === null ? undefined : new Members(entry)));
   }
 
@@ -80,21 +80,21 @@ export class Members {
     return this.has(name) ? (magnitudeOf(this.#own(name)) ?? this.#refuse(name)) : undefined;
   }
 
-  /** The same of a list of numbers. */
+  /** The same for a list of numbers. */
   magnitudes(name: string): Buffer[] {
     const value = this.#own(name);
     if (!Array.isArray(value)) return this.#refuse(name);
     return value.map((entry: unknown) => magnitudeOf(entry) ?? this.#refuse(name));
   }
 
-  /** Texts of a list, none when absent. */
+  /** The texts of a list; empty when absent. */
   texts(name: string): string[] {
     const value = this.#own(name) ?? [];
     const isTexts = Array.isArray(value) && value.every((entry) => typeof entry === 'string');
     return isTexts ? value : this.#refuse(name);
   }
 
-  /** Bytes from base64, empty when absent. */
+  /** Bytes of a base64 text; empty when absent. */
   bytes(name: string): Buffer {
     const text = this.text(name);
     const bytes = Buffer.from(text, 'base64');
@@ -106,7 +106,7 @@ export class Members {
   }
 
   #refuse(name: string): never {
-    throw invalidBackup(`its member ${name} is of another kind than it should be`);
+    throw invalidBackup(`its member ${name} has the wrong type`);
   }
 }
 

@@ -8,14 +8,14 @@ import { encodeVersionRecord } from '../keys/version-record.ts';
 import { commitAndWipe } from '../secrets.ts';
 import type { WholeKey } from './whole-key.ts';
 
-/** Version records of one transaction, so that none grows with a key's history. */
+/** Version records in one transaction, so that no transaction grows with a key's history. */
 const versionsPerTransaction = 1000;
 
 /**
- * Writes the versions under an id of their own, then, in one transaction, the name. Until that nothing names the versions, and what a
- * failure leaves of them is the sweep's. Should the sweep meet them too early, it takes the lowest first, and that ends this attempt.
- * @param replaced - the key of that name, or its absence, as it must still be
- * @returns whether the key is restored; if not, something changed in the meantime
+ * Writes the versions under a new key id, then the key's record in one transaction. Until then the versions are unreachable, and after a
+ * failure the sweep deletes them. If the sweep deletes them too early, it deletes the lowest first, and the last transaction conflicts.
+ * @param replaced - the existing key, or its absence; it must be unchanged at the end
+ * @returns whether the key was restored; if not, something changed in the meantime
  */
 export async function restoreKey(
   store: Store,
@@ -33,7 +33,7 @@ export async function restoreKey(
   };
   let firstRevision = 0;
   for (let at = 0; at < versions.length; at += versionsPerTransaction) {
-    // A time to come would put off the automatic rotation, maybe for ever.
+    // A creation time in the future would postpone automatic rotation, possibly forever.
     const part = versions
       .slice(at, at + versionsPerTransaction)
       .map((each) => ({ ...each, createdMs: Math.min(each.createdMs, nowMs) }));

@@ -11,25 +11,25 @@ import { convergenceOf } from '../keys/version-record.ts';
 import { managedScheme } from '../managed/managed-pair.ts';
 import { isStoredChain } from '../x509/certificate-chain.ts';
 
-/** A key with all its versions, outside of any store. */
+/** A key with all its versions, outside the store: the content of a backup. */
 export interface WholeKey {
   readonly name: string;
   readonly record: Omit<KeyRecord, 'id'>;
-  /** Ascending, without a gap, up to the latest. */
+  /** Ascending without gaps, up to the latest. */
   readonly versions: readonly (FreshVersion & { readonly version: number })[];
 }
 
 const hmacSecretBytes = 32;
-/** A tenth of what a version's path has digits for, so that a restored key can still be rotated. */
+/** A tenth of the versions that fit into a version's path, so that a restored key can still be rotated. */
 const versionMax = 1_000_000_000;
-/** The last time that a date can have (ECMA-262 §21.4.1.1). */
+/** The maximum of a Date (ECMA-262 §21.4.1.1). */
 const timeMsMax = 8.64e15;
 
-/** Refuses what no store of this program would hold: the rules of creation, import and configuration. @throws TransitError `invalid_request` */
+/** Checks a key against the rules of creation, import and configuration. @throws TransitError `invalid_request` */
 export function checkWhole({ name, record, versions }: WholeKey): void {
   const type = keyType(record.type);
   const { latestVersion, minAvailableVersion, minDecryptionVersion, minEncryptionVersion, keySize, backup } = record;
-  if (!isKeyName(name)) throw invalidBackup('its name cannot name a key');
+  if (!isKeyName(name)) throw invalidBackup('its name is not a valid key name');
   const numbers = [latestVersion, minAvailableVersion, minDecryptionVersion, minEncryptionVersion, record.autoRotatePeriodS];
   if (!numbers.every((number) => Number.isSafeInteger(number) && number >= 0)) throw invalidBackup('a number is out of range');
   if (latestVersion > versionMax) throw invalidBackup('its latest version is out of range');
@@ -48,9 +48,9 @@ export function checkWhole({ name, record, versions }: WholeKey): void {
   if (versions.length !== latestVersion - first + 1) throw invalidBackup('a version is missing');
   const latest = versions.at(-1);
   if (latest?.createdMs !== record.latestCreatedMs)
-    throw invalidBackup('the time of its latest version is not that of its settings');
+    throw invalidBackup('the time of its latest version differs from its settings');
   if (keySize !== (type.sizes === undefined ? 0 : latest.material.length))
-    throw invalidBackup('its key size is not that of its latest version');
+    throw invalidBackup('its key size differs from that of its latest version');
   for (const [index, numbered] of versions.entries()) {
     const { version, createdMs, hmacSecret, certificateChain } = numbered;
     const secretFits = hmacSecret.length === (type.materialIsHmacSecret ? 0 : hmacSecretBytes);
@@ -59,14 +59,14 @@ export function checkWhole({ name, record, versions }: WholeKey): void {
     if (!isTime(createdMs)) throw invalidBackup(`version ${version} has no time`);
     if (!fitsVersion(type, numbered) || !secretFits) throw invalidBackup(`version ${version} does not fit the key's type`);
     if (certificateChain !== undefined && (type.keyPair === undefined || !isStoredChain(certificateChain))) {
-      throw invalidBackup(`version ${version} has no certificate chain of the form that chains have`);
+      throw invalidBackup(`version ${version} has an invalid certificate chain`);
     }
     if (record.derived && type.keyPair !== undefined && numbered.material.length === 0) {
-      throw invalidBackup(`version ${version} has nothing to derive from`);
+      throw invalidBackup(`version ${version} has no private half to derive from`);
     }
-    // Whether the caller gives the nonce is asked of the key, so its versions must agree.
+    // The key decides whether callers supply nonces, so all its versions must agree.
     if (record.convergent && (convergence === 1) !== (convergenceOf(record) === 1)) {
-      throw invalidBackup(`version ${version} has its nonces from elsewhere than its key`);
+      throw invalidBackup(`version ${version} takes its nonces from another source than its key`);
     }
     if (record.convergent && convergence === 3 && record.kdf !== 'hkdf_sha256') {
       throw invalidBackup(`version ${version} cannot derive a nonce with the key derivation of its key`);
@@ -74,7 +74,7 @@ export function checkWhole({ name, record, versions }: WholeKey): void {
   }
 }
 
-/** Refuses halves that are not those of one key of the type; others get their turn meanwhile. @throws TransitError `invalid_request` */
+/** Checks that the halves of each version belong together, and yields to the event loop on the way. @throws TransitError `invalid_request` */
 export async function checkKeyPairs({ record, versions }: Pick<WholeKey, 'record' | 'versions'>): Promise<void> {
   const { keyPair, managed } = keyType(record.type);
   if (managed) return checkManaged(versions);
@@ -85,7 +85,7 @@ export async function checkKeyPairs({ record, versions }: Pick<WholeKey, 'record
       await keyPair.check({ material, publicKey });
     } catch (error) {
       if (!(error instanceof TransitError) || error.code === 'busy_generation') throw error;
-      throw invalidBackup(`version ${version} is no key pair of its type: ${reasonOf(error)}`);
+      throw invalidBackup(`version ${version} is not a key pair of its type: ${reasonOf(error)}`);
     }
   }
 }
@@ -93,11 +93,11 @@ export async function checkKeyPairs({ record, versions }: Pick<WholeKey, 'record
 async function checkManaged(versions: WholeKey['versions']): Promise<void> {
   for (const { version, publicKey } of versions) {
     if (publicKey === undefined || (await managedScheme(publicKey)) !== undefined) continue;
-    throw invalidBackup(`version ${version} has a public half that managed keys do not have`);
+    throw invalidBackup(`version ${version} has a public half that managed keys do not support`);
   }
 }
 
-/** A few milliseconds' worth. */
+/** Checks between two turns of the event loop: a few milliseconds. */
 const checksPerTurn = 10;
 
 const isTime = (ms: number): boolean => Number.isSafeInteger(ms) && ms >= 0 && ms <= timeMsMax;

@@ -5,12 +5,12 @@ import { DamagedRecord } from '../errors.ts';
 import type { Paths } from '../keys/paths.ts';
 import { wipe } from '../secrets.ts';
 
-/** Bytes of the modulus, and so of what RSA-OAEP makes with it. */
+/** Bytes of the modulus and of an RSA-OAEP ciphertext. */
 export const wrappingKeyBytes = 512;
 const formatVersion = 1;
 const generate = promisify(generateKeyPair);
 
-/** The key under which key material comes in. */
+/** The key under which callers wrap material for import. */
 export interface WrappingKeyPair {
   readonly privateKey: KeyObject;
   /** SubjectPublicKeyInfo. */
@@ -18,14 +18,14 @@ export interface WrappingKeyPair {
 }
 
 /**
- * The mount's wrapping key: RSA of 4,096 bits, made when it is first asked for, on the thread pool, and never changed. It lies in the store,
- * so every node has the same one; of several that are made at the same time, one is stored.
+ * The mount's wrapping key: RSA of 4,096 bits, generated on first use on the thread pool and never changed. It is stored, so every node has
+ * the same one; if several nodes generate one at the same time, only one is stored.
  */
 export class WrappingKey {
   readonly #store: Store;
   readonly #path: string;
   #loaded: WrappingKeyPair | undefined;
-  #making: Promise<void> | undefined;
+  #generating: Promise<void> | undefined;
 
   constructor(store: Store, { wrappingKey }: Paths) {
     this.#store = store;
@@ -44,15 +44,15 @@ export class WrappingKey {
           wipe([stored]);
         }
       }
-      this.#making ??= this.#make().finally(() => {
-        this.#making = undefined;
+      this.#generating ??= this.#generate().finally(() => {
+        this.#generating = undefined;
       });
-      await this.#making;
+      await this.#generating;
     }
   }
 
-  /** Whether this key or another one was stored, one is there afterwards. */
-  async #make(): Promise<void> {
+  /** Generates and stores a key, unless another node has stored one in the meantime. */
+  async #generate(): Promise<void> {
     const { privateKey } = await generate('rsa', { modulusLength: wrappingKeyBytes * 8, publicExponent: 0x10001 });
     const der = privateKey.export({ type: 'pkcs8', format: 'der' });
     const value = Buffer.concat([Uint8Array.of(formatVersion), der]);
@@ -67,13 +67,13 @@ export class WrappingKey {
 
 /** `format u8 | PKCS#8 in DER` */
 function decode(value: Uint8Array): WrappingKeyPair {
-  if (value[0] !== formatVersion) throw new DamagedRecord('the wrapping key has a format that this program does not know');
+  if (value[0] !== formatVersion) throw new DamagedRecord('the wrapping key has a format unknown to this program');
   try {
     const der = Buffer.from(value.buffer, value.byteOffset + 1, value.length - 1);
     const privateKey = createPrivateKey({ key: der, type: 'pkcs8', format: 'der' });
     const publicPem = createPublicKey(privateKey).export({ type: 'spki', format: 'pem' }).toString();
     return { privateKey, publicPem };
   } catch {
-    throw new DamagedRecord('the wrapping key cannot be read'); // the parser's own message could quote it
+    throw new DamagedRecord('the wrapping key cannot be read'); // the parser's message could quote the key
   }
 }

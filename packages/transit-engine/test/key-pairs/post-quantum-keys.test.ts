@@ -303,7 +303,7 @@ describe('keys of type hybrid', () => {
       const version = { ...mine, keyName: 'k', version: 1, ...half };
       const backup = encodeBackup('k', { ...k.record, id: '' }, [version]).toString('base64');
       expect((await refusalOf(engine.transfers.restoreKey({ backup, name: 'copy' }))).message).to.equal(
-        `the backup cannot be restored: version 1 is no key pair of its type: ${reason}`,
+        `the backup cannot be restored: version 1 is not a key pair of its type: ${reason}`,
       );
     }
   });
