@@ -198,7 +198,10 @@ export class TransitEngine {
     return this.#change(name, `no existing key named ${name} could be found`, (key) => configureKey(this.#paths, key, request));
   }
 
-  /** @param reference - the key of another system, for a new version of a managed key @throws TransitError `key_not_found`, `invalid_request` */
+  /**
+   * @param reference - the key of another system, for a new version of a managed key
+   * @throws TransitError `key_not_found`, `invalid_request`
+   */
   rotateKey(name: string, reference: ManagedKeyReference = {}): Promise<KeyAnswer> {
     return this.#change(name, 'key not found', (key) => this.#rotation(key, reference));
   }

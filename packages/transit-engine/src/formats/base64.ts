@@ -38,7 +38,10 @@ function decodeBroken(text: string): Buffer | undefined {
   return unbroken === text ? undefined : decodeUnbroken(unbroken);
 }
 
-/** Returns the offset of the first misplaced byte of an invalid input. If the input ends inside a group of four, that is the group's start. */
+/**
+ * Returns the offset of the first misplaced byte of an invalid input. If the input ends inside a group of four, that is the group's
+ * start.
+ */
 function faultOffset(encoded: Uint8Array): number {
   let inGroup = 0;
   for (let at = 0; at < encoded.length; at++) {

@@ -145,7 +145,10 @@ function pkcs8Of(seed: Uint8Array): Buffer {
 const rawPublic = (publicKey: KeyObject): Buffer =>
   Buffer.from(publicKey.export({ type: 'spki', format: 'der' }).subarray(spkiPrefixBytes));
 
-/** Checks the point, because node:crypto accepts any 32 bytes. For a point of small order anyone can forge signatures. @throws TransitError `invalid_request` */
+/**
+ * Checks the point, because node:crypto accepts any 32 bytes. For a point of small order anyone can forge signatures.
+ * @throws TransitError `invalid_request`
+ */
 function checkPoint(publicKey: Uint8Array): void {
   let point: ReturnType<typeof curve.Point.fromBytes>;
   try {

@@ -62,7 +62,10 @@ export interface KeyPairScheme {
   readonly transfer?: KeyPairTransfer;
 }
 
-/** Conversions from and to the formats of other programs. Errors of parsers never leave these functions, because they could quote the key. */
+/**
+ * Conversions from and to the formats of other programs. Errors of parsers never leave these functions, because they could quote
+ * the key.
+ */
 export interface KeyPairTransfer {
   /** Converts a private key in PKCS#8 (RFC 5958). The caller wipes both. @throws TransitError `invalid_request` */
   fromPkcs8(der: Uint8Array): Promise<KeyPairBytes>;

@@ -16,7 +16,10 @@ const verifyOnPool = promisify(verify) as unknown as (
   signature: Uint8Array,
 ) => Promise<boolean>;
 
-/** Signs long inputs on the thread pool, and short ones on this thread, which is faster. @param hash - OpenSSL's name; null if the key determines it */
+/**
+ * Signs long inputs on the thread pool, and short ones on this thread, which is faster.
+ * @param hash - OpenSSL's name; null if the key determines it
+ */
 export const signNatively = async (hash: string | null, input: Uint8Array, key: SignKeyObjectInput): Promise<Buffer> =>
   input.length > onThreadBytesMax ? signOnPool(hash, input, key) : sign(hash, input, key);
 

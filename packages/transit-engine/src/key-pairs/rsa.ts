@@ -141,8 +141,8 @@ function encrypt(key: KeyObject, bits: number, plaintext: Uint8Array, padding: s
 }
 
 /**
- * All OAEP failures get the same error text. Wrong PKCS#1 v1.5 padding is not an error: OpenSSL returns bytes that depend on the key and the
- * ciphertext (implicit rejection), because an error would reveal other callers' plaintexts (Bleichenbacher's attack).
+ * All OAEP failures get the same error text. Wrong PKCS#1 v1.5 padding is not an error: OpenSSL returns bytes that depend on the
+ * key and the ciphertext (implicit rejection), because an error would reveal other callers' plaintexts (Bleichenbacher's attack).
  */
 function decrypt(key: KeyObject, bits: number, ciphertext: Uint8Array, padding: string): Buffer {
   const isOfSize = ciphertext.length === bits / 8;

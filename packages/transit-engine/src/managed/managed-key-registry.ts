@@ -67,7 +67,10 @@ export class ManagedKeyRegistry {
     return names;
   }
 
-  /** Deletes the configuration of a managed key if it exists. The key stays in its system; versions that reference it can no longer be used. */
+  /**
+   * Deletes the configuration of a managed key if it exists. The key stays in its system; versions that reference it can no longer
+   * be used.
+   */
   async delete(name: string): Promise<void> {
     for (let attempt = 1; attempt <= attemptsMax; attempt++) {
       const stored = await this.#stored(name);

@@ -17,7 +17,8 @@ export function contextOf({ record }: LoadedKey, context: string): Uint8Array {
   if (bytes.length > 0) return bytes;
   throw new TransitError(
     'invalid_request',
-    "missing 'context' for key derivation; the key was created using a derived key, which means additional, per-request information must be included in order to perform operations with the key",
+    "missing 'context' for key derivation; the key was created using a derived key, which means additional, per-request " +
+      'information must be included in order to perform operations with the key',
   );
 }
 

@@ -74,7 +74,10 @@ export function checkWhole({ name, record, versions }: WholeKey): void {
   }
 }
 
-/** Checks that the halves of each version belong together, and yields to the event loop on the way. @throws TransitError `invalid_request` */
+/**
+ * Checks that the halves of each version belong together, and yields to the event loop on the way.
+ * @throws TransitError `invalid_request`
+ */
 export async function checkKeyPairs({ record, versions }: Pick<WholeKey, 'record' | 'versions'>): Promise<void> {
   const { keyPair, managed } = keyType(record.type);
   if (managed) return checkManaged(versions);

@@ -49,7 +49,10 @@ export class KeyCertificates {
     this.#parts = parts;
   }
 
-  /** Makes a request (PKCS #10) signed with a version of the key. @throws TransitError `key_not_found`, `invalid_request`, `key_version_unavailable` */
+  /**
+   * Makes a request (PKCS #10) signed with a version of the key.
+   * @throws TransitError `key_not_found`, `invalid_request`, `key_version_unavailable`
+   */
   request(
     name: string,
     { version: requested, template }: CertificateSigningRequest,
