@@ -54,7 +54,7 @@ describe('seal and open, on the vectors of Wycheproof', () => {
       .flatMap(({ tests }) => tests);
     const [valid, invalid] = [vectors.filter((v) => v.result === 'valid'), vectors.filter((v) => v.result === 'invalid')];
 
-    it(`${name}: ${expected.valid} valid cases are made and opened, byte for byte`, () => {
+    it(`${name}: ${expected.valid} valid cases are encrypted and decrypted, byte for byte`, () => {
       expect(valid).to.have.lengthOf(expected.valid);
       for (const vector of valid) {
         expect(sealed(type, vector), vector.comment).to.equal(vector.iv + vector.ct + vector.tag);
@@ -62,13 +62,13 @@ describe('seal and open, on the vectors of Wycheproof', () => {
       }
     });
 
-    it(`${name}: ${expected.invalid} changed cases are refused with one text`, () => {
+    it(`${name}: ${expected.invalid} modified cases are refused with one text`, () => {
       expect(invalid).to.have.lengthOf(expected.invalid);
       for (const vector of invalid) expect(opened(type, vector), vector.comment).to.equal(type.authenticationFailure);
     });
   }
 
-  it('leaves out AES-192, which is no key type, and nonces that no payload can carry', () => {
+  it('skips AES-192, which is not a key type, and nonces of other lengths', () => {
     const all = [...groupsOf('aes_gcm_test.json'), ...groupsOf('chacha20_poly1305_test.json')];
     const count = (groups: readonly Group[]): number => groups.flatMap(({ tests }) => tests).length;
     const otherKey = all.filter(({ keySize }) => keySize === 192);
@@ -102,7 +102,7 @@ describe('open', () => {
     { bytes: 27, message: 'cipher: message authentication failed' },
     { bytes: 28, message: 'cipher: message authentication failed' },
   ]) {
-    it(`refuses ${bytes} bytes of noise: ${message}`, () => {
+    it(`refuses ${bytes} random bytes: ${message}`, () => {
       const input = { payload: Buffer.alloc(bytes), associatedData: Buffer.alloc(0) };
       expect(() => open(type, key, input)).to.throw(TransitError, message);
     });

@@ -43,7 +43,7 @@ describe('CMAC, on the vectors of Wycheproof', () => {
   const groups = groupsOf<WycheproofGroup>('aes_cmac_test.json');
   const usable = groups.filter(({ keySize }) => keySize === 128 || keySize === 256).flatMap(({ tests }) => tests);
 
-  it('gives the tags of 29 valid cases and not those of 114 invalid ones', async () => {
+  it('computes the tags of 29 valid cases and not those of 114 invalid ones', async () => {
     for (const { key, msg, tag, result, comment } of usable) {
       if (result === 'valid') expect(await macOf(key, msg), comment).to.equal(tag);
       else expect(await macOf(key, msg), comment).to.not.equal(tag);
@@ -86,7 +86,7 @@ describe('CMAC', () => {
     expect(await macOf('2b7e151628aed2a6abf7158809cf4f3c', message)).to.equal('dfa66747de9ae63030ca32611497c827');
   });
 
-  it('does not confuse a padded message with one that ends like the padding', async () => {
+  it('differs between a padded message and one that ends like the padding', async () => {
     const key = '00'.repeat(16);
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 47 }), async (bytes) => {
@@ -97,7 +97,7 @@ describe('CMAC', () => {
     );
   });
 
-  it('of a large message, made piece by piece, is that of the message as a whole', async () => {
+  it('of a large message, computed in pieces, equals that of the whole message', async () => {
     const message = Buffer.alloc(3 * 1024 * 1024 + 5, 7).toString('hex');
     // By openssl: head -c 3145733 /dev/zero | tr '\0' '\7' | openssl mac -cipher AES-128-CBC -macopt hexkey:… CMAC
     expect(await macOf('000102030405060708090a0b0c0d0e0f', message)).to.equal('d21f987c13511b65018610b482e2d5ec');

@@ -23,13 +23,13 @@ const derived = ({ ikm, salt, info, size }: Vector): string =>
   hkdfExpand(hkdfExtract(hex(ikm), salt === '' ? undefined : secret(hex(salt))), hex(info), size).toString('hex');
 
 describe('HKDF-SHA256, on the vectors of Wycheproof', () => {
-  it('gives the output of 65 valid cases', () => {
+  it('computes the output of 65 valid cases', () => {
     const valid = vectors.filter(({ result }) => result === 'valid');
     expect(valid).to.have.lengthOf(65);
     for (const vector of valid) expect(derived(vector), vector.comment).to.equal(vector.okm);
   });
 
-  it('refuses the 2 cases that ask for too much', () => {
+  it('refuses the 2 cases with too long an output', () => {
     const invalid = vectors.filter(({ result }) => result === 'invalid');
     expect(invalid).to.have.lengthOf(2);
     for (const vector of invalid) expect(() => derived(vector), vector.comment).to.throw(RangeError);
@@ -37,7 +37,7 @@ describe('HKDF-SHA256, on the vectors of Wycheproof', () => {
 });
 
 describe('HKDF-SHA256', () => {
-  it('agrees with node:crypto wherever that one goes, without a salt', () => {
+  it('agrees with node:crypto within its limits, without a salt', () => {
     const bytes = fc.uint8Array({ minLength: 1, maxLength: 64 });
     fc.assert(
       fc.property(bytes, fc.uint8Array({ maxLength: 1024 }), fc.integer({ min: 1, max: 200 }), (material, info, length) => {
@@ -47,7 +47,7 @@ describe('HKDF-SHA256', () => {
     );
   });
 
-  it('wipes the blocks of which it makes its output', () => {
+  it('wipes its intermediate blocks', () => {
     const { digest } = Hmac.prototype;
     const blocks: Uint8Array[] = [];
     Hmac.prototype.digest = new Proxy(digest, {
@@ -66,7 +66,7 @@ describe('HKDF-SHA256', () => {
     for (const block of blocks) expect([...block]).to.deep.equal(Array(32).fill(0));
   });
 
-  it('takes a context of any length', () => {
+  it('accepts a context of any length', () => {
     expect(hkdfExpand(hkdfExtract(Buffer.alloc(32)), Buffer.alloc(100_000), 32)).to.have.lengthOf(32);
   });
 });

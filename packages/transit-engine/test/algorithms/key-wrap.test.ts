@@ -44,7 +44,7 @@ describe('key wrap with padding, on the vectors of Wycheproof', () => {
 describe('key wrap with padding', () => {
   const material = fc.uint8Array({ minLength: 1, maxLength: 600 });
 
-  it('comes back as it was, whatever the length', () => {
+  it('is unwrapped to the same content, for any length', () => {
     fc.assert(
       fc.property(material, (bytes) => {
         expect([...unwrapKey(wrapping, wrapKey(wrapping, bytes))]).to.deep.equal([...bytes]);
@@ -52,7 +52,7 @@ describe('key wrap with padding', () => {
     );
   });
 
-  it('is refused when any bit of it was changed, or when it was cut', () => {
+  it('is refused when any bit was modified, or when truncated', () => {
     fc.assert(
       fc.property(material, fc.nat(), fc.integer({ min: 0, max: 7 }), (bytes, at, bit) => {
         const wrapped = wrapKey(wrapping, bytes);

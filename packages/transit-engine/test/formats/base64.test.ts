@@ -13,7 +13,7 @@ function refusal(text: string): string {
 }
 
 describe('decodeBase64', () => {
-  it('gives any bytes back that were encoded with the standard alphabet and padding', () => {
+  it('decodes any bytes that were encoded with the standard alphabet and padding', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
         expect([...decodeBase64(Buffer.from(bytes).toString('base64'))]).to.deep.equal([...bytes]);
@@ -21,7 +21,7 @@ describe('decodeBase64', () => {
     );
   });
 
-  it('skips line breaks wherever they stand', () => {
+  it('skips line breaks at any position', () => {
     const breaks = fc.constantFrom('\n', '\r', '\r\n', '\n\n');
     fc.assert(
       fc.property(
@@ -64,12 +64,12 @@ describe('decodeBase64', () => {
     });
   }
 
-  it('takes a last character with unused bits set, as clients may send it', () => {
+  it('accepts a last character with unused bits set', () => {
     expect(decodeBase64('YR==').toString()).to.equal('a');
     expect(decodeBase64('YWJ=').toString()).to.equal('ab');
   });
 
-  it('names the fault of a large text, behind its line breaks', () => {
+  it('reports the offset in a large text with line breaks', () => {
     const text = `${'A'.repeat(76)}\r\n`.repeat(10_000);
     expect(refusal(`${text}AAA!`)).to.equal(`illegal base64 data at input byte ${text.length + 3}`);
     expect(refusal(`${text}AA`)).to.equal(`illegal base64 data at input byte ${text.length}`);
@@ -88,7 +88,7 @@ describe('decodeBase64', () => {
 });
 
 describe('base64url without padding', () => {
-  it('of any bytes is read as it was written', () => {
+  it('decodes any bytes that were encoded', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => {
         expect(decodeBase64Url(Buffer.from(bytes).toString('base64url'))).to.deep.equal(Buffer.from(bytes));
@@ -97,7 +97,7 @@ describe('base64url without padding', () => {
   });
 
   for (const text of ['A', 'AAAAA', 'AA==', 'AA=', 'A+', 'A/', 'AA\n', 'A A', 'Aé', 'AA.']) {
-    it(`is not ${JSON.stringify(text)}`, () => {
+    it(`refuses ${JSON.stringify(text)}`, () => {
       expect(decodeBase64Url(text)).to.equal(undefined);
     });
   }

@@ -55,7 +55,7 @@ describe('parseCiphertext', () => {
 });
 
 describe('decodePayload', () => {
-  it('has a text of its own for what is not base64', () => {
+  it('has its own error text for invalid base64', () => {
     expect(() => decodePayload('!!')).to.throw(TransitError, 'invalid ciphertext: could not decode base64');
   });
 });

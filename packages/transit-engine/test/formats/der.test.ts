@@ -5,7 +5,7 @@ import { derInteger, derTag, encodeDer, encodeDerInteger, encodeOid, parseDer, p
 const hex = (text: string): Buffer => Buffer.from(text, 'hex');
 
 describe('DER', () => {
-  it('of any element is read as it was written, also behind another one, and at no cut', () => {
+  it('of any element is decoded to the same element, also after another one, and refused when truncated', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 30 }), fc.uint8Array({ maxLength: 400 }), fc.nat(), (tag, content, cut) => {
         const element = encodeDer(tag, content.subarray(0, 3), content.subarray(3));
@@ -18,7 +18,7 @@ describe('DER', () => {
     );
   });
 
-  it('of a non-negative number is the one that X.690 §8.3 has, and comes back', () => {
+  it('of a non-negative integer follows X.690 §8.3 and is decoded to the same integer', () => {
     for (const [number, encoded] of [
       ['', '020100'],
       ['00', '020100'],
@@ -33,14 +33,14 @@ describe('DER', () => {
     }
   });
 
-  it('has one form for a number: overlong, negative and empty ones, and other tags, are none', () => {
+  it('refuses overlong, negative and empty integers, and other tags', () => {
     for (const encoded of ['02020001', '020180', '0202ff80', '0200', '040101', '03020001']) {
       const [element] = parseDerSequence(hex(encoded)) ?? [];
       expect(element && derInteger(element), encoded).to.equal(undefined);
     }
   });
 
-  it('has one form for a length: none that could be shorter, none without an end, none beyond four bytes', () => {
+  it('refuses lengths that are not minimal, indefinite, or longer than four bytes', () => {
     for (const encoded of ['0481050000000000', '04820005', '3080020101', '0485000000000100', '0481', '1f8101', '04820100']) {
       expect(parseDerSequence(Buffer.concat([hex(encoded), Buffer.alloc(3)])), encoded).to.equal(undefined);
     }

@@ -8,7 +8,7 @@ const sha1Info = (parameters: string): Buffer =>
     createHash('sha1').update('x').digest(),
   ]);
 
-describe('the hashes whose signature padded bytes are', () => {
+describe('hashesSignedAsIs', () => {
   for (const [because, input, hashes] of [
     ['a DigestInfo names its hash', sha1Info('0500'), ['sha1']],
     ['… without parameters too', sha1Info(''), ['sha1']],

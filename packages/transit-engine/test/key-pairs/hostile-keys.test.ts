@@ -265,7 +265,7 @@ describe('hostile key material', () => {
     });
   }
 
-  it('is refused at any cut and with any byte changed, or is a key that signs', async function () {
+  it('is refused when truncated or modified at any byte, unless it is still a valid key', async function () {
     this.timeout(240_000);
     const whole = Object.entries(pairs);
     await fc.assert(
@@ -295,7 +295,7 @@ describe('hostile key material', () => {
     );
   });
 
-  it('of the length of a wrapping, but of other bytes, is refused with texts that say nothing more', async () => {
+  it('is refused with the same texts for any random bytes of the right length', async () => {
     const good = Buffer.from(wrap(pkcs8(pairs['rsa-2048'])), 'base64');
     for (const [changed, message] of [
       [good.subarray(0, 512), 'provided ciphertext is too short'],
@@ -311,8 +311,8 @@ describe('hostile key material', () => {
   });
 });
 
-describe('the search for RSA keys', () => {
-  it('finds one after the other, so that other work has threads of the pool, and goes on behind a failure', async function () {
+describe('the generation of RSA keys', () => {
+  it('runs one at a time, so that threads of the pool stay free, and continues after a failure', async function () {
     this.timeout(240_000);
     const found: number[] = [];
     const search = (bits: number): Promise<unknown> => generateRsa(bits).then(() => found.push(bits));

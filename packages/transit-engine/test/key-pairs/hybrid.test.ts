@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { decodeHalves, encodeHalves } from '../../src/key-pairs/hybrid.ts';
 
-describe('a pair', () => {
-  it('is two byte strings that come out as they went in', () => {
+describe('the encoding of hybrid halves', () => {
+  it('returns the two byte strings that were encoded', () => {
     fc.assert(
       fc.property(fc.uint8Array(), fc.uint8Array(), (pqc, ec) => {
         const pair = decodeHalves(encodeHalves({ pqc, ec }));
@@ -12,7 +12,7 @@ describe('a pair', () => {
     );
   });
 
-  it('has one encoding: what is read is written again as it was', () => {
+  it('is unique: decoded bytes are encoded to the same bytes', () => {
     const lengths = fc.integer({ min: 0, max: 10 }).map((length) => Buffer.of(0, 0, 0, length));
     fc.assert(
       fc.property(lengths, fc.uint8Array({ maxLength: 12 }), (length, rest) => {
@@ -25,10 +25,10 @@ describe('a pair', () => {
 
   for (const { bytes, because } of [
     { bytes: '', because: 'there is no length' },
-    { bytes: '000000', because: 'the length is cut' },
-    { bytes: '00000001', because: 'the first half is cut' },
+    { bytes: '000000', because: 'the length is truncated' },
+    { bytes: '00000001', because: 'the first half is truncated' },
     { bytes: 'ffffffff00', because: 'the length is beyond the end' },
   ]) {
-    it(`is not ${bytes || 'nothing'}: ${because}`, () => expect(decodeHalves(Buffer.from(bytes, 'hex'))).to.equal(undefined));
+    it(`refuses ${bytes || 'no bytes'}: ${because}`, () => expect(decodeHalves(Buffer.from(bytes, 'hex'))).to.equal(undefined));
   }
 });

@@ -92,7 +92,7 @@ describe('ML-DSA parameter sets', () => {
 });
 
 describe('ML-DSA, on the samples of ACVP', () => {
-  it('makes the public key of 12 seeds', () => {
+  it('computes the public keys of 12 seeds', () => {
     const groups = groupsOf<AcvpGroup<KeyGen>>('ML-DSA-keyGen-FIPS204.json');
     for (const group of groups) {
       for (const { seed, expected } of group.tests) {
@@ -103,7 +103,7 @@ describe('ML-DSA, on the samples of ACVP', () => {
     expect(groups.flatMap(({ tests }) => tests)).to.have.lengthOf(12);
   });
 
-  it('accepts 6 deterministic signatures of the pure interface, under the keys that the other implementation reads', async () => {
+  it('accepts 6 deterministic signatures of the pure interface, under keys decoded by another implementation', async () => {
     const groups = groupsOf<AcvpGroup<SigGen>>('ML-DSA-sigGen-FIPS204.json').filter(({ preHash }) => preHash === 'pure');
     for (const group of groups) {
       const name = nameIn(group);
@@ -115,7 +115,7 @@ describe('ML-DSA, on the samples of ACVP', () => {
     expect(groups.flatMap(({ tests }) => tests)).to.have.lengthOf(6);
   });
 
-  it('says of 12 signatures of the pure interface what is to be said', async () => {
+  it('gives the expected verdict on 12 signatures of the pure interface', async () => {
     const groups = groupsOf<AcvpGroup<SigVer>>('ML-DSA-sigVer-FIPS204.json').filter(({ preHash }) => preHash === 'pure');
     const outcomes: boolean[] = [];
     for (const group of groups) {
@@ -137,7 +137,7 @@ describe('ML-DSA, on the vectors of Wycheproof', () => {
     ['65', { made: 39, valid: 42, invalid: 21 }],
     ['87', { made: 41, valid: 40, invalid: 22 }],
   ] as const) {
-    it(`${name}: seeds give the keys under which their signatures hold`, async () => {
+    it(`${name}: signatures are valid under the keys of the seeds`, async () => {
       let made = 0;
       for (const { privateSeed, publicKey, tests } of groupsOf<WycheproofGroup>(`mldsa_${name}_sign_seed_test.json`)) {
         const seed = hex(privateSeed ?? '');
@@ -157,7 +157,7 @@ describe('ML-DSA, on the vectors of Wycheproof', () => {
       expect(made).to.equal(counts.made);
     });
 
-    it(`${name}: verifies what is valid and nothing else`, async () => {
+    it(`${name}: accepts exactly the valid signatures`, async () => {
       let [valid, invalid] = [0, 0];
       for (const { publicKey, tests } of groupsOf<WycheproofGroup>(`mldsa_${name}_verify_test.json`)) {
         const key = publicKeyOf(name, hex(publicKey));
@@ -209,7 +209,7 @@ describe('ML-DSA', () => {
     });
   }
 
-  it('draws its randomness anew with each signature', async () => {
+  it('makes a different signature each time', async () => {
     const key = mlDsaPrivateKey(setOf('65'), Buffer.alloc(32, 3));
     const [one, other] = [await signMlDsa(key, hex('01')), await signMlDsa(key, hex('01'))];
     expect(one.equals(other)).to.equal(false);

@@ -52,7 +52,7 @@ const curveKey = (text: string): KeyObject =>
 describe('keys of type ml-dsa', function () {
   this.timeout(240_000); // some search for RSA keys
   for (const set of sets) {
-    it(`${set}: sign what the other implementation verifies, under the public key that is shown`, async () => {
+    it(`${set}: make signatures that another implementation accepts under the shown public key`, async () => {
       const { engine } = newEngine();
       const { key, warnings } = await engine.createKey('k', { type: 'ml-dsa', parameterSet: set });
       expect(warnings).to.deep.equal(['keys of type ml-dsa are experimental and not for use in production']);
@@ -67,7 +67,7 @@ describe('keys of type ml-dsa', function () {
     });
   }
 
-  it('have another spelling', async () => {
+  it('may be named mldsa-65', async () => {
     const { engine } = newEngine();
     expect((await engine.createKey('k', { type: 'mldsa-65' })).key.parameters).to.deep.equal({ parameterSet: '65' });
     expect((await engine.createKey('l', { type: 'mldsa-65', parameterSet: '65' })).key.type).to.equal('ml-dsa');
@@ -93,14 +93,14 @@ describe('keys of type ml-dsa', function () {
     },
     { request: { type: 'ml-dsa', parameterSet: '44', keySize: 32 }, message: 'key_size is not valid for algorithm ml-dsa-44' },
   ] satisfies { request: CreateKeyRequest; message: string }[]) {
-    it(`are not made of ${JSON.stringify(request)}`, async () => {
+    it(`are refused with ${JSON.stringify(request)}`, async () => {
       const { engine } = newEngine();
       expect((await refusalOf(engine.createKey('k', request))).message).to.equal(refusal);
       expect((await refusalOf(engine.readKey('k'))).code).to.equal('not_found');
     });
   }
 
-  it('made again say whether anything else was asked for', async () => {
+  it('created again warn if the request differs', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', { type: 'ml-dsa', parameterSet: '44' });
     const experimental = 'keys of type ml-dsa are experimental and not for use in production';
@@ -115,7 +115,7 @@ describe('keys of type ml-dsa', function () {
     ['ml-dsa', { type: 'ml-dsa', parameterSet: '44' }],
     ['hybrid', hybrid('44', 'ecdsa-p256')],
   ] satisfies [string, CreateKeyRequest][]) {
-    it(`${name}: no digest and no context is taken for a message`, async () => {
+    it(`${name}: refuses digests and contexts`, async () => {
       const { engine } = newEngine();
       await engine.createKey('k', request);
       const signature = await sign(engine, 'k');
@@ -128,7 +128,7 @@ describe('keys of type ml-dsa', function () {
       }
     });
 
-    it(`${name}: rotates, and old signatures hold under the old version`, async () => {
+    it(`${name}: rotates, and old signatures stay valid under the old version`, async () => {
       const { engine } = newEngine();
       await engine.createKey('k', request);
       const first = await sign(engine, 'k');
@@ -140,7 +140,7 @@ describe('keys of type ml-dsa', function () {
       expect((await publicKeysOf(engine, 'k', 1)).publicKey).not.to.equal((await publicKeysOf(engine, 'k', 2)).publicKey);
     });
 
-    it(`${name}: comes back from a backup, and signs as before`, async () => {
+    it(`${name}: signs as before after backup and restore`, async () => {
       const { engine } = newEngine();
       await engine.createKey('k', { ...request, exportable: true, allowPlaintextBackup: true });
       const signature = await sign(engine, 'k');
@@ -151,7 +151,7 @@ describe('keys of type ml-dsa', function () {
       expect((await engine.readKey('copy')).type).to.equal(name);
     });
 
-    it(`${name}: never comes in, and is not wrapped for another service`, async () => {
+    it(`${name}: refuses import, and wrapping for another service`, async () => {
       const { engine } = newEngine();
       const refusal = `keys of type ${name} cannot be imported`;
       expect((await refusalOf(engine.transfers.importKey('i', { type: name, ciphertext: 'AAAA' }))).message).to.equal(refusal);
@@ -163,7 +163,7 @@ describe('keys of type ml-dsa', function () {
     });
   }
 
-  it('export their seed, when they may, and their public key', async () => {
+  it('export their seed if exportable, and their public key', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', { type: 'ml-dsa', parameterSet: '65', exportable: true });
     const [exported] = (await engine.transfers.exportKey('k', { exportType: 'signing-key' })).versions;
@@ -184,7 +184,7 @@ describe('keys of type hybrid', () => {
   for (const set of sets) {
     for (const ec of curves) {
       for (const marshaling of ['asn1', 'jws'] as const) {
-        it(`ml-dsa-${set} with ${ec}, ${marshaling}: both halves are signatures of the whole message`, async () => {
+        it(`ml-dsa-${set} with ${ec}, ${marshaling}: both halves sign the whole message`, async () => {
           const { engine } = newEngine();
           const { key, warnings } = await engine.createKey('k', hybrid(set, ec));
           expect(warnings).to.deep.equal(['keys of type hybrid are experimental and not for use in production']);
@@ -206,7 +206,7 @@ describe('keys of type hybrid', () => {
   }
 
   for (const ec of curves) {
-    it(`${ec}: a signature of which one half is another's does not hold`, async () => {
+    it(`${ec}: a signature with one half of another is invalid`, async () => {
       const { engine } = newEngine();
       await engine.createKey('k', hybrid('65', ec));
       const good = halvesOf(payloadOf(await sign(engine, 'k')));
@@ -225,7 +225,7 @@ describe('keys of type hybrid', () => {
       }
     });
 
-    it(`${ec}: no altered byte and no cut leaves a signature that holds`, async () => {
+    it(`${ec}: a modified or truncated signature is invalid`, async () => {
       const { engine } = newEngine();
       await engine.createKey('k', hybrid('44', ec));
       const payload = payloadOf(await sign(engine, 'k'));
@@ -241,7 +241,7 @@ describe('keys of type hybrid', () => {
     });
   }
 
-  it('use the hash for their elliptic-curve half', async () => {
+  it('use the hash only for the elliptic-curve half', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', hybrid('44', 'ecdsa-p256'));
     const signature = await sign(engine, 'k', { hashAlgorithm: 'sha2-512' });
@@ -263,7 +263,7 @@ describe('keys of type hybrid', () => {
     expect(Buffer.from(ml_dsa44.keygen(Uint8Array.from(secret.pqc)).publicKey).toString('base64')).to.equal(publicKey);
   });
 
-  it('are made anew each time, in both halves', async () => {
+  it('generate both halves for each key', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', hybrid('44', 'ed25519'));
     await engine.createKey('l', hybrid('44', 'ed25519'));
@@ -272,7 +272,7 @@ describe('keys of type hybrid', () => {
     expect(one.hybridPublicKey).not.to.equal(other.hybridPublicKey);
   });
 
-  it('with damaged or exchanged halves are not restored', async () => {
+  it('are not restored with damaged or exchanged halves', async () => {
     const { engine } = newEngine();
     for (const [name, request] of [
       ['k', hybrid('44', 'ed25519')],

@@ -128,7 +128,7 @@ describe('the numbers of an RSA key', () => {
     return { engine, store, wrap: (numbers: Numbers) => wrapped(publicPem, pkcs8Of(numbers)) };
   }
 
-  it('are imported when they are those of a key, also with p and q in the other order or d modulo lcm(p − 1, q − 1)', async () => {
+  it('are imported if they are valid, also with p and q exchanged, or d modulo lcm(p − 1, q − 1)', async () => {
     const { engine, wrap } = await importing();
     const lcm = phi / 2n;
     for (const [name, numbers] of Object.entries({ good, turned: keyOf(q, p), least: { ...good, d: good.d % lcm } })) {
@@ -170,7 +170,7 @@ describe('the numbers of an RSA key', () => {
   }
 
   for (const [because, n, message] of publics) {
-    it(`are refused where the public half alone comes in with ${because}`, async () => {
+    it(`are refused in the import of a public half with ${because}`, async () => {
       const { engine, store } = await importing();
       const before = await everything(store);
       const publicKey = publicPemOf(spkiOf(n));

@@ -33,7 +33,7 @@ describe('RSA-OAEP, on the vectors of Wycheproof', () => {
     ['rsa_oaep_3072_sha256_mgf1sha256', 26],
     ['rsa_oaep_4096_sha256_mgf1sha256', 29],
   ] as const) {
-    it(`decrypts what is valid in ${file} and refuses the rest, labels included, with one text`, async () => {
+    it(`decrypts exactly the valid cases of ${file}, and refuses the others, including labels, with one text`, async () => {
       const { testGroups } = vectorFile<Wycheproof<Group, Case>>(`${file}_test.json`);
       let judged = 0;
       for (const group of testGroups) {
@@ -57,7 +57,7 @@ describe('RSA-OAEP, on the vectors of Wycheproof', () => {
     ['rsa_oaep_2048_sha1_mgf1sha1', 'sha1', 28],
     ['rsa_oaep_4096_sha512_mgf1sha512', 'sha512', 31],
   ] as const) {
-    it(`decrypts what is valid in ${file} and refuses the rest`, () => {
+    it(`decrypts exactly the valid cases of ${file}`, () => {
       const { testGroups } = vectorFile<Wycheproof<Group, Case>>(`${file}_test.json`);
       let judged = 0;
       for (const { privateKeyPkcs8, tests } of testGroups) {
@@ -74,7 +74,7 @@ describe('RSA-OAEP, on the vectors of Wycheproof', () => {
 });
 
 describe('RSA PKCS#1 v1.5, on the vectors of Wycheproof', () => {
-  it('decrypts what is valid, and answers a wrong padding with other bytes, the same each time', async () => {
+  it('decrypts valid cases, and returns deterministic other bytes for wrong padding', async () => {
     const { testGroups } = vectorFile<Wycheproof<Group, Case>>('rsa_pkcs1_2048_test.json');
     let judged = 0;
     for (const group of testGroups) {

@@ -75,7 +75,7 @@ describe('signatures, on the vectors of Wycheproof', function () {
   for (const { file, type, hash, made, cases } of files) {
     const ways = hash === undefined ? [false] : [false, true];
     for (const prehashed of ways) {
-      it(`gives the verdict of every case of ${file}${prehashed ? ', over the digest' : ''}`, async () => {
+      it(`agrees with every case of ${file}${prehashed ? ', over the digest' : ''}`, async () => {
         const { testGroups } = vectorFile<Wycheproof<Group, Case>>(`${file}_test.json`);
         const { engine } = newEngine({ store: await storeWithWrappingKey() });
         let judged = 0;

@@ -11,7 +11,7 @@ const dueIn = async (store: Store) =>
     .map((path) => paths.parseDue(path));
 
 describe('automatic rotation', () => {
-  it('rotates what is due and nothing else, and counts anew from then', async () => {
+  it('rotates only due keys, and starts a new period', async () => {
     const { engine, store, clock } = newEngine();
     await engine.createKey('hourly', { autoRotatePeriodS: 3600 });
     await engine.createKey('daily', { autoRotatePeriodS: 86_400 });
@@ -32,7 +32,7 @@ describe('automatic rotation', () => {
     expect(await decryptOne(engine, 'hourly', { ciphertext })).to.deep.equal({ plaintext: fox });
   });
 
-  it('makes new key pairs, under which is signed from then on', async () => {
+  it('generates new key pairs, which sign from then on', async () => {
     const { engine, clock } = newEngine();
     for (const type of ['ed25519', 'ecdsa-p256', 'rsa-2048']) await engine.createKey(type, { type, autoRotatePeriodS: 3600 });
     clock.nowMs += hourMs;
@@ -54,7 +54,7 @@ describe('automatic rotation', () => {
     for (const name of ['a', 'b', 'c']) expect((await storedKey(store, name)).latestVersion).to.equal(2);
   });
 
-  it('follows every change of a key: its period, rotation by hand, deletion', async () => {
+  it('follows every change of a key: period, manual rotation, deletion', async () => {
     const { engine, store, clock } = newEngine();
     await engine.createKey('k', {});
     expect(await dueIn(store)).to.deep.equal([]);
@@ -69,7 +69,7 @@ describe('automatic rotation', () => {
     expect(await dueIn(store)).to.deep.equal([]);
   });
 
-  it('leaves imported keys alone unless their rotation is allowed', async () => {
+  it('skips imported keys unless their rotation is allowed', async () => {
     const { engine, store, clock } = newEngine({ store: await storeWithWrappingKey() });
     const ciphertext = wrapped(await engine.transfers.wrappingKey(), Buffer.alloc(32, 1));
     await engine.transfers.importKey('fixed', { ciphertext });
@@ -81,7 +81,7 @@ describe('automatic rotation', () => {
     expect((await storedKey(store, 'free')).latestVersion).to.equal(2);
   });
 
-  it('goes on behind a key that cannot be rotated, and does no more than its limit', async () => {
+  it('continues after a key that cannot be rotated, and stops at its limit', async () => {
     const { engine, store, clock } = newEngine();
     for (const name of ['a', 'b', 'c', 'd']) await engine.createKey(name, { autoRotatePeriodS: 3600 });
     await store.commit({ conditions: [], writes: [{ path: paths.key('a'), value: Buffer.from('damaged') }] });

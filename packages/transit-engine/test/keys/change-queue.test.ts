@@ -10,7 +10,7 @@ function deferred() {
 }
 
 describe('ChangeQueue', () => {
-  it('runs the steps of one name in order, one at a time', async () => {
+  it('runs the changes of one name in order, one at a time', async () => {
     const queue = new ChangeQueue();
     const first = deferred();
     const log: string[] = [];
@@ -30,7 +30,7 @@ describe('ChangeQueue', () => {
     expect(log).to.deep.equal(['first begins', 'another name', 'first ends', 'second', 'third']);
   });
 
-  it('goes on after a step that failed', async () => {
+  it('continues after a change that failed', async () => {
     const queue = new ChangeQueue();
     const failing = queue.run('k', async () => {
       throw new Error('no');
@@ -41,7 +41,7 @@ describe('ChangeQueue', () => {
     expect(await next).to.equal('yes');
   });
 
-  it('repeats a step that meets a conflict, with a bound', async () => {
+  it('repeats a change after a conflict, a limited number of times', async () => {
     const queue = new ChangeQueue();
     let tries = 0;
     expect(await queue.run('k', async () => (++tries < 3 ? undefined : tries))).to.equal(3);

@@ -16,7 +16,7 @@ function convergent(inputs: { context: Buffer; associatedData: Buffer; plaintext
 }
 
 describe('deriveKey', () => {
-  it('is HKDF-SHA256 of material and context, at the length of the type', () => {
+  it('returns HKDF-SHA256 of material and context, at the length of the type', () => {
     for (const length of [16, 32]) {
       const expected = Buffer.from(hkdfSync('sha256', material, '', 'context one', length));
       expect(deriveKey(key, Buffer.from('context one'), length).export().equals(expected)).to.equal(true);
@@ -25,7 +25,7 @@ describe('deriveKey', () => {
 });
 
 describe('deriveConvergent', () => {
-  it('without associated data: 32 bytes behind the key make the nonce from the plaintext', () => {
+  it('without associated data computes the nonce from the plaintext under the 32 bytes after the key', () => {
     fc.assert(
       fc.property(context, bytes, fc.constantFrom(16, 32), (info, plaintext, keyBytes) => {
         const output = Buffer.from(hkdfSync('sha256', material, '', info, keyBytes + 32));
@@ -38,7 +38,7 @@ describe('deriveConvergent', () => {
     );
   });
 
-  it('with associated data: the next 32 bytes make it from its length, itself and the plaintext', () => {
+  it('with associated data computes the nonce from its length, itself and the plaintext under the next 32 bytes', () => {
     const associated = fc.uint8Array({ minLength: 1, maxLength: 300 }).map((array) => Buffer.from(array));
     fc.assert(
       fc.property(context, associated, bytes, fc.constantFrom(16, 32), (info, associatedData, plaintext, keyBytes) => {
@@ -57,7 +57,7 @@ describe('deriveConvergent', () => {
     );
   });
 
-  it('gives another nonce when a byte moves between associated data and plaintext', () => {
+  it('returns another nonce when a byte moves between associated data and plaintext', () => {
     const inputs = (associatedData: string, plaintext: string) => ({
       context: Buffer.from('c'),
       associatedData: Buffer.from(associatedData),

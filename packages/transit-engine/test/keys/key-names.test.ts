@@ -77,7 +77,7 @@ class NameStore {
 }
 
 describe('the names of keys', () => {
-  it('are those that are there, whatever came and went, and are read once', () =>
+  it('follow every change, and are read from the store once', () =>
     fc.assert(
       fc.asyncProperty(
         fc.array(fc.constantFrom('a', 'B', 'c', 'd.1', 'd', '_e', '10', '2'), { maxLength: 6 }),
@@ -97,7 +97,7 @@ describe('the names of keys', () => {
       ),
     ));
 
-  it('hold what is applied while they are read, before and behind the page that is on its way', () =>
+  it('include changes applied during a read, before and after the current page', () =>
     fc.assert(
       fc.asyncProperty(
         fc.array(fc.array(fc.tuple(fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g'), fc.boolean()), { maxLength: 3 }), {
@@ -120,7 +120,7 @@ describe('the names of keys', () => {
       ),
     ));
 
-  it('are the very same list until one comes or goes', async () => {
+  it('are the same list object until a key is added or removed', async () => {
     const store = new NameStore(['a', 'b']);
     const list = await store.names.list();
     store.apply(['a', true]);
@@ -134,7 +134,7 @@ describe('the names of keys', () => {
     expect(await store.names.list()).to.equal(longer);
   });
 
-  it('are read anew when another state took the place of the store’s', async () => {
+  it('are read again when the state of the store is replaced', async () => {
     const store = new NameStore(['a', 'b']);
     await store.names.list();
     store.replace(['c']);
@@ -142,7 +142,7 @@ describe('the names of keys', () => {
     expect(store.reads).to.equal(2);
   });
 
-  it('are read anew when more has changed than is kept', async () => {
+  it('are read again after too many changes', async () => {
     const store = new NameStore(['a'], 100_000);
     await store.names.list();
     store.apply(...Array.from({ length: 10_001 }, (_, i) => [`n${i}`, true] as const));
@@ -150,7 +150,7 @@ describe('the names of keys', () => {
     expect(store.reads).to.equal(2);
   });
 
-  it('are not kept when they take up too much, be it that they grew', async () => {
+  it('are not cached when they are too large, also after growing', async () => {
     const long = (i: number) => `${i}`.padEnd(400, 'x');
     const store = new NameStore(
       Array.from({ length: 15_000 }, (_, i) => long(i)),
@@ -165,7 +165,7 @@ describe('the names of keys', () => {
     expect(store.reads).to.equal(3);
   });
 
-  it('are read no further than is asked for when they are not kept', async () => {
+  it('are read only as far as requested when they are not cached', async () => {
     const store = new NameStore(['a', 'b', 'c', 'd', 'e', 'f']);
     store.waits = true;
     let pages = 0;
@@ -176,7 +176,7 @@ describe('the names of keys', () => {
     expect(pages, 'of two names').to.equal(2);
   });
 
-  it('are asked for again after a read that failed', async () => {
+  it('are read again after a failed read', async () => {
     const store = new NameStore(['a']);
     store.error = new Error('sealed');
     expect(await store.names.list().catch((error: Error) => error.message)).to.equal('sealed');
@@ -184,7 +184,7 @@ describe('the names of keys', () => {
     expect(await store.names.list()).to.deep.equal(['a']);
   });
 
-  it('are kept no more once they are closed, be it while they are read', async () => {
+  it('are not cached after close, also during a read', async () => {
     const store = new NameStore(['a', 'b', 'c']);
     store.waits = true;
     const answer = store.names.list();
@@ -194,8 +194,8 @@ describe('the names of keys', () => {
   });
 });
 
-describe('what readers of a key see', () => {
-  it('is made once for as long as the key is the same', async () => {
+describe('the view of a key', () => {
+  it('is made once while the key is unchanged', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', { type: 'ecdsa-p256' });
     const view = await engine.readKey('k');
@@ -211,7 +211,7 @@ describe('what readers of a key see', () => {
     expect(view.versions, 'what was answered stays').to.have.length(1);
   });
 
-  it('is not kept where it does not fit beside the key, which stays', async () => {
+  it('is not cached if it does not fit; the key stays cached', async () => {
     const { engine } = newEngine({ cacheBytesMax: 20_000 });
     await engine.createKey('k', { type: 'ecdsa-p256' });
     for (let i = 0; i < 7; i++) await engine.rotateKey('k');
@@ -225,7 +225,7 @@ describe('what readers of a key see', () => {
     expect(again).to.not.equal(view);
   });
 
-  it('is of the context that is asked for', async () => {
+  it('depends on the requested context', async () => {
     const { engine } = newEngine();
     await engine.createKey('d', { type: 'ed25519', derived: true });
     const keyOf = async (context?: string) => (await engine.readKey('d', { context })).versions[0]?.pair?.publicKey;

@@ -70,19 +70,19 @@ describe('configureKey', () => {
     });
   }
 
-  it('takes minimums that only fit together', () => {
+  it('accepts minimums that are valid only together', () => {
     const key = keyWith({ minDecryptionVersion: 1, minEncryptionVersion: 1 });
     const { record } = configureKey(paths, key, { minDecryptionVersion: 4, minEncryptionVersion: 4 });
     expect(record).to.include({ minDecryptionVersion: 4, minEncryptionVersion: 4 });
   });
 
-  it('makes min_decryption_version 0 a 1, and says so', () => {
+  it('raises min_decryption_version 0 to 1, with a warning', () => {
     const { record, warnings } = configureKey(paths, keyWith({ minDecryptionVersion: 2 }), { minDecryptionVersion: 0 });
     expect(record.minDecryptionVersion).to.equal(1);
     expect(warnings.join()).to.contain('starts at 1');
   });
 
-  it('leaves a flag on that cannot be turned off, and says so', () => {
+  it('keeps a flag that cannot be turned off, with a warning', () => {
     const key = keyWith({ exportable: true, allowPlaintextBackup: true });
     const { record, transaction, warnings } = configureKey(paths, key, { exportable: false, allowPlaintextBackup: false });
     expect(record).to.include({ exportable: true, allowPlaintextBackup: true });
@@ -90,7 +90,7 @@ describe('configureKey', () => {
     expect(warnings).to.have.lengthOf(2);
   });
 
-  it('keeps what the request does not name', () => {
+  it('keeps settings that are absent in the request', () => {
     const key = keyWith({ autoRotatePeriodS: 7200, deletionAllowed: true, exportable: true });
     expect(configureKey(paths, key, { minDecryptionVersion: 2 }).record).to.deep.equal({
       ...key.record,
@@ -143,12 +143,12 @@ describe('trimKey', () => {
     ]);
   });
 
-  it('leaves what is too much for one transaction to the sweep', () => {
+  it('leaves versions beyond one transaction to the sweep', () => {
     const key = keyWith({ latestVersion: 10_000, minDecryptionVersion: 9000, minEncryptionVersion: 9000 });
     expect(trimKey(paths, key, 9000).transaction?.writes).to.have.lengthOf(versionsPerTrimMax + 1);
   });
 
-  it('takes the present value again and writes nothing', () => {
+  it('accepts the present value and writes nothing', () => {
     expect(trimKey(paths, keyWith({ ...ready, minAvailableVersion: 3 }), 3).transaction).to.equal(undefined);
   });
 });

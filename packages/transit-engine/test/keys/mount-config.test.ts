@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { newEngine } from '../fixtures.ts';
 
 describe('the cache configuration', () => {
-  it('is stored at once and in force after a reload, on every node', async () => {
+  it('is stored at once, and applied on every node after a reload', async () => {
     const store = memoryStore();
     const [one, other] = [newEngine({ store }).engine, newEngine({ store }).engine];
     const names = Array.from({ length: 20 }, (_, index) => `k${index}`);
@@ -22,7 +22,7 @@ describe('the cache configuration', () => {
     expect(await kept()).to.equal(20);
   });
 
-  it('refuses what would only evict', async () => {
+  it('refuses a size that is too small', async () => {
     const { engine } = newEngine();
     for (const size of [9, 1, -1]) {
       let message = '';

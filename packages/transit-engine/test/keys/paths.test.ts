@@ -4,10 +4,10 @@ import { isKeyName, pathsOf } from '../../src/keys/paths.ts';
 
 describe('isKeyName', () => {
   for (const name of ['a', '_', '1', 'import', 'a-b', 'a.b', 'A_b.c-d_', 'a..b', 'x'.repeat(512)]) {
-    it(`takes ${name.slice(0, 20)}`, () => expect(isKeyName(name)).to.equal(true));
+    it(`accepts ${name.slice(0, 20)}`, () => expect(isKeyName(name)).to.equal(true));
   }
   for (const name of ['', '-a', 'a-', '.a', 'a.', 'a b', 'a/b', 'a:b', 'a$b', 'ü', 'a\n', '..', '.', 'x'.repeat(513)]) {
-    it(`does not take ${JSON.stringify(name.slice(0, 20))}`, () => expect(isKeyName(name)).to.equal(false));
+    it(`refuses ${JSON.stringify(name.slice(0, 20))}`, () => expect(isKeyName(name)).to.equal(false));
   }
 });
 
@@ -15,7 +15,7 @@ describe('paths of version records', () => {
   const paths = pathsOf('m1');
   const keyId = 'ab12';
 
-  it('sort by number, all of them before the mark behind them', () => {
+  it('sort by number, and before the end mark of the key', () => {
     const version = fc.integer({ min: 1, max: 2 ** 31 });
     fc.assert(
       fc.property(version, version, (a, b) => {

@@ -29,7 +29,7 @@ const record: KeyRecord = {
 const text = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
 
 describe('a key record', () => {
-  it('comes back as it was written', () => {
+  it('is decoded to the encoded record', () => {
     expect(decodeKeyRecord(encodeKeyRecord(record))).to.deep.equal(record);
   });
 
@@ -45,7 +45,7 @@ describe('a key record', () => {
     [Buffer.from('{"format":1'), 'cut JSON'],
     [Buffer.alloc(0), 'nothing'],
   ] as const) {
-    it(`is not read: ${because}`, () => {
+    it(`is refused: ${because}`, () => {
       expect(() => decodeKeyRecord(bytes)).to.throw(DamagedRecord);
     });
   }
@@ -55,7 +55,7 @@ describe('a version record', () => {
   const version = { keyName: 'k', createdMs: 1, material: Buffer.alloc(32, 1), hmacSecret: Buffer.alloc(32, 2) };
   const whole = encodeVersionRecord(version);
 
-  it('comes back as it was written, whatever the lengths', () => {
+  it('is decoded to the encoded record, for any lengths', () => {
     const bytes = fc.uint8Array({ maxLength: 100 }).map((array) => Buffer.from(array));
     fc.assert(
       fc.property(fc.string(), fc.nat(), bytes, bytes, (keyName, createdMs, material, hmacSecret) => {
@@ -68,21 +68,21 @@ describe('a version record', () => {
     );
   });
 
-  it('holds its secrets as raw bytes behind the header', () => {
+  it('contains its secrets as raw bytes after the header', () => {
     expect(Buffer.from(whole.subarray(-64)).equals(Buffer.concat([version.material, version.hmacSecret]))).to.equal(true);
   });
 
-  it('is not read when it was cut, however far', () => {
+  it('is refused when truncated at any byte', () => {
     for (let length = 0; length < whole.length; length++) {
       expect(() => decodeVersionRecord(whole.subarray(0, length)), `${length}`).to.throw(DamagedRecord);
     }
   });
 
-  it('is not read when something was added', () => {
+  it('is refused with trailing bytes', () => {
     expect(() => decodeVersionRecord(Buffer.concat([whole, Buffer.alloc(1)]))).to.throw(DamagedRecord);
   });
 
-  it('is not read in a later format', () => {
+  it('is refused in an unknown format', () => {
     const later = Buffer.from(whole);
     later[0] = 2;
     expect(() => decodeVersionRecord(later)).to.throw(DamagedRecord);

@@ -22,7 +22,7 @@ async function sweepToEnd(engine: TransitEngine, limit: number): Promise<{ remov
 }
 
 describe('the sweep', () => {
-  it('clears the versions of deleted keys and no others', async () => {
+  it('deletes the versions of deleted keys and no others', async () => {
     const { engine, store } = newEngine();
     for (const name of ['a', 'b', 'c', 'd']) await keyWithVersions(engine, name, 5);
     await engine.deleteKey('b');
@@ -35,7 +35,7 @@ describe('the sweep', () => {
     expect(await sweepToEnd(engine, 1000)).to.include({ removed: 0 });
   });
 
-  it('does bounded work a call, and goes on where it was', async () => {
+  it('does limited work in each call, and continues where it stopped', async () => {
     const { engine } = newEngine();
     for (const name of ['a', 'b', 'c']) await keyWithVersions(engine, name, 7);
     for (const name of ['a', 'c']) await engine.deleteKey(name);
@@ -45,7 +45,7 @@ describe('the sweep', () => {
     expect(most).to.be.at.most(3);
   });
 
-  it('needs no memory of what was deleted: another process finishes the work', async () => {
+  it('needs no memory: another process finishes the work', async () => {
     const store = memoryStore();
     const before = newEngine({ store }).engine;
     await keyWithVersions(before, 'a', 4);
@@ -55,7 +55,7 @@ describe('the sweep', () => {
     expect(await everything(store)).to.deep.equal({});
   });
 
-  it('clears what a trim left over', async () => {
+  it('deletes the versions that a trim left', async () => {
     const { engine, store } = newEngine();
     await keyWithVersions(engine, 'a', 6);
     // As after a trim of more versions than one transaction deletes.
@@ -65,7 +65,7 @@ describe('the sweep', () => {
     expect((await engine.readKey('a')).versions.map(({ version }) => version)).to.deep.equal([5, 6]);
   });
 
-  it('deletes nothing on a state that has changed since it looked', async () => {
+  it('deletes nothing if the state has changed since it was read', async () => {
     const inner = memoryStore();
     const { engine } = newEngine({ store: inner });
     await keyWithVersions(engine, 'a', 2);

@@ -60,7 +60,7 @@ describe('a batch', () => {
     });
   });
 
-  it('ignores the members of a single request beside it', async () => {
+  it('ignores the members of a single request', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', {});
     const reply = items(
@@ -69,7 +69,7 @@ describe('a batch', () => {
     expect(reply.outcome).to.equal('all_ok');
   });
 
-  it('reports a bad item without a result value, and goes on', async () => {
+  it('reports a refused item without a result, and continues', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', {});
     const reply = items(
@@ -98,7 +98,7 @@ describe('a batch', () => {
     ]);
   });
 
-  it('says when every item failed', async () => {
+  it('reports if every item failed', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', {});
     const batchInput = [{ ciphertext: 'a', reference: 'x' }, { ciphertext: 'svc:v9:AAAA' }, { ciphertext: '' }];
@@ -111,7 +111,7 @@ describe('a batch', () => {
     expect(await engine.encryption.rewrap('k', { batchInput })).to.deep.equal({ outcome: 'all_failed', results });
   });
 
-  it('of rewrap treats an item without a ciphertext as that item alone', async () => {
+  it('of rewrap refuses only the item without a ciphertext', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', {});
     const { ciphertext } = await encryptOne(engine, 'k', { plaintext: fox });
@@ -127,7 +127,7 @@ describe('a batch', () => {
     ]);
   });
 
-  it('needs a context in each item of a derived key', async () => {
+  it('requires a context in each item of a derived key', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', { derived: true });
     const reply = items(
@@ -140,7 +140,7 @@ describe('a batch', () => {
     expect(good.outcome).to.equal('all_ok');
   });
 
-  it('that is null is no batch', async () => {
+  it('that is null counts as absent', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', {});
     expect(await encryptOne(engine, 'k', { plaintext: fox, batchInput: null })).to.include({ keyVersion: 1 });
@@ -149,7 +149,7 @@ describe('a batch', () => {
     );
   });
 
-  it('lets other work of this process run every few milliseconds, however short its items are', async () => {
+  it('yields to the event loop every few milliseconds, even with short items', async () => {
     const busyMs = async (): Promise<object> => {
       for (const endMs = performance.now() + 1; performance.now() < endMs; );
       return {};
@@ -166,7 +166,7 @@ describe('a batch', () => {
     expect(turns).to.be.at.least(9);
   });
 
-  it('lets other work run in between when the work lies in context and associated data', async () => {
+  it('yields to the event loop also for long contexts and associated data', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', { derived: true });
     const turns = countTurns();
@@ -174,7 +174,7 @@ describe('a batch', () => {
     expect(turns()).to.be.at.least(3);
   });
 
-  it('ends without an answer when the engine is closed meanwhile', async () => {
+  it('ends with an error when the engine is closed meanwhile', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', { derived: true });
     await engine.encryption.encrypt('k', { ...anything, batchInput: heavyItems.slice(0, 1) });
@@ -285,7 +285,7 @@ describe('a batch is refused as a whole', () => {
     );
   });
 
-  it('or answered, whatever JSON it is', async () => {
+  it('or answered, for any JSON', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', {});
     await fc.assert(

@@ -8,7 +8,7 @@ const updateOnly = { mayCreate: false, mayUpdate: true };
 const neither = { mayCreate: false, mayUpdate: false };
 
 describe('encrypting with an unknown key', () => {
-  it('makes a key with default settings, for a caller who may create', async () => {
+  it('creates a key with default settings, if the caller may create it', async () => {
     const { engine } = newEngine();
     const { ciphertext, keyVersion } = await encryptOne(engine, 'k', { plaintext: fox, ...createOnly });
     expect(keyVersion).to.equal(1);
@@ -21,7 +21,7 @@ describe('encrypting with an unknown key', () => {
     expect(await decryptOne(engine, 'k', { ciphertext })).to.deep.equal({ plaintext: fox });
   });
 
-  it('makes a derived key exactly when a context is given', async () => {
+  it('creates a derived key exactly if a context is given', async () => {
     const { engine } = newEngine();
     const { ciphertext } = await encryptOne(engine, 'k', { plaintext: fox, context: contextOne });
     expect(await engine.readKey('k')).to.include({ derived: true, convergentEncryption: false });
@@ -40,7 +40,7 @@ describe('encrypting with an unknown key', () => {
     expect(await encryptOne(engine, 'c', request)).to.deep.equal(first);
   });
 
-  it('in a batch makes one key, also when some items fail', async () => {
+  it('creates one key for a batch, also if some items fail', async () => {
     const { engine } = newEngine();
     const reply = await engine.encryption.encrypt('k', { ...anything, batchInput: [{ plaintext: '!!' }, { plaintext: fox }] });
     expect(reply).to.have.property('outcome', 'some_failed');
@@ -49,7 +49,7 @@ describe('encrypting with an unknown key', () => {
     expect(await engine.readKey('d')).to.include({ derived: true });
   });
 
-  it('leaves no key behind when every item failed', async () => {
+  it('creates no key if every item fails', async () => {
     const { engine, store } = newEngine();
     const reply = await engine.encryption.encrypt('k', { ...anything, batchInput: [{ plaintext: '!!' }, { plaintext: '??' }] });
     expect(reply).to.have.property('outcome', 'all_failed');
@@ -82,7 +82,7 @@ describe('encrypting with an unknown key', () => {
       'context should be set either in all the request blocks or in none',
     ],
   ] as const) {
-    it(`leaves no key behind when refused: ${JSON.stringify(request).slice(0, 70)}`, async () => {
+    it(`creates no key if refused: ${JSON.stringify(request).slice(0, 70)}`, async () => {
       const { engine, store } = newEngine();
       expect((await refusalOf(engine.encryption.encrypt('k', { ...anything, ...request }))).message).to.equal(message);
       expect(await everything(store)).to.deep.equal({});
@@ -90,7 +90,7 @@ describe('encrypting with an unknown key', () => {
     });
   }
 
-  it('does not work for a name that no key can have', async () => {
+  it('refuses an invalid key name', async () => {
     const { engine } = newEngine();
     expect(await refusalOf(engine.encryption.encrypt('a/b', { ...anything, plaintext: fox }))).to.include({
       code: 'invalid_request',
@@ -116,7 +116,7 @@ describe('the capabilities of a caller who encrypts', () => {
       }
     };
 
-    it(`${caller}: unknown key, known key, and keys on the way switched off`, async () => {
+    it(`${caller}: unknown key, known key, and upsert disabled`, async () => {
       const { engine } = newEngine();
       expect(await outcome(engine, 'key made')).to.deep.equal(allowed);
       const off = newEngine().engine;
@@ -128,7 +128,7 @@ describe('the capabilities of a caller who encrypts', () => {
     });
   }
 
-  it('count for the key that is there by then, when another request makes it first', async () => {
+  it('apply to the existing key when another request creates it first', async () => {
     const { engine } = newEngine();
     const requests = [createOnly, createOnly].map((may) => engine.encryption.encrypt('k', { ...may, plaintext: fox }));
     const [first, second] = await Promise.allSettled(requests);
@@ -138,15 +138,15 @@ describe('the capabilities of a caller who encrypts', () => {
   });
 });
 
-describe('a key made on the way', () => {
-  it('is made once by requests that come together, and opens all of their ciphertexts', async () => {
+describe('a key created by an encryption', () => {
+  it('is created once by concurrent requests, and decrypts all of their ciphertexts', async () => {
     const { engine, store } = newEngine();
     const made = await Promise.all(Array.from({ length: 20 }, () => encryptOne(engine, 'k', { plaintext: fox })));
     expect(Object.keys(await everything(store))).to.have.lengthOf(2);
     for (const { ciphertext } of made) expect(await decryptOne(engine, 'k', { ciphertext })).to.deep.equal({ plaintext: fox });
   });
 
-  it('is the one that another node made, when that one came first', async () => {
+  it('is the key of another node that created it first', async () => {
     const inner = memoryStore();
     const other = newEngine({ store: inner }).engine;
     let overtaken = false;
@@ -166,7 +166,7 @@ describe('a key made on the way', () => {
     expect(await engine.readKey('k')).to.include({ type: 'chacha20-poly1305', latestVersion: 1 });
   });
 
-  it('is not answered with a ciphertext when it could not be stored', async () => {
+  it('gives no ciphertext if it could not be stored', async () => {
     const inner = memoryStore();
     const failure = new StoreError('outcome_unknown', 'it may still take effect');
     let commits = 0;

@@ -53,7 +53,7 @@ async function shown(engine: TransitEngine, name: string, exportType: string): P
 
 describe('a key pair', () => {
   for (const type of types) {
-    it(`of type ${type} comes in as PKCS#8, signs, and comes out as it was`, async () => {
+    it(`of type ${type} is imported as PKCS#8, signs, and is exported unchanged`, async () => {
       const { engine, take } = await importing();
       const pair = pairOf(type);
       expect(await take('k', pkcs8(pair), { type, exportable: true })).to.deep.equal([]);
@@ -76,7 +76,7 @@ describe('a key pair', () => {
       if (type !== 'ed25519') expect(createPublicKey(version?.pair?.publicKey ?? '').equals(pair.publicKey)).to.equal(true);
     });
 
-    it(`of type ${type} of which the public half alone came in verifies, and neither signs nor shows a private half`, async () => {
+    it(`of type ${type} with only a public half verifies, but neither signs nor exports a private half`, async () => {
       const { engine, take } = await importing();
       const pair = pairOf(type);
       await take('whole', pkcs8(pair), { type });
@@ -91,7 +91,7 @@ describe('a key pair', () => {
       expect((await engine.signing.hmac('k', { input: fox })) as object).to.have.property('hmac');
     });
 
-    it(`of type ${type} gets its private half later, in the same version, and only the one that belongs to it`, async () => {
+    it(`of type ${type} can get its matching private half later, in the same version`, async () => {
       const { engine, wrap } = await importing();
       const pair = pairOf(type);
       await engine.transfers.importKey('k', { type, publicKey: spkiPem(pair) });
@@ -118,7 +118,7 @@ describe('a key pair', () => {
       expect((await engine.readKey('k')).latestVersion, 'what completes nothing is a new version').to.equal(4);
     });
 
-    it(`of type ${type} goes to another service, wrapped under its public key, and does there what it did here`, async () => {
+    it(`of type ${type} can be wrapped for another service, and works there`, async () => {
       const { engine } = await importing();
       const there = (await importing()).engine;
       await engine.transfers.importKey('there', { type: 'rsa-4096', publicKey: await there.transfers.wrappingKey() });
@@ -153,7 +153,7 @@ describe('a key pair', () => {
     });
   }
 
-  it('that signs keeps its public key within its record, and its secrets out of what is read', async () => {
+  it('stores its public key in its record, and never shows its secrets in a view', async () => {
     const { engine, store } = newEngine();
     await engine.createKey('k', { type: 'ed25519' });
     const { material, publicKey } = await storedVersion(store, 'k', 1);
@@ -161,7 +161,7 @@ describe('a key pair', () => {
     expect(JSON.stringify(await engine.readKey('k'))).to.not.contain(Buffer.from(material.subarray(0, 30)).toString('base64'));
   });
 
-  it('that is derived comes in with its private half only, and signs as the one that was exported', async () => {
+  it('for derivation requires its private half, and signs like the exported key', async () => {
     const { engine, take } = await importing();
     const pair = pairOf('ed25519');
     await take('k', pkcs8(pair), { type: 'ed25519', derived: true, context: contextOne });
@@ -171,7 +171,7 @@ describe('a key pair', () => {
     expect((await refusalOf(engine.transfers.importKey('p', request))).message).to.contain('unable to import only public key');
   });
 
-  it('of RSA of which the public half alone came in encrypts, and refuses to decrypt and to rewrap', async () => {
+  it('of RSA with only a public half encrypts, and refuses to decrypt and to rewrap', async () => {
     const { engine } = await importing();
     const pair = pairOf('rsa-2048');
     await engine.transfers.importKey('k', { type: 'rsa-2048', publicKey: spkiPem(pair) });
@@ -186,14 +186,14 @@ describe('a key pair', () => {
     }
   });
 
-  it('given twice, private and public, comes in by its private half with a warning', async () => {
+  it('is imported by its private half, with a warning if the public half is given too', async () => {
     const { engine, take } = await importing();
     const pair = pairOf('ecdsa-p256');
     expect(await take('k', pkcs8(pair), { type: 'ecdsa-p256', publicKey: 'anything' })).to.have.length(1);
     expect(await signatureOf(engine, 'k')).to.match(/^svc:v1:/);
   });
 
-  it('of RSA in a PKCS#8 that says PSS comes in as one that says RSA', async () => {
+  it('of RSA restricted to PSS is imported like another RSA key', async () => {
     const { engine, store, take } = await importing();
     const { privateKey } = generateKeyPairSync('rsa-pss', { modulusLength: 2048 });
     await take('k', privateKey.export({ type: 'pkcs8', format: 'der' }), { type: 'rsa-2048' });
@@ -205,7 +205,7 @@ describe('a key pair', () => {
     });
   });
 
-  it('of a curve in forms that others write comes in in the one form that is kept', async () => {
+  it('of a curve in formats of other programs is converted to the stored format', async () => {
     const { store, engine, wrap } = await importing();
     const { privateKey } = pairOf('ecdsa-p256');
     const compressed = generateCompressed(privateKey);
@@ -218,7 +218,7 @@ describe('a key pair', () => {
 });
 
 describe('a key wrapped for another service', () => {
-  it('of a symmetric type is its material, under the destination of any size', async () => {
+  it('contains the material of a symmetric key, under destinations of any size', async () => {
     const { engine } = newEngine();
     const { privateKey, publicKey } = pairOf('rsa-2048');
     const { engine: own } = await importing();
@@ -260,7 +260,7 @@ describe('a key wrapped for another service', () => {
 });
 
 describe('an RSA key', () => {
-  it('is exported as PKCS#1, to encrypt with and to sign with alike', async () => {
+  it('is exported as PKCS#1 for encryption and for signing', async () => {
     const { engine, take } = await importing();
     const pair = pairOf('rsa-2048');
     await take('k', pkcs8(pair), { type: 'rsa-2048', exportable: true });
@@ -269,7 +269,7 @@ describe('an RSA key', () => {
     expect(await shown(engine, 'k', 'signing-key')).to.deep.equal([pem]);
   });
 
-  it('is made on the way by an encryption, and opens what it encrypted, in both paddings and anew', async () => {
+  it('can be created by an encryption, and decrypts and rewraps in both paddings', async () => {
     const { engine } = newEngine();
     for (const paddingScheme of ['', 'oaep', 'pkcs1v15']) {
       const reply = await engine.encryption.encrypt('k', { ...anything, type: 'rsa-2048', plaintext: fox, paddingScheme });
@@ -285,14 +285,14 @@ describe('an RSA key', () => {
     );
   });
 
-  it('does not become a derived key on the way, and leaves nothing behind', async () => {
+  it('cannot be created as a derived key by an encryption', async () => {
     const { engine, store } = newEngine();
     const before = await everything(store);
     await refusalOf(engine.encryption.encrypt('k', { ...anything, type: 'rsa-2048', plaintext: fox, context: contextOne }));
     expect(await everything(store)).to.deep.equal(before);
   });
 
-  it('refuses what it cannot bind, what is too long, and what is no ciphertext of it', async () => {
+  it('refuses associated data, long plaintexts, and ciphertexts of other keys', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', { type: 'rsa-2048' });
     const of = (bytes: number): string => Buffer.alloc(bytes).toString('base64');

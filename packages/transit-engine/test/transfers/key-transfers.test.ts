@@ -35,7 +35,7 @@ async function exported(engine: TransitEngine, name: string, exportType: string,
 }
 
 describe('the wrapping key', () => {
-  it('is an RSA key of 4,096 bits, made once by engines that ask at the same time, and kept', async function () {
+  it('is an RSA key of 4,096 bits, stored once even if two engines generate one at the same time', async function () {
     this.timeout(240_000); // two of them are made, of which one is stored
     const store = memoryStore();
     const engines = [newEngine({ store }).engine, newEngine({ store }).engine];
@@ -58,7 +58,7 @@ describe('importing a key', () => {
     ['hmac', 32],
     ['hmac', 512],
   ] as const) {
-    it(`takes ${bytes} bytes for ${type}, whatever the case of its name`, async () => {
+    it(`accepts ${bytes} bytes for ${type}, whose name is case-insensitive`, async () => {
       const { engine, store, take } = await importing();
       const material = randomBytes(bytes);
       expect(await take('k', material, { type: type.toUpperCase() })).to.deep.equal([]);
@@ -81,7 +81,7 @@ describe('importing a key', () => {
   }
 
   for (const hash of ['sha1', 'sha224', 'sha256', 'sha384', 'sha512']) {
-    it(`takes ${hash} for RSA-OAEP, and only where it was used`, async () => {
+    it(`accepts ${hash} for RSA-OAEP if the caller used it`, async () => {
       const { engine, wrap } = await importing();
       const ciphertext = wrap(randomBytes(32), { hash });
       const other = hash === 'sha512' ? 'SHA256' : 'SHA512';
@@ -121,7 +121,7 @@ describe('importing a key', () => {
     });
   }
 
-  it('refuses an ephemeral key that is no AES-256 key, and material that was changed', async () => {
+  it('refuses an ephemeral key that is not AES-256, and modified material', async () => {
     const { engine, wrap } = await importing();
     const short = engine.transfers.importKey('k', { ciphertext: wrap(randomBytes(32), { keyBytes: 16 }) });
     expect((await refusalOf(short)).message).to.equal('expected ephemeral AES key to be 256-bit');
@@ -131,7 +131,7 @@ describe('importing a key', () => {
     expect((await refusalOf(changed)).message).to.contain('kwp:');
   });
 
-  it('does not touch a key of that name', async () => {
+  it('leaves an existing key unchanged', async () => {
     const { engine, take } = await importing();
     await engine.createKey('k', {});
     expect((await refusalOf(take('k', randomBytes(32)))).message).to.contain('cannot be used with an existing key');
@@ -144,7 +144,7 @@ describe('importing a key', () => {
     expect(await take('b', randomBytes(32), { derived: true, context: contextOne })).to.deep.equal([]);
   });
 
-  it('lets it be rotated only if that was allowed, after which it is like any other', async () => {
+  it('allows rotation only if requested; a rotated key is like any other', async () => {
     const { engine, take, wrap } = await importing();
     await take('fixed', randomBytes(32));
     expect((await refusalOf(engine.rotateKey('fixed'))).message).to.equal('imported key fixed does not allow rotation');
@@ -158,7 +158,7 @@ describe('importing a key', () => {
 });
 
 describe('importing a version', () => {
-  it('adds one, and takes another size only where the type leaves it open', async () => {
+  it('adds a version, with another size only for types without a fixed size', async () => {
     const { engine, take, wrap } = await importing();
     const [one, two] = [randomBytes(32), randomBytes(64)];
     await take('k', one, { type: 'hmac', exportable: true });
@@ -189,7 +189,7 @@ describe('importing a version', () => {
 });
 
 describe('exporting a key', () => {
-  it('gives the material of all versions that may be used, of one, or of the latest', async () => {
+  it('returns the material of all usable versions, of one, or of the latest', async () => {
     const { engine, store } = newEngine();
     await engine.createKey('k', { exportable: true });
     await engine.rotateKey('k');
@@ -211,7 +211,7 @@ describe('exporting a key', () => {
     expect(await decoded('latest')).to.deep.equal([['3', await materialOf(3)]]);
   });
 
-  it('opens what was encrypted here, with nothing but the exported bytes', async () => {
+  it('returns bytes that decrypt the key’s ciphertexts', async () => {
     const { engine, take } = await importing();
     await engine.createKey('k', { exportable: true });
     const { ciphertext } = await encryptOne(engine, 'k', { plaintext: fox });
@@ -242,7 +242,7 @@ describe('exporting a key', () => {
     });
   }
 
-  it('is refused to a key that is not exportable, HMAC secrets included, and of a key that is not there', async () => {
+  it('is refused for a key that is not exportable, also for HMAC secrets, and for an unknown key', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', {});
     for (const exportType of ['encryption-key', 'hmac-key']) {
@@ -261,7 +261,7 @@ describe('backup and restore', () => {
     return (await engine.transfers.backupKey(name)).toString('base64');
   }
 
-  it('bring a key back under another name, elsewhere, with every version, secret and setting', async () => {
+  it('restore a key under another name in another engine, with every version, secret and setting', async () => {
     const { engine, store, clock } = newEngine();
     const settings = { ...restorable, derived: true, convergentEncryption: true, autoRotatePeriodS: 7200 };
     await engine.createKey('k', settings);
@@ -306,7 +306,7 @@ describe('backup and restore', () => {
     });
   }
 
-  it('keep a key that is there unless told to replace it, which drops the one before as a whole', async () => {
+  it('keep an existing key unless forced; then they replace it completely', async () => {
     const { engine, store } = newEngine();
     await engine.createKey('k', restorable);
     const { ciphertext } = await encryptOne(engine, 'k', { plaintext: fox });
@@ -321,7 +321,7 @@ describe('backup and restore', () => {
     expect(Object.keys(await everything(store)).filter((path) => path.startsWith(paths.due))).to.deep.equal([]);
   });
 
-  it('bring back more versions than one transaction takes, and start over when the sweep took what was written', async () => {
+  it('restore more versions than fit into one transaction, and start over if the sweep deleted some', async () => {
     const inner = memoryStore();
     const { engine } = newEngine({ store: inner });
     await engine.createKey('k', restorable);
@@ -347,7 +347,7 @@ describe('backup and restore', () => {
     expect((await restoring.readKey('copy')).versions).to.have.lengthOf(1500);
   });
 
-  it('refuse a backup that was changed or cut anywhere, before any write', async () => {
+  it('refuse a backup that was modified or truncated anywhere, before any write', async () => {
     const { engine, store } = newEngine();
     await engine.createKey('k', restorable);
     const backup = await engine.transfers.backupKey('k');
@@ -382,7 +382,7 @@ describe('backup and restore', () => {
     });
   }
 
-  it('store of a last backup its time and its version only', async () => {
+  it('store only the time and the version of the last backup', async () => {
     const { engine, store } = newEngine();
     await engine.createKey('k', restorable);
     const occasion = { timeMs: 1, version: 1, junk: 'x' };
@@ -392,7 +392,7 @@ describe('backup and restore', () => {
     expect((await storedKey(store, 'copy')).backup).to.deep.equal({ timeMs: 1, version: 1 });
   });
 
-  it('ask whether the name that the backup brings may be restored, before any write', async () => {
+  it('check the permission for the name in the backup, before any write', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', restorable);
     const backup = await backupOf(engine, 'k');
@@ -404,7 +404,7 @@ describe('backup and restore', () => {
     expect(await other.keyExists('copy')).to.equal(true);
   });
 
-  it('are refused: a key that may not leave, an unknown one, no backup, no base64, {}', async () => {
+  it('are refused for a key without permission, an unknown key, and an absent or invalid backup', async () => {
     const { engine } = newEngine();
     await engine.createKey('a', { allowPlaintextBackup: true });
     await engine.createKey('b', { exportable: true });

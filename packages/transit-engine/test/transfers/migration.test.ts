@@ -41,11 +41,11 @@ const file = new URL('../vectors/recorded-keys.json', import.meta.url);
 const recorded: readonly RecordedKey[] = JSON.parse(readFileSync(file, 'utf8')).keys;
 
 /** Keys that another service of this kind exported, and what it made with them before. */
-describe('keys that move in from elsewhere', () => {
+describe('keys of other services', () => {
   for (const [index, { type, derived = false, convergent_encryption, ...key }] of recorded.entries()) {
     const kind = `${type}${derived ? ', derived' : ''}${convergent_encryption === true ? ', convergent' : ''}`;
     for (const prefix of ['vault', 'svc']) {
-      it(`key ${index} (${kind}) opens and verifies what was made there, under the prefix ${prefix}`, async () => {
+      it(`key ${index} (${kind}) decrypts and verifies data of the other service, with the prefix ${prefix}`, async () => {
         const { engine } = newEngine({ store: await storeWithWrappingKey() });
         const publicPem = await engine.transfers.wrappingKey();
         const [first = '', ...more] = Object.values(key.encryption_key ?? key.hmac_key ?? key.signing_key ?? {});

@@ -79,7 +79,7 @@ function sealed(key: Uint8Array, withNonce: Uint8Array): Buffer {
 }
 
 describe('a backup of a peer', () => {
-  it('comes back with its settings, times, versions and secrets', async () => {
+  it('restores settings, times, versions and secrets', async () => {
     const engine = await restored(backupWith());
     expect(await engine.readKey('old')).to.deep.include({
       type: 'aes256-gcm96',
@@ -96,7 +96,7 @@ describe('a backup of a peer', () => {
     expect(await engine.signing.verify('old', { input: fox, hmac: `vault:v2:${hmac}` })).to.deep.equal({ valid: true });
   });
 
-  it('brings back versions that only the archive still has, where that was trimmed', async () => {
+  it('restores versions that only a trimmed archive has', async () => {
     const policy = { keys: { '3': entry(3) }, latest_version: 3, min_decryption_version: 3, min_encryption_version: 3 };
     const trimmed = { ...policy, min_available_version: 2, archive_min_version: 2 };
     const engine = await restored(backupWith(trimmed, { keys: [entry(2), entry(3)] }));
@@ -109,7 +109,7 @@ describe('a backup of a peer', () => {
     ['Vault', 11],
     ['OpenBao', 10],
   ] as const) {
-    it(`of a key of type hmac, which ${peer} numbers ${type}, has its size from its material`, async () => {
+    it(`of a key of type hmac, which ${peer} numbers ${type}, restores the key size from the material`, async () => {
       const secret = Buffer.alloc(64, 9).toString('base64');
       const keys = { '1': entry(1, { key: secret, hmac_key: secret }) };
       const engine = await restored(
@@ -121,7 +121,7 @@ describe('a backup of a peer', () => {
     });
   }
 
-  it('of an HMAC key of 32 bytes, as long as a cipher key, is told from one by its secret', async () => {
+  it('distinguishes an HMAC key of 32 bytes from a cipher key by its secret', async () => {
     for (const type of [10, 11]) {
       const same = (version: number) => entry(version, { hmac_key: material(version).toString('base64') });
       const engine = await restored(backupWith({ type, key_size: 32, keys: { '1': same(1), '2': same(2) } }));
@@ -129,27 +129,27 @@ describe('a backup of a peer', () => {
     }
   });
 
-  it('of a CMAC key by Vault comes back', async () => {
+  it('of a CMAC key of Vault is restored', async () => {
     const engine = await restored(backupWith({ type: 13 }));
     expect(await engine.readKey('old')).to.include({ type: 'aes256-cmac', latestVersion: 2 });
   });
 
-  it('keeps when the last backup was taken, as the peers do', async () => {
+  it('keeps the time of the last backup, as the peers do', async () => {
     const engine = await restored(backupWith());
     expect((await engine.readKey('old')).backup).to.deep.equal({ timeMs: Date.parse('2024-06-01T00:00:00Z'), version: 2 });
   });
 
-  it('gives the oldest versions, which have no HMAC secret, one of their own', async () => {
+  it('generates an HMAC secret for the oldest versions, which have none', async () => {
     const engine = await restored(backupWith({ keys: { '1': entry(1, { hmac_key: null }), '2': entry(2) } }));
     expect(await engine.signing.hmac('old', { input: fox, keyVersion: 1 })).to.include({ keyVersion: 1 });
   });
 
-  it('rotates by itself every hour at most, also where it came with less', async () => {
+  it('raises a period of automatic rotation below an hour to an hour', async () => {
     const engine = await restored(backupWith({ auto_rotate_period: 1_000_000_000 }));
     expect(await engine.readKey('old')).to.include({ autoRotatePeriodS: 3600 });
   });
 
-  it('from the future counts as made now, and can be backed up and restored again', async () => {
+  it('with times in the future gets the current time, and can be backed up and restored again', async () => {
     const [time, hourMs] = ['9999-01-01T00:00:00Z', 3_600_000];
     const { engine, clock } = newEngine();
     await engine.transfers.restoreKey({ backup: backupWith({ keys: { '1': entry(1), '2': entry(2, { time }) } }) });
@@ -222,10 +222,10 @@ describe('a backup of a peer', () => {
   }
 });
 
-describe('convergent keys of old versions, which come by restore only', () => {
+describe('convergent keys of old versions, which only a restore creates', () => {
   const derived = { derived: true, convergent_encryption: true };
 
-  it('version 1 takes the nonce from its caller, both ways, and leaves it out of the ciphertext', async () => {
+  it('version 1 takes the nonce from the caller, and omits it in the ciphertext', async () => {
     const engine = await restored(backupWith({ ...derived, convergent_version: 1, auto_rotate_period: 0 }));
     const request = { plaintext: fox, context: contextOne, nonce: nonce.toString('base64') };
     const key = Buffer.from(hkdfSync('sha256', material(2), '', context, 32));
@@ -244,7 +244,7 @@ describe('convergent keys of old versions, which come by restore only', () => {
     }
   });
 
-  it('version 2 makes the nonce with the context, and has version 3 from its next rotation on', async () => {
+  it('version 2 computes the nonce under the context, and its next key version uses version 3', async () => {
     const engine = await restored(backupWith({ ...derived, convergent_version: 2 }));
     const expectedNonce = createHmac('sha256', context).update(plaintext).digest().subarray(0, 12);
     const key = Buffer.from(hkdfSync('sha256', material(2), '', context, 32));
@@ -259,7 +259,7 @@ describe('convergent keys of old versions, which come by restore only', () => {
     expect(await decryptOne(engine, 'old', { ciphertext, context: contextOne })).to.deep.equal({ plaintext: fox });
   });
 
-  it('neither encrypts with associated data, which its nonce would leave out', async () => {
+  it('versions 1 and 2 refuse to encrypt with associated data, on which the nonce does not depend', async () => {
     for (const version of [1, 2]) {
       const engine = await restored(backupWith({ ...derived, convergent_version: version }));
       const asked = { plaintext: fox, context: contextOne, associatedData: fox, mayCreate: true, mayUpdate: true };
@@ -268,7 +268,7 @@ describe('convergent keys of old versions, which come by restore only', () => {
     }
   });
 
-  it('and the key derivation in counter mode of still older keys', async () => {
+  it('keys with derivation in counter mode decrypt and encrypt', async () => {
     const engine = await restored(backupWith({ derived: true, kdf: 0 }));
     const input = Buffer.concat([Buffer.from('00000000', 'hex'), context, Buffer.from('00000100', 'hex')]);
     const key = createHmac('sha256', material(1)).update(input).digest();

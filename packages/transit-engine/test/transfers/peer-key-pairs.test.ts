@@ -73,7 +73,7 @@ describe('the backup of a peer', () => {
     const hash = type === 'ed25519' ? null : 'sha256';
     const signature = `vault:v1:${sign(hash, input, pair.privateKey).toString('base64')}`;
 
-    it(`brings a key pair of type ${type}, which accepts what it signed there and signs`, async () => {
+    it(`restores a key pair of type ${type}, which verifies old signatures and makes new ones`, async () => {
       const { engine } = newEngine();
       await engine.transfers.restoreKey({ backup: backupWith(number, fields(jwk, true)) });
       expect(await engine.signing.verify('old', { ...asked, signature })).to.deep.equal({ valid: true });
@@ -86,7 +86,7 @@ describe('the backup of a peer', () => {
       expect(version?.createdMs).to.equal(Date.parse('2024-05-01T01:02:03.123Z'));
     });
 
-    it(`brings a public half of type ${type} alone, which verifies and does not sign`, async () => {
+    it(`restores a single public half of type ${type}, which verifies and does not sign`, async () => {
       const { engine } = newEngine();
       await engine.transfers.restoreKey({ backup: backupWith(number, fields(jwk, false), { Imported: true }) });
       expect(await engine.signing.verify('old', { ...asked, signature })).to.deep.equal({ valid: true });
@@ -94,7 +94,7 @@ describe('the backup of a peer', () => {
     });
   }
 
-  it('brings certificates as they were', async () => {
+  it('restores certificates unchanged', async () => {
     const { engine } = newEngine();
     const [kind] = kinds;
     const fields = kind?.fields(kind.pair.privateKey.export({ format: 'jwk' }), true);

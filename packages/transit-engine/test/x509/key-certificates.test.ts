@@ -29,7 +29,7 @@ function keyIn(request: string): string {
 
 describe('requests for certificates', function () {
   this.timeout(240_000); // some search for RSA keys
-  it('are for the latest version, or for the one that is asked for', async () => {
+  it('are for the latest version by default, or for the requested one', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', { type: 'ecdsa-p256' });
     await engine.rotateKey('k');
@@ -65,7 +65,7 @@ describe('requests for certificates', function () {
     ['LATEST', 'invalid key version'],
     ['9'.repeat(16), 'invalid key version'],
   ] as const) {
-    it(`are not made, and no chain is kept, for version ${asked}`, async () => {
+    it(`are refused, as is a chain, for version ${asked}`, async () => {
       const { engine } = newEngine();
       await engine.createKey('k', { type: 'ecdsa-p256' });
       await engine.rotateKey('k');
@@ -84,7 +84,7 @@ describe('requests for certificates', function () {
       message: "there are no certificates for keys of type 'hybrid'",
     },
   ]) {
-    it(`are not made by ${JSON.stringify(request)}`, async () => {
+    it(`are refused for ${JSON.stringify(request)}`, async () => {
       const { engine } = newEngine();
       await engine.createKey('k', request);
       expect(await refusalOf(engine.certificates.request('k', {}))).to.deep.equal({ code: 'invalid_request', message });
@@ -92,7 +92,7 @@ describe('requests for certificates', function () {
     });
   }
 
-  it('are not made without a private half, for which a chain is kept all the same', async () => {
+  it('are refused without a private half, while a chain is stored', async () => {
     const { engine } = newEngine();
     const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
     const pem = publicKey.export({ format: 'pem', type: 'spki' }).toString();
@@ -104,7 +104,7 @@ describe('requests for certificates', function () {
     expect((await engine.certificates.setChain('k', { chain })).chain).to.equal(chain);
   });
 
-  it('are not made by a key that is not there', async () => {
+  it('are refused for an unknown key', async () => {
     const { engine } = newEngine();
     const missing = { code: 'key_not_found', message: "key with provided name 'k' not found" };
     expect(await refusalOf(engine.certificates.request('k', {}))).to.deep.equal(missing);
@@ -132,7 +132,7 @@ describe('certificate chains of a key', () => {
     expect((await pairOf(engine, 'k', 2)).certificateChain).to.equal(another);
   });
 
-  it('change nothing else: the key signs as before, also for those who hold it in memory', async () => {
+  it('change nothing else: the key signs as before, also from other caches', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', { type: 'ecdsa-p256' });
     const request = { input: Buffer.from('x').toString('base64') };
@@ -143,7 +143,7 @@ describe('certificate chains of a key', () => {
     expect(await engine.signing.sign('k', request)).to.have.property('keyVersion', 1);
   });
 
-  it('come back from a backup', async () => {
+  it('are restored from a backup', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', { type: 'ecdsa-p256', exportable: true, allowPlaintextBackup: true });
     const chain = await chainFor(engine, 'k');
@@ -153,7 +153,7 @@ describe('certificate chains of a key', () => {
     expect((await pairOf(engine, 'copy')).certificateChain).to.equal(chain);
   });
 
-  it('are of the version that is meant', async () => {
+  it('belong to the requested version', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', { type: 'ecdsa-p256' });
     await engine.rotateKey('k');
@@ -164,7 +164,7 @@ describe('certificate chains of a key', () => {
     expect((await pairOf(engine, 'k', 2)).certificateChain).to.equal('');
   });
 
-  it('can be set while the key is rotated: neither is lost', async () => {
+  it('can be set during a rotation, and neither change is lost', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', { type: 'ecdsa-p256' });
     const chain = await chainFor(engine, 'k');
