@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { DamagedRecord, type TransitEngine, TransitError } from '../src/index.ts';
 import { anything, decryptOne, encryptOne, everything, fox, newEngine, paths, refusalOf, storedKey } from './fixtures.ts';
 
-/** A store whose reads of one path stop on their way back, with what they read, until they are let go. */
+/** A store that delays the results of reads of one path until they are released. */
 function heldReads(inner: Store, held: (path: string) => boolean) {
   let letGo = (): void => {};
   let arrived = (): void => {};
@@ -65,7 +65,7 @@ describe('concurrent changes of one key', () => {
   });
 
   describe('when another node changes the key between reading and writing', () => {
-    /** A node that, before its first commit goes through, sees `change` made by another one. */
+    /** A node whose first commit is preceded by a change of another node. */
     async function overtaken(change: (other: TransitEngine) => Promise<unknown>) {
       const inner = memoryStore();
       const other = newEngine({ store: inner }).engine;

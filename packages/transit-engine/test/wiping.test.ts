@@ -7,7 +7,7 @@ import { storeWithWrappingKey, wrapped } from './transfers/wrapped.ts';
 
 type Commit = Store['commit'];
 
-/** A store that keeps hold of every version record that it gave out or was handed. */
+/** A store that keeps a reference to every version record that it returned or received. */
 function rememberingStore(commitOf: (inner: Store) => Commit = (inner) => inner.commit) {
   const inner = memoryStore();
   const commit = commitOf(inner);
@@ -39,7 +39,7 @@ function expectWiped(buffers: readonly Uint8Array[], count: number): void {
   for (const bytes of buffers) expect(bytes.every((byte) => byte === 0)).to.equal(true);
 }
 
-/** The dates and lengths before the secrets are none. */
+/** The header of a record contains no secrets, so only the bytes after it are compared. */
 function expectSecretsWiped(buffers: readonly Uint8Array[], count: number): void {
   expect(buffers).to.have.lengthOf(count);
   for (const bytes of buffers) {

@@ -4,7 +4,7 @@ import { type KeyCache, type LoadedKey, VersionGone } from '../keys/key-cache.ts
 import type { ManagedKeys } from '../managed/provider.ts';
 import { type BatchReply, checkContexts, type ItemMembers, parseBatch, runBatch } from './batch.ts';
 
-/** What an operation needs besides the key. */
+/** The dependencies of an operation besides the key. */
 export interface Tools {
   readonly keys: Pick<KeyCache, 'assertOpen' | 'cached' | 'key' | 'loadVersion'>;
   readonly nonces: NoncePool;

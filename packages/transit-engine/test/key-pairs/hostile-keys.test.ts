@@ -160,7 +160,7 @@ const privates: readonly (readonly [string, Type, Buffer, string])[] = [
   ],
 ];
 
-/** All encodings of points of small order, the ones that are not canonical included (RFC 8032 §5.1.3 refuses those). */
+/** All encodings of points of small order, including non-canonical ones (which RFC 8032 §5.1.3 refuses). */
 const smallOrder: readonly string[] = [
   '0100000000000000000000000000000000000000000000000000000000000000',
   '0100000000000000000000000000000000000000000000000000000000000080',

@@ -66,7 +66,7 @@ const nameIn = ({ parameterSet }: { readonly parameterSet: string }): Name => {
   return name;
 };
 
-/** A public key of exactly these bytes; undefined where their number is wrong. */
+/** Returns the public key; undefined for bytes of the wrong length. */
 function publicKeyOf(name: Name, raw: Uint8Array): KeyObject | undefined {
   try {
     return mlDsaPublicKey(setOf(name), raw);
@@ -145,7 +145,7 @@ describe('ML-DSA, on the vectors of Wycheproof', () => {
         const key = mlDsaPrivateKey(setOf(name), seed);
         expect(rawPublicKey(key).toString('hex')).to.equal(publicKey);
         for (const { msg, ctx, sig, result, comment } of tests) {
-          // Cases with nothing but `mu` are for the internal interface, which nobody can reach here.
+          // Cases with only `mu` test the internal interface, which is not accessible here.
           if (msg === undefined || result !== 'valid') continue;
           const context = hex(ctx ?? '');
           expect(await verifyMlDsa(createPublicKey(key), hex(msg), hex(sig), context), comment).to.equal(true);

@@ -50,7 +50,7 @@ const curveKey = (text: string): KeyObject =>
       });
 
 describe('keys of type ml-dsa', function () {
-  this.timeout(240_000); // some search for RSA keys
+  this.timeout(240_000); // some generate RSA keys
   for (const set of sets) {
     it(`${set}: make signatures that another implementation accepts under the shown public key`, async () => {
       const { engine } = newEngine();

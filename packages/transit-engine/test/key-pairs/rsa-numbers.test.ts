@@ -17,7 +17,7 @@ const bytesOf = (number: bigint): Buffer => {
 };
 const numberOf = (base64url = ''): bigint => BigInt(`0x${Buffer.from(base64url, 'base64url').toString('hex')}`);
 
-/** x with a·x = 1 modulo m, for a and m without a common factor. */
+/** Returns the inverse of a modulo m; a and m must be coprime. */
 function inverse(a: bigint, m: bigint): bigint {
   let [r, s, x, y] = [m, ((a % m) + m) % m, 0n, 1n];
   while (s !== 0n) [r, s, x, y] = [s, r % s, y, x - (r / s) * y];
@@ -35,7 +35,7 @@ interface Numbers {
   readonly qInv: bigint;
 }
 
-/** All numbers of a key of which the factors are given, as the standard computes them. */
+/** Computes all numbers of a key from its primes. */
 function keyOf(p: bigint, q: bigint): Numbers {
   const phi = p === q ? p * (p - 1n) : (p - 1n) * (q - 1n);
   const d = inverse(e, phi);
@@ -50,7 +50,7 @@ function pkcs8Of({ n, e: exponent, d, p, q, dP, dQ, qInv }: Numbers): Buffer {
 const spkiOf = (n: bigint): Buffer =>
   encodeSpki(rsaEncryption, encodeDer(derTag.sequence, encodeDerInteger(bytesOf(n)), encodeDerInteger(bytesOf(e))));
 
-/** A prime of that many bits with the two highest set, for which 65537 has an inverse. */
+/** Returns a prime with the two highest bits set, for which 65537 has an inverse. */
 function prime(bits: number): bigint {
   for (;;) {
     const found = generatePrimeSync(bits, { bigint: true });
@@ -58,7 +58,7 @@ function prime(bits: number): bigint {
   }
 }
 
-/** The next one after the number. */
+/** Returns the next prime after the number. */
 function primeAfter(number: bigint): bigint {
   for (let candidate = number + 2n; ; candidate += 2n)
     if ((candidate - 1n) % e !== 0n && passesFermat(candidate)) return candidate;
@@ -80,7 +80,8 @@ const [rest2032, prime2048] = [prime(2032), prime(2048)];
 const composite = ((): bigint => {
   for (;;) {
     const number = prime(512) * prime(512);
-    if (number >> BigInt(half - 1) === 1n && (number - 1n) % e !== 0n) return number;
+    // With the two highest bits set, its product with p or q has as many bits as n.
+    if (number >> BigInt(half - 2) === 3n && (number - 1n) % e !== 0n) return number;
   }
 })();
 

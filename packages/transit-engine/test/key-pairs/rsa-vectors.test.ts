@@ -52,7 +52,7 @@ describe('RSA-OAEP, on the vectors of Wycheproof', () => {
     });
   }
 
-  // The other hashes wrap imports, under a key of 4,096 bits only: here below it.
+  // The other hashes are used for imports, under keys of 4,096 bits; here they are tested below the engine.
   for (const [file, hash, cases] of [
     ['rsa_oaep_2048_sha1_mgf1sha1', 'sha1', 28],
     ['rsa_oaep_4096_sha512_mgf1sha512', 'sha512', 31],
@@ -82,7 +82,7 @@ describe('RSA PKCS#1 v1.5, on the vectors of Wycheproof', () => {
       for (const { tcId, msg, ct, result } of group.tests) {
         judged += 1;
         const request = { ciphertext: ciphertextOf(ct), paddingScheme: 'pkcs1v15' };
-        // A ciphertext of another length, or above the modulus, is wrong for everybody to see.
+        // An error for a ciphertext of another length, or above the modulus, reveals nothing secret.
         const isNumber = ct.length === 512 && hex(ct).compare(modulusOf(group)) < 0;
         if (!isNumber) {
           expect(result, `${tcId}`).to.equal('invalid');

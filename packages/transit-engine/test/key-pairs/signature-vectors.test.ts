@@ -14,7 +14,7 @@ interface Case {
   readonly sig: string;
 }
 
-/** What the engine says: a refusal is as good as "not valid", since it gives no success. */
+/** Returns the engine's verdict. A refusal counts as invalid. */
 async function verdict(engine: TransitEngine, name: string, request: VerifyRequest): Promise<boolean> {
   try {
     const reply = await engine.signing.verify(name, request);
@@ -28,7 +28,7 @@ async function verdict(engine: TransitEngine, name: string, request: VerifyReque
 const pkcs1v15 = { signatureAlgorithm: 'pkcs1v15' };
 const sha = (hash: string): string => hash.replace('sha2-', 'sha');
 
-/** A file, the type of its keys and how its signatures were made; `acceptable` cases that are refused. */
+/** A file, the type of its keys, how its signatures were made, and the number of refused `acceptable` cases. */
 const files: readonly {
   readonly file: string;
   readonly type: string;
@@ -96,7 +96,7 @@ describe('signatures, on the vectors of Wycheproof', function () {
               input: message.toString('base64'),
               signature: `svc:v1:${text}`,
             };
-            // Acceptable are only PKCS#1 v1.5 signatures without the NULL that RFC 8017 §9.2 asks for: refused here.
+            // The acceptable cases are PKCS#1 v1.5 signatures without the NULL that RFC 8017 §9.2 requires. The engine refuses them.
             expect(await verdict(engine, name, request), `${tcId} ${comment}`).to.equal(result === 'valid');
             judged += 1;
           }

@@ -6,7 +6,7 @@ import { newEngine } from '../fixtures.ts';
 
 const prefix = 'k/';
 
-/** A store of names alone. Each page waits until it is let go, when `waits`; it shows what was there when it was asked for. */
+/** A store with names only. If `waits`, each page waits until it is released, and shows the state at its request. */
 class NameStore {
   readonly there = new Set<string>();
   readonly waiting: (() => void)[] = [];
@@ -57,7 +57,7 @@ class NameStore {
     return [...this.there].sort();
   }
 
-  /** Lets one page after the other go, with something done before each, until `answer` is there. */
+  /** Releases one page after the other, with a step before each, until `answer` is complete. */
   async go<T>(answer: Promise<T>, before: (page: number) => void = () => undefined): Promise<T> {
     let isThere = false;
     const end = (): void => {
@@ -113,7 +113,7 @@ describe('the names of keys', () => {
             const some = changes[page];
             if (some !== undefined && some.length > 0) store.apply(...some);
             if (page === replaced) store.replace(['b', 'x', 'z']);
-            answers.push(store.names.list()); // joins, and has seen the change
+            answers.push(store.names.list()); // joins the read after the change
           });
           for (const answer of answers) expect(await store.go(answer)).to.deep.equal(store.sorted);
         },
@@ -189,7 +189,7 @@ describe('the names of keys', () => {
     store.waits = true;
     const answer = store.names.list();
     expect(await store.go(answer, (page) => page === 1 && store.names.close())).to.deep.equal(['a', 'b', 'c']);
-    store.apply(['d', true]); // nobody is told any more
+    store.apply(['d', true]); // no watcher is left
     expect(await store.go(store.names.list())).to.deep.equal(['a', 'b', 'c', 'd']);
   });
 });

@@ -7,7 +7,7 @@ import { paths } from '../fixtures.ts';
 
 const fresh = { material: Buffer.alloc(32, 1), hmacSecret: Buffer.alloc(32, 2), createdMs: 5 };
 
-/** A key with some of its fields as given, five versions otherwise. */
+/** Returns a key with five versions and the given fields. */
 const keyWith = (fields: Partial<StoredKey['record']> = {}): StoredKey => ({
   name: 'k',
   revision: 9,

@@ -6,14 +6,14 @@ import { runBatch } from '../../src/operations/batch.ts';
 import { anything, base64, contextOne, encryptOne, fox, newEngine, refusalOf } from '../fixtures.ts';
 
 const dog = base64('jumps over the lazy dog');
-/** Much work in few items, and hardly any of it for the plaintext. */
+/** Few items with much work, nearly none of it for the plaintext. */
 const heavyItems = Array.from({ length: 100 }, () => ({
   plaintext: fox,
   context: base64('c'.repeat(120_000)),
   associated_data: base64('a'.repeat(120_000)),
 }));
 
-/** Counts turns of the event loop until it is asked. */
+/** Counts turns of the event loop until its result is read. */
 function countTurns(): () => number {
   let [turns, asked] = [0, false];
   const count = (): void => {

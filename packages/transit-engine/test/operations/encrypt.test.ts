@@ -19,7 +19,7 @@ import {
 const missingContext =
   "missing 'context' for key derivation; the key was created using a derived key, which means additional, per-request information must be included in order to perform operations with the key";
 
-/** Opens a ciphertext with nothing but node:crypto, from the raw key. */
+/** Decrypts a ciphertext with node:crypto and the raw key. */
 function openByHand(type: string, key: Uint8Array, ciphertext: string, associatedData: string): string {
   const { nonce, sealed, tag } = layoutOf(ciphertext);
   const { cipher } = aeadOf(type);

@@ -20,7 +20,7 @@ const make: Readonly<Record<string, () => Pair>> = {
 const types = Object.keys(make);
 const pairs = new Map<string, Pair>();
 
-/** One pair a type for all tests. */
+/** One pair per type for all tests. */
 function pairOf(type: string): Pair {
   const pair = pairs.get(type) ?? make[type]?.();
   if (pair === undefined) throw new Error(`no pair of type ${type}`);
@@ -99,7 +99,7 @@ describe('a key pair', () => {
       expect(
         (await refusalOf(engine.transfers.importVersion('k', { ciphertext: wrap(pkcs8(other)), version: 1 }))).message,
       ).to.equal('cannot import key, key pair does not match');
-      await refusalOf(engine.signing.sign('k', { input: fox })); // the cache holds the public half by now
+      await refusalOf(engine.signing.sign('k', { input: fox })); // now the cache holds the public half
       await engine.transfers.importVersion('k', { ciphertext: wrap(pkcs8(pair)) });
       expect((await engine.readKey('k')).latestVersion).to.equal(1);
       expect(await engine.signing.verify('k', { input: fox, signature: await signatureOf(engine, 'k') })).to.deep.equal({
@@ -317,7 +317,7 @@ describe('an RSA key', () => {
   });
 });
 
-/** SubjectPublicKeyInfo in PEM with the point in its short form. */
+/** SubjectPublicKeyInfo in PEM with the compressed point. */
 function generateCompressed(privateKey: KeyObject): string {
   const { x = '', y = '' } = createPublicKey(privateKey).export({ format: 'jwk' });
   const odd = (Buffer.from(y, 'base64url').at(-1) ?? 0) & 1;
@@ -326,7 +326,7 @@ function generateCompressed(privateKey: KeyObject): string {
   return `-----BEGIN PUBLIC KEY-----\n${der.toString('base64')}\n-----END PUBLIC KEY-----\n`;
 }
 
-/** PKCS#8 whose ECPrivateKey is the number alone. */
+/** PKCS#8 whose ECPrivateKey contains only the number. */
 function withoutPoint(privateKey: KeyObject): Buffer {
   const { d = '' } = privateKey.export({ format: 'jwk' });
   const head = Buffer.from('3041020100301306072a8648ce3d020106082a8648ce3d030107042730250201010420', 'hex');

@@ -28,7 +28,7 @@ async function importing() {
   return { engine, store, clock, wrap, take };
 }
 
-/** What an export gives out, in base64 by version. */
+/** Returns exported material in base64 by version. */
 async function exported(engine: TransitEngine, name: string, exportType: string, version?: string) {
   const { versions } = await engine.transfers.exportKey(name, { exportType, version });
   return Object.fromEntries(versions.map((each) => [each.version, Buffer.from(each.material).toString('base64')]));
@@ -36,7 +36,7 @@ async function exported(engine: TransitEngine, name: string, exportType: string,
 
 describe('the wrapping key', () => {
   it('is an RSA key of 4,096 bits, stored once even if two engines generate one at the same time', async function () {
-    this.timeout(240_000); // two of them are made, of which one is stored
+    this.timeout(240_000); // two keys are generated, of which one is stored
     const store = memoryStore();
     const engines = [newEngine({ store }).engine, newEngine({ store }).engine];
     const asked = await Promise.all(engines.flatMap(({ transfers }) => [transfers.wrappingKey(), transfers.wrappingKey()]));

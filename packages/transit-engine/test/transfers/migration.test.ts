@@ -12,7 +12,7 @@ interface RecordedKey {
   readonly encryption_key?: Readonly<Record<string, string>>;
   readonly hmac_key?: Readonly<Record<string, string>>;
   readonly signing_key?: Readonly<Record<string, string>>;
-  /** As the other service showed it. */
+  /** As the other service returned it. */
   readonly public_key?: Readonly<Record<string, string>>;
   readonly cases: readonly (
     | {
@@ -40,7 +40,7 @@ interface RecordedKey {
 const file = new URL('../vectors/recorded-keys.json', import.meta.url);
 const recorded: readonly RecordedKey[] = JSON.parse(readFileSync(file, 'utf8')).keys;
 
-/** Keys that another service of this kind exported, and what it made with them before. */
+/** Keys exported by another service, and data that it made with them. */
 describe('keys of other services', () => {
   for (const [index, { type, derived = false, convergent_encryption, ...key }] of recorded.entries()) {
     const kind = `${type}${derived ? ', derived' : ''}${convergent_encryption === true ? ', convergent' : ''}`;
@@ -100,7 +100,7 @@ describe('keys of other services', () => {
   }
 });
 
-/** The bytes that imports take: what was exported or, of a key pair, its PKCS#8. */
+/** Returns the bytes to import: the exported ones or, for a key pair, its PKCS#8. */
 function materialOf(type: string, exported: string): Buffer {
   if (type === 'ed25519') {
     const seed = Buffer.from(exported, 'base64').subarray(0, 32);

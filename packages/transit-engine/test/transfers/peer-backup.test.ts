@@ -33,7 +33,7 @@ const entry = (version: number, fields: object = {}) => ({
   ...fields,
 });
 
-/** base64 of a peer's backup of a key with two versions, with what differs from that. */
+/** Returns base64 of a peer's backup of a key with two versions, with the given differences. */
 function backupWith(policy: object = {}, archived: object | null = { keys: [{}, entry(1), entry(2)] }): string {
   const whole = {
     policy: {

@@ -6,7 +6,7 @@ const input = Buffer.from(fox, 'base64');
 const time = '2024-05-01T01:02:03.123456789Z';
 const certificate = Buffer.from('a certificate').toString('base64');
 
-/** A number that JSON carries with all its digits, as the peers write theirs. */
+/** A number that is written to JSON with all its digits, as the peers do. */
 const digits = (base64url = ''): string => `@${BigInt(`0x0${Buffer.from(base64url, 'base64url').toString('hex')}`)}@`;
 const raw = ({ x = '' }: JsonWebKey): string => Buffer.from(x, 'base64url').toString('base64');
 

@@ -1,4 +1,4 @@
-// Key material on its way into an engine, wrapped as callers wrap it.
+// Key material wrapped for an import.
 import { constants, createPublicKey, publicEncrypt, randomBytes } from 'node:crypto';
 import { memoryStore, type Store } from '@transitd/storage-fsm';
 import { wrapKey } from '../../src/algorithms/key-wrap.ts';
@@ -6,7 +6,7 @@ import { newEngine, paths, secret } from '../fixtures.ts';
 
 let wrappingKeyRecord: Promise<Uint8Array> | undefined;
 
-/** A store that holds a wrapping key already: making one takes seconds, so all tests share it. */
+/** A store with a wrapping key. All tests share it, because generating one takes seconds. */
 export async function storeWithWrappingKey(): Promise<Store> {
   wrappingKeyRecord ??= (async () => {
     const { engine, store } = newEngine();
@@ -26,7 +26,7 @@ export interface Wrapping {
   readonly keyBytes?: number;
 }
 
-/** base64 of RSA-OAEP of an ephemeral key and the material wrapped under that. @param publicPem - the wrapping key */
+/** Returns base64 of an RSA-OAEP-encrypted ephemeral key and the material wrapped under it. @param publicPem - the wrapping key */
 export function wrapped(publicPem: string, material: Uint8Array, { hash = 'sha256', keyBytes = 32 }: Wrapping = {}): string {
   const ephemeral = randomBytes(keyBytes);
   const key = createPublicKey(publicPem);

@@ -25,7 +25,7 @@ function refusalOf(text: string, of = key): string {
 }
 
 describe('a certificate chain', function () {
-  this.timeout(240_000); // some search for RSA keys
+  this.timeout(240_000); // some generate RSA keys
   it('is returned as given', () => {
     const chain = leaf + middleCertificate + root.certificate;
     expect(certificateChain(chain, key)).to.equal(chain);

@@ -20,7 +20,7 @@ const kinds: Readonly<Record<string, () => KeyObject>> = {
 };
 const key = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
 
-/** What `openssl` says of a request, its signature checked first. */
+/** Returns the output of `openssl` for a request whose signature it has verified. */
 function opensslOn(request: string, ...args: readonly string[]): string {
   return execFileSync('openssl', ['req', '-verify', '-noout', ...args], {
     input: request,
@@ -28,7 +28,7 @@ function opensslOn(request: string, ...args: readonly string[]): string {
   }).toString();
 }
 
-/** A template as `openssl` makes it, for a key of its own. */
+/** Returns a template that `openssl` makes for a new key. */
 function opensslTemplate(subject: string, ...args: readonly string[]): string {
   const folder = mkdtempSync(join(tmpdir(), 'transitd-csr-'));
   try {
@@ -58,7 +58,7 @@ function derOf(pem: string): Buffer {
 }
 
 describe('a certificate request', function () {
-  this.timeout(240_000); // some search for RSA keys
+  this.timeout(240_000); // some generate RSA keys
   for (const [kind, newKey] of Object.entries(kinds)) {
     it(`of a key of type ${kind} is for its public half and signed by it`, async () => {
       const privateKey = newKey();

@@ -28,7 +28,7 @@ function keyIn(request: string): string {
 }
 
 describe('requests for certificates', function () {
-  this.timeout(240_000); // some search for RSA keys
+  this.timeout(240_000); // some generate RSA keys
   it('are for the latest version by default, or for the requested one', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', { type: 'ecdsa-p256' });
