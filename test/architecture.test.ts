@@ -34,7 +34,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   cli: ['client', 'audit', 'snapshot-archive', 'http', 'process', 'configuration', 'storage-fsm', 'access'],
   server: [
     ...['api', 'cli', 'node', 'audit', 'http', 'process', 'configuration'],
-    ...['raft-core', 'storage-fsm', 'barrier', 'access'],
+    ...['event-loop', 'raft-core', 'storage-fsm', 'barrier', 'access'],
   ],
 };
 

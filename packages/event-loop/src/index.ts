@@ -4,3 +4,4 @@ export { nextTurn } from './next-turn.ts';
 export { endOfJsonString, type JsonRules, parseJsonInSlices, pieceValuesMax } from './parse-json.ts';
 export { SerialQueue } from './serial-queue.ts';
 export { TimeSlice } from './time-slice.ts';
+export { Turns, turns } from './turns.ts';

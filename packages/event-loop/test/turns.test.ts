@@ -2,18 +2,18 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'chai';
 import { Turns } from '../src/turns.ts';
 
-describe('turns of the event loop', () => {
-  /** A clock that the work itself moves, and turns that end when the test says so. */
+describe('Turns', () => {
+  /** A clock that the work itself moves, and turns that the test ends. */
   const made = () => {
     const clock = { ms: 0 };
     const ends: (() => void)[] = [];
     const turns = new Turns({ now: () => clock.ms, afterTurn: (task) => void ends.push(task) });
-    /** Ends this turn; resolves when all that it has let in has done its work. */
+    /** Ends this turn. Resolves when all requests that began in it have done their work. */
     const endTurn = async (): Promise<void> => {
       for (const end of ends.splice(0)) end();
       await turn();
     };
-    /** Work of so many milliseconds, behind a few promises as a request's is. */
+    /** Work of some milliseconds after a few promises, like that of a request. */
     const done: string[] = [];
     const work = async (name: string, ms: number): Promise<void> => {
       await turns.next();
@@ -24,7 +24,7 @@ describe('turns of the event loop', () => {
     return { turns, work, endTurn, done };
   };
 
-  it('begin work at once as long as there is time left in this one', async () => {
+  it('lets work begin at once while there is time left in the turn', async () => {
     const { turns, work, done } = made();
     for (let n = 0; n < 100; n += 1) await work(String(n), 0.04);
     expect(done).to.have.length(100);
@@ -32,7 +32,7 @@ describe('turns of the event loop', () => {
     expect(turns.waiting).to.equal(0);
   });
 
-  it('let in as much as fits into each, in the order of arrival', async () => {
+  it('lets as much work begin as fits into each turn, in order of arrival', async () => {
     const { turns, work, endTurn, done } = made();
     await work('long', 6);
     for (const name of 'abcdefg') void work(name, 2);
@@ -49,7 +49,7 @@ describe('turns of the event loop', () => {
     expect(turns.waiting).to.equal(0);
   });
 
-  it('do one piece each where a piece takes longer than a turn should', async () => {
+  it('lets one request begin in each turn if each takes longer than a turn', async () => {
     const { work, endTurn, done } = made();
     for (const name of 'abc') void work(name, 50);
     await turn();
