@@ -73,10 +73,10 @@ const fieldTypes: Readonly<Record<Exclude<keyof KeyRecord, 'backup' | 'restore'>
   minAvailableVersion: 'number',
 };
 
-/** Whether a record may have such a field; what stored records have beyond that is of a later program. */
+/** Whether a key record has this field. Stored records may have further fields, written by later versions of this program. */
 export const isKeyField = (name: string): boolean => Object.hasOwn(fieldTypes, name) || name === 'backup' || name === 'restore';
 
-/** JSON in UTF-8 with a format number; it holds no key material. */
+/** Encodes JSON in UTF-8 with a format number. It contains no key material. */
 export const encodeKeyRecord = (record: KeyRecord): Uint8Array =>
   Buffer.from(JSON.stringify({ format: formatVersion, ...record }));
 

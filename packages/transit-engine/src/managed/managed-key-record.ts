@@ -41,7 +41,7 @@ export interface ManagedKeyRecord {
 
 const formatVersion = 1;
 
-/** JSON in UTF-8 with a format number. */
+/** Encodes JSON in UTF-8 with a format number. */
 export const encodeManagedKeyRecord = (record: ManagedKeyRecord): Uint8Array =>
   Buffer.from(JSON.stringify({ format: formatVersion, ...record }));
 
