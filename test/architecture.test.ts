@@ -15,7 +15,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'storage-fsm': ['raft-core'],
   barrier: ['storage-fsm'],
   'transit-engine': ['event-loop', 'storage-fsm'],
-  access: ['storage-fsm'],
+  access: ['event-loop', 'storage-fsm'],
   pkcs11: [],
   process: [],
   configuration: ['process', 'barrier', 'access'],

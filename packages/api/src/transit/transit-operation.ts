@@ -1,5 +1,5 @@
-import { hasDenials, isDenied, isUseDenied, type ParameterValue, type Principal, TimeSlice } from '@transitd/access';
-import { nextTurn } from '@transitd/event-loop';
+import { hasDenials, isDenied, isUseDenied, type ParameterValue, type Principal } from '@transitd/access';
+import { nextTurn, TimeSlice } from '@transitd/event-loop';
 import {
   any,
   base64,

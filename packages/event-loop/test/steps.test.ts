@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { runAtOnce, runInSlices, sorted } from '../../src/scheduling/steps.ts';
+import { runAtOnce, runInSlices, sorted } from '../src/steps.ts';
 
 describe('runAtOnce and runInSlices', () => {
   it('sort like Array.sort, including astral characters and duplicates', () => {
