@@ -11,14 +11,15 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'raft-core': [],
   health: [],
   client: [],
+  'event-loop': [],
   'storage-fsm': ['raft-core'],
   barrier: ['storage-fsm'],
-  'transit-engine': ['storage-fsm'],
-  access: ['storage-fsm'],
+  'transit-engine': ['event-loop', 'storage-fsm'],
+  access: ['event-loop', 'storage-fsm'],
   pkcs11: [],
   process: [],
   configuration: ['process', 'barrier', 'access'],
-  http: ['access', 'storage-fsm', 'raft-core', 'transit-engine'],
+  http: ['event-loop', 'access', 'storage-fsm', 'raft-core', 'transit-engine'],
   cluster: ['http', 'process', 'configuration', 'raft-core', 'storage-fsm', 'barrier', 'access', 'health'],
   audit: ['http', 'process', 'configuration', 'storage-fsm', 'access'],
   'snapshot-archive': ['http', 'storage-fsm'],
@@ -28,13 +29,18 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   ],
   api: [
     ...['node', 'cluster', 'audit', 'http', 'process', 'configuration'],
-    ...['raft-core', 'health', 'storage-fsm', 'barrier', 'transit-engine', 'access'],
+    ...['event-loop', 'raft-core', 'health', 'storage-fsm', 'barrier', 'transit-engine', 'access'],
   ],
   cli: ['client', 'audit', 'snapshot-archive', 'http', 'process', 'configuration', 'storage-fsm', 'access'],
   server: [
     ...['api', 'cli', 'node', 'audit', 'http', 'process', 'configuration'],
-    ...['raft-core', 'storage-fsm', 'barrier', 'access'],
+    ...['event-loop', 'raft-core', 'storage-fsm', 'barrier', 'access'],
   ],
+};
+
+/** The folders of a package, from the inside out: a folder imports only folders before it. Files beside the folders are not restricted. */
+const folderOrders: Readonly<Record<string, readonly string[]>> = {
+  'transit-engine': ['formats', 'algorithms', 'key-pairs', 'managed', 'keys', 'x509', 'transfers', 'operations'],
 };
 
 const sourcesOf = (folder: string): string[] =>
@@ -82,6 +88,30 @@ describe('architecture', () => {
     };
     for (const name of packages) visit(name, []);
   });
+
+  for (const [name, order] of Object.entries(folderOrders)) {
+    const source = join(packagesFolder, name, 'src');
+    const folderOf = (file: string): string | undefined => /^([^/]+)\//.exec(relative(source, file))?.[1];
+
+    it(`lets the folders of ${name} import only folders further in`, () => {
+      const wrong = imports.filter(({ file, from, specifier }) => {
+        if (from !== name || !specifier.startsWith('.')) return false;
+        const [importing, imported] = [folderOf(file), folderOf(resolve(dirname(file), specifier))];
+        return importing !== undefined && imported !== undefined && order.indexOf(imported) > order.indexOf(importing);
+      });
+      expect(wrong.map(where)).to.deep.equal([]);
+    });
+
+    it(`knows every folder of ${name}, and lets none of them import the files that put the package together`, () => {
+      const folders = readdirSync(source).filter((entry) => statSync(join(source, entry)).isDirectory());
+      expect(folders.toSorted()).to.deep.equal(order.toSorted());
+      const wrong = imports.filter(
+        ({ file, from, specifier }) =>
+          from === name && folderOf(file) !== undefined && /^\.\.\/(index|engine)\.ts$/.test(specifier),
+      );
+      expect(wrong.map(where)).to.deep.equal([]);
+    });
+  }
 
   it('enters a package only through its declared entry', () => {
     const wrong = imports.filter(({ file, from, specifier }) => {

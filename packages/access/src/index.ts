@@ -15,8 +15,6 @@ export { policyPermits } from './policy/policy-text.ts';
 export type { Quota, QuotaChange } from './quota/quota.ts';
 export type { Allowance, Quotas } from './quota/quotas.ts';
 export { admission, type Bucket, type Rate } from './quota/token-bucket.ts';
-export { FairLine } from './scheduling/fair-line.ts';
-export { TimeSlice } from './scheduling/time-slice.ts';
 export {
   allows,
   allowsItems,

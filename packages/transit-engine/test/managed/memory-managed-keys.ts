@@ -13,7 +13,7 @@ export interface MemoryKey {
   readonly secret?: Buffer;
 }
 
-/** A system that holds keys in memory, and remembers what it was asked. */
+/** A system that holds keys in memory and records its calls. */
 export class MemoryManagedKeys implements ManagedKeys {
   readonly keys: MemoryKey[] = [];
   readonly calls: { readonly name: string; readonly iv?: string; readonly hash?: string | null; readonly saltBytes?: number }[] =
