@@ -321,6 +321,14 @@ export const mutants: readonly Mutant[] = [
   },
   // Found with the faults of the second stream
   {
+    name: 'entries that follow a snapshot are applied before it is installed',
+    file: `${core}replicated-log.ts`,
+    find: 'const isAhead = this.#appliesAhead && !this.isInstalling;',
+    replace: 'const isAhead = this.#appliesAhead;',
+    profile: 'driver',
+    extra: true,
+  },
+  {
     name: 'a sole member is judged by the newest configuration only',
     file: `${core}election.ts`,
     find: 'confs.everyone().every((member) => member === id);',

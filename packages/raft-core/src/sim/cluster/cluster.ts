@@ -56,6 +56,8 @@ export class Cluster {
   readonly operations = new Set<number>();
   events = 0;
   isHealed = false;
+  /** Until then no action of a schedule is carried out: a scenario of many steps is under way. */
+  undisturbedUntilMs = 0;
   /** The first thing that went wrong inside a node that would have caught it. */
   failure: Error | undefined;
   readonly #limits: DriverLimits;

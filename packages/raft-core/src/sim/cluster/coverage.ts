@@ -97,6 +97,7 @@ export const extraSituations = [
   'clock stopped',
   'part of a disk hung',
   'snapshot waited for a flush',
+  'snapshot and what follows it arrived while the log hung',
   'later term of a stranger ignored',
   'answer to an earlier run delivered',
   'last voter restarted with its removal of the leader uncommitted',

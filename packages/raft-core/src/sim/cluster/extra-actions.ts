@@ -1,3 +1,4 @@
+import { appendBesideInstall } from './append-beside-install.ts';
 import type { Cluster } from './cluster.ts';
 import type { ExtraAction } from './extra-faults.ts';
 import { later } from './links.ts';
@@ -18,7 +19,7 @@ export function disturbFurther(cluster: Cluster, position = 0): void {
   const action = cluster.config.extra?.schedule[position];
   if (action === undefined) return;
   later(cluster, action.afterMs, () => {
-    actFurther(cluster, action);
+    if (cluster.clock.now() >= cluster.undisturbedUntilMs) actFurther(cluster, action);
     disturbFurther(cluster, position + 1);
   });
 }
@@ -66,6 +67,9 @@ function actFurther(cluster: Cluster, { kind, pick, durationMs }: ExtraAction): 
       break;
     case 'installBesideMark':
       installBesideMark(cluster, pick);
+      break;
+    case 'appendBesideInstall':
+      appendBesideInstall(cluster, pick);
       break;
     case 'abortTransfer':
       abortTransfer(cluster, pick);

@@ -16,7 +16,9 @@ export const extraKinds = [
   'installBesideMark',
   'abortTransfer',
 ] as const;
-export type ExtraKind = (typeof extraKinds)[number];
+/** Kinds that came later still, each drawn from a stream of its own: the seeds that lack them play the run that they played before. */
+const laterKinds = ['appendBesideInstall'] as const;
+export type ExtraKind = (typeof extraKinds)[number] | (typeof laterKinds)[number];
 
 /** One step, `afterMs` after the one before it. `pick` chooses nodes when it is carried out. */
 export interface ExtraAction {
@@ -39,6 +41,7 @@ export interface ExtraFaults {
 }
 
 const ACTIONS = 200;
+const LATER_PACE_MS = 6_000;
 
 /** How many of the seeds know a kind, where it is not the usual share. */
 const shares: Partial<Record<ExtraKind, number>> = {
@@ -63,12 +66,27 @@ export function withExtraFaults(config: SimConfig): SimConfig {
     return { afterMs: 1 + random.below(2 * paceMs), kind: random.pick(kinds), pick: random.uint32(), durationMs };
   });
   const { sizes } = config;
-  return {
+  return withLaterFaults({
     ...config,
     ...(hasTwoNodes ? { nodes: 2 } : {}),
     // A lease presumes that no clock stands still (docs/consensus.md).
     ...(kinds.includes('stopClock') ? { leaseReads: false } : {}),
     ...(compactsSoon ? { sizes: { ...sizes, compactAfterEntries: random.between(5, 20), keepTrailingEntries: 1 } } : {}),
     extra: { seed, flushMsMax, schedule },
-  };
+  });
+}
+
+/** Gives some seeds a schedule of later kinds only: these scenarios need a leader that goes on for seconds. */
+function withLaterFaults(config: SimConfig & { readonly extra: ExtraFaults }): SimConfig {
+  const { seed, extra, sizes } = config;
+  const random = new SimRandom((seed ^ 0x3_1a7e5) >>> 0);
+  const kinds = laterKinds.filter(() => random.chance(0.25));
+  // A window that fills lets nothing through that follows a snapshot.
+  if (kinds.length === 0 || config.nodes < 3 || sizes.windowCount < 20) return config;
+  const schedule = Array.from({ length: ACTIONS }, (): ExtraAction => {
+    const afterMs = 500 + random.below(LATER_PACE_MS);
+    return { afterMs, kind: random.pick(kinds), pick: random.uint32(), durationMs: 0 };
+  });
+  const compactsSoon = { compactAfterEntries: random.between(5, 20), keepTrailingEntries: 1 };
+  return { ...config, sizes: { ...sizes, ...compactsSoon }, extra: { ...extra, schedule } };
 }

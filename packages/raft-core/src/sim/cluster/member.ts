@@ -1,5 +1,5 @@
 import type { TransportReceiver } from '../../ports.ts';
-import type { Fitness, LogIndex, NodeId } from '../../types.ts';
+import type { Fitness, LogIndex, NodeId, SnapshotMeta } from '../../types.ts';
 import type { Host } from './host.ts';
 import type { LocalClock } from './local-clock.ts';
 import type { NodeProcess } from './process.ts';
@@ -46,6 +46,8 @@ export class Member {
   readonly hangs = new Map<DiskPart, number>();
   /** Until then what is streamed to it comes at this pace, whatever becomes of its other links. */
   streaming: { untilMs: number; pieceMs: number } = { untilMs: 0, pieceMs: 0 };
+  /** Called just before the node learns that a snapshot is fetched, for a scenario that wants something else to arrive with it. */
+  beforeSnapshot: ((meta: SnapshotMeta) => void) | undefined;
   /** The wire version that it runs; it reads the one before too. */
   version = 1;
 

@@ -115,7 +115,7 @@ export function* disturb(cluster: Cluster): Generator<void> {
     if (action === undefined) return;
     clock.after(Math.max(0, action.atMs - clock.now()), () => {
       if (ended) return;
-      act(cluster, action);
+      if (clock.now() >= cluster.undisturbedUntilMs) act(cluster, action);
       next(position + 1);
     });
   };

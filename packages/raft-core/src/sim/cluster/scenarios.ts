@@ -198,7 +198,7 @@ export function installBesideMark(cluster: Cluster, pick: number): void {
   inTurn(cluster, [{ once: isRaised, act: () => undefined }, ...fallsBehind(cluster, behind)], PATIENCE_MS);
 }
 
-function pickFollower(cluster: Cluster, pick: number): Member | undefined {
+export function pickFollower(cluster: Cluster, pick: number): Member | undefined {
   const others = followers(cluster);
   return cluster.leader === undefined ? undefined : others[pick % Math.max(1, others.length)];
 }

@@ -22,6 +22,8 @@ export interface SnapshotPortOptions {
   /** Delay of the next piece from that peer, or undefined: the stream breaks. */
   pieceDelayMs(from: NodeId): number | undefined;
   syncMs(): number;
+  /** Called just before the node learns that this snapshot is fetched. */
+  arrives(meta: SnapshotMeta): void;
   /** Hears of an installation that is about to begin. */
   begins(): void;
   /** One atomic step: the log begins after `meta`, the state is `image`. */
@@ -95,7 +97,10 @@ export class SnapshotPort implements SnapshotTransfer {
         else if (left > 0) next(piece, peer);
         else {
           process.after(syncMs(), () => {
-            if (!given) this.#fetched = opened;
+            if (!given) {
+              this.#fetched = opened;
+              this.#options.arrives(opened.meta);
+            }
             answer(opened.meta);
           });
         }

@@ -32,6 +32,7 @@ export class SnapshotTransfers {
       pieceDelayMs: (from) => this.#pieceDelayMs(from, member.id),
       // A whole state is more than one batch of entries.
       syncMs: () => 5 * this.#times.syncMs(member) + (this.#cluster.isHealed ? 0 : this.#cluster.random.below(100)),
+      arrives: (meta) => member.beforeSnapshot?.(meta),
       begins: () => this.#cluster.safety.installsAlone(member.id, member.run?.machine.isFlushing === true),
       install: (snapshot, done) => this.#install(member, snapshot, done),
     });
