@@ -277,7 +277,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'the applied index is stored apart from its records',
-    file: 'src/sim/cluster/machine.ts',
+    file: 'src/sim/cluster/storage/machine.ts',
     find: 'this.#options.store(image);',
     replace: 'this.#options.store({ ...image, applied: Math.max(0, image.applied - 1) });',
   },

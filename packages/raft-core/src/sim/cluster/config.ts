@@ -1,5 +1,5 @@
 import { SimRandom } from '../sim-random.ts';
-import type { ExtraFaults } from './extra-faults.ts';
+import type { ExtraFaults } from './faults/extra-faults.ts';
 
 /**
  * `core`: the core with every effect done at once. `driver`: the real driver. `storage`: the real driver on a storage of the caller's,

@@ -1,12 +1,12 @@
 import type { Verdict } from '../history/linearizable.ts';
-import { act, setFitness } from './actions.ts';
+import type { Situation } from './checks/coverage.ts';
+import { Trace, type TraceLine } from './checks/trace.ts';
+import { holds, Violation } from './checks/violation.ts';
 import { Cluster, electionMs } from './cluster.ts';
 import type { SimConfig } from './config.ts';
-import type { Situation } from './coverage.ts';
-import { disturbFurther } from './extra-actions.ts';
-import type { StorageMaker } from './storage.ts';
-import { Trace, type TraceLine } from './trace.ts';
-import { holds, Violation } from './violation.ts';
+import { act, setFitness } from './faults/actions.ts';
+import { disturbFurther } from './faults/extra-actions.ts';
+import type { StorageMaker } from './storage/storage.ts';
 
 export interface RunResult {
   readonly seed: number;

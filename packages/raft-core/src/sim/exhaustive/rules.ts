@@ -1,5 +1,5 @@
 import type { LogIndex, NodeId, Term } from '../../types.ts';
-import { holds } from '../cluster/violation.ts';
+import { holds } from '../cluster/checks/violation.ts';
 import type { NodeView } from './local-states.ts';
 
 /** What the rules remember. */

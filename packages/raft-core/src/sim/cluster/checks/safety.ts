@@ -1,0 +1,374 @@
+import type { Status } from '../../../core/raft-core.ts';
+import type { LogWrite } from '../../../ports.ts';
+import type { ConfState, Entry, LogIndex, Message, NodeId, SnapshotMeta, Term } from '../../../types.ts';
+import type { Coverage } from './coverage.ts';
+import { LogShadow, printOf } from './log-shadow.ts';
+import type { Promises } from './promises.ts';
+import { isQuorum, quorumsOverlap } from './quorums.ts';
+import { holds } from './violation.ts';
+import type { Watched } from './watched.ts';
+
+/** Terms of a simulated run stay far below this, so (index, term) and (node, term) are one number. */
+const TERMS = 2 ** 20;
+
+interface Committed {
+  readonly term: Term;
+  readonly print: number;
+  /** Term of the leader that committed it, which may be a later one than its own (§5.4.2). */
+  readonly by: Term;
+}
+
+/**
+ * The rules that hold across nodes, checked incrementally after every event (Raft figure 3 and §5, §6; thesis §4). What is
+ * noted here is never forgotten: an entry that was committed once stays committed.
+ */
+export class Safety {
+  readonly #nodes = new Map<NodeId, Watched>();
+  readonly #coverage: Coverage;
+  readonly #committed: Committed[] = [];
+  #commitIndex: LogIndex = 0;
+  /** Index at which each term began to be committed: all before it must be in the logs of later leaders. */
+  readonly #leaders = new Map<Term, NodeId>();
+  #newestLeaderTerm: Term = 0;
+  readonly #entries = new Map<number, { readonly print: number; readonly termBefore: Term }>();
+  readonly #grants = new Map<number, NodeId>();
+  readonly #digests: number[] = [];
+  /** By leader and peer: the newest session in which the leader spoke to it. */
+  readonly #sessions = new Map<number, { readonly term: Term; readonly session: number }>();
+
+  constructor(coverage: Coverage, promises: Promises) {
+    this.#coverage = coverage;
+    this.promises = promises;
+  }
+
+  /** What followers promise by time. */
+  readonly promises: Promises;
+
+  /** Highest index known to be committed anywhere. */
+  get commitIndex(): LogIndex {
+    return this.#commitIndex;
+  }
+
+  committedTerm(index: LogIndex): Term | undefined {
+    return this.#committed[index]?.term;
+  }
+
+  /** A run begins: what is on its disk is its log. */
+  started(node: Watched): void {
+    this.#nodes.set(node.id, node);
+    node.status = undefined;
+    node.truncatedNow = false;
+    node.install = 'none';
+    node.commitChecked = 0;
+    node.shadow = new LogShadow(node.disk.base);
+    for (const entry of node.disk.entries) node.shadow.push(entry, printOf(entry));
+  }
+
+  /** A snapshot is about to take the place of this node's log (Raft §7: a log that holds its last entry keeps what follows). */
+  installs({ id, disk }: Watched, { index, term }: SnapshotMeta): void {
+    const isHeld = disk.entry(index)?.term === term;
+    holds('a snapshot takes the place of no log that goes on from it', !isHeld, () => ({
+      id,
+      index,
+      term,
+      last: disk.lastIndex,
+    }));
+  }
+
+  installed(node: Watched): void {
+    node.install = 'inForce';
+    node.shadow = new LogShadow(node.disk.base);
+  }
+
+  /** The core hands out a write. */
+  wrote(node: Watched, { entries }: LogWrite): void {
+    const { shadow } = node;
+    const [first] = entries;
+    if (first === undefined) return;
+    if (node.install === 'inForce') node.install = 'none';
+    if (first.index <= shadow.lastIndex) this.#truncated(node, first.index);
+    for (const entry of entries) {
+      holds('log entries are contiguous', entry.index === shadow.lastIndex + 1, () => ({ id: node.id, index: entry.index }));
+      const before = shadow.conf;
+      const termBefore = shadow.termAt(entry.index - 1);
+      const print = printOf(entry);
+      shadow.push(entry, print);
+      this.#matches(node, entry, { print, termBefore });
+      if (entry.type === 'conf') this.#reconfigured(node, before, entry);
+    }
+  }
+
+  #truncated(node: Watched, from: LogIndex): void {
+    const { status, shadow, id } = node;
+    const commit = status?.commitIndex ?? 0;
+    holds('nothing committed is truncated', from > commit, () => ({ id, from, commit }));
+    node.truncatedNow = true;
+    this.#coverage.met('log truncated');
+    shadow.truncate(from);
+  }
+
+  /** Log matching: an index and a term name one entry, and one history before it. */
+  #matches(node: Watched, { index, term }: Entry, seen: { readonly print: number; readonly termBefore: Term }): void {
+    const key = index * TERMS + term;
+    const known = this.#entries.get(key);
+    if (known === undefined) {
+      this.#entries.set(key, seen);
+      return;
+    }
+    const same = known.print === seen.print && (known.termBefore === seen.termBefore || node.shadow.baseIndex >= index - 1);
+    holds('logs match where index and term agree', same, () => ({ id: node.id, index, term, known, seen }));
+  }
+
+  #reconfigured(node: Watched, before: ConfState | undefined, { index }: Entry): void {
+    const after = node.shadow.conf;
+    if (before === undefined || after === undefined || before.voters.length === 0) return;
+    holds('quorums of consecutive configurations overlap', quorumsOverlap(before, after), () => ({
+      id: node.id,
+      index,
+      before: [before.voters, before.votersOutgoing],
+      after: [after.voters, after.votersOutgoing],
+    }));
+    if (after.votersOutgoing.length > 0 && before.votersOutgoing.length === 0) this.#coverage.met('joint configuration entered');
+    if (before.learners.some((id) => after.voters.includes(id))) this.#coverage.met('learner promoted');
+    if (before.voters.some((id) => after.learners.includes(id) || after.learnersNext.includes(id))) {
+      this.#coverage.met('voter demoted');
+    }
+  }
+
+  /** What leaves a node must already be true on its disk (Raft §5.2, figure 2; design of the persistence contract). */
+  sent(node: Watched, message: Message): void {
+    const { id, disk } = node;
+    const { term, vote } = disk.hardState;
+    if (message.type !== 'PreVote' && message.type !== 'Removed') {
+      holds('no message leaves before its term is durable', term >= message.term, () => ({
+        id,
+        type: message.type,
+        durable: term,
+        term: message.term,
+      }));
+    }
+    if (message.type === 'Append' || message.type === 'Heartbeat' || message.type === 'SnapOffer') {
+      this.#sessions.set(id * TERMS + message.to, { term: message.term, session: message.session });
+    }
+    if (message.type === 'Vote') {
+      const own = term > message.term || vote === id;
+      holds('a candidate asks after its vote for itself is durable', own, () => ({ id, term, vote }));
+      this.#granted(id, message.term, id);
+      if (message.transfer) this.promises.handedOver(id, message.term);
+    }
+    if (message.type === 'TimeoutNow') this.promises.released(message.term);
+    if (message.type === 'VoteResp' && !message.reject) {
+      const durable = term > message.forTerm || (term === message.forTerm && vote === message.to);
+      holds('a vote is durable before it is told', durable, () => ({ id, term, vote, forTerm: message.forTerm, to: message.to }));
+      this.#granted(id, message.forTerm, message.to);
+      this.promises.voted(id, message.to, message.forTerm);
+    }
+    if (message.type === 'AppendResp' && message.ok) {
+      const { match } = message;
+      // An answer to the leader of an earlier term is about that leader's entry, which the log may have superseded meanwhile.
+      const isOld = message.term < (node.status?.term ?? 0);
+      const durable = isOld ? disk.lastIndex >= match : node.stored(match, node.shadow.termAt(match));
+      holds('only what is durable is acknowledged', durable, () => ({ id, match, last: disk.lastIndex }));
+    }
+    if (message.type === 'SnapResult' && message.ok) {
+      holds('only an installed snapshot is acknowledged', disk.lastIndex >= message.index, () => ({ id, index: message.index }));
+    }
+  }
+
+  /** An answer to what the leader said to the peer before that left and came back, in the leader's present term. */
+  isOfEarlierSession({ id, status }: Watched, { type, from, term, session }: Message): boolean {
+    if (type !== 'AppendResp' && type !== 'HeartbeatResp' && type !== 'SnapResult') return false;
+    if (status?.role !== 'leader' || status.term !== term) return false;
+    return session < this.#sessionOf(id, from, term);
+  }
+
+  #sessionOf(leader: NodeId, peer: NodeId, term: Term): number {
+    const newest = this.#sessions.get(leader * TERMS + peer);
+    return newest?.term === term ? newest.session : 0;
+  }
+
+  ignored({ from, session }: Message, before: LogIndex | undefined, after: LogIndex | undefined): void {
+    holds('an answer of an earlier session says nothing', before === after, () => ({ from, session, before, after }));
+  }
+
+  #granted(id: NodeId, term: Term, to: NodeId): void {
+    const key = id * TERMS + term;
+    const before = this.#grants.get(key);
+    holds('a node votes once in a term', before === undefined || before === to, () => ({ id, term, to, before }));
+    this.#grants.set(key, to);
+  }
+
+  /** A node reads by its lease: nobody can have been elected after it. */
+  readByLease({ id, status, shadow }: Watched, { knowsPromises }: { readonly knowsPromises: boolean }): void {
+    const term = status?.term ?? 0;
+    const newest = this.#newestLeaderTerm;
+    holds('while a lease lasts nobody else is elected', newest <= term, () => ({ id, term, newest }));
+    const { promises } = this;
+    holds('a leader that told a node to campaign has no lease', !promises.isReleased(term), () => ({ id, term }));
+    if (!knowsPromises || shadow.conf === undefined) return;
+    const isBound = (voter: NodeId): boolean => voter === id || promises.isBound(voter, term);
+    const { voters, votersOutgoing } = shadow.conf;
+    holds('a lease rests on a quorum that votes for nobody else', isQuorum(shadow.conf, isBound), () => ({
+      id,
+      term,
+      bound: [voters.filter(isBound), votersOutgoing.filter(isBound)],
+      voters: [voters, votersOutgoing],
+    }));
+  }
+
+  /** The core counts nothing as durably applied that is not, and the log keeps all else. `flushed`: last entry that the state holds durably. */
+  flushed({ id, install, disk }: Watched, { appliedIndex, baseIndex }: Status, flushed: LogIndex): void {
+    if (install === 'awaited') return;
+    const facts = () => ({ id, appliedIndex, baseIndex, flushed, last: disk.lastIndex });
+    holds('only what is flushed counts as durably applied', appliedIndex <= flushed, facts);
+    holds('the log forgets only what is flushed', baseIndex <= flushed, facts);
+    holds('the state on the disk is never ahead of the log there', flushed <= disk.lastIndex, facts);
+  }
+
+  /** Nothing else may change the state while a snapshot takes its place. */
+  installsAlone(id: NodeId, isFlushing: boolean): void {
+    holds('a snapshot is installed beside no flush', !isFlushing, () => ({ id }));
+  }
+
+  /** The leader has taken in an answer of a later term by a node that is no peer of it. */
+  answeredByStranger(before: Status, after: Status, from: NodeId): void {
+    this.#coverage.met('later term of a stranger ignored');
+    const leads = after.role === 'leader' && after.term === before.term;
+    holds('an answer of a node that is no peer deposes nobody', leads, () => ({ from, term: before.term, now: after.term }));
+  }
+
+  /** A node applied an entry, and its whole history up to there has this digest. */
+  applied(id: NodeId, index: LogIndex, digest: number): void {
+    const known = this.#digests[index];
+    holds('all nodes apply the same entries', known === undefined || known === digest, () => ({ id, index }));
+    this.#digests[index] = digest;
+  }
+
+  /** After every event of a node. */
+  observed(node: Watched, status: Status): void {
+    const before = node.status;
+    node.status = status;
+    if (node.truncatedNow) {
+      node.truncatedNow = false;
+      const led = before?.role === 'leader' && status.role === 'leader' && before.term === status.term;
+      holds('a leader never changes its own log', !led, () => ({ id: node.id, term: status.term }));
+    }
+    if (before !== undefined && status.baseIndex > before.baseIndex) {
+      // A snapshot raises the base above the commit index, a compaction never does.
+      if (status.baseIndex > before.commitIndex) node.install = 'awaited';
+      else this.#coverage.met('log compacted');
+    }
+    if (node.install !== 'awaited' && status.stableIndex !== before?.stableIndex) {
+      const { stableIndex } = status;
+      const stored = node.stored(stableIndex, node.shadow.termAt(stableIndex));
+      holds('what a node takes for stable is on its disk', stored, () => ({
+        id: node.id,
+        stableIndex,
+        last: node.disk.lastIndex,
+      }));
+    }
+    if (
+      before !== undefined &&
+      node.commitChecked === status.commitIndex &&
+      before.role === status.role &&
+      before.term === status.term &&
+      before.confIndex === status.confIndex
+    ) {
+      return;
+    }
+    const { id } = node;
+    if (before !== undefined) {
+      holds('the term never falls', status.term >= before.term, () => ({ id, from: before.term, to: status.term }));
+      const rises = status.commitIndex >= before.commitIndex;
+      holds('the commit index never falls', rises, () => ({ id, from: before.commitIndex, to: status.commitIndex }));
+    }
+    if (status.role === 'leader') this.#leads(node, status, before);
+    const comesLater = node.install === 'inForce' && status.commitIndex > node.shadow.lastIndex;
+    if (node.install !== 'awaited' && !comesLater) this.#commits(node, status, before);
+  }
+
+  #leads(node: Watched, status: Status, before: Status | undefined): void {
+    const { id, shadow } = node;
+    const { term } = status;
+    const leader = this.#leaders.get(term);
+    holds('a term has one leader', leader === undefined || leader === id, () => ({ term, leader, id }));
+    if (leader === undefined) {
+      this.#leaders.set(term, id);
+      const { hardState } = node.disk;
+      const votedForItself = hardState.term === term && hardState.vote === id;
+      const voted = (voter: NodeId): boolean => (voter === id ? votedForItself : this.#grants.get(voter * TERMS + term) === id);
+      const elected = shadow.conf !== undefined && isQuorum(shadow.conf, voted);
+      holds('a leader has the votes of a quorum of its configuration', elected, () => ({ id, term, conf: shadow.conf }));
+      if (term > this.#newestLeaderTerm && this.#newestLeaderTerm > 0) this.#coverage.met('leader changed');
+      this.#newestLeaderTerm = Math.max(this.#newestLeaderTerm, term);
+      this.#isComplete(node, term);
+      this.promises.elected(id, term, (before ?? status).committedConf);
+    }
+    // §6, thesis §4.1: one change at a time, and none before the term's first commit.
+    const newest = shadow.confs.at(-1);
+    const earlier = shadow.confs.at(-2);
+    if (newest === undefined || newest.term !== term || newest.index === before?.confIndex || earlier === undefined) return;
+    const { commitIndex, termStartIndex = 0 } = status;
+    const facts = () => ({ id, newest: newest.index, earlier: earlier.index, commitIndex, termStartIndex });
+    holds('a leader changes the configuration after the last change is committed', earlier.index <= commitIndex, facts);
+    holds('a leader changes the configuration after its term has a committed entry', termStartIndex <= commitIndex, facts);
+  }
+
+  /**
+   * Leader completeness (figure 3): what was committed in earlier terms is in the log of every later leader. One that hears of its votes late
+   * may lead an earlier term than the one in which an entry of a still earlier one was committed, and lack it.
+   */
+  #isComplete({ id, shadow }: Watched, term: Term): void {
+    for (let index = Math.max(1, shadow.baseIndex); index <= this.#commitIndex; index++) {
+      const committed = this.#committed[index];
+      if (committed === undefined || committed.by >= term) continue;
+      const found = shadow.termAt(index);
+      holds('a leader has every committed entry', found === committed.term, () => ({
+        id,
+        term,
+        index,
+        found,
+        expected: committed.term,
+      }));
+    }
+  }
+
+  #commits(node: Watched, status: Status, before: Status | undefined): void {
+    const { id, shadow } = node;
+    const { commitIndex } = status;
+    for (let index = Math.max(node.commitChecked, shadow.baseIndex) + 1; index <= commitIndex; index++) {
+      const term = shadow.termAt(index);
+      const print = shadow.printAt(index);
+      holds('a node commits what it has', print !== undefined && term > 0, () => ({ id, index, last: shadow.lastIndex }));
+      const known = this.#committed[index];
+      // A leader commits by an entry of its own term, the last of those that it commits at once.
+      if (known === undefined) this.#committed[index] = { term, print: print ?? 0, by: shadow.termAt(commitIndex) };
+      const same = known === undefined || (known.term === term && known.print === print);
+      holds('a committed entry is the same everywhere', same, () => ({ id, index, term, known }));
+    }
+    node.commitChecked = commitIndex;
+    if (commitIndex <= this.#commitIndex) return;
+    this.#firstCommit(node, status, before);
+    this.#commitIndex = commitIndex;
+  }
+
+  #firstCommit(node: Watched, { commitIndex, role, term: termNow }: Status, before: Status | undefined): void {
+    const { id, shadow } = node;
+    const leads = role === 'leader' || before?.role === 'leader';
+    holds('a leader is the first to commit an entry', leads, () => ({ id, commitIndex, role }));
+    const term = shadow.termAt(commitIndex);
+    const own = term === termNow || term === before?.term;
+    holds('a leader commits by an entry of its own term', own, () => ({ id, commitIndex, term, termNow }));
+    const stored = (member: NodeId): boolean => this.#nodes.get(member)?.stored(commitIndex, term) ?? false;
+    // An event may commit under one configuration and then append the next one.
+    const appendedNow = (shadow.confs.at(-1)?.index ?? 0) > (before?.lastIndex ?? Number.POSITIVE_INFINITY);
+    const durable = shadow.confs.slice(appendedNow ? -2 : -1).some(({ conf }) => isQuorum(conf, stored));
+    holds('a committed entry is durable on a quorum', durable, () => ({
+      id,
+      commitIndex,
+      term,
+      confs: shadow.confs.slice(-2).map(({ index, conf }) => [index, conf.voters, conf.votersOutgoing]),
+      stored: [...this.#nodes.keys()].filter(stored),
+    }));
+  }
+}
