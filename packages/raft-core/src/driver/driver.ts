@@ -1,16 +1,14 @@
 import { Raft } from '../core/raft.ts';
-import type { PeerStatus, RaftCore, Ready, Status } from '../core/raft-core.ts';
+import type { PeerStatus, RaftCore, Status } from '../core/raft-core.ts';
 import type { Clock, Done, LogStore } from '../ports.ts';
 import type { ConfChange, Fitness, LogIndex, Message, NodeId, SnapshotMeta } from '../types.ts';
-import { Applier } from './applier.ts';
+import { Effects } from './effects.ts';
 import { type DriverLimits, driverLimits } from './limits.ts';
-import { LogWork } from './log-work.ts';
 import type { DriverOptions, DriverPorts, PeerPorts } from './options.ts';
 import type { ConfRefusalReason, DriverStatus, RefusalReason } from './outcome.ts';
 import { Promotion } from './promotion.ts';
 import { type ProposalDone, Proposals } from './proposals.ts';
 import { type ReadDone, Reads } from './reads.ts';
-import { SnapshotWork } from './snapshot-work.ts';
 import { requireSoleMember } from './sole-member.ts';
 import { StallWatch } from './stall-watch.ts';
 import { type TransferDone, Transfers } from './transfers.ts';
@@ -34,14 +32,12 @@ export class Driver<Result> {
   readonly #options: DriverOptions;
   readonly #limits: DriverLimits;
   readonly #core: RaftCore;
-  readonly #applier: Applier<Result>;
-  readonly #logWork: LogWork;
+  readonly #effects: Effects<Result>;
   readonly #promotion: Promotion;
   readonly #stall: StallWatch;
   readonly #proposals = new Proposals<Result>();
   readonly #reads = new Reads();
   readonly #transfers = new Transfers();
-  readonly #snapshots: SnapshotWork;
 
   #turnPlanned = false;
   #endTicks: (() => void) | undefined;
@@ -69,18 +65,17 @@ export class Driver<Result> {
       ...(options.observe === undefined ? {} : { observe: options.observe }),
     });
     this.#stall = new StallWatch(this.#limits, options.fitness);
-    this.#applier = new Applier(stateMachine, this.#limits.unflushedBytesMax);
-    this.#logWork = new LogWork({
-      log,
-      clock,
+    this.#effects = new Effects({
       core: this.#core,
+      ports: { log, stateMachine, clock, ...(peers === undefined ? {} : { peers }) },
       limits: this.#limits,
-      flushedIndex: stateMachine.flushedAtOpen,
+      options,
+      proposals: this.#proposals,
+      reads: this.#reads,
       finished: (error, note) => this.#finished(error, note),
-      send: (messages) => this.#send(messages),
+      input: (note) => this.#input(note),
     });
     this.#promotion = new Promotion(this.#limits);
-    this.#snapshots = new SnapshotWork(peers?.snapshots);
   }
 
   /** Begins to work; called once. */
@@ -119,7 +114,7 @@ export class Driver<Result> {
   leaseRead(): boolean {
     if (this.#refusal() !== undefined) return false;
     const index = this.#core.leaseRead(this.#clock.now());
-    return index !== undefined && this.#applier.appliedIndex >= index;
+    return index !== undefined && this.#effects.appliedIndex >= index;
   }
 
   /** Hands the lead to that voter, or to the one with most of the log; proposals are refused meanwhile. */
@@ -136,7 +131,7 @@ export class Driver<Result> {
 
   status(): DriverStatus {
     const { role, term, leader, lastIndex, commitIndex, termStartIndex } = this.#core.status();
-    const { appliedIndex, flushedIndex } = this.#applier;
+    const { appliedIndex, flushedIndex } = this.#effects;
     const { nodeId, clusterId } = this.#log.start;
     const ready = termStartIndex !== undefined && appliedIndex >= termStartIndex && this.#stopping === undefined;
     return { nodeId, clusterId, role, ready, term, leader, lastIndex, commitIndex, appliedIndex, flushedIndex };
@@ -149,7 +144,7 @@ export class Driver<Result> {
 
   /** Returns the median time that a write to this node's log took in the last seconds, in ms; undefined where nothing was written. */
   get writeMs(): number | undefined {
-    return this.#logWork.writeMs;
+    return this.#effects.writeMs;
   }
 
   /** What a snapshot of the state at `index` is described by; the log must still reach back to it. */
@@ -232,22 +227,19 @@ export class Driver<Result> {
     this.#takeInput();
     // After the input: what has just arrived may already answer a deadline that a stalled event loop is late for.
     const nowMs = this.#clock.now();
-    this.#core.setStalled(this.#logWork.stalledMs);
-    this.#core.applyAhead(this.#logWork.stalledMs > this.#limits.applyAheadAfterMs && this.#applier.hasRoomAhead);
+    const { logStalledMs, hasRoomAhead } = this.#effects;
+    this.#core.setStalled(logStalledMs);
+    this.#core.applyAhead(logStalledMs > this.#limits.applyAheadAfterMs && hasRoomAhead);
     this.#core.setRoom(this.#options.hasRoom?.() ?? true);
     this.#core.tick(nowMs);
-    this.#stall.note(this.#applier.stalledMs(nowMs));
+    this.#stall.note(this.#effects.stateStalledMs(nowMs));
     this.#core.setFitness(this.#stall.fitness);
     if (this.#stall.isStalled) this.#reads.refuseWaiting('stalled');
-    if (!this.#snapshots.isPending && this.#core.hasReady()) this.#carryOut(this.#core.ready());
-    if (this.#snapshots.isPending) this.#install();
-    else this.#advance();
-    this.#logWork.release();
-    this.#noteLead(nowMs);
+    this.#effects.proceed();
+    this.#observeLeadership(nowMs);
     if (this.#options.checkInvariants === true) this.#core.checkInvariants();
     this.#announce();
-    const goesOn = this.#core.hasReady() || this.#applier.canApply;
-    if (goesOn && !this.#snapshots.isPending) this.#wake();
+    if (this.#effects.hasMore) this.#wake();
   }
 
   #takeInput(): void {
@@ -270,91 +262,12 @@ export class Driver<Result> {
     const atIndex = this.#options.removedAt?.(from);
     if (atIndex === undefined) return false;
     const { nodeId, clusterId } = this.#log.start;
-    if (type !== 'Removed') this.#send([{ type: 'Removed', from: nodeId, to: from, term: 0, clusterId, session: 0, atIndex }]);
+    if (type !== 'Removed')
+      this.#effects.send([{ type: 'Removed', from: nodeId, to: from, term: 0, clusterId, session: 0, atIndex }]);
     return true;
   }
 
-  #carryOut(ready: Ready): void {
-    const { seq, events, readLog, immediate, commitHint, hardState, snapshot, entries, committed, fetch } = ready;
-    for (const event of events) {
-      if (event.type === 'confChanged') this.#options.onConfiguration?.(event.conf, event.index);
-      else if (event.type === 'confCommitted') this.#options.onConfCommitted?.(event.conf, event.index);
-      else this.#options.onRemoved?.(event.atIndex);
-    }
-    for (const request of readLog) this.#logWork.read(request);
-    this.#send(immediate);
-    if (commitHint !== undefined) this.#log.noteCommit(commitHint);
-    if (snapshot !== undefined) {
-      if (hardState !== undefined) this.#logWork.write({ hardState, entries: [] }, seq, { partial: true });
-      this.#snapshots.wait(ready);
-    } else {
-      if (hardState !== undefined || entries.length > 0) {
-        this.#logWork.write({ ...(hardState === undefined ? {} : { hardState }), entries }, seq);
-      }
-      this.#logWork.hold(seq, ready.afterPersist);
-    }
-    this.#applier.add(committed);
-    if (fetch !== undefined) this.#fetch(fetch);
-    this.#reads.confirmed(ready.reads);
-    this.#reads.dropped(ready.droppedReads);
-  }
-
-  #send(messages: readonly Message[]): void {
-    if (messages.length > 0) this.#peers?.transport.send(messages);
-  }
-
-  /** Takes committed entries on into the state machine, and the state machine on to the disk. */
-  #advance(): void {
-    this.#applier.applyChunk(this.#clock, this.#limits.applyChunkMs, (entry, result) => {
-      this.#logWork.applied(entry);
-      this.#proposals.applied(entry, result);
-    });
-    this.#reads.applied(this.#applier.appliedIndex);
-    if (this.#applier.isIdle) this.#logWork.readWanted();
-    this.#flush();
-    this.#logWork.compact(this.#applier.flushedIndex);
-  }
-
-  #flush(): void {
-    this.#applier.flush({ stableIndex: this.#core.status().stableIndex, clock: this.#clock }, (error, note) =>
-      this.#finished(error, () => {
-        note();
-        this.#core.applied(this.#applier.flushedIndex);
-      }),
-    );
-  }
-
-  #fetch(offer: NonNullable<Ready['fetch']>): void {
-    this.#snapshots.fetch(offer, (received) =>
-      this.#input(() => {
-        const isNeeded = this.#core.snapshotReceived(received);
-        if (received !== undefined && !isNeeded) this.#snapshots.discard();
-      }),
-    );
-  }
-
-  /** Puts a fetched snapshot in force once nothing else is under way, and then goes on with the batch that it came in. */
-  #install(): void {
-    if (this.#isBusy) return;
-    this.#snapshots.begin((error, note, snapshot, { seq, entries, afterPersist }) =>
-      this.#finished(error, () => {
-        note();
-        this.#logWork.installed(snapshot.index);
-        this.#applier.restored(snapshot.index);
-        this.#proposals.overtaken(snapshot.index);
-        this.#logWork.hold(seq, afterPersist);
-        if (entries.length > 0) this.#logWork.write({ entries }, seq);
-        else this.#core.persisted(seq);
-      }),
-    );
-  }
-
-  /** Something is under way on the log or the state machine. */
-  get #isBusy(): boolean {
-    return this.#logWork.isBusy || this.#applier.isFlushing;
-  }
-
-  #noteLead(nowMs: number): void {
+  #observeLeadership(nowMs: number): void {
     const status = this.#core.status();
     this.#transfers.observe(status);
     const leading = status.role === 'leader' ? status.term : undefined;
@@ -368,10 +281,11 @@ export class Driver<Result> {
     this.#announce();
     if (this.#proposals.size > 0) return false;
     this.#endTicks?.();
-    this.#snapshots.giveUp();
-    if (this.#isBusy || this.#snapshots.isInstalling || stopping.phase !== 'finishing') return true;
-    if (this.#applier.flushedIndex < this.#applier.appliedIndex) {
-      this.#flush();
+    this.#effects.giveUpFetch();
+    const { isBusy, isInstalling, flushedIndex, appliedIndex } = this.#effects;
+    if (isBusy || isInstalling || stopping.phase !== 'finishing') return true;
+    if (flushedIndex < appliedIndex) {
+      this.#effects.flush();
       return true;
     }
     stopping.phase = 'closing';
@@ -388,7 +302,7 @@ export class Driver<Result> {
     this.#fatal = error;
     this.#core.storageFailed();
     this.#endTicks?.();
-    this.#snapshots.giveUp();
+    this.#effects.giveUpFetch();
     this.#proposals.fail();
     this.#transfers.refuseAll('faulty');
     this.#reads.refuseAll('faulty');

@@ -358,7 +358,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a snapshot is installed beside a running flush',
-    file: 'src/driver/driver.ts',
+    file: 'src/driver/effects.ts',
     find: 'return this.#logWork.isBusy || this.#applier.isFlushing;',
     replace: 'return this.#logWork.isBusy;',
     profile: 'driver',
@@ -366,15 +366,15 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'the driver reports what is applied as flushed',
-    file: 'src/driver/driver.ts',
-    find: 'this.#core.applied(this.#applier.flushedIndex);',
-    replace: 'this.#core.applied(this.#applier.appliedIndex);',
+    file: 'src/driver/effects.ts',
+    find: 'core.applied(this.#applier.flushedIndex);',
+    replace: 'core.applied(this.#applier.appliedIndex);',
     profile: 'driver',
     extra: true,
   },
   {
     name: 'the driver compacts what is applied, flushed or not',
-    file: 'src/driver/driver.ts',
+    file: 'src/driver/effects.ts',
     find: 'this.#logWork.compact(this.#applier.flushedIndex);',
     replace: 'this.#logWork.compact(this.#applier.appliedIndex);',
     profile: 'driver',
