@@ -1,7 +1,7 @@
 // Plays many seeds of the simulator on all cores.
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import type { Profile, RunResult, Situation } from '../packages/raft-core/src/sim/cluster/index.ts';
+import type { CoverageEvent, Profile, RunResult } from '../packages/raft-core/src/sim/cluster/index.ts';
 import { type Folders, ownFolders } from './sim-player.ts';
 
 export interface Job {
@@ -15,7 +15,7 @@ export interface Job {
 export interface Outcome extends Omit<RunResult, 'coverage'> {
   readonly profile: Profile;
   readonly extra: boolean;
-  readonly coverage: readonly (readonly [Situation, number])[];
+  readonly coverage: readonly (readonly [CoverageEvent, number])[];
 }
 
 export interface PoolOptions {

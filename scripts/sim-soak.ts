@@ -30,7 +30,7 @@ for (const profile of ['storage', 'driver', 'core'] as const) {
   for (const extra of [false, true]) await soak({ profile, extra, count: Number(values[profile]) / 2 });
 }
 console.log(`\nDamaged frames decoded: ${decodeDamaged(Number(values.frames))}.\n`);
-for (const [situation, count] of coverage.counts()) console.log(`- ${situation}: ${count}`);
+for (const [event, count] of coverage.counts()) console.log(`- ${event}: ${count}`);
 const missing = coverage.missing();
 if (missing.length > 0) console.log(`\nNever met: ${missing.join(', ')}.`);
 if (failures > 0 || missing.length > 0) process.exitCode = 1;

@@ -57,7 +57,7 @@ async function playMany(): Promise<void> {
   console.log(
     `${count} seeds, ${played} events in ${seconds.toFixed(1)} s: ${(played / seconds).toFixed(0)} events/s; ${unknown} histories undecided`,
   );
-  for (const [situation, met] of coverage.counts()) console.log(`${String(met).padStart(9)} ${situation}`);
+  for (const [event, met] of coverage.counts()) console.log(`${String(met).padStart(9)} ${event}`);
   for (const [rule, seeds] of rules)
     console.log(
       `FAILED ${seeds.length}: ${rule}: ${seeds

@@ -124,8 +124,8 @@ export class Campaign {
 
   #preCampaign(): void {
     const state = this.#state;
-    if (state.fitness === 'sealed') state.observe('sealed node campaigned to hand over');
-    if (!isVoter(state.confs.newest.conf, state.id)) state.observe('vote-less node campaigned');
+    if (state.fitness === 'sealed') state.observe('sealed node campaigned to pass its log on');
+    if (!isVoter(state.confs.newest.conf, state.id)) state.observe('node without a vote campaigned');
     state.preCampaign();
     this.#tally = new Tally();
     this.#tally.note(state.id, true);
@@ -162,7 +162,7 @@ export class Campaign {
     this.#refusals = votedElsewhere && before !== 'other' ? 'split' : 'other';
     if (this.#refusals === before) return;
     if (this.#refusals === 'split') {
-      observe('split vote is retried soon');
+      observe('split vote retried soon');
       clock.retrySoon(nowMs);
     } else if (before === 'split') clock.reset(nowMs);
   }

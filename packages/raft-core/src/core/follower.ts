@@ -91,7 +91,7 @@ export class Follower {
       return;
     }
     if (verdict.kind === 'meets' && verdict.news.length > 0 && !state.replicated.hasRoom) {
-      state.observe('entries left for want of room');
+      state.observe('entries not taken: no room');
       // Not answered: the leader's window fills and it sends no more, but for what it asks with a heartbeat.
       state.commitTo(Math.min(commit, verdict.match - verdict.news.length));
       return;

@@ -209,10 +209,10 @@ export class Leadership {
   /** Who has everything is told to take over, as this leader goes. */
   resign(): void {
     const { lastIndex } = this.#node.log;
-    const heir = this.#candidates().find((peer) => peer.fit && peer.match === lastIndex);
-    if (heir === undefined) return;
+    const successor = this.#candidates().find((peer) => peer.fit && peer.match === lastIndex);
+    if (successor === undefined) return;
     this.#transfer.endLease();
-    this.#timeoutNow(heir);
+    this.#timeoutNow(successor);
   }
 
   /** Tells all peers the commit index, as far as each can know it. */
@@ -302,9 +302,9 @@ export class Leadership {
   #handOver(nowMs: number): void {
     if (this.#fitness === 'fit' || this.#handOverTried || this.#transfer.target !== undefined) return;
     const { lastIndex } = this.#node.log;
-    const heir = this.#candidates().find((peer) => peer.fit && peer.match === lastIndex);
-    if (heir === undefined || !this.transfer(heir.id, nowMs)) return;
-    if (this.#fitness === 'sealed') this.#node.observe('sealed leader handed over');
+    const successor = this.#candidates().find((peer) => peer.fit && peer.match === lastIndex);
+    if (successor === undefined || !this.transfer(successor.id, nowMs)) return;
+    if (this.#fitness === 'sealed') this.#node.observe('sealed leader transferred leadership');
     else this.#handOverTried = true;
   }
 

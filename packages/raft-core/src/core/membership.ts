@@ -52,11 +52,11 @@ export class Membership {
   #refusal(): ConfRefusal | undefined {
     const { leadership, commitIndex, confs, observe } = this.#state;
     if (commitIndex < (leadership?.termStart ?? Number.POSITIVE_INFINITY)) {
-      observe('change refused before the own term committed');
+      observe('change refused: no commit in this term');
       return 'confPending';
     }
     if (confs.newest.index <= commitIndex) return undefined;
-    observe('second change refused');
+    observe('change refused: one is uncommitted');
     return 'confPending';
   }
 

@@ -1,5 +1,5 @@
 import type { LogIndex, NodeId, ReadRequest } from '../types.ts';
-import type { Observe } from './situations.ts';
+import type { Observe } from './coverage-events.ts';
 
 /** A read that waits on the leader: of this node (`asker` its own id), or forwarded by another one. */
 export interface Read {

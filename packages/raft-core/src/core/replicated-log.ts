@@ -7,9 +7,9 @@ import type { ConfState, Entry, LogIndex, NodeId, SnapshotMeta } from '../types.
 import { decodeConfState } from '../wire/conf-state.ts';
 import { CommitIndex } from './commit-index.ts';
 import { CommittedEntries } from './committed.ts';
+import type { Observe } from './coverage-events.ts';
 import type { CoreEvent } from './raft-core.ts';
 import { Removal } from './removal.ts';
-import type { Observe } from './situations.ts';
 import { committedAtStart } from './start.ts';
 
 export interface ReplicatedLogOptions {

@@ -3,10 +3,10 @@ import { membersOf } from '../confchange/conf-state.ts';
 import { invariant } from '../invariant.ts';
 import type { LogView } from '../log/log-view.ts';
 import type { Entry, LogIndex, MessageBody, NodeId, SnapshotMeta } from '../types.ts';
+import type { Observe } from './coverage-events.ts';
 import type { RaftLimits } from './limits.ts';
 import { Progress } from './progress.ts';
 import type { LogReadRequest } from './raft-core.ts';
-import type { Observe } from './situations.ts';
 
 /** What a leader's parts need of its node. */
 export interface LeaderNode {
@@ -88,7 +88,7 @@ export class Replication {
     invariant(index <= log.lastIndex, 'nobody acknowledges more than the leader has', { peer: peer.id, index });
     const { offered, match } = peer;
     const isNews = peer.acknowledged(index, log.baseIndex + 1);
-    if (offered !== undefined && isNews && index < offered.index) observe('snapshot left by an acknowledgement below it');
+    if (offered !== undefined && isNews && index < offered.index) observe('snapshot state left by an acknowledgement below it');
     if (!isNews && index < match) observe('stale acknowledgement ignored');
     return isNews;
   }

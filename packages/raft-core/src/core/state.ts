@@ -18,13 +18,13 @@ import type {
 } from '../types.ts';
 import { Ballot } from './ballot.ts';
 import type { CommittedEntries } from './committed.ts';
+import type { Observe } from './coverage-events.ts';
 import { ElectionClock } from './election-clock.ts';
 import { Leadership } from './leadership.ts';
 import type { RaftLimits } from './limits.ts';
 import { Outbox } from './outbox.ts';
-import { ReadDesk } from './read-desk.ts';
+import { PendingReads } from './pending-reads.ts';
 import { ReplicatedLog } from './replicated-log.ts';
-import type { Observe } from './situations.ts';
 
 export interface StateOptions {
   /** Last entry that the state machine holds durably. */
@@ -65,7 +65,7 @@ export class RaftState {
   readonly toApply: CommittedEntries;
   readonly clock: ElectionClock;
   readonly outbox = new Outbox();
-  readonly reads = new ReadDesk();
+  readonly reads = new PendingReads();
   readonly #ballot: Ballot;
 
   #role: Role = 'follower';
@@ -233,7 +233,7 @@ export class RaftState {
     if (this.#leadership === undefined) return;
     const to = this.#leadership.quorumMatch(this.log.stableIndex);
     if (to <= this.commitIndex || this.log.termAt(to) !== this.term) return;
-    if (to > this.log.stableIndex) this.observe('committed before the own disk');
+    if (to > this.log.stableIndex) this.observe('committed before the local disk');
     this.commitTo(to);
   }
 

@@ -4,9 +4,9 @@ import type { Entry, LogIndex } from '../types.ts';
 import type { DriverLimits } from './limits.ts';
 
 /** How finely bytes are located in the log. */
-const MARK_BYTES = 2 ** 18;
+const STEP_BYTES = 2 ** 18;
 /** What a compaction is for at least, as a part of what makes one due: it costs syncs, and peers that lag would move its end at every flush. */
-const STEP = 1 / 10;
+const WORTH = 1 / 10;
 
 /** A log as it was opened, and how much of it the state machine had on disk by then. */
 export type StoredLog = Pick<LogStart, 'base' | 'lastIndex' | 'bytes'> & { readonly flushedIndex: LogIndex };
@@ -15,7 +15,7 @@ export type StoredLog = Pick<LogStart, 'base' | 'lastIndex' | 'bytes'> & { reado
 export class Compaction {
   readonly #limits: DriverLimits;
   /** Payload bytes of the log up to and including an index, every now and then; the first one is where the log begins. */
-  #marks: { readonly index: LogIndex; readonly bytes: number }[];
+  #positions: { readonly index: LogIndex; readonly bytes: number }[];
   #bytes: number;
 
   constructor(limits: DriverLimits, { base, lastIndex, bytes, flushedIndex }: StoredLog) {
@@ -23,8 +23,8 @@ export class Compaction {
     // Entries that are not flushed are applied in this run, and counted then. Of the others only the sum is known.
     const flushed = Math.max(0, flushedIndex - base.index);
     this.#bytes = lastIndex === base.index ? 0 : (bytes * flushed) / (lastIndex - base.index);
-    const steps = Math.min(flushed, Math.floor(this.#bytes / MARK_BYTES));
-    this.#marks = Array.from({ length: steps + 1 }, (_, step) => ({
+    const steps = Math.min(flushed, Math.floor(this.#bytes / STEP_BYTES));
+    this.#positions = Array.from({ length: steps + 1 }, (_, step) => ({
       index: base.index + (steps === 0 ? 0 : Math.floor((flushed * step) / steps)),
       bytes: steps === 0 ? 0 : (this.#bytes * step) / steps,
     }));
@@ -32,7 +32,7 @@ export class Compaction {
 
   applied({ index, data }: Entry): void {
     this.#bytes += data.length;
-    if (this.#bytes - (this.#marks.at(-1)?.bytes ?? 0) >= MARK_BYTES) this.#marks.push({ index, bytes: this.#bytes });
+    if (this.#bytes - (this.#positions.at(-1)?.bytes ?? 0) >= STEP_BYTES) this.#positions.push({ index, bytes: this.#bytes });
   }
 
   /** The entry to begin the log after, or undefined while it is fine as it is. */
@@ -47,7 +47,7 @@ export class Compaction {
   }): LogIndex | undefined {
     const { compactAfterEntries, compactAfterBytes, keepTrailingEntries, keepTrailingBytes } = this.#limits;
     const { keepForPeersEntries, keepForPeersBytes } = this.#limits;
-    const firstBytes = this.#marks[0]?.bytes ?? this.#bytes;
+    const firstBytes = this.#positions[0]?.bytes ?? this.#bytes;
     if (flushedIndex - baseIndex <= compactAfterEntries && this.#bytes - firstBytes <= compactAfterBytes) return undefined;
     const trailing = Math.max(flushedIndex - keepTrailingEntries, this.#behind(keepTrailingBytes));
     const wanted = peers()
@@ -61,23 +61,23 @@ export class Compaction {
     const target = Math.min(trailing, forPeers, flushedIndex);
     const entries = target - baseIndex;
     const bytes = this.#bytesUpTo(target) - firstBytes;
-    const isWorth = entries > 0 && (entries >= STEP * compactAfterEntries || bytes >= STEP * compactAfterBytes);
+    const isWorth = entries > 0 && (entries >= WORTH * compactAfterEntries || bytes >= WORTH * compactAfterBytes);
     return isWorth ? target : undefined;
   }
 
   /** The log begins after `index` now: it was compacted, or a snapshot took its place. */
   begins(index: LogIndex): void {
-    const kept = this.#marks.filter((mark) => mark.index > index);
-    this.#marks = [{ index, bytes: kept.length === 0 ? this.#bytes : this.#bytesUpTo(index) }, ...kept];
+    const kept = this.#positions.filter((position) => position.index > index);
+    this.#positions = [{ index, bytes: kept.length === 0 ? this.#bytes : this.#bytesUpTo(index) }, ...kept];
   }
 
   /** About: those up to the last mark before it. */
   #bytesUpTo(index: LogIndex): number {
-    return this.#marks.findLast((mark) => mark.index <= index)?.bytes ?? 0;
+    return this.#positions.findLast((position) => position.index <= index)?.bytes ?? 0;
   }
 
   /** The last mark behind which more than `bytes` lie. */
   #behind(bytes: number): LogIndex {
-    return this.#marks.findLast((mark) => this.#bytes - mark.bytes > bytes)?.index ?? 0;
+    return this.#positions.findLast((position) => this.#bytes - position.bytes > bytes)?.index ?? 0;
   }
 }

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { soleVoter } from '../../src/confchange/conf-state.ts';
+import type { CoverageEvent } from '../../src/core/coverage-events.ts';
 import { type RaftLimits, raftLimits } from '../../src/core/limits.ts';
 import { Raft, type RaftOptions } from '../../src/core/raft.ts';
 import type { CoreEvent, Ready } from '../../src/core/raft-core.ts';
-import type { Situation } from '../../src/core/situations.ts';
 import type { LogStart } from '../../src/ports.ts';
 import type { ConfState, Entry, HardState, LogIndex, Message, NodeId, SnapshotMeta } from '../../src/types.ts';
 import { decodeConfState } from '../../src/wire/conf-state.ts';
@@ -36,7 +36,7 @@ export class TestNode {
   applied: LogIndex;
   readonly appliedEntries = new Map<LogIndex, Entry>();
   core: Raft;
-  readonly situations = new Set<Situation>();
+  readonly observed = new Set<CoverageEvent>();
   readonly events: CoreEvent[] = [];
   readonly reads: Ready['reads'][number][] = [];
   readonly droppedReads: number[] = [];
@@ -148,7 +148,7 @@ export class TestNode {
       confEntries: this.entries.filter(({ type }) => type === 'conf'),
       ...(start.clusterId === undefined ? {} : { clusterId: start.clusterId }),
     };
-    const observe = (situation: Situation) => this.situations.add(situation);
+    const observe = (event: CoverageEvent) => this.observed.add(event);
     return new Raft(opened, { seed: this.id, ...rest, applied: this.applied, limits: { ...raftLimits, ...limits }, observe });
   }
 

@@ -84,7 +84,7 @@ describe('§4 elections', () => {
     cluster.passUntil(() => cluster.node(1).core.status().role === 'candidate', [1]);
     expect(cluster.sentOf('PreVoteResp')[0]).to.include({ reject: false, term: 0, forTerm: 8 });
     expect(cluster.node(1).core.status()).to.include({ role: 'candidate', term: 8 });
-    expect(cluster.node(1).situations.has('grant from a lagging node')).to.equal(true);
+    expect(cluster.node(1).observed.has('grant from a lagging node')).to.equal(true);
   });
 
   it('an answer to a pre-vote is no vote, and one to an earlier campaign counts for none later', () => {
@@ -232,7 +232,7 @@ describe('§4 elections', () => {
     cluster.passes = () => true;
     one.core.tick(cluster.nowMs);
     cluster.pass(6_000);
-    expect(one.situations.has('vote-less node campaigned')).to.equal(true);
+    expect(one.observed.has('node without a vote campaigned')).to.equal(true);
     expect(cluster.leaders(), 'the removal went through, and the other leads').to.deep.equal([2]);
     expect(cluster.node(2).core.status().conf.voters).to.deep.equal([2]);
   });
@@ -290,8 +290,8 @@ describe('§4 sealed and low nodes', () => {
     cluster.nodes.delete(1);
     cluster.passes = () => true;
     cluster.pass(8_000);
-    expect(cluster.node(3).situations.has('sealed node campaigned to hand over')).to.equal(true);
-    expect(cluster.node(3).situations.has('sealed leader handed over')).to.equal(true);
+    expect(cluster.node(3).observed.has('sealed node campaigned to pass its log on')).to.equal(true);
+    expect(cluster.node(3).observed.has('sealed leader transferred leadership')).to.equal(true);
     expect(cluster.leaders()).to.deep.equal([2]);
     expect(cluster.node(2).texts()).to.include('acknowledged');
     expect(cluster.node(3).core.propose(bytes('x'))).to.deep.include({ accepted: false });

@@ -39,7 +39,7 @@ describe('§7 membership', () => {
     const other = [{ index: 1, term: 3, type: 'noop' as const, data: new Uint8Array(0) }];
     node.core.step({ ...append, from: 3, term: 3, prevIndex: 0, prevTerm: 0, entries: other }, 20);
     expect(node.core.status()).to.deep.include({ confIndex: 0, conf: confOf([1, 2, 3]) });
-    expect(node.situations.has('several configuration entries truncated')).to.equal(true);
+    expect(node.observed.has('several configuration entries truncated')).to.equal(true);
     node.pump();
     expect(node.events.map((event) => event.type === 'confChanged' && event.index)).to.deep.equal([0, 1, 2, 0]);
   });
@@ -100,7 +100,7 @@ describe('§7 membership', () => {
     cluster.passes = ({ from, to }) => from !== 1 && to !== 1;
     cluster.pass(4_000);
     const [next = 0] = cluster.leaders().filter((id) => id !== 1);
-    expect(cluster.node(next).situations.has('leader elected in a joint configuration')).to.equal(true);
+    expect(cluster.node(next).observed.has('leader elected in a joint configuration')).to.equal(true);
     expect(cluster.node(next).core.status().conf).to.deep.equal(confOf([1, 2, 3, 4, 5]));
   });
 
@@ -131,7 +131,7 @@ describe('§7 membership', () => {
     expect(leader.core.propose(bytes('late'))).to.deep.equal({ accepted: false, reason: 'transferring' });
     cluster.settle();
     expect(leader.core.status().role).to.equal('follower');
-    expect(leader.situations.has('removed leader stepped down')).to.equal(true);
+    expect(leader.observed.has('removed leader stepped down')).to.equal(true);
     expect(cluster.leaders(), 'without an election timeout').to.have.length(1);
     expect(leader.events.at(-1)).to.deep.equal({ type: 'removedFromCluster', atIndex: 2 });
   });

@@ -89,7 +89,7 @@ describe('§3 the persistence contract', () => {
     cluster.post(leader.persist());
     cluster.settle();
     expect(leader.applied).to.equal(2);
-    expect(leader.situations.has('committed before the own disk')).to.equal(true);
+    expect(leader.observed.has('committed before the local disk')).to.equal(true);
   });
 
   it('3.3: a leader counts itself only once its write is durable', () => {
@@ -122,7 +122,7 @@ describe('§3 the persistence contract', () => {
     node.persist();
     node.pump();
     expect(node.applied).to.equal(2);
-    expect(node.situations.has('write acknowledgement clipped')).to.equal(true);
+    expect(node.observed.has('write acknowledgement clipped')).to.equal(true);
   });
 
   it('3.4: a write acknowledged after a change of leader still counts, or an idle follower would never apply it', () => {

@@ -47,7 +47,7 @@ describe('§8 ReadIndex', () => {
     cluster.settle();
     expect(leader.reads).to.have.length(51);
     expect(cluster.sentOf('Heartbeat', from).filter(({ to }) => to === 2)).to.have.length(2);
-    expect(leader.situations.has('read round shared')).to.equal(true);
+    expect(leader.observed.has('read round shared')).to.equal(true);
   });
 
   it('a new leader waits until an entry of its own term is committed', () => {
@@ -137,7 +137,7 @@ describe('§8 ReadIndex', () => {
     for (const message of late) cluster.deliver(message);
     cluster.settle();
     expect(three.reads).to.deep.equal([]);
-    expect(three.situations.has('late read answer ignored')).to.equal(true);
+    expect(three.observed.has('late read answer ignored')).to.equal(true);
   });
 });
 

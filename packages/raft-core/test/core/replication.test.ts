@@ -128,7 +128,7 @@ describe('§5 replication, the leader', () => {
     const { propose, sentBy, answer, peer, leader } = lonely({ inflightMessagesMax: 2 });
     expect(['a', 'b', 'c'].flatMap((name) => appended(sentBy(() => propose(name))))).to.deep.equal(['1+1', '2+1']);
     expect(peer()).to.include({ match: 1, next: 4 });
-    expect(leader.situations.has('window full')).to.equal(true);
+    expect(leader.observed.has('window full')).to.equal(true);
     expect(appended(sentBy(() => answer({ ok: true, match: 2 })))).to.deep.equal(['3+1']);
   });
 
@@ -147,7 +147,7 @@ describe('§5 replication, the leader', () => {
     const heartbeat = { type: 'HeartbeatResp', fit: true, ok: undefined };
     expect(appended(sentBy(() => answer(heartbeat)))).to.deep.equal(['3+0']);
     expect(appended(sentBy(() => answer(heartbeat))), 'once per heartbeat').to.deep.equal([]);
-    expect(leader.situations.has('empty append through a full window')).to.equal(true);
+    expect(leader.observed.has('empty append through a full window')).to.equal(true);
     expect(appended(sentBy(() => answer({ ok: false, prevIndex: 3, hintIndex: 1, hintTerm: 1 })))).to.deep.equal(['1+3']);
     expect(peer()).to.include({ state: 'probe', next: 2 });
   });
@@ -188,7 +188,7 @@ describe('§5 replication, the leader', () => {
     leader.core.unreachable(2);
     answer({ ok: false, prevIndex: 3, hintIndex: 1, hintTerm: 1 });
     expect(peer()).to.include({ state: 'probe', next: 2 });
-    expect(leader.situations.has('stale rejection ignored')).to.equal(true);
+    expect(leader.observed.has('stale rejection ignored')).to.equal(true);
   });
 
   it('drops answers of another session, whatever they say', () => {
@@ -197,7 +197,7 @@ describe('§5 replication, the leader', () => {
     cluster.settle();
     answer({ ok: true, match: 2, session: 77 });
     expect(peer()?.match).to.equal(1);
-    expect(leader.situations.has('stale answer ignored: session')).to.equal(true);
+    expect(leader.observed.has('stale answer ignored: session')).to.equal(true);
   });
 
   it('a late acknowledgement from before a removal and re-adding raises nothing', () => {
@@ -277,7 +277,7 @@ describe('§5 replication, the leader', () => {
     const leader = cluster.elect(1);
     cluster.settle();
     expect(cluster.node(2).entries).to.deep.equal(leader.entries);
-    expect(leader.situations.has('entries read back for a peer')).to.equal(true);
+    expect(leader.observed.has('entries read back for a peer')).to.equal(true);
   });
 
   it('drops what was read when it is not what the peer lacks any more', () => {
@@ -285,7 +285,7 @@ describe('§5 replication, the leader', () => {
     propose('a', 'b');
     cluster.settle();
     leader.core.logRead(2, [entry(2, 1)]);
-    expect(leader.situations.has('read for a peer dropped')).to.equal(true);
+    expect(leader.observed.has('read for a peer dropped')).to.equal(true);
     expect(peer()).to.include({ next: 4 });
     answer({ ok: true, match: 3 });
     cluster.elect(1).core.logRead(9, [entry(2, 1)]);

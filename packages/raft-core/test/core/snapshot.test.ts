@@ -104,7 +104,7 @@ describe('§9 snapshots', () => {
     cluster.settle();
     expect(three.core.snapshotReceived(late)).to.equal(false);
     expect(three.core.status(), 'but it shows what is committed').to.include({ commitIndex: 5, baseIndex: 0, lastIndex: 5 });
-    expect(three.situations.has('snapshot held by the log')).to.equal(true);
+    expect(three.observed.has('snapshot held by the log')).to.equal(true);
   });
 
   it('an offer of what is committed, or held, is answered at once and nothing is fetched', () => {
@@ -148,7 +148,7 @@ describe('§9 snapshots', () => {
     expect(peer()?.state, 'below the log').to.equal('snapshot');
     leader.core.step({ ...ack, match: 4 }, cluster.nowMs);
     expect(peer()).to.include({ state: 'replicate', match: 4 });
-    expect(leader.situations.has('snapshot left by an acknowledgement below it')).to.equal(true);
+    expect(leader.observed.has('snapshot state left by an acknowledgement below it')).to.equal(true);
     expect(three.core.status().lastIndex).to.equal(1);
   });
 

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { commandOf, type Job, type Outcome, playSeeds, seedsFrom } from '../../../../scripts/sim-pool.ts';
-import { Coverage, configOf, extraSituations, runSimulation, type SimConfig, shrink } from '../../src/sim/index.ts';
+import { Coverage, configOf, extraCoverageEvents, runSimulation, type SimConfig, shrink } from '../../src/sim/index.ts';
 
 const EVENTS = 10_000;
 const FIXED = 300;
@@ -63,7 +63,7 @@ describe('the simulator', () => {
 
   it('finds nothing in fixed seeds with the extra faults, as many as meet all that these are for', async () => {
     let failed: Outcome | undefined;
-    const isMet = (): boolean => extraSituations.every((situation) => (coverage.counts().get(situation) ?? 0) > 0);
+    const isMet = (): boolean => extraCoverageEvents.every((event) => (coverage.counts().get(event) ?? 0) > 0);
     const jobs = seedsFrom(1, EXTRA_MAX, { profile: 'core', events: EVENTS, extra: true });
     await playSeeds(jobs, (outcome) => {
       coverage.add(outcome.coverage);

@@ -26,14 +26,14 @@ async function play(first: number, count: number, { extra }: { readonly extra: b
   return outcomes;
 }
 
-const met = (outcomes: readonly Outcome[], situation: Outcome['coverage'][number][0]): number =>
-  outcomes.reduce((sum, { coverage }) => sum + (new Map(coverage).get(situation) ?? 0), 0);
+const met = (outcomes: readonly Outcome[], event: Outcome['coverage'][number][0]): number =>
+  outcomes.reduce((sum, { coverage }) => sum + (new Map(coverage).get(event) ?? 0), 0);
 
 describe('the simulator with the real log and state machine', () => {
   it('finds nothing in 24 fixed seeds, which crash, damage, compact and replace the storage', async () => {
     const outcomes = await play(64, 24, { extra: false });
     expect(outcomes).to.have.length(24);
-    for (const situation of [
+    for (const event of [
       'unsynced write lost in a crash',
       'sync failed',
       'vote slot unreadable at a start',
@@ -42,7 +42,7 @@ describe('the simulator with the real log and state machine', () => {
       'snapshot installed',
       'log truncated',
     ] as const) {
-      expect(met(outcomes, situation), situation).to.be.above(0);
+      expect(met(outcomes, event), event).to.be.above(0);
     }
   }).timeout(300_000);
 

@@ -290,7 +290,7 @@ export class Cluster {
       limits: { ...this.#limits, compactAfterEntries: this.#limits.compactAfterEntries * (1 + (member.id % 3)) },
       fitness: member.fitness,
       removed: this.#hasTombstones && member.removedAt !== undefined,
-      observe: (situation: Parameters<Coverage['met']>[0]) => this.coverage.met(situation),
+      observe: (event: Parameters<Coverage['met']>[0]) => this.coverage.met(event),
       onFatal: (error: Error) => this.#fatal(member, process, error),
       onRemoved: (atIndex: number) => {
         member.removedAt = atIndex;
@@ -322,7 +322,7 @@ export class Cluster {
     const member = this.member(message.to);
     const run = member?.run;
     if (member === undefined || run === undefined) return;
-    if (sentAtMs < run.startedAtMs) this.coverage.met('message of an earlier run delivered');
+    if (sentAtMs < run.startedAtMs) this.coverage.met('message to an earlier incarnation delivered');
     this.trace.note(this.clock.now(), message.type, message.to, message.from, message.term, ...factsOf(message));
     const isStale = this.safety.isOfEarlierSession(member.watched, message);
     this.enter(member, run, () => {

@@ -1,4 +1,4 @@
-export { Coverage, extraSituations, type Situation, situations } from './checks/coverage.ts';
+export { Coverage, type CoverageEvent, coverageEvents, extraCoverageEvents } from './checks/coverage.ts';
 export { formatLine, Trace, type TraceLine } from './checks/trace.ts';
 export { holds, Violation } from './checks/violation.ts';
 export type { Command } from './clients/command.ts';

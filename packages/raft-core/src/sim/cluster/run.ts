@@ -1,5 +1,5 @@
 import type { Verdict } from '../history/linearizable.ts';
-import type { Situation } from './checks/coverage.ts';
+import type { CoverageEvent } from './checks/coverage.ts';
 import { Trace, type TraceLine } from './checks/trace.ts';
 import { holds, Violation } from './checks/violation.ts';
 import { Cluster, electionMs } from './cluster.ts';
@@ -14,7 +14,7 @@ export interface RunResult {
   readonly virtualMs: number;
   /** Equal for equal configurations, or the run is not deterministic. */
   readonly hash: string;
-  readonly coverage: ReadonlyMap<Situation, number>;
+  readonly coverage: ReadonlyMap<CoverageEvent, number>;
   readonly verdicts: Readonly<Record<Verdict, number>>;
   readonly failure?: {
     readonly rule: string;
@@ -152,7 +152,7 @@ function* recover(cluster: Cluster): Generator<void> {
         nextLook = cluster.events + 20;
       }
       const goesOn = clock.now() < untilMs && cluster.events < eventsMax && cluster.step();
-      holds(`once faults end, ${state}`, goesOn, () => situation(cluster));
+      holds(`once faults end, ${state}`, goesOn, () => stateOf(cluster));
       yield;
     }
   };
@@ -201,7 +201,7 @@ function agrees(cluster: Cluster): boolean {
   });
 }
 
-function situation(cluster: Cluster): Record<string, unknown> {
+function stateOf(cluster: Cluster): Record<string, unknown> {
   const nodes = cluster.members.map(({ id, fate, run, watched: { status } }) => {
     if (run === undefined || status === undefined) return `${id}: ${fate}`;
     const { role, term, commitIndex, lastIndex, conf, removed } = status;

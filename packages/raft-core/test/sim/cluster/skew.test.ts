@@ -20,7 +20,7 @@ function clusterOf(versions: readonly number[]) {
   for (const [position, member] of cluster.members.entries()) member.version = versions[position] ?? 1;
   cluster.clients.start();
   const commits = () => cluster.members.map(({ watched }) => watched.status?.commitIndex ?? 0);
-  const met = (situation: Parameters<Cluster['coverage']['met']>[0]) => cluster.coverage.counts().get(situation) ?? 0;
+  const met = (event: Parameters<Cluster['coverage']['met']>[0]) => cluster.coverage.counts().get(event) ?? 0;
   const until = (condition: () => boolean): void => {
     for (let events = 0; !condition(); events++) {
       expect(events, 'the awaited condition comes true').to.be.below(200_000);

@@ -1,4 +1,4 @@
-import type { Situation as CoreSituation } from '../../../core/situations.ts';
+import type { CoverageEvent as CoreCoverageEvent } from '../../../core/coverage-events.ts';
 import { holds } from './violation.ts';
 
 /**
@@ -8,13 +8,13 @@ import { holds } from './violation.ts';
 const impossible = 'several configuration entries truncated';
 
 /** What the core tells of; the compiler sees to it that none is left out. */
-const coreSituations: Record<Exclude<CoreSituation, typeof impossible>, true> = {
+const coreEvents: Record<Exclude<CoreCoverageEvent, typeof impossible>, true> = {
   'leader elected in a joint configuration': true,
   'configuration entry truncated': true,
   'vote refused: leader heard': true,
   'vote refused: after start': true,
   'vote refused: longer log': true,
-  'split vote is retried soon': true,
+  'split vote retried soon': true,
   'grant from a lagging node': true,
   'stale answer ignored: session': true,
   'stale acknowledgement ignored': true,
@@ -30,7 +30,7 @@ const coreSituations: Record<Exclude<CoreSituation, typeof impossible>, true> = 
   'snapshot overtaken by the log': true,
   'snapshot held by the log': true,
   'snapshot installed': true,
-  'snapshot left by an acknowledgement below it': true,
+  'snapshot state left by an acknowledgement below it': true,
   'lease refused: lapsed': true,
   'lease refused: transfer': true,
   'read round shared': true,
@@ -39,29 +39,29 @@ const coreSituations: Record<Exclude<CoreSituation, typeof impossible>, true> = 
   'late read answer ignored': true,
   'leader without a quorum stepped down': true,
   'removed leader stepped down': true,
-  'vote-less node campaigned': true,
+  'node without a vote campaigned': true,
   'joint configuration left': true,
-  'second change refused': true,
-  'change refused before the own term committed': true,
+  'change refused: one is uncommitted': true,
+  'change refused: no commit in this term': true,
   'transfer finished its catch-up': true,
   'transfer aborted': true,
   'campaign by transfer': true,
-  'sealed node campaigned to hand over': true,
-  'sealed leader handed over': true,
+  'sealed node campaigned to pass its log on': true,
+  'sealed leader transferred leadership': true,
   'learner voted': true,
-  'committed before the own disk': true,
+  'committed before the local disk': true,
   'applied ahead of the local disk': true,
   'proposal refused: busy': true,
-  'entries left for want of room': true,
+  'entries not taken: no room': true,
   'removed by notice': true,
   'stalled disk refused to campaign': true,
 };
 
 /** What is seen from outside. */
-const seenSituations = [
+const seenEvents = [
   'leader changed',
   'log truncated',
-  'message of an earlier run delivered',
+  'message to an earlier incarnation delivered',
   'frame corrupted',
   'frame of an older version read',
   'frame of another version dropped',
@@ -90,7 +90,7 @@ const seenSituations = [
 ] as const;
 
 /** Situations that the extra faults bring about. */
-export const extraSituations = [
+export const extraCoverageEvents = [
   'process killed',
   'power lost after a kill',
   'clock rate changed',
@@ -98,42 +98,42 @@ export const extraSituations = [
   'part of a disk hung',
   'snapshot waited for a flush',
   'snapshot and what follows it arrived while the log hung',
-  'later term of a stranger ignored',
-  'answer to an earlier run delivered',
+  'later term of a non-peer ignored',
+  'answer to an earlier incarnation delivered',
   'last voter restarted with its removal of the leader uncommitted',
   'one half of a joint configuration cut off',
 ] as const;
 
-export type Situation = CoreSituation | (typeof extraSituations)[number] | (typeof seenSituations)[number];
+export type CoverageEvent = CoreCoverageEvent | (typeof extraCoverageEvents)[number] | (typeof seenEvents)[number];
 
 /**
  * Situations that the simulator must meet now and then, or its faults are weaker than they look ("sometimes" assertions). One
  * that no seed of a long run meets fails that run.
  */
-export const situations: readonly Situation[] = [
-  ...Object.keys(coreSituations),
-  ...seenSituations,
-  ...extraSituations,
-] as Situation[];
+export const coverageEvents: readonly CoverageEvent[] = [
+  ...Object.keys(coreEvents),
+  ...seenEvents,
+  ...extraCoverageEvents,
+] as CoverageEvent[];
 
-/** How often each situation was met. */
+/** How often each event was met. */
 export class Coverage {
-  readonly #counts = new Map<Situation, number>(situations.map((situation) => [situation, 0]));
+  readonly #counts = new Map<CoverageEvent, number>(coverageEvents.map((event) => [event, 0]));
 
-  met(situation: Situation): void {
-    holds('of two configuration entries the first is committed', situation !== impossible, () => ({}));
-    this.#counts.set(situation, (this.#counts.get(situation) ?? 0) + 1);
+  met(event: CoverageEvent): void {
+    holds('of two configuration entries the first is committed', event !== impossible, () => ({}));
+    this.#counts.set(event, (this.#counts.get(event) ?? 0) + 1);
   }
 
-  counts(): ReadonlyMap<Situation, number> {
+  counts(): ReadonlyMap<CoverageEvent, number> {
     return this.#counts;
   }
 
-  add(counts: Iterable<readonly [Situation, number]>): void {
-    for (const [situation, count] of counts) this.#counts.set(situation, (this.#counts.get(situation) ?? 0) + count);
+  add(counts: Iterable<readonly [CoverageEvent, number]>): void {
+    for (const [event, count] of counts) this.#counts.set(event, (this.#counts.get(event) ?? 0) + count);
   }
 
-  missing(): readonly Situation[] {
-    return situations.filter((situation) => this.#counts.get(situation) === 0);
+  missing(): readonly CoverageEvent[] {
+    return coverageEvents.filter((event) => this.#counts.get(event) === 0);
   }
 }

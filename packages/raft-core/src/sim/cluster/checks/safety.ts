@@ -232,7 +232,7 @@ export class Safety {
 
   /** The leader has taken in an answer of a later term by a node that is no peer of it. */
   answeredByStranger(before: Status, after: Status, from: NodeId): void {
-    this.#coverage.met('later term of a stranger ignored');
+    this.#coverage.met('later term of a non-peer ignored');
     const leads = after.role === 'leader' && after.term === before.term;
     holds('an answer of a node that is no peer deposes nobody', leads, () => ({ from, term: before.term, now: after.term }));
   }

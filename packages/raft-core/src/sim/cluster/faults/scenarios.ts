@@ -108,7 +108,7 @@ export function answerToEarlierRun(cluster: Cluster, pick: number): void {
         questions = network.hold((message) => message.from === asker.id && message.type === 'ReadIndex');
         later(cluster, 30, ask);
         later(cluster, 60, () => {
-          coverage.met('answer to an earlier run delivered');
+          coverage.met('answer to an earlier incarnation delivered');
           answers();
         });
         later(cluster, 200, letGo);
@@ -129,19 +129,19 @@ export function answerToEarlierRun(cluster: Cluster, pick: number): void {
 export function leaveLastVoter(cluster: Cluster): void {
   const { leader, operator, clients, coverage } = cluster;
   const voters = leader?.watched.status?.conf.voters ?? [];
-  const heir = cluster.members.find(({ id }) => id !== leader?.id && voters.includes(id));
-  if (leader === undefined || heir === undefined || voters.length !== 2) return;
+  const successor = cluster.members.find(({ id }) => id !== leader?.id && voters.includes(id));
+  if (leader === undefined || successor === undefined || voters.length !== 2) return;
   const before = lastOf(leader);
-  cut(cluster, [[heir, leader]], 700);
+  cut(cluster, [[successor, leader]], 700);
   operator.remove(leader.id);
   const isLast = (): boolean => {
-    const { entries } = heir.storage.durable;
+    const { entries } = successor.storage.durable;
     return entries.some(({ index, type }) => index > before && type === 'conf');
   };
   const restart = (): void => {
     coverage.met('last voter restarted with its removal of the leader uncommitted');
-    cluster.kill(heir);
-    cluster.clock.after(1, () => cluster.start(heir));
+    cluster.kill(successor);
+    cluster.clock.after(1, () => cluster.start(successor));
     for (let step = 1; step < 12; step++) later(cluster, step * 50, () => clients.readOnLeaders());
   };
   inTurn(cluster, [{ once: () => leads(leader) && isLast(), act: restart }], 600);

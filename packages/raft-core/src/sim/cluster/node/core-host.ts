@@ -1,6 +1,6 @@
+import type { Observe } from '../../../core/coverage-events.ts';
 import { Raft } from '../../../core/raft.ts';
 import type { ConfRefusal, ProposeResult, RaftCore, Ready, Status } from '../../../core/raft-core.ts';
-import type { Observe } from '../../../core/situations.ts';
 import type { DriverLimits } from '../../../driver/limits.ts';
 import type { PeerPorts } from '../../../driver/options.ts';
 import type { RefusalReason } from '../../../driver/outcome.ts';

@@ -4,7 +4,7 @@ import type { ReadResult } from './raft-core.ts';
  * This node's own reads: those that it has asked its leader about, until the answer, the end of that lead, or a while has
  * passed; and what became of any of them.
  */
-export class ReadDesk {
+export class PendingReads {
   /** Asked of the leader, by context: until when the answer is waited for. */
   readonly #forwarded = new Map<number, number>();
   #results: ReadResult[] = [];

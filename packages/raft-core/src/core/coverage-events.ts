@@ -2,14 +2,14 @@
  * What rarely happens and must have happened in a test run that claims to have tried it ("sometimes" assertions). The core
  * tells of each to whoever observes it; nothing depends on that.
  */
-export type Situation =
+export type CoverageEvent =
   | 'leader elected in a joint configuration'
   | 'configuration entry truncated'
   | 'several configuration entries truncated'
   | 'vote refused: leader heard'
   | 'vote refused: after start'
   | 'vote refused: longer log'
-  | 'split vote is retried soon'
+  | 'split vote retried soon'
   | 'grant from a lagging node'
   | 'stale answer ignored: session'
   | 'stale acknowledgement ignored'
@@ -25,7 +25,7 @@ export type Situation =
   | 'snapshot overtaken by the log'
   | 'snapshot held by the log'
   | 'snapshot installed'
-  | 'snapshot left by an acknowledgement below it'
+  | 'snapshot state left by an acknowledgement below it'
   | 'lease refused: lapsed'
   | 'lease refused: transfer'
   | 'read round shared'
@@ -34,21 +34,21 @@ export type Situation =
   | 'late read answer ignored'
   | 'leader without a quorum stepped down'
   | 'removed leader stepped down'
-  | 'vote-less node campaigned'
+  | 'node without a vote campaigned'
   | 'joint configuration left'
-  | 'second change refused'
-  | 'change refused before the own term committed'
+  | 'change refused: one is uncommitted'
+  | 'change refused: no commit in this term'
   | 'transfer finished its catch-up'
   | 'transfer aborted'
   | 'campaign by transfer'
-  | 'sealed node campaigned to hand over'
-  | 'sealed leader handed over'
+  | 'sealed node campaigned to pass its log on'
+  | 'sealed leader transferred leadership'
   | 'learner voted'
-  | 'committed before the own disk'
+  | 'committed before the local disk'
   | 'applied ahead of the local disk'
   | 'proposal refused: busy'
-  | 'entries left for want of room'
+  | 'entries not taken: no room'
   | 'removed by notice'
   | 'stalled disk refused to campaign';
 
-export type Observe = (situation: Situation) => void;
+export type Observe = (event: CoverageEvent) => void;
