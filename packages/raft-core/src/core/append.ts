@@ -3,16 +3,15 @@ import type { LogView } from '../log/log-view.ts';
 import type { Entry, LogIndex, Term } from '../types.ts';
 
 export type AppendVerdict =
-  /** The message is about entries that are committed here: nothing to do, and all up to there is held. */
+  /** The entries are committed here already: nothing to do, and everything up to the commit index is held. */
   | { readonly kind: 'committed' }
   | { readonly kind: 'mismatch'; readonly hintIndex: LogIndex; readonly hintTerm: Term }
-  /** `news` are the entries that the log does not hold; the first takes the place of all from its index on. */
+  /** `news` are the entries that the log lacks; the first one supersedes everything from its index on. */
   | { readonly kind: 'meets'; readonly match: LogIndex; readonly news: readonly Entry[] };
 
 /**
- * What a follower makes of an Append (Raft §5.3). What it acknowledges is what the message shows, never its own last entry,
- * which may be of another leader. Entries that it holds already stay, also beyond the message: a delayed, shorter message
- * says nothing against them.
+ * Judges an Append as a follower (Raft §5.3). It acknowledges the last entry that the message shows, never its own last entry, which may
+ * come from another leader. Entries that match stay, also those beyond the message: a delayed, shorter message does not contradict them.
  */
 export function receiveAppend(
   log: LogView,
@@ -26,7 +25,7 @@ export function receiveAppend(
   }
   if (prevIndex < commitIndex) return { kind: 'committed' };
   if (!log.holds({ index: prevIndex, term: prevTerm })) {
-    // The leader's term at our last entry of at most its own `prevTerm` may fit; later ones cannot (one probe a term).
+    // Our last entry with at most the leader's `prevTerm` may match; entries of later terms cannot (at most one probe per term).
     const hintIndex = Math.max(commitIndex, log.lastAtMost({ index: prevIndex, term: prevTerm }));
     return { kind: 'mismatch', hintIndex, hintTerm: log.termAt(hintIndex) };
   }

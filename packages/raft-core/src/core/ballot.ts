@@ -1,13 +1,13 @@
 import { invariant } from '../invariant.ts';
 import type { NodeId, Term } from '../types.ts';
 
-/** A node's term and vote (Raft figure 2), which it must never forget, and how far the disk has come with them. */
+/** A node's term and vote (Raft figure 2), which must survive a restart, and which of them are durable. */
 export class Ballot {
   #term: Term;
   #vote: NodeId;
-  /** Since it was handed out to be written last. */
+  /** Changed since it was last handed out to be written. */
   #isChanged = false;
-  /** The newest term on the disk. */
+  /** The newest durable term. */
   #durableTerm: Term;
   readonly #written: { readonly seq: number; readonly term: Term }[] = [];
 
@@ -30,7 +30,7 @@ export class Ballot {
     return this.#durableTerm;
   }
 
-  /** In a later term nobody has this node's vote yet. */
+  /** Enters a later term, in which this node has not voted yet. */
   enter(term: Term): void {
     invariant(term >= this.#term && Number.isSafeInteger(term), 'the term never falls', { from: this.#term, to: term });
     if (term === this.#term) return;
@@ -49,7 +49,7 @@ export class Ballot {
     this.#vote = id;
   }
 
-  /** Handed out to be written with the batch `seq`. */
+  /** Notes that the ballot is written with the batch `seq`. */
   written(seq: number): void {
     this.#isChanged = false;
     this.#written.push({ seq, term: this.#term });

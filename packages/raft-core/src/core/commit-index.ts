@@ -1,13 +1,13 @@
 import type { LogIndex } from '../types.ts';
 
 /**
- * The commit index (Raft figure 2), and the hint of it that is stored: never more than the disk holds, for a start that finds
- * less in its log than that takes the log for damaged.
+ * The commit index (Raft figure 2) and the hint of it that is stored. The hint is never above what the disk holds, because a start that
+ * finds a shorter log reports damage.
  */
 export class CommitIndex {
   #value: LogIndex;
   #hint: LogIndex;
-  /** A snapshot is on its way to take the log's place on the disk, where the old log still lies. */
+  /** A snapshot is being installed; the disk still holds the old log. */
   #isInstalling = false;
 
   constructor({ commit, hint }: { readonly commit: LogIndex; readonly hint: LogIndex }) {
@@ -35,7 +35,7 @@ export class CommitIndex {
     this.#isInstalling = false;
   }
 
-  /** What may be stored as committed while the log is stable up to `stableIndex`. */
+  /** Returns the commit index that may be stored while the log is stable up to `stableIndex`. */
   onDisk(stableIndex: LogIndex): LogIndex {
     return this.#isInstalling ? this.#hint : Math.min(this.#value, stableIndex);
   }

@@ -3,17 +3,17 @@ import type { LogView } from '../log/log-view.ts';
 import type { Entry, LogIndex } from '../types.ts';
 
 /**
- * Hands committed entries out to be applied, each once and in order. After a restart they lie on disk only and are read back
- * in pieces, one request at a time, so that a long log does not have to fit in memory.
+ * Hands out committed entries to be applied, each once and in order. After a restart they are only on disk and are read back in pieces, one
+ * request at a time, so that a long log does not have to fit in memory.
  */
 export class CommittedEntries {
   readonly #log: LogView;
   readonly #bytesMax: number;
-  /** Last entry handed out. */
+  /** The last entry handed out. */
   #handedOut: LogIndex;
   #asked: { readonly lo: LogIndex; readonly hi: LogIndex } | undefined;
   #readBack: readonly Entry[] = [];
-  /** Reads under way that a snapshot has overtaken. */
+  /** How many reads under way a snapshot has made obsolete. */
   #readsToIgnore = 0;
 
   constructor(log: LogView, { applied, bytesMax }: { readonly applied: LogIndex; readonly bytesMax: number }) {
@@ -26,7 +26,7 @@ export class CommittedEntries {
     return this.#handedOut;
   }
 
-  /** Whether `take` would give anything. @param to - the last committed entry that may be applied */
+  /** Returns whether `take` would return anything. @param to - the last committed entry that may be applied */
   hasMore(to: LogIndex): boolean {
     if (this.#readBack.length > 0) return true;
     return this.#asked === undefined && this.#handedOut < to;
@@ -45,7 +45,7 @@ export class CommittedEntries {
     return { committed };
   }
 
-  /** A snapshot has brought the state to `index`. */
+  /** Continues after a snapshot that contains everything up to `index`. */
   reset(index: LogIndex): void {
     if (this.#asked !== undefined) this.#readsToIgnore += 1;
     this.#asked = undefined;

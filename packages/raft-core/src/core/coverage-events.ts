@@ -1,6 +1,6 @@
 /**
- * What rarely happens and must have happened in a test run that claims to have tried it ("sometimes" assertions). The core
- * tells of each to whoever observes it; nothing depends on that.
+ * Rare events that a thorough test must have met ("sometimes" assertions). The core reports each to its observer; no behavior depends on
+ * it.
  */
 export type CoverageEvent =
   | 'leader elected in a joint configuration'

@@ -2,8 +2,8 @@ import type { RaftLimits } from './limits.ts';
 import { Xorshift32 } from './xorshift.ts';
 
 /**
- * The promises that this node has made by time, all in ms of its own clock, which a turn may find far ahead of the last one:
- * counting turns would let a promise end early that another node's lease rests on.
+ * The promises that this node has made by time, in ms of its own clock. They are not counted in ticks: an event-loop turn may come much
+ * later than the one before, and a count would let a promise end early on which another node's lease rests.
  */
 export class ElectionClock {
   readonly #limits: Pick<RaftLimits, 'electionMs' | 'electionJitterMs'>;
@@ -11,7 +11,7 @@ export class ElectionClock {
   #bootMs: number | undefined;
   #heardMs = Number.NEGATIVE_INFINITY;
   #deadlineMs = Number.NEGATIVE_INFINITY;
-  /** This node rather leaves the lead to others. */
+  /** This node prefers that another node leads. */
   isLate = false;
 
   constructor(limits: Pick<RaftLimits, 'electionMs' | 'electionJitterMs'>, seed: number) {
@@ -19,27 +19,26 @@ export class ElectionClock {
     this.#random = new Xorshift32(seed);
   }
 
-  /** The first moment of this run: it may have backed a lease just before it, in the run before. */
+  /** Notes the start of this incarnation. The previous incarnation may have backed a lease just before. */
   begin(nowMs: number): void {
     if (this.#bootMs !== undefined) return;
     this.#bootMs = nowMs;
     this.reset(nowMs);
   }
 
-  /** A leader spoke: until an election timeout from now it is believed in. */
+  /** Notes a message of a leader, which this node trusts for one election timeout from now. */
   heardLeader(nowMs: number): void {
     this.#heardMs = nowMs;
     this.reset(nowMs);
   }
 
-  /** Waits an election timeout and some more, at random, before the next campaign; a late one longer still. */
+  /** Sets the next campaign to one election timeout plus a random part from now, and later still for a node that should not lead. */
   reset(nowMs: number): void {
     this.#deadlineMs = nowMs + this.#limits.electionMs + this.#jitterMs() + this.#lateMs;
   }
 
   /**
-   * A vote was split: the next campaign begins after the random part of the wait alone, but never before this node's own promise to vote
-   * for nobody has ended.
+   * Retries after a split vote once the random part of the wait is over, but never before this node's own promise not to vote has ended.
    */
   retrySoon(nowMs: number): void {
     const promisedMs = Math.max(nowMs, this.#heardMs + this.#limits.electionMs, this.#afterStartMs(nowMs));
@@ -51,7 +50,7 @@ export class ElectionClock {
     return nowMs >= this.#deadlineMs;
   }
 
-  /** Why no vote is given now, unless it is asked for by a transfer, which the leader itself began. */
+  /** Returns why this node gives no vote now. A transfer, which the leader itself started, overrides that. */
   refusal(nowMs: number): 'leader heard' | 'after start' | undefined {
     const { electionMs } = this.#limits;
     if (nowMs < this.#heardMs + electionMs) return 'leader heard';
@@ -66,7 +65,7 @@ export class ElectionClock {
     return this.#random.next() % Math.ceil(this.#limits.electionJitterMs);
   }
 
-  /** When the time ends in which this node, just started, votes for nobody. */
+  /** Returns when this node, just started, may vote again. */
   #afterStartMs(nowMs: number): number {
     return (this.#bootMs ?? nowMs) + this.#limits.electionMs;
   }

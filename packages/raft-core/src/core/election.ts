@@ -5,28 +5,29 @@ import { type Halves, type VoteResult, voteResult } from '../quorum/joint.ts';
 import type { LogIndex, NodeId, Term } from '../types.ts';
 
 /**
- * Whether a node may campaign without waiting for a leader's silence: only if neither the base nor any entry of the log,
- * committed or not, names another member. To be the only voter of the newest configuration is not enough: of {A, B}, leader
- * B removes itself, A stores that, restarts and would win at once, while B still answers reads by the lease that A gave it.
+ * Returns whether a node may campaign without waiting for a leader to be silent: only if neither the base nor any entry of the log,
+ * committed or not, names another member. Being the only voter of the newest configuration is not enough. Example: in {A, B}, leader B
+ * removes itself, A stores the entry and restarts; A would win at once while B still serves reads by the lease that A backed.
  */
 export const isSoleMember = (confs: ConfHistory, id: NodeId): boolean => confs.everyone().every((member) => member === id);
 
 /**
- * A voter may campaign. So may, without counting itself, who lost its vote by an entry that it does not know to be committed
- * (thesis §4.2.2): nobody else may have that entry, and then its log is the longest and it refuses everyone.
+ * Returns whether a node may campaign. A voter may. So may, without counting itself, a node that lost its vote by an entry that it does not
+ * know to be committed (thesis §4.2.2): perhaps no other node has that entry, and then this log is the longest and this node refuses
+ * everyone.
  */
 export function mayCampaign(confs: ConfHistory, id: NodeId, commitIndex: LogIndex): boolean {
   const { index, conf } = confs.newest;
   return isVoter(conf, id) || (index > commitIndex && isVoter(confs.asOf(index - 1).conf, id));
 }
 
-/** §5.4.1: the log with the later last term, or with that term and as long. */
+/** §5.4.1: returns whether a log is at least as up-to-date: a later last term, or the same last term and at least the same length. */
 export const isUpToDate = (candidate: Position, own: Position): boolean =>
   candidate.term > own.term || (candidate.term === own.term && candidate.index >= own.index);
 
 /**
- * §5.2, §5.4.1: a vote goes to one candidate per term, whose log has all that this one has. For a pre-vote (thesis §9.6) the
- * answer is what a real vote of that term would get; a later term has no vote yet.
+ * §5.2, §5.4.1: returns whether this node would vote for the candidate: one candidate per term, with a log that has everything this one
+ * has. For a pre-vote (thesis §9.6) the answer is that of a real vote in the requested term; a later term has no vote yet.
  */
 export function wouldGrant(
   ask: { readonly term: Term; readonly from: NodeId; readonly log: Position },
@@ -36,16 +37,16 @@ export function wouldGrant(
   return free && isUpToDate(ask.log, own.log);
 }
 
-/** The answers of one campaign. */
+/** The answers to one campaign. */
 export class Tally {
   readonly #votes = new Map<NodeId, boolean>();
 
-  /** The first answer of a node counts. */
+  /** Counts the first answer of each node. */
   note(id: NodeId, granted: boolean): void {
     if (!this.#votes.has(id)) this.#votes.set(id, granted);
   }
 
-  /** Only voters of the candidate's own configuration count, itself included. */
+  /** Returns the result. Only voters of the candidate's own configuration count, itself included. */
   result(conf: Halves): VoteResult {
     return voteResult(conf, (id) => this.#votes.get(id));
   }

@@ -2,7 +2,7 @@ import { invariant } from '../invariant.ts';
 import type { LogIndex } from '../types.ts';
 import type { RaftLimits } from './limits.ts';
 
-/** Appends sent to one peer and not acknowledged, bounded by number and by bytes. */
+/** Appends sent to one peer and not acknowledged, limited by count and by bytes. */
 export class Inflight {
   readonly #limits: Pick<RaftLimits, 'inflightMessagesMax' | 'inflightBytesMax'>;
   /** Ascending by `end`, the last entry of each. */
@@ -19,7 +19,7 @@ export class Inflight {
   get bytes(): number {
     return this.#bytes;
   }
-  /** What is sent may exceed the bytes by one message. */
+  /** The bytes sent may exceed the limit by one message. */
   get isFull(): boolean {
     return this.#sent.length >= this.#limits.inflightMessagesMax || this.#bytes >= this.#limits.inflightBytesMax;
   }
@@ -34,7 +34,7 @@ export class Inflight {
     this.#bytes += bytes;
   }
 
-  /** Everything up to `match` is acknowledged. */
+  /** Frees everything up to `match`, which is acknowledged. */
   free(match: LogIndex): void {
     const freed = this.#sent.findIndex(({ end }) => end > match);
     const gone = this.#sent.splice(0, freed < 0 ? this.#sent.length : freed);

@@ -1,11 +1,11 @@
 import type { ReadResult } from './raft-core.ts';
 
 /**
- * This node's own reads: those that it has asked its leader about, until the answer, the end of that lead, or a while has
- * passed; and what became of any of them.
+ * This node's own reads. A read sent to the leader waits until it is answered, the leadership ends, or it times out; the results of all
+ * reads are collected here.
  */
 export class PendingReads {
-  /** Asked of the leader, by context: until when the answer is waited for. */
+  /** Reads sent to the leader, by context, with the time at which each expires. */
   readonly #forwarded = new Map<number, number>();
   #results: ReadResult[] = [];
   #dropped: number[] = [];
@@ -18,7 +18,7 @@ export class PendingReads {
     this.#forwarded.set(ctx, untilMs);
   }
 
-  /** Whether this read still waits for the leader. No more once it is answered. */
+  /** Returns whether this read still waits for the leader, and stops waiting for it. */
   answered(ctx: number): boolean {
     return this.#forwarded.delete(ctx);
   }

@@ -4,34 +4,36 @@ import { Inflight } from './inflight.ts';
 import type { RaftLimits } from './limits.ts';
 
 /**
- * What a leader knows of one peer's log. `probe`: where the logs meet is not known, so one message at a time asks. `replicate`:
- * it is known, and entries are sent ahead of their acknowledgements. `snapshot`: the log does not reach back to the peer.
+ * What a leader knows of one peer's log. `probe`: the matching point is unknown, so one message at a time asks for it. `replicate`: it is
+ * known, and entries are sent ahead of acknowledgements. `snapshot`: the leader's log no longer reaches back to the peer.
  */
 export class Progress {
   readonly id: NodeId;
-  /** This leader's counter for this Progress; answers to another one are not about it. */
+  /** This leader's counter for this Progress; answers with another session do not count. */
   readonly session: number;
   readonly inflight: Inflight;
   #state: 'probe' | 'replicate' | 'snapshot' = 'probe';
-  /** The peer has certainly stored everything up to here. */
+  /** The peer has certainly stored everything up to this index. */
   #match: LogIndex = 0;
   #next: LogIndex;
-  /** A probe is out; the next one follows its answer, or the next heartbeat. */
+  /** A probe was sent; the next one follows its answer or the next heartbeat. */
   paused = false;
-  /** In state `snapshot`: the index offered, and when. */
+  /** In state `snapshot`: the index of the offer, and when it was sent. */
   #offered: { readonly index: LogIndex; atMs: number } | undefined;
   /** A read of old entries for this peer is under way. */
   readingFrom: LogIndex | undefined;
-  /** The newest commit index that it has been told, if nothing was lost. */
+  /** The newest commit index that was sent to the peer. */
   sentCommit: LogIndex = 0;
-  /** A heartbeat's answer may be followed by an empty Append, once per heartbeat. */
+  /** The answer to a heartbeat may trigger one empty Append, once per heartbeat. */
   mayNudge = false;
   fit = false;
-  /** When an answer of this term last arrived. */
+  /** When the last answer of this term arrived. */
   heardMs: number;
-  /** The newest heartbeat round it has answered, and when that round was sent. */
+  /** The newest heartbeat round that the peer has answered, and when that round was sent. */
   #round = { number: 0, sentAtMs: Number.NEGATIVE_INFINITY };
-  /** It is no member any more, and only still to learn so: since which entry, and until when once that is committed. */
+  /**
+   * The peer is no longer a member and only has to learn that: the entry that removed it, and the deadline once that entry is committed.
+   */
   leaving: { readonly confIndex: LogIndex; untilMs: number | undefined } | undefined;
 
   constructor(
@@ -62,7 +64,7 @@ export class Progress {
     return this.#offered;
   }
 
-  /** Answers to a round stand for all rounds before it. */
+  /** Notes an answered round; it counts for all earlier rounds too. */
   answered(round: { readonly number: number; readonly sentAtMs: number }): void {
     if (round.number > this.#round.number) this.#round = round;
   }
@@ -80,7 +82,7 @@ export class Progress {
     if (this.#offered !== undefined) this.#offered.atMs = nowMs;
   }
 
-  /** Entries up to `end` were sent ahead of their acknowledgement. */
+  /** Notes that entries up to `end` were sent ahead of their acknowledgement. */
   sent(end: LogIndex, bytes: number): void {
     invariant(this.#state === 'replicate', 'only a replicating peer is sent entries ahead', { id: this.id, end });
     this.inflight.add(end, bytes);
@@ -88,8 +90,9 @@ export class Progress {
   }
 
   /**
-   * The peer has stored everything up to `index`. What moves `match`, or confirms it while probing, shows where the logs meet;
-   * `firstIndex` of the log says whether entries can follow a peer that waits for a snapshot. Answers whether it was news.
+   * Notes that the peer has stored everything up to `index`. If that raises `match`, or confirms it while probing, the matching point is
+   * found. `firstIndex` of the log decides whether entries can follow while the peer waits for a snapshot. Returns whether anything
+   * changed.
    */
   acknowledged(index: LogIndex, firstIndex: LogIndex): boolean {
     const before = this.#match;
@@ -103,8 +106,8 @@ export class Progress {
   }
 
   /**
-   * The logs do not meet at `prevIndex`; `candidate` is where they may. Answers false for a stale rejection: of a message that
-   * was overtaken by an acknowledgement or by a later probe.
+   * Notes that the logs do not match at `prevIndex`; they may match at `candidate`. Returns false for a stale rejection: a later
+   * acknowledgement or probe has overtaken the message.
    */
   rejected(prevIndex: LogIndex, candidate: LogIndex): boolean {
     if (this.#state === 'snapshot' || prevIndex <= this.#match) return false;

@@ -14,7 +14,7 @@ import { RaftState, type StateOptions } from './state.ts';
 
 export type RaftOptions = StateOptions;
 
-/** The consensus of one node: who may say what to it, and what it wants done. */
+/** The consensus of one node: dispatches calls and messages, and collects the effects. */
 export class Raft implements RaftCore {
   readonly #state: RaftState;
   readonly #campaign: Campaign;
@@ -24,7 +24,7 @@ export class Raft implements RaftCore {
   readonly #snapshots = new SnapshotReceiver();
   #seq = 0;
 
-  /** @throws LogDamage when entries are missing that were committed or applied */
+  /** @throws LogDamage if committed or applied entries are missing */
   constructor(start: LogStart, options: RaftOptions) {
     checkLimits(options.limits);
     this.#state = new RaftState(start, options);
@@ -267,15 +267,15 @@ export class Raft implements RaftCore {
     if (role === 'faulty') return 'faulty';
     if (leadership === undefined) return isRemoved ? 'removed' : 'notLeader';
     if (fitness === 'sealed') return 'sealed';
-    // A leader that took its own vote away leads only until that is committed.
+    // A leader that removed its own vote leads only until that entry is committed.
     const isLeaving = !isVoter(confs.newest.conf, id);
     return isLeaving || leadership.transferTo !== undefined ? 'transferring' : undefined;
   }
 
-  /** A follower's answer to this leader (§5.3, §7). */
+  /** Handles a follower's answer to this leader (§5.3, §7). */
   #onPeerAnswer(answer: PeerAnswer): void {
     const { leadership, term, nowMs } = this.#state;
-    // Who is no peer of this leader cannot end its lead.
+    // A node that is not a peer of this leader cannot end its leadership.
     if (leadership !== undefined && !leadership.hasPeer(answer.from)) return;
     if (answer.term > term) {
       this.#state.follow({ term: answer.term, leader: 0 });

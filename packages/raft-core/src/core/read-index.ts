@@ -1,7 +1,7 @@
 import type { LogIndex, NodeId, ReadRequest } from '../types.ts';
 import type { Observe } from './coverage-events.ts';
 
-/** A read that waits on the leader: of this node (`asker` its own id), or forwarded by another one. */
+/** A read that waits for the leader: this node's own (`asker` is its own id), or one forwarded by another node. */
 export interface Read {
   readonly asker: NodeId;
   readonly request: ReadRequest;
@@ -12,17 +12,17 @@ export interface ConfirmedRead extends Read {
 }
 
 /**
- * Reads that ask for a safe point in the log (Raft §8, thesis §6.4): the commit index at their arrival, once a quorum has
- * answered a heartbeat round begun after it, for until then another leader may have committed more. A new leader may know an
- * old commit index until an entry of its own term commits, so reads wait for that first, with one voter as with many.
+ * Reads that request a read index (Raft §8, thesis §6.4): the commit index at their arrival, once a quorum has answered a heartbeat round
+ * that began after it. Until then another leader may have committed more. A new leader may know an old commit index until an entry of its
+ * own term commits, so reads wait for that first, with one voter as with many.
  */
 export class ReadIndexQueue {
   readonly #observe: Observe;
-  /** Asked before an entry of the leader's own term was committed. */
+  /** Arrived before an entry of the leader's own term was committed. */
   #early: Read[] = [];
   /** Wait for the next round. */
   #queued: ConfirmedRead[] = [];
-  /** Wait for the answers to one round; the others have to wait for their own. */
+  /** Wait for the answers to one round; other reads wait for a later one. */
   #inRound: { readonly round: number; readonly reads: readonly ConfirmedRead[] } | undefined;
 
   constructor(observe: Observe) {
@@ -37,7 +37,7 @@ export class ReadIndexQueue {
     else this.#early.push(read);
   }
 
-  /** An entry of the leader's own term is committed, at or below `commitIndex`. */
+  /** Notes that an entry of the leader's own term is committed, at or below `commitIndex`. */
   ownTermCommitted(commitIndex: LogIndex): void {
     for (const read of this.#early) this.#queued.push({ ...read, index: commitIndex });
     this.#early = [];
@@ -47,7 +47,10 @@ export class ReadIndexQueue {
     return this.#queued.length > 0 && this.#inRound === undefined;
   }
 
-  /** A round has begun: whoever waits for one waits for its answers, unless an earlier round is still to be answered. */
+  /**
+   * Notes that a round has begun: the reads that wait for the next round now wait for its answers, unless an earlier round is still
+   * unanswered.
+   */
   begun(round: number): void {
     if (!this.wantsRound) return;
     if (this.#queued.length > 1) this.#observe('read round shared');
@@ -55,7 +58,7 @@ export class ReadIndexQueue {
     this.#queued = [];
   }
 
-  /** A quorum has answered this round, or a later one. */
+  /** Confirms the reads of this round and of earlier ones: a quorum has answered. */
   answered(round: number): readonly ConfirmedRead[] {
     if (this.#inRound === undefined || round < this.#inRound.round) return [];
     const { reads } = this.#inRound;
@@ -63,7 +66,7 @@ export class ReadIndexQueue {
     return reads;
   }
 
-  /** All that wait: they die with the role that took them. */
+  /** Returns all waiting reads, which are dropped when the node's role changes. */
   all(): readonly Read[] {
     return [...this.#early, ...(this.#inRound?.reads ?? []), ...this.#queued];
   }

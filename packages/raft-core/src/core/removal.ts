@@ -2,10 +2,10 @@ import type { ConfAt } from '../confchange/conf-history.ts';
 import { membersOf } from '../confchange/conf-state.ts';
 import type { LogIndex, NodeId } from '../types.ts';
 
-/** Whether this node was taken out of its cluster, as far as it knows. */
+/** Whether this node was removed from its cluster, as far as it knows. */
 export class Removal {
   readonly #id: NodeId;
-  /** The entry that did it; above all of them if it was told in an earlier run. */
+  /** The entry that removed it; infinity if an earlier incarnation was told. */
   #at: LogIndex | undefined;
 
   constructor(id: NodeId, { wasTold }: { readonly wasTold: boolean }) {
@@ -13,7 +13,7 @@ export class Removal {
     this.#at = wasTold ? Number.POSITIVE_INFINITY : undefined;
   }
 
-  /** It is no member, and that is final unless a later configuration names it again. */
+  /** Returns whether this node is removed. That is final unless a later configuration names it again. */
   isInForce(newest: ConfAt): boolean {
     return this.#at !== undefined && !this.#isAddedBy(newest, this.#at);
   }
@@ -22,7 +22,9 @@ export class Removal {
     this.#at = atIndex;
   }
 
-  /** It is over once a later configuration that names this node is committed: a new one counts from its own commit on. */
+  /**
+   * Ends the removal once a later configuration that names this node is committed; a removal by a newer entry counts from its own commit.
+   */
   committed(conf: ConfAt): void {
     if (this.#at !== undefined && this.#isAddedBy(conf, this.#at)) this.#at = undefined;
   }

@@ -13,20 +13,20 @@ import { Removal } from './removal.ts';
 import { committedAtStart } from './start.ts';
 
 export interface ReplicatedLogOptions {
-  /** Last entry that the state machine holds durably. */
+  /** The last entry that the state machine holds durably. */
   readonly applied: LogIndex;
-  /** Committed entries that are handed out at a time. */
+  /** Limit of payload bytes of committed entries handed out at a time. */
   readonly committedBytesMax: number;
-  /** Payload bytes of committed entries in memory from which on no more entries are taken in. */
+  /** Payload bytes of committed entries in memory above which no more entries are taken. */
   readonly memoryBytesMax: number;
-  /** It was told in an earlier run that it is no member any more. */
+  /** An earlier incarnation was told that this node is no longer a member. */
   readonly removed: boolean;
   readonly observe: Observe;
 }
 
 /**
- * The replicated log as this node has it (Raft §5.3, §6, §7), whoever leads: its entries, the configurations among them, how
- * far it is committed and applied. What a leader does to its own log goes through `RaftState`, for its peers hear of it.
+ * The replicated log of this node (Raft §5.3, §6, §7), whatever its role: its entries, the configurations among them, and how far it is
+ * committed and applied. A leader changes its own log through `RaftState`, because its peers must be sent the changes.
  */
 export class ReplicatedLog {
   readonly view: LogView;
@@ -42,7 +42,7 @@ export class ReplicatedLog {
   readonly #memoryBytesMax: number;
   #events: CoreEvent[] = [];
 
-  /** @throws LogDamage when entries are missing that were committed or applied */
+  /** @throws LogDamage if committed or applied entries are missing */
   constructor(start: LogStart, { applied, committedBytesMax, memoryBytesMax, removed, observe }: ReplicatedLogOptions) {
     this.#memoryBytesMax = memoryBytesMax;
     this.#id = start.nodeId;
@@ -62,7 +62,7 @@ export class ReplicatedLog {
   get commitIndex(): LogIndex {
     return this.#commit.value;
   }
-  /** What may be stored as committed by now. */
+  /** The commit index that may be stored now. */
   get commitOnDisk(): LogIndex {
     return this.#commit.onDisk(this.view.stableIndex);
   }
@@ -71,9 +71,9 @@ export class ReplicatedLog {
     return this.#applied;
   }
   /**
-   * Up to where committed entries may be applied in memory. Normally to the end of this node's stable log; where its disk stalls, a quorum's
-   * disks are enough. The state machine's own disk never gets ahead of the stable log: see {@link applied}. What follows a snapshot waits until
-   * that is in force: the state does not hold what comes before it.
+   * The last committed entry that may be applied in memory. Normally that is limited by this node's stable log; while its disk stalls, a
+   * quorum's disks are enough. The state on disk never gets ahead of the stable log: see {@link applied}. Entries that follow a snapshot
+   * wait until it is installed, because the state lacks everything before them.
    */
   get applicable(): LogIndex {
     const isAhead = this.#appliesAhead && !this.isInstalling;
@@ -90,8 +90,8 @@ export class ReplicatedLog {
   }
 
   /**
-   * Whether this node has memory and disk for more entries. Of the memory, only what is committed counts: that drains as the state is
-   * flushed, whereas an uncommitted end may need more entries to become committed.
+   * Whether this node has memory and disk for more entries. Only committed entries count for the memory: they leave it as the state is
+   * flushed, whereas uncommitted entries may need more entries to become committed.
    */
   get hasRoom(): boolean {
     return this.#hasRoom && (this.view.memoryBytes < this.#memoryBytesMax || this.#committedBytes < this.#memoryBytesMax);
@@ -101,7 +101,7 @@ export class ReplicatedLog {
     this.#hasRoom = hasRoom;
   }
 
-  /** Entries of the leader that this log does not hold; the first takes the place of all from its index on. */
+  /** Takes entries of the leader that this log lacks; the first one supersedes everything from its index on. */
   takeIn(entries: readonly Entry[]): void {
     const first = entries[0];
     if (first !== undefined && first.index <= this.view.lastIndex) this.#truncate(first.index);
@@ -111,13 +111,13 @@ export class ReplicatedLog {
     }
   }
 
-  /** The newest configuration in the log is in force, committed or not (thesis §4.1). */
+  /** Puts a configuration in force. That is the newest one in the log, committed or not (thesis §4.1). */
   configure(conf: ConfAt): void {
     this.confs.append(conf);
     this.#events.push({ type: 'confChanged', ...conf });
   }
 
-  /** Commits all up to `to`. Answers the configuration in force if it was committed by that. */
+  /** Commits everything up to `to`. Returns the configuration in force if this commits it. */
   commit(to: LogIndex): ConfState | undefined {
     invariant(to <= this.view.lastIndex, 'what is committed is in the log', { index: to, lastIndex: this.view.lastIndex });
     const from = this.commitIndex;
@@ -137,7 +137,7 @@ export class ReplicatedLog {
     this.#events.push({ type: 'removedFromCluster', atIndex });
   }
 
-  /** A snapshot takes the place of the log, and of what is being applied. */
+  /** Replaces the log with a snapshot, including the entries that are being applied. */
   install(meta: SnapshotMeta): void {
     this.view.install(meta);
     this.confs.install({ index: meta.confIndex, conf: meta.conf });
@@ -147,7 +147,7 @@ export class ReplicatedLog {
     this.#events.push({ type: 'confChanged', ...this.confs.newest });
   }
 
-  /** The snapshot is in force on the disk. */
+  /** Notes that the snapshot is installed on disk. */
   installed(): void {
     this.#commit.installed();
   }
@@ -157,8 +157,8 @@ export class ReplicatedLog {
   }
 
   /**
-   * The state machine's disk holds everything up to `index`. A state that was ahead of the stable log would, after a crash, be a state that
-   * the log cannot explain: the next start takes it for damage.
+   * Notes that the state machine holds everything up to `index` on disk. A state ahead of the stable log could not be explained by that log
+   * after a crash, and the next start would report damage.
    */
   applied(index: LogIndex): void {
     if (index < this.view.baseIndex) return;
@@ -176,7 +176,7 @@ export class ReplicatedLog {
     this.view.release(this.#applied);
   }
 
-  /** The log begins after `base` from now on. */
+  /** Lets the log begin after `base`. */
   compacted(base: SnapshotMeta): void {
     invariant(base.index <= this.#applied, 'only applied entries are compacted', { base: base.index, applied: this.#applied });
     if (base.index <= this.view.baseIndex) return;
@@ -199,7 +199,7 @@ export class ReplicatedLog {
     return this.#commit.takeHint(this.view.stableIndex);
   }
 
-  /** Payload bytes of the entries that wait for nothing but this node's own disks. */
+  /** Returns the payload bytes of the entries that wait only for this node's own disks. */
   get #committedBytes(): number {
     return this.view.bytesInMemory({ lo: this.view.memoryFirst, hi: this.commitIndex });
   }

@@ -8,22 +8,22 @@ import type { RaftLimits } from './limits.ts';
 import { Progress } from './progress.ts';
 import type { LogReadRequest } from './raft-core.ts';
 
-/** What a leader's parts need of its node. */
+/** What the parts of a leader need from its node. */
 export interface LeaderNode {
   readonly id: NodeId;
   readonly limits: RaftLimits;
   readonly log: LogView;
   readonly observe: Observe;
   commitIndex(): LogIndex;
-  /** Describes the state that is durable in the state machine. */
+  /** Returns the description of the state that is durable in the state machine. */
   durableSnapshot(): SnapshotMeta;
   post(to: NodeId, session: number, body: MessageBody): void;
 }
 
-/** A leader's side of log replication (Raft §5.3): who is sent what, and what the answers show. */
+/** A leader's side of log replication (Raft §5.3): what to send to each peer, and what the answers show. */
 export class Replication {
   readonly #node: LeaderNode;
-  /** Ascending by id, so that equal inputs make equal outputs. */
+  /** Ascending by id, so that equal inputs give equal outputs. */
   #peers: Progress[] = [];
   #sessions = 0;
   #reads: LogReadRequest[] = [];
@@ -40,11 +40,14 @@ export class Replication {
     return this.#peers.find((peer) => peer.id === id);
   }
 
-  /** Follows the configuration in force. Promotion and demotion keep a Progress; who left is still told, best-effort. */
+  /**
+   * Follows the configuration in force. Promotion and demotion keep a Progress; removed peers still receive entries for a while,
+   * best-effort.
+   */
   configure({ conf, index }: ConfAt, { next, nowMs }: { readonly next: LogIndex; readonly nowMs: number }): void {
     const members = membersOf(conf);
     for (const peer of this.#peers) if (!members.has(peer.id)) peer.leaving ??= { confIndex: index, untilMs: undefined };
-    // Who comes back gets another session: an answer from before it left must not count for it.
+    // A peer that returns gets a new session, so that answers from before its removal do not count.
     const stays = this.#peers.filter((peer) => !(members.has(peer.id) && peer.leaving !== undefined));
     const known = new Set(stays.map(({ id }) => id));
     const joined = [...members].filter((id) => id !== this.#node.id && !known.has(id)).sort((a, b) => a - b);
@@ -55,7 +58,10 @@ export class Replication {
     this.#peers = [...stays, ...added].sort((a, b) => a.id - b.id);
   }
 
-  /** Begins a round: everybody hears of it, of the commit index as far as it can know it, and may be probed again. */
+  /**
+   * Begins a round: sends a heartbeat to every peer, with the commit index as far as the peer's log is known to match, and permits the next
+   * probe.
+   */
   heartbeat(round: number, { isTimed, nowMs }: { readonly isTimed: boolean; readonly nowMs: number }): void {
     for (const peer of this.#peers) {
       const commit = Math.min(peer.match, this.#node.commitIndex());
@@ -69,12 +75,12 @@ export class Replication {
     }
   }
 
-  /** Sends to each peer what it lacks and its window takes. */
+  /** Sends each peer the entries that it lacks, as far as its window allows. */
   replicate(round: number, nowMs: number): void {
     for (const peer of this.#peers) this.#replicateTo(peer, round, nowMs);
   }
 
-  /** A heartbeat was answered: a peer that should have acknowledged more is asked, even through a full window, what it has. */
+  /** Handles the answer to a heartbeat: asks a peer that should have acknowledged more for its position, even through a full window. */
   nudge(peer: Progress, round: number): void {
     const { log, observe } = this.#node;
     if (!peer.mayNudge || peer.state !== 'replicate' || peer.readingFrom !== undefined || peer.match >= log.lastIndex) return;
@@ -98,13 +104,13 @@ export class Replication {
     { prevIndex, hintIndex, hintTerm }: { prevIndex: LogIndex; hintIndex: LogIndex; hintTerm: number },
   ): void {
     const { log, observe } = this.#node;
-    // Entries of ours with a later term than the hint's cannot be what the peer has there.
+    // The peer cannot hold our entries of later terms than the hint's.
     const candidate = log.lastAtMost({ index: hintIndex, term: hintTerm });
     if (!peer.rejected(prevIndex, candidate)) observe('stale rejection ignored');
     else if (peer.next < prevIndex) observe('rejection skipped a whole term');
   }
 
-  /** The peer needs another way: it could not be sent, or did not take, a snapshot. */
+  /** Returns to probing because the snapshot could not be sent, or was not accepted. */
   snapshotFailed(peer: Progress): void {
     if (peer.state !== 'snapshot') return;
     peer.probe();
@@ -117,7 +123,7 @@ export class Replication {
     return reads;
   }
 
-  /** Old entries for a peer have been read; they are dropped if they are not what it lacks now. */
+  /** Sends old entries that were read for a peer, or drops them if the peer no longer needs exactly these. */
   logRead(peer: Progress, entries: readonly Entry[], round: number): void {
     const { log, observe } = this.#node;
     const first = entries[0]?.index;
@@ -135,7 +141,7 @@ export class Replication {
     peer.readingFrom = undefined;
   }
 
-  /** Lets go of those who left and know it, or have had their time to learn it. */
+  /** Drops removed peers that know of their removal, or had enough time to learn it. */
   dropLeft(nowMs: number): void {
     const commitIndex = this.#node.commitIndex();
     this.#peers = this.#peers.filter((peer) => {
@@ -179,7 +185,7 @@ export class Replication {
     }
   }
 
-  /** Whether the log still knows the entry before the peer's next one. */
+  /** Returns whether the log still knows the entry before the peer's next one. */
   #reaches(peer: Progress): boolean {
     return peer.next - 1 >= this.#node.log.baseIndex;
   }
@@ -208,7 +214,7 @@ export class Replication {
 
 const bytesOf = (entries: readonly Entry[]): number => entries.reduce((sum, { data }) => sum + data.length, 0);
 
-/** The first entries, within `bytesMax` of payload but one at least. */
+/** Returns the first entries within `bytesMax` of payload, at least one. */
 function withinBytes(entries: readonly Entry[], bytesMax: number): readonly Entry[] {
   let bytes = 0;
   const tooMany = entries.findIndex(({ data }, position) => {

@@ -4,11 +4,11 @@ export interface Round {
 }
 
 /**
- * Heartbeat rounds of one leader's term. Every message carries the newest round begun; its answer shows that the peer still
- * followed this leader at some moment after the round began, and so stands for all rounds before it.
+ * Heartbeat rounds of one leader's term. Every message carries the newest round; an answer to it shows that the peer still followed this
+ * leader after the round began, and so counts for all earlier rounds.
  */
 export class Rounds {
-  /** Ascending; those recent enough to matter. */
+  /** Ascending; only rounds recent enough to matter. */
   #recent: Round[] = [];
   #newest = 0;
   readonly #keptMs: number;
@@ -29,7 +29,7 @@ export class Rounds {
     return this.#newest;
   }
 
-  /** An older round than those kept was sent too long ago to back anything, but still confirms reads that are older still. */
+  /** A round older than those kept was sent too long ago to back a lease, but still confirms reads of earlier rounds. */
   find(number: number): Round | undefined {
     if (number <= 0 || number > this.#newest) return undefined;
     return this.#recent[number - (this.#recent[0]?.number ?? 0)] ?? { number, sentAtMs: Number.NEGATIVE_INFINITY };

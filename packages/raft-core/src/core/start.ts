@@ -3,9 +3,9 @@ import type { LogStart } from '../ports.ts';
 import type { LogIndex } from '../types.ts';
 
 /**
- * How far a start knows the log to be committed: the stored commit index is a hint and may be old, but what was applied or
- * compacted was certainly committed.
- * @throws LogDamage when entries are missing that were committed or applied
+ * Returns how far the log is known to be committed at a start. The stored commit index is a hint and may be old, but applied and compacted
+ * entries are certainly committed.
+ * @throws LogDamage if committed or applied entries are missing
  */
 export function committedAtStart({ hardState, base, lastIndex, terms }: LogStart, applied: LogIndex): LogIndex {
   const commit = Math.max(hardState.commit, applied, base.index);

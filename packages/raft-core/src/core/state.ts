@@ -27,31 +27,31 @@ import { PendingReads } from './pending-reads.ts';
 import { ReplicatedLog } from './replicated-log.ts';
 
 export interface StateOptions {
-  /** Last entry that the state machine holds durably. */
+  /** The last entry that the state machine holds durably. */
   readonly applied: LogIndex;
   readonly limits: RaftLimits;
-  /** Spreads this node's elections; nodes should differ. */
+  /** Seed of the random part of election timeouts; nodes should differ. */
   readonly seed: number;
   readonly fitness?: Fitness;
-  /** It was told in an earlier run that it is no member any more. */
+  /** An earlier incarnation was told that this node is no longer a member. */
   readonly removed?: boolean;
   readonly observe?: Observe;
 }
 
-/** Where a message goes. `vouches`: it speaks of stored state, and leaves only when that is durable. */
+/** The receiver of a message. `vouches`: the message vouches for stored state and leaves only when that is durable. */
 export interface Envelope {
   readonly to: NodeId;
   readonly session: number;
   readonly vouches: boolean;
-  /** The own term, unless a pre-vote asks for the one after it. */
+  /** The node's own term, unless a pre-vote asks for the one after it. */
   readonly term?: Term;
 }
 
 const NOTHING = new Uint8Array(0);
 
 /**
- * The state of one node (Raft figure 2) and its transitions: the one place where a role, a term or a vote changes, and where a
- * leader is told what becomes of the log.
+ * The state of one node (Raft figure 2) and its transitions: the only place where a role, a term or a vote changes, and where the leader's
+ * part learns of changes to the log.
  */
 export class RaftState {
   readonly id: NodeId;
@@ -74,7 +74,7 @@ export class RaftState {
   #fitness: Fitness;
   #nowMs = Number.NEGATIVE_INFINITY;
 
-  /** @throws LogDamage when entries are missing that were committed or applied */
+  /** @throws LogDamage if committed or applied entries are missing */
   constructor(start: LogStart, { applied, limits, seed, fitness = 'fit', removed = false, observe = () => {} }: StateOptions) {
     this.id = start.nodeId;
     this.clusterId = start.clusterId;
@@ -101,7 +101,7 @@ export class RaftState {
   get vote(): NodeId {
     return this.#ballot.vote;
   }
-  /** 0 while none is known. */
+  /** 0 if no leader is known. */
   get leader(): NodeId {
     return this.#leader;
   }
@@ -118,7 +118,7 @@ export class RaftState {
   get fitness(): Fitness {
     return this.#fitness;
   }
-  /** The newest term on the disk. */
+  /** The newest durable term. */
   get durableTerm(): Term {
     return this.#ballot.durableTerm;
   }
@@ -148,7 +148,7 @@ export class RaftState {
 
   // Roles
 
-  /** Whatever it was, it follows now, in this term or a later one; `leader` 0 if none is known. */
+  /** Becomes a follower, in this term or a later one; `leader` is 0 if none is known. */
   follow({ term, leader }: { readonly term: Term; readonly leader: NodeId }): void {
     this.#ballot.enter(term);
     if (leader !== this.#leader) this.reads.leaderLost();
@@ -162,12 +162,12 @@ export class RaftState {
     this.clock.reset(this.#nowMs);
   }
 
-  /** Gives up its lead, or its campaign, or what it knows of a leader. */
+  /** Gives up leadership, a campaign, or the known leader. */
   stepDown(): void {
     this.follow({ term: this.term, leader: 0 });
   }
 
-  /** Asks whether it could win, which changes neither term nor vote (thesis §9.6). */
+  /** Starts a pre-vote, which asks whether this node could win and changes neither term nor vote (thesis §9.6). */
   preCampaign(): void {
     this.stepDown();
     this.#role = 'precandidate';
@@ -202,7 +202,7 @@ export class RaftState {
       },
       { conf, termStart: this.log.lastIndex + 1, byTransfer, nowMs: this.#nowMs, fitness: this.#fitness },
     );
-    // §5.4.2: entries of earlier terms commit only below one of this term, so the term opens with one that says nothing.
+    // §5.4.2: entries of earlier terms commit only below an entry of this term, so the term begins with an empty one.
     this.append('noop', NOTHING);
   }
 
@@ -213,22 +213,22 @@ export class RaftState {
     this.outbox.clear();
   }
 
-  // What the log's changes mean for a leader
+  // What changes of the log mean for a leader
 
-  /** A leader only appends (§5.3). */
+  /** Appends an entry; a leader only appends (§5.3). */
   append(type: EntryType, data: Uint8Array): Entry {
     const entry = this.log.append({ term: this.term, type, data });
     this.#leadership?.changed();
     return entry;
   }
 
-  /** A leader's own entry, just appended: its peers and quorums are those of this configuration from now on. */
+  /** Puts the leader's own, just appended configuration in force: its peers and quorums follow it from now on. */
   configure(conf: ConfAt): void {
     this.replicated.configure(conf);
     this.#leadership?.configured(conf, this.#nowMs);
   }
 
-  /** §5.3, §5.4.2: what a quorum holds is committed, if it is of this term; with it, all before it. */
+  /** §5.3, §5.4.2: commits what a quorum holds if it is of this term, and with it everything before. */
   advanceCommit(): void {
     if (this.#leadership === undefined) return;
     const to = this.#leadership.quorumMatch(this.log.stableIndex);
@@ -243,16 +243,16 @@ export class RaftState {
     const conf = this.replicated.commit(index);
     this.#leadership?.committed({ from, to: index });
     if (this.#leadership === undefined || conf === undefined || isVoter(conf, this.id)) return;
-    // Thesis §4.2.2: until here it led a cluster that it is no voter of any more.
+    // Thesis §4.2.2: until now it led a cluster of which it is no longer a voter.
     this.observe('removed leader stepped down');
     this.#leadership.announceCommit(this.#nowMs);
     this.#leadership.resign();
     this.stepDown();
   }
 
-  /** A snapshot takes the place of the log. */
+  /** Replaces the log with a snapshot. */
   install(meta: SnapshotMeta): void {
-    // The stream may be of a later term than its offer; the term is on disk before an entry of it is.
+    // The snapshot may be of a later term than its offer; that term must be durable before an entry of it.
     if (this.#role !== 'follower' || meta.term > this.term) {
       this.follow({ term: Math.max(this.term, meta.term), leader: 0 });
     }

@@ -3,24 +3,26 @@ import type { LogStart } from '../ports.ts';
 import type { Entry, LogIndex } from '../types.ts';
 import type { DriverLimits } from './limits.ts';
 
-/** How finely bytes are located in the log. */
+/** Resolution at which bytes are located in the log. */
 const STEP_BYTES = 2 ** 18;
-/** What a compaction is for at least, as a part of what makes one due: it costs syncs, and peers that lag would move its end at every flush. */
+/**
+ * Minimum gain of a compaction, as a fraction of what makes one due: each costs syncs, and lagging peers would move its end at every flush.
+ */
 const WORTH = 1 / 10;
 
-/** A log as it was opened, and how much of it the state machine had on disk by then. */
+/** A log as it was opened, and how much of it the state machine had on disk then. */
 export type StoredLog = Pick<LogStart, 'base' | 'lastIndex' | 'bytes'> & { readonly flushedIndex: LogIndex };
 
-/** Decides how much of the log may be forgotten: what is flushed, beyond what followers are likely to ask for. */
+/** Decides how much of the log to delete: what is flushed and followers are unlikely to request. */
 export class Compaction {
   readonly #limits: DriverLimits;
-  /** Payload bytes of the log up to and including an index, every now and then; the first one is where the log begins. */
+  /** Payload bytes of the log up to and including an index, for some indexes; the first one is the log's base. */
   #positions: { readonly index: LogIndex; readonly bytes: number }[];
   #bytes: number;
 
   constructor(limits: DriverLimits, { base, lastIndex, bytes, flushedIndex }: StoredLog) {
     this.#limits = limits;
-    // Entries that are not flushed are applied in this run, and counted then. Of the others only the sum is known.
+    // Entries that are not flushed are applied in this incarnation, and counted then. Of the others only the sum is known.
     const flushed = Math.max(0, flushedIndex - base.index);
     this.#bytes = lastIndex === base.index ? 0 : (bytes * flushed) / (lastIndex - base.index);
     const steps = Math.min(flushed, Math.floor(this.#bytes / STEP_BYTES));
@@ -35,7 +37,7 @@ export class Compaction {
     if (this.#bytes - (this.#positions.at(-1)?.bytes ?? 0) >= STEP_BYTES) this.#positions.push({ index, bytes: this.#bytes });
   }
 
-  /** The entry to begin the log after, or undefined while it is fine as it is. */
+  /** Returns the entry after which the log should begin, or undefined if no compaction is due. */
   target({
     baseIndex,
     flushedIndex,
@@ -65,18 +67,18 @@ export class Compaction {
     return isWorth ? target : undefined;
   }
 
-  /** The log begins after `index` now: it was compacted, or a snapshot took its place. */
+  /** Notes that the log begins after `index`: it was compacted, or a snapshot replaced it. */
   begins(index: LogIndex): void {
     const kept = this.#positions.filter((position) => position.index > index);
     this.#positions = [{ index, bytes: kept.length === 0 ? this.#bytes : this.#bytesUpTo(index) }, ...kept];
   }
 
-  /** About: those up to the last mark before it. */
+  /** Approximate: the bytes up to the last position before it. */
   #bytesUpTo(index: LogIndex): number {
     return this.#positions.findLast((position) => position.index <= index)?.bytes ?? 0;
   }
 
-  /** The last mark behind which more than `bytes` lie. */
+  /** Returns the last position with more than `bytes` after it. */
   #behind(bytes: number): LogIndex {
     return this.#positions.findLast((position) => this.#bytes - position.bytes > bytes)?.index ?? 0;
   }

@@ -21,9 +21,9 @@ interface Stopping {
 }
 
 /**
- * Owns a core and the ports, and carries out the core's effects in the order that safety rests on: hard state before entries
- * (the log's promise), no vote or acknowledgement sent before what it vouches for is durable, no state flushed
- * that is not stable in the log. All work is done in turns of the event loop; between turns only input and the results of ports are noted.
+ * Owns a core and the ports, and carries out the core's effects in the order that safety rests on: the hard state is durable before the
+ * entries (the log guarantees that), no vote or acknowledgement is sent before the state it vouches for is durable, and no state is flushed
+ * that is not stable in the log. All work is done in event-loop turns; between turns only input and the results of ports are noted.
  */
 export class Driver<Result> {
   readonly #log: LogStore;
@@ -48,7 +48,7 @@ export class Driver<Result> {
   #fatal: Error | undefined;
   #announced = '';
 
-  /** @throws LogDamage, InvariantViolation when the stored log cannot be run on */
+  /** @throws LogDamage, InvariantViolation if the driver cannot run on the stored log */
   constructor({ log, stateMachine, clock, peers }: DriverPorts<Result>, options: DriverOptions) {
     this.#log = log;
     this.#clock = clock;
@@ -78,7 +78,7 @@ export class Driver<Result> {
     this.#promotion = new Promotion(this.#limits);
   }
 
-  /** Begins to work; called once. */
+  /** Starts the driver; called once. */
   start(): void {
     this.#peers?.transport.receive({
       message: (message) => this.#input(() => this.#inbox.push(message)),
@@ -99,25 +99,28 @@ export class Driver<Result> {
     this.#take(done, reason, () => this.#proposals.queue(() => this.#core.propose(data), done));
   }
 
-  /** Proposes another configuration. `applied` tells that it is committed; a joint one is then left by itself. */
+  /** Proposes another configuration. `applied` means that it is committed; a joint one is then left automatically. */
   proposeConf(change: ConfChange, done: ProposalDone<Result, ConfRefusalReason>): void {
     const reason = this.#refusal() ?? (this.#peers === undefined ? 'noPeers' : undefined);
     this.#take(done, reason, () => this.#proposals.queue<ConfRefusalReason>(() => this.#core.proposeConf(change), done));
   }
 
-  /** Asks for a linearizable read of this node's state, whoever leads. `done` is called once, after this call has returned. */
+  /** Requests a linearizable read of this node's state, on any role. `done` is called once, after this call has returned. */
   readIndex(done: ReadDone): void {
     this.#take(done, this.#refusal(), () => this.#reads.ask(done));
   }
 
-  /** Whether this node's state is linearizable to read now, in this very turn: a lease holds, and all committed is applied. */
+  /**
+   * Returns whether this node's state may be read linearizably in this event-loop turn: it holds a lease, and everything committed is
+   * applied.
+   */
   leaseRead(): boolean {
     if (this.#refusal() !== undefined) return false;
     const index = this.#core.leaseRead(this.#clock.now());
     return index !== undefined && this.#effects.appliedIndex >= index;
   }
 
-  /** Hands the lead to that voter, or to the one with most of the log; proposals are refused meanwhile. */
+  /** Transfers leadership to the given voter, or to the one with the longest log; proposals are refused meanwhile. */
   transfer(to: NodeId | undefined, done: TransferDone): void {
     this.#take(done, this.#refusal(), () => this.#transfers.queue(to, done));
   }
@@ -137,29 +140,29 @@ export class Driver<Result> {
     return { nodeId, clusterId, role, ready, term, leader, lastIndex, commitIndex, appliedIndex, flushedIndex };
   }
 
-  /** The core's own view, with the configuration in force and the newest committed one. */
+  /** Returns the core's own view, with the configuration in force and the newest committed one. */
   consensus(): Status {
     return this.#core.status();
   }
 
-  /** Returns the median time that a write to this node's log took in the last seconds, in ms; undefined where nothing was written. */
+  /** Returns the median time of a write to this node's log in the last seconds, in ms; undefined if nothing was written. */
   get writeMs(): number | undefined {
     return this.#effects.writeMs;
   }
 
-  /** What a snapshot of the state at `index` is described by; the log must still reach back to it. */
+  /** Returns the description of a snapshot of the state at `index`; the log must still reach back to it. */
   snapshotMeta(index: LogIndex): SnapshotMeta {
     return this.#core.snapshotMeta(index);
   }
 
-  /** What this node knows of its peers while it leads. */
+  /** Returns what this node knows of its peers while it leads. */
   peers(): readonly PeerStatus[] {
     return this.#core.peers();
   }
 
   /**
-   * Takes no new requests, answers the proposals it has, flushes the state machine and closes the log. Waiting reads are
-   * refused. `done` hears of an error if the node fails, or had failed, before all that is done.
+   * Takes no new requests, answers the pending proposals, flushes the state machine and closes the log. Waiting reads are refused. `done`
+   * receives an error if the node fails before all that is done, or had failed earlier.
    */
   stop(done: Done): void {
     const settled = this.#fatal !== undefined || this.#stopping?.phase === 'closed';
@@ -186,7 +189,7 @@ export class Driver<Result> {
     this.#wake();
   }
 
-  /** Plans one turn, after all input that has arrived by now: proposals of one turn of the event loop become one write. */
+  /** Plans one event-loop turn after all input that has arrived by now, so that the proposals of one turn become one write. */
   #wake(): void {
     if (this.#turnPlanned) return;
     this.#turnPlanned = true;
@@ -196,7 +199,7 @@ export class Driver<Result> {
     });
   }
 
-  /** The one way in for everything that happens: whatever goes wrong inside stops the node, and a stopped node hears nothing. */
+  /** Runs every task of this driver: any exception stops the node, and a stopped node runs no task. */
   #enter(task: () => void): void {
     if (this.#fatal !== undefined) return;
     try {
@@ -213,7 +216,7 @@ export class Driver<Result> {
     });
   }
 
-  /** The end of one effect of a port. */
+  /** Takes in the end of an effect of a port. */
   #finished(error: Error | undefined, note: () => void): void {
     this.#enter(() => {
       if (error !== undefined) throw error;
@@ -225,7 +228,7 @@ export class Driver<Result> {
   #turn(): void {
     if (this.#stopping !== undefined && this.#windDown(this.#stopping)) return;
     this.#takeInput();
-    // After the input: what has just arrived may already answer a deadline that a stalled event loop is late for.
+    // After the input, which may already satisfy a deadline that a stalled event loop is late for.
     const nowMs = this.#clock.now();
     const { logStalledMs, hasRoomAhead } = this.#effects;
     this.#core.setStalled(logStalledMs);
@@ -257,7 +260,10 @@ export class Driver<Result> {
     this.#reads.submit((ctx) => this.#core.readIndex(ctx));
   }
 
-  /** Whoever was removed while it was away learns it from any member, and from nobody who merely does not know it. */
+  /**
+   * Tells a removed node that it was removed. Only a node that knows of the removal may do so, not one that merely does not know the
+   * sender.
+   */
   #isFromRemoved({ from, type }: Message): boolean {
     const atIndex = this.#options.removedAt?.(from);
     if (atIndex === undefined) return false;
@@ -274,7 +280,7 @@ export class Driver<Result> {
     this.#proposals.leads(leading, { nowMs, patienceMs: 2 * this.#limits.electionMs });
   }
 
-  /** True once every proposal is answered: from then on nothing new begins but the last flush and the close. */
+  /** Returns true once every proposal is answered: after that only the last flush and the close begin. */
   #windDown(stopping: Stopping): boolean {
     this.#reads.refuseAll('stopped');
     this.#transfers.refuseAll('stopped');

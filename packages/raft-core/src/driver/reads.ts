@@ -6,10 +6,10 @@ import type { ReadOutcome, RefusalReason } from './outcome.ts';
 /** Called once. */
 export type ReadDone = (outcome: ReadOutcome) => void;
 
-/** Reads on their way: asked for, confirmed by the core, and then waiting until the entries before them are applied. */
+/** Reads in progress: requested, then confirmed by the core, then waiting until the entries before them are applied. */
 export class Reads {
   #asked: ReadDone[] = [];
-  /** One request to the core stands for all reads of one turn. */
+  /** One request to the core covers all reads of one turn. */
   readonly #confirming = new Map<number, readonly ReadDone[]>();
   /** Ascending by index. */
   #confirmed: { readonly index: LogIndex; readonly dones: readonly ReadDone[] }[] = [];
@@ -39,7 +39,7 @@ export class Reads {
     }
   }
 
-  /** The core cannot confirm these any more. */
+  /** Refuses reads that the core can no longer confirm. */
   dropped(ctxs: readonly number[]): void {
     for (const ctx of ctxs) {
       const dones = this.#confirming.get(ctx);
@@ -66,7 +66,7 @@ export class Reads {
   refuseAll(reason: RefusalReason): void {
     const dones = [...this.#asked, ...[...this.#confirming.values()].flat(), ...this.#confirmed.flatMap((read) => read.dones)];
     this.#asked = [];
-    // The core may still confirm these, and nobody waits for it any more.
+    // The core may still confirm these, but no caller waits any longer.
     for (const ctx of this.#confirming.keys()) this.#confirming.set(ctx, []);
     this.#confirmed = [];
     for (const done of dones) done({ kind: 'refused', reason });

@@ -1,6 +1,6 @@
 import type { Fitness } from '../types.ts';
 
-/** Election timeouts without the end of a flush after which a state store counts as hanging. */
+/** After this many election timeouts without the end of a flush, a state store counts as hanging. */
 const timeouts = 3;
 
 /**
@@ -17,7 +17,7 @@ export class StallWatch {
     this.#given = fitness;
   }
 
-  /** No proposals are taken. */
+  /** Whether the state store hangs, so that no proposals are taken. */
   get isStalled(): boolean {
     return this.#isStalled;
   }
@@ -26,12 +26,12 @@ export class StallWatch {
     return this.#isStalled && this.#given === 'fit' ? 'low' : this.#given;
   }
 
-  /** The node is said to be this fit, but for its state store. */
+  /** Sets the node's fitness apart from its state store. */
   given(fitness: Fitness): void {
     this.#given = fitness;
   }
 
-  /** For how long the state's disk has held up the applying. */
+  /** Notes for how long the state's disk has held up applying, in ms. */
   note(stalledMs: number): void {
     this.#isStalled = stalledMs > this.#limitMs;
   }

@@ -1,8 +1,8 @@
 import { CodecError } from './codec-error.ts';
 
 /**
- * Reads fixed-width fields, big-endian. Every read is checked against the end first, so that a length that lies costs nothing.
- * All methods throw CodecError when the bytes end too early.
+ * Reads fixed-width fields, big-endian. Every read is checked against the end first, so that a false length costs nothing. All methods
+ * throw CodecError if the bytes end too early.
  */
 export class ByteReader {
   readonly #bytes: Uint8Array;
@@ -37,7 +37,7 @@ export class ByteReader {
     return this.#view.getUint16(at) * 2 ** 32 + this.#view.getUint32(at + 2);
   }
 
-  /** A view of the next bytes, not a copy. */
+  /** Returns a view of the next bytes, not a copy. */
   raw(length: number): Uint8Array {
     const at = this.#take(length);
     return this.#bytes.subarray(at, at + length);
@@ -53,7 +53,10 @@ export class ByteReader {
     return text;
   }
 
-  /** How many items of at least `itemBytesMin` follow: no more than there are bytes for, so that a list is never made too long. */
+  /**
+   * Reads the number of items that follow, each of at least `itemBytesMin`. It is checked against the bytes left, so that a false number
+   * allocates nothing.
+   */
   count(itemBytesMin: number): number {
     const count = this.u32();
     if (count * itemBytesMin > this.left) throw new CodecError('A list ends before its last item.');

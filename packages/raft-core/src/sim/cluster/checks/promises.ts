@@ -25,7 +25,7 @@ export class Promises {
   }
 
   /** A candidate campaigns because its leader told it to. */
-  handedOver(candidate: NodeId, term: Term): void {
+  transferred(candidate: NodeId, term: Term): void {
     this.#transfers.add(candidate * CANDIDATES + term);
   }
 

@@ -154,7 +154,7 @@ export class Safety {
       const own = term > message.term || vote === id;
       holds('a candidate asks after its vote for itself is durable', own, () => ({ id, term, vote }));
       this.#granted(id, message.term, id);
-      if (message.transfer) this.promises.handedOver(id, message.term);
+      if (message.transfer) this.promises.transferred(id, message.term);
     }
     if (message.type === 'TimeoutNow') this.promises.released(message.term);
     if (message.type === 'VoteResp' && !message.reject) {
