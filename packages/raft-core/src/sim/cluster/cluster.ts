@@ -48,7 +48,7 @@ export class Cluster {
   readonly clients: Clients;
   readonly operator = new Operator(this);
   readonly random: SimRandom;
-  /** For what {@link ExtraFaults} bring about. */
+  /** For the choices of {@link ExtraFaults}. */
   readonly extraRandom: SimRandom;
   readonly members: Member[] = [];
   readonly trace: Trace;
@@ -56,15 +56,15 @@ export class Cluster {
   readonly operations = new Set<number>();
   events = 0;
   isHealed = false;
-  /** Until then no action of a schedule is carried out: a scenario of many steps is under way. */
+  /** Until this time no scheduled action is carried out, because a scenario of many steps is under way. */
   undisturbedUntilMs = 0;
-  /** The first thing that went wrong inside a node that would have caught it. */
+  /** The first exception that a node would otherwise have caught. */
   failure: Error | undefined;
   readonly #limits: DriverLimits;
   readonly #storage: StorageMaker;
   readonly #times = new DeviceTimes(this);
   readonly #transfers = new SnapshotTransfers(this, this.#times);
-  /** Ids that left never come back, unless the schedule brings them back: a core alone has to stand that. */
+  /** Ids that left never come back, unless the schedule brings them back, which a core alone must tolerate. */
   readonly #hasTombstones: boolean;
 
   constructor(config: SimConfig, trace: Trace, storage: StorageMaker = (node) => new MemoryStorage(node)) {
@@ -105,7 +105,7 @@ export class Cluster {
     return this.members.filter(({ run }) => run !== undefined);
   }
 
-  /** The leader of the newest term among the running ones. */
+  /** Returns the running leader of the newest term. */
   get leader(): Member | undefined {
     let newest: Member | undefined;
     for (const member of this.members) {
@@ -120,19 +120,19 @@ export class Cluster {
     return this.members[id - 1];
   }
 
-  /** A new node under a new id, which knows nobody until a leader speaks to it. */
+  /** Starts a new node under a new id; it knows nobody until a leader sends to it. */
   join(): Member {
     const member = this.#create(this.members.length + 1, NOBODY);
     this.start(member);
     return member;
   }
 
-  /** Runs a task in the node's process, and looks at the node afterwards. */
+  /** Runs a task in the node's process, and checks the node afterwards. */
   enter(member: Member, run: MemberRun, task: () => void): void {
     if (member.run === run) run.process.run(task);
   }
 
-  /** Starts the node on its disk, if it may; a disk that turns out damaged keeps it from it for good. */
+  /** Starts the node on its disk, unless it is damaged or wiped; a disk found damaged never starts again. */
   start(member: Member): void {
     if (member.process !== undefined || member.fate !== 'healthy') return;
     this.#upgrade(member);
@@ -162,7 +162,7 @@ export class Cluster {
     }
   }
 
-  /** The power goes: the process ends at once, and of what was on its way to the disk some is there. */
+  /** Simulates a power failure: the process ends at once, and only part of the data on its way to the disk is stored. */
   crash(member: Member): void {
     const { run, process, storage, id } = member;
     if (process === undefined) return;
@@ -177,7 +177,7 @@ export class Cluster {
     }
   }
 
-  /** The process ends at once, and its machine goes on: what it had written is found again, synced or not. */
+  /** Ends the process at once while its machine goes on: everything written is still there, synced or not. */
   kill(member: Member): void {
     const { process, storage, id } = member;
     if (process === undefined) return;
@@ -187,7 +187,7 @@ export class Cluster {
     this.coverage.met('process killed');
   }
 
-  /** Runs what a device of the node has to say; whatever that throws ends the simulation. */
+  /** Runs a callback of a device of the node; an exception in it ends the simulation. */
   report(process: NodeProcess, task: () => void): void {
     try {
       process.run(task);
@@ -196,7 +196,7 @@ export class Cluster {
     }
   }
 
-  /** Runs one event. @throws whatever rule it broke */
+  /** Runs one event. @throws the violation of the rule that it broke */
   step(): boolean {
     if (!this.clock.step()) return false;
     this.events += 1;
@@ -210,7 +210,7 @@ export class Cluster {
     process.kill();
   }
 
-  /** Each start may be one of a newer program, until all are of the newest. */
+  /** May start a newer program at each start, until all nodes run the newest. */
   #upgrade(member: Member): void {
     const { skew } = this.config;
     if (skew === 0) return;
@@ -226,7 +226,7 @@ export class Cluster {
 
   #create(id: NodeId, conf: ConfState): Member {
     const base: SnapshotMeta = { index: 0, term: 0, conf, confIndex: 0 };
-    // Mostly as far apart as is allowed at all: a lease is right only up to there.
+    // Mostly at the limits of what is allowed: a lease is only correct up to there.
     const skewed = this.random.pick([0.9, 0.9, 1.1, 1.1, 0.9 + this.random.below(201) / 1000]);
     const clockRate = this.config.clockSkew ? skewed : 1;
     const storage = this.#storage({ nodeId: id, clusterId: CLUSTER_ID, base });
@@ -253,7 +253,7 @@ export class Cluster {
     }
   }
 
-  /** @throws the error, unless it is what was done to the disk */
+  /** @throws the error, unless it reports the damage that was done to the disk */
   #notOpened(member: Member, process: NodeProcess, error: unknown): void {
     const verdict = error instanceof Error ? member.storage.verdict(error) : 'bug';
     if (verdict !== 'damaged' || !member.isDamaged) throw error;
@@ -286,7 +286,7 @@ export class Cluster {
     };
     const peers = { transport, snapshots, random };
     const options = {
-      // Nodes forget at different times, so that what one has forgotten another may still have.
+      // Nodes compact at different times, so that one may still have what another has deleted.
       limits: { ...this.#limits, compactAfterEntries: this.#limits.compactAfterEntries * (1 + (member.id % 3)) },
       fitness: member.fitness,
       removed: this.#hasTombstones && member.removedAt !== undefined,
@@ -331,14 +331,15 @@ export class Cluster {
       run.inbox.receiver?.message(message);
       if (isStale) this.safety.ignored(message, before, run.host.matchOf(message.from));
       if (led !== undefined && member.run === run) this.safety.answeredByStranger(led, run.host.consensus(), message.from);
-      // Who is known to have left is not heard: it stepped down when that was committed. A driver hears at its next turn only.
+      // A node that is known to be removed is not heard: it stepped down when its removal was committed. A driver takes input in only at
+      // its next turn.
       const isHeard = !(this.#hasTombstones && run.machine.removed.has(message.from));
       if (member.run !== run || !isHeard || this.config.profile !== 'core') return;
       this.safety.promises.received(member.id, message, run.host.consensus());
     });
   }
 
-  /** Status of a leader that is about to hear an answer, in a later term, of a node that is no peer of it. */
+  /** Returns the status of a leader that is about to receive an answer in a later term from a node that is not its peer. */
   #ledWithoutPeer({ host }: MemberRun, { type, from, term }: Message): Status | undefined {
     const isAnswer = type === 'AppendResp' || type === 'HeartbeatResp' || type === 'SnapResult';
     if (!isAnswer || this.config.profile !== 'core') return undefined;

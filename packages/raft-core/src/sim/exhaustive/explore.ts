@@ -1,40 +1,40 @@
 import { Fingerprints } from './fingerprints.ts';
 import { Column, Level } from './level.ts';
 
-/** Whole numbers below 2^16, one at least and fewer than 2^16 of them; two states are equal where the same can happen from both. */
+/** A state as integers from 0 to 2^16 - 1, between one and 2^16 - 1 of them. States are equal if the same can happen from both. */
 export type State = readonly number[];
 
-/** States and the ways to go on from each. */
+/** States and the transitions from each. */
 export interface System {
   readonly begin: State;
-  /** Ways by number, below 2^32, in a fixed order. */
+  /** Transitions by number, below 2^32, in a fixed order. */
   ways(state: State): readonly number[];
-  /** @throws whatever rule that broke */
+  /** @throws the violation of the rule that the transition broke */
   go(state: State, way: number): State;
 }
 
 export interface Exploration {
-  /** Different states, the first included. */
+  /** The number of different states, the first included. */
   readonly states: number;
-  /** Ways gone from them. */
+  /** The number of transitions taken from them. */
   readonly transitions: number;
-  /** How far every order was played: the depth asked for, or less if there were too many states. */
+  /** The depth to which every order was played: the requested one, or less if there were too many states. */
   readonly depth: number;
   /** New states by depth. */
   readonly byDepth: readonly number[];
-  /** The ways that lead to it. */
+  /** The transitions that lead to it. */
   readonly failure?: { readonly choices: readonly number[]; readonly message: string };
 }
 
-/** How each state of a level was first met: from which one of the level before, in order, and by which way. */
+/** How each state of a level was first reached: from which state of the previous level, in order, and by which transition. */
 interface Origins {
   readonly from: Column;
   readonly way: Column;
 }
 
 /**
- * Goes every way from every state up to a depth, breadth first, so that a failure has the fewest choices. States that were met before,
- * as their fingerprints tell, are not gone on from. Of the last depth nothing but the fingerprints is kept.
+ * Takes every transition from every state up to a depth, breadth first, so that a failure has the fewest choices. States with a known
+ * fingerprint are not continued from. Of the last depth only the fingerprints are kept.
  */
 export function explore(
   system: System,
@@ -59,7 +59,7 @@ export function explore(
         try {
           reached = system.go(state, way);
         } catch (error) {
-          if (error instanceof RangeError) throw error; // of this program's tables, no rule
+          if (error instanceof RangeError) throw error; // of this program's tables, not a rule
           const message = error instanceof Error ? error.message : String(error);
           const choices = [...choicesTo(origins, position), way];
           return { states: met.size, transitions, depth, byDepth, failure: { choices, message } };

@@ -1,10 +1,10 @@
-/** Things by number, equal ones by the same. */
+/** Gives numbers to values, the same number to equal ones. */
 export class Numbered<Thing> {
   readonly #text: (thing: Thing) => string;
   readonly #numbers = new Map<string, number>();
   readonly #things: Thing[] = [];
 
-  /** @param text - equal for equal things */
+  /** @param text - equal for equal values */
   constructor(text: (thing: Thing) => string) {
     this.#text = text;
   }

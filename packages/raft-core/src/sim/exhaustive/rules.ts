@@ -2,10 +2,10 @@ import type { LogIndex, NodeId, Term } from '../../types.ts';
 import { holds } from '../cluster/checks/violation.ts';
 import type { NodeView } from './local-states.ts';
 
-/** What the rules remember. */
+/** The memory of the rules. */
 export interface Past {
   readonly leaders: ReadonlyMap<Term, NodeId>;
-  /** `by`: term of the leader that committed it, which may be a later one than its own (§5.4.2). */
+  /** `by`: term of the leader that committed it, which may be later than the entry's own term (§5.4.2). */
   readonly committed: readonly { readonly term: Term; readonly by: Term; readonly text: string }[];
 }
 
@@ -26,7 +26,7 @@ export function check(past: Past, nodes: readonly NodeView[]): Past {
     }
     for (let index = 1; index <= status.commitIndex; index++) {
       const entry = commits(nodes, { id, index }, committed[index - 1]?.text);
-      // A leader commits by an entry of its own term, the last of those that it commits at once.
+      // A leader commits through an entry of its own term, the last of those that it commits at once.
       committed[index - 1] ??= { ...entry, by: entries[status.commitIndex - 1]?.term ?? 0 };
     }
   }

@@ -8,20 +8,20 @@ import { insert, NODES, numberAt, PASSES, PAST, PROPOSALS } from './small-state.
 
 export interface SmallClusterOptions {
   readonly nodes: number;
-  /** No time passes for a node that could begin a later term. */
+  /** Limit of terms: time does not pass for a node that could start a later one. */
   readonly termMax: Term;
-  /** Entries of clients. */
+  /** Limit of client entries. */
   readonly proposalsMax: number;
-  /** How often a node's clock goes on. */
+  /** Limit of how often a node's clock advances. */
   readonly passesMax: number;
-  /** Begins with node 1 elected, which saves the depth that an election takes. */
+  /** Starts with node 1 elected, which saves the depth of an election. */
   readonly isLed: boolean;
 }
 
 /**
- * A few cores and the messages between them, in a hand that decides what comes next: any message on its way, a while for any
- * node's clock, a proposal to any leader. What is never delivered is lost. The rules are those of Raft, figure 3. A state is a
- * row of numbers that something else is known by; a way is the number of an input and the place of the node that takes it.
+ * A few cores and the messages between them, under the explorer's control: it delivers any message under way, advances any node's clock, or
+ * proposes to any leader. A message that is never delivered counts as lost. The rules are those of Raft, figure 3. A state is a sequence of
+ * numbers that refer to tables; a transition is the number of an input and the position of the node that takes it.
  */
 export class SmallCluster implements System {
   readonly begin: State;
@@ -31,11 +31,11 @@ export class SmallCluster implements System {
   readonly #pasts = new Numbered<Past>(({ leaders, committed }) => {
     return JSON.stringify([[...leaders].sort(([a], [b]) => a - b), committed]);
   });
-  /** What a past becomes by what the nodes are now: the rules were checked there. */
+  /** Adds the nodes' current state to the history, whose rules were checked then. */
   readonly #checked = new Map<number, number>();
-  /** Rows of numbers by number, the last of them added to the number of those before it. */
+  /** Sequences of numbers by number, each its last element added to the sequence before it. */
   readonly #rows = new Map<number, number>();
-  /** The inputs come first that are no messages. */
+  /** The inputs that are not messages come first. */
   readonly #pass: number;
   readonly #proposals: readonly number[];
   readonly #wire: number;
@@ -74,7 +74,7 @@ export class SmallCluster implements System {
     return ways;
   }
 
-  /** The same state where a message changes nothing and is not answered: it might as well have been lost. */
+  /** The same state if a message changes nothing and is not answered: it might as well have been lost. */
   go(state: State, way: number): State {
     const place = way % this.nodes;
     const input = (way - place) / this.nodes;
@@ -97,7 +97,7 @@ export class SmallCluster implements System {
     return this.#pasts.number({ leaders: new Map([...leaders].map(([term, id]) => [term, renamed(id, renaming)])), committed });
   }
 
-  /** What happens on that way, in words. */
+  /** Describes a transition in words. */
   told(way: number): string {
     const place = way % this.nodes;
     const input = this.locals.inputs.at((way - place) / this.nodes);

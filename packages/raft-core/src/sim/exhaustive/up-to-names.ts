@@ -4,12 +4,12 @@ import type { SmallCluster } from './small-cluster.ts';
 import { compare, insert, NODES, numberAt, PASSES, PAST, PROPOSALS } from './small-state.ts';
 
 /**
- * A small cluster in which states count as one that differ by the names of the nodes alone: of them the least stands for all.
+ * A small cluster in which states that differ only by the names of the nodes count as one: the least of them represents all.
  *
- * That loses nothing where renaming a state and going on is going on and renaming. A core knows ids as names to compare for
- * equality, with two exceptions: a leader numbers the sessions of its peers in the order of their ids, which renamed messages
- * follow, and it prefers low ids where it hands over, which no input here makes it do. Jitter is drawn from one seed for all.
- * The rules ask the same of every node. So a failure lies ahead of a state exactly if it does of each of its renamings.
+ * Nothing is lost if renaming a state and taking a step gives the same as taking the step and renaming. A core only compares ids for
+ * equality, with two exceptions: a leader numbers the sessions of its peers in the order of their ids, which renamed messages follow, and
+ * it prefers low ids when it transfers leadership, which no input here causes. Random timeouts are drawn from the same seed on all nodes.
+ * The rules treat every node alike. So a failure follows from a state exactly if it follows from each of its renamings.
  */
 export class UpToNames implements System {
   readonly begin: State;
@@ -39,7 +39,7 @@ export class UpToNames implements System {
     return this.least(this.#cluster.go(state, way));
   }
 
-  /** The least of all renamings of the state. */
+  /** Returns the least of all renamings of the state. */
   least(state: State): State {
     let least = state;
     for (let by = 1; by < this.#renamings.length; by++) {
@@ -51,7 +51,7 @@ export class UpToNames implements System {
     return least;
   }
 
-  /** All renamings of the state, as often as there are renamings. */
+  /** Returns every renaming of the state. */
   renamings(state: State): State[] {
     return this.#renamings.map((_, by) => {
       const image = this.#nodesRenamed(state, by);
@@ -60,7 +60,7 @@ export class UpToNames implements System {
     });
   }
 
-  /** The ways of the cluster by one set of names that lead through the same states as these choices, which rename in between. */
+  /** Returns the transitions, under one set of names, that lead through the same states as these choices, which rename in between. */
   inOneName(choices: readonly number[]): number[] {
     let [state, least] = [this.#cluster.begin, this.begin];
     return choices.map((choice) => {
@@ -98,7 +98,7 @@ export class UpToNames implements System {
   }
 }
 
-/** What each number becomes by each renaming. */
+/** The result of each renaming for each number. */
 class Images {
   readonly #renamings: readonly Renaming[];
   readonly #image: (number: number, renaming: Renaming) => number;

@@ -2,12 +2,12 @@ import type { CoverageEvent as CoreCoverageEvent } from '../../../core/coverage-
 import { holds } from './violation.ts';
 
 /**
- * What cannot happen: a leader appends a second configuration entry only after the first is committed, so of two in one log
- * the first is never truncated. The simulator demands that it is not met; a core without that rule meets it.
+ * This event cannot happen: a leader appends a second configuration entry only after the first is committed, so of two in one log the first
+ * is never truncated. The simulator requires that it never happens; it does in a core without that rule.
  */
 const impossible = 'several configuration entries truncated';
 
-/** What the core tells of; the compiler sees to it that none is left out. */
+/** The events that the core reports; the compiler checks that the list is complete. */
 const coreEvents: Record<Exclude<CoreCoverageEvent, typeof impossible>, true> = {
   'leader elected in a joint configuration': true,
   'configuration entry truncated': true,
@@ -57,7 +57,7 @@ const coreEvents: Record<Exclude<CoreCoverageEvent, typeof impossible>, true> = 
   'stalled disk refused to campaign': true,
 };
 
-/** What is seen from outside. */
+/** The events that the simulator observes from outside. */
 const seenEvents = [
   'leader changed',
   'log truncated',
@@ -89,7 +89,7 @@ const seenEvents = [
   'proposal superseded',
 ] as const;
 
-/** Situations that the extra faults bring about. */
+/** The events that the extra faults cause. */
 export const extraCoverageEvents = [
   'process killed',
   'power lost after a kill',
@@ -107,8 +107,8 @@ export const extraCoverageEvents = [
 export type CoverageEvent = CoreCoverageEvent | (typeof extraCoverageEvents)[number] | (typeof seenEvents)[number];
 
 /**
- * Situations that the simulator must meet now and then, or its faults are weaker than they look ("sometimes" assertions). One
- * that no seed of a long run meets fails that run.
+ * Events that the simulator must meet now and then; otherwise its faults are weaker than they look ("sometimes" assertions). A long run
+ * fails if no seed meets one of them.
  */
 export const coverageEvents: readonly CoverageEvent[] = [
   ...Object.keys(coreEvents),
@@ -116,7 +116,7 @@ export const coverageEvents: readonly CoverageEvent[] = [
   ...extraCoverageEvents,
 ] as CoverageEvent[];
 
-/** How often each event was met. */
+/** Counts how often each event was met. */
 export class Coverage {
   readonly #counts = new Map<CoverageEvent, number>(coverageEvents.map((event) => [event, 0]));
 

@@ -1,13 +1,13 @@
 import type { ConfState, Entry, LogIndex, SnapshotMeta, Term } from '../../../types.ts';
 import { decodeConfState } from '../../../wire/conf-state.ts';
 
-/** What the checkers remember of a node's log: term and a print of each entry, and all configurations. */
+/** The checkers' copy of a node's log: the term and a fingerprint of each entry, and all configurations. */
 export class LogShadow {
   baseIndex: LogIndex;
   lastIndex: LogIndex;
   readonly #terms: Term[] = [];
   readonly #prints: number[] = [];
-  /** Ascending; the first is the base's. */
+  /** Ascending; the first one is the configuration of the base. */
   confs: { readonly index: LogIndex; readonly term: Term; readonly conf: ConfState }[];
 
   constructor({ index, term, conf, confIndex }: SnapshotMeta) {
@@ -17,12 +17,12 @@ export class LogShadow {
     this.confs = [{ index: confIndex, term, conf }];
   }
 
-  /** 0 for what lies below the base. */
+  /** Returns the term, or 0 below the base. */
   termAt(index: LogIndex): Term {
     return index < this.baseIndex || index > this.lastIndex ? 0 : (this.#terms[index] ?? 0);
   }
 
-  /** Undefined for what lies at or below the base. */
+  /** Returns the fingerprint, or undefined at or below the base. */
   printAt(index: LogIndex): number | undefined {
     return index <= this.baseIndex || index > this.lastIndex ? undefined : this.#prints[index];
   }
@@ -31,7 +31,7 @@ export class LogShadow {
     return this.confs.at(-1)?.conf;
   }
 
-  /** Entries from `index` on are gone; gives the configurations that went with them. */
+  /** Drops the entries from `index` on. Returns the configurations among them. */
   truncate(index: LogIndex): number {
     const kept = this.confs.filter((conf, position) => position === 0 || conf.index < index);
     const gone = this.confs.length - kept.length;
@@ -48,7 +48,7 @@ export class LogShadow {
   }
 }
 
-/** Two entries with one print are one entry. */
+/** Returns a fingerprint: equal fingerprints mean equal entries. */
 export function printOf({ type, term, index, data }: Entry): number {
   let print = 0x811c9dc5;
   for (const word of [type.charCodeAt(0), term, index]) print = Math.imul(print ^ word, 0x01000193);

@@ -1,6 +1,6 @@
 import type { Message } from '../../../types.ts';
 
-/** What of a message stands in the trace. */
+/** Returns the fields of a message that are written to the trace. */
 export function factsOf(message: Message): (number | boolean)[] {
   switch (message.type) {
     case 'Append':

@@ -6,8 +6,9 @@ import { holds } from './violation.ts';
 const CANDIDATES = 2 ** 20;
 
 /**
- * The promise that a lease rests on (thesis §6.4.1): who has heard a leader votes for nobody else until a minimum election
- * timeout of its own clock has passed, also over a restart, unless that leader itself handed over. It binds a node that elects itself as well.
+ * The promise that a lease relies on (thesis §6.4.1): a node that has heard a leader votes for no other node until a minimum election
+ * timeout of its own clock has passed, even across a restart, unless that leader itself transferred leadership. The promise also binds a
+ * node that elects itself.
  */
 export class Promises {
   readonly #electionMs: number;
@@ -15,21 +16,21 @@ export class Promises {
   readonly #heard = new Map<NodeId, { readonly term: Term; readonly leader: NodeId; readonly atMs: number }>();
   /** Candidates, by term, that were told to campaign by a leader that had given up its lease. */
   readonly #transfers = new Set<number>();
-  /** Terms whose leader told a node to campaign: from then on nothing rests on a promise made to that leader. */
+  /** Terms whose leader told a node to campaign: from then on nothing relies on a promise made to that leader. */
   readonly #released = new Set<Term>();
 
-  /** @param localMs - what the clock of that node's machine shows */
+  /** @param localMs - returns the clock of that node's machine */
   constructor(electionMs: number, localMs: (id: NodeId) => number) {
     this.#electionMs = electionMs;
     this.#localMs = localMs;
   }
 
-  /** A candidate campaigns because its leader told it to. */
+  /** Notes that a candidate campaigns because its leader told it to. */
   transferred(candidate: NodeId, term: Term): void {
     this.#transfers.add(candidate * CANDIDATES + term);
   }
 
-  /** The leader of that term has told a node to campaign. */
+  /** Notes that the leader of that term has told a node to campaign. */
   released(term: Term): void {
     this.#released.add(term);
   }
@@ -38,14 +39,14 @@ export class Promises {
     return this.#released.has(term);
   }
 
-  /** The node has taken in a message, and this is what it is now. */
+  /** Notes a message that the node has taken in, and its status afterwards. */
   received(id: NodeId, message: Message, status: Status): void {
     const { type, term, from } = message;
     const speaks = type === 'Append' || type === 'Heartbeat' || type === 'SnapOffer';
     if (speaks && status.term === term) this.#heard.set(id, { term, leader: from, atMs: this.#localMs(id) });
   }
 
-  /** Whether the node votes for nobody but the leader of that term for now. */
+  /** Returns whether the node currently votes only for the leader of that term. */
   isBound(id: NodeId, term: Term): boolean {
     const heard = this.#heard.get(id);
     return heard?.term === term && this.#localMs(id) - heard.atMs < this.#electionMs;
@@ -57,7 +58,10 @@ export class Promises {
     this.#waited(id, candidate, term, heard);
   }
 
-  /** The node leads now. `committed`: the newest configuration that it knows to be committed; one who is no voter of it has stepped down. */
+  /**
+   * Notes that the node leads. `committed`: the newest configuration that it knows to be committed; a leader that is not a voter of it has
+   * stepped down.
+   */
   elected(id: NodeId, term: Term, committed: ConfState): void {
     const heard = this.#heard.get(id);
     if (heard === undefined || heard.term >= term || this.#transfers.has(id * CANDIDATES + term)) return;
@@ -66,7 +70,7 @@ export class Promises {
 
   #waited(id: NodeId, candidate: NodeId, term: Term, heard: { readonly term: Term; readonly atMs: number }): void {
     const waitedMs = this.#localMs(id) - heard.atMs;
-    // A millionth of a millisecond is lost where the clock's rate is multiplied.
+    // Multiplying by the clock's rate loses up to a millionth of a millisecond.
     holds('who has heard a leader votes for nobody else for a while', waitedMs > this.#electionMs - 1e-6, () => ({
       id,
       candidate,

@@ -8,32 +8,32 @@ import { isQuorum, quorumsOverlap } from './quorums.ts';
 import { holds } from './violation.ts';
 import type { Watched } from './watched.ts';
 
-/** Terms of a simulated run stay far below this, so (index, term) and (node, term) are one number. */
+/** Terms of a simulated run stay far below this, so (index, term) and (node, term) fit in one number. */
 const TERMS = 2 ** 20;
 
 interface Committed {
   readonly term: Term;
   readonly print: number;
-  /** Term of the leader that committed it, which may be a later one than its own (§5.4.2). */
+  /** Term of the leader that committed it, which may be later than the entry's own term (§5.4.2). */
   readonly by: Term;
 }
 
 /**
- * The rules that hold across nodes, checked incrementally after every event (Raft figure 3 and §5, §6; thesis §4). What is
- * noted here is never forgotten: an entry that was committed once stays committed.
+ * The rules that hold across nodes, checked incrementally after every event (Raft figure 3 and §5, §6; thesis §4). Everything noted here
+ * stays: an entry that was committed once stays committed.
  */
 export class Safety {
   readonly #nodes = new Map<NodeId, Watched>();
   readonly #coverage: Coverage;
   readonly #committed: Committed[] = [];
   #commitIndex: LogIndex = 0;
-  /** Index at which each term began to be committed: all before it must be in the logs of later leaders. */
+  /** For each term, the index at which its leader began to commit: everything before it must be in the logs of later leaders. */
   readonly #leaders = new Map<Term, NodeId>();
   #newestLeaderTerm: Term = 0;
   readonly #entries = new Map<number, { readonly print: number; readonly termBefore: Term }>();
   readonly #grants = new Map<number, NodeId>();
   readonly #digests: number[] = [];
-  /** By leader and peer: the newest session in which the leader spoke to it. */
+  /** By leader and peer: the newest session in which the leader sent to it. */
   readonly #sessions = new Map<number, { readonly term: Term; readonly session: number }>();
 
   constructor(coverage: Coverage, promises: Promises) {
@@ -41,10 +41,10 @@ export class Safety {
     this.promises = promises;
   }
 
-  /** What followers promise by time. */
+  /** The promises by time that followers have made. */
   readonly promises: Promises;
 
-  /** Highest index known to be committed anywhere. */
+  /** Highest index known to be committed on any node. */
   get commitIndex(): LogIndex {
     return this.#commitIndex;
   }
@@ -53,7 +53,7 @@ export class Safety {
     return this.#committed[index]?.term;
   }
 
-  /** A run begins: what is on its disk is its log. */
+  /** Notes the start of an incarnation: its log is what is on its disk. */
   started(node: Watched): void {
     this.#nodes.set(node.id, node);
     node.status = undefined;
@@ -64,7 +64,7 @@ export class Safety {
     for (const entry of node.disk.entries) node.shadow.push(entry, printOf(entry));
   }
 
-  /** A snapshot is about to take the place of this node's log (Raft §7: a log that holds its last entry keeps what follows). */
+  /** Checks a snapshot that is about to replace this node's log (Raft §7: a log that holds the snapshot's last entry keeps its tail). */
   installs({ id, disk }: Watched, { index, term }: SnapshotMeta): void {
     const isHeld = disk.entry(index)?.term === term;
     holds('a snapshot takes the place of no log that goes on from it', !isHeld, () => ({
@@ -80,7 +80,7 @@ export class Safety {
     node.shadow = new LogShadow(node.disk.base);
   }
 
-  /** The core hands out a write. */
+  /** Checks a write that the core hands out. */
   wrote(node: Watched, { entries }: LogWrite): void {
     const { shadow } = node;
     const [first] = entries;
@@ -107,7 +107,7 @@ export class Safety {
     shadow.truncate(from);
   }
 
-  /** Log matching: an index and a term name one entry, and one history before it. */
+  /** Log matching: an index and a term identify one entry, and one history before it. */
   #matches(node: Watched, { index, term }: Entry, seen: { readonly print: number; readonly termBefore: Term }): void {
     const key = index * TERMS + term;
     const known = this.#entries.get(key);
@@ -135,7 +135,7 @@ export class Safety {
     }
   }
 
-  /** What leaves a node must already be true on its disk (Raft §5.2, figure 2; design of the persistence contract). */
+  /** Checks that what a message claims is already on the node's disk (Raft §5.2, figure 2; the persistence contract). */
   sent(node: Watched, message: Message): void {
     const { id, disk } = node;
     const { term, vote } = disk.hardState;
@@ -175,7 +175,7 @@ export class Safety {
     }
   }
 
-  /** An answer to what the leader said to the peer before that left and came back, in the leader's present term. */
+  /** Returns whether this answers a message that the leader, in its current term, sent before the peer left and came back. */
   isOfEarlierSession({ id, status }: Watched, { type, from, term, session }: Message): boolean {
     if (type !== 'AppendResp' && type !== 'HeartbeatResp' && type !== 'SnapResult') return false;
     if (status?.role !== 'leader' || status.term !== term) return false;
@@ -198,7 +198,7 @@ export class Safety {
     this.#grants.set(key, to);
   }
 
-  /** A node reads by its lease: nobody can have been elected after it. */
+  /** Checks a lease read: no node can have been elected after this leader. */
   readByLease({ id, status, shadow }: Watched, { knowsPromises }: { readonly knowsPromises: boolean }): void {
     const term = status?.term ?? 0;
     const newest = this.#newestLeaderTerm;
@@ -216,7 +216,10 @@ export class Safety {
     }));
   }
 
-  /** The core counts nothing as durably applied that is not, and the log keeps all else. `flushed`: last entry that the state holds durably. */
+  /**
+   * Checks that the core counts only durable entries as durably applied, and that the log keeps all others. `flushed`: the last entry that
+   * the state holds durably.
+   */
   flushed({ id, install, disk }: Watched, { appliedIndex, baseIndex }: Status, flushed: LogIndex): void {
     if (install === 'awaited') return;
     const facts = () => ({ id, appliedIndex, baseIndex, flushed, last: disk.lastIndex });
@@ -225,26 +228,26 @@ export class Safety {
     holds('the state on the disk is never ahead of the log there', flushed <= disk.lastIndex, facts);
   }
 
-  /** Nothing else may change the state while a snapshot takes its place. */
+  /** Checks that nothing else changes the state while a snapshot replaces it. */
   installsAlone(id: NodeId, isFlushing: boolean): void {
     holds('a snapshot is installed beside no flush', !isFlushing, () => ({ id }));
   }
 
-  /** The leader has taken in an answer of a later term by a node that is no peer of it. */
+  /** Checks a leader that has taken in an answer in a later term from a node that is not its peer. */
   answeredByStranger(before: Status, after: Status, from: NodeId): void {
     this.#coverage.met('later term of a non-peer ignored');
     const leads = after.role === 'leader' && after.term === before.term;
     holds('an answer of a node that is no peer deposes nobody', leads, () => ({ from, term: before.term, now: after.term }));
   }
 
-  /** A node applied an entry, and its whole history up to there has this digest. */
+  /** Notes that a node applied an entry, with the digest of its whole history up to it. */
   applied(id: NodeId, index: LogIndex, digest: number): void {
     const known = this.#digests[index];
     holds('all nodes apply the same entries', known === undefined || known === digest, () => ({ id, index }));
     this.#digests[index] = digest;
   }
 
-  /** After every event of a node. */
+  /** Checks a node after each of its events. */
   observed(node: Watched, status: Status): void {
     const before = node.status;
     node.status = status;
@@ -315,8 +318,8 @@ export class Safety {
   }
 
   /**
-   * Leader completeness (figure 3): what was committed in earlier terms is in the log of every later leader. One that hears of its votes late
-   * may lead an earlier term than the one in which an entry of a still earlier one was committed, and lack it.
+   * Leader completeness (figure 3): entries committed in earlier terms are in the log of every later leader. A leader that receives its
+   * votes late may lead an earlier term than the one in which an even older entry was committed, and lack that entry.
    */
   #isComplete({ id, shadow }: Watched, term: Term): void {
     for (let index = Math.max(1, shadow.baseIndex); index <= this.#commitIndex; index++) {
@@ -341,7 +344,7 @@ export class Safety {
       const print = shadow.printAt(index);
       holds('a node commits what it has', print !== undefined && term > 0, () => ({ id, index, last: shadow.lastIndex }));
       const known = this.#committed[index];
-      // A leader commits by an entry of its own term, the last of those that it commits at once.
+      // A leader commits through an entry of its own term, the last of those that it commits at once.
       if (known === undefined) this.#committed[index] = { term, print: print ?? 0, by: shadow.termAt(commitIndex) };
       const same = known === undefined || (known.term === term && known.print === print);
       holds('a committed entry is the same everywhere', same, () => ({ id, index, term, known }));
@@ -360,7 +363,7 @@ export class Safety {
     const own = term === termNow || term === before?.term;
     holds('a leader commits by an entry of its own term', own, () => ({ id, commitIndex, term, termNow }));
     const stored = (member: NodeId): boolean => this.#nodes.get(member)?.stored(commitIndex, term) ?? false;
-    // An event may commit under one configuration and then append the next one.
+    // One event may commit under one configuration and then append the next one.
     const appendedNow = (shadow.confs.at(-1)?.index ?? 0) > (before?.lastIndex ?? Number.POSITIVE_INFINITY);
     const durable = shadow.confs.slice(appendedNow ? -2 : -1).some(({ conf }) => isQuorum(conf, stored));
     holds('a committed entry is durable on a quorum', durable, () => ({

@@ -1,4 +1,4 @@
-/** One thing that happened, as numbers and short words: cheap to note, and equal in equal runs. */
+/** One event as numbers and short words: cheap to note, and equal in equal runs. */
 export interface TraceLine {
   readonly atMs: number;
   readonly what: string;
@@ -8,7 +8,7 @@ export interface TraceLine {
 
 const KEPT = 256;
 
-/** A running hash over everything that happened in a run, and the last of it in words. */
+/** A running hash over all events of a run, and the newest of them as text. */
 export class Trace {
   #high = 0x811c9dc5;
   #low = 0x01234567;
@@ -36,7 +36,7 @@ export class Trace {
     this.#listener?.(line);
   }
 
-  /** 16 hexadecimal digits; equal runs have equal ones. */
+  /** 16 hexadecimal digits; equal runs have equal hashes. */
   get hash(): string {
     const digits = (lane: number): string => (lane >>> 0).toString(16).padStart(8, '0');
     return digits(this.#high) + digits(this.#low);

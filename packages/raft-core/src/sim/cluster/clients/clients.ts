@@ -12,27 +12,27 @@ import type { SimMachine } from '../storage/storage.ts';
 import type { Command } from './command.ts';
 
 const PATIENCE_MS = 4_000;
-/** Steps that the search for an order may take for one key. */
+/** Limit of steps in the search for an order of one key. */
 const SEARCH_STEPS_MAX = 200_000;
 
 interface Call {
   readonly key: number;
   readonly request: Request;
   readonly calledAt: number;
-  /** Highest log position that any answered call had reached when this one began: it must not answer from before that. */
+  /** Highest log position that any answered call had reached when this one began: its answer must not be older. */
   readonly floor: LogIndex;
   returned: Operation['returned'];
   /** Certainly never happened. */
   refused: boolean;
 }
 
-/** Has a client take its answer, unless it has given up by then. */
+/** Delivers the answer to a client, unless the client has given up. */
 type Answer = (take: () => void) => void;
 
 /**
- * Closed-loop clients: each asks, waits for its answer, or loses patience and never learns it. What they heard is checked in
- * two ways: at once by log positions (an answer is never from before what was answered when it was asked for), and at the end
- * by a search for an order that explains all values, which knows nothing of logs.
+ * Closed-loop clients: each sends a request and waits for its answer, or loses patience and never learns it. Their answers are checked in
+ * two ways: at once by log positions (an answer is never older than one that was given before the request), and at the end by a search for
+ * an order that explains all values, which does not use log positions.
  */
 export class Clients {
   readonly #cluster: Cluster;
@@ -55,12 +55,12 @@ export class Clients {
     for (let client = 0; client < this.#cluster.config.clients; client++) this.#think();
   }
 
-  /** No new calls from now on. */
+  /** Starts no new calls from now on. */
   stop(): void {
     this.#stopped = true;
   }
 
-  /** Many calls at once. */
+  /** Starts many calls at once. */
   burst(count: number): void {
     for (let i = 0; i < count; i++) this.#ask(() => undefined);
   }
@@ -111,7 +111,7 @@ export class Clients {
     else this.#write(member, key, then);
   }
 
-  /** Even keys are registers, odd ones lists. */
+  /** Even keys are registers, odd keys are lists. */
   #write(member: Member, key: number, then: () => void): void {
     const { run } = member;
     if (run === undefined) return;
@@ -126,7 +126,7 @@ export class Clients {
   #requestFor(key: number, value: number): Command['request'] {
     if (key % 2 === 1) return { kind: 'append', value };
     if (this.#random.chance(0.5)) return { kind: 'write', value };
-    // A recent value of the register, so that some of them succeed.
+    // A recent value of the register, so that some of these requests succeed.
     const recent = this.#calls.findLast((call) => call.key === key && call.request.kind === 'write');
     return { kind: 'cas', from: recent?.request.kind === 'write' ? recent.request.value : 0, to: value };
   }
@@ -159,7 +159,7 @@ export class Clients {
       const wantsLease = this.#cluster.config.leaseReads && this.#random.chance(0.6);
       if (wantsLease && run.host.leaseRead()) {
         this.#cluster.coverage.met('lease read served');
-        // A driver takes in at its next turn only what it has heard.
+        // A driver takes input in only at its next turn.
         this.#cluster.safety.readByLease(member.watched, { knowsPromises: this.#cluster.config.profile === 'core' });
         this.#see(call, run.machine, answer);
         return;
@@ -186,7 +186,7 @@ export class Clients {
     );
   }
 
-  /** Takes the values as they are now. */
+  /** Reads the values as they are now. */
   #see(call: Call, machine: SimMachine, answer: Answer): void {
     const { applied } = machine;
     machine.read(call.key % 2 === 1 ? 'list' : 'register', call.key >> 1, (values) =>
@@ -219,7 +219,7 @@ export class Clients {
     return call;
   }
 
-  /** Takes one answer, unless the client has given up by then. */
+  /** Takes one answer, unless the client has given up. */
   #patiently(then: () => void): Answer {
     let ended = false;
     this.#waiting += 1;
@@ -235,7 +235,7 @@ export class Clients {
   }
 
   /**
-   * Searches for an order, key by key. What never came to be committed never happened; the rest of the unknown stays open.
+   * Searches for an order, key by key. Requests that were never committed never happened; other requests without an answer stay open.
    * @param log - the committed entries, as some node applied them
    */
   check(log: ReadonlySet<number>): Record<Verdict, number> {

@@ -1,6 +1,6 @@
 import type { Request } from '../../history/operation.ts';
 
-/** What an entry asks of the simulated state: one client's write to one key, known by a number of its own. */
+/** The content of an entry: one client's write to one key, identified by a number of its own. */
 export interface Command {
   readonly operation: number;
   readonly key: number;
@@ -10,7 +10,7 @@ export interface Command {
 const kinds = ['write', 'cas', 'append'] as const;
 const HEADER_BYTES = 14;
 
-/** `kind u8 | key u8 | operation u32 | two u32`, and zeros up to the size asked for, so that entries differ in size. */
+/** Encodes as `kind u8 | key u8 | operation u32 | two u32`, with zeros up to the requested size, so that entries differ in size. */
 export function encodeCommand({ operation, key, request }: Command, size = HEADER_BYTES): Uint8Array {
   const data = new Uint8Array(Math.max(size, HEADER_BYTES));
   const view = new DataView(data.buffer);

@@ -18,19 +18,19 @@ type ChangeKind =
   | 'removeAndReadd';
 
 /**
- * Changes the membership as a careful human would: never so that too few healthy voters are left. Nodes that are lost for good
- * count as dead from the moment of their loss.
+ * Changes the membership like a careful operator: enough healthy voters always remain. Nodes that are lost permanently count as dead from
+ * the moment of their loss.
  */
 export class Operator {
   readonly #cluster: Cluster;
-  /** Configurations that were asked for and may yet come; what became of some is never known. */
+  /** Configurations that were requested and may still be committed; the outcome of some is never known. */
   readonly #asked = new Set<ConfState>();
 
   constructor(cluster: Cluster) {
     this.#cluster = cluster;
   }
 
-  /** Whether all would still go on if this node never came back: in every configuration that any log holds or may get. */
+  /** Returns whether the cluster would keep working without this node: in every configuration that any log holds or may get. */
   canLose(victim: Member): boolean {
     const lives = (id: NodeId): boolean => id !== victim.id && this.#lives(id);
     const confs = [
@@ -48,13 +48,13 @@ export class Operator {
     if (change !== undefined) this.#propose(leader, change);
   }
 
-  /** Takes that voter out, if enough healthy ones stay. */
+  /** Removes that voter if enough healthy ones remain. */
   remove(id: NodeId): void {
     const { leader } = this.#cluster;
     if (leader !== undefined) this.#propose(leader, { kind: 'change', members: [{ id, to: 'none' }] });
   }
 
-  /** Two voters leave at once and a learner, if there is one, becomes a voter: a joint configuration, which stays until it is left. */
+  /** Removes two voters at once and promotes a learner, if there is one: a joint configuration, which stays until it is left. */
   exchangeVoters(): void {
     const { leader } = this.#cluster;
     const conf = leader?.watched.status?.conf;
@@ -67,7 +67,7 @@ export class Operator {
     if (members.length > 1) this.#propose(leader, { kind: 'change', members, autoLeave: false });
   }
 
-  /** A node comes back under a new id, to take the place of the one that it was. */
+  /** Adds a node under a new id, to replace the one that was lost. */
   rejoin(): Member {
     const member = this.#cluster.join();
     const { leader } = this.#cluster;
@@ -76,12 +76,14 @@ export class Operator {
     return member;
   }
 
-  /** Whether that learner may become a voter: one that was lost since it caught up must not. */
+  /** Returns whether that learner may become a voter: not if it was lost after it caught up. */
   mayPromote(learner: NodeId, conf: ConfState): boolean {
     return this.#canGoOn(targetOf(conf, [{ id: learner, to: 'voter' }]));
   }
 
-  /** What is left to do once all faults have ended: take out the dead, leave a joint configuration. True when nothing is. */
+  /**
+   * Does the remaining work once all faults have ended: removes dead members, leaves a joint configuration. Returns true when none is left.
+   */
   tidy(): boolean {
     const { leader } = this.#cluster;
     const conf = leader?.watched.status?.conf;
@@ -139,7 +141,7 @@ export class Operator {
     }
   }
 
-  /** The same node, its disk as it was, is a member again soon after it was taken out; only in clusters without tombstones. */
+  /** Removes a node and adds it again soon after, with its disk unchanged; only in clusters without tombstones. */
   #readd(id: NodeId | undefined): void {
     const member = id === undefined ? undefined : this.#cluster.member(id);
     if (member === undefined) return;
@@ -155,7 +157,7 @@ export class Operator {
   #propose(leader: Member, change: ConfChange): void {
     const { run } = leader;
     if (run === undefined) return;
-    // As it is when the node comes to it: a pause may lie between, and other changes.
+    // Evaluated when the node runs the task: there may be a pause and other changes before that.
     this.#cluster.enter(leader, run, () => {
       const { conf } = run.host.consensus();
       const target = change.kind === 'leave' ? conf : targetOf(conf, change.members);
@@ -172,7 +174,7 @@ export class Operator {
   }
 }
 
-/** The voters that a change leads to, and those it comes from: both halves count until it is over. */
+/** Returns the voters of the configuration after a change, and of the one before: both halves count until the change is done. */
 function targetOf(conf: ConfState, members: readonly MemberChange[]): ConfState {
   const part = new Map(members.map(({ id, to }) => [id, to]));
   const stays = conf.voters.filter((id) => (part.get(id) ?? 'voter') === 'voter');

@@ -7,7 +7,7 @@ import { raceSnapshot } from './snapshot-race.ts';
 
 const BURST = 40;
 
-/** Carries out one step of a schedule on the cluster as it is now. */
+/** Carries out one step of a schedule on the cluster in its current state. */
 export function act(cluster: Cluster, { kind, pick, durationMs }: Action): void {
   const { members, network, clock, random, coverage, operator } = cluster;
   const running = cluster.running;
@@ -16,7 +16,7 @@ export function act(cluster: Cluster, { kind, pick, durationMs }: Action): void 
   cluster.trace.note(clock.now(), kind, 0, pick, durationMs);
   switch (kind) {
     case 'crash': {
-      // An install and a write of several entries do not take long, so they would seldom be hit by chance.
+      // An installation and a write of several entries are short, so a random action would seldom hit them.
       const vulnerable = running.find(({ run, storage }) => run?.snapshots.isInstalling === true || storage.unsynced > 2);
       const victim = vulnerable ?? one;
       if (victim !== undefined) restart(cluster, victim, durationMs);
@@ -59,7 +59,7 @@ export function act(cluster: Cluster, { kind, pick, durationMs }: Action): void 
       const isolatedMs = doomsWrites ? durationMs + 2_500 : durationMs;
       cut(cluster, links, isolatedMs);
       readAround(cluster, 600);
-      // What it appends from now on is superseded later: a change of the configuration, or a write that is still under way then.
+      // The entries that it appends from now on are superseded later: a configuration change, or a write that is still under way then.
       if (doomsWrites) leader.slowness = { untilMs: clock.now() + isolatedMs + 1_500, extraMs: 0 };
       if (doomsWrites) cluster.clients.burst(10);
       if ((pick & 16) !== 0) operator.change(pick % 5 === 0 ? 'removeVoter' : 'demote', pick);
@@ -146,13 +146,13 @@ export function act(cluster: Cluster, { kind, pick, durationMs }: Action): void 
 export function setFitness(cluster: Cluster, member: Member, fitness: Member['fitness']): void {
   const { run } = member;
   member.fitness = fitness;
-  // What holds when the task runs: a pause that is prolonged meanwhile may put an earlier call behind a later one.
+  // The fitness at the time when the task runs: a pause that is prolonged meanwhile may delay an earlier call past a later one.
   if (run !== undefined) cluster.enter(member, run, () => run.host.setFitness(member.fitness));
 }
 
 /**
- * Has another leader elected while the present one may still hold its lease: one node hears nothing of the leader until it
- * campaigns, then the others lose the leader too, perhaps by a restart, and clients read on both sides.
+ * Gets another leader elected while the current one may still hold its lease: one node hears nothing from the leader until it campaigns,
+ * then the others lose the leader too, perhaps by a restart, and clients read on both sides.
  */
 function electBehind(cluster: Cluster, pick: number): void {
   const { leader, members } = cluster;
@@ -171,7 +171,7 @@ function electBehind(cluster: Cluster, pick: number): void {
   readAround(cluster, momentMs);
 }
 
-/** Clients read wherever somebody believes it leads, while a lease may be ending and another one beginning. */
+/** Lets clients read on every node that believes it leads, while one lease may be ending and another beginning. */
 function readAround(cluster: Cluster, fromMs: number): void {
   for (let step = 0; step < 30; step++) later(cluster, fromMs + step * 50, () => cluster.clients.readOnLeaders());
 }
@@ -181,7 +181,7 @@ function restart(cluster: Cluster, member: Member, afterMs: number): void {
   cluster.clock.after(afterMs, () => cluster.start(member));
 }
 
-/** The reserve is reached: the node would rather not lead. Sometimes the disk is full all the same. */
+/** Reaches the disk reserve, so that the node prefers not to lead. Sometimes the disk is full nevertheless. */
 function fillDisk(cluster: Cluster, member: Member, pick: number, durationMs: number): void {
   cluster.coverage.met('disk reserve reached');
   setFitness(cluster, member, 'low');
@@ -191,7 +191,7 @@ function fillDisk(cluster: Cluster, member: Member, pick: number, durationMs: nu
   });
 }
 
-/** Destroys what the mark says was durable, while the node is down; never so that a quorum would be gone. */
+/** Destroys entries below the high-water mark while the node is down; never so that a quorum would be lost. */
 function damage(cluster: Cluster, victim: Member | undefined, depth: number, afterMs: number): void {
   if (victim === undefined || !cluster.operator.canLose(victim)) return;
   const { storage } = victim;

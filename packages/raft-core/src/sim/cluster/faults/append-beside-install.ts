@@ -9,14 +9,14 @@ import { inTurn, type Step } from './steps.ts';
 const PATIENCE_MS = 2_500;
 /** How long the disks hang; longer than all steps usually take together. */
 const HANG_MS = 8_000;
-/** Any ordinary sync that began before a hang has ended by then. */
+/** Any ordinary sync that began before a hang has ended after this time. */
 const SETTLED_MS = 150;
 
 type Append = Extract<Message, { type: 'Append' }>;
 
 /**
- * A follower whose log hangs receives a snapshot, and in the same event-loop turn the Appends that follow it, with a commit index above it.
- * Applying may run ahead of the local disk then, and must still wait until the snapshot is installed.
+ * Delivers a snapshot to a follower whose log hangs, and in the same event-loop turn the Appends that follow the snapshot, with a commit
+ * index above it. Applying may run ahead of the local disk then, but must wait until the snapshot is installed.
  */
 export function appendBesideInstall(cluster: Cluster, pick: number): void {
   const { leader, members, network, clients, clock } = cluster;
@@ -46,7 +46,7 @@ export function appendBesideInstall(cluster: Cluster, pick: number): void {
   const holdsAppends: Step = {
     once: () => since(SETTLED_MS) && isHanging(),
     act: () => {
-      // Only the write under way hangs: what is fetched later is synced at the ordinary pace.
+      // Only the write under way hangs: the fetched snapshot is synced at the ordinary pace.
       behind.hangs.delete('log');
       isHolding = true;
       for (let atMs = 0; atMs < PATIENCE_MS; atMs += 50) later(cluster, atMs, () => isHolding && clients.burst(3));

@@ -82,7 +82,7 @@ function restartKilled(cluster: Cluster, member: Member, afterMs: number): void 
   cluster.clock.after(afterMs, () => cluster.start(member));
 }
 
-/** The power goes when the node has just found what its earlier run had written, or is about to. */
+/** Cuts the power while the node is finding what its previous incarnation had written, or just after. */
 function killThenPowerLoss(cluster: Cluster, member: Member, graceMs: number): void {
   restartKilled(cluster, member, 1);
   later(cluster, 1 + graceMs, () => {

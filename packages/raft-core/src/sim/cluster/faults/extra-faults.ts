@@ -16,11 +16,11 @@ export const extraKinds = [
   'installBesideMark',
   'abortTransfer',
 ] as const;
-/** Kinds that came later still, each drawn from a stream of its own: the seeds that lack them play the run that they played before. */
+/** Kinds added even later, drawn from a random stream of their own: seeds that do not draw them give the same run as before. */
 const laterKinds = ['appendBesideInstall'] as const;
 export type ExtraKind = (typeof extraKinds)[number] | (typeof laterKinds)[number];
 
-/** One step, `afterMs` after the one before it. `pick` chooses nodes when it is carried out. */
+/** One step, `afterMs` after the previous one. `pick` chooses nodes when the step is carried out. */
 export interface ExtraAction {
   readonly afterMs: number;
   readonly kind: ExtraKind;
@@ -29,13 +29,13 @@ export interface ExtraAction {
 }
 
 /**
- * Faults that were added later. They have a random stream of their own, both where they are drawn and where they are carried out, so a
- * configuration without them gives the run that it gave before there were any.
+ * Faults that were added later. They use a random stream of their own, both to be drawn and while they are carried out, so a configuration
+ * without them gives the same run as before they existed.
  */
 export interface ExtraFaults {
-  /** Of the stream. */
+  /** Seed of the random stream. */
   readonly seed: number;
-  /** Longest ordinary flush of the state; 0 as long as a sync of the log. */
+  /** Longest ordinary flush of the state; 0: as long as a sync of the log. */
   readonly flushMsMax: number;
   readonly schedule: readonly ExtraAction[];
 }
@@ -43,7 +43,7 @@ export interface ExtraFaults {
 const ACTIONS = 200;
 const LATER_PACE_MS = 6_000;
 
-/** How many of the seeds know a kind, where it is not the usual share. */
+/** The fraction of seeds that use a kind, where it is not the default. */
 const shares: Partial<Record<ExtraKind, number>> = {
   kill: 0.6,
   killThenPowerLoss: 0.6,
@@ -69,19 +69,19 @@ export function withExtraFaults(config: SimConfig): SimConfig {
   return withLaterFaults({
     ...config,
     ...(hasTwoNodes ? { nodes: 2 } : {}),
-    // A lease presumes that no clock stands still (docs/consensus.md).
+    // A lease requires that no clock stands still (docs/consensus.md).
     ...(kinds.includes('stopClock') ? { leaseReads: false } : {}),
     ...(compactsSoon ? { sizes: { ...sizes, compactAfterEntries: random.between(5, 20), keepTrailingEntries: 1 } } : {}),
     extra: { seed, flushMsMax, schedule },
   });
 }
 
-/** Gives some seeds a schedule of later kinds only: these scenarios need a leader that goes on for seconds. */
+/** Replaces the second schedule of some seeds by later kinds only: these scenarios need a leader that stays for seconds. */
 function withLaterFaults(config: SimConfig & { readonly extra: ExtraFaults }): SimConfig {
   const { seed, extra, sizes } = config;
   const random = new SimRandom((seed ^ 0x3_1a7e5) >>> 0);
   const kinds = laterKinds.filter(() => random.chance(0.25));
-  // A window that fills lets nothing through that follows a snapshot.
+  // A full window would hold back the entries that follow the snapshot.
   if (kinds.length === 0 || config.nodes < 3 || sizes.windowCount < 20) return config;
   const schedule = Array.from({ length: ACTIONS }, (): ExtraAction => {
     const afterMs = 500 + random.below(LATER_PACE_MS);

@@ -6,7 +6,7 @@ import type { Member } from '../node/member.ts';
 import type { DiskPart } from '../storage/storage.ts';
 import { inTurn, type Step } from './steps.ts';
 
-/** How long each step of a scenario is waited for. */
+/** How long a scenario waits for each step. */
 const PATIENCE_MS = 4_000;
 
 const roleOf = ({ watched }: Member): string | undefined => watched.status?.role;
@@ -21,8 +21,8 @@ function transfer(cluster: Cluster, leader: Member, to: NodeId): void {
 }
 
 /**
- * A voter that was told to campaign is heard by nobody, and is removed. Then words of the leader reach it that were long on their way,
- * and it answers them in its later term: a node that is no peer of the leader any more.
+ * Tells a voter to campaign while nobody receives its messages, and removes it. Then delayed messages of the leader reach it, and it
+ * answers in its later term although it is no longer the leader's peer.
  */
 export function strangerAnswers(cluster: Cluster, pick: number): void {
   const { leader, network, operator } = cluster;
@@ -59,8 +59,8 @@ export function strangerAnswers(cluster: Cluster, pick: number): void {
 }
 
 /**
- * A follower asks for reads whose answers are kept back, restarts, and asks again under the same numbers, while it lacks what has been
- * acknowledged since. Then the answers to its earlier run arrive.
+ * Holds back the answers to a follower's reads, restarts the follower and lets it read again under the same numbers, while it lacks entries
+ * acknowledged since. Then delivers the answers to its earlier incarnation.
  */
 export function answerToEarlierRun(cluster: Cluster, pick: number): void {
   const { leader, network, clients, coverage } = cluster;
@@ -123,7 +123,7 @@ export function answerToEarlierRun(cluster: Cluster, pick: number): void {
 }
 
 /**
- * The leader of two voters takes itself out. The other one stores that, and restarts before the leader hears of it: it must not lead at
+ * Lets the leader of two voters remove itself. The other voter stores that and restarts before the leader hears of it: it must not lead at
  * once, though it is the only voter of its newest configuration.
  */
 export function leaveLastVoter(cluster: Cluster): void {
@@ -147,7 +147,7 @@ export function leaveLastVoter(cluster: Cluster): void {
   inTurn(cluster, [{ once: () => leads(leader) && isLast(), act: restart }], 600);
 }
 
-/** A leader in a joint configuration hears one half of it only, and is read by its lease all the time. */
+/** Cuts a leader in a joint configuration off from one half, and reads by its lease all the time. */
 export function cutOffOneHalf(cluster: Cluster): void {
   const { leader, operator, coverage, clients, members } = cluster;
   if (leader === undefined) return;
@@ -168,7 +168,7 @@ export function cutOffOneHalf(cluster: Cluster): void {
   inTurn(cluster, [{ once: () => (joint()?.votersOutgoing.length ?? 0) > 0, act }], 1_000);
 }
 
-/** A follower's state hangs on its way to the disk while a snapshot arrives that takes the state's place. */
+/** Hangs the flush of a follower's state while a snapshot arrives that replaces the state. */
 export function installBesideFlush(cluster: Cluster, pick: number): void {
   const { clients, coverage } = cluster;
   const behind = pickFollower(cluster, pick);
@@ -185,7 +185,7 @@ export function installBesideFlush(cluster: Cluster, pick: number): void {
   inTurn(cluster, steps, PATIENCE_MS);
 }
 
-/** A follower's mark is on its way to the disk, with another one due, while a snapshot arrives that takes the log's place. */
+/** Hangs a write of a follower's high-water mark, with another one due, while a snapshot arrives that replaces the log. */
 export function installBesideMark(cluster: Cluster, pick: number): void {
   const { clients, clock } = cluster;
   const behind = pickFollower(cluster, pick);
@@ -193,7 +193,7 @@ export function installBesideMark(cluster: Cluster, pick: number): void {
   hang(cluster, behind, 'node');
   const [last, fromMs] = [lastOf(behind), clock.now()];
   clients.burst(5);
-  // A mark is raised every 200 ms.
+  // The mark is raised every 200 ms.
   const isRaised = (): boolean => behind.storage.durable.lastIndex > last && clock.now() > fromMs + 250;
   inTurn(cluster, [{ once: isRaised, act: () => undefined }, ...fallsBehind(cluster, behind)], PATIENCE_MS);
 }
@@ -207,7 +207,7 @@ const hang = ({ clock }: Cluster, { hangs }: Member, part: DiskPart): void => {
   hangs.set(part, clock.now() + 2 * PATIENCE_MS);
 };
 
-/** The node hears nothing until the leader's log does not reach back to it any more, and then hears the leader again. */
+/** Returns steps that cut the node off until the leader's log no longer reaches back to it, and then reconnect it. */
 function fallsBehind(cluster: Cluster, behind: Member): readonly Step[] {
   const { leader, members, network, clients } = cluster;
   const links = members.flatMap((member) => both(member, behind));
@@ -228,7 +228,7 @@ function fallsBehind(cluster: Cluster, behind: Member): readonly Step[] {
   return [cutOff, mended];
 }
 
-/** A transfer comes to nothing, and the leader is read by its lease, if it has one, in the same term. */
+/** Lets a transfer fail, and reads by the leader's lease, if it has one, in the same term. */
 export function abortTransfer(cluster: Cluster, pick: number): void {
   const { leader, network, clients } = cluster;
   const others = followers(cluster).filter(({ id }) => leader !== undefined && isVoterOf(leader, id));

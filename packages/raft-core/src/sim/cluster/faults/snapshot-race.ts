@@ -3,13 +3,13 @@ import { both, cut, type Link, later } from '../network/links.ts';
 import type { Member } from '../node/member.ts';
 import { inTurn, type Step } from './steps.ts';
 
-/** How long each step of it is waited for, and its silences last. */
+/** How long the scenario waits for each step, and how long its cuts last. */
 const RACE_MS = 4_000;
 
 /**
- * A stream that the log overtakes: one node falls behind the leader's log, though not behind everybody's, and while a state is
- * streamed to it the others lose that leader, just after it has committed more than they know of. The next leader sends from its
- * log what the stream brings, and more, and has nobody yet with whom to commit it.
+ * Lets the log overtake a snapshot stream. One node falls behind the leader's log, but not behind every log; while it receives a snapshot
+ * the other nodes lose that leader, just after it has committed more than they know of. The next leader sends from its log what the stream
+ * brings, and more, and has no other node to commit it with yet.
  */
 export function raceSnapshot(cluster: Cluster, behind: Member | undefined): void {
   const { members, clients, network, clock, leader } = cluster;
@@ -38,7 +38,7 @@ export function raceSnapshot(cluster: Cluster, behind: Member | undefined): void
       const next = cluster.leader ?? leader;
       behind.streaming = { ...behind.streaming, pieceMs: 150 };
       const answers = others.map((other): Link => [other, next]);
-      // Shorter than a leader goes on without a quorum.
+      // Shorter than the time that a leader stays without a quorum.
       cut(cluster, answers, 900);
     },
   };

@@ -9,7 +9,7 @@ export interface Step {
   readonly act: () => void;
 }
 
-/** Takes each step as soon as its condition holds, and gives up when one does not within `patienceMs`. */
+/** Takes each step as soon as its condition holds; gives up if a condition does not hold within `patienceMs`. */
 export function inTurn(cluster: Cluster, steps: readonly Step[], patienceMs: number): void {
   next(cluster, steps, { patienceMs, looks: patienceMs / LOOK_MS });
 }

@@ -9,11 +9,11 @@ export const both = (a: Member, b: Member): Link[] => [
   [b, a],
 ];
 
-/** All links between nodes of different sides. */
+/** Returns all links between nodes of different sides. */
 export const between = (members: readonly Member[], sideOf: (member: Member) => number): Link[] =>
   members.flatMap((from) => members.filter((to) => sideOf(to) !== sideOf(from)).map((to): Link => [from, to]));
 
-/** Nothing passes for so long. */
+/** Cuts the links for this long. */
 export function cut(cluster: Cluster, links: readonly Link[], durationMs: number): void {
   const { network, clock } = cluster;
   for (const [from, to] of links) network.cut(from.id, to.id);
@@ -22,7 +22,7 @@ export function cut(cluster: Cluster, links: readonly Link[], durationMs: number
   });
 }
 
-/** The rest of an action, unless all faults have ended by then. */
+/** Runs the rest of an action, unless all faults have ended by then. */
 export function later(cluster: Cluster, delayMs: number, task: () => void): void {
   cluster.clock.after(delayMs, () => {
     if (!cluster.isHealed) task();

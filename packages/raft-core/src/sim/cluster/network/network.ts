@@ -9,10 +9,10 @@ import type { NetworkFaults } from '../config.ts';
 import { crc32c } from './crc32c.ts';
 import { readFrame, writeFrame } from './versioned-frame.ts';
 
-/** Ten election timeouts of the slowest kind. */
+/** Ten election timeouts of the longest kind. */
 const TAIL_MS_MAX = 20_000;
 const REPLAY_MS_MAX = 30_000;
-/** Simulated ids are small, so a directed link is one number. */
+/** Simulated ids are small, so a directed link fits in one number. */
 const LINKS = 2 ** 20;
 
 const UNKNOWN_TYPE = 99;
@@ -26,11 +26,11 @@ export interface World {
   readonly clock: SimClock;
   readonly random: SimRandom;
   readonly coverage: Coverage;
-  /** What each node reads and writes, where nodes differ. */
+  /** The versions that each node reads and writes, if nodes differ. */
   readonly versions?: (id: NodeId) => WireVersions;
 }
 
-/** Links between all nodes that lose, delay, reorder, double, damage and repeat messages. Not bound to any run of a node. */
+/** Links between all nodes that lose, delay, reorder, duplicate, corrupt and replay messages, across the incarnations of a node. */
 export class SimNetwork {
   readonly #clock: SimClock;
   readonly #random: SimRandom;
@@ -39,7 +39,7 @@ export class SimNetwork {
   readonly #versions: World['versions'];
   #faults: NetworkFaults;
   readonly #cut = new Set<number>();
-  /** Messages that are kept back for now. */
+  /** Messages held back for now. */
   readonly #holds = new Set<Hold>();
   /** When the newest message of a link arrives, for links that keep the order. */
   readonly #arrivals = new Map<number, number>();
@@ -73,7 +73,7 @@ export class SimNetwork {
     this.#cut.clear();
   }
 
-  /** Keeps back the messages that `matches` chooses from now on, until the returned function lets them go, in their order. */
+  /** Holds back the messages that `matches` selects from now on, until the returned function delivers them, in their order. */
   hold(matches: (message: Message) => boolean): () => void {
     const hold: Hold = { matches, kept: [] };
     this.#holds.add(hold);
@@ -83,12 +83,12 @@ export class SimNetwork {
     };
   }
 
-  /** How many such messages are kept back. */
+  /** Returns how many such messages are held back. */
   kept(matches: (message: Message) => boolean): number {
     return [...this.#holds].reduce((sum, { kept }) => sum + kept.filter(({ message }) => matches(message)).length, 0);
   }
 
-  /** From now on every link works; what is under way arrives as planned. */
+  /** Makes every link work from now on; messages under way arrive as planned. */
   heal(): void {
     this.#holds.clear();
     this.mendAll();
@@ -126,14 +126,14 @@ export class SimNetwork {
     }
     const carried = this.#carry(message);
     this.#clock.after(atMs - sentAtMs, () => {
-      // A cut link loses what is under way as well as what is sent, but for what is long on its way around.
+      // A cut link also loses messages under way, except those on a long detour.
       if (way !== 'detour' && this.#cut.has(link)) return;
       const arrived = carried();
       if (arrived !== undefined) this.#deliver(arrived, sentAtMs);
     });
   }
 
-  /** What arrives of a message, judged when it arrives: nothing where its receiver does not read the version that it was written in. */
+  /** Returns what arrives of a message, decided on arrival: nothing if its receiver does not read the version that it was written in. */
   #carry(message: Message): () => Message | undefined {
     const versions = this.#versions;
     if (versions === undefined) {
@@ -143,7 +143,7 @@ export class SimNetwork {
     const [from, to] = [versions(message.from), versions(message.to)];
     const version = commonVersion(from, to);
     const frame = writeFrame(message, version ?? from.newest);
-    // A newer node says what the older has no word for; an agreed version forbids that, and the older stands it all the same.
+    // A newer node sends a type that the older does not know. An agreed version forbids that; the older node must tolerate it nevertheless.
     if (from.newest > to.newest && this.#random.chance(0.02)) frame[1] = UNKNOWN_TYPE;
     return () => this.#read(frame, versions(message.to));
   }
@@ -160,7 +160,7 @@ export class SimNetwork {
     }
   }
 
-  /** The frame's checksum finds the damage. The decoder must stand it all the same: the checksum is not what it relies on. */
+  /** Corrupts a frame. The checksum finds the damage, but the decoder must tolerate it too: it does not rely on the checksum. */
   #corrupt(message: Message): void {
     const frame = encodeMessage(message);
     const sum = crc32c(frame);

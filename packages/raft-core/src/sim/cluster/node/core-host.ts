@@ -36,8 +36,8 @@ interface Batch {
 }
 
 /**
- * The shortest way to run a core: every effect is carried out in the event that caused it, by the contract of `Ready` and
- * without the driver's queues, turns and limits. Much faster, and a core's fault shows that a driver might hide.
+ * The shortest way to run a core: every effect is carried out in the event that caused it, by the contract of `Ready` and without the
+ * driver's queues, turns and limits. That is much faster, and shows faults of a core that a driver might hide.
  */
 export class CoreHost implements Host {
   readonly #ports: CoreHostPorts;
@@ -47,7 +47,7 @@ export class CoreHost implements Host {
   readonly #reads = new Map<number, ReadDone>();
   #confirmed: { readonly index: LogIndex; readonly done: ReadDone }[] = [];
   #ctx = 0;
-  /** Batches that are not durable yet, or wait for one before them. */
+  /** Batches that are not durable yet, or wait for an earlier one. */
   readonly #batches: Batch[] = [];
   readonly #writesSinceMs: number[] = [];
   #underWay = 0;
@@ -118,7 +118,7 @@ export class CoreHost implements Host {
     return this.#core.peers().find((peer) => peer.id === id)?.match;
   }
 
-  /** A node that the state says was removed is told so, and not heard (thesis §4.2.3: it may not know). */
+  /** Tells a node that the state records as removed, and ignores its message (thesis §4.2.3: it may not know). */
   #receive(message: Message): void {
     const { clock, transport } = this.#ports;
     const atIndex = this.#options.removedAt(message.from);
@@ -135,7 +135,7 @@ export class CoreHost implements Host {
     else this.#ports.clock.afterTurn(() => done({ kind: 'refused', reason: result.reason }));
   }
 
-  /** The stalled-disk watchdog: with a write that hangs this node neither leads nor campaigns. */
+  /** The stalled-disk watchdog: while a write hangs, this node neither leads nor campaigns. */
   #tick(): void {
     const nowMs = this.#ports.clock.now();
     const [oldestMs] = this.#writesSinceMs;
@@ -144,7 +144,7 @@ export class CoreHost implements Host {
     this.#core.tick(nowMs);
   }
 
-  /** Does one thing to the core and carries out all that follows from it. */
+  /** Runs one call of the core and carries out all effects that follow from it. */
   #do(task: () => void): void {
     if (this.#failed) return;
     task();
@@ -205,7 +205,7 @@ export class CoreHost implements Host {
     for (const ctx of droppedReads) this.#drop(ctx);
   }
 
-  /** What is durable, in order. */
+  /** Reports durable batches to the core, in order. */
   #release(): void {
     for (let batch = this.#batches[0]; batch?.durable === true; batch = this.#batches[0]) {
       this.#batches.shift();
@@ -214,7 +214,7 @@ export class CoreHost implements Host {
     }
   }
 
-  /** Starts one effect of a port. Its error ends the node. */
+  /** Starts one effect of a port. An error of it stops the node. */
   #begin(effect: (done: (error: Error | undefined, note: () => void) => void) => void): void {
     this.#underWay += 1;
     effect((error, note) =>
@@ -265,7 +265,7 @@ export class CoreHost implements Host {
     });
   }
 
-  /** What a peer that installs a snapshot will need next is kept. */
+  /** Compacts, but keeps the entries that a peer needs next after installing a snapshot. */
   #compact(flushed: LogIndex): void {
     const { compactAfterEntries, keepTrailingEntries } = this.#options.limits;
     if (this.#compacting || flushed - this.#core.status().baseIndex <= compactAfterEntries) return;

@@ -2,7 +2,7 @@ import type { Driver } from '../../../driver/driver.ts';
 import type { MachineResult } from '../storage/machine.ts';
 import type { Host } from './host.ts';
 
-/** The real driver, as the simulator asks it. */
+/** The real driver behind the simulator's interface. */
 export function driverHost(driver: Driver<MachineResult>): Host {
   return {
     start: () => driver.start(),

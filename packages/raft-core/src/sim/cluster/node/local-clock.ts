@@ -1,6 +1,9 @@
 import type { SimClock } from '../../sim-clock.ts';
 
-/** A machine's clock over all runs of its node: it may run faster or slower than the world's, change its rate, or stand still for a while. */
+/**
+ * A machine's clock over all incarnations of its node: it may run faster or slower than the world's clock, change its rate, or stand still
+ * for a while.
+ */
 export class LocalClock {
   readonly #world: SimClock;
   #rate: number;
@@ -28,7 +31,7 @@ export class LocalClock {
     this.#rate = rate;
   }
 
-  /** The clock shows the same time for so long (a suspended virtual machine), and then goes on from there. */
+  /** Stops the clock for this long (a suspended virtual machine); it then continues from the same time. */
   stop(durationMs: number): void {
     this.#note();
     this.#stoppedUntilMs = Math.max(this.#stoppedUntilMs, this.#world.now() + durationMs);

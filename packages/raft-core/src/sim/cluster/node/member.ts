@@ -8,23 +8,23 @@ import type { Host } from './host.ts';
 import type { LocalClock } from './local-clock.ts';
 import type { NodeProcess } from './process.ts';
 
-/** One run of a node, from its start to its end. */
+/** One incarnation of a node, from its start to its end. */
 export interface MemberRun {
   readonly process: NodeProcess;
   readonly machine: SimMachine;
   readonly host: Host;
   readonly snapshots: SnapshotPort | StreamedSnapshots;
   readonly startedAtMs: number;
-  /** Where messages go in, once the host has said where. */
+  /** Where messages are delivered, once the host has registered. */
   readonly inbox: { receiver: TransportReceiver | undefined };
   /** The process was paused at some time; its next lease read shows whether it noticed. */
   wasPaused: boolean;
 }
 
-/** `damaged`: its disk is known to have lost something; `wiped`: its disk is gone. Neither comes back, ids never do. */
+/** `damaged`: its disk is known to have lost something; `wiped`: its disk is gone. Neither node returns, and ids are never reused. */
 export type Fate = 'healthy' | 'damaged' | 'wiped';
 
-/** A node over all its runs: what is on its disk, and the run there is. */
+/** A node over all its incarnations: its disk, and the current incarnation if it runs. */
 export class Member {
   readonly id: NodeId;
   readonly storage: NodeStorage;
@@ -33,22 +33,22 @@ export class Member {
   process: NodeProcess | undefined;
   run: MemberRun | undefined;
   fate: Fate = 'healthy';
-  /** Something that was durable on its disk has been destroyed; its next start must find that out. */
+  /** Something durable on its disk was destroyed; its next start must find that out. */
   isDamaged = false;
   fitness: Fitness;
-  /** It was told that it is no member any more, and remembers. */
+  /** It was told that it is no longer a member, and remembers. */
   removedAt: LogIndex | undefined;
-  /** Of its machine; the rate differs by node, from 0.9 to 1.1. */
+  /** The clock of its machine; the rate differs by node, from 0.9 to 1.1. */
   readonly clock: LocalClock;
   /** Until then every sync takes this much longer. */
   slowness: { untilMs: number; extraMs: number } = { untilMs: 0, extraMs: 0 };
   /** Until then no sync of that part of its disk ends. */
   readonly hangs = new Map<DiskPart, number>();
-  /** Until then what is streamed to it comes at this pace, whatever becomes of its other links. */
+  /** Until then snapshots stream to it at this pace, whatever happens to its other links. */
   streaming: { untilMs: number; pieceMs: number } = { untilMs: 0, pieceMs: 0 };
-  /** Called just before the node learns that a snapshot is fetched, for a scenario that wants something else to arrive with it. */
+  /** Called just before the node learns that a snapshot is fetched, for a scenario that delivers something else at the same time. */
   beforeSnapshot: ((meta: SnapshotMeta) => void) | undefined;
-  /** The wire version that it runs; it reads the one before too. */
+  /** The wire version that it runs; it reads the previous one too. */
   version = 1;
 
   constructor(options: {

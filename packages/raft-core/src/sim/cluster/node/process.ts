@@ -2,8 +2,8 @@ import { repeatedly, type Scheduler, type SimClock } from '../../sim-clock.ts';
 import type { LocalClock } from './local-clock.ts';
 
 /**
- * One run of a node's process. It lives by its machine's clock, and may be paused (SIGSTOP, a stalled event loop): its tasks then run late,
- * in order, by a clock that went on. Dies as a whole.
+ * One incarnation of a node's process. It uses its machine's clock, and may be paused (SIGSTOP, a stalled event loop): its tasks then run
+ * late, in order, while the clock goes on. A killed process runs nothing more.
  */
 export class NodeProcess implements Scheduler {
   readonly #world: SimClock;
@@ -11,7 +11,7 @@ export class NodeProcess implements Scheduler {
   readonly #offsetMs: number;
   #alive = true;
   #pausedUntilMs = 0;
-  /** Called around every task, so that the world can look at what it did. */
+  /** Called around every task, so that the simulator can check its effect. */
   readonly #around: (task: () => void) => void;
 
   constructor(

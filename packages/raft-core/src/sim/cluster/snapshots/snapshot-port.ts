@@ -6,9 +6,9 @@ import type { StateImage } from '../storage/storage.ts';
 
 /** Another node, as a stream sees it. */
 export interface SnapshotPeer {
-  /** The state that is durable there, and what describes it; undefined while it does not run. */
+  /** Returns the durable state of that node and its description; undefined while it does not run. */
   open(): { readonly image: StateImage; readonly meta: SnapshotMeta } | undefined;
-  /** The run that answered is still there. */
+  /** Returns whether the incarnation that answered still runs. */
   isSame(): boolean;
   failed(reader: NodeId): void;
 }
@@ -17,22 +17,22 @@ export interface SnapshotPortOptions {
   readonly id: NodeId;
   readonly world: SimClock;
   readonly process: NodeProcess;
-  /** The run that would answer now. */
+  /** Returns the incarnation that would answer now. */
   peer(id: NodeId): SnapshotPeer | undefined;
-  /** Delay of the next piece from that peer, or undefined: the stream breaks. */
+  /** Returns the delay of the next piece from that peer, or undefined if the stream breaks. */
   pieceDelayMs(from: NodeId): number | undefined;
   syncMs(): number;
   /** Called just before the node learns that this snapshot is fetched. */
   arrives(meta: SnapshotMeta): void;
-  /** Hears of an installation that is about to begin. */
+  /** Called before an installation begins. */
   begins(): void;
-  /** One atomic step: the log begins after `meta`, the state is `image`. */
+  /** Installs in one atomic step: the log begins after `meta`, the state is `image`. */
   install(snapshot: { readonly meta: SnapshotMeta; readonly image: StateImage }, done: Done): void;
 }
 
 const BREAK_MS = 500;
 
-/** Streams states between simulated nodes, piece by piece; what was fetched dies with the process unless it is installed. */
+/** Streams states between simulated nodes, piece by piece; a fetched state is lost with the process unless it is installed. */
 export class SnapshotPort implements SnapshotTransfer {
   readonly #options: SnapshotPortOptions;
   #source: SnapshotSource | undefined;

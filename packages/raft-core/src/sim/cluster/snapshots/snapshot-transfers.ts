@@ -18,7 +18,7 @@ export class SnapshotTransfers {
     this.#times = times;
   }
 
-  /** The port of one run of a node. */
+  /** Returns the port of one incarnation of a node. */
   of(member: Member, process: NodeProcess, streams: OpenStorage['streams']): SnapshotPort | StreamedSnapshots {
     return streams === undefined ? this.#imaged(member, process) : this.#streamed(member, process, streams);
   }
@@ -30,7 +30,7 @@ export class SnapshotTransfers {
       process,
       peer: (id) => this.#snapshotPeer(id),
       pieceDelayMs: (from) => this.#pieceDelayMs(from, member.id),
-      // A whole state is more than one batch of entries.
+      // A whole state takes longer to sync than one batch of entries.
       syncMs: () => 5 * this.#times.syncMs(member) + (this.#cluster.isHealed ? 0 : this.#cluster.random.below(100)),
       arrives: (meta) => member.beforeSnapshot?.(meta),
       begins: () => this.#cluster.safety.installsAlone(member.id, member.run?.machine.isFlushing === true),
@@ -47,7 +47,9 @@ export class SnapshotTransfers {
     });
   }
 
-  /** What one node streams to another, at the pace of the network between them, until one of the two ends or the network cuts it. */
+  /**
+   * Streams a snapshot from one node to another, at the pace of the network between them, until either node ends or the network cuts it.
+   */
   async *#stream(
     from: NodeId,
     to: { readonly member: Member; readonly process: NodeProcess },

@@ -4,14 +4,14 @@ import type { SnapshotStreams } from '../storage/storage.ts';
 
 export interface StreamedSnapshotsOptions {
   readonly streams: SnapshotStreams;
-  /** Runs what a stream has to say in the node's process. */
+  /** Runs a callback of a stream in the node's process. */
   enter(task: () => void): void;
-  /** A snapshot is about to be put in force, or is so now. */
+  /** Called before and after a snapshot is installed. */
   installs(meta: SnapshotMeta): void;
   installed(): void;
 }
 
-/** A storage's own snapshots, watched: what they say, they say in their node's process. */
+/** A storage's own snapshots, observed: their callbacks run in their node's process. */
 export class StreamedSnapshots implements SnapshotTransfer {
   readonly #options: StreamedSnapshotsOptions;
   isInstalling = false;

@@ -2,7 +2,7 @@ import type { Cluster } from '../cluster.ts';
 import type { Member } from '../node/member.ts';
 import type { DiskPart } from './storage.ts';
 
-/** How long the disks of a cluster take. */
+/** The delays of a cluster's disks. */
 export class DeviceTimes {
   readonly #cluster: Cluster;
 
@@ -10,7 +10,7 @@ export class DeviceTimes {
     this.#cluster = cluster;
   }
 
-  /** Of the next sync, in ms; the state's own pace is one of the extra faults. */
+  /** Returns the delay of the next sync, in ms; a different pace for the state is one of the extra faults. */
   syncMs(member: Member, part: DiskPart = 'log'): number {
     const { config, isHealed, clock, extraRandom } = this.#cluster;
     const { extra } = config;

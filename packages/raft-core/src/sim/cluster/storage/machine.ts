@@ -12,14 +12,14 @@ interface Appended {
   readonly value: number;
 }
 
-/** The whole state at one index. Values are never changed in place, so an image is a shallow copy. */
+/** The whole state at one index. Values never change in place, so an image is a shallow copy. */
 export interface MachineImage {
   readonly applied: LogIndex;
   readonly digest: number;
   readonly registers: readonly number[];
   readonly lists: readonly (Appended | undefined)[];
   readonly members: ReadonlySet<NodeId>;
-  /** Tombstones: the entry that took this id out of the cluster. */
+  /** Tombstones: the entry that removed this id from the cluster. */
   readonly removed: ReadonlyMap<NodeId, LogIndex>;
 }
 
@@ -33,21 +33,21 @@ export const emptyImage = ({ conf, applied }: { readonly conf: ConfState; readon
 });
 
 export interface MachineResult {
-  /** Whether a compare-and-set found what it expected; true for everything else. */
+  /** Whether a compare-and-set found the expected value; true for everything else. */
   readonly swapped: boolean;
 }
 
 export interface MachineOptions {
   delayMs(): number;
-  /** Hears of every entry just applied, with the digest of the whole history up to it. */
+  /** Called for every entry just applied, with the digest of the whole history up to it. */
   onApply(entry: Entry, digest: number): void;
-  /** Makes the image the durable one. */
+  /** Makes the image durable. */
   store(image: MachineImage): void;
 }
 
 /**
- * The state of a simulated node: registers and lists by key, tombstones of removed nodes, and a digest that chains every
- * entry ever applied, so that a lost, doubled or reordered entry shows at once.
+ * The state of a simulated node: registers and lists by key, tombstones of removed nodes, and a digest that chains every entry ever
+ * applied, so that a lost, duplicated or reordered entry shows at once.
  */
 export class KeyMachine implements SimMachine {
   readonly flushedAtOpen: LogIndex;
@@ -80,7 +80,7 @@ export class KeyMachine implements SimMachine {
   get removed(): ReadonlyMap<NodeId, LogIndex> {
     return this.#image.removed;
   }
-  /** What the flush under way will make durable. */
+  /** The image that the flush under way will make durable. */
   get flushing(): MachineImage | undefined {
     return this.#flushing;
   }
@@ -114,7 +114,7 @@ export class KeyMachine implements SimMachine {
     });
   }
 
-  /** Another state takes the place of this one, as a snapshot is installed. */
+  /** Replaces this state when a snapshot is installed. */
   restore(image: MachineImage): void {
     this.#image = image;
     this.#flushed = image.applied;

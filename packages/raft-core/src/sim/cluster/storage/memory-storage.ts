@@ -9,11 +9,11 @@ import { DiskError, type NodeStorage, type OpenStorage, type StateImage, type St
 
 const PIECES_MAX = 6;
 
-/** Log and state that know of entries and images alone, not of bytes: fast, and with every fault of a disk as the core can see it. */
+/** A log and a state that store entries and images, not bytes: fast, with every disk fault that the core can observe. */
 export class MemoryStorage implements NodeStorage, StateImages {
   readonly durable: MemoryDisk;
   readonly images = this;
-  /** The state that is durable. */
+  /** The durable state. */
   #image: MachineImage;
   #log: MemoryLog | undefined;
   #machine: KeyMachine | undefined;
@@ -60,7 +60,7 @@ export class MemoryStorage implements NodeStorage, StateImages {
     return { isLost: unsynced > landed, facts: [unsynced, landed, torn, flushLands] };
   }
 
-  /** All that is being synced was written, and what it is written to outlives the process: here it counts as stored. */
+  /** Everything being synced was already written, and the machine outlives the process: it counts as stored here. */
   kill(random: SimRandom): ReturnType<NodeStorage['kill']> {
     const { unsynced } = this;
     const flushLands = random.chance(0.5);
@@ -83,7 +83,7 @@ export class MemoryStorage implements NodeStorage, StateImages {
   }
 
   rotEntry(index: LogIndex): boolean {
-    // The crash before may have put entries in the place of others, and the mark is lowered ahead of that.
+    // The previous crash may have stored entries in place of others; the mark is lowered before that.
     if (index > this.durable.mark) return false;
     this.durable.rotEntry(index);
     return true;

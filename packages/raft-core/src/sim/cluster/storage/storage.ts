@@ -5,12 +5,12 @@ import type { Command } from '../clients/command.ts';
 import type { NodeProcess } from '../node/process.ts';
 import type { MachineResult } from './machine.ts';
 
-/** What a broken disk says; everything else that ends a node is a failure of the run. */
+/** The error of a broken disk; every other error that stops a node fails the run. */
 export class DiskError extends Error {
   override readonly name = 'DiskError';
 }
 
-/** What is certainly on a node's disk; there may be more. The checkers judge by it. */
+/** What is certainly on a node's disk; there may be more. The checkers rely on it. */
 export interface DurableLog {
   readonly nodeId: NodeId;
   readonly base: SnapshotMeta;
@@ -21,34 +21,38 @@ export interface DurableLog {
   entry(index: LogIndex): Entry | undefined;
 }
 
-/** A whole durable state on its way to another node. All nodes of a cluster have storage of one kind, which alone knows the content. */
+/**
+ * A whole durable state on its way to another node. All nodes of a cluster use the same kind of storage, which alone knows the content.
+ */
 export interface StateImage {
   readonly applied: LogIndex;
-  /** In how many pieces it is streamed. */
+  /** The number of pieces in which it is streamed. */
   readonly pieces: number;
   readonly content: unknown;
 }
 
 export interface AppliedEntry {
   readonly index: LogIndex;
-  /** Of the state as it is now, or of the whole history up to it: equal on all nodes. */
+  /** Of the current state, or of the whole history up to it: equal on all nodes. */
   readonly digest: number;
-  /** Which client's write it was. */
+  /** The client's write that it was. */
   readonly operation?: number;
 }
 
-/** Parts of a disk with a pace of their own: the log's entries, the state, and the node's record (term, vote and the log's mark). */
+/**
+ * Parts of a disk with a pace of their own: the log's entries, the state, and the node's record (term, vote and the log's high-water mark).
+ */
 export const diskParts = ['log', 'state', 'node'] as const;
 export type DiskPart = (typeof diskParts)[number];
 
-/** What one run of a node brings to its storage. */
+/** What one incarnation of a node provides to its storage. */
 export interface StorageRun {
   readonly process: NodeProcess;
-  /** How long the next sync, read or compaction takes; of the log unless said. */
+  /** Returns how long the next sync, read or compaction takes; of the log by default. */
   delayMs(part?: DiskPart): number;
-  /** Runs what a device has to say in the node's process; whatever that throws ends the simulation. */
+  /** Runs a device's callback in the node's process; an exception in it ends the simulation. */
   enter(task: () => void): void;
-  /** Hears of every write as it is asked for. */
+  /** Called for every requested write. */
   onWrite(write: LogWrite): void;
   onApply(applied: AppliedEntry): void;
 }
@@ -57,24 +61,27 @@ export interface StorageRun {
 export interface SimMachine extends StateMachine<MachineResult> {
   readonly applied: LogIndex;
   readonly digest: number;
-  /** Last entry that is durable in it, where that is known. */
+  /** The last entry that is durable in it, if known. */
   readonly flushed?: LogIndex;
   readonly isFlushing: boolean;
-  /** Tombstones: the entry that took an id out of the cluster. */
+  /** Tombstones: the entry that removed an id from the cluster. */
   readonly removed: ReadonlyMap<NodeId, LogIndex>;
-  /** The entry that asks for it, of about `size` bytes, and what it asks for: what a swap expects may be judged by the state as it is here. */
+  /**
+   * Returns the entry for a command, of about `size` bytes, and the request that it carries: the value that a swap expects may be chosen by
+   * the current state.
+   */
   prepare(command: Command, size: number): { readonly request: Command['request']; readonly data: Uint8Array };
-  /** The values as of now, told before the next event. */
+  /** Reads the current values; calls `done` before the next event. */
   read(kind: 'register' | 'list', key: number, done: (values: readonly number[]) => void): void;
 }
 
-/** How a storage that streams its states by itself asks another node for one. */
+/** How a storage with its own streams requests a snapshot from another node. */
 export interface SnapshotWire {
-  /** What that node's `stream` gives, chunk by chunk at the pace of the network; throws where it breaks. */
+  /** Returns the output of that node's `stream`, chunk by chunk at the pace of the network; throws where the stream breaks. */
   open(from: NodeId, index: LogIndex): AsyncIterable<Uint8Array>;
 }
 
-/** Snapshots as bytes: what a storage brings that has a `SnapshotTransfer` of its own. */
+/** Snapshots as bytes, for a storage that has a `SnapshotTransfer` of its own. */
 export interface SnapshotStreams extends SnapshotTransfer {
   stream(peer: NodeId, index: LogIndex): AsyncIterable<Uint8Array>;
 }
@@ -82,47 +89,47 @@ export interface SnapshotStreams extends SnapshotTransfer {
 export interface OpenStorage {
   readonly log: LogStore;
   readonly machine: SimMachine;
-  /** Absent where the simulator moves whole states as `images`. */
+  /** Absent if the simulator moves whole states as `images`. */
   readonly streams?: (wire: SnapshotWire) => SnapshotStreams;
 }
 
 /** Durable states as values, for the simulator to move. */
 export interface StateImages {
-  /** The durable state. */
+  /** Returns the durable state. */
   image(): StateImage;
-  /** In one step: the log begins after `meta`, the state is `image`. */
+  /** Installs in one step: the log begins after `meta`, the state is `image`. */
   install(snapshot: { readonly meta: SnapshotMeta; readonly image: StateImage }, done: Done): void;
 }
 
-/** Log and state of one node, over all its runs. */
+/** Log and state of one node, over all its incarnations. */
 export interface NodeStorage {
   readonly durable: DurableLog;
   /** An entry that is known to have been durable: a log that ends below it has lost its tail. */
   readonly mark: LogIndex;
-  /** The next start has to cut off what a crash left half written. */
+  /** The next start has to cut off a half-written end. */
   readonly isTorn: boolean;
-  /** Pieces of what is being synced. */
+  /** The number of pieces being synced. */
   readonly unsynced: number;
-  /** Answers at once or in a later event. */
+  /** Opens the storage; calls `done` at once or in a later event. */
   open(run: StorageRun, done: (opened: OpenStorage | Error) => void): void;
-  /** The power goes: of what is being synced some may be there. `torn`: any part of it, else a beginning. */
+  /** Simulates a power failure: part of what is being synced may be stored. `torn`: any part of it, otherwise a prefix. */
   crash(
     random: SimRandom,
     faults: { readonly torn: boolean },
   ): { readonly isLost: boolean; readonly facts: readonly (number | boolean)[] };
-  /** The process dies, and the system goes on: what was written is read again, and is lost if the power goes before it is synced. */
+  /** Ends the process while the system goes on: what was written is read again, and is lost if the power fails before it is synced. */
   kill(random: SimRandom): { readonly facts: readonly (number | boolean)[] };
-  /** The next write fails, and with it the storage; up to `landed` pieces of it are on the disk all the same. */
+  /** Makes the next write fail, and with it the storage; up to `landed` pieces of it are stored nevertheless. */
   failNext(error: Error, landed: number): void;
-  /** What was to fail, and has not yet, does not any more. */
+  /** Cancels a failure that has not happened yet. */
   mend(): void;
-  /** One of the two copies of the hard state turns unreadable, if the other is readable; the node is down. */
+  /** Makes one of the two copies of the hard state unreadable, if the other is readable; the node is down. */
   rotSlot(slot: 0 | 1): void;
-  /** A durable entry turns unreadable; the node is down. False if it is not there any more. */
+  /** Makes a durable entry unreadable; the node is down. Returns false if the entry is no longer there. */
   rotEntry(index: LogIndex): boolean;
-  /** Absent where the storage streams its states by itself ({@link OpenStorage}). */
+  /** Absent if the storage streams its states itself ({@link OpenStorage}). */
   readonly images?: StateImages;
-  /** What an error of its own, or of a start on what it holds, means. */
+  /** Returns what an error means, of the storage itself or of a start on it. */
   verdict(error: Error): 'damaged' | 'failed' | 'bug';
 }
 
