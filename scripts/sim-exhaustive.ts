@@ -1,6 +1,6 @@
 // `npm run sim:exhaustive [-- --depth 14] [--nodes 3] [--terms 2] [--entries 3] [--passes 4] [--states N] [--names]`: plays all orders of
-// messages, passing time and proposals in a small cluster, from a fresh one and from one with a leader; prints how many states there were.
-// States that differ by the names of the nodes alone count as one, unless `--names` tells them apart.
+// messages, passing time and proposals in a small cluster, once from a fresh start and once with a leader; prints the number of states.
+// States that differ only by the names of the nodes count as one, unless `--names` is given.
 import { parseArgs } from 'node:util';
 import { explore } from '../packages/raft-core/src/sim/exhaustive/explore.ts';
 import { SmallCluster } from '../packages/raft-core/src/sim/exhaustive/small-cluster.ts';

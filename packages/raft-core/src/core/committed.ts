@@ -63,7 +63,7 @@ export class CommittedEntries {
     for (const [position, { index, term }] of entries.entries()) {
       const expected = { index: asked.lo + position, term: this.#log.termAt(asked.lo + position) };
       const asExpected = index === expected.index && index <= asked.hi && term === expected.term;
-      invariant(asExpected, 'the log gives back the entries that it was asked for', { index, term, expected, ...asked });
+      invariant(asExpected, 'the log returns the requested entries', { index, term, expected, ...asked });
     }
     this.#asked = undefined;
     this.#readBack = entries;

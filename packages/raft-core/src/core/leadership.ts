@@ -244,7 +244,7 @@ export class Leadership {
   checkInvariants(): void {
     for (const peer of this.#replication.peers) {
       peer.checkInvariants(this.#node.limits);
-      invariant(peer.match <= this.#node.log.lastIndex, 'nobody acknowledges more than the leader has', { peer: peer.id });
+      invariant(peer.match <= this.#node.log.lastIndex, 'no peer acknowledges more than the leader has', { peer: peer.id });
     }
   }
 

@@ -124,9 +124,13 @@ export class Progress {
   checkInvariants(limits: RaftLimits): void {
     const facts = { id: this.id, state: this.#state, match: this.#match, next: this.#next };
     invariant(this.#match < this.#next, 'match < next', facts);
-    invariant(this.inflight.count <= limits.inflightMessagesMax, 'the window is kept', facts);
+    invariant(this.inflight.count <= limits.inflightMessagesMax, 'the window is within its limit', facts);
     invariant(this.#state === 'replicate' || this.inflight.count === 0, 'only a replicating peer has a window', facts);
-    invariant((this.#state === 'snapshot') === (this.#offered !== undefined), 'a snapshot is offered in that state', facts);
+    invariant(
+      (this.#state === 'snapshot') === (this.#offered !== undefined),
+      'a snapshot is offered in state snapshot only',
+      facts,
+    );
   }
 
   #enter(state: 'probe' | 'replicate' | 'snapshot'): void {

@@ -125,7 +125,7 @@ export class Raft implements RaftCore {
 
   ready(): Ready {
     const state = this.#state;
-    invariant(this.hasReady(), 'a batch of effects is taken when there is one', { role: state.role });
+    invariant(this.hasReady(), 'a batch is taken only if there are effects', { role: state.role });
     this.#seq += 1;
     const flushed = state.leadership?.flush(state.nowMs);
     this.#reads.confirmed(flushed?.reads ?? []);
@@ -251,10 +251,10 @@ export class Raft implements RaftCore {
     invariant(commitIndex <= lastIndex, 'commit <= last', facts);
     invariant(appliedIndex <= stableIndex && stableIndex <= lastIndex, 'flushed <= stable <= last', facts);
     const waits = !replicated.isInstalling || handedOut <= baseIndex;
-    invariant(waits, 'nothing behind a snapshot is handed out before that is in force', facts);
-    invariant(log.lastTerm <= term && durableTerm <= term, 'no entry and nothing on disk is of a later term', facts);
-    invariant((leadership !== undefined) === (role === 'leader'), 'who leads has what a leader has', facts);
-    invariant((role !== 'precandidate' && role !== 'candidate') || leader === 0, 'who campaigns knows no leader', facts);
+    invariant(waits, 'nothing after a snapshot is handed out before it is installed', facts);
+    invariant(log.lastTerm <= term && durableTerm <= term, 'no entry and no durable term is later than the current term', facts);
+    invariant((leadership !== undefined) === (role === 'leader'), "a leader, and only a leader, has a leader's state", facts);
+    invariant((role !== 'precandidate' && role !== 'candidate') || leader === 0, 'a node that campaigns knows no leader', facts);
     if (leadership === undefined) return;
     invariant(vote === id && leader === id && durableTerm === term, 'a leader has voted for itself, durably', facts);
     invariant(log.lastTerm === term, 'a leader has an entry of its term', facts);

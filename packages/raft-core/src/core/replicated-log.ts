@@ -119,7 +119,7 @@ export class ReplicatedLog {
 
   /** Commits everything up to `to`. Returns the configuration in force if this commits it. */
   commit(to: LogIndex): ConfState | undefined {
-    invariant(to <= this.view.lastIndex, 'what is committed is in the log', { index: to, lastIndex: this.view.lastIndex });
+    invariant(to <= this.view.lastIndex, 'committed entries are in the log', { index: to, lastIndex: this.view.lastIndex });
     const from = this.commitIndex;
     this.#commit.advance(to);
     const committed = this.confs.asOf(to);

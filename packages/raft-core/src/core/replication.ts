@@ -91,7 +91,7 @@ export class Replication {
 
   acknowledged(peer: Progress, index: LogIndex): boolean {
     const { log, observe } = this.#node;
-    invariant(index <= log.lastIndex, 'nobody acknowledges more than the leader has', { peer: peer.id, index });
+    invariant(index <= log.lastIndex, 'no peer acknowledges more than the leader has', { peer: peer.id, index });
     const { offered, match } = peer;
     const isNews = peer.acknowledged(index, log.baseIndex + 1);
     if (offered !== undefined && isNews && index < offered.index) observe('snapshot state left by an acknowledgement below it');

@@ -42,7 +42,7 @@ export class SnapshotReceiver {
   /** Notes the end of the stream. Returns the offer that it belongs to. */
   received(): Offer {
     const offer = this.#fetching;
-    invariant(offer !== undefined && this.#toFetch === undefined, 'what is received was fetched', {});
+    invariant(offer !== undefined && this.#toFetch === undefined, 'a received snapshot was fetched', {});
     this.#fetching = undefined;
     return offer;
   }

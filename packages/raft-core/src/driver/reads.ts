@@ -32,7 +32,7 @@ export class Reads {
   confirmed(results: readonly ReadResult[]): void {
     for (const { ctx, index } of results) {
       const dones = this.#confirming.get(ctx);
-      invariant(dones !== undefined, 'the core confirms reads that were asked for, once', { ctx, index });
+      invariant(dones !== undefined, 'the core confirms each requested read once', { ctx, index });
       this.#confirming.delete(ctx);
       const later = this.#confirmed.findIndex((read) => read.index > index);
       this.#confirmed.splice(later < 0 ? this.#confirmed.length : later, 0, { index, dones });
@@ -43,7 +43,7 @@ export class Reads {
   dropped(ctxs: readonly number[]): void {
     for (const ctx of ctxs) {
       const dones = this.#confirming.get(ctx);
-      invariant(dones !== undefined, 'the core drops reads that were asked for, once', { ctx });
+      invariant(dones !== undefined, 'the core drops each requested read once', { ctx });
       this.#confirming.delete(ctx);
       for (const done of dones) done({ kind: 'refused', reason: 'lostLeadership' });
     }

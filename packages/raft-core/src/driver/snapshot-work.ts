@@ -60,7 +60,7 @@ export class SnapshotWork {
   }
 
   get #snapshots(): SnapshotTransfer {
-    invariant(this.#port !== undefined, 'only a node with peers hears of snapshots', {});
+    invariant(this.#port !== undefined, 'only a node with peers handles snapshots', {});
     return this.#port;
   }
 }

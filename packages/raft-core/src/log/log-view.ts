@@ -60,7 +60,7 @@ export class LogView {
   }
 
   termAt(index: LogIndex): Term {
-    invariant(index <= this.lastIndex, 'a term is asked for at or before the last entry', { index, lastIndex: this.lastIndex });
+    invariant(index <= this.lastIndex, 'a requested term is at or before the last entry', { index, lastIndex: this.lastIndex });
     return this.#terms.termAt(index);
   }
 
@@ -96,7 +96,7 @@ export class LogView {
    * under way is affected.
    */
   truncate(index: LogIndex): boolean {
-    invariant(index > this.#base.index && index <= this.lastIndex, 'what is superseded is there', {
+    invariant(index > this.#base.index && index <= this.lastIndex, 'superseded entries are in the log', {
       index,
       base: this.#base.index,
       lastIndex: this.lastIndex,
@@ -114,7 +114,7 @@ export class LogView {
 
   /** Replaces the whole log with a snapshot; the log continues after it. */
   install(base: Position): void {
-    invariant(base.index > this.#base.index, 'a snapshot moves the base up', { from: this.#base.index, to: base.index });
+    invariant(base.index > this.#base.index, 'a snapshot raises the base', { from: this.#base.index, to: base.index });
     this.#base = { index: base.index, term: base.term };
     this.#terms = new TermRuns(this.#base, [], base.index);
     this.#memory.length = 0;
@@ -144,7 +144,7 @@ export class LogView {
 
   /** Returns the entries `lo..hi` that are in memory, cut after `maxBytes` of payload, but at least one. */
   inMemory({ lo, hi, maxBytes }: { readonly lo: LogIndex; readonly hi: LogIndex; readonly maxBytes: number }): readonly Entry[] {
-    invariant(lo >= this.#memoryFirst && hi <= this.lastIndex, 'the entries asked for are in memory', { lo, hi });
+    invariant(lo >= this.#memoryFirst && hi <= this.lastIndex, 'the requested entries are in memory', { lo, hi });
     const from = lo - this.#memoryFirst;
     let bytes = 0;
     let end = from;
@@ -196,11 +196,11 @@ export class LogView {
     for (const [position, entry] of this.#memory.entries()) {
       const { index, term } = entry;
       invariant(index === this.#memoryFirst + position, 'indexes are contiguous', { index, position });
-      invariant(term === this.termAt(index), 'an entry has the term that the log gives for it', { index, term });
+      invariant(term === this.termAt(index), 'the log has the term of each entry in memory', { index, term });
     }
     for (const [position, write] of this.#writes.entries()) {
       const before = this.#writes[position - 1] ?? { seq: 0, last: this.#stable };
-      invariant(write.last <= this.#handed, 'no write reaches beyond what was handed out', { ...write });
+      invariant(write.last <= this.#handed, 'no write reaches beyond the entries handed out', { ...write });
       invariant(write.seq > before.seq && write.last >= before.last, 'writes in flight ascend', { ...write });
     }
   }

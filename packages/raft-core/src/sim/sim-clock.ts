@@ -67,7 +67,7 @@ export class SimClock implements Scheduler {
   /** Runs tasks until the condition holds. @throws InvariantViolation after `tasksMax` tasks, or when none is left */
   runUntil(condition: () => boolean, tasksMax = 100_000): void {
     for (let ran = 0; !condition(); ran++) {
-      invariant(ran < tasksMax && this.step(), 'the awaited condition comes true', { ran, nowMs: this.#nowMs });
+      invariant(ran < tasksMax && this.step(), 'the awaited condition holds in time', { ran, nowMs: this.#nowMs });
     }
   }
 

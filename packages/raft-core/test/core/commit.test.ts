@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { bytes, Cluster, confOf } from './cluster.ts';
 
-describe('§6 commit and proposals', () => {
+describe('commit and proposals', () => {
   it('§5.4.2, figure 8: an entry of an earlier term is not committed by counting, only below one of the own term', () => {
     const own = { 1: { terms: [1, 2] }, 2: { terms: [1, 2] }, 3: { terms: [1] } };
     const cluster = new Cluster([1, 2, 3], {}, own);
@@ -16,7 +16,7 @@ describe('§6 commit and proposals', () => {
     expect(core.status().commitIndex).to.equal(3);
   });
 
-  it('a joint configuration commits only what both halves hold', () => {
+  it('a joint configuration commits only entries that both halves hold', () => {
     const conf = confOf([1, 2, 3], { votersOutgoing: [1, 4, 5], autoLeave: false });
     const cluster = new Cluster([1, 2, 3, 4, 5], { conf });
     const leader = cluster.elect(1);
@@ -36,7 +36,7 @@ describe('§6 commit and proposals', () => {
     expect(only(1, 2, 4), 'two of three in each').to.equal(committed + 3);
   });
 
-  it('learners are replicated to and count for nothing', () => {
+  it('learners receive entries but do not count toward a quorum', () => {
     const cluster = new Cluster([1, 2, 3, 4], { conf: confOf([1, 2, 3], { learners: [4] }) });
     const leader = cluster.elect(1);
     cluster.passes = ({ from, to }) => ![2, 3].includes(from) && ![2, 3].includes(to);
@@ -46,7 +46,7 @@ describe('§6 commit and proposals', () => {
     expect(leader.core.status().commitIndex).to.equal(1);
   });
 
-  it('refuses proposals beyond the uncommitted bytes as busy; empty ones and configurations never', () => {
+  it('refuses proposals above the limit of uncommitted bytes as busy, but never empty ones or configurations', () => {
     const cluster = new Cluster([1, 2, 3], { limits: { uncommittedBytesMax: 10 } });
     const leader = cluster.elect(1);
     cluster.passes = () => false;

@@ -5,7 +5,7 @@ import { bytes, Cluster, confOf, TestNode } from './cluster.ts';
 const ask = { from: 1, to: 2, clusterId: 'c', session: 0, transfer: false } as const;
 const answers = (node: TestNode): Message[] => node.pump();
 
-describe('§4 elections', () => {
+describe('elections', () => {
   it('a cluster elects one leader, which the others follow', () => {
     const cluster = new Cluster([1, 2, 3]);
     cluster.pass(3_000);
@@ -21,7 +21,7 @@ describe('§4 elections', () => {
     expect(core.status().role).to.equal('follower');
   });
 
-  it('a pre-vote changes neither term nor vote, of nobody', () => {
+  it('a pre-vote changes no term and no vote on any node', () => {
     const cluster = new Cluster([1, 2, 3]);
     cluster.passes = ({ type }) => type === 'PreVote';
     cluster.pass(2_000, [1]);
@@ -30,7 +30,7 @@ describe('§4 elections', () => {
     expect(cluster.sentOf('PreVote')[0]).to.include({ term: 1, transfer: false });
   });
 
-  it('a (pre-)vote is refused, without touching the term, while a leader was heard lately', () => {
+  it('a (pre-)vote is refused, without changing the term, while a leader was heard recently', () => {
     const cluster = new Cluster([1, 2, 3]);
     cluster.elect(1);
     const { core } = cluster.node(2);
@@ -51,7 +51,7 @@ describe('§4 elections', () => {
     expect(leader.core.status()).to.include({ role: 'leader', term: 1 });
   });
 
-  it('after a start no vote is given for an election timeout, but to a transfer, for an earlier run may have backed a lease', () => {
+  it('after a start a node gives no vote for an election timeout, except in a transfer, because its previous incarnation may have backed a lease', () => {
     const node = new TestNode(2, { conf: confOf([1, 2, 3]) });
     node.core.tick(0);
     node.core.step({ ...ask, type: 'Vote', term: 1, lastIndex: 5, lastTerm: 1 }, 999);
@@ -60,7 +60,7 @@ describe('§4 elections', () => {
     expect(answers(node)[0]).to.include({ reject: false });
   });
 
-  it('a node campaigns at once only where no other member is named anywhere in its log', () => {
+  it('a node campaigns at once only if its whole log names no other member', () => {
     const alone = new TestNode(1);
     alone.core.tick(0);
     expect(alone.core.status().role).to.equal('candidate');
@@ -69,7 +69,7 @@ describe('§4 elections', () => {
     expect(later.core.status().role).to.equal('follower');
   });
 
-  it('a request of a lower term is refused with the own term, not dropped, and the asker adopts it', () => {
+  it('a request of a lower term is refused with the node’s own term, not dropped, and the sender adopts it', () => {
     const cluster = new Cluster([1, 2, 3], {}, { 2: { start: { hardState: { term: 7, vote: 0, commit: 0 } } } });
     cluster.passes = ({ to }) => to !== 3;
     cluster.pass(2_000, [1]);
@@ -77,7 +77,7 @@ describe('§4 elections', () => {
     expect(cluster.node(1).core.status().term).to.equal(7);
   });
 
-  it('pre-vote answers are matched by the term asked for: a grant of a lagging node counts', () => {
+  it('pre-vote answers are matched by the requested term: a grant of a lagging node counts', () => {
     const terms = { hardState: { term: 7, vote: 0, commit: 0 } };
     const cluster = new Cluster([1, 2, 3], {}, { 1: { start: terms } });
     cluster.passes = ({ type, to }) => to !== 3 && type !== 'Vote';
@@ -87,7 +87,7 @@ describe('§4 elections', () => {
     expect(cluster.node(1).observed.has('grant from a lagging node')).to.equal(true);
   });
 
-  it('an answer to a pre-vote is no vote, and one to an earlier campaign counts for none later', () => {
+  it('an answer to a pre-vote is not a vote, and one to an earlier campaign does not count later', () => {
     const cluster = new Cluster([1, 2, 3]);
     cluster.passes = ({ type }) => type !== 'Vote';
     const { core } = cluster.node(1);
@@ -108,7 +108,7 @@ describe('§4 elections', () => {
     expect(core.status().role).to.equal('leader');
   });
 
-  it('§5.4.1: no vote for a candidate whose log lacks what this one has', () => {
+  it('§5.4.1: refuses its vote to a candidate whose log lacks an entry that this one has', () => {
     for (const { candidate, granted } of [
       { candidate: { lastTerm: 2, lastIndex: 3 }, granted: true },
       { candidate: { lastTerm: 2, lastIndex: 2 }, granted: false },
@@ -123,7 +123,7 @@ describe('§4 elections', () => {
     }
   });
 
-  it('one vote a term: the same candidate may have it again, nobody else', () => {
+  it('one vote per term: the same candidate may get it again, no other may', () => {
     const node = new TestNode(2, { conf: confOf([1, 2, 3]) });
     node.core.tick(0);
     const vote = { ...ask, type: 'Vote', term: 1, lastIndex: 0, lastTerm: 0 } as const;
@@ -146,7 +146,7 @@ describe('§4 elections', () => {
     expect(node.core.ready().hardState).to.include({ term: 2, vote: 0 });
   });
 
-  it('learners and nodes that do not know the candidate answer: a vote is judged by the log', () => {
+  it('learners and nodes that do not know the candidate vote too: only the log decides', () => {
     const node = new TestNode(2, { conf: confOf([8, 9], { learners: [2] }) });
     node.core.tick(0);
     node.core.step({ ...ask, type: 'Vote', term: 1, lastIndex: 0, lastTerm: 0 }, 1_000);
@@ -189,7 +189,7 @@ describe('§4 elections', () => {
     expect(node.core.status().term).to.equal(0);
   });
 
-  it('a node stuck in a higher term comes back: the leader learns of that term from its answer', () => {
+  it('a node stuck in a higher term rejoins: the leader learns of that term from its answer', () => {
     const cluster = new Cluster([1, 2, 3]);
     cluster.elect(1);
     const { core } = cluster.node(3);
@@ -214,7 +214,7 @@ describe('§4 elections', () => {
     expect(cluster.sentOf('Heartbeat', from)).to.deep.equal([]);
   });
 
-  it('check-quorum counts learners for nothing', () => {
+  it('check-quorum ignores learners', () => {
     const cluster = new Cluster([1, 2, 3, 4], { conf: confOf([1, 2, 3], { learners: [4] }) });
     const leader = cluster.elect(1);
     cluster.passes = ({ from, to }) => ![2, 3].includes(from) && ![2, 3].includes(to);
@@ -222,7 +222,7 @@ describe('§4 elections', () => {
     expect(leader.core.status().role).to.equal('follower');
   });
 
-  it('thesis §4.2.2: who lost its vote by an uncommitted entry campaigns, without counting itself', () => {
+  it('thesis §4.2.2: a node that lost its vote by an uncommitted entry campaigns, without counting itself', () => {
     const cluster = new Cluster([1, 2]);
     const one = cluster.elect(1);
     cluster.passes = () => false;
@@ -237,7 +237,7 @@ describe('§4 elections', () => {
     expect(cluster.node(2).core.status().conf.voters).to.deep.equal([2]);
   });
 
-  it('becoming leader appends an empty entry of the term and probes everybody', () => {
+  it('a new leader appends an empty entry of its term and probes every peer', () => {
     const cluster = new Cluster([1, 2, 3]);
     cluster.passes = ({ type }) => type !== 'Append';
     const leader = cluster.elect(1);
@@ -246,7 +246,7 @@ describe('§4 elections', () => {
     expect(leader.core.propose(bytes('a'))).to.deep.include({ accepted: true, index: 2 });
   });
 
-  it('a ballot that is still being written is waited for, not replaced', () => {
+  it('a vote that is still being written is waited for, not replaced', () => {
     const cluster = new Cluster([1, 2, 3]);
     const one = cluster.node(1);
     one.holdsWrites = true;
@@ -255,7 +255,7 @@ describe('§4 elections', () => {
   });
 });
 
-describe('§4 sealed and low nodes', () => {
+describe('sealed and low nodes', () => {
   it('a sealed node votes, stores and acknowledges, but starts no election and ignores TimeoutNow', () => {
     const cluster = new Cluster([1, 2, 3], {}, { 3: { fitness: 'sealed' } });
     const leader = cluster.elect(1);
@@ -272,7 +272,7 @@ describe('§4 sealed and low nodes', () => {
     expect(three.core.status()).to.include({ role: 'follower', term: 1 });
   });
 
-  it('a sealed node is no transfer target', () => {
+  it('a sealed node is not a transfer target', () => {
     const cluster = new Cluster([1, 2], {}, { 2: { fitness: 'sealed' } });
     const leader = cluster.elect(1);
     cluster.pass(300);
@@ -280,7 +280,7 @@ describe('§4 sealed and low nodes', () => {
     expect(leader.core.transferLeadership(2)).to.equal('noTarget');
   });
 
-  it('a sealed voter with the longer log leads just to hand that log over, and steps down', () => {
+  it('a sealed voter with the longer log leads only to pass that log on, and steps down', () => {
     const cluster = new Cluster([1, 2, 3], {}, { 3: { fitness: 'sealed' } });
     const leader = cluster.elect(1);
     cluster.passes = ({ to, from }) => to !== 2 && from !== 2;
@@ -297,7 +297,7 @@ describe('§4 sealed and low nodes', () => {
     expect(cluster.node(3).core.propose(bytes('x'))).to.deep.include({ accepted: false });
   });
 
-  it('a leader that gets sealed refuses proposals and reads, hands over, and is gone after two election timeouts anyway', () => {
+  it('a leader that is sealed refuses proposals and reads, transfers leadership, and steps down after two election timeouts in any case', () => {
     const cluster = new Cluster([1, 2, 3]);
     const leader = cluster.elect(1);
     cluster.pass(300);
@@ -317,7 +317,7 @@ describe('§4 sealed and low nodes', () => {
     expect(last.core.status().role).to.equal('follower');
   });
 
-  it('a leader with little disk hands over to a fit voter, once, and stays where there is none', () => {
+  it('a leader with little disk transfers leadership to a fit voter, once, and stays if there is none', () => {
     const cluster = new Cluster([1, 2, 3], {}, { 2: { fitness: 'low' } });
     const leader = cluster.elect(1);
     cluster.pass(300);

@@ -8,7 +8,7 @@ const limits = { ...raftLimits, inflightMessagesMax: 4, inflightBytesMax: 50 };
 const fresh = () => new Progress(2, { session: 1, next: 5, nowMs: 0 }, limits);
 
 describe('Inflight', () => {
-  it('holds what a plain list of unacknowledged messages holds, within its bounds', () => {
+  it('holds the same messages as a plain list of unacknowledged ones, within its limits', () => {
     const step = fc.oneof(fc.record({ send: fc.integer({ min: 1, max: 30 }) }), fc.record({ free: fc.nat(60) }));
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
@@ -34,7 +34,7 @@ describe('Inflight', () => {
 });
 
 describe('Progress', () => {
-  it('keeps match < next, never lowers match, and has a window only while replicating, whatever the peer says', () => {
+  it('keeps match < next, never lowers match, and has a window only while replicating, whatever the peer answers', () => {
     const step = fc.oneof(
       fc.record({ do: fc.constant('ack' as const), index: fc.nat(20), first: fc.nat(20) }),
       fc.record({ do: fc.constant('reject' as const), index: fc.nat(20), candidate: fc.nat(20) }),
@@ -68,7 +68,7 @@ describe('Progress', () => {
     );
   });
 
-  it('takes a rejection for stale that says less than what was acknowledged, so that no answer is asked for for ever', () => {
+  it('treats a rejection below the acknowledged index as stale, so that no probe repeats forever', () => {
     const peer = fresh();
     peer.acknowledged(7, 1);
     peer.probe();
@@ -76,7 +76,7 @@ describe('Progress', () => {
     expect(peer.next).to.equal(8);
   });
 
-  it('counts an answered round for all rounds before it, and never goes back', () => {
+  it('counts an answered round for all earlier rounds, and never goes back', () => {
     const peer = fresh();
     peer.answered({ number: 5, sentAtMs: 50 });
     peer.answered({ number: 3, sentAtMs: 30 });

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import type { Message } from '../../src/types.ts';
 import { bytes, Cluster, confOf } from './cluster.ts';
 
-describe('§8 ReadIndex', () => {
-  it('answers the commit index of its arrival after a quorum has answered a round begun after it', () => {
+describe('ReadIndex', () => {
+  it('returns the commit index at its arrival after a quorum has answered a round that began after it', () => {
     const cluster = new Cluster([1, 2, 3]);
     const leader = cluster.elect(1);
     leader.core.readIndex(7);
@@ -14,7 +14,7 @@ describe('§8 ReadIndex', () => {
     expect(leader.reads).to.deep.equal([{ ctx: 7, index: 1 }]);
   });
 
-  it('an answer to a round begun earlier confirms nothing, however late it comes', () => {
+  it('an answer to an earlier round confirms nothing, however late it arrives', () => {
     const cluster = new Cluster([1, 2, 3]);
     const leader = cluster.elect(1);
     const old = cluster.sentOf('HeartbeatResp');
@@ -26,7 +26,7 @@ describe('§8 ReadIndex', () => {
     expect(leader.reads).to.deep.equal([]);
   });
 
-  it('a lost round is made good by the next heartbeat, since an answer stands for all rounds before it', () => {
+  it('the next heartbeat makes up for a lost round, since an answer counts for all earlier rounds', () => {
     const cluster = new Cluster([1, 2, 3]);
     const leader = cluster.elect(1);
     cluster.passes = () => false;
@@ -37,7 +37,7 @@ describe('§8 ReadIndex', () => {
     expect(leader.reads).to.deep.equal([{ ctx: 7, index: 1 }]);
   });
 
-  it('any number of waiting reads share one round, with at most one more behind it', () => {
+  it('any number of waiting reads share one round, with at most one more round after it', () => {
     const cluster = new Cluster([1, 2, 3]);
     const leader = cluster.elect(1);
     const from = cluster.sent.length;
@@ -62,7 +62,7 @@ describe('§8 ReadIndex', () => {
     expect(leader.reads).to.deep.equal([{ ctx: 7, index: 2 }]);
   });
 
-  it('counts the quorum of the configuration in force when it counts', () => {
+  it('counts the quorum of the configuration in force at that time', () => {
     const cluster = new Cluster([1, 2, 3], { conf: confOf([1, 2, 3], { votersOutgoing: [1, 4, 5], autoLeave: false }) });
     for (const id of [4, 5]) cluster.add(id, { conf: confOf([]) });
     const leader = cluster.node(1);
@@ -78,7 +78,7 @@ describe('§8 ReadIndex', () => {
     expect(leader.reads).to.have.length(1);
   });
 
-  it('reads die with the role that took them', () => {
+  it('reads are dropped when the role changes', () => {
     const cluster = new Cluster([1, 2, 3]);
     const leader = cluster.elect(1);
     cluster.passes = () => false;
@@ -87,7 +87,7 @@ describe('§8 ReadIndex', () => {
     expect(leader.droppedReads).to.deep.equal([7]);
   });
 
-  it('a follower asks its leader, and has the answer for its own state', () => {
+  it('a follower asks its leader, and uses the answer for its own state', () => {
     const cluster = new Cluster([1, 2, 3]);
     const leader = cluster.elect(1);
     leader.core.propose(bytes('a'));
@@ -97,7 +97,7 @@ describe('§8 ReadIndex', () => {
     expect(cluster.node(3).reads).to.deep.equal([{ ctx: 9, index: 2 }]);
   });
 
-  it('a follower without a leader refuses; one whose leader does not answer, or changes, drops the read', () => {
+  it('a follower without a leader refuses a read, and drops one whose leader changes or does not answer', () => {
     const cluster = new Cluster([1, 2, 3]);
     const three = cluster.node(3);
     expect(three.core.readIndex(1)).to.equal('notLeader');
@@ -121,7 +121,7 @@ describe('§8 ReadIndex', () => {
     expect(three.droppedReads).to.deep.equal([2, 3]);
   });
 
-  it('a late answer to an earlier run of the asker confirms nothing', () => {
+  it('a late answer to an earlier incarnation of the asker confirms nothing', () => {
     const cluster = new Cluster([1, 2, 3]);
     cluster.elect(1);
     const three = cluster.node(3);
@@ -141,8 +141,8 @@ describe('§8 ReadIndex', () => {
   });
 });
 
-describe('§8 lease reads', () => {
-  it('hold from the send time of a round that a quorum answered, for 0.8 of the election timeout', () => {
+describe('lease reads', () => {
+  it('hold for 0.8 election timeouts from the send time of a round that a quorum answered', () => {
     const cluster = new Cluster([1, 2, 3]);
     const { core } = cluster.elect(1);
     cluster.pass(200, [1]);
@@ -153,7 +153,7 @@ describe('§8 lease reads', () => {
     expect(valid(sentAtMs + 800)).to.equal(false);
   });
 
-  it('count from when the round was sent, not from when its answer came', () => {
+  it('count from the sending of the round, not from the arrival of its answer', () => {
     const cluster = new Cluster([1, 2, 3]);
     const { core } = cluster.elect(1);
     cluster.passes = ({ type }) => type !== 'HeartbeatResp' && type !== 'AppendResp';
@@ -166,7 +166,7 @@ describe('§8 lease reads', () => {
     expect(core.leaseRead(cluster.nowMs + 400), 'an answer of half a second ago').to.equal(undefined);
   });
 
-  it('are refused before an entry of the own term is committed', () => {
+  it('are refused before an entry of the leader’s own term is committed', () => {
     const cluster = new Cluster([1, 2, 3]);
     cluster.passes = ({ type }) => type !== 'AppendResp';
     const { core } = cluster.elect(1);
@@ -174,7 +174,7 @@ describe('§8 lease reads', () => {
     expect(core.leaseRead(cluster.nowMs)).to.equal(undefined);
   });
 
-  it('end for the rest of the term when TimeoutNow is sent; ReadIndex goes on', () => {
+  it('end for the rest of the term when TimeoutNow is sent, while ReadIndex continues', () => {
     const cluster = new Cluster([1, 2, 3]);
     const leader = cluster.elect(1);
     cluster.pass(300);
@@ -200,7 +200,7 @@ describe('§8 lease reads', () => {
     expect(core.leaseRead(cluster.nowMs)).to.equal(undefined);
   });
 
-  it('of a lone voter hold always, once it has committed; of followers and with leases off, never', () => {
+  it('always hold for a sole voter once it has committed; never on followers or with leases off', () => {
     const alone = new Cluster([1]);
     alone.pass(50);
     expect(alone.node(1).core.leaseRead(1_000_000)).to.equal(1);
@@ -212,13 +212,13 @@ describe('§8 lease reads', () => {
     expect(cluster.node(2).core.leaseRead(cluster.nowMs)).to.equal(undefined);
   });
 
-  it('may not last as long as the promises that back them: such limits are refused', () => {
+  it('must end before the promises that back them: other limits are refused', () => {
     expect(() => new Cluster([1], { limits: { leaseMs: 900 } })).to.throw(/lease/);
   });
 });
 
-describe('§8 transfer', () => {
-  it('stops proposals, lets the target catch up, and has it elected without a pre-vote or a timeout', () => {
+describe('leadership transfer', () => {
+  it('stops proposals, lets the target catch up, and gets it elected without a pre-vote or a timeout', () => {
     const cluster = new Cluster([1, 2, 3]);
     const leader = cluster.elect(1);
     cluster.pass(300);
@@ -237,7 +237,7 @@ describe('§8 transfer', () => {
     expect(cluster.sentOf('Vote', from).every(({ transfer }) => transfer)).to.equal(true);
   });
 
-  it('a target whose last entry is another one, or who is no voter, does not campaign', () => {
+  it('a target with a different last entry, or that is not a voter, does not campaign', () => {
     const cluster = new Cluster([1, 2, 3, 4], { conf: confOf([1, 2, 3], { learners: [4] }) });
     cluster.elect(1);
     for (const { to, lastIndex } of [
@@ -250,7 +250,7 @@ describe('§8 transfer', () => {
     }
   });
 
-  it('the leave to be voted for in spite of a heard leader is for one attempt', () => {
+  it('the permission to ignore a leader heard recently is for one attempt', () => {
     const cluster = new Cluster([1, 2, 3]);
     const leader = cluster.elect(1);
     cluster.pass(300);
@@ -264,7 +264,7 @@ describe('§8 transfer', () => {
     expect(cluster.sentOf('Vote', from).some(({ transfer }) => transfer)).to.equal(false);
   });
 
-  it('is given up after an election timeout, and when the target loses its vote', () => {
+  it('is aborted after an election timeout, and when the target loses its vote', () => {
     const cluster = new Cluster([1, 2, 3]);
     const leader = cluster.elect(1);
     cluster.pass(300);
@@ -279,7 +279,7 @@ describe('§8 transfer', () => {
     expect(leader.core.propose(bytes('b'))).to.include({ accepted: true });
   });
 
-  it('goes to the fit voter with most of the log unless somebody is named', () => {
+  it('goes to the fit voter with the longest log unless a target is named', () => {
     const cluster = new Cluster([1, 2, 3]);
     const leader = cluster.elect(1);
     cluster.pass(300);

@@ -20,8 +20,8 @@ function append(node: TestNode, prev: { index: number; term: number }, entries: 
   return node.pump();
 }
 
-describe('§5 replication, the follower', () => {
-  it('acknowledges what the message shows, never its own last entry', () => {
+describe('replication, on a follower', () => {
+  it('acknowledges the last entry that the message shows, never its own last entry', () => {
     const node = follower([1, 1, 1, 1]);
     expect(append(node, { index: 1, term: 1 }, [entry(2, 1)])).to.deep.include({
       from: 2,
@@ -37,7 +37,7 @@ describe('§5 replication, the follower', () => {
     expect(node.texts(), 'and a shorter message truncates nothing').to.have.length(4);
   });
 
-  it('truncates at a real conflict of terms only, and from there', () => {
+  it('truncates only at a real conflict of terms, and from there', () => {
     const node = follower([1, 1, 2, 2]);
     append(node, { index: 1, term: 1 }, [entry(2, 1), entry(3, 3)]);
     expect(node.entries.map(({ term }) => term)).to.deep.equal([1, 1, 3]);
@@ -49,12 +49,12 @@ describe('§5 replication, the follower', () => {
     expect(node.core.status().commitIndex).to.equal(2);
   });
 
-  it('answers a message about what it has committed with its own commit index', () => {
+  it('answers a message about committed entries with its own commit index', () => {
     const node = follower([1, 1, 1, 1], 3);
     expect(append(node, { index: 1, term: 1 }, [entry(2, 1)])[0]).to.include({ ok: true, match: 3 });
   });
 
-  it('stops when a leader contradicts what is committed: that is a bug somewhere, and going on would spread it', () => {
+  it('stops when a leader contradicts a committed entry: continuing would spread a bug', () => {
     for (const { prev, entries } of [
       { prev: { index: 3, term: 1 }, entries: [] },
       { prev: { index: 1, term: 1 }, entries: [entry(2, 1), entry(3, 1)] },
@@ -83,14 +83,14 @@ describe('§5 replication, the follower', () => {
     expect(answers[0]).to.include({ term: 9, ok: false });
   });
 
-  it('finds two leaders of one term unbearable', () => {
+  it('stops when one term has two leaders', () => {
     const node = follower([1, 1]);
     append(node, { index: 2, term: 1 }, []);
     expect(() => append(node, { index: 2, term: 1 }, [], { from: 3 })).to.throw(/one leader/);
   });
 });
 
-/** A leader of three that is alone with its messages: the others are played by hand. */
+/** A leader of three nodes; the test plays the two others. */
 function lonely(limits = {}) {
   const cluster = new Cluster([1, 2, 3], { limits });
   const leader = cluster.elect(1);
@@ -105,7 +105,7 @@ function lonely(limits = {}) {
   const propose = (...names: string[]) => {
     for (const name of names) leader.core.propose(bytes(name));
   };
-  /** What was sent to node 2 by `act`. */
+  /** Returns the messages that `act` sent to node 2. */
   const sentBy = (act: () => void): Message[] => {
     const from = cluster.sent.length;
     act();
@@ -118,13 +118,13 @@ function lonely(limits = {}) {
 const appended = (messages: readonly Message[]): string[] =>
   messages.flatMap((message) => (message.type === 'Append' ? [`${message.prevIndex}+${message.entries.length}`] : []));
 
-describe('§5 replication, the leader', () => {
+describe('replication, on a leader', () => {
   it('sends the proposals of one turn in one message', () => {
     const { propose, sentBy } = lonely();
     expect(appended(sentBy(() => propose('a', 'b', 'c')))).to.deep.equal(['1+3']);
   });
 
-  it('sends ahead of acknowledgements until the window is full, by number', () => {
+  it('sends ahead of acknowledgements until the window is full by count', () => {
     const { propose, sentBy, answer, peer, leader } = lonely({ inflightMessagesMax: 2 });
     expect(['a', 'b', 'c'].flatMap((name) => appended(sentBy(() => propose(name))))).to.deep.equal(['1+1', '2+1']);
     expect(peer()).to.include({ match: 1, next: 4 });
@@ -132,12 +132,12 @@ describe('§5 replication, the leader', () => {
     expect(appended(sentBy(() => answer({ ok: true, match: 2 })))).to.deep.equal(['3+1']);
   });
 
-  it('bounds the window by bytes, the message by bytes, and lets a larger entry travel alone', () => {
+  it('limits the bytes of the window and of a message, and sends a larger entry alone', () => {
     const { propose, sentBy } = lonely({ inflightBytesMax: 20, messageBytesMax: 10 });
     expect(appended(sentBy(() => propose('aaaa', 'bbbb', 'cccc', 'd'.repeat(15), 'e')))).to.deep.equal(['1+2', '3+1', '4+1']);
   });
 
-  it('lets an empty message out through a full window after a heartbeat answer, so that a lost window recovers', () => {
+  it('sends an empty message through a full window after a heartbeat answer, so that a lost window recovers', () => {
     const { cluster, propose, sentBy, answer, leader, peer } = lonely({ inflightMessagesMax: 2 });
     for (const name of ['a', 'b', 'c']) {
       propose(name);
@@ -160,7 +160,7 @@ describe('§5 replication, the leader', () => {
     expect(appended(sentBy(() => cluster.pass(150, [1])))).to.deep.equal(['1+2']);
   });
 
-  it('returns to replicate by an acknowledgement that moves match, or equals it while probing', () => {
+  it('returns to replicate on an acknowledgement that raises match, or equals it while probing', () => {
     const { leader, answer, peer } = lonely();
     leader.core.unreachable(2);
     expect(peer()?.state).to.equal('probe');
@@ -170,7 +170,7 @@ describe('§5 replication, the leader', () => {
     expect(peer()?.state).to.equal('replicate');
   });
 
-  it('goes back to probing what lies above match when a peer is unreachable', () => {
+  it('probes from match on when a peer is unreachable', () => {
     const { leader, propose, cluster, peer } = lonely();
     propose('a', 'b');
     cluster.settle();
@@ -220,7 +220,7 @@ describe('§5 replication, the leader', () => {
     expect(leader.core.peers().find(({ id }) => id === 3)?.match).to.equal(0);
   });
 
-  it('tells the commit index with the entries, or else once alone, and neither misses nor repeats it', () => {
+  it('sends the commit index with the entries, or once without any, and neither misses nor repeats it', () => {
     const { answer, propose, sentBy } = lonely();
     propose('a');
     const news = sentBy(() => answer({ ok: true, match: 2 }));
@@ -228,7 +228,7 @@ describe('§5 replication, the leader', () => {
     expect(sentBy(() => answer({ ok: true, match: 2 }))).to.deep.equal([]);
   });
 
-  it('never tells in a heartbeat of more commits than the peer is known to have', () => {
+  it('never sends a commit index in a heartbeat that exceeds the known match of the peer', () => {
     const { cluster, leader, propose, answer, sentBy } = lonely();
     propose('a');
     cluster.settle();
@@ -243,7 +243,7 @@ describe('§5 replication, the leader', () => {
     expect(beats()).to.deep.equal([2]);
   });
 
-  it('brings a follower with another log to its own, at most one probe per distinct term', () => {
+  it('corrects a follower with a different log with at most one probe per distinct term', () => {
     const mine = [1, 1, 1, 4, 4, 5, 5, 6, 6, 6];
     for (const other of [
       [1, 1, 1, 4, 4, 5, 5, 6, 6],
@@ -280,7 +280,7 @@ describe('§5 replication, the leader', () => {
     expect(leader.observed.has('entries read back for a peer')).to.equal(true);
   });
 
-  it('drops what was read when it is not what the peer lacks any more', () => {
+  it('drops entries that were read back if the peer no longer needs exactly these', () => {
     const { cluster, leader, propose, answer, peer } = lonely({ inflightMessagesMax: 1 });
     propose('a', 'b');
     cluster.settle();

@@ -4,7 +4,7 @@ import { bytes, Cluster, confOf, TestNode } from './cluster.ts';
 
 type Refusal = { readonly longerLog?: boolean; readonly votedElsewhere?: boolean };
 
-/** A candidate of term 1 among these nodes, none of which has answered yet. */
+/** Returns a candidate of term 1 among these nodes, before any of them has answered. */
 function candidate(ids: readonly number[]): { cluster: Cluster; node: TestNode; refuse: (from: number, why: Refusal) => void } {
   const cluster = new Cluster(ids);
   cluster.passes = ({ type }) => type !== 'Vote';
@@ -18,7 +18,7 @@ function candidate(ids: readonly number[]): { cluster: Cluster; node: TestNode; 
   return { cluster, node, refuse };
 }
 
-/** Milliseconds until the node asks for pre-votes again. */
+/** Returns the milliseconds until the node sends pre-votes again. */
 function asksAgainAfter(cluster: Cluster): number {
   const fromMs = cluster.nowMs;
   const sent = cluster.sent.length;
@@ -26,11 +26,11 @@ function asksAgainAfter(cluster: Cluster): number {
   return cluster.nowMs - fromMs;
 }
 
-describe('§4 a split vote', () => {
-  it('of two candidates of one term is decided after the random part of the wait, though the third voter is dead', () => {
+describe('a split vote', () => {
+  it('between two candidates is decided after the random part of the timeout, even if the third voter is dead', () => {
     const cluster = new Cluster([1, 2, 3]);
     cluster.passes = ({ to, from }) => to !== 3 && from !== 3;
-    // Both begin at the same moment, and hear of each other only when both have voted for themselves.
+    // Both start at the same moment, and hear of each other only after voting for themselves.
     for (const id of [1, 2]) cluster.node(id).core.tick(cluster.nowMs + 2_000);
     cluster.nowMs += 2_000;
     cluster.settle();
@@ -41,7 +41,7 @@ describe('§4 a split vote', () => {
     for (const id of [1, 2]) expect([...cluster.node(id).observed]).to.include('split vote retried soon');
   });
 
-  it('is told as such by the voter that gave its vote of that term to another candidate', () => {
+  it('is reported by a voter that gave its vote of that term to another candidate', () => {
     const ask = { to: 2, clusterId: 'c', session: 0, transfer: false, type: 'Vote', term: 1, lastIndex: 2, lastTerm: 1 } as const;
     const voter = (): TestNode => {
       const node = new TestNode(2, { conf: confOf([1, 2, 3]), terms: [1, 1] });
@@ -59,7 +59,7 @@ describe('§4 a split vote', () => {
     expect(answersOf([{ from: 3 }], 500)[0], 'after a start').to.include({ reject: true, votedElsewhere: false });
   });
 
-  it('is not what a voter says that has heard a leader, also one of the same term', () => {
+  it('is not reported by a voter that has heard a leader, even one of the same term', () => {
     const cluster = new Cluster([1, 2, 3]);
     cluster.elect(1);
     const { core } = cluster.node(2);
@@ -79,7 +79,7 @@ describe('§4 a split vote', () => {
     }
   });
 
-  it('is asked for again soon by the candidate', () => {
+  it('makes the candidate retry soon', () => {
     for (const ids of [
       [1, 2, 3],
       [1, 2, 3, 4, 5],
@@ -95,7 +95,7 @@ describe('§4 a split vote', () => {
     'a heard leader or a start': {},
   })) {
     for (const order of ['before', 'after'] as const) {
-      it(`waits a whole election timeout where a vote was refused for ${name} ${order} one was split`, () => {
+      it(`waits a whole election timeout if a vote was refused for ${name} ${order} one was split`, () => {
         const { cluster, refuse } = candidate([1, 2, 3, 4, 5]);
         const refusals = [() => refuse(2, why), () => refuse(3, { votedElsewhere: true })];
         for (const give of order === 'before' ? refusals : refusals.reverse()) give();
@@ -105,7 +105,7 @@ describe('§4 a split vote', () => {
     }
   }
 
-  it('is not retried before this node itself would give a vote: a campaign by transfer may come within the promise to a leader', () => {
+  it('is not retried before this node itself would vote: a transfer may start a campaign within the promise to a leader', () => {
     const cluster = new Cluster([1, 2, 3]);
     const leader = cluster.elect(2);
     leader.core.propose(bytes('a'));
@@ -124,7 +124,7 @@ describe('§4 a split vote', () => {
     expect(cluster.nowMs - heardMs).to.be.at.least(1_000);
   });
 
-  it('ends when a leader is heard: that one is believed in for a whole election timeout', () => {
+  it('ends when a leader is heard, which the node then trusts for a whole election timeout', () => {
     const { cluster, node, refuse } = candidate([1, 2, 3]);
     refuse(2, { votedElsewhere: true });
     const heartbeat = { from: 2, to: 1, clusterId: 'c', session: 1, term: 1, type: 'Heartbeat', commit: 0, round: 1 } as const;

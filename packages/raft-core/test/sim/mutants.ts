@@ -2,7 +2,7 @@ import type { Mutant } from '../../../../scripts/sim-mutant.ts';
 
 const core = 'src/core/';
 
-/** Faults that the simulator must find. A patch that does not apply any more is a failure too: the rule has moved. */
+/** Faults that the simulator must find. A patch that no longer applies is a failure too: the rule has moved. */
 export const mutants: readonly Mutant[] = [
   // Commit and acknowledgement (§5.3, §5.4.2)
   {
@@ -36,7 +36,7 @@ export const mutants: readonly Mutant[] = [
     replace: 'state.commitTo(Math.min(commit, state.log.lastIndex));',
   },
   {
-    name: 'a heartbeat tells a commit index beyond what the peer has',
+    name: "a heartbeat sends a commit index above the peer's match",
     file: `${core}replication.ts`,
     find: 'const commit = Math.min(peer.match, this.#node.commitIndex());',
     replace: 'const commit = this.#node.commitIndex();',
@@ -54,7 +54,7 @@ export const mutants: readonly Mutant[] = [
     replace: 'index <= this.lastIndex && term >= 0;',
   },
   {
-    name: 'the next entry to send lies at the last one stored',
+    name: 'the next entry to send is the last one stored',
     file: `${core}progress.ts`,
     find: 'this.#next = this.#match + 1;\n    this.inflight.clear();',
     replace: 'this.#next = this.#match;\n    this.inflight.clear();',
@@ -66,7 +66,7 @@ export const mutants: readonly Mutant[] = [
     replace: 'if (peer.session < 0) {',
   },
   {
-    name: 'the acknowledgement of a superseded write counts for its successor',
+    name: 'the acknowledgement of a superseded write counts for the write that superseded it',
     file: 'src/log/log-view.ts',
     find: 'last: Math.min(write.last, last) }));',
     replace: 'last: write.last }));',
@@ -85,13 +85,13 @@ export const mutants: readonly Mutant[] = [
   },
   // Votes (§5.2, §5.4.1, thesis §9.6)
   {
-    name: 'a vote is told before it is durable',
+    name: 'a vote is sent before it is durable',
     file: `${core}campaign.ts`,
     find: "const vouches = answer === 'VoteResp' && !reject;",
     replace: 'const vouches = false;',
   },
   {
-    name: 'a term is told before it is durable',
+    name: 'a term is sent before it is durable',
     file: `${core}outbox.ts`,
     find: 'vouches || term > durableTerm;',
     replace: 'vouches || term < 0;',
@@ -161,7 +161,7 @@ export const mutants: readonly Mutant[] = [
     replace: 'return undefined;',
   },
   {
-    name: 'a change begins before the own term has committed an entry',
+    name: "a change begins before the leader's term has committed an entry",
     file: `${core}membership.ts`,
     find: 'if (commitIndex < (leadership?.termStart ?? Number.POSITIVE_INFINITY)) {',
     replace: 'if (leadership === undefined) {',
@@ -218,13 +218,13 @@ export const mutants: readonly Mutant[] = [
     replace: '(this.#replication.peer(id)?.heardMs ?? Number.NEGATIVE_INFINITY);',
   },
   {
-    name: 'a lease lasts as long as the promise that backs it, clocks or no clocks',
+    name: 'a lease lasts longer than the promise that backs it',
     file: `${core}leadership.ts`,
     find: 'const holds = nowMs < askedMs + limits.leaseMs;',
     replace: 'const holds = nowMs < askedMs + 1.5 * limits.electionMs;',
   },
   {
-    name: 'reads are answered before an entry of the own term is committed',
+    name: "reads are answered before an entry of the leader's term is committed",
     file: `${core}leadership.ts`,
     find: 'ownTermCommitted: commitIndex >= this.termStart });',
     replace: 'ownTermCommitted: true });',
@@ -236,7 +236,7 @@ export const mutants: readonly Mutant[] = [
     replace: 'if (this.#inRound === undefined || round < 0) return [];',
   },
   {
-    name: 'an answer to an earlier run of the asker confirms a read',
+    name: 'an answer to an earlier incarnation of the asker confirms a read',
     file: `${core}linearizable-reads.ts`,
     find: 'request.incarnation !== incarnation || !reads.answered(request.id)',
     replace: 'incarnation < 0 || !reads.answered(request.id)',
@@ -264,7 +264,7 @@ export const mutants: readonly Mutant[] = [
     replace: "return 'needed';",
   },
   {
-    name: 'a snapshot that the log has overtaken is put in force',
+    name: 'a snapshot that the log has overtaken is installed',
     file: `${core}follower.ts`,
     find: "const verdict = meta === undefined ? 'failed' : judgeSnapshot(state.log, state.commitIndex, meta);",
     replace: "const verdict = meta === undefined ? 'failed' : (judgeSnapshot(state.log, state.commitIndex, meta), 'needed');",
@@ -313,7 +313,7 @@ export const mutants: readonly Mutant[] = [
     profile: 'driver',
   },
   {
-    name: 'the driver takes any entry at its index for the one proposed',
+    name: 'the driver treats any entry at its index as the one proposed',
     file: 'src/driver/proposals.ts',
     find: 'proposal.done(proposal.term === term ?',
     replace: 'proposal.done(proposal.term > 0 ?',
@@ -336,7 +336,7 @@ export const mutants: readonly Mutant[] = [
     extra: true,
   },
   {
-    name: 'an answer of a node that is no peer deposes the leader',
+    name: 'an answer of a non-peer deposes the leader',
     file: `${core}raft.ts`,
     find: 'if (leadership !== undefined && !leadership.hasPeer(answer.from)) return;',
     replace: '',
@@ -357,7 +357,7 @@ export const mutants: readonly Mutant[] = [
     extra: true,
   },
   {
-    name: 'a snapshot is installed beside a running flush',
+    name: 'a snapshot is installed during a flush',
     file: 'src/driver/effects.ts',
     find: 'return this.#logWork.isBusy || this.#applier.isFlushing;',
     replace: 'return this.#logWork.isBusy;',

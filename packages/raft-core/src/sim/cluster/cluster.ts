@@ -240,7 +240,7 @@ export class Cluster {
     if (member.process !== process) return;
     try {
       if (opened instanceof Error) throw opened;
-      holds('a start finds what was destroyed below the mark', !member.isDamaged, () => ({ id: member.id }));
+      holds('a start finds damage below the high-water mark', !member.isDamaged, () => ({ id: member.id }));
       const { hardState, lastIndex } = member.storage.durable;
       this.safety.started(member.watched);
       const { flushedAtOpen } = opened.machine;

@@ -14,7 +14,7 @@ const quiet: SimConfig = {
   schedule: [],
 };
 
-/** Three nodes without faults, each of a program with that newest wire version, which reads the one before too. */
+/** Three nodes without faults, each running a program with that newest wire version, which reads the previous one too. */
 function clusterOf(versions: readonly number[]) {
   const cluster = new Cluster(quiet, new Trace());
   for (const [position, member] of cluster.members.entries()) member.version = versions[position] ?? 1;
@@ -23,7 +23,7 @@ function clusterOf(versions: readonly number[]) {
   const met = (event: Parameters<Cluster['coverage']['met']>[0]) => cluster.coverage.counts().get(event) ?? 0;
   const until = (condition: () => boolean): void => {
     for (let events = 0; !condition(); events++) {
-      expect(events, 'the awaited condition comes true').to.be.below(200_000);
+      expect(events, 'the awaited condition holds in time').to.be.below(200_000);
       cluster.step();
     }
   };
@@ -38,7 +38,7 @@ describe('nodes of different wire versions', () => {
     expect(met('frame of another version dropped')).to.equal(0);
   });
 
-  it('two versions apart do not hear each other: the majority goes on, and the other one follows once it is of a version that they read', () => {
+  it('two versions apart do not hear each other: the majority continues, and the other node follows once it has a version that they read', () => {
     const { cluster, commits, met, until } = clusterOf([1, 1, 3]);
     until(() => (commits()[0] ?? 0) >= 20 && met('frame of another version dropped') >= 20);
     expect(commits()[2]).to.equal(0);
@@ -50,14 +50,14 @@ describe('nodes of different wire versions', () => {
     expect(cluster.leader?.watched.status?.term, 'its return deposes nobody').to.equal(term);
   });
 
-  it('of which no majority understands each other have no leader, and no split one', () => {
+  it('without a majority that understands each other have no leader, and never two', () => {
     const { cluster, commits } = clusterOf([1, 3, 5]);
     while (cluster.clock.now() < 60_000) cluster.step();
     expect(cluster.leader).to.equal(undefined);
     expect(commits()).to.deep.equal([0, 0, 0]);
   });
 
-  it('drop a message of a type that they do not know, and go on', () => {
+  it('drop a message of an unknown type, and continue', () => {
     const { commits, met, until } = clusterOf([2, 1, 1]);
     until(() => met('message of an unknown type dropped') >= 5);
     const [before = 0] = commits();

@@ -10,7 +10,7 @@ import { mutants } from '../mutants.ts';
 
 const small: SmallClusterOptions = { nodes: 3, termMax: 2, proposalsMax: 3, passesMax: 4, isLed: false };
 
-/** The states within a depth, as texts. */
+/** The states within a depth, as text. */
 function reached(system: System, depthMax: number): Set<string> {
   const met = new Map([[String(system.begin), system.begin]]);
   let frontier = [system.begin];
@@ -39,7 +39,7 @@ describe('three cores', () => {
     ['from nothing', false, 6],
     ['from a leader', true, 4],
   ] as const) {
-    it(`come by any names to the states that they come to by their own, ${name}`, () => {
+    it(`reach the same states under any names, ${name}`, () => {
       const cluster = new SmallCluster({ ...small, isLed });
       const upToNames = new UpToNames(cluster);
       const closed = (states: Set<string>) =>
@@ -50,7 +50,7 @@ describe('three cores', () => {
       if (!isLed) expect(closed(own).size).to.equal(own.size);
     });
 
-    it(`come to as many states in whatever order these are met, and fingerprints count them all, ${name}`, () => {
+    it(`reach the same number of states in any order, and fingerprints count them all, ${name}`, () => {
       const cluster = new SmallCluster({ ...small, isLed });
       const backwards = {
         begin: cluster.begin,
@@ -62,8 +62,8 @@ describe('three cores', () => {
     });
   }
 
-  it('are found to commit too early where a follower’s commit index outruns what it was shown', async () => {
-    const mutant = mutants.find((each) => each.name === 'a heartbeat tells a commit index beyond what the peer has');
+  it('are found to commit too early if a follower’s commit index exceeds what it was shown', async () => {
+    const mutant = mutants.find((each) => each.name === "a heartbeat sends a commit index above the peer's match");
     if (mutant === undefined) throw new Error('no such fault');
     const { folder, folders } = copyWith(mutant);
     const load = (file: string) => import(pathToFileURL(join(folders.raftCore, 'src/sim/exhaustive', file)).href);

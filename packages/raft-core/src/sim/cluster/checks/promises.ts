@@ -71,7 +71,7 @@ export class Promises {
   #waited(id: NodeId, candidate: NodeId, term: Term, heard: { readonly term: Term; readonly atMs: number }): void {
     const waitedMs = this.#localMs(id) - heard.atMs;
     // Multiplying by the clock's rate loses up to a millionth of a millisecond.
-    holds('who has heard a leader votes for nobody else for a while', waitedMs > this.#electionMs - 1e-6, () => ({
+    holds('a node that has heard a leader votes for no other node for a while', waitedMs > this.#electionMs - 1e-6, () => ({
       id,
       candidate,
       term,

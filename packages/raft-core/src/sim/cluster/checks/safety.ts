@@ -67,7 +67,7 @@ export class Safety {
   /** Checks a snapshot that is about to replace this node's log (Raft §7: a log that holds the snapshot's last entry keeps its tail). */
   installs({ id, disk }: Watched, { index, term }: SnapshotMeta): void {
     const isHeld = disk.entry(index)?.term === term;
-    holds('a snapshot takes the place of no log that goes on from it', !isHeld, () => ({
+    holds('a snapshot never replaces a log that contains it', !isHeld, () => ({
       id,
       index,
       term,
@@ -101,7 +101,7 @@ export class Safety {
   #truncated(node: Watched, from: LogIndex): void {
     const { status, shadow, id } = node;
     const commit = status?.commitIndex ?? 0;
-    holds('nothing committed is truncated', from > commit, () => ({ id, from, commit }));
+    holds('no committed entry is truncated', from > commit, () => ({ id, from, commit }));
     node.truncatedNow = true;
     this.#coverage.met('log truncated');
     shadow.truncate(from);
@@ -152,14 +152,14 @@ export class Safety {
     }
     if (message.type === 'Vote') {
       const own = term > message.term || vote === id;
-      holds('a candidate asks after its vote for itself is durable', own, () => ({ id, term, vote }));
+      holds('a candidate asks for votes after its own vote is durable', own, () => ({ id, term, vote }));
       this.#granted(id, message.term, id);
       if (message.transfer) this.promises.transferred(id, message.term);
     }
     if (message.type === 'TimeoutNow') this.promises.released(message.term);
     if (message.type === 'VoteResp' && !message.reject) {
       const durable = term > message.forTerm || (term === message.forTerm && vote === message.to);
-      holds('a vote is durable before it is told', durable, () => ({ id, term, vote, forTerm: message.forTerm, to: message.to }));
+      holds('a vote is durable before it is sent', durable, () => ({ id, term, vote, forTerm: message.forTerm, to: message.to }));
       this.#granted(id, message.forTerm, message.to);
       this.promises.voted(id, message.to, message.forTerm);
     }
@@ -168,7 +168,7 @@ export class Safety {
       // An answer to the leader of an earlier term is about that leader's entry, which the log may have superseded meanwhile.
       const isOld = message.term < (node.status?.term ?? 0);
       const durable = isOld ? disk.lastIndex >= match : node.stored(match, node.shadow.termAt(match));
-      holds('only what is durable is acknowledged', durable, () => ({ id, match, last: disk.lastIndex }));
+      holds('only durable entries are acknowledged', durable, () => ({ id, match, last: disk.lastIndex }));
     }
     if (message.type === 'SnapResult' && message.ok) {
       holds('only an installed snapshot is acknowledged', disk.lastIndex >= message.index, () => ({ id, index: message.index }));
@@ -188,7 +188,7 @@ export class Safety {
   }
 
   ignored({ from, session }: Message, before: LogIndex | undefined, after: LogIndex | undefined): void {
-    holds('an answer of an earlier session says nothing', before === after, () => ({ from, session, before, after }));
+    holds('an answer of an earlier session does not count', before === after, () => ({ from, session, before, after }));
   }
 
   #granted(id: NodeId, term: Term, to: NodeId): void {
@@ -202,13 +202,13 @@ export class Safety {
   readByLease({ id, status, shadow }: Watched, { knowsPromises }: { readonly knowsPromises: boolean }): void {
     const term = status?.term ?? 0;
     const newest = this.#newestLeaderTerm;
-    holds('while a lease lasts nobody else is elected', newest <= term, () => ({ id, term, newest }));
+    holds('no other node is elected while a lease holds', newest <= term, () => ({ id, term, newest }));
     const { promises } = this;
     holds('a leader that told a node to campaign has no lease', !promises.isReleased(term), () => ({ id, term }));
     if (!knowsPromises || shadow.conf === undefined) return;
     const isBound = (voter: NodeId): boolean => voter === id || promises.isBound(voter, term);
     const { voters, votersOutgoing } = shadow.conf;
-    holds('a lease rests on a quorum that votes for nobody else', isQuorum(shadow.conf, isBound), () => ({
+    holds('a lease rests on a quorum that votes for no other node', isQuorum(shadow.conf, isBound), () => ({
       id,
       term,
       bound: [voters.filter(isBound), votersOutgoing.filter(isBound)],
@@ -223,21 +223,21 @@ export class Safety {
   flushed({ id, install, disk }: Watched, { appliedIndex, baseIndex }: Status, flushed: LogIndex): void {
     if (install === 'awaited') return;
     const facts = () => ({ id, appliedIndex, baseIndex, flushed, last: disk.lastIndex });
-    holds('only what is flushed counts as durably applied', appliedIndex <= flushed, facts);
-    holds('the log forgets only what is flushed', baseIndex <= flushed, facts);
-    holds('the state on the disk is never ahead of the log there', flushed <= disk.lastIndex, facts);
+    holds('only flushed entries count as durably applied', appliedIndex <= flushed, facts);
+    holds('the log deletes only flushed entries', baseIndex <= flushed, facts);
+    holds('the state on disk is never ahead of the log on disk', flushed <= disk.lastIndex, facts);
   }
 
   /** Checks that nothing else changes the state while a snapshot replaces it. */
   installsAlone(id: NodeId, isFlushing: boolean): void {
-    holds('a snapshot is installed beside no flush', !isFlushing, () => ({ id }));
+    holds('a snapshot is not installed during a flush', !isFlushing, () => ({ id }));
   }
 
   /** Checks a leader that has taken in an answer in a later term from a node that is not its peer. */
   answeredByStranger(before: Status, after: Status, from: NodeId): void {
     this.#coverage.met('later term of a non-peer ignored');
     const leads = after.role === 'leader' && after.term === before.term;
-    holds('an answer of a node that is no peer deposes nobody', leads, () => ({ from, term: before.term, now: after.term }));
+    holds('an answer of a non-peer deposes no leader', leads, () => ({ from, term: before.term, now: after.term }));
   }
 
   /** Notes that a node applied an entry, with the digest of its whole history up to it. */
@@ -264,7 +264,7 @@ export class Safety {
     if (node.install !== 'awaited' && status.stableIndex !== before?.stableIndex) {
       const { stableIndex } = status;
       const stored = node.stored(stableIndex, node.shadow.termAt(stableIndex));
-      holds('what a node takes for stable is on its disk', stored, () => ({
+      holds('entries that a node treats as stable are on its disk', stored, () => ({
         id: node.id,
         stableIndex,
         last: node.disk.lastIndex,
@@ -342,7 +342,11 @@ export class Safety {
     for (let index = Math.max(node.commitChecked, shadow.baseIndex) + 1; index <= commitIndex; index++) {
       const term = shadow.termAt(index);
       const print = shadow.printAt(index);
-      holds('a node commits what it has', print !== undefined && term > 0, () => ({ id, index, last: shadow.lastIndex }));
+      holds('a node commits only entries that it has', print !== undefined && term > 0, () => ({
+        id,
+        index,
+        last: shadow.lastIndex,
+      }));
       const known = this.#committed[index];
       // A leader commits through an entry of its own term, the last of those that it commits at once.
       if (known === undefined) this.#committed[index] = { term, print: print ?? 0, by: shadow.termAt(commitIndex) };
@@ -361,7 +365,7 @@ export class Safety {
     holds('a leader is the first to commit an entry', leads, () => ({ id, commitIndex, role }));
     const term = shadow.termAt(commitIndex);
     const own = term === termNow || term === before?.term;
-    holds('a leader commits by an entry of its own term', own, () => ({ id, commitIndex, term, termNow }));
+    holds('a leader commits through an entry of its own term', own, () => ({ id, commitIndex, term, termNow }));
     const stored = (member: NodeId): boolean => this.#nodes.get(member)?.stored(commitIndex, term) ?? false;
     // One event may commit under one configuration and then append the next one.
     const appendedNow = (shadow.confs.at(-1)?.index ?? 0) > (before?.lastIndex ?? Number.POSITIVE_INFINITY);

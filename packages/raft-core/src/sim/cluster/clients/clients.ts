@@ -198,7 +198,7 @@ export class Clients {
   }
 
   #position(call: Call, index: LogIndex): void {
-    holds('an answer is never older than one that was given before it was asked for', index >= call.floor, () => ({
+    holds('an answer is never older than one given before its request', index >= call.floor, () => ({
       request: call.request.kind,
       position: index,
       floor: call.floor,
@@ -246,8 +246,8 @@ export class Clients {
         if (of !== key) continue;
         const happened = log.has(position + 1);
         const wrote = request.kind !== 'read';
-        holds('what was refused never happens', !(wrote && refused && happened), () => ({ operation: position + 1 }));
-        holds('what was acknowledged is not lost', !wrote || returned === undefined || happened, () => ({
+        holds('no refused write happens', !(wrote && refused && happened), () => ({ operation: position + 1 }));
+        holds('no acknowledged write is lost', !wrote || returned === undefined || happened, () => ({
           operation: position + 1,
         }));
         if (returned !== undefined) history.push({ request, calledAt, returned });

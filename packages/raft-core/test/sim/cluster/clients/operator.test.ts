@@ -3,7 +3,7 @@ import { Trace } from '../../../../src/sim/cluster/checks/trace.ts';
 import { Cluster } from '../../../../src/sim/cluster/cluster.ts';
 import { configOf } from '../../../../src/sim/cluster/config.ts';
 
-/** Three voters, of which one is lost for good, and a learner. */
+/** Three voters, one of them lost permanently, and a learner. */
 function threeAndALearner() {
   const config = { ...configOf(1, 'driver', 0), nodes: 3, schedule: [] };
   const cluster = new Cluster(config, new Trace());
@@ -18,18 +18,18 @@ function threeAndALearner() {
 }
 
 describe('the operator of a simulated cluster', () => {
-  it('has a learner promoted while a quorum of the healthy is left', () => {
+  it('has a learner promoted while a quorum of the healthy remains', () => {
     const { operator, conf, learner } = threeAndALearner();
     expect(operator.mayPromote(learner.id, conf)).to.equal(true);
   });
 
-  it('has none promoted that was lost since it caught up: with the voters lost before, too few would be left', () => {
+  it('does not promote a learner that was lost after it caught up: with the voters lost before, too few would remain', () => {
     const { operator, conf, learner } = threeAndALearner();
     learner.isDamaged = true;
     expect(operator.mayPromote(learner.id, conf)).to.equal(false);
   });
 
-  it('has no second voter lost', () => {
+  it('does not let a second voter be lost', () => {
     const { operator, two } = threeAndALearner();
     expect(operator.canLose(two)).to.equal(false);
   });

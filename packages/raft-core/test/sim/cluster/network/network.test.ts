@@ -49,7 +49,7 @@ describe('SimNetwork', () => {
     expect(arrived).to.deep.equal(upTo(50));
   });
 
-  it('lets messages overtake each other, but loses none, where it only reorders', () => {
+  it('lets messages overtake each other but loses none if it only reorders', () => {
     const { clock, arrived, send } = network({ reorder: true, codec: true });
     send(50);
     clock.runFor(100);
@@ -57,7 +57,7 @@ describe('SimNetwork', () => {
     expect(arrived.toSorted((a, b) => a - b)).to.deep.equal(upTo(50));
   });
 
-  it('loses about as many as it is told to, and none once it is healed', () => {
+  it('loses about as many as configured, and none once it is healed', () => {
     const { clock, arrived, links, send } = network({ drop: 0.5 });
     send(400);
     clock.runFor(100);
@@ -69,7 +69,7 @@ describe('SimNetwork', () => {
     expect(arrived).to.deep.equal(upTo(50));
   });
 
-  it('cuts one direction of a link, with what is under way on it', () => {
+  it('cuts one direction of a link, including the messages under way on it', () => {
     const { clock, arrived, links, send } = network({});
     send(3);
     links.cut(1, 2);
@@ -82,7 +82,7 @@ describe('SimNetwork', () => {
     expect(arrived).to.deep.equal([1]);
   });
 
-  it('delivers no damaged frame, for the checksum finds it', () => {
+  it('delivers no corrupted frame, because the checksum finds it', () => {
     const { clock, arrived, coverage, send } = network({ corrupt: 1 });
     send(200);
     clock.runFor(1_000);
@@ -90,7 +90,7 @@ describe('SimNetwork', () => {
     expect(coverage.counts().get('frame corrupted')).to.equal(200);
   });
 
-  it('repeats messages long after', () => {
+  it('repeats messages much later', () => {
     const { clock, arrived, send } = network({ replay: 1 });
     send(10);
     clock.runFor(500);

@@ -11,7 +11,7 @@ function processes(rate: number) {
 }
 
 describe('NodeProcess', () => {
-  it('has a clock that goes at its own rate, and timers that follow it', () => {
+  it('has a clock with its own rate, and timers that follow it', () => {
     const { world, process } = processes(1.1);
     const rang: number[] = [];
     process.after(110, () => rang.push(world.now()));
@@ -20,7 +20,7 @@ describe('NodeProcess', () => {
     expect(process.now()).to.be.closeTo(1_220, 1e-6);
   });
 
-  it('does nothing while it is paused, and then all of it, in order, by a clock that went on', () => {
+  it('does nothing while it is paused, and then everything in order, by a clock that went on', () => {
     const { world, process } = processes(1);
     const done: string[] = [];
     process.after(10, () => done.push('a'));
@@ -48,7 +48,7 @@ describe('NodeProcess', () => {
     expect(process.now()).to.be.closeTo(1_199, 1e-6);
   });
 
-  it('takes what it had planned with it when it dies', () => {
+  it('drops its planned tasks when it dies', () => {
     const { world, process } = processes(1);
     let ran = 0;
     process.every(5, () => {
