@@ -4,7 +4,7 @@
 import { parseArgs } from 'node:util';
 import { explore } from '../packages/raft-core/src/sim/exhaustive/explore.ts';
 import { SmallCluster } from '../packages/raft-core/src/sim/exhaustive/small-cluster.ts';
-import { UpToNames } from '../packages/raft-core/src/sim/exhaustive/up-to-names.ts';
+import { UpToRenaming } from '../packages/raft-core/src/sim/exhaustive/up-to-renaming.ts';
 
 const { values } = parseArgs({
   options: {
@@ -23,7 +23,7 @@ console.log('| --- | --- | --- | --- | --- | --- | --- |');
 for (const isLed of [false, true]) {
   const before = process.cpuUsage();
   const cluster = new SmallCluster({ nodes, termMax, proposalsMax, passesMax: Number(values.passes), isLed });
-  const upToNames = new UpToNames(cluster);
+  const upToNames = new UpToRenaming(cluster);
   const { states, transitions, depth, byDepth, failure } = explore(values.names ? cluster : upToNames, {
     depthMax: Number(values.depth),
     statesMax: Number(values.states),

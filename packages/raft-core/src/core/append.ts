@@ -6,8 +6,8 @@ export type AppendVerdict =
   /** The entries are committed here already: nothing to do, and everything up to the commit index is held. */
   | { readonly kind: 'committed' }
   | { readonly kind: 'mismatch'; readonly hintIndex: LogIndex; readonly hintTerm: Term }
-  /** `news` are the entries that the log lacks; the first one supersedes everything from its index on. */
-  | { readonly kind: 'meets'; readonly match: LogIndex; readonly news: readonly Entry[] };
+  /** `missing` are the entries that the log lacks; the first one supersedes everything from its index on. */
+  | { readonly kind: 'meets'; readonly match: LogIndex; readonly missing: readonly Entry[] };
 
 /**
  * Judges an Append as a follower (Raft §5.3). It acknowledges the last entry that the message shows, never its own last entry, which may
@@ -30,6 +30,6 @@ export function receiveAppend(
     return { kind: 'mismatch', hintIndex, hintTerm: log.termAt(hintIndex) };
   }
   const known = entries.findIndex((entry) => !log.holds(entry));
-  const news = known < 0 ? [] : entries.slice(known);
-  return { kind: 'meets', match: prevIndex + entries.length, news };
+  const missing = known < 0 ? [] : entries.slice(known);
+  return { kind: 'meets', match: prevIndex + entries.length, missing };
 }

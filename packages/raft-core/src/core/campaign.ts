@@ -8,7 +8,7 @@ type VoteAnswer = Extract<Message, { type: 'PreVoteResp' | 'VoteResp' }>;
 type TimeoutNow = Extract<Message, { type: 'TimeoutNow' }>;
 
 /** How many election timeouts the sole member stays leader while a write hangs. */
-const aloneForTimeouts = 10;
+const soleMemberTimeouts = 10;
 
 /** Elections (Raft §5.2, §5.4.1, thesis §9.6): this node's campaigns, and its votes in the campaigns of others. */
 export class Campaign {
@@ -31,7 +31,7 @@ export class Campaign {
     const { role, confs, id, limits } = this.#state;
     this.#stalled = forMs > limits.electionMs;
     // The sole member never steps down for another node, only so that no caller is left without an answer.
-    const patienceMs = isSoleMember(confs, id) ? aloneForTimeouts * limits.electionMs : limits.electionMs;
+    const patienceMs = isSoleMember(confs, id) ? soleMemberTimeouts * limits.electionMs : limits.electionMs;
     if (role === 'leader' && forMs > patienceMs) this.#state.stepDown();
   }
 
@@ -60,7 +60,7 @@ export class Campaign {
       this.#answer(ask, { reject: true });
       return;
     }
-    if (ask.type === 'Vote' && ask.term > state.term) state.follow({ term: ask.term, leader: 0 });
+    if (ask.type === 'Vote' && ask.term > state.term) state.becomeFollower({ term: ask.term, leader: 0 });
     const log = { index: ask.lastIndex, term: ask.lastTerm };
     const own = { term: state.term, vote: state.vote, log: state.last };
     if (!wouldGrant({ term: ask.term, from: ask.from, log }, own)) {
@@ -84,7 +84,7 @@ export class Campaign {
     const state = this.#state;
     // The term of the sender does not matter; what counts is the term that the vote is granted for.
     if (reject && term > state.term) {
-      state.follow({ term, leader: 0 });
+      state.becomeFollower({ term, leader: 0 });
       return;
     }
     const asked = type === 'PreVoteResp' ? 'precandidate' : 'candidate';
@@ -100,7 +100,7 @@ export class Campaign {
   onTimeoutNow({ from, term, lastIndex, lastTerm }: TimeoutNow): void {
     const state = this.#state;
     if (term < state.term || state.role === 'leader') return;
-    if (term > state.term) state.follow({ term, leader: from });
+    if (term > state.term) state.becomeFollower({ term, leader: from });
     const hasAll = lastIndex === state.log.lastIndex && lastTerm === state.log.lastTerm;
     const isTarget = hasAll && isVoter(state.confs.newest.conf, state.id) && state.fitness !== 'sealed';
     if (!isTarget || !this.#mayCampaign()) return;
@@ -126,7 +126,7 @@ export class Campaign {
     const state = this.#state;
     if (state.fitness === 'sealed') state.observe('sealed node campaigned to pass its log on');
     if (!isVoter(state.confs.newest.conf, state.id)) state.observe('node without a vote campaigned');
-    state.preCampaign();
+    state.becomePrecandidate();
     this.#tally = new Tally();
     this.#tally.note(state.id, true);
     this.#ask('PreVote', { term: state.term + 1, transfer: false });
@@ -135,7 +135,7 @@ export class Campaign {
 
   /** The permission to ignore a leader heard recently, which a transfer gives, is valid for this one attempt. */
   #campaign({ byTransfer }: { readonly byTransfer: boolean }): void {
-    this.#state.campaign();
+    this.#state.becomeCandidate();
     this.#tally = new Tally();
     this.#refusals = 'none';
     this.#byTransfer = byTransfer;
@@ -173,7 +173,7 @@ export class Campaign {
     if (result === 'lost') state.stepDown();
     if (result !== 'won') return;
     if (state.role === 'precandidate') this.#campaign({ byTransfer: false });
-    else state.lead({ byTransfer: this.#byTransfer });
+    else state.becomeLeader({ byTransfer: this.#byTransfer });
   }
 
   /** A leader counts as having heard a leader, itself. */

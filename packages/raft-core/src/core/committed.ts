@@ -11,7 +11,7 @@ export class CommittedEntries {
   readonly #bytesMax: number;
   /** The last entry handed out. */
   #handedOut: LogIndex;
-  #asked: { readonly lo: LogIndex; readonly hi: LogIndex } | undefined;
+  #requested: { readonly lo: LogIndex; readonly hi: LogIndex } | undefined;
   #readBack: readonly Entry[] = [];
   /** How many reads under way a snapshot has made obsolete. */
   #readsToIgnore = 0;
@@ -29,15 +29,15 @@ export class CommittedEntries {
   /** Returns whether `take` would return anything. @param to - the last committed entry that may be applied */
   hasMore(to: LogIndex): boolean {
     if (this.#readBack.length > 0) return true;
-    return this.#asked === undefined && this.#handedOut < to;
+    return this.#requested === undefined && this.#handedOut < to;
   }
 
   take(to: LogIndex): { readonly committed: readonly Entry[]; readonly readLog?: { lo: LogIndex; hi: LogIndex } } {
     if (!this.hasMore(to)) return { committed: [] };
     const lo = this.#handedOut + 1;
     if (this.#readBack.length === 0 && lo < this.#log.memoryFirst) {
-      this.#asked = { lo, hi: Math.min(to, this.#log.memoryFirst - 1) };
-      return { committed: [], readLog: this.#asked };
+      this.#requested = { lo, hi: Math.min(to, this.#log.memoryFirst - 1) };
+      return { committed: [], readLog: this.#requested };
     }
     const committed = this.#readBack.length > 0 ? this.#readBack : this.#log.inMemory({ lo, hi: to, maxBytes: this.#bytesMax });
     this.#readBack = [];
@@ -47,8 +47,8 @@ export class CommittedEntries {
 
   /** Continues after a snapshot that contains everything up to `index`. */
   reset(index: LogIndex): void {
-    if (this.#asked !== undefined) this.#readsToIgnore += 1;
-    this.#asked = undefined;
+    if (this.#requested !== undefined) this.#readsToIgnore += 1;
+    this.#requested = undefined;
     this.#readBack = [];
     this.#handedOut = index;
   }
@@ -58,14 +58,14 @@ export class CommittedEntries {
       this.#readsToIgnore -= 1;
       return;
     }
-    const asked = this.#asked;
-    invariant(asked !== undefined && entries.length > 0, 'a log read answers a request, with entries', { ...asked });
+    const requested = this.#requested;
+    invariant(requested !== undefined && entries.length > 0, 'a log read answers a request, with entries', { ...requested });
     for (const [position, { index, term }] of entries.entries()) {
-      const expected = { index: asked.lo + position, term: this.#log.termAt(asked.lo + position) };
-      const asExpected = index === expected.index && index <= asked.hi && term === expected.term;
-      invariant(asExpected, 'the log returns the requested entries', { index, term, expected, ...asked });
+      const expected = { index: requested.lo + position, term: this.#log.termAt(requested.lo + position) };
+      const asExpected = index === expected.index && index <= requested.hi && term === expected.term;
+      invariant(asExpected, 'the log returns the requested entries', { index, term, expected, ...requested });
     }
-    this.#asked = undefined;
+    this.#requested = undefined;
     this.#readBack = entries;
   }
 }

@@ -26,7 +26,7 @@ export class Follower {
     }
     const isKnown = message.term > term || leader === 0 || leader === message.from;
     invariant(isKnown, 'a term has one leader', { term, leader, from: message.from });
-    this.#state.follow({ term: message.term, leader: message.from });
+    this.#state.becomeFollower({ term: message.term, leader: message.from });
     clock.heardLeader(nowMs);
     if (message.type === 'Append') this.#onAppend(message);
     else if (message.type === 'SnapOffer') this.#onSnapOffer(message);
@@ -95,14 +95,14 @@ export class Follower {
       state.answer(message, { type: 'AppendResp', ok: false, prevIndex, hintIndex, hintTerm, round });
       return;
     }
-    if (verdict.kind === 'meets' && verdict.news.length > 0 && !state.replicated.hasRoom) {
+    if (verdict.kind === 'meets' && verdict.missing.length > 0 && !state.replicated.hasRoom) {
       state.observe('entries not taken: no room');
       // No answer: the leader's window fills up, and then it sends only the empty Append that follows a heartbeat.
-      state.commitTo(Math.min(commit, verdict.match - verdict.news.length));
+      state.commitTo(Math.min(commit, verdict.match - verdict.missing.length));
       return;
     }
     if (verdict.kind === 'meets') {
-      state.replicated.takeIn(verdict.news);
+      state.replicated.appendFromLeader(verdict.missing);
       state.commitTo(Math.min(commit, verdict.match));
     }
     const match = verdict.kind === 'meets' ? verdict.match : state.commitIndex;

@@ -105,7 +105,7 @@ export class Leadership {
       this.#beginRound({ nowMs, isTimed: true });
       this.#isDue = true;
     }
-    this.#replication.dropLeft(nowMs);
+    this.#replication.dropRemoved(nowMs);
     return undefined;
   }
 

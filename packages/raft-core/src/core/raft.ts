@@ -117,10 +117,10 @@ export class Raft implements RaftCore {
   }
 
   hasReady(): boolean {
-    const { role, hasNews, log, outbox, reads, toApply, replicated, leadership } = this.#state;
+    const { role, hasChanges, log, outbox, reads, toApply, replicated, leadership } = this.#state;
     if (role === 'faulty') return false;
-    const hasEffects = hasNews || log.hasUnwritten || !outbox.isEmpty || reads.hasResults || this.#snapshots.hasWork;
-    return hasEffects || toApply.hasMore(replicated.applicable) || leadership?.isDue === true;
+    const hasEffects = hasChanges || log.hasUnwritten || !outbox.isEmpty || reads.hasResults || this.#snapshots.hasWork;
+    return hasEffects || toApply.hasMore(replicated.applyLimit) || leadership?.isDue === true;
   }
 
   ready(): Ready {
@@ -129,7 +129,7 @@ export class Raft implements RaftCore {
     this.#seq += 1;
     const flushed = state.leadership?.flush(state.nowMs);
     this.#reads.confirmed(flushed?.reads ?? []);
-    const { committed, readLog } = state.toApply.take(state.replicated.applicable);
+    const { committed, readLog } = state.toApply.take(state.replicated.applyLimit);
     if ((committed.at(-1)?.index ?? 0) > state.log.stableIndex) state.observe('applied ahead of the local disk');
     return {
       seq: this.#seq,
@@ -278,7 +278,7 @@ export class Raft implements RaftCore {
     // A node that is not a peer of this leader cannot end its leadership.
     if (leadership !== undefined && !leadership.hasPeer(answer.from)) return;
     if (answer.term > term) {
-      this.#state.follow({ term: answer.term, leader: 0 });
+      this.#state.becomeFollower({ term: answer.term, leader: 0 });
       return;
     }
     if (leadership === undefined || answer.term < term) return;

@@ -75,7 +75,7 @@ export class ReplicatedLog {
    * quorum's disks are enough. The state on disk never gets ahead of the stable log: see {@link applied}. Entries that follow a snapshot
    * wait until it is installed, because the state lacks everything before them.
    */
-  get applicable(): LogIndex {
+  get applyLimit(): LogIndex {
     const isAhead = this.#appliesAhead && !this.isInstalling;
     return isAhead ? this.commitIndex : Math.min(this.commitIndex, this.view.stableIndex);
   }
@@ -85,7 +85,7 @@ export class ReplicatedLog {
   get isRemoved(): boolean {
     return this.#removal.isInForce(this.confs.newest);
   }
-  get hasNews(): boolean {
+  get hasChanges(): boolean {
     return this.#commit.hasNewHint(this.view.stableIndex) || this.#events.length > 0;
   }
 
@@ -102,7 +102,7 @@ export class ReplicatedLog {
   }
 
   /** Takes entries of the leader that this log lacks; the first one supersedes everything from its index on. */
-  takeIn(entries: readonly Entry[]): void {
+  appendFromLeader(entries: readonly Entry[]): void {
     const first = entries[0];
     if (first !== undefined && first.index <= this.view.lastIndex) this.#truncate(first.index);
     for (const entry of entries) {

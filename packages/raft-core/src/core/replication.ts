@@ -93,10 +93,11 @@ export class Replication {
     const { log, observe } = this.#node;
     invariant(index <= log.lastIndex, 'no peer acknowledges more than the leader has', { peer: peer.id, index });
     const { offered, match } = peer;
-    const isNews = peer.acknowledged(index, log.baseIndex + 1);
-    if (offered !== undefined && isNews && index < offered.index) observe('snapshot state left by an acknowledgement below it');
-    if (!isNews && index < match) observe('stale acknowledgement ignored');
-    return isNews;
+    const isProgress = peer.acknowledged(index, log.baseIndex + 1);
+    if (offered !== undefined && isProgress && index < offered.index)
+      observe('snapshot state left by an acknowledgement below it');
+    if (!isProgress && index < match) observe('stale acknowledgement ignored');
+    return isProgress;
   }
 
   rejected(
@@ -142,7 +143,7 @@ export class Replication {
   }
 
   /** Drops removed peers that know of their removal, or had enough time to learn it. */
-  dropLeft(nowMs: number): void {
+  dropRemoved(nowMs: number): void {
     const commitIndex = this.#node.commitIndex();
     this.#peers = this.#peers.filter((peer) => {
       const { leaving } = peer;

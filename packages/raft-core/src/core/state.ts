@@ -129,8 +129,8 @@ export class RaftState {
   get isRemoved(): boolean {
     return this.replicated.isRemoved;
   }
-  get hasNews(): boolean {
-    return this.#ballot.isChanged || this.replicated.hasNews;
+  get hasChanges(): boolean {
+    return this.#ballot.isChanged || this.replicated.hasChanges;
   }
 
   advanceTime(nowMs: number): void {
@@ -149,7 +149,7 @@ export class RaftState {
   // Roles
 
   /** Becomes a follower, in this term or a later one; `leader` is 0 if none is known. */
-  follow({ term, leader }: { readonly term: Term; readonly leader: NodeId }): void {
+  becomeFollower({ term, leader }: { readonly term: Term; readonly leader: NodeId }): void {
     this.#ballot.enter(term);
     if (leader !== this.#leader) this.reads.leaderLost();
     this.#leader = leader;
@@ -164,18 +164,18 @@ export class RaftState {
 
   /** Gives up leadership, a campaign, or the known leader. */
   stepDown(): void {
-    this.follow({ term: this.term, leader: 0 });
+    this.becomeFollower({ term: this.term, leader: 0 });
   }
 
   /** Starts a pre-vote, which asks whether this node could win and changes neither term nor vote (thesis §9.6). */
-  preCampaign(): void {
+  becomePrecandidate(): void {
     this.stepDown();
     this.#role = 'precandidate';
     this.clock.reset(this.#nowMs);
   }
 
-  campaign(): void {
-    this.follow({ term: this.term + 1, leader: 0 });
+  becomeCandidate(): void {
+    this.becomeFollower({ term: this.term + 1, leader: 0 });
     this.#role = 'candidate';
     this.voteFor(this.id);
     this.clock.reset(this.#nowMs);
@@ -185,7 +185,7 @@ export class RaftState {
     this.#ballot.voteFor(id);
   }
 
-  lead({ byTransfer }: { readonly byTransfer: boolean }): void {
+  becomeLeader({ byTransfer }: { readonly byTransfer: boolean }): void {
     const conf = this.confs.newest;
     if (isJoint(conf.conf)) this.observe('leader elected in a joint configuration');
     this.#role = 'leader';
@@ -254,7 +254,7 @@ export class RaftState {
   install(meta: SnapshotMeta): void {
     // The snapshot may be of a later term than its offer; that term must be durable before an entry of it.
     if (this.#role !== 'follower' || meta.term > this.term) {
-      this.follow({ term: Math.max(this.term, meta.term), leader: 0 });
+      this.becomeFollower({ term: Math.max(this.term, meta.term), leader: 0 });
     }
     this.replicated.install(meta);
   }

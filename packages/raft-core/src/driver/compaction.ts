@@ -51,14 +51,14 @@ export class Compaction {
     const { keepForPeersEntries, keepForPeersBytes } = this.#limits;
     const firstBytes = this.#positions[0]?.bytes ?? this.#bytes;
     if (flushedIndex - baseIndex <= compactAfterEntries && this.#bytes - firstBytes <= compactAfterBytes) return undefined;
-    const trailing = Math.max(flushedIndex - keepTrailingEntries, this.#behind(keepTrailingBytes));
+    const trailing = Math.max(flushedIndex - keepTrailingEntries, this.#lastPositionBefore(keepTrailingBytes));
     const wanted = peers()
       .filter(({ active, pendingSnapshot }) => active || pendingSnapshot !== undefined)
       .map(({ match, pendingSnapshot }) => pendingSnapshot ?? match);
     const forPeers = Math.max(
       Math.min(...wanted),
       flushedIndex - Math.max(keepForPeersEntries, keepTrailingEntries),
-      this.#behind(Math.max(keepForPeersBytes, keepTrailingBytes)),
+      this.#lastPositionBefore(Math.max(keepForPeersBytes, keepTrailingBytes)),
     );
     const target = Math.min(trailing, forPeers, flushedIndex);
     const entries = target - baseIndex;
@@ -68,7 +68,7 @@ export class Compaction {
   }
 
   /** Notes that the log begins after `index`: it was compacted, or a snapshot replaced it. */
-  begins(index: LogIndex): void {
+  noteBase(index: LogIndex): void {
     const kept = this.#positions.filter((position) => position.index > index);
     this.#positions = [{ index, bytes: kept.length === 0 ? this.#bytes : this.#bytesUpTo(index) }, ...kept];
   }
@@ -79,7 +79,7 @@ export class Compaction {
   }
 
   /** Returns the last position with more than `bytes` after it. */
-  #behind(bytes: number): LogIndex {
+  #lastPositionBefore(bytes: number): LogIndex {
     return this.#positions.findLast((position) => this.#bytes - position.bytes > bytes)?.index ?? 0;
   }
 }

@@ -107,7 +107,7 @@ export class Driver<Result> {
 
   /** Requests a linearizable read of this node's state, on any role. `done` is called once, after this call has returned. */
   readIndex(done: ReadDone): void {
-    this.#take(done, this.#refusal(), () => this.#reads.ask(done));
+    this.#take(done, this.#refusal(), () => this.#reads.request(done));
   }
 
   /**
@@ -127,7 +127,7 @@ export class Driver<Result> {
 
   setFitness(fitness: Fitness): void {
     this.#input(() => {
-      this.#stall.given(fitness);
+      this.#stall.setFitness(fitness);
       this.#core.setFitness(this.#stall.fitness);
     });
   }
@@ -277,7 +277,7 @@ export class Driver<Result> {
     const status = this.#core.status();
     this.#transfers.observe(status);
     const leading = status.role === 'leader' ? status.term : undefined;
-    this.#proposals.leads(leading, { nowMs, patienceMs: 2 * this.#limits.electionMs });
+    this.#proposals.observeTerm(leading, { nowMs, patienceMs: 2 * this.#limits.electionMs });
   }
 
   /** Returns true once every proposal is answered: after that only the last flush and the close begin. */

@@ -142,7 +142,7 @@ export class Effects<Result> {
       proposals.applied(entry, result);
     });
     reads.applied(this.#applier.appliedIndex);
-    if (this.#applier.isIdle) this.#logWork.readWanted();
+    if (this.#applier.isIdle) this.#logWork.readNextToApply();
     this.flush();
     this.#logWork.compact(this.#applier.flushedIndex);
   }
@@ -166,7 +166,7 @@ export class Effects<Result> {
         note();
         this.#logWork.installed(snapshot.index);
         this.#applier.restored(snapshot.index);
-        proposals.overtaken(snapshot.index);
+        proposals.endUpTo(snapshot.index);
         this.#logWork.hold(seq, afterPersist);
         if (entries.length > 0) this.#logWork.write({ entries }, seq);
         else core.persisted(seq);

@@ -25,7 +25,7 @@ export class LogWork {
   readonly #writes = new Writes();
   readonly #compaction: Compaction;
   /** Committed entries are read only after the previous ones are applied, so that a long replay needs little memory. */
-  #wanted: LogReadRequest | undefined;
+  #nextToApply: LogReadRequest | undefined;
   #reads = 0;
   #compacting = false;
 
@@ -72,20 +72,20 @@ export class LogWork {
 
   /** Reads old entries: for a peer at once, from the log as it is now; for this node's state machine when that is ready for them. */
   read(request: LogReadRequest): void {
-    if (request.for === 0) this.#wanted = request;
+    if (request.for === 0) this.#nextToApply = request;
     else this.#read(request);
   }
 
-  readWanted(): void {
-    const wanted = this.#wanted;
-    this.#wanted = undefined;
-    if (wanted !== undefined) this.#read(wanted);
+  readNextToApply(): void {
+    const request = this.#nextToApply;
+    this.#nextToApply = undefined;
+    if (request !== undefined) this.#read(request);
   }
 
   /** Notes that a snapshot replaced the log up to `index`, and the entries that were still to be read. */
   installed(index: LogIndex): void {
-    this.#wanted = undefined;
-    this.#compaction.begins(index);
+    this.#nextToApply = undefined;
+    this.#compaction.noteBase(index);
   }
 
   applied(entry: Entry): void {
@@ -102,7 +102,7 @@ export class LogWork {
     const base = core.snapshotMeta(index);
     // The core first, so that it requests none of the entries that the disk is about to delete.
     core.compacted(base);
-    this.#compaction.begins(index);
+    this.#compaction.noteBase(index);
     log.compact(base, (error) =>
       finished(error, () => {
         this.#compacting = false;

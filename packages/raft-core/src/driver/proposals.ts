@@ -68,7 +68,7 @@ export class Proposals<Result> {
    * Called each turn with the term in which this node leads, if it does. Proposals of an earlier leadership get the outcome `unknown` after
    * `patienceMs`.
    */
-  leads(term: Term | undefined, { nowMs, patienceMs }: { readonly nowMs: number; readonly patienceMs: number }): void {
+  observeTerm(term: Term | undefined, { nowMs, patienceMs }: { readonly nowMs: number; readonly patienceMs: number }): void {
     if (term !== this.#leading) {
       this.#leading = term;
       if (this.#inLog.size > 0) this.#lostSinceMs ??= nowMs;
@@ -81,7 +81,7 @@ export class Proposals<Result> {
   /**
    * Ends the proposals up to `index` as unknown: a snapshot replaced the log there, and the outcome of each entry is no longer visible.
    */
-  overtaken(index: LogIndex): void {
+  endUpTo(index: LogIndex): void {
     this.#forget((_, proposed) => proposed <= index);
   }
 

@@ -8,21 +8,21 @@ export type ReadDone = (outcome: ReadOutcome) => void;
 
 /** Reads in progress: requested, then confirmed by the core, then waiting until the entries before them are applied. */
 export class Reads {
-  #asked: ReadDone[] = [];
+  #requested: ReadDone[] = [];
   /** One request to the core covers all reads of one turn. */
   readonly #confirming = new Map<number, readonly ReadDone[]>();
   /** Ascending by index. */
   #confirmed: { readonly index: LogIndex; readonly dones: readonly ReadDone[] }[] = [];
   #ctx = 0;
 
-  ask(done: ReadDone): void {
-    this.#asked.push(done);
+  request(done: ReadDone): void {
+    this.#requested.push(done);
   }
 
   submit(readIndex: (ctx: number) => CoreRefusal | undefined): void {
-    if (this.#asked.length === 0) return;
-    const dones = this.#asked;
-    this.#asked = [];
+    if (this.#requested.length === 0) return;
+    const dones = this.#requested;
+    this.#requested = [];
     this.#ctx += 1;
     const reason = readIndex(this.#ctx);
     if (reason === undefined) this.#confirming.set(this.#ctx, dones);
@@ -64,8 +64,12 @@ export class Reads {
   }
 
   refuseAll(reason: RefusalReason): void {
-    const dones = [...this.#asked, ...[...this.#confirming.values()].flat(), ...this.#confirmed.flatMap((read) => read.dones)];
-    this.#asked = [];
+    const dones = [
+      ...this.#requested,
+      ...[...this.#confirming.values()].flat(),
+      ...this.#confirmed.flatMap((read) => read.dones),
+    ];
+    this.#requested = [];
     // The core may still confirm these, but no caller waits any longer.
     for (const ctx of this.#confirming.keys()) this.#confirming.set(ctx, []);
     this.#confirmed = [];

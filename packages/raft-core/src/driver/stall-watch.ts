@@ -1,7 +1,7 @@
 import type { Fitness } from '../types.ts';
 
 /** After this many election timeouts without the end of a flush, a state store counts as hanging. */
-const timeouts = 3;
+const hangTimeouts = 3;
 
 /**
  * Decides when a state store counts as hanging. Its node then takes no proposals, refuses reads that would wait for entries to be
@@ -13,7 +13,7 @@ export class StallWatch {
   #isStalled = false;
 
   constructor({ electionMs }: { readonly electionMs: number }, fitness: Fitness = 'fit') {
-    this.#limitMs = timeouts * electionMs;
+    this.#limitMs = hangTimeouts * electionMs;
     this.#given = fitness;
   }
 
@@ -27,7 +27,7 @@ export class StallWatch {
   }
 
   /** Sets the node's fitness apart from its state store. */
-  given(fitness: Fitness): void {
+  setFitness(fitness: Fitness): void {
     this.#given = fitness;
   }
 

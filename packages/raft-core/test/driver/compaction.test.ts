@@ -53,7 +53,7 @@ describe('Compaction', () => {
     subject.applied({ index: 11, term: 1, type: 'normal', data });
     const target = subject.target({ baseIndex: 0, flushedIndex: 11, peers: none });
     expect(target).to.equal(8);
-    subject.begins(target ?? 0);
+    subject.noteBase(target ?? 0);
     expect(subject.target({ baseIndex: 8, flushedIndex: 11, peers: none })).to.equal(undefined);
   });
 
@@ -65,7 +65,7 @@ describe('Compaction', () => {
     const subject = compaction(byBytes, { lastIndex: 1_000, bytes: 20 * 2 ** 20, flushedIndex: 1_000 });
     const target = subject.target({ baseIndex: 0, flushedIndex: 1_000, peers: none }) ?? 0;
     expect(target, 'about 18 of 20 MiB').to.be.within(875, 900);
-    subject.begins(target);
+    subject.noteBase(target);
     expect(subject.target({ baseIndex: target, flushedIndex: 1_000, peers: none })).to.equal(undefined);
   });
 
@@ -90,7 +90,7 @@ describe('Compaction', () => {
   it('starts counting again after a snapshot', () => {
     const subject = compaction(byBytes);
     for (let index = 1; index <= 12; index++) subject.applied({ index, term: 1, type: 'normal', data: mebibyte });
-    subject.begins(50);
+    subject.noteBase(50);
     subject.applied({ index: 51, term: 1, type: 'normal', data: mebibyte });
     expect(subject.target({ baseIndex: 50, flushedIndex: 51, peers: none })).to.equal(undefined);
     for (let index = 52; index <= 61; index++) subject.applied({ index, term: 1, type: 'normal', data: mebibyte });
@@ -113,7 +113,7 @@ describe('Compaction', () => {
         const target = subject.target({ baseIndex, flushedIndex: index, peers });
         if (target === undefined) continue;
         found.push(target - baseIndex);
-        subject.begins(target);
+        subject.noteBase(target);
         baseIndex = target;
       }
       return found;

@@ -44,8 +44,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a shorter message truncates the log',
     file: `${core}append.ts`,
-    find: 'const news = known < 0 ? [] : entries.slice(known);',
-    replace: 'const news = entries;',
+    find: 'const missing = known < 0 ? [] : entries.slice(known);',
+    replace: 'const missing = entries;',
   },
   {
     name: 'logs match by index alone',
@@ -143,7 +143,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a follower without room acknowledges entries that it did not take',
     file: `${core}follower.ts`,
-    find: '      state.commitTo(Math.min(commit, verdict.match - verdict.news.length));\n      return;\n',
+    find: '      state.commitTo(Math.min(commit, verdict.match - verdict.missing.length));\n      return;\n',
     replace:
       "      state.answer(message, { type: 'AppendResp', ok: true, match: verdict.match, round }, { vouches: true });\n      return;\n",
   },

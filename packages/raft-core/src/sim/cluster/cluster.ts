@@ -109,9 +109,9 @@ export class Cluster {
   get leader(): Member | undefined {
     let newest: Member | undefined;
     for (const member of this.members) {
-      const { status } = member.watched;
+      const { status } = member.observed;
       if (member.run === undefined || status?.role !== 'leader') continue;
-      if (newest?.watched.status === undefined || newest.watched.status.term < status.term) newest = member;
+      if (newest?.observed.status === undefined || newest.observed.status.term < status.term) newest = member;
     }
     return newest;
   }
@@ -149,7 +149,7 @@ export class Cluster {
           process,
           delayMs: (part) => this.#times.syncMs(member, part),
           enter: (task) => this.report(process, task),
-          onWrite: (write) => this.safety.wrote(member.watched, write),
+          onWrite: (write) => this.safety.wrote(member.observed, write),
           onApply: ({ index, digest, operation }) => {
             if (operation !== undefined) this.operations.add(operation);
             this.safety.applied(member.id, index, digest);
@@ -242,7 +242,7 @@ export class Cluster {
       if (opened instanceof Error) throw opened;
       holds('a start finds damage below the high-water mark', !member.isDamaged, () => ({ id: member.id }));
       const { hardState, lastIndex } = member.storage.durable;
-      this.safety.started(member.watched);
+      this.safety.started(member.observed);
       const { flushedAtOpen } = opened.machine;
       this.trace.note(this.clock.now(), 'start', member.id, lastIndex, hardState.term, hardState.vote, flushedAtOpen);
       const run = this.#host(member, process, opened);
@@ -269,9 +269,9 @@ export class Cluster {
     const { run } = member;
     if (run === undefined || run.process !== process) return;
     const status = run.host.consensus();
-    this.safety.observed(member.watched, status);
+    this.safety.observed(member.observed, status);
     const { flushed } = run.machine;
-    if (flushed !== undefined) this.safety.flushed(member.watched, status, flushed);
+    if (flushed !== undefined) this.safety.flushed(member.observed, status, flushed);
   }
 
   #host(member: Member, process: NodeProcess, { log, machine, streams }: OpenStorage): MemberRun {
@@ -308,7 +308,7 @@ export class Cluster {
 
   #send(member: Member, messages: readonly Message[]): void {
     for (const message of messages) {
-      this.safety.sent(member.watched, message);
+      this.safety.sent(member.observed, message);
       this.network.send(message);
       const { run } = member;
       const lost = this.network.isCut(message.from, message.to) || this.member(message.to)?.run === undefined;
@@ -324,7 +324,7 @@ export class Cluster {
     if (member === undefined || run === undefined) return;
     if (sentAtMs < run.startedAtMs) this.coverage.met('message to an earlier incarnation delivered');
     this.trace.note(this.clock.now(), message.type, message.to, message.from, message.term, ...factsOf(message));
-    const isStale = this.safety.isOfEarlierSession(member.watched, message);
+    const isStale = this.safety.isOfEarlierSession(member.observed, message);
     this.enter(member, run, () => {
       const before = isStale ? run.host.matchOf(message.from) : undefined;
       const led = this.#ledWithoutPeer(run, message);

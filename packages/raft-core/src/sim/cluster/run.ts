@@ -5,7 +5,7 @@ import { holds, Violation } from './checks/violation.ts';
 import { Cluster, electionMs } from './cluster.ts';
 import type { SimConfig } from './config.ts';
 import { act, setFitness } from './faults/actions.ts';
-import { disturbFurther } from './faults/extra-actions.ts';
+import { runExtraSchedule } from './faults/extra-actions.ts';
 import type { StorageMaker } from './storage/storage.ts';
 
 export interface RunResult {
@@ -120,7 +120,7 @@ export function* disturb(cluster: Cluster): Generator<void> {
     });
   };
   next(0);
-  disturbFurther(cluster);
+  runExtraSchedule(cluster);
   cluster.clients.start();
   while (cluster.events < config.events && cluster.step()) yield;
   ended = true;
@@ -180,21 +180,21 @@ function* recover(cluster: Cluster): Generator<void> {
 
 /** Returns the members of the leader's configuration, if there is a leader. */
 function membersOf(cluster: Cluster): NonNullable<ReturnType<Cluster['member']>>[] {
-  const conf = cluster.leader?.watched.status?.conf;
+  const conf = cluster.leader?.observed.status?.conf;
   return [...(conf?.voters ?? []), ...(conf?.learners ?? [])].flatMap((id) => cluster.member(id) ?? []);
 }
 
 /** Returns whether there is one leader, no waiting client, and every member has the same log, applied to the same state. */
 function agrees(cluster: Cluster): boolean {
   const { leader, clients } = cluster;
-  const status = leader?.watched.status;
+  const status = leader?.observed.status;
   const run = leader?.run;
   if (clients.waiting > 0 || status === undefined || run === undefined) return false;
   const { applied, digest } = run.machine;
   if (status.commitIndex !== status.lastIndex || applied !== status.lastIndex) return false;
   return membersOf(cluster).every((member) => {
     const machine = member.run?.machine;
-    const theirs = member.watched.status;
+    const theirs = member.observed.status;
     return (
       machine?.applied === applied && machine.digest === digest && theirs?.lastIndex === applied && theirs.commitIndex === applied
     );
@@ -202,7 +202,7 @@ function agrees(cluster: Cluster): boolean {
 }
 
 function stateOf(cluster: Cluster): Record<string, unknown> {
-  const nodes = cluster.members.map(({ id, fate, run, watched: { status } }) => {
+  const nodes = cluster.members.map(({ id, fate, run, observed: { status } }) => {
     if (run === undefined || status === undefined) return `${id}: ${fate}`;
     const { role, term, commitIndex, lastIndex, conf, removed } = status;
     const halves = `${conf.voters}|${conf.votersOutgoing}|${conf.learners}`;

@@ -1,6 +1,6 @@
 import type { Message, NodeId } from '../../types.ts';
 import { encodeMessage } from '../../wire/message.ts';
-import { Numbered } from './numbered.ts';
+import { Numbering } from './numbering.ts';
 import { type Renaming, renamed, renamedMessage } from './renaming.ts';
 import { SmallNode } from './small-node.ts';
 
@@ -32,7 +32,7 @@ export interface LocalStep {
  * orders. Each step is played once, from the core's beginning because a core cannot be copied, and looked up afterwards.
  */
 export class LocalStates {
-  readonly inputs = new Numbered<Input>((input) => {
+  readonly inputs = new Numbering<Input>((input) => {
     return input.kind === 'message'
       ? encodeMessage(input.message).join()
       : `${input.kind} ${input.kind === 'pass' ? '' : input.data}`;

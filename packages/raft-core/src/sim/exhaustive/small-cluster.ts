@@ -1,7 +1,7 @@
 import type { Term } from '../../types.ts';
 import type { State, System } from './explore.ts';
 import { LocalStates, type NodeView } from './local-states.ts';
-import { Numbered } from './numbered.ts';
+import { Numbering } from './numbering.ts';
 import { type Renaming, renamed } from './renaming.ts';
 import { check, type Past } from './rules.ts';
 import { insert, NODES, numberAt, PASSES, PAST, PROPOSALS } from './small-state.ts';
@@ -28,7 +28,7 @@ export class SmallCluster implements System {
   readonly nodes: number;
   readonly #options: SmallClusterOptions;
   readonly locals: LocalStates;
-  readonly #pasts = new Numbered<Past>(({ leaders, committed }) => {
+  readonly #pasts = new Numbering<Past>(({ leaders, committed }) => {
     return JSON.stringify([[...leaders].sort(([a], [b]) => a - b), committed]);
   });
   /** Adds the nodes' current state to the history, whose rules were checked then. */

@@ -19,7 +19,7 @@ function clusterOf(versions: readonly number[]) {
   const cluster = new Cluster(quiet, new Trace());
   for (const [position, member] of cluster.members.entries()) member.version = versions[position] ?? 1;
   cluster.clients.start();
-  const commits = () => cluster.members.map(({ watched }) => watched.status?.commitIndex ?? 0);
+  const commits = () => cluster.members.map(({ observed }) => observed.status?.commitIndex ?? 0);
   const met = (event: Parameters<Cluster['coverage']['met']>[0]) => cluster.coverage.counts().get(event) ?? 0;
   const until = (condition: () => boolean): void => {
     for (let events = 0; !condition(); events++) {
@@ -43,11 +43,11 @@ describe('nodes of different wire versions', () => {
     until(() => (commits()[0] ?? 0) >= 20 && met('frame of another version dropped') >= 20);
     expect(commits()[2]).to.equal(0);
     expect(cluster.leader?.id).to.be.within(1, 2);
-    const term = cluster.leader?.watched.status?.term;
+    const term = cluster.leader?.observed.status?.term;
     const [, , stranger] = cluster.members;
     if (stranger !== undefined) stranger.version = 2;
     until(() => (commits()[2] ?? 0) >= 20);
-    expect(cluster.leader?.watched.status?.term, 'its return deposes nobody').to.equal(term);
+    expect(cluster.leader?.observed.status?.term, 'its return deposes nobody').to.equal(term);
   });
 
   it('without a majority that understands each other have no leader, and never two', () => {

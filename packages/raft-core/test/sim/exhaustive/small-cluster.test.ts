@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { copyWith } from '../../../../../scripts/sim-mutant.ts';
 import { explore, type State, type System } from '../../../src/sim/exhaustive/explore.ts';
 import { SmallCluster, type SmallClusterOptions } from '../../../src/sim/exhaustive/small-cluster.ts';
-import { UpToNames } from '../../../src/sim/exhaustive/up-to-names.ts';
+import { UpToRenaming } from '../../../src/sim/exhaustive/up-to-renaming.ts';
 import { mutants } from '../mutants.ts';
 
 const small: SmallClusterOptions = { nodes: 3, termMax: 2, proposalsMax: 3, passesMax: 4, isLed: false };
@@ -29,7 +29,7 @@ describe('three cores', () => {
     ['from a leader', true, 6, 2_000],
   ] as const) {
     it(`keep their rules in every order of messages and passing time, ${name} to depth ${depthMax}`, () => {
-      const { failure, states } = explore(new UpToNames(new SmallCluster({ ...small, isLed })), { depthMax });
+      const { failure, states } = explore(new UpToRenaming(new SmallCluster({ ...small, isLed })), { depthMax });
       expect(failure).to.equal(undefined);
       expect(states).to.be.at.least(statesMin);
     }).timeout(240_000);
@@ -41,7 +41,7 @@ describe('three cores', () => {
   ] as const) {
     it(`reach the same states under any names, ${name}`, () => {
       const cluster = new SmallCluster({ ...small, isLed });
-      const upToNames = new UpToNames(cluster);
+      const upToNames = new UpToRenaming(cluster);
       const closed = (states: Set<string>) =>
         new Set([...states].flatMap((each) => upToNames.renamings(stateOf(each)).map(String)));
       const [own, least] = [reached(cluster, depth), reached(upToNames, depth)];
@@ -70,7 +70,7 @@ describe('three cores', () => {
     const { SmallCluster: Faulty }: { SmallCluster: typeof SmallCluster } = await load('small-cluster.ts');
     rmSync(folder, { recursive: true });
     const cluster = new Faulty({ ...small, isLed: true });
-    const upToNames = new UpToNames(cluster);
+    const upToNames = new UpToRenaming(cluster);
     const { failure } = explore(upToNames, { depthMax: 6 });
     expect(failure?.message).to.match(/^The log ends at entry \d+ but entry \d+ was acknowledged/);
     const ways = upToNames.inOneName(failure?.choices ?? []);

@@ -2,11 +2,11 @@ import type { Status } from '../../../core/raft-core.ts';
 import type { LogWrite } from '../../../ports.ts';
 import type { ConfState, Entry, LogIndex, Message, NodeId, SnapshotMeta, Term } from '../../../types.ts';
 import type { Coverage } from './coverage.ts';
-import { LogShadow, printOf } from './log-shadow.ts';
+import { LogCopy, printOf } from './log-copy.ts';
+import type { ObservedNode } from './observed-node.ts';
 import type { Promises } from './promises.ts';
 import { isQuorum, quorumsOverlap } from './quorums.ts';
 import { holds } from './violation.ts';
-import type { Watched } from './watched.ts';
 
 /** Terms of a simulated run stay far below this, so (index, term) and (node, term) fit in one number. */
 const TERMS = 2 ** 20;
@@ -23,7 +23,7 @@ interface Committed {
  * stays: an entry that was committed once stays committed.
  */
 export class Safety {
-  readonly #nodes = new Map<NodeId, Watched>();
+  readonly #nodes = new Map<NodeId, ObservedNode>();
   readonly #coverage: Coverage;
   readonly #committed: Committed[] = [];
   #commitIndex: LogIndex = 0;
@@ -54,18 +54,18 @@ export class Safety {
   }
 
   /** Notes the start of an incarnation: its log is what is on its disk. */
-  started(node: Watched): void {
+  started(node: ObservedNode): void {
     this.#nodes.set(node.id, node);
     node.status = undefined;
     node.truncatedNow = false;
     node.install = 'none';
     node.commitChecked = 0;
-    node.shadow = new LogShadow(node.disk.base);
+    node.shadow = new LogCopy(node.disk.base);
     for (const entry of node.disk.entries) node.shadow.push(entry, printOf(entry));
   }
 
   /** Checks a snapshot that is about to replace this node's log (Raft §7: a log that holds the snapshot's last entry keeps its tail). */
-  installs({ id, disk }: Watched, { index, term }: SnapshotMeta): void {
+  installs({ id, disk }: ObservedNode, { index, term }: SnapshotMeta): void {
     const isHeld = disk.entry(index)?.term === term;
     holds('a snapshot never replaces a log that contains it', !isHeld, () => ({
       id,
@@ -75,13 +75,13 @@ export class Safety {
     }));
   }
 
-  installed(node: Watched): void {
+  installed(node: ObservedNode): void {
     node.install = 'inForce';
-    node.shadow = new LogShadow(node.disk.base);
+    node.shadow = new LogCopy(node.disk.base);
   }
 
   /** Checks a write that the core hands out. */
-  wrote(node: Watched, { entries }: LogWrite): void {
+  wrote(node: ObservedNode, { entries }: LogWrite): void {
     const { shadow } = node;
     const [first] = entries;
     if (first === undefined) return;
@@ -98,7 +98,7 @@ export class Safety {
     }
   }
 
-  #truncated(node: Watched, from: LogIndex): void {
+  #truncated(node: ObservedNode, from: LogIndex): void {
     const { status, shadow, id } = node;
     const commit = status?.commitIndex ?? 0;
     holds('no committed entry is truncated', from > commit, () => ({ id, from, commit }));
@@ -108,7 +108,7 @@ export class Safety {
   }
 
   /** Log matching: an index and a term identify one entry, and one history before it. */
-  #matches(node: Watched, { index, term }: Entry, seen: { readonly print: number; readonly termBefore: Term }): void {
+  #matches(node: ObservedNode, { index, term }: Entry, seen: { readonly print: number; readonly termBefore: Term }): void {
     const key = index * TERMS + term;
     const known = this.#entries.get(key);
     if (known === undefined) {
@@ -119,7 +119,7 @@ export class Safety {
     holds('logs match where index and term agree', same, () => ({ id: node.id, index, term, known, seen }));
   }
 
-  #reconfigured(node: Watched, before: ConfState | undefined, { index }: Entry): void {
+  #reconfigured(node: ObservedNode, before: ConfState | undefined, { index }: Entry): void {
     const after = node.shadow.conf;
     if (before === undefined || after === undefined || before.voters.length === 0) return;
     holds('quorums of consecutive configurations overlap', quorumsOverlap(before, after), () => ({
@@ -136,7 +136,7 @@ export class Safety {
   }
 
   /** Checks that what a message claims is already on the node's disk (Raft §5.2, figure 2; the persistence contract). */
-  sent(node: Watched, message: Message): void {
+  sent(node: ObservedNode, message: Message): void {
     const { id, disk } = node;
     const { term, vote } = disk.hardState;
     if (message.type !== 'PreVote' && message.type !== 'Removed') {
@@ -176,7 +176,7 @@ export class Safety {
   }
 
   /** Returns whether this answers a message that the leader, in its current term, sent before the peer left and came back. */
-  isOfEarlierSession({ id, status }: Watched, { type, from, term, session }: Message): boolean {
+  isOfEarlierSession({ id, status }: ObservedNode, { type, from, term, session }: Message): boolean {
     if (type !== 'AppendResp' && type !== 'HeartbeatResp' && type !== 'SnapResult') return false;
     if (status?.role !== 'leader' || status.term !== term) return false;
     return session < this.#sessionOf(id, from, term);
@@ -199,7 +199,7 @@ export class Safety {
   }
 
   /** Checks a lease read: no node can have been elected after this leader. */
-  readByLease({ id, status, shadow }: Watched, { knowsPromises }: { readonly knowsPromises: boolean }): void {
+  readByLease({ id, status, shadow }: ObservedNode, { knowsPromises }: { readonly knowsPromises: boolean }): void {
     const term = status?.term ?? 0;
     const newest = this.#newestLeaderTerm;
     holds('no other node is elected while a lease holds', newest <= term, () => ({ id, term, newest }));
@@ -220,7 +220,7 @@ export class Safety {
    * Checks that the core counts only durable entries as durably applied, and that the log keeps all others. `flushed`: the last entry that
    * the state holds durably.
    */
-  flushed({ id, install, disk }: Watched, { appliedIndex, baseIndex }: Status, flushed: LogIndex): void {
+  flushed({ id, install, disk }: ObservedNode, { appliedIndex, baseIndex }: Status, flushed: LogIndex): void {
     if (install === 'awaited') return;
     const facts = () => ({ id, appliedIndex, baseIndex, flushed, last: disk.lastIndex });
     holds('only flushed entries count as durably applied', appliedIndex <= flushed, facts);
@@ -248,7 +248,7 @@ export class Safety {
   }
 
   /** Checks a node after each of its events. */
-  observed(node: Watched, status: Status): void {
+  observed(node: ObservedNode, status: Status): void {
     const before = node.status;
     node.status = status;
     if (node.truncatedNow) {
@@ -290,7 +290,7 @@ export class Safety {
     if (node.install !== 'awaited' && !comesLater) this.#commits(node, status, before);
   }
 
-  #leads(node: Watched, status: Status, before: Status | undefined): void {
+  #leads(node: ObservedNode, status: Status, before: Status | undefined): void {
     const { id, shadow } = node;
     const { term } = status;
     const leader = this.#leaders.get(term);
@@ -321,7 +321,7 @@ export class Safety {
    * Leader completeness (figure 3): entries committed in earlier terms are in the log of every later leader. A leader that receives its
    * votes late may lead an earlier term than the one in which an even older entry was committed, and lack that entry.
    */
-  #isComplete({ id, shadow }: Watched, term: Term): void {
+  #isComplete({ id, shadow }: ObservedNode, term: Term): void {
     for (let index = Math.max(1, shadow.baseIndex); index <= this.#commitIndex; index++) {
       const committed = this.#committed[index];
       if (committed === undefined || committed.by >= term) continue;
@@ -336,7 +336,7 @@ export class Safety {
     }
   }
 
-  #commits(node: Watched, status: Status, before: Status | undefined): void {
+  #commits(node: ObservedNode, status: Status, before: Status | undefined): void {
     const { id, shadow } = node;
     const { commitIndex } = status;
     for (let index = Math.max(node.commitChecked, shadow.baseIndex) + 1; index <= commitIndex; index++) {
@@ -359,7 +359,7 @@ export class Safety {
     this.#commitIndex = commitIndex;
   }
 
-  #firstCommit(node: Watched, { commitIndex, role, term: termNow }: Status, before: Status | undefined): void {
+  #firstCommit(node: ObservedNode, { commitIndex, role, term: termNow }: Status, before: Status | undefined): void {
     const { id, shadow } = node;
     const leads = role === 'leader' || before?.role === 'leader';
     holds('a leader is the first to commit an entry', leads, () => ({ id, commitIndex, role }));

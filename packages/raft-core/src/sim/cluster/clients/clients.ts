@@ -68,7 +68,7 @@ export class Clients {
   /** Reads on every node that believes it leads. */
   readOnLeaders(): void {
     for (const member of this.#cluster.running) {
-      if (member.watched.status?.role === 'leader') this.#read(member, 0, () => undefined);
+      if (member.observed.status?.role === 'leader') this.#read(member, 0, () => undefined);
     }
   }
 
@@ -104,7 +104,7 @@ export class Clients {
       then();
       return;
     }
-    const leader = running.find(({ watched }) => watched.status?.role === 'leader');
+    const leader = running.find(({ observed }) => observed.status?.role === 'leader');
     const member = leader !== undefined && this.#random.chance(0.75) ? leader : this.#random.pick(running);
     const key = this.#random.below(2 * this.#cluster.config.keys);
     if (this.#random.chance(0.4)) this.#read(member, key, then);
@@ -160,7 +160,7 @@ export class Clients {
       if (wantsLease && run.host.leaseRead()) {
         this.#cluster.coverage.met('lease read served');
         // A driver takes input in only at its next turn.
-        this.#cluster.safety.readByLease(member.watched, { knowsPromises: this.#cluster.config.profile === 'core' });
+        this.#cluster.safety.readByLease(member.observed, { knowsPromises: this.#cluster.config.profile === 'core' });
         this.#see(call, run.machine, answer);
         return;
       }
@@ -177,7 +177,7 @@ export class Clients {
       answer(() => undefined);
       return;
     }
-    const leads = member.watched.status?.role === 'leader';
+    const leads = member.observed.status?.role === 'leader';
     this.#see(call, run.machine, (take) =>
       answer(() => {
         this.#cluster.coverage.met(leads ? 'leader read served' : 'follower read served');

@@ -34,7 +34,7 @@ export class Operator {
   canLose(victim: Member): boolean {
     const lives = (id: NodeId): boolean => id !== victim.id && this.#lives(id);
     const confs = [
-      ...this.#cluster.members.flatMap(({ watched }) => watched.shadow.confs.map(({ conf }) => conf)),
+      ...this.#cluster.members.flatMap(({ observed }) => observed.shadow.confs.map(({ conf }) => conf)),
       ...this.#asked,
     ];
     return confs.every((conf) => conf.voters.length === 0 || isQuorum(conf, lives));
@@ -42,7 +42,7 @@ export class Operator {
 
   change(kind: ChangeKind, pick: number): void {
     const leader = this.#cluster.leader;
-    const conf = leader?.watched.status?.conf;
+    const conf = leader?.observed.status?.conf;
     if (leader === undefined || conf === undefined) return;
     const change = this.#changeFor(kind, pick, leader, conf);
     if (change !== undefined) this.#propose(leader, change);
@@ -57,7 +57,7 @@ export class Operator {
   /** Removes two voters at once and promotes a learner, if there is one: a joint configuration, which stays until it is left. */
   exchangeVoters(): void {
     const { leader } = this.#cluster;
-    const conf = leader?.watched.status?.conf;
+    const conf = leader?.observed.status?.conf;
     if (leader === undefined || conf === undefined || conf.votersOutgoing.length > 0) return;
     const leaving = conf.voters.filter((id) => id !== leader.id).slice(0, 2);
     const members = [
@@ -86,7 +86,7 @@ export class Operator {
    */
   tidy(): boolean {
     const { leader } = this.#cluster;
-    const conf = leader?.watched.status?.conf;
+    const conf = leader?.observed.status?.conf;
     if (leader === undefined || conf === undefined) return false;
     if (conf.votersOutgoing.length > 0) {
       if (!conf.autoLeave) this.#propose(leader, { kind: 'leave' });
@@ -147,7 +147,7 @@ export class Operator {
     if (member === undefined) return;
     this.#cluster.clock.after(READD_MS, () => {
       const { leader } = this.#cluster;
-      const conf = leader?.watched.status?.conf;
+      const conf = leader?.observed.status?.conf;
       const isOut = conf !== undefined && ![...conf.voters, ...conf.votersOutgoing, ...conf.learners].includes(member.id);
       if (leader === undefined || !isOut || member.fate !== 'healthy' || this.#cluster.isHealed) return;
       this.#propose(leader, { kind: 'change', members: [{ id: member.id, to: 'learner' }] });

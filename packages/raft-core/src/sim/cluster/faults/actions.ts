@@ -198,7 +198,7 @@ function damage(cluster: Cluster, victim: Member | undefined, depth: number, aft
   const { durable, mark } = storage;
   if (mark <= durable.base.index) return;
   const index = Math.max(durable.base.index + 1, mark - depth + 1);
-  victim.watched.remember();
+  victim.observed.remember();
   cluster.crash(victim);
   victim.isDamaged = storage.rotEntry(Math.min(index, mark));
   cluster.clock.after(afterMs, () => cluster.start(victim));

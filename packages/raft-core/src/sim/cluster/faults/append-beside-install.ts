@@ -22,7 +22,7 @@ export function appendBesideInstall(cluster: Cluster, pick: number): void {
   const { leader, members, network, clients, clock } = cluster;
   const behind = pickFollower(cluster, pick);
   if (leader === undefined || behind === undefined || members.length < 3) return;
-  const lastIndexOf = ({ watched }: Member): number => watched.status?.lastIndex ?? 0;
+  const lastIndexOf = ({ observed }: Member): number => observed.status?.lastIndex ?? 0;
   const isHanging = (): boolean => behind.run !== undefined && lastIndexOf(behind) > behind.storage.durable.lastIndex;
   let isHolding = false;
   const kept: Append[] = [];
@@ -53,7 +53,7 @@ export function appendBesideInstall(cluster: Cluster, pick: number): void {
     },
   };
   const hangsLeaderState: Step = {
-    once: () => (leader.watched.status?.baseIndex ?? 0) > lastIndexOf(behind),
+    once: () => (leader.observed.status?.baseIndex ?? 0) > lastIndexOf(behind),
     act: () => {
       hungAtMs = clock.now();
       leader.hangs.set('state', clock.now() + HANG_MS);

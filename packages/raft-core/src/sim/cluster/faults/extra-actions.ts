@@ -15,16 +15,16 @@ import {
 } from './scenarios.ts';
 
 /** Carries out the second schedule, step by step, until all faults end. */
-export function disturbFurther(cluster: Cluster, position = 0): void {
+export function runExtraSchedule(cluster: Cluster, position = 0): void {
   const action = cluster.config.extra?.schedule[position];
   if (action === undefined) return;
   later(cluster, action.afterMs, () => {
-    if (cluster.clock.now() >= cluster.undisturbedUntilMs) actFurther(cluster, action);
-    disturbFurther(cluster, position + 1);
+    if (cluster.clock.now() >= cluster.undisturbedUntilMs) carryOutExtra(cluster, action);
+    runExtraSchedule(cluster, position + 1);
   });
 }
 
-function actFurther(cluster: Cluster, { kind, pick, durationMs }: ExtraAction): void {
+function carryOutExtra(cluster: Cluster, { kind, pick, durationMs }: ExtraAction): void {
   const { clock, coverage, extraRandom: random, running } = cluster;
   const one = running[pick % Math.max(1, running.length)];
   cluster.trace.note(clock.now(), kind, 0, pick, durationMs);

@@ -9,9 +9,9 @@ import { inTurn, type Step } from './steps.ts';
 /** How long a scenario waits for each step. */
 const PATIENCE_MS = 4_000;
 
-const roleOf = ({ watched }: Member): string | undefined => watched.status?.role;
-const termOf = ({ watched }: Member): number => watched.status?.term ?? 0;
-const lastOf = ({ watched }: Member): number => watched.status?.lastIndex ?? 0;
+const roleOf = ({ observed }: Member): string | undefined => observed.status?.role;
+const termOf = ({ observed }: Member): number => observed.status?.term ?? 0;
+const lastOf = ({ observed }: Member): number => observed.status?.lastIndex ?? 0;
 const leads = (member: Member): boolean => roleOf(member) === 'leader' && member.run !== undefined;
 const followers = ({ leader, running }: Cluster): readonly Member[] => running.filter((member) => member !== leader);
 
@@ -41,7 +41,7 @@ export function strangerAnswers(cluster: Cluster, pick: number): void {
         release = network.hold((message) => message.from === leader.id && message.to === id);
       },
     },
-    { once: () => leadsOn() && leader.watched.status?.transferTo === undefined, act: () => operator.remove(id) },
+    { once: () => leadsOn() && leader.observed.status?.transferTo === undefined, act: () => operator.remove(id) },
     {
       once: () => leadsOn() && leader.run?.host.matchOf(id) === undefined,
       act: () => {
@@ -75,7 +75,7 @@ export function answerToEarlierRun(cluster: Cluster, pick: number): void {
   const ask = (): void => {
     for (let read = 0; read < 4; read++) clients.readOn(asker);
   };
-  const knowsLeader = (): boolean => asker.run !== undefined && asker.watched.status?.leader === leader.id && leads(leader);
+  const knowsLeader = (): boolean => asker.run !== undefined && asker.observed.status?.leader === leader.id && leads(leader);
   let answers = (): void => undefined;
   let questions = (): void => undefined;
   let entries = (): void => undefined;
@@ -101,7 +101,7 @@ export function answerToEarlierRun(cluster: Cluster, pick: number): void {
         clients.burst(20);
       },
     },
-    { once: () => leads(leader) && (leader.watched.status?.commitIndex ?? 0) > lastSeen + 3, act: restart },
+    { once: () => leads(leader) && (leader.observed.status?.commitIndex ?? 0) > lastSeen + 3, act: restart },
     {
       once: knowsLeader,
       act: () => {
@@ -128,7 +128,7 @@ export function answerToEarlierRun(cluster: Cluster, pick: number): void {
  */
 export function leaveLastVoter(cluster: Cluster): void {
   const { leader, operator, clients, coverage } = cluster;
-  const voters = leader?.watched.status?.conf.voters ?? [];
+  const voters = leader?.observed.status?.conf.voters ?? [];
   const successor = cluster.members.find(({ id }) => id !== leader?.id && voters.includes(id));
   if (leader === undefined || successor === undefined || voters.length !== 2) return;
   const before = lastOf(leader);
@@ -151,7 +151,7 @@ export function leaveLastVoter(cluster: Cluster): void {
 export function cutOffOneHalf(cluster: Cluster): void {
   const { leader, operator, coverage, clients, members } = cluster;
   if (leader === undefined) return;
-  const joint = () => (leads(leader) ? leader.watched.status?.conf : undefined);
+  const joint = () => (leads(leader) ? leader.observed.status?.conf : undefined);
   operator.exchangeVoters();
   const act = (): void => {
     const conf = joint();
@@ -211,7 +211,7 @@ const hang = ({ clock }: Cluster, { hangs }: Member, part: DiskPart): void => {
 function fallsBehind(cluster: Cluster, behind: Member): readonly Step[] {
   const { leader, members, network, clients } = cluster;
   const links = members.flatMap((member) => both(member, behind));
-  const lacks = (): boolean => (leader?.watched.status?.baseIndex ?? 0) > lastOf(behind);
+  const lacks = (): boolean => (leader?.observed.status?.baseIndex ?? 0) > lastOf(behind);
   const cutOff = {
     once: () => true,
     act: () => {
@@ -240,6 +240,6 @@ export function abortTransfer(cluster: Cluster, pick: number): void {
   later(cluster, 1_400 + (pick % 2_000), release);
 }
 
-function isVoterOf({ watched: { status } }: Member, id: NodeId): boolean {
+function isVoterOf({ observed: { status } }: Member, id: NodeId): boolean {
   return status !== undefined && isVoter(status.conf, id);
 }

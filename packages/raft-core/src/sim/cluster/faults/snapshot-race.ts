@@ -47,5 +47,5 @@ export function raceSnapshot(cluster: Cluster, behind: Member | undefined): void
   inTurn(cluster, [fallsBehind, fetches, losesItsLeader, hasTheNext], RACE_MS);
 }
 
-const statusOf = ({ watched: { status } }: Member, field: 'baseIndex' | 'lastIndex' | 'commitIndex'): number =>
+const statusOf = ({ observed: { status } }: Member, field: 'baseIndex' | 'lastIndex' | 'commitIndex'): number =>
   status?.[field] ?? 0;

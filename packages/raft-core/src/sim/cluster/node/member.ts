@@ -1,6 +1,6 @@
 import type { TransportReceiver } from '../../../ports.ts';
 import type { Fitness, LogIndex, NodeId, SnapshotMeta } from '../../../types.ts';
-import { Watched } from '../checks/watched.ts';
+import { ObservedNode } from '../checks/observed-node.ts';
 import type { SnapshotPort } from '../snapshots/snapshot-port.ts';
 import type { StreamedSnapshots } from '../snapshots/streamed-snapshots.ts';
 import type { DiskPart, NodeStorage, SimMachine } from '../storage/storage.ts';
@@ -28,7 +28,7 @@ export type Fate = 'healthy' | 'damaged' | 'wiped';
 export class Member {
   readonly id: NodeId;
   readonly storage: NodeStorage;
-  readonly watched: Watched;
+  readonly observed: ObservedNode;
   /** Its process, from the moment that it begins to open its storage. */
   process: NodeProcess | undefined;
   run: MemberRun | undefined;
@@ -60,7 +60,7 @@ export class Member {
     const { id, storage, clock, fitness } = options;
     this.id = id;
     this.storage = storage;
-    this.watched = new Watched(storage.durable);
+    this.observed = new ObservedNode(storage.durable);
     this.clock = clock;
     this.fitness = fitness;
   }

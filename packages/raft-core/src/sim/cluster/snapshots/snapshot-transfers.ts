@@ -112,11 +112,11 @@ export class SnapshotTransfers {
   #installs(member: Member, meta: SnapshotMeta): void {
     this.#cluster.safety.installsAlone(member.id, member.run?.machine.isFlushing === true);
     this.#cluster.trace.note(this.#cluster.clock.now(), 'install', member.id, meta.index, meta.term);
-    this.#cluster.safety.installs(member.watched, meta);
+    this.#cluster.safety.installs(member.observed, meta);
   }
 
   #installed(member: Member): void {
-    this.#cluster.safety.installed(member.watched);
+    this.#cluster.safety.installed(member.observed);
     const machine = member.run?.machine;
     if (machine !== undefined) this.#cluster.safety.applied(member.id, machine.applied, machine.digest);
   }

@@ -1,5 +1,5 @@
 /** Gives numbers to values, the same number to equal ones. */
-export class Numbered<Thing> {
+export class Numbering<Thing> {
   readonly #text: (thing: Thing) => string;
   readonly #numbers = new Map<string, number>();
   readonly #things: Thing[] = [];

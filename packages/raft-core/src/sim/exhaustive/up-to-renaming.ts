@@ -11,7 +11,7 @@ import { compare, insert, NODES, numberAt, PASSES, PAST, PROPOSALS } from './sma
  * it prefers low ids when it transfers leadership, which no input here causes. Random timeouts are drawn from the same seed on all nodes.
  * The rules treat every node alike. So a failure follows from a state exactly if it follows from each of its renamings.
  */
-export class UpToNames implements System {
+export class UpToRenaming implements System {
   readonly begin: State;
   readonly #cluster: SmallCluster;
   readonly #wire: number;

@@ -2,7 +2,7 @@ import type { ConfState, Entry, LogIndex, SnapshotMeta, Term } from '../../../ty
 import { decodeConfState } from '../../../wire/conf-state.ts';
 
 /** The checkers' copy of a node's log: the term and a fingerprint of each entry, and all configurations. */
-export class LogShadow {
+export class LogCopy {
   baseIndex: LogIndex;
   lastIndex: LogIndex;
   readonly #terms: Term[] = [];

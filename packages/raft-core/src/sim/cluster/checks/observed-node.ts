@@ -1,13 +1,13 @@
 import type { Status } from '../../../core/raft-core.ts';
 import type { LogIndex, NodeId, Term } from '../../../types.ts';
 import type { DurableLog } from '../storage/storage.ts';
-import { LogShadow } from './log-shadow.ts';
+import { LogCopy } from './log-copy.ts';
 
 /** The checkers' view of one node over all its incarnations. */
-export class Watched {
+export class ObservedNode {
   readonly id: NodeId;
   readonly disk: DurableLog;
-  shadow: LogShadow;
+  shadow: LogCopy;
   /** Status after the last event of the current incarnation; undefined before its first. */
   status: Status | undefined;
   /** The current event truncated its log. */
@@ -25,7 +25,7 @@ export class Watched {
   constructor(disk: DurableLog) {
     this.id = disk.nodeId;
     this.disk = disk;
-    this.shadow = new LogShadow(disk.base);
+    this.shadow = new LogCopy(disk.base);
   }
 
   /** Returns whether this node's disk has the entry, as an entry or within the state. */
