@@ -20,7 +20,7 @@ import { CoreHost } from './node/core-host.ts';
 import { driverHost } from './node/driver-host.ts';
 import type { Host } from './node/host.ts';
 import { LocalClock } from './node/local-clock.ts';
-import { Member, type MemberRun } from './node/member.ts';
+import { type Incarnation, Member } from './node/member.ts';
 import { NodeProcess } from './node/process.ts';
 import { SnapshotTransfers } from './snapshots/snapshot-transfers.ts';
 import { DeviceTimes } from './storage/device-times.ts';
@@ -102,7 +102,7 @@ export class Cluster {
   }
 
   get running(): readonly Member[] {
-    return this.members.filter(({ run }) => run !== undefined);
+    return this.members.filter(({ incarnation }) => incarnation !== undefined);
   }
 
   /** Returns the running leader of the newest term. */
@@ -110,7 +110,7 @@ export class Cluster {
     let newest: Member | undefined;
     for (const member of this.members) {
       const { status } = member.observed;
-      if (member.run === undefined || status?.role !== 'leader') continue;
+      if (member.incarnation === undefined || status?.role !== 'leader') continue;
       if (newest?.observed.status === undefined || newest.observed.status.term < status.term) newest = member;
     }
     return newest;
@@ -128,8 +128,8 @@ export class Cluster {
   }
 
   /** Runs a task in the node's process, and checks the node afterwards. */
-  enter(member: Member, run: MemberRun, task: () => void): void {
-    if (member.run === run) run.process.run(task);
+  enter(member: Member, incarnation: Incarnation, task: () => void): void {
+    if (member.incarnation === incarnation) incarnation.process.run(task);
   }
 
   /** Starts the node on its disk, unless it is damaged or wiped; a disk found damaged never starts again. */
@@ -164,13 +164,13 @@ export class Cluster {
 
   /** Simulates a power failure: the process ends at once, and only part of the data on its way to the disk is stored. */
   crash(member: Member): void {
-    const { run, process, storage, id } = member;
+    const { incarnation, process, storage, id } = member;
     if (process === undefined) return;
     this.#end(member, process);
     const { isLost, facts } = storage.crash(this.random, this.config.disk);
     this.trace.note(this.clock.now(), 'crash', id, ...facts);
     if (isLost) this.coverage.met('unsynced write lost in a crash');
-    if (run?.snapshots.isInstalling === true) this.coverage.met('install crashed half-way');
+    if (incarnation?.snapshots.isInstalling === true) this.coverage.met('install crashed half-way');
     if (this.config.disk.slotRot > 0 && this.random.chance(this.config.disk.slotRot)) {
       this.coverage.met('vote slot unreadable at a start');
       storage.rotSlot(this.random.chance(0.5) ? 0 : 1);
@@ -205,7 +205,7 @@ export class Cluster {
   }
 
   #end(member: Member, process: NodeProcess): void {
-    member.run = undefined;
+    member.incarnation = undefined;
     member.process = undefined;
     process.kill();
   }
@@ -245,9 +245,9 @@ export class Cluster {
       this.safety.started(member.observed);
       const { flushedAtOpen } = opened.machine;
       this.trace.note(this.clock.now(), 'start', member.id, lastIndex, hardState.term, hardState.vote, flushedAtOpen);
-      const run = this.#host(member, process, opened);
-      member.run = run;
-      process.run(() => run.host.start());
+      const incarnation = this.#host(member, process, opened);
+      member.incarnation = incarnation;
+      process.run(() => incarnation.host.start());
     } catch (error) {
       this.#notOpened(member, process, error);
     }
@@ -266,18 +266,18 @@ export class Cluster {
 
   #around(member: Member, process: NodeProcess, task: () => void): void {
     task();
-    const { run } = member;
-    if (run === undefined || run.process !== process) return;
-    const status = run.host.consensus();
+    const { incarnation } = member;
+    if (incarnation === undefined || incarnation.process !== process) return;
+    const status = incarnation.host.consensus();
     this.safety.observed(member.observed, status);
-    const { flushed } = run.machine;
+    const { flushed } = incarnation.machine;
     if (flushed !== undefined) this.safety.flushed(member.observed, status, flushed);
   }
 
-  #host(member: Member, process: NodeProcess, { log, machine, streams }: OpenStorage): MemberRun {
+  #host(member: Member, process: NodeProcess, { log, machine, streams }: OpenStorage): Incarnation {
     const random = new SimRandom(this.random.uint32());
     const snapshots = this.#transfers.of(member, process, streams);
-    const inbox: MemberRun['inbox'] = { receiver: undefined };
+    const inbox: Incarnation['inbox'] = { receiver: undefined };
     const transport = {
       send: (messages: readonly Message[]) => this.#send(member, messages),
       receive: (receiver: TransportReceiver) => {
@@ -310,37 +310,38 @@ export class Cluster {
     for (const message of messages) {
       this.safety.sent(member.observed, message);
       this.network.send(message);
-      const { run } = member;
-      const lost = this.network.isCut(message.from, message.to) || this.member(message.to)?.run === undefined;
-      if (lost && run !== undefined && this.random.chance(0.05)) {
-        run.process.after(1, () => run.inbox.receiver?.unreachable(message.to));
+      const { incarnation } = member;
+      const lost = this.network.isCut(message.from, message.to) || this.member(message.to)?.incarnation === undefined;
+      if (lost && incarnation !== undefined && this.random.chance(0.05)) {
+        incarnation.process.after(1, () => incarnation.inbox.receiver?.unreachable(message.to));
       }
     }
   }
 
   #deliver(message: Message, sentAtMs: number): void {
     const member = this.member(message.to);
-    const run = member?.run;
-    if (member === undefined || run === undefined) return;
-    if (sentAtMs < run.startedAtMs) this.coverage.met('message to an earlier incarnation delivered');
+    const incarnation = member?.incarnation;
+    if (member === undefined || incarnation === undefined) return;
+    if (sentAtMs < incarnation.startedAtMs) this.coverage.met('message to an earlier incarnation delivered');
     this.trace.note(this.clock.now(), message.type, message.to, message.from, message.term, ...factsOf(message));
     const isStale = this.safety.isOfEarlierSession(member.observed, message);
-    this.enter(member, run, () => {
-      const before = isStale ? run.host.matchOf(message.from) : undefined;
-      const led = this.#ledWithoutPeer(run, message);
-      run.inbox.receiver?.message(message);
-      if (isStale) this.safety.ignored(message, before, run.host.matchOf(message.from));
-      if (led !== undefined && member.run === run) this.safety.answeredByStranger(led, run.host.consensus(), message.from);
+    this.enter(member, incarnation, () => {
+      const before = isStale ? incarnation.host.matchOf(message.from) : undefined;
+      const led = this.#ledWithoutPeer(incarnation, message);
+      incarnation.inbox.receiver?.message(message);
+      if (isStale) this.safety.ignored(message, before, incarnation.host.matchOf(message.from));
+      if (led !== undefined && member.incarnation === incarnation)
+        this.safety.answeredByNonPeer(led, incarnation.host.consensus(), message.from);
       // A node that is known to be removed is not heard: it stepped down when its removal was committed. A driver takes input in only at
       // its next turn.
-      const isHeard = !(this.#hasTombstones && run.machine.removed.has(message.from));
-      if (member.run !== run || !isHeard || this.config.profile !== 'core') return;
-      this.safety.promises.received(member.id, message, run.host.consensus());
+      const isHeard = !(this.#hasTombstones && incarnation.machine.removed.has(message.from));
+      if (member.incarnation !== incarnation || !isHeard || this.config.profile !== 'core') return;
+      this.safety.promises.received(member.id, message, incarnation.host.consensus());
     });
   }
 
   /** Returns the status of a leader that is about to receive an answer in a later term from a node that is not its peer. */
-  #ledWithoutPeer({ host }: MemberRun, { type, from, term }: Message): Status | undefined {
+  #ledWithoutPeer({ host }: Incarnation, { type, from, term }: Message): Status | undefined {
     const isAnswer = type === 'AppendResp' || type === 'HeartbeatResp' || type === 'SnapResult';
     if (!isAnswer || this.config.profile !== 'core') return undefined;
     const status = host.consensus();
@@ -351,7 +352,7 @@ export class Cluster {
     this.trace.note(this.clock.now(), 'fatal', member.id, error.message);
     if (member.storage.verdict(error) === 'failed') {
       this.coverage.met('sync failed');
-      if (member.run?.process !== process) return;
+      if (member.incarnation?.process !== process) return;
       this.crash(member);
       this.clock.after(200 + this.random.below(1500), () => this.start(member));
     } else this.failure ??= error;

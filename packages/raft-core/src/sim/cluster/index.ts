@@ -5,7 +5,7 @@ export type { Command } from './clients/command.ts';
 export { Cluster } from './cluster.ts';
 export { type Action, actionKinds, configOf, type Profile, type SimConfig } from './config.ts';
 export { type ExtraFaults, type ExtraKind, extraKinds, withExtraFaults } from './faults/extra-faults.ts';
-export type { Member, MemberRun } from './node/member.ts';
+export type { Incarnation, Member } from './node/member.ts';
 export { disturb, type RunResult, runSimulation, runSimulationOn } from './run.ts';
 export { shrink } from './shrink.ts';
 export type { MachineResult } from './storage/machine.ts';

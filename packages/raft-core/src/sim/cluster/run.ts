@@ -188,12 +188,12 @@ function membersOf(cluster: Cluster): NonNullable<ReturnType<Cluster['member']>>
 function agrees(cluster: Cluster): boolean {
   const { leader, clients } = cluster;
   const status = leader?.observed.status;
-  const run = leader?.run;
-  if (clients.waiting > 0 || status === undefined || run === undefined) return false;
-  const { applied, digest } = run.machine;
+  const incarnation = leader?.incarnation;
+  if (clients.waiting > 0 || status === undefined || incarnation === undefined) return false;
+  const { applied, digest } = incarnation.machine;
   if (status.commitIndex !== status.lastIndex || applied !== status.lastIndex) return false;
   return membersOf(cluster).every((member) => {
-    const machine = member.run?.machine;
+    const machine = member.incarnation?.machine;
     const theirs = member.observed.status;
     return (
       machine?.applied === applied && machine.digest === digest && theirs?.lastIndex === applied && theirs.commitIndex === applied
@@ -202,11 +202,11 @@ function agrees(cluster: Cluster): boolean {
 }
 
 function stateOf(cluster: Cluster): Record<string, unknown> {
-  const nodes = cluster.members.map(({ id, fate, run, observed: { status } }) => {
-    if (run === undefined || status === undefined) return `${id}: ${fate}`;
+  const nodes = cluster.members.map(({ id, fate, incarnation, observed: { status } }) => {
+    if (incarnation === undefined || status === undefined) return `${id}: ${fate}`;
     const { role, term, commitIndex, lastIndex, conf, removed } = status;
     const halves = `${conf.voters}|${conf.votersOutgoing}|${conf.learners}`;
-    return `${id}: ${role} term ${term} commit ${commitIndex}/${lastIndex} applied ${run.machine.applied} conf ${halves}${removed ? ' removed' : ''}`;
+    return `${id}: ${role} term ${term} commit ${commitIndex}/${lastIndex} applied ${incarnation.machine.applied} conf ${halves}${removed ? ' removed' : ''}`;
   });
   return { waiting: cluster.clients.waiting, nodes };
 }

@@ -234,7 +234,7 @@ export class Safety {
   }
 
   /** Checks a leader that has taken in an answer in a later term from a node that is not its peer. */
-  answeredByStranger(before: Status, after: Status, from: NodeId): void {
+  answeredByNonPeer(before: Status, after: Status, from: NodeId): void {
     this.#coverage.met('later term of a non-peer ignored');
     const leads = after.role === 'leader' && after.term === before.term;
     holds('an answer of a non-peer deposes no leader', leads, () => ({ from, term: before.term, now: after.term }));

@@ -6,7 +6,7 @@ import { withSeenEffects } from '../../history/seen-effects.ts';
 import type { SimRandom } from '../../sim-random.ts';
 import { holds, Violation } from '../checks/violation.ts';
 import type { Cluster } from '../cluster.ts';
-import type { Member, MemberRun } from '../node/member.ts';
+import type { Incarnation, Member } from '../node/member.ts';
 import type { MachineResult } from '../storage/machine.ts';
 import type { SimMachine } from '../storage/storage.ts';
 import type { Command } from './command.ts';
@@ -99,7 +99,7 @@ export class Clients {
   }
 
   #ask(then: () => void): void {
-    const running = this.#cluster.members.filter(({ run }) => run !== undefined);
+    const running = this.#cluster.members.filter(({ incarnation }) => incarnation !== undefined);
     if (running.length === 0) {
       then();
       return;
@@ -113,14 +113,19 @@ export class Clients {
 
   /** Even keys are registers, odd keys are lists. */
   #write(member: Member, key: number, then: () => void): void {
-    const { run } = member;
-    if (run === undefined) return;
+    const { incarnation } = member;
+    if (incarnation === undefined) return;
     const operation = this.#calls.length + 1;
     const wanted = this.#requestFor(key, operation);
-    const { request, data } = run.machine.prepare({ operation, key: key >> 1, request: wanted }, 14 + this.#random.below(60));
+    const { request, data } = incarnation.machine.prepare(
+      { operation, key: key >> 1, request: wanted },
+      14 + this.#random.below(60),
+    );
     const call = this.#call(key, request);
     const answer = this.#patiently(then);
-    this.#cluster.enter(member, run, () => run.host.propose(data, (outcome) => answer(() => this.#written(call, outcome))));
+    this.#cluster.enter(member, incarnation, () =>
+      incarnation.host.propose(data, (outcome) => answer(() => this.#written(call, outcome))),
+    );
   }
 
   #requestFor(key: number, value: number): Command['request'] {
@@ -148,29 +153,33 @@ export class Clients {
   }
 
   #read(member: Member, key: number, then: (answered: boolean) => void): void {
-    const { run } = member;
-    if (run === undefined) {
+    const { incarnation } = member;
+    if (incarnation === undefined) {
       then(false);
       return;
     }
     const call = this.#call(key, { kind: 'read' });
     const answer = this.#patiently(() => then(call.returned !== undefined));
-    this.#cluster.enter(member, run, () => {
+    this.#cluster.enter(member, incarnation, () => {
       const wantsLease = this.#cluster.config.leaseReads && this.#random.chance(0.6);
-      if (wantsLease && run.host.leaseRead()) {
+      if (wantsLease && incarnation.host.leaseRead()) {
         this.#cluster.coverage.met('lease read served');
         // A driver takes input in only at its next turn.
         this.#cluster.safety.readByLease(member.observed, { knowsPromises: this.#cluster.config.profile === 'core' });
-        this.#see(call, run.machine, answer);
+        this.#see(call, incarnation.machine, answer);
         return;
       }
-      run.host.readIndex((outcome) => this.#readable(call, { member, run, outcome }, answer));
+      incarnation.host.readIndex((outcome) => this.#readable(call, { member, incarnation, outcome }, answer));
     });
   }
 
   #readable(
     call: Call,
-    { member, run, outcome }: { readonly member: Member; readonly run: MemberRun; readonly outcome: ReadOutcome },
+    {
+      member,
+      incarnation,
+      outcome,
+    }: { readonly member: Member; readonly incarnation: Incarnation; readonly outcome: ReadOutcome },
     answer: Answer,
   ): void {
     if (outcome.kind !== 'readable') {
@@ -178,7 +187,7 @@ export class Clients {
       return;
     }
     const leads = member.observed.status?.role === 'leader';
-    this.#see(call, run.machine, (take) =>
+    this.#see(call, incarnation.machine, (take) =>
       answer(() => {
         this.#cluster.coverage.met(leads ? 'leader read served' : 'follower read served');
         take();

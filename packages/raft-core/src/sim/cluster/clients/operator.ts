@@ -155,15 +155,15 @@ export class Operator {
   }
 
   #propose(leader: Member, change: ConfChange): void {
-    const { run } = leader;
-    if (run === undefined) return;
+    const { incarnation } = leader;
+    if (incarnation === undefined) return;
     // Evaluated when the node runs the task: there may be a pause and other changes before that.
-    this.#cluster.enter(leader, run, () => {
-      const { conf } = run.host.consensus();
+    this.#cluster.enter(leader, incarnation, () => {
+      const { conf } = incarnation.host.consensus();
       const target = change.kind === 'leave' ? conf : targetOf(conf, change.members);
       if (!this.#canGoOn(target)) return;
       this.#asked.add(target);
-      run.host.proposeConf(change, ({ kind }) => {
+      incarnation.host.proposeConf(change, ({ kind }) => {
         if (kind !== 'unknown') this.#asked.delete(target);
       });
     });

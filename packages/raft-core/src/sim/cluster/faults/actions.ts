@@ -17,7 +17,9 @@ export function act(cluster: Cluster, { kind, pick, durationMs }: Action): void 
   switch (kind) {
     case 'crash': {
       // An installation and a write of several entries are short, so a random action would seldom hit them.
-      const vulnerable = running.find(({ run, storage }) => run?.snapshots.isInstalling === true || storage.unsynced > 2);
+      const vulnerable = running.find(
+        ({ incarnation, storage }) => incarnation?.snapshots.isInstalling === true || storage.unsynced > 2,
+      );
       const victim = vulnerable ?? one;
       if (victim !== undefined) restart(cluster, victim, durationMs);
       break;
@@ -31,9 +33,9 @@ export function act(cluster: Cluster, { kind, pick, durationMs }: Action): void 
         later(cluster, position * durationMs, () => restart(cluster, member, 100));
       break;
     case 'pause':
-      if (one?.run === undefined) break;
-      one.run.process.pause(durationMs);
-      one.run.wasPaused = true;
+      if (one?.incarnation === undefined) break;
+      one.incarnation.process.pause(durationMs);
+      one.incarnation.wasPaused = true;
       coverage.met('process paused');
       break;
     case 'cutOneWay':
@@ -111,9 +113,10 @@ export function act(cluster: Cluster, { kind, pick, durationMs }: Action): void 
       break;
     case 'transfer': {
       const { leader } = cluster;
-      const run = leader?.run;
+      const incarnation = leader?.incarnation;
       const to = pick % 2 === 0 ? undefined : other?.id;
-      if (leader !== undefined && run !== undefined) cluster.enter(leader, run, () => run.host.transfer(to));
+      if (leader !== undefined && incarnation !== undefined)
+        cluster.enter(leader, incarnation, () => incarnation.host.transfer(to));
       break;
     }
     case 'wipeAndRejoin':
@@ -144,10 +147,10 @@ export function act(cluster: Cluster, { kind, pick, durationMs }: Action): void 
 }
 
 export function setFitness(cluster: Cluster, member: Member, fitness: Member['fitness']): void {
-  const { run } = member;
+  const { incarnation } = member;
   member.fitness = fitness;
   // The fitness at the time when the task runs: a pause that is prolonged meanwhile may delay an earlier call past a later one.
-  if (run !== undefined) cluster.enter(member, run, () => run.host.setFitness(member.fitness));
+  if (incarnation !== undefined) cluster.enter(member, incarnation, () => incarnation.host.setFitness(member.fitness));
 }
 
 /**
@@ -156,7 +159,7 @@ export function setFitness(cluster: Cluster, member: Member, fitness: Member['fi
  */
 function electBehind(cluster: Cluster, pick: number): void {
   const { leader, members } = cluster;
-  const others = members.filter((member) => member !== leader && member.run !== undefined);
+  const others = members.filter((member) => member !== leader && member.incarnation !== undefined);
   const rival = others[pick % Math.max(1, others.length)];
   if (leader === undefined || rival === undefined) return;
   cut(cluster, both(leader, rival), 3_500);

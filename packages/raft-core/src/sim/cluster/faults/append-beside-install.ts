@@ -23,7 +23,7 @@ export function appendBesideInstall(cluster: Cluster, pick: number): void {
   const behind = pickFollower(cluster, pick);
   if (leader === undefined || behind === undefined || members.length < 3) return;
   const lastIndexOf = ({ observed }: Member): number => observed.status?.lastIndex ?? 0;
-  const isHanging = (): boolean => behind.run !== undefined && lastIndexOf(behind) > behind.storage.durable.lastIndex;
+  const isHanging = (): boolean => behind.incarnation !== undefined && lastIndexOf(behind) > behind.storage.durable.lastIndex;
   let isHolding = false;
   const kept: Append[] = [];
   const release = network.hold((message) => {
@@ -60,7 +60,7 @@ export function appendBesideInstall(cluster: Cluster, pick: number): void {
     },
   };
   const letsAppendsPass: Step = {
-    once: () => since(SETTLED_MS) && follow(leader.run?.machine.flushed ?? Number.POSITIVE_INFINITY),
+    once: () => since(SETTLED_MS) && follow(leader.incarnation?.machine.flushed ?? Number.POSITIVE_INFINITY),
     act: () => {
       isHolding = false;
       behind.streaming = { untilMs: clock.now() + PATIENCE_MS, pieceMs: 20 };

@@ -43,7 +43,7 @@ function carryOutExtra(cluster: Cluster, { kind, pick, durationMs }: ExtraAction
     case 'stopClock':
       // A suspended machine: nothing runs, and its clock does not show that time has passed.
       one.clock.stop(durationMs);
-      one.run?.process.pause(durationMs);
+      one.incarnation?.process.pause(durationMs);
       coverage.met('clock stopped');
       break;
     case 'hangDiskPart':

@@ -12,12 +12,12 @@ const PATIENCE_MS = 4_000;
 const roleOf = ({ observed }: Member): string | undefined => observed.status?.role;
 const termOf = ({ observed }: Member): number => observed.status?.term ?? 0;
 const lastOf = ({ observed }: Member): number => observed.status?.lastIndex ?? 0;
-const leads = (member: Member): boolean => roleOf(member) === 'leader' && member.run !== undefined;
+const leads = (member: Member): boolean => roleOf(member) === 'leader' && member.incarnation !== undefined;
 const followers = ({ leader, running }: Cluster): readonly Member[] => running.filter((member) => member !== leader);
 
 function transfer(cluster: Cluster, leader: Member, to: NodeId): void {
-  const { run } = leader;
-  if (run !== undefined) cluster.enter(leader, run, () => run.host.transfer(to));
+  const { incarnation } = leader;
+  if (incarnation !== undefined) cluster.enter(leader, incarnation, () => incarnation.host.transfer(to));
 }
 
 /**
@@ -43,7 +43,7 @@ export function strangerAnswers(cluster: Cluster, pick: number): void {
     },
     { once: () => leadsOn() && leader.observed.status?.transferTo === undefined, act: () => operator.remove(id) },
     {
-      once: () => leadsOn() && leader.run?.host.matchOf(id) === undefined,
+      once: () => leadsOn() && leader.incarnation?.host.matchOf(id) === undefined,
       act: () => {
         isSilent = false;
         release();
@@ -75,7 +75,8 @@ export function answerToEarlierRun(cluster: Cluster, pick: number): void {
   const ask = (): void => {
     for (let read = 0; read < 4; read++) clients.readOn(asker);
   };
-  const knowsLeader = (): boolean => asker.run !== undefined && asker.observed.status?.leader === leader.id && leads(leader);
+  const knowsLeader = (): boolean =>
+    asker.incarnation !== undefined && asker.observed.status?.leader === leader.id && leads(leader);
   let answers = (): void => undefined;
   let questions = (): void => undefined;
   let entries = (): void => undefined;
@@ -175,10 +176,10 @@ export function installBesideFlush(cluster: Cluster, pick: number): void {
   if (behind === undefined) return;
   clients.burst(5);
   const steps = [
-    { once: () => behind.run?.machine.isFlushing === true, act: () => hang(cluster, behind, 'state') },
+    { once: () => behind.incarnation?.machine.isFlushing === true, act: () => hang(cluster, behind, 'state') },
     ...fallsBehind(cluster, behind),
     {
-      once: () => behind.run?.snapshots.isFetching === true && behind.run.machine.isFlushing,
+      once: () => behind.incarnation?.snapshots.isFetching === true && behind.incarnation.machine.isFlushing,
       act: () => coverage.met('snapshot waited for a flush'),
     },
   ];

@@ -24,7 +24,7 @@ export function raceSnapshot(cluster: Cluster, behind: Member | undefined): void
       for (const [from, to] of links) network.mend(from.id, to.id);
     },
   };
-  const fetches: Step = { once: () => behind.run?.snapshots.isFetching === true, act: () => clients.burst(8) };
+  const fetches: Step = { once: () => behind.incarnation?.snapshots.isFetching === true, act: () => clients.burst(8) };
   const losesItsLeader: Step = {
     once: () => others.every((other) => statusOf(other, 'commitIndex') < statusOf(leader, 'commitIndex')),
     act: () => {

@@ -9,7 +9,7 @@ import type { LocalClock } from './local-clock.ts';
 import type { NodeProcess } from './process.ts';
 
 /** One incarnation of a node, from its start to its end. */
-export interface MemberRun {
+export interface Incarnation {
   readonly process: NodeProcess;
   readonly machine: SimMachine;
   readonly host: Host;
@@ -31,7 +31,7 @@ export class Member {
   readonly observed: ObservedNode;
   /** Its process, from the moment that it begins to open its storage. */
   process: NodeProcess | undefined;
-  run: MemberRun | undefined;
+  incarnation: Incarnation | undefined;
   fate: Fate = 'healthy';
   /** Something durable on its disk was destroyed; its next start must find that out. */
   isDamaged = false;

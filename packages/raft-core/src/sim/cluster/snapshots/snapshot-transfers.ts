@@ -33,7 +33,7 @@ export class SnapshotTransfers {
       // A whole state takes longer to sync than one batch of entries.
       syncMs: () => 5 * this.#times.syncMs(member) + (this.#cluster.isHealed ? 0 : this.#cluster.random.below(100)),
       arrives: (meta) => member.beforeSnapshot?.(meta),
-      begins: () => this.#cluster.safety.installsAlone(member.id, member.run?.machine.isFlushing === true),
+      begins: () => this.#cluster.safety.installsAlone(member.id, member.incarnation?.machine.isFlushing === true),
       install: (snapshot, done) => this.#install(member, snapshot, done),
     });
   }
@@ -61,31 +61,31 @@ export class SnapshotTransfers {
       if (delayMs === undefined || !to.process.isAlive) throw new Error('the network broke the stream');
     };
     await arrives();
-    const run = this.#cluster.member(from)?.run;
-    if (run === undefined || run.process.isPaused || !(run.snapshots instanceof StreamedSnapshots))
+    const incarnation = this.#cluster.member(from)?.incarnation;
+    if (incarnation === undefined || incarnation.process.isPaused || !(incarnation.snapshots instanceof StreamedSnapshots))
       throw new Error(`node ${from} does not answer`);
-    for await (const chunk of run.snapshots.stream(to.member.id, index)) {
+    for await (const chunk of incarnation.snapshots.stream(to.member.id, index)) {
       await arrives();
-      if (this.#cluster.member(from)?.run !== run) throw new Error(`node ${from} has ended`);
+      if (this.#cluster.member(from)?.incarnation !== incarnation) throw new Error(`node ${from} has ended`);
       yield chunk;
     }
   }
 
   #snapshotPeer(id: NodeId): SnapshotPeer | undefined {
     const member = this.#cluster.member(id);
-    const run = member?.run;
-    if (member === undefined || run === undefined || !(run.snapshots instanceof SnapshotPort)) return undefined;
-    const { snapshots } = run;
-    const isSame = (): boolean => member.run === run;
+    const incarnation = member?.incarnation;
+    if (member === undefined || incarnation === undefined || !(incarnation.snapshots instanceof SnapshotPort)) return undefined;
+    const { snapshots } = incarnation;
+    const isSame = (): boolean => member.incarnation === incarnation;
     return {
       isSame,
       open: () => {
         const source = snapshots.source;
-        if (!isSame() || run.process.isPaused || source === undefined) return undefined;
+        if (!isSame() || incarnation.process.isPaused || source === undefined) return undefined;
         const image = this.#images(member).image();
         return { image, meta: source.describe(image.applied) };
       },
-      failed: (reader) => this.#cluster.enter(member, run, () => snapshots.source?.failed(reader)),
+      failed: (reader) => this.#cluster.enter(member, incarnation, () => snapshots.source?.failed(reader)),
     };
   }
 
@@ -110,14 +110,14 @@ export class SnapshotTransfers {
   }
 
   #installs(member: Member, meta: SnapshotMeta): void {
-    this.#cluster.safety.installsAlone(member.id, member.run?.machine.isFlushing === true);
+    this.#cluster.safety.installsAlone(member.id, member.incarnation?.machine.isFlushing === true);
     this.#cluster.trace.note(this.#cluster.clock.now(), 'install', member.id, meta.index, meta.term);
     this.#cluster.safety.installs(member.observed, meta);
   }
 
   #installed(member: Member): void {
     this.#cluster.safety.installed(member.observed);
-    const machine = member.run?.machine;
+    const machine = member.incarnation?.machine;
     if (machine !== undefined) this.#cluster.safety.applied(member.id, machine.applied, machine.digest);
   }
 

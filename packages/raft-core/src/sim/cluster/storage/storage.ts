@@ -111,7 +111,7 @@ export interface NodeStorage {
   /** The number of pieces being synced. */
   readonly unsynced: number;
   /** Opens the storage; calls `done` at once or in a later event. */
-  open(run: StorageRun, done: (opened: OpenStorage | Error) => void): void;
+  open(incarnation: StorageRun, done: (opened: OpenStorage | Error) => void): void;
   /** Simulates a power failure: part of what is being synced may be stored. `torn`: any part of it, otherwise a prefix. */
   crash(
     random: SimRandom,
