@@ -24,6 +24,7 @@ export * from './ports.ts';
 export { majority } from './quorum/majority.ts';
 export * from './types.ts';
 export { decodeBatch, encodeBatch } from './wire/batch.ts';
+export { ByteReader } from './wire/byte-reader.ts';
 export { CodecError } from './wire/codec-error.ts';
 export { decodeConfState, encodeConfState } from './wire/conf-state.ts';
 export { decodeMessage, encodeMessage, frameBytesMax, WIRE_VERSION } from './wire/message.ts';

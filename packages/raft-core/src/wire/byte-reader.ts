@@ -28,6 +28,10 @@ export class ByteReader {
     return value === 1;
   }
 
+  u16(): number {
+    return this.#view.getUint16(this.#take(2));
+  }
+
   u32(): number {
     return this.#view.getUint32(this.#take(4));
   }
@@ -64,12 +68,12 @@ export class ByteReader {
   }
 
   end(): void {
-    if (this.left > 0) throw new CodecError('Something follows the end.');
+    if (this.left > 0) throw new CodecError('Bytes are left over after the end.');
   }
 
   #take(length: number): number {
     const at = this.#offset;
-    if (length > this.#bytes.length - at) throw new CodecError('The bytes end too early.');
+    if (length > this.#bytes.length - at) throw new CodecError('The bytes are cut short.');
     this.#offset = at + length;
     return at;
   }
