@@ -1,7 +1,7 @@
 import { invariant } from '../invariant.ts';
 import { LogDamage } from '../log/log-damage.ts';
 import type { Message, SnapshotMeta } from '../types.ts';
-import { receiveAppend } from './append.ts';
+import { receiveAppend } from './replication/append.ts';
 import { judgeSnapshot, type SnapshotReceiver } from './snapshot-receiver.ts';
 import type { RaftState } from './state.ts';
 

@@ -2,13 +2,13 @@ import type { ConfAt } from '../confchange/conf-history.ts';
 import { invariant } from '../invariant.ts';
 import { quorumValue } from '../quorum/joint.ts';
 import type { ConfState, Entry, Fitness, LogIndex, Message, NodeId, Term } from '../types.ts';
-import type { Progress } from './progress.ts';
+import { UncommittedBytes } from './commit/uncommitted.ts';
 import type { LogReadRequest, PeerStatus } from './raft-core.ts';
-import { type ConfirmedRead, type Read, ReadIndexQueue } from './read-index.ts';
-import { type LeaderNode, Replication } from './replication.ts';
-import { Rounds } from './rounds.ts';
+import { type ConfirmedRead, type Read, ReadIndexQueue } from './reads/read-index.ts';
+import type { Progress } from './replication/progress.ts';
+import { type LeaderNode, Replication } from './replication/replication.ts';
+import { Rounds } from './replication/rounds.ts';
 import { Transfer } from './transfer.ts';
-import { UncommittedBytes } from './uncommitted.ts';
 
 export type PeerAnswer = Extract<Message, { type: 'AppendResp' | 'HeartbeatResp' | 'SnapResult' }>;
 

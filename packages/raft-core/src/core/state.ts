@@ -16,15 +16,15 @@ import type {
   SnapshotMeta,
   Term,
 } from '../types.ts';
-import { Ballot } from './ballot.ts';
-import type { CommittedEntries } from './committed.ts';
+import type { CommittedEntries } from './commit/committed.ts';
+import { ReplicatedLog } from './commit/replicated-log.ts';
 import type { Observe } from './coverage-events.ts';
-import { ElectionClock } from './election-clock.ts';
+import { Ballot } from './election/ballot.ts';
+import { ElectionClock } from './election/election-clock.ts';
 import { Leadership } from './leadership.ts';
 import type { RaftLimits } from './limits.ts';
 import { Outbox } from './outbox.ts';
-import { PendingReads } from './pending-reads.ts';
-import { ReplicatedLog } from './replicated-log.ts';
+import { PendingReads } from './reads/pending-reads.ts';
 
 export interface StateOptions {
   /** The last entry that the state machine holds durably. */

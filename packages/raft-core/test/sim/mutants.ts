@@ -25,7 +25,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a follower acknowledges its own last entry',
-    file: `${core}append.ts`,
+    file: `${core}replication/append.ts`,
     find: 'match: prevIndex + entries.length',
     replace: 'match: log.lastIndex',
   },
@@ -37,13 +37,13 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "a heartbeat sends a commit index above the peer's match",
-    file: `${core}replication.ts`,
+    file: `${core}replication/replication.ts`,
     find: 'const commit = Math.min(peer.match, this.#node.commitIndex());',
     replace: 'const commit = this.#node.commitIndex();',
   },
   {
     name: 'a shorter message truncates the log',
-    file: `${core}append.ts`,
+    file: `${core}replication/append.ts`,
     find: 'const missing = known < 0 ? [] : entries.slice(known);',
     replace: 'const missing = entries;',
   },
@@ -55,7 +55,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'the next entry to send is the last one stored',
-    file: `${core}progress.ts`,
+    file: `${core}replication/progress.ts`,
     find: 'this.#next = this.#match + 1;\n    this.inflight.clear();',
     replace: 'this.#next = this.#match;\n    this.inflight.clear();',
   },
@@ -73,7 +73,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a full window never opens again',
-    file: `${core}progress.ts`,
+    file: `${core}replication/progress.ts`,
     find: "if (state === 'replicate') this.inflight.free(this.#match);",
     replace: '',
   },
@@ -86,7 +86,7 @@ export const mutants: readonly Mutant[] = [
   // Votes (§5.2, §5.4.1, thesis §9.6)
   {
     name: 'a vote is sent before it is durable',
-    file: `${core}campaign.ts`,
+    file: `${core}election/campaign.ts`,
     find: "const vouches = answer === 'VoteResp' && !reject;",
     replace: 'const vouches = false;',
   },
@@ -98,37 +98,37 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a vote is kept across a change of term',
-    file: `${core}ballot.ts`,
+    file: `${core}election/ballot.ts`,
     find: '    this.#vote = 0;\n',
     replace: '',
   },
   {
     name: 'a vote is cleared within its term',
-    file: `${core}ballot.ts`,
+    file: `${core}election/ballot.ts`,
     find: '    if (term === this.#term) return;\n',
     replace: '',
   },
   {
     name: 'a vote is given to a shorter log',
-    file: `${core}election.ts`,
+    file: `${core}election/election.ts`,
     find: 'return free && isUpToDate(ask.log, own.log);',
     replace: 'return free;',
   },
   {
     name: 'votes are given right after a start',
-    file: `${core}election-clock.ts`,
+    file: `${core}election/election-clock.ts`,
     find: "return this.#bootMs === undefined || nowMs < this.#bootMs + electionMs ? 'after start' : undefined;",
     replace: 'return undefined;',
   },
   {
     name: 'votes are given although a leader was heard',
-    file: `${core}election-clock.ts`,
+    file: `${core}election/election-clock.ts`,
     find: "if (nowMs < this.#heardMs + electionMs) return 'leader heard';",
     replace: '',
   },
   {
     name: 'a candidate counts its own vote before it is durable',
-    file: `${core}campaign.ts`,
+    file: `${core}election/campaign.ts`,
     find: "    this.#ask('Vote', { term: this.#state.term, transfer: byTransfer });\n",
     replace:
       "    this.#ask('Vote', { term: this.#state.term, transfer: byTransfer });\n    this.#tally.note(this.#state.id, true);\n    this.#count();\n",
@@ -150,19 +150,19 @@ export const mutants: readonly Mutant[] = [
   // Membership (§6, thesis §4)
   {
     name: 'a truncated configuration stays in force',
-    file: `${core}replicated-log.ts`,
+    file: `${core}commit/replicated-log.ts`,
     find: 'const rolledBack = this.confs.truncate(index);',
     replace: 'const rolledBack: number = 0;',
   },
   {
     name: 'a second change begins before the first is committed',
-    file: `${core}membership.ts`,
+    file: `${core}membership/membership.ts`,
     find: 'if (confs.newest.index <= commitIndex) return undefined;',
     replace: 'return undefined;',
   },
   {
     name: "a change begins before the leader's term has committed an entry",
-    file: `${core}membership.ts`,
+    file: `${core}membership/membership.ts`,
     find: 'if (commitIndex < (leadership?.termStart ?? Number.POSITIVE_INFINITY)) {',
     replace: 'if (leadership === undefined) {',
   },
@@ -180,7 +180,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a joint configuration is left before it is committed',
-    file: `${core}membership.ts`,
+    file: `${core}membership/membership.ts`,
     find: '!conf.autoLeave || index > commitIndex) return;',
     replace: '!conf.autoLeave) return;',
   },
@@ -231,13 +231,13 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'an answer to an earlier round confirms a read',
-    file: `${core}read-index.ts`,
+    file: `${core}reads/read-index.ts`,
     find: 'if (this.#inRound === undefined || round < this.#inRound.round) return [];',
     replace: 'if (this.#inRound === undefined || round < 0) return [];',
   },
   {
     name: 'an answer to an earlier incarnation of the asker confirms a read',
-    file: `${core}linearizable-reads.ts`,
+    file: `${core}reads/linearizable-reads.ts`,
     find: 'request.incarnation !== incarnation || !reads.answered(request.id)',
     replace: 'incarnation < 0 || !reads.answered(request.id)',
     extra: true,
@@ -271,7 +271,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'the last entry is applied twice after a restart',
-    file: `${core}committed.ts`,
+    file: `${core}commit/committed.ts`,
     find: 'this.#handedOut = applied;',
     replace: 'this.#handedOut = Math.max(0, applied - 1);',
   },
@@ -295,13 +295,13 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'the commit hint runs ahead of the disk',
-    file: `${core}commit-index.ts`,
+    file: `${core}commit/commit-index.ts`,
     find: ': Math.min(this.#value, stableIndex);',
     replace: ': this.#value;',
   },
   {
     name: 'the commit hint of a snapshot leaves before it is installed',
-    file: `${core}commit-index.ts`,
+    file: `${core}commit/commit-index.ts`,
     find: 'return this.#isInstalling ? this.#hint :',
     replace: 'return this.#value < 0 ? this.#hint :',
   },
@@ -322,7 +322,7 @@ export const mutants: readonly Mutant[] = [
   // Found with the faults of the second stream
   {
     name: 'entries that follow a snapshot are applied before it is installed',
-    file: `${core}replicated-log.ts`,
+    file: `${core}commit/replicated-log.ts`,
     find: 'const isAhead = this.#appliesAhead && !this.isInstalling;',
     replace: 'const isAhead = this.#appliesAhead;',
     profile: 'driver',
@@ -330,7 +330,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a sole member is judged by the newest configuration only',
-    file: `${core}election.ts`,
+    file: `${core}election/election.ts`,
     find: 'confs.everyone().every((member) => member === id);',
     replace: '[...confs.newest.conf.voters, ...confs.newest.conf.votersOutgoing].every((member) => member === id);',
     extra: true,

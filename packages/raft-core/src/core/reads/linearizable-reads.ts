@@ -1,7 +1,7 @@
-import type { LogIndex, Message } from '../types.ts';
-import type { CoreRefusal } from './raft-core.ts';
+import type { LogIndex, Message } from '../../types.ts';
+import type { CoreRefusal } from '../raft-core.ts';
+import type { RaftState } from '../state.ts';
 import type { ConfirmedRead } from './read-index.ts';
-import type { RaftState } from './state.ts';
 
 type ReadIndex = Extract<Message, { type: 'ReadIndex' }>;
 type ReadIndexResp = Extract<Message, { type: 'ReadIndexResp' }>;

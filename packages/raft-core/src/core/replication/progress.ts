@@ -1,7 +1,7 @@
-import { invariant } from '../invariant.ts';
-import type { LogIndex, NodeId } from '../types.ts';
+import { invariant } from '../../invariant.ts';
+import type { LogIndex, NodeId } from '../../types.ts';
+import type { RaftLimits } from '../limits.ts';
 import { Inflight } from './inflight.ts';
-import type { RaftLimits } from './limits.ts';
 
 /**
  * What a leader knows of one peer's log. `probe`: the matching point is unknown, so one message at a time asks for it. `replicate`: it is

@@ -1,15 +1,15 @@
-import { type ConfAt, ConfHistory } from '../confchange/conf-history.ts';
-import { membersOf } from '../confchange/conf-state.ts';
-import { invariant } from '../invariant.ts';
-import { LogView } from '../log/log-view.ts';
-import type { LogStart } from '../ports.ts';
-import type { ConfState, Entry, LogIndex, NodeId, SnapshotMeta } from '../types.ts';
-import { decodeConfState } from '../wire/conf-state.ts';
+import { type ConfAt, ConfHistory } from '../../confchange/conf-history.ts';
+import { membersOf } from '../../confchange/conf-state.ts';
+import { invariant } from '../../invariant.ts';
+import { LogView } from '../../log/log-view.ts';
+import type { LogStart } from '../../ports.ts';
+import type { ConfState, Entry, LogIndex, NodeId, SnapshotMeta } from '../../types.ts';
+import { decodeConfState } from '../../wire/conf-state.ts';
+import type { Observe } from '../coverage-events.ts';
+import { Removal } from '../membership/removal.ts';
+import type { CoreEvent } from '../raft-core.ts';
 import { CommitIndex } from './commit-index.ts';
 import { CommittedEntries } from './committed.ts';
-import type { Observe } from './coverage-events.ts';
-import type { CoreEvent } from './raft-core.ts';
-import { Removal } from './removal.ts';
 import { committedAtStart } from './start.ts';
 
 export interface ReplicatedLogOptions {

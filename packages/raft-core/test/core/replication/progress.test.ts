@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { Inflight } from '../../src/core/inflight.ts';
-import { raftLimits } from '../../src/core/limits.ts';
-import { Progress } from '../../src/core/progress.ts';
+import { raftLimits } from '../../../src/core/limits.ts';
+import { Inflight } from '../../../src/core/replication/inflight.ts';
+import { Progress } from '../../../src/core/replication/progress.ts';
 
 const limits = { ...raftLimits, inflightMessagesMax: 4, inflightBytesMax: 50 };
 const fresh = () => new Progress(2, { session: 1, next: 5, nowMs: 0 }, limits);

@@ -1,6 +1,6 @@
-import { LogDamage } from '../log/log-damage.ts';
-import type { LogStart } from '../ports.ts';
-import type { LogIndex } from '../types.ts';
+import { LogDamage } from '../../log/log-damage.ts';
+import type { LogStart } from '../../ports.ts';
+import type { LogIndex } from '../../types.ts';
 
 /**
  * Returns how far the log is known to be committed at a start. The stored commit index is a hint and may be old, but applied and compacted

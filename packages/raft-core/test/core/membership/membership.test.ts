@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import type { ConfChange, MemberChange } from '../../src/types.ts';
-import { encodeConfState } from '../../src/wire/conf-state.ts';
-import { bytes, Cluster, confOf, confsIn, TestNode } from './cluster.ts';
+import type { ConfChange, MemberChange } from '../../../src/types.ts';
+import { encodeConfState } from '../../../src/wire/conf-state.ts';
+import { bytes, Cluster, confOf, confsIn, TestNode } from '../cluster.ts';
 
 const change = (...members: [number, MemberChange['to']][]): ConfChange => ({
   kind: 'change',

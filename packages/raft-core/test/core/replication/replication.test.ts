@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { LogDamage } from '../../src/log/log-damage.ts';
-import type { Entry, Message } from '../../src/types.ts';
-import { bytes, Cluster, confOf, TestNode } from './cluster.ts';
+import { LogDamage } from '../../../src/log/log-damage.ts';
+import type { Entry, Message } from '../../../src/types.ts';
+import { bytes, Cluster, confOf, TestNode } from '../cluster.ts';
 
 const entry = (index: number, term: number): Entry => ({ index, term, type: 'normal', data: bytes(`${term}.${index}`) });
 

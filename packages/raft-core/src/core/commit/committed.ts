@@ -1,6 +1,6 @@
-import { invariant } from '../invariant.ts';
-import type { LogView } from '../log/log-view.ts';
-import type { Entry, LogIndex } from '../types.ts';
+import { invariant } from '../../invariant.ts';
+import type { LogView } from '../../log/log-view.ts';
+import type { Entry, LogIndex } from '../../types.ts';
 
 /**
  * Hands out committed entries to be applied, each once and in order. After a restart they are only on disk and are read back in pieces, one

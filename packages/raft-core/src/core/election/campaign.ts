@@ -1,7 +1,7 @@
-import { isVoter, votersOf } from '../confchange/conf-state.ts';
-import type { Message, Term } from '../types.ts';
+import { isVoter, votersOf } from '../../confchange/conf-state.ts';
+import type { Message, Term } from '../../types.ts';
+import type { RaftState } from '../state.ts';
 import { isSoleMember, isUpToDate, mayCampaign, Tally, wouldGrant } from './election.ts';
-import type { RaftState } from './state.ts';
 
 type VoteRequest = Extract<Message, { type: 'PreVote' | 'Vote' }>;
 type VoteAnswer = Extract<Message, { type: 'PreVoteResp' | 'VoteResp' }>;

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { bytes, Cluster, confOf } from './cluster.ts';
+import { bytes, Cluster, confOf } from '../cluster.ts';
 
 describe('commit and proposals', () => {
   it('§5.4.2, figure 8: an entry of an earlier term is not committed by counting, only below one of the own term', () => {

@@ -1,5 +1,5 @@
-import { invariant } from '../invariant.ts';
-import type { NodeId, Term } from '../types.ts';
+import { invariant } from '../../invariant.ts';
+import type { NodeId, Term } from '../../types.ts';
 
 /** A node's term and vote (Raft figure 2), which must survive a restart, and which of them are durable. */
 export class Ballot {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import type { Message } from '../../src/types.ts';
-import { bytes, Cluster, confOf } from './cluster.ts';
+import type { Message } from '../../../src/types.ts';
+import { bytes, Cluster, confOf } from '../cluster.ts';
 
 describe('ReadIndex', () => {
   it('returns the commit index at its arrival after a quorum has answered a round that began after it', () => {

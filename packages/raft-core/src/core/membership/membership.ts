@@ -1,10 +1,10 @@
-import { changeConf } from '../confchange/change.ts';
-import { membersOf } from '../confchange/conf-state.ts';
-import { invariant } from '../invariant.ts';
-import type { ConfChange, ConfState, Entry, Message } from '../types.ts';
-import { encodeConfState } from '../wire/conf-state.ts';
-import type { ConfRefusal, ProposeResult } from './raft-core.ts';
-import type { RaftState } from './state.ts';
+import { changeConf } from '../../confchange/change.ts';
+import { membersOf } from '../../confchange/conf-state.ts';
+import { invariant } from '../../invariant.ts';
+import type { ConfChange, ConfState, Entry, Message } from '../../types.ts';
+import { encodeConfState } from '../../wire/conf-state.ts';
+import type { ConfRefusal, ProposeResult } from '../raft-core.ts';
+import type { RaftState } from '../state.ts';
 
 type Removed = Extract<Message, { type: 'Removed' }>;
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import type { Message } from '../../src/types.ts';
-import { bytes, Cluster, confOf, TestNode } from './cluster.ts';
+import type { Message } from '../../../src/types.ts';
+import { bytes, Cluster, confOf, TestNode } from '../cluster.ts';
 
 type Refusal = { readonly longerLog?: boolean; readonly votedElsewhere?: boolean };
 

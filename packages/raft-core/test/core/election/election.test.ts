@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import type { Message } from '../../src/types.ts';
-import { bytes, Cluster, confOf, TestNode } from './cluster.ts';
+import type { Message } from '../../../src/types.ts';
+import { bytes, Cluster, confOf, TestNode } from '../cluster.ts';
 
 const ask = { from: 1, to: 2, clusterId: 'c', session: 0, transfer: false } as const;
 const answers = (node: TestNode): Message[] => node.pump();

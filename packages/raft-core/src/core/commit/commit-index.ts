@@ -1,4 +1,4 @@
-import type { LogIndex } from '../types.ts';
+import type { LogIndex } from '../../types.ts';
 
 /**
  * The commit index (Raft figure 2) and the hint of it that is stored. The hint is never above what the disk holds, because a start that

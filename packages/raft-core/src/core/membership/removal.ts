@@ -1,6 +1,6 @@
-import type { ConfAt } from '../confchange/conf-history.ts';
-import { membersOf } from '../confchange/conf-state.ts';
-import type { LogIndex, NodeId } from '../types.ts';
+import type { ConfAt } from '../../confchange/conf-history.ts';
+import { membersOf } from '../../confchange/conf-state.ts';
+import type { LogIndex, NodeId } from '../../types.ts';
 
 /** Whether this node was removed from its cluster, as far as it knows. */
 export class Removal {

@@ -1,6 +1,6 @@
-import { invariant } from '../invariant.ts';
-import type { LogView } from '../log/log-view.ts';
-import type { Entry, LogIndex, Term } from '../types.ts';
+import { invariant } from '../../invariant.ts';
+import type { LogView } from '../../log/log-view.ts';
+import type { Entry, LogIndex, Term } from '../../types.ts';
 
 export type AppendVerdict =
   /** The entries are committed here already: nothing to do, and everything up to the commit index is held. */

@@ -1,8 +1,8 @@
-import type { ConfHistory } from '../confchange/conf-history.ts';
-import { isVoter } from '../confchange/conf-state.ts';
-import type { Position } from '../log/log-view.ts';
-import { type Halves, type VoteResult, voteResult } from '../quorum/joint.ts';
-import type { LogIndex, NodeId, Term } from '../types.ts';
+import type { ConfHistory } from '../../confchange/conf-history.ts';
+import { isVoter } from '../../confchange/conf-state.ts';
+import type { Position } from '../../log/log-view.ts';
+import { type Halves, type VoteResult, voteResult } from '../../quorum/joint.ts';
+import type { LogIndex, NodeId, Term } from '../../types.ts';
 
 /**
  * Returns whether a node may campaign without waiting for a leader to be silent: only if neither the base nor any entry of the log,
