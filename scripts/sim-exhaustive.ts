@@ -18,26 +18,24 @@ const { values } = parseArgs({
   },
 });
 const [nodes, termMax, proposalsMax] = [Number(values.nodes), Number(values.terms), Number(values.entries)];
-console.log('| begins with | every order to depth | states | transitions | seconds of processor time | MB at most | failure |');
+console.log('| start | every order to depth | states | transitions | seconds of processor time | MB at most | failure |');
 console.log('| --- | --- | --- | --- | --- | --- | --- |');
 for (const isLed of [false, true]) {
   const before = process.cpuUsage();
   const cluster = new SmallCluster({ nodes, termMax, proposalsMax, passesMax: Number(values.passes), isLed });
-  const upToNames = new UpToRenaming(cluster);
-  const { states, transitions, depth, byDepth, failure } = explore(values.names ? cluster : upToNames, {
+  const upToRenaming = new UpToRenaming(cluster);
+  const { states, transitions, depth, byDepth, failure } = explore(values.names ? cluster : upToRenaming, {
     depthMax: Number(values.depth),
     statesMax: Number(values.states),
   });
   const { user, system } = process.cpuUsage(before);
   const seconds = ((user + system) / 1e6).toFixed(1);
   const megabytes = Math.round(process.resourceUsage().maxRSS / 1024);
-  const beginning = isLed ? 'a leader' : 'nobody';
-  console.log(
-    `| ${beginning} | ${depth} | ${states} | ${transitions} | ${seconds} | ${megabytes} | ${failure?.message ?? 'none'} |`,
-  );
+  const start = isLed ? 'with a leader' : 'fresh';
+  console.log(`| ${start} | ${depth} | ${states} | ${transitions} | ${seconds} | ${megabytes} | ${failure?.message ?? 'none'} |`);
   console.error(`new states by depth: ${byDepth.join(' ')}`);
   if (failure === undefined) continue;
   process.exitCode = 1;
-  const ways = values.names ? failure.choices : upToNames.inOneName(failure.choices);
-  for (const way of ways) console.error(cluster.told(way));
+  const path = values.names ? failure.choices : upToRenaming.inOneName(failure.choices);
+  for (const transition of path) console.error(cluster.describe(transition));
 }

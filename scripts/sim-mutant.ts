@@ -26,7 +26,7 @@ export function mutated(mutant: Mutant): string {
   const { name, file, find, replace } = mutant;
   const text = readFileSync(join(ownFolders[packageOf(mutant)], file), 'utf8');
   const parts = text.split(find);
-  if (parts.length !== 2) throw new Error(`'${name}' fits ${parts.length - 1} places of ${file}`);
+  if (parts.length !== 2) throw new Error(`'${name}': 'find' occurs ${parts.length - 1} times in ${file}, not once`);
   return parts.join(replace);
 }
 

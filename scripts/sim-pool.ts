@@ -76,6 +76,7 @@ export const commandOf = ({ seed, profile, events, extra = false }: Job): string
 
 /** @throws Error for an unknown profile */
 export function profileNamed(name: string): Profile {
-  if (name !== 'core' && name !== 'driver' && name !== 'storage') throw new Error(`there is no profile ${name}`);
+  if (name !== 'core' && name !== 'driver' && name !== 'storage')
+    throw new Error(`unknown profile ${name}: use core, driver or storage`);
   return name;
 }

@@ -166,9 +166,9 @@ export class Leadership {
     return this.#replication.peer(id) !== undefined;
   }
 
-  ask(read: Read): void {
+  addRead(read: Read): void {
     const commitIndex = this.#node.commitIndex();
-    this.#reads.ask(read, { commitIndex, ownTermCommitted: commitIndex >= this.termStart });
+    this.#reads.add(read, { commitIndex, ownTermCommitted: commitIndex >= this.termStart });
   }
 
   waitingReads(): readonly Read[] {

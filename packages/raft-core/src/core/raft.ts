@@ -104,7 +104,7 @@ export class Raft implements RaftCore {
   }
 
   readIndex(ctx: number): CoreRefusal | undefined {
-    return this.#reads.ask(ctx);
+    return this.#reads.request(ctx);
   }
 
   leaseRead(nowMs: number): LogIndex | undefined {

@@ -15,13 +15,13 @@ export class LinearizableReads {
   }
 
   /** Requests a read index for the read `ctx`: from this node if it leads, otherwise from its leader. */
-  ask(ctx: number): CoreRefusal | undefined {
+  request(ctx: number): CoreRefusal | undefined {
     const { role, leader, leadership, fitness, isRemoved, id, incarnation, reads, nowMs, limits, observe } = this.#state;
     if (role === 'faulty') return 'faulty';
     const request = { id: ctx, incarnation };
     if (leadership !== undefined) {
       if (fitness === 'sealed') return 'sealed';
-      leadership.ask({ asker: id, request });
+      leadership.addRead({ asker: id, request });
       return undefined;
     }
     if (leader === 0) return isRemoved ? 'removed' : 'notLeader';
@@ -42,7 +42,7 @@ export class LinearizableReads {
       this.#state.post({ to: from, session: 0, vouches: false }, { type: 'ReadIndexResp', requests, index: 0, ok: false });
       return;
     }
-    for (const request of requests) leadership.ask({ asker: from, request });
+    for (const request of requests) leadership.addRead({ asker: from, request });
   }
 
   onAnswer({ requests, index, ok }: ReadIndexResp): void {

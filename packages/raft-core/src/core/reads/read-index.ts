@@ -29,7 +29,7 @@ export class ReadIndexQueue {
     this.#observe = observe;
   }
 
-  ask(
+  add(
     read: Read,
     { commitIndex, ownTermCommitted }: { readonly commitIndex: LogIndex; readonly ownTermCommitted: boolean },
   ): void {

@@ -6,11 +6,11 @@ export type State = readonly number[];
 
 /** States and the transitions from each. */
 export interface System {
-  readonly begin: State;
+  readonly initial: State;
   /** Transitions by number, below 2^32, in a fixed order. */
-  ways(state: State): readonly number[];
+  transitions(state: State): readonly number[];
   /** @throws the violation of the rule that the transition broke */
-  go(state: State, way: number): State;
+  take(state: State, transition: number): State;
 }
 
 export interface Exploration {
@@ -29,7 +29,7 @@ export interface Exploration {
 /** How each state of a level was first reached: from which state of the previous level, in order, and by which transition. */
 interface Origins {
   readonly from: Column;
-  readonly way: Column;
+  readonly transition: Column;
 }
 
 /**
@@ -41,33 +41,33 @@ export function explore(
   { depthMax, statesMax = Number.POSITIVE_INFINITY }: { readonly depthMax: number; readonly statesMax?: number },
 ): Exploration {
   const met = new Fingerprints();
-  met.add(system.begin);
+  met.add(system.initial);
   const origins: Origins[] = [];
   const byDepth = [1];
   let transitions = 0;
   let frontier = new Level();
-  frontier.push(system.begin);
+  frontier.push(system.initial);
   for (let depth = 0; depth < depthMax && frontier.size > 0; depth++) {
     const before = met.size;
     const next = new Level();
-    const origin = { from: new Column(), way: new Column() };
+    const origin = { from: new Column(), transition: new Column() };
     let position = 0;
     for (const state of frontier.drain()) {
-      for (const way of system.ways(state)) {
+      for (const transition of system.transitions(state)) {
         transitions += 1;
         let reached: State;
         try {
-          reached = system.go(state, way);
+          reached = system.take(state, transition);
         } catch (error) {
           if (error instanceof RangeError) throw error; // of this program's tables, not a rule
           const message = error instanceof Error ? error.message : String(error);
-          const choices = [...choicesTo(origins, position), way];
+          const choices = [...choicesTo(origins, position), transition];
           return { states: met.size, transitions, depth, byDepth, failure: { choices, message } };
         }
         if (!met.add(reached) || depth + 1 === depthMax) continue;
         next.push(reached);
         origin.from.push(position);
-        origin.way.push(way);
+        origin.transition.push(transition);
       }
       position += 1;
       if (met.size > statesMax) return { states: met.size, transitions, depth, byDepth };
@@ -82,8 +82,8 @@ export function explore(
 function choicesTo(origins: readonly Origins[], position: number): number[] {
   const choices: number[] = [];
   let at = position;
-  for (const { from, way } of origins.toReversed()) {
-    choices.unshift(way.at(at));
+  for (const { from, transition } of origins.toReversed()) {
+    choices.unshift(transition.at(at));
     at = from.at(at);
   }
   return choices;

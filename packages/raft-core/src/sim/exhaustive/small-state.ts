@@ -1,7 +1,7 @@
 import type { State } from './explore.ts';
 
 /** The layout of a small cluster's state; after it follow the local state of each node, by id, and the messages under way, ascending. */
-export const PAST = 0;
+export const HISTORY = 0;
 export const PROPOSALS = 1;
 export const PASSES = 2;
 export const NODES = 3;

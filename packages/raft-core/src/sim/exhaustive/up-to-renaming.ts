@@ -1,7 +1,7 @@
 import type { State, System } from './explore.ts';
 import { type Renaming, renamed, renamings } from './renaming.ts';
 import type { SmallCluster } from './small-cluster.ts';
-import { compare, insert, NODES, numberAt, PASSES, PAST, PROPOSALS } from './small-state.ts';
+import { compare, HISTORY, insert, NODES, numberAt, PASSES, PROPOSALS } from './small-state.ts';
 
 /**
  * A small cluster in which states that differ only by the names of the nodes count as one: the least of them represents all.
@@ -12,12 +12,12 @@ import { compare, insert, NODES, numberAt, PASSES, PAST, PROPOSALS } from './sma
  * The rules treat every node alike. So a failure follows from a state exactly if it follows from each of its renamings.
  */
 export class UpToRenaming implements System {
-  readonly begin: State;
+  readonly initial: State;
   readonly #cluster: SmallCluster;
   readonly #wire: number;
   readonly #renamings: readonly Renaming[];
   readonly #locals: Images;
-  readonly #pasts: Images;
+  readonly #histories: Images;
   readonly #inputs: Images;
 
   constructor(cluster: SmallCluster) {
@@ -26,17 +26,17 @@ export class UpToRenaming implements System {
     this.#renamings = renamings(cluster.nodes);
     const { locals } = cluster;
     this.#locals = new Images(this.#renamings, (number, renaming) => locals.renamed(number, renaming));
-    this.#pasts = new Images(this.#renamings, (number, renaming) => cluster.pastRenamed(number, renaming));
+    this.#histories = new Images(this.#renamings, (number, renaming) => cluster.historyRenamed(number, renaming));
     this.#inputs = new Images(this.#renamings, (number, renaming) => locals.inputRenamed(number, renaming));
-    this.begin = this.least(cluster.begin);
+    this.initial = this.least(cluster.initial);
   }
 
-  ways(state: State): readonly number[] {
-    return this.#cluster.ways(state);
+  transitions(state: State): readonly number[] {
+    return this.#cluster.transitions(state);
   }
 
-  go(state: State, way: number): State {
-    return this.least(this.#cluster.go(state, way));
+  take(state: State, transition: number): State {
+    return this.least(this.#cluster.take(state, transition));
   }
 
   /** Returns the least of all renamings of the state. */
@@ -62,21 +62,21 @@ export class UpToRenaming implements System {
 
   /** Returns the transitions, under one set of names, that lead through the same states as these choices, which rename in between. */
   inOneName(choices: readonly number[]): number[] {
-    let [state, least] = [this.#cluster.begin, this.begin];
+    let [state, least] = [this.#cluster.initial, this.initial];
     return choices.map((choice) => {
       const goal = this.#reached(least, choice);
-      const same = (way: number): boolean => String(this.#reached(state, way)) === String(goal);
-      const way = this.#cluster.ways(state).find(same);
-      if (way === undefined) throw new RangeError(`there is no way like ${choice}`);
-      if (goal !== undefined) [state, least] = [this.#cluster.go(state, way), goal];
-      return way;
+      const same = (transition: number): boolean => String(this.#reached(state, transition)) === String(goal);
+      const transition = this.#cluster.transitions(state).find(same);
+      if (transition === undefined) throw new RangeError(`there is no transition like ${choice}`);
+      if (goal !== undefined) [state, least] = [this.#cluster.take(state, transition), goal];
+      return transition;
     });
   }
 
   /** Undefined where a rule is broken. */
-  #reached(state: State, way: number): State | undefined {
+  #reached(state: State, transition: number): State | undefined {
     try {
-      return this.go(state, way);
+      return this.take(state, transition);
     } catch {
       return undefined;
     }
@@ -84,7 +84,7 @@ export class UpToRenaming implements System {
 
   /** The state without its messages. */
   #nodesRenamed(state: State, by: number): number[] {
-    const image = [this.#pasts.of(numberAt(state, PAST), by), numberAt(state, PROPOSALS), numberAt(state, PASSES)];
+    const image = [this.#histories.of(numberAt(state, HISTORY), by), numberAt(state, PROPOSALS), numberAt(state, PASSES)];
     const names = this.#renamings[by] ?? [];
     for (let at = NODES; at < this.#wire; at++) image.push(0);
     for (let id = 1; id <= this.#cluster.nodes; id++) {

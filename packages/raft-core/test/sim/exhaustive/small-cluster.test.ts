@@ -12,10 +12,10 @@ const small: SmallClusterOptions = { nodes: 3, termMax: 2, proposalsMax: 3, pass
 
 /** The states within a depth, as text. */
 function reached(system: System, depthMax: number): Set<string> {
-  const met = new Map([[String(system.begin), system.begin]]);
-  let frontier = [system.begin];
+  const met = new Map([[String(system.initial), system.initial]]);
+  let frontier = [system.initial];
   for (let depth = 0; depth < depthMax; depth++) {
-    const next = frontier.flatMap((state) => system.ways(state).map((way) => system.go(state, way)));
+    const next = frontier.flatMap((state) => system.transitions(state).map((transition) => system.take(state, transition)));
     frontier = next.filter((state) => !met.has(String(state)) && met.set(String(state), state));
   }
   return new Set(met.keys());
@@ -53,9 +53,9 @@ describe('three cores', () => {
     it(`reach the same number of states in any order, and fingerprints count them all, ${name}`, () => {
       const cluster = new SmallCluster({ ...small, isLed });
       const backwards = {
-        begin: cluster.begin,
-        ways: (state: State) => cluster.ways(state).toReversed(),
-        go: cluster.go.bind(cluster),
+        initial: cluster.initial,
+        transitions: (state: State) => cluster.transitions(state).toReversed(),
+        take: cluster.take.bind(cluster),
       };
       const { states } = explore(backwards, { depthMax: depth });
       expect(states).to.equal(reached(new SmallCluster({ ...small, isLed }), depth).size);
@@ -73,9 +73,11 @@ describe('three cores', () => {
     const upToNames = new UpToRenaming(cluster);
     const { failure } = explore(upToNames, { depthMax: 6 });
     expect(failure?.message).to.match(/^The log ends at entry \d+ but entry \d+ was acknowledged/);
-    const ways = upToNames.inOneName(failure?.choices ?? []);
-    const before = ways.slice(0, -1).reduce((state, way) => cluster.go(state, way), cluster.begin);
-    expect(() => cluster.go(before, ways.at(-1) ?? 0)).to.throw(/^The log ends at entry \d+ but entry \d+ was acknowledged/);
-    expect(ways.map((way) => cluster.told(way)).at(-1)).to.match(/^Heartbeat from 1 to [23], term 1: /);
+    const transitions = upToNames.inOneName(failure?.choices ?? []);
+    const before = transitions.slice(0, -1).reduce((state, transition) => cluster.take(state, transition), cluster.initial);
+    expect(() => cluster.take(before, transitions.at(-1) ?? 0)).to.throw(
+      /^The log ends at entry \d+ but entry \d+ was acknowledged/,
+    );
+    expect(transitions.map((transition) => cluster.describe(transition)).at(-1)).to.match(/^Heartbeat from 1 to [23], term 1: /);
   }).timeout(240_000);
 });
