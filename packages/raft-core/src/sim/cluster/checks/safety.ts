@@ -1,6 +1,7 @@
 import type { Status } from '../../../core/raft-core.ts';
 import type { LogWrite } from '../../../ports.ts';
 import type { ConfState, Entry, LogIndex, Message, NodeId, SnapshotMeta, Term } from '../../../types.ts';
+import { CommitRules } from './commit-rules.ts';
 import type { Coverage } from './coverage.ts';
 import { LogCopy, printOf } from './log-copy.ts';
 import type { ObservedNode } from './observed-node.ts';
@@ -11,13 +12,6 @@ import { holds } from './violation.ts';
 /** Terms of a simulated run stay far below this, so (index, term) and (node, term) fit in one number. */
 const TERMS = 2 ** 20;
 
-interface Committed {
-  readonly term: Term;
-  readonly print: number;
-  /** Term of the leader that committed it, which may be later than the entry's own term (§5.4.2). */
-  readonly by: Term;
-}
-
 /**
  * The rules that hold across nodes, checked incrementally after every event (Raft figure 3 and §5, §6; thesis §4). Everything noted here
  * stays: an entry that was committed once stays committed.
@@ -25,9 +19,8 @@ interface Committed {
 export class Safety {
   readonly #nodes = new Map<NodeId, ObservedNode>();
   readonly #coverage: Coverage;
-  readonly #committed: Committed[] = [];
-  #commitIndex: LogIndex = 0;
-  /** For each term, the index at which its leader began to commit: everything before it must be in the logs of later leaders. */
+  readonly #commits = new CommitRules(this.#nodes);
+  /** The leader of each term. */
   readonly #leaders = new Map<Term, NodeId>();
   #newestLeaderTerm: Term = 0;
   readonly #entries = new Map<number, { readonly print: number; readonly termBefore: Term }>();
@@ -46,11 +39,11 @@ export class Safety {
 
   /** Highest index known to be committed on any node. */
   get commitIndex(): LogIndex {
-    return this.#commitIndex;
+    return this.#commits.commitIndex;
   }
 
   committedTerm(index: LogIndex): Term | undefined {
-    return this.#committed[index]?.term;
+    return this.#commits.termAt(index);
   }
 
   /** Notes the start of an incarnation: its log is what is on its disk. */
@@ -287,7 +280,7 @@ export class Safety {
     }
     if (status.role === 'leader') this.#leads(node, status, before);
     const comesLater = node.install === 'inForce' && status.commitIndex > node.shadow.lastIndex;
-    if (node.install !== 'awaited' && !comesLater) this.#commits(node, status, before);
+    if (node.install !== 'awaited' && !comesLater) this.#commits.check(node, status, before);
   }
 
   #leads(node: ObservedNode, status: Status, before: Status | undefined): void {
@@ -304,7 +297,7 @@ export class Safety {
       holds('a leader has the votes of a quorum of its configuration', elected, () => ({ id, term, conf: shadow.conf }));
       if (term > this.#newestLeaderTerm && this.#newestLeaderTerm > 0) this.#coverage.met('leader changed');
       this.#newestLeaderTerm = Math.max(this.#newestLeaderTerm, term);
-      this.#isComplete(node, term);
+      this.#commits.checkCompleteness(node, term);
       this.promises.elected(id, term, (before ?? status).committedConf);
     }
     // §6, thesis §4.1: one change at a time, and none before the term's first commit.
@@ -315,67 +308,5 @@ export class Safety {
     const facts = () => ({ id, newest: newest.index, earlier: earlier.index, commitIndex, termStartIndex });
     holds('a leader changes the configuration after the last change is committed', earlier.index <= commitIndex, facts);
     holds('a leader changes the configuration after its term has a committed entry', termStartIndex <= commitIndex, facts);
-  }
-
-  /**
-   * Leader completeness (figure 3): entries committed in earlier terms are in the log of every later leader. A leader that receives its
-   * votes late may lead an earlier term than the one in which an even older entry was committed, and lack that entry.
-   */
-  #isComplete({ id, shadow }: ObservedNode, term: Term): void {
-    for (let index = Math.max(1, shadow.baseIndex); index <= this.#commitIndex; index++) {
-      const committed = this.#committed[index];
-      if (committed === undefined || committed.by >= term) continue;
-      const found = shadow.termAt(index);
-      holds('a leader has every committed entry', found === committed.term, () => ({
-        id,
-        term,
-        index,
-        found,
-        expected: committed.term,
-      }));
-    }
-  }
-
-  #commits(node: ObservedNode, status: Status, before: Status | undefined): void {
-    const { id, shadow } = node;
-    const { commitIndex } = status;
-    for (let index = Math.max(node.commitChecked, shadow.baseIndex) + 1; index <= commitIndex; index++) {
-      const term = shadow.termAt(index);
-      const print = shadow.printAt(index);
-      holds('a node commits only entries that it has', print !== undefined && term > 0, () => ({
-        id,
-        index,
-        last: shadow.lastIndex,
-      }));
-      const known = this.#committed[index];
-      // A leader commits through an entry of its own term, the last of those that it commits at once.
-      if (known === undefined) this.#committed[index] = { term, print: print ?? 0, by: shadow.termAt(commitIndex) };
-      const same = known === undefined || (known.term === term && known.print === print);
-      holds('a committed entry is the same everywhere', same, () => ({ id, index, term, known }));
-    }
-    node.commitChecked = commitIndex;
-    if (commitIndex <= this.#commitIndex) return;
-    this.#firstCommit(node, status, before);
-    this.#commitIndex = commitIndex;
-  }
-
-  #firstCommit(node: ObservedNode, { commitIndex, role, term: termNow }: Status, before: Status | undefined): void {
-    const { id, shadow } = node;
-    const leads = role === 'leader' || before?.role === 'leader';
-    holds('a leader is the first to commit an entry', leads, () => ({ id, commitIndex, role }));
-    const term = shadow.termAt(commitIndex);
-    const own = term === termNow || term === before?.term;
-    holds('a leader commits through an entry of its own term', own, () => ({ id, commitIndex, term, termNow }));
-    const stored = (member: NodeId): boolean => this.#nodes.get(member)?.stored(commitIndex, term) ?? false;
-    // One event may commit under one configuration and then append the next one.
-    const appendedNow = (shadow.confs.at(-1)?.index ?? 0) > (before?.lastIndex ?? Number.POSITIVE_INFINITY);
-    const durable = shadow.confs.slice(appendedNow ? -2 : -1).some(({ conf }) => isQuorum(conf, stored));
-    holds('a committed entry is durable on a quorum', durable, () => ({
-      id,
-      commitIndex,
-      term,
-      confs: shadow.confs.slice(-2).map(({ index, conf }) => [index, conf.voters, conf.votersOutgoing]),
-      stored: [...this.#nodes.keys()].filter(stored),
-    }));
   }
 }
