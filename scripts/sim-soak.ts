@@ -51,7 +51,8 @@ async function soak({ profile, extra, count }: { profile: Profile; extra: boolea
   failures += failed.length;
   const rate = (1000 * events) / (performance.now() - startedMs);
   console.log(
-    `| ${profile}${extra ? ', extra faults' : ''} | ${firstSeed} | ${seeds} | ${events} | ${rate.toFixed(0)} | ${undecided} | ${failed.length} |`,
+    `| ${profile}${extra ? ', extra faults' : ''} | ${firstSeed} | ${seeds} | ${events} | ${rate.toFixed(0)} ` +
+      `| ${undecided} | ${failed.length} |`,
   );
   for (const line of failed.slice(0, 20)) console.error(line);
 }

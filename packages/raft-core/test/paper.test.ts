@@ -84,7 +84,7 @@ describe('the Raft paper, on a sole voter', () => {
     expect(settle(core).flatMap(({ committed }) => committed.map(({ index }) => index))).to.deep.equal([3, 4, 5, 6]);
   });
 
-  it('§8: a read waits until an entry of the leader’s own term is committed, because the leader cannot know of later commits before', () => {
+  it('§8: a read waits for a commit in the leader’s own term, because the leader cannot know of later commits before', () => {
     const core = coreOf(storedLog);
     core.tick(0);
     core.persisted(core.ready().seq);

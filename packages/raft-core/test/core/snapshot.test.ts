@@ -162,7 +162,7 @@ describe('snapshots', () => {
     expect(batch.snapshot).to.deep.equal(meta);
   });
 
-  it('one whose configuration lacks the receiver is installed, and the receiver does not campaign until it has the entry that adds it', () => {
+  it('a receiver that the snapshot’s configuration lacks does not campaign until it has the entry that adds it', () => {
     const cluster = new Cluster([1, 2]);
     const leader = cluster.elect(1);
     leader.core.propose(bytes('a'));

@@ -206,7 +206,9 @@ function stateOf(cluster: Cluster): Record<string, unknown> {
     if (incarnation === undefined || status === undefined) return `${id}: ${fate}`;
     const { role, term, commitIndex, lastIndex, conf, removed } = status;
     const halves = `${conf.voters}|${conf.votersOutgoing}|${conf.learners}`;
-    return `${id}: ${role} term ${term} commit ${commitIndex}/${lastIndex} applied ${incarnation.machine.applied} conf ${halves}${removed ? ' removed' : ''}`;
+    const { applied } = incarnation.machine;
+    const progress = `commit ${commitIndex}/${lastIndex} applied ${applied}`;
+    return `${id}: ${role} term ${term} ${progress} conf ${halves}${removed ? ' removed' : ''}`;
   });
   return { waiting: cluster.clients.waiting, nodes };
 }

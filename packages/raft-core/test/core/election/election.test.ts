@@ -51,7 +51,7 @@ describe('elections', () => {
     expect(leader.core.status()).to.include({ role: 'leader', term: 1 });
   });
 
-  it('after a start a node gives no vote for an election timeout, except in a transfer, because its previous incarnation may have backed a lease', () => {
+  it('after a start a node gives no vote for an election timeout, except in a transfer: it may have backed a lease', () => {
     const node = new TestNode(2, { conf: confOf([1, 2, 3]) });
     node.core.tick(0);
     node.core.step({ ...ask, type: 'Vote', term: 1, lastIndex: 5, lastTerm: 1 }, 999);
@@ -297,7 +297,7 @@ describe('sealed and low nodes', () => {
     expect(cluster.node(3).core.propose(bytes('x'))).to.deep.include({ accepted: false });
   });
 
-  it('a leader that is sealed refuses proposals and reads, transfers leadership, and steps down after two election timeouts in any case', () => {
+  it('a sealed leader refuses proposals and reads, transfers leadership, and steps down after two election timeouts', () => {
     const cluster = new Cluster([1, 2, 3]);
     const leader = cluster.elect(1);
     cluster.pass(300);

@@ -38,7 +38,7 @@ describe('nodes of different wire versions', () => {
     expect(met('frame of another version dropped')).to.equal(0);
   });
 
-  it('two versions apart do not hear each other: the majority continues, and the other node follows once it has a version that they read', () => {
+  it('two versions apart do not hear each other: the majority continues, and the other follows once it is upgraded', () => {
     const { cluster, commits, met, until } = clusterOf([1, 1, 3]);
     until(() => (commits()[0] ?? 0) >= 20 && met('frame of another version dropped') >= 20);
     expect(commits()[2]).to.equal(0);
