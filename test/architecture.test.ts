@@ -16,7 +16,25 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'transit-engine': ['storage-fsm'],
   access: ['storage-fsm'],
   pkcs11: [],
-  server: ['raft-core', 'health', 'storage-fsm', 'barrier', 'transit-engine', 'access', 'pkcs11', 'client'],
+  process: [],
+  configuration: ['process', 'barrier', 'access'],
+  http: ['access', 'storage-fsm', 'raft-core', 'transit-engine'],
+  cluster: ['http', 'process', 'configuration', 'raft-core', 'storage-fsm', 'barrier', 'access', 'health'],
+  audit: ['http', 'process', 'configuration', 'storage-fsm', 'access'],
+  'snapshot-archive': ['http', 'storage-fsm'],
+  node: [
+    ...['cluster', 'audit', 'snapshot-archive', 'http', 'process', 'configuration'],
+    ...['raft-core', 'health', 'storage-fsm', 'barrier', 'transit-engine', 'access', 'pkcs11'],
+  ],
+  api: [
+    ...['node', 'cluster', 'audit', 'http', 'process', 'configuration'],
+    ...['raft-core', 'health', 'storage-fsm', 'barrier', 'transit-engine', 'access'],
+  ],
+  cli: ['client', 'audit', 'snapshot-archive', 'http', 'process', 'configuration', 'storage-fsm', 'access'],
+  server: [
+    ...['api', 'cli', 'node', 'audit', 'http', 'process', 'configuration'],
+    ...['raft-core', 'storage-fsm', 'barrier', 'access'],
+  ],
 };
 
 const sourcesOf = (folder: string): string[] =>
@@ -91,9 +109,10 @@ describe('architecture', () => {
     expect(wrong.map(where)).to.deep.equal([]);
   });
 
-  it('keeps HTTP in the server', () => {
-    const http = /^(node:(http|https|http2|net|tls)|express|undici|ws)$/;
-    const wrong = imports.filter(({ from, specifier }) => from !== 'server' && http.test(specifier));
+  it('keeps sockets and HTTP out of consensus, storage, cryptography and access', () => {
+    const network = /^(node:(http|https|http2|net|tls)|express|undici|ws)$/;
+    const networked = new Set(['configuration', 'http', 'cluster', 'node', 'api', 'cli', 'server']);
+    const wrong = imports.filter(({ from, specifier }) => !networked.has(from) && network.test(specifier));
     expect(wrong.map(where)).to.deep.equal([]);
   });
 });

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:tls';
 import { expect } from 'chai';
-import { makeCertificate } from '../../packages/server/test/certificate.ts';
+import { makeCertificate } from '../../packages/process/test/certificate.ts';
 import { startAudited } from '../process/audited-server.ts';
 import { type LiveServer, processMs, Workbench } from '../process/live-server.ts';
 

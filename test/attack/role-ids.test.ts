@@ -1,4 +1,4 @@
-// Guesses of role ids: an answer does not say which of them are known. That both take the same work, access/test/auth/equal-work counts.
+// Guesses of role ids: no answer reveals which role ids exist. packages/access/test/auth/login.test.ts counts the work that each guess takes.
 import { expect } from 'chai';
 import { processMs, Workbench } from '../process/live-server.ts';
 

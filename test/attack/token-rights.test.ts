@@ -74,7 +74,7 @@ describe('rights of tokens', () => {
       const self = await server.call('POST', 'auth/token/renew-self', {}, token);
       expect([self.status, self.at('errors.0')]).to.deep.equal([
         400,
-        'lease is not renewable: the policies of the user or role that it was made for have changed',
+        'lease is not renewable: the policies of the user or role of its login have changed',
       ]);
       await write('auth/userpass/users/amy/policies', { token_policies: ['admin'] });
       expect(await renew(token)).to.equal(200);

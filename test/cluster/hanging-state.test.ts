@@ -81,10 +81,10 @@ describe('an active node whose state store hangs', function () {
         // The last write may have been applied before the store counted as hanging: then the newest state is at hand, and reads go on.
         const read = await cluster.ask(leader, 'GET', 'transit/keys/before', undefined, { withinMs: 3_000 });
         expect(read.status, read.text).to.be.oneOf([200, 503]);
-        if (read.status === 503) expect(read.text).to.contain('the state store of this node does not finish its writes');
+        if (read.status === 503) expect(read.text).to.contain('the state store of this node is not finishing its writes');
         const write = await cluster.ask(leader, 'POST', 'transit/keys/refused', {}, { withinMs: 3_000 });
         expect(write.status, write.text).to.equal(503);
-        expect(write.text).to.contain('the state store of this node does not finish its writes');
+        expect(write.text).to.contain('the state store of this node is not finishing its writes');
       });
       expect((await cluster.askWhenLed(leader, 'GET', 'transit/keys/before')).status).to.equal(200);
       expect((await cluster.askWhenLed(leader, 'POST', 'transit/keys/after', {})).status).to.equal(200);

@@ -109,7 +109,7 @@ const others: readonly HostileCase[] = [
   get([['X-Service-Wrap-TTL', '1m']], 200, 'under either name', { token: 'root', says: /"ttl":60,/ }),
   get([['X-Service-Wrap-TTL', '0.1s']], 400, 'less than a second is not none', { token: 'root', says: /wrapping/ }),
   get([['X-Service-Wrap-TTL', '60, 0']], 400, 'two times are none', { token: 'root', says: /wrapping/ }),
-  get([['X-Service-Wrap-TTL', '1000d']], 400, 'longer than any token lives', { token: 'root', says: /waits at most/ }),
+  get([['X-Service-Wrap-TTL', '1000d']], 400, 'longer than any token lives', { token: 'root', says: /wrapping TTL is at most/ }),
   get([['X-Vault-Wrap-TTL', 'soon']], 400, 'a time that is none', { token: 'root', says: /wrapping/ }),
   get([['X-Vault-Wrap-TTL', '-1']], 400, 'a time before now', { token: 'root', says: /wrapping/ }),
   get([['X-Vault-Wrap-TTL', '0s']], 200, 'no time is no wish', { token: 'root' }),

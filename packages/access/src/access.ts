@@ -4,28 +4,28 @@ import { Logins } from './auth/logins.ts';
 import type { PasswordWork } from './auth/passwords.ts';
 import { Policies } from './policy/policies.ts';
 import { Quotas } from './quota/quotas.ts';
-import type { TokenLimits } from './token-lifetime.ts';
-import { TokenRegistry } from './token-registry.ts';
-import { Tokens } from './tokens.ts';
-import { Wrapping } from './wrapping.ts';
+import type { TokenLimits } from './tokens/token-lifetime.ts';
+import { TokenRegistry } from './tokens/token-registry.ts';
+import { Tokens } from './tokens/tokens.ts';
+import { Wrapping } from './tokens/wrapping.ts';
 
 export interface AccessOptions {
-  /** The records in clear. */
+  /** Holds the records as plaintext. */
   readonly store: Store;
-  /** Milliseconds since the epoch: what has expired by it is refused. */
+  /** Milliseconds since the epoch. Expired tokens and rules are refused by this clock. */
   readonly now: () => number;
-  /** The same for deletions, which cannot be taken back, and for restrictions, which must not end early; `now` when absent. */
+  /** The clock for deletions, which are final, and for restrictions, which must not end early; `now` when absent. */
   readonly dueNow?: () => number;
   readonly limits?: TokenLimits;
-  /** Where `jwt` logins get keys from; none by default. */
+  /** Where `jwt` logins fetch keys; none by default. */
   readonly sources?: KeySources;
-  /** What hashing a password costs, when it is not the usual. */
+  /** Cost of hashing a password; the default when absent. */
   readonly passwordWork?: PasswordWork;
-  /** The form of a path in which quotas count requests; as written when absent. */
+  /** Returns the form of a path by which quotas count requests; the path itself when absent. */
   readonly canonicalPath?: (path: string) => string;
 }
 
-/** Everything of access that serves while the barrier is unsealed. */
+/** The services of this package. They exist while the barrier is unsealed. */
 export interface Access {
   readonly tokens: Tokens;
   readonly policies: Policies;
@@ -38,11 +38,11 @@ export interface Access {
 const noSources: KeySources = {
   file: async () => undefined,
   url: async () => {
-    throw new Error('this node fetches nothing');
+    throw new Error('this node does not fetch keys');
   },
 };
 
-/** The rules of quotas are read by `quotas.open`, and in force from then on. */
+/** Creates the services over a store. Quotas are not enforced until `quotas.open` has read them. */
 export function openAccess({
   store,
   now,
@@ -61,7 +61,7 @@ export function openAccess({
   return { policies, tokens, registry, logins, wrapping, quotas };
 }
 
-/** Forgets everything and lets go of the store. */
+/** Clears all cached state and stops watching the store. */
 export function closeAccess({ tokens, policies, logins, quotas }: Access): void {
   tokens.close();
   policies.close();

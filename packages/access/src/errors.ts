@@ -1,7 +1,12 @@
 /**
- * `not_initialized`: there is no token key yet. `record_unreadable`: a record was written by a newer version. `bad_token`: the token
- * that a request is about does not exist. `busy_logins`: nothing was looked at. `locked_out`: a login that may not be, whatever it
- * shows. `too_many_rules`: the policies of a token are too large together. `keys_unavailable`: what signs tokens cannot be fetched. `too_many_conflicts`: nothing was done, others were faster again and again.
+ * - `not_initialized`: there is no token key yet
+ * - `record_unreadable`: a newer version wrote the record
+ * - `bad_token`: the token that the request names does not exist
+ * - `busy_logins`: too many logins wait; this one was not checked
+ * - `locked_out`: the login is refused whatever its credentials: too many failures, or an address outside its blocks
+ * - `too_many_rules`: the policies of a token have too many rules together
+ * - `keys_unavailable`: the keys that verify signed tokens cannot be fetched or used
+ * - `too_many_conflicts`: other writers won every attempt; nothing was changed
  */
 export type AccessErrorCode =
   | 'bad_token'
@@ -19,7 +24,7 @@ export type AccessErrorCode =
   | 'too_many_conflicts'
   | 'too_many_rules';
 
-/** The message holds neither a token nor an accessor, and nothing of a policy's text. */
+/** An error of this package. Its message never contains a token, an accessor or text of a policy. */
 export class AccessError extends Error {
   override readonly name = 'AccessError';
   readonly code: AccessErrorCode;
@@ -29,10 +34,10 @@ export class AccessError extends Error {
   }
 }
 
-/** A caller asks too often. */
+/** The caller exceeded a rate limit. */
 export class RateLimited extends AccessError {
   readonly limit: number;
-  /** Seconds after which it may ask again. */
+  /** Seconds until the caller may try again. */
   readonly resetS: number;
   constructor(message: string, { limit, resetS }: { readonly limit: number; readonly resetS: number }) {
     super('rate_limited', message);
@@ -44,4 +49,4 @@ export class RateLimited extends AccessError {
 export const invalidRequest = (message: string): AccessError => new AccessError('invalid_request', message);
 
 export const recordUnreadable = (options?: ErrorOptions): AccessError =>
-  new AccessError('record_unreadable', 'a record of access is not of a format that this version knows', options);
+  new AccessError('record_unreadable', 'this version does not know the format of an access record', options);

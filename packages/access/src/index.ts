@@ -1,22 +1,22 @@
 export { type Access, type AccessOptions, closeAccess, openAccess } from './access.ts';
-export type { AppRole, AppRoleChange, SecretId } from './auth/approle.ts';
-export { type AuthMount, authTypes } from './auth/auth-mount.ts';
-export type { AuthMounts, AuthTuning, StoredMount } from './auth/auth-mounts.ts';
+export type { AppRole, AppRoleChange } from './auth/approle-role.ts';
 export type { BoundClaims, JwtConfig, JwtRole } from './auth/jwt.ts';
 export type { KeySources } from './auth/jwt-keys.ts';
-export { loginName } from './auth/login-name.ts';
+export type { Login } from './auth/login.ts';
 export type { Logins } from './auth/logins.ts';
-export { isLoginTokenType, type TokenSettings, type TokenSettingsChange } from './auth/token-settings.ts';
-export type { Login } from './auth/userpass.ts';
-export { callerGroup, checkCidrs, isCidr, plainAddress, withinCidrs } from './cidr.ts';
+export type { SecretId } from './auth/secret-id.ts';
 export { AccessError, type AccessErrorCode, RateLimited } from './errors.ts';
-export { FairLine } from './fair-line.ts';
-export { type InitialAccess, initialAccess } from './initial-access.ts';
+export { type AuthMount, authTypes } from './mounts/auth-mount.ts';
+export type { AuthMounts, AuthTuning, StoredMount } from './mounts/auth-mounts.ts';
 export { type Capability, isCapability } from './policy/capability.ts';
 export type { ParameterReading, Parameters, ParameterValue } from './policy/parameters.ts';
 export { canonicalPolicyName, Policies, policyName, rulesPerTokenMax } from './policy/policies.ts';
-export { policyPermits } from './policy/policy-question.ts';
-export { integerOf, secondsOf } from './policy/written-number.ts';
+export { policyPermits } from './policy/policy-text.ts';
+export type { Quota, QuotaChange } from './quota/quota.ts';
+export type { Allowance, Quotas } from './quota/quotas.ts';
+export { admission, type Bucket, type Rate } from './quota/token-bucket.ts';
+export { FairLine } from './scheduling/fair-line.ts';
+export { TimeSlice } from './scheduling/time-slice.ts';
 export {
   allows,
   allowsItems,
@@ -30,16 +30,18 @@ export {
   type Principal,
   pageAllowed,
   rulesOf,
-} from './principal.ts';
-export type { Quota, QuotaChange } from './quota/quota.ts';
-export type { Allowance, Quotas } from './quota/quotas.ts';
-export { admission, type Bucket, type Rate } from './quota/token-bucket.ts';
-export { TimeSlice } from './time-slice.ts';
-export { newToken } from './token.ts';
-export { type TokenLimits, ttlOf } from './token-lifetime.ts';
-export type { TokenRecord } from './token-record.ts';
-export { type Granted, type TokenName, TokenRegistry, type TokenRegistryOptions } from './token-registry.ts';
-export type { TokenRequest } from './token-request.ts';
-export { isRoleName, isTokenRoleType, type TokenRole, type TokenRoleChange } from './token-role.ts';
-export { Tokens, type TokensOptions } from './tokens.ts';
-export type { WrapInfo, Wrapped, Wrapping } from './wrapping.ts';
+} from './tokens/principal.ts';
+export { type InitialAccess, initialAccess } from './tokens/root-token.ts';
+export { newToken } from './tokens/token.ts';
+export { type TokenLimits, ttlOf } from './tokens/token-lifetime.ts';
+export type { TokenRecord } from './tokens/token-record.ts';
+export { type Granted, type TokenName, TokenRegistry, type TokenRegistryOptions } from './tokens/token-registry.ts';
+export type { TokenRequest } from './tokens/token-request.ts';
+export { isTokenRoleType, type TokenRole, type TokenRoleChange } from './tokens/token-role.ts';
+export { isLoginTokenType, type TokenSettings, type TokenSettingsChange } from './tokens/token-settings.ts';
+export { Tokens, type TokensOptions } from './tokens/tokens.ts';
+export type { WrapInfo, Wrapped, Wrapping } from './tokens/wrapping.ts';
+export { callerGroup, checkCidrs, isCidr, plainAddress, withinCidrs } from './values/cidr.ts';
+export { secondsOf } from './values/duration.ts';
+export { integerOf } from './values/integer.ts';
+export { isRoleName, loginName } from './values/names.ts';

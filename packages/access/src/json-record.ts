@@ -2,12 +2,13 @@ import { recordUnreadable } from './errors.ts';
 
 const format = 1;
 
-/** A record as JSON with a format number. */
+/** Encodes a record as JSON with a format number. */
 export const encodeJson = (record: object): Buffer => Buffer.from(JSON.stringify({ format, ...record }));
 
 /**
- * Reads a record back that has the shape of `example`: the same members, of the same kinds; what is in lists, and in objects that are
- * empty there, is the writer's business. @throws AccessError `record_unreadable`
+ * Decodes a record and checks that it has the shape of `example`: the same members, each of the same type. Items of lists, and
+ * members of objects that are empty in `example`, are not checked.
+ * @throws AccessError `record_unreadable`
  */
 export function decodeJson<T extends object>(stored: Uint8Array, example: T): T {
   let parsed: unknown;
@@ -18,7 +19,7 @@ export function decodeJson<T extends object>(stored: Uint8Array, example: T): T 
   }
   const { format: version, ...record } = Object(parsed) as Record<string, unknown>;
   if (version !== format || !isLike(record, example)) throw recordUnreadable();
-  return record as T; // it was looked at just now
+  return record as T; // isLike checked it
 }
 
 function isLike(value: unknown, example: unknown): boolean {

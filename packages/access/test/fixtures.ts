@@ -14,7 +14,7 @@ import { gatedStore } from './gated-store.ts';
 export const hour = 3600;
 export const longest = 768 * hour;
 
-/** Tokens over a store in memory, at a time that a test sets. */
+/** Opens tokens over an in-memory store, with a clock that the test sets. */
 export async function setup(limits: TokenLimits = { defaultTtlS: longest, maxTtlS: longest }) {
   const store = gatedStore(memoryStore());
   const clock = { now: 1_000_000 };
@@ -57,7 +57,7 @@ export async function setup(limits: TokenLimits = { defaultTtlS: longest, maxTtl
   return { store, clock, rootToken, policies, tokens, registry, create, who, good, records };
 }
 
-/** The code and text of a refusal; `none` when there was none. */
+/** Returns the code and message of a refusal; `none` when there was none. */
 export async function refusal(attempt: Promise<unknown>): Promise<string> {
   try {
     await attempt;

@@ -1,6 +1,6 @@
 import type { Store } from '@transitd/storage-fsm';
 
-/** A store that counts its reads and whose reads can be made to wait, with what they have read in hand. */
+/** Wraps a store to count its reads, and to pause them after the record was read. */
 export function gatedStore(store: Store): Store & { reads: number; afterGet?: (path: string) => Promise<void> } {
   const gated: ReturnType<typeof gatedStore> = {
     ...store,

@@ -1,6 +1,6 @@
 import type { TokenRecord } from '../src/index.ts';
 
-/** A token's record, with what a test says of it. */
+/** Returns a token record with the given members. */
 export const tokenRecord = (given: Partial<TokenRecord> = {}): TokenRecord => ({
   type: 'service',
   accessor: 'a',

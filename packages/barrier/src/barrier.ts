@@ -1,44 +1,45 @@
 import { randomBytes } from 'node:crypto';
 import { type Store, StoreError, type Write } from '@transitd/storage-fsm';
 import { keyBytes } from './box.ts';
-import { readCore, readSeal, type StoredSeal } from './core-records.ts';
+import { Rekey } from './ceremony/rekey.ts';
+import { RootGeneration } from './ceremony/root-generation.ts';
 import { BarrierError } from './errors.ts';
-import { requireOpenable } from './foreign-seal.ts';
-import { type WrappedJoinSecret, wrapJoinSecret } from './join-secret.ts';
-import { KeyRotation } from './key-rotation.ts';
-import { closeKeyring, newKeyring, openKeyring, wipeKeyring } from './keyring.ts';
-import { LoadedKeys } from './loaded-keys.ts';
+import { KeyRotation } from './keyring/key-rotation.ts';
+import { closeKeyring, newKeyring, openKeyring, wipeKeyring } from './keyring/keyring.ts';
+import { LoadedKeys } from './keyring/loaded-keys.ts';
+import { plaintextView } from './keyring/plaintext-view.ts';
+import type { RotationConfig } from './keyring/rotation.ts';
+import { encryptValue } from './keyring/value.ts';
 import { oneAtATime } from './one-at-a-time.ts';
 import { isReserved, keyringPath, sealPath } from './paths.ts';
-import { plaintextView } from './plaintext-view.ts';
-import { Rekey } from './rekey.ts';
-import { RootGeneration } from './root-generation.ts';
-import { requireSameType, unwrapByShares, unwrapByStaticKey, wrapRootKey } from './root-key-wrapping.ts';
-import type { RotationConfig } from './rotation.ts';
-import { checkSealConfig, countsFor, type InitializeRequest, type SealConfig, type SealType } from './seal-config.ts';
-import { SealKeeper } from './seal-keeper.ts';
-import { decodeSeal } from './seal-record.ts';
-import { newSharedKey, ShareCollection } from './shares.ts';
+import { readCore, readSeal, type StoredSeal } from './seal/core-records.ts';
+import { type WrappedJoinSecret, wrapJoinSecret } from './seal/join-secret.ts';
+import { requireOpenable } from './seal/require-openable.ts';
+import { requireSameType, unwrapByShares, unwrapByStaticKey, wrapRootKey } from './seal/root-key-wrapping.ts';
+import { checkSealConfig, countsFor, type InitializeRequest, type SealConfig, type SealType } from './seal/seal-config.ts';
+import { SealKeeper } from './seal/seal-keeper.ts';
+import { decodeSeal } from './seal/seal-record.ts';
+import { newSharedKey } from './seal/shares.ts';
+import { unsealKeyWrites } from './seal/unseal-key.ts';
+import { UnsealShares } from './seal/unseal-shares.ts';
 import { isSnapshotProof, proveSnapshot } from './snapshot-proof.ts';
-import { keptUnsealKey } from './unseal-key.ts';
-import { encryptValue } from './value.ts';
 
 export interface BarrierOptions {
-  /** Where the ciphertext lies. */
+  /** The store of the ciphertext. */
   readonly store: Store;
   readonly seal: SealConfig;
-  /** The replicated count of values ever written (`ReplicaStatus.valuesWritten`). */
+  /** Returns the replicated count of values ever written (`ReplicaStatus.valuesWritten`). */
   readonly valuesWritten: () => number;
-  /** Whole milliseconds since the epoch. */
+  /** Returns the time in whole milliseconds since the epoch. */
   readonly now: () => number;
-  /** In force until a configuration is stored. */
+  /** The rotation configuration until one is stored. */
   readonly rotation?: RotationConfig;
 }
 
 export interface BarrierState {
   readonly initialized: boolean;
   readonly sealed: boolean;
-  /** Why the barrier sealed itself, when nobody asked it to. */
+  /** Why the barrier sealed itself; absent when a caller sealed it. */
   readonly reason?: string;
 }
 
@@ -46,31 +47,31 @@ export interface SealStatus {
   readonly type: SealType;
   readonly initialized: boolean;
   readonly sealed: boolean;
-  /** Threshold and number of the shares, recovery shares for a static seal; 0 before initialisation. */
+  /** Threshold and number of the shares (recovery shares for a static seal); 0 before initialization. */
   readonly t: number;
   readonly n: number;
-  /** Different shares given so far. */
+  /** Number of different shares provided so far. */
   readonly progress: number;
-  /** Names the attempt to unseal once a share is in; else empty. */
+  /** Identifies the attempt to unseal once the first share was provided; otherwise empty. */
   readonly nonce: string;
   readonly recoverySeal: boolean;
 }
 
-/** The shares of a new seal, given out once: `key` shares unseal, `recovery` shares only authorise. */
+/** The shares of a new seal, returned only once: `key` shares unseal, `recovery` shares only authorize. */
 export interface InitialShares {
   readonly kind: 'key' | 'recovery';
   readonly shares: readonly Buffer[];
 }
 
-/** Encryption at rest for all records of a store: sealed until the root key is given, plaintext through `store` after. */
+/** Encrypts all records of a store at rest. Sealed until it gets the root key; then `store` gives access to the plaintext. */
 export class Barrier {
-  /** The records in clear; throws StoreError `sealed` while sealed. */
+  /** The records in plaintext; throws StoreError `sealed` while sealed. */
   readonly store: Store;
-  /** Exchanges the shares and the root key. */
+  /** Replaces the shares and the root key. */
   readonly rekey: Rekey;
-  /** Lets enough holders of the shares make a root token. */
+  /** Creates a root token when enough share holders agree. */
   readonly rootGeneration: RootGeneration;
-  /** Replaces the key under which values are written. */
+  /** Rotates the key that encrypts values. */
   readonly rotation: KeyRotation;
 
   readonly #options: BarrierOptions;
@@ -80,13 +81,13 @@ export class Barrier {
   readonly #unwatch: () => void;
   readonly #listeners = new Set<(state: BarrierState) => void>();
   readonly #exclusive = oneAtATime();
-  #told = { initialized: false, sealed: true };
+  #announced = { initialized: false, sealed: true };
   #seal: StoredSeal | undefined;
-  #unseal: { readonly shares: ShareCollection; readonly sealRevision: number } | undefined;
-  /** Counts the calls of `seal`, so that an unseal under way when one comes ends without effect. */
-  #seals = 0;
+  readonly #unsealShares = new UnsealShares();
+  /** Number of `seal` calls, so that an unseal in progress notices one and has no effect. */
+  #sealCount = 0;
 
-  /** A sealed barrier over what the store holds. @throws BarrierError `barrier_corrupt`, `invalid_seal_config`; StoreError */
+  /** Opens a sealed barrier over the store. @throws BarrierError `barrier_corrupt`, `invalid_seal_config`; StoreError */
   static async open(options: BarrierOptions): Promise<Barrier> {
     checkSealConfig(options.seal);
     const barrier = new Barrier(options);
@@ -111,12 +112,12 @@ export class Barrier {
     const parts = { ...options, keys: () => this.#keys.get(), reload: () => this.#reload(), exclusive: this.#exclusive };
     this.#sealKeeper = new SealKeeper({
       ...parts,
-      settle: async () => {
+      loadCommitted: async () => {
         await this.#follow(() => this.#refreshSeal());
         await this.#follow(() => this.#reload());
       },
     });
-    this.rotation = new KeyRotation({ ...parts, clear: this.store });
+    this.rotation = new KeyRotation({ ...parts, plaintext: this.store });
     const attempt = { seal: this.#sealKeeper, exclusive: this.#exclusive };
     this.rekey = new Rekey(attempt);
     this.rootGeneration = new RootGeneration({ ...attempt, now: options.now });
@@ -138,21 +139,24 @@ export class Barrier {
       type,
       t: this.#seal?.record.threshold ?? 0,
       n: this.#seal?.record.shares ?? 0,
-      progress: this.#unseal?.shares.progress ?? 0,
-      nonce: this.#unseal?.shares.nonce ?? '',
+      progress: this.#unsealShares.progress,
+      nonce: this.#unsealShares.nonce,
       recoverySeal: type === 'static',
     };
   }
 
-  /** Calls `listener` after each change of the state, keys already wiped or in place. Returns the function that ends it. */
+  /**
+   * Calls `listener` after each change of the state, when the keys are already wiped or loaded.
+   * @returns a function that removes the listener
+   */
   onStateChange(listener: (state: BarrierState) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
   /**
-   * Makes the keys and writes them together with `initialWrites` (plaintext) in one transaction. A shamir seal stays sealed
-   * after it; a static one is unsealed.
+   * Creates the keys and writes them together with `initialWrites` (plaintext) in one transaction. Afterwards a barrier with a Shamir seal
+   * is still sealed; one with a static seal is unsealed.
    * @throws BarrierError `already_initialized`, `invalid_seal_config`; StoreError
    */
   initialize(request: InitializeRequest, initialWrites: readonly Write[]): Promise<InitialShares> {
@@ -161,14 +165,14 @@ export class Barrier {
       const { seal, now, valuesWritten } = this.#options;
       const counts = countsFor(seal.type, request);
       if (initialWrites.some(({ path }) => isReserved(path)))
-        throw new BarrierError('reserved_path', 'a first record has a path that belongs to the barrier');
+        throw new BarrierError('reserved_path', 'an initial record has a path that is reserved for the barrier');
 
-      const seals = this.#seals;
+      const sealCount = this.#sealCount;
       const shared = await newSharedKey(counts);
       const rootKey = randomBytes(keyBytes);
       const keyring = newKeyring({ installedMs: now(), valuesAtInstall: valuesWritten() });
       const sealValue = wrapRootKey(seal, counts, shared, rootKey);
-      const unsealKey = keptUnsealKey(seal, keyring.newest, shared);
+      const unsealKey = unsealKeyWrites(seal, keyring.newest, shared);
       shared.key.fill(0);
       let installed = false;
       try {
@@ -182,9 +186,9 @@ export class Barrier {
           ],
         });
         if (outcome === 'conflict') throw alreadyInitialized();
-        // From here on nothing may fail: the caller must get the only copy of the shares.
+        // Nothing below may fail: the caller must get the only copy of the shares.
         this.#seal = { record: decodeSeal(sealValue), revision: index };
-        installed = seal.type === 'static' && seals === this.#seals;
+        installed = seal.type === 'static' && sealCount === this.#sealCount;
         if (installed) this.#keys.install({ rootKey, keyring, keyringRevision: index });
       } finally {
         if (!installed) {
@@ -198,80 +202,81 @@ export class Barrier {
   }
 
   /**
-   * Takes one share; with the last one needed the barrier is unsealed. A wrong share changes nothing, nor does any share on
-   * an unsealed barrier.
+   * Adds one share; the last one needed unseals the barrier. A wrong share changes nothing, and neither does any share on an
+   * unsealed barrier.
    * @throws BarrierError `not_initialized`, `invalid_share`, `seal_mismatch`, `barrier_corrupt`; StoreError
    */
   unseal(share: Uint8Array): Promise<SealStatus> {
     return this.#exclusive(async () => {
       if (this.#keys.loaded) return this.sealStatus;
-      const seals = this.#seals;
+      const sealCount = this.#sealCount;
       const { seal, keyring } = await readCore(this.#ciphertext);
       if (seal.record.type === 'static')
         throw new BarrierError('seal_mismatch', 'shares do not unseal a seal of type static: they are recovery shares');
       requireSameType(this.#options.seal, seal.record);
-      if (seals !== this.#seals) throw sealedMeanwhile();
-      const shares = this.#sharesFor(seal);
-      shares.add(share);
-      this.#unseal = { shares, sealRevision: seal.revision };
+      if (sealCount !== this.#sealCount) throw sealedMeanwhile();
+      const shares = this.#unsealShares.add(seal, share);
       if (!shares.complete) return this.sealStatus;
-      const rootKey = await unwrapByShares(seal.record, shares).finally(() => this.#forgetShares());
-      await this.#unlock(rootKey, keyring, seals);
+      const rootKey = await unwrapByShares(seal.record, shares).finally(() => this.#unsealShares.drop());
+      await this.#unlock(rootKey, keyring, sealCount);
       return this.sealStatus;
     });
   }
 
-  /** Forgets the shares given so far. @throws BarrierError `unsealed` */
+  /** Drops the shares provided so far. @throws BarrierError `unsealed` */
   resetUnseal(): SealStatus {
     if (this.#keys.loaded) throw new BarrierError('unsealed', 'transitd is unsealed');
-    this.#forgetShares();
+    this.#unsealShares.drop();
     return this.sealStatus;
   }
 
   /**
-   * Unseals by the configured static key. A root key that is still wrapped by the previous one is rewrapped when this node can
-   * write, else by a later `upkeep`.
+   * Unseals with the configured static key. A root key that is still wrapped by the previous key is rewrapped at once if this node can
+   * write, otherwise by a later `maintain`.
    * @throws BarrierError `not_initialized`, `seal_mismatch`, `barrier_corrupt`; StoreError
    */
   autoUnseal(): Promise<void> {
     return this.#exclusive(async () => {
       if (this.#keys.loaded) return;
-      const seals = this.#seals;
+      const sealCount = this.#sealCount;
       const { seal, keyring } = await readCore(this.#ciphertext);
       requireSameType(this.#options.seal, seal.record);
-      await this.#unlock(unwrapByStaticKey(this.#options.seal, seal.record), keyring, seals);
+      await this.#unlock(unwrapByStaticKey(this.#options.seal, seal.record), keyring, sealCount);
       try {
         await this.#sealKeeper.rewrap();
       } catch (error) {
-        if (!(error instanceof StoreError)) throw error; // a follower, or no quorum yet: the barrier is open all the same
+        if (!(error instanceof StoreError)) throw error; // a follower, or no quorum yet: the barrier stays unsealed
       }
     });
   }
 
-  /** Wipes every key of the barrier at once; a static key stays with the configuration it came from. */
+  /** Wipes every key of the barrier synchronously, except a static key, which belongs to the configuration. */
   seal(reason?: string): void {
-    this.#seals += 1;
-    this.#forgetShares();
+    this.#sealCount += 1;
+    this.#unsealShares.drop();
     this.dropAttempts();
     this.#keys.wipe();
     this.#announce(reason);
   }
 
-  /** Ends an exchange of shares and the making of a root token, if any: this node is not the one to go on with it. */
+  /** Ends a rekey and a root generation in progress, for a node that is no longer the leader. */
   dropAttempts(): void {
     this.rekey.drop();
     this.rootGeneration.drop();
   }
 
-  /** Seals, and lets go of the store. */
+  /** Seals the barrier and stops watching the store. */
   close(): void {
     this.#unwatch();
     this.seal();
     this.#listeners.clear();
   }
 
-  /** What the leader does from time to time; nothing while sealed. @throws BarrierError `conflict`; StoreError */
-  async upkeep(): Promise<{ readonly rewrapped: boolean; readonly rotated: boolean }> {
+  /**
+   * Rewraps the root key and rotates the key if due; does nothing while sealed. The leader calls it periodically.
+   * @throws BarrierError `conflict`; StoreError
+   */
+  async maintain(): Promise<{ readonly rewrapped: boolean; readonly rotated: boolean }> {
     if (!this.#keys.loaded) return { rewrapped: false, rotated: false };
     const rewrapped = await this.#exclusive(() => this.#sealKeeper.rewrap());
     const rotated = await this.rotation.isDue();
@@ -280,8 +285,8 @@ export class Barrier {
   }
 
   /**
-   * A fresh secret for one join, wrapped by the seal's key; the caller wipes the secret.
-   * @param exchanged - all that the two nodes have said so far, beside the seal's terms; what opens the secret must have seen the same
+   * Returns a fresh secret for one join, wrapped by the seal's key; the caller wipes the secret.
+   * @param exchanged - all messages that the two nodes have exchanged, except the seal's terms; the other node must have seen the same
    * @throws BarrierError `unseal_key_not_kept`, `seal_mismatch`, `barrier_corrupt`; StoreError
    */
   async wrapForJoin(exchanged: Uint8Array): Promise<WrappedJoinSecret> {
@@ -291,56 +296,44 @@ export class Barrier {
     return wrapped;
   }
 
-  /** Shows that a snapshot with these checksums was made under this root key. @throws StoreError `sealed` */
+  /** Returns a proof that a snapshot with these checksums was made under this root key. @throws StoreError `sealed` */
   proveSnapshot(sums: Uint8Array): Buffer {
     return proveSnapshot(this.#keys.get().rootKey, sums);
   }
 
-  /** Whether a snapshot with these checksums was made under this root key, as `proof` says. @throws StoreError `sealed` */
+  /** Returns whether `proof` shows that a snapshot with these checksums was made under this root key. @throws StoreError `sealed` */
   isSnapshotProof(sums: Uint8Array, proof: Uint8Array): boolean {
     return isSnapshotProof(this.#keys.get().rootKey, sums, proof);
   }
 
   /**
-   * Checks that this node could open a state with these records of the barrier, by their paths (`sealRecordPaths`); nothing changes.
+   * Checks that this node could unseal a state with these barrier records, given by path (`sealRecordPaths`); nothing changes.
    * @throws BarrierError `seal_mismatch`, `barrier_corrupt`
    */
   requireOpenable(records: ReadonlyMap<string, Uint8Array>): void {
     requireOpenable(this.#options.seal, records);
   }
 
-  /** The collection in progress, or a new one when there is none or the seal has changed since. */
-  #sharesFor({ record, revision }: StoredSeal): ShareCollection {
-    if (this.#unseal?.sealRevision === revision) return this.#unseal.shares;
-    this.#forgetShares();
-    return new ShareCollection(record.threshold, record.shareHashes);
-  }
-
-  #forgetShares(): void {
-    this.#unseal?.shares.wipe();
-    this.#unseal = undefined;
-  }
-
-  /** Takes the root key over, or wipes it. `seals` is the count from before the keyring was read. */
+  /** Loads the keys, or wipes the root key on failure. `sealCount` is the count from before the keyring was read. */
   async #unlock(
     rootKey: Buffer,
     stored: { readonly value: Uint8Array; readonly revision: number },
-    seals: number,
+    sealCount: number,
   ): Promise<void> {
-    const keyring = seals === this.#seals ? openKeyring(rootKey, stored.value) : undefined;
+    const keyring = sealCount === this.#sealCount ? openKeyring(rootKey, stored.value) : undefined;
     if (keyring === undefined) {
       rootKey.fill(0);
-      if (seals !== this.#seals) throw sealedMeanwhile();
+      if (sealCount !== this.#sealCount) throw sealedMeanwhile();
       throw new BarrierError('barrier_corrupt', `the root key does not open the record ${keyringPath}`);
     }
     this.#keys.install({ rootKey, keyring, keyringRevision: stored.revision });
     this.#announce();
-    await this.#reload(); // a change since the record was read came while there was nothing to reload
+    await this.#reload(); // the watch could not reload a change that came after the record was read: no keys were loaded yet
   }
 
-  /** A keyring that this node's keys do not open seals it: the keys it has are not the cluster's any more. */
+  /** Reloads the keyring. Seals the node if its keys do not open the keyring: they are no longer the cluster's keys. */
   async #reload(): Promise<void> {
-    if (!(await this.#keys.reload())) this.seal('the keyring in the store does not open with the keys of this node');
+    if (!(await this.#keys.reload())) this.seal("this node's keys do not open the keyring in the store");
   }
 
   async #refreshSeal(): Promise<void> {
@@ -354,7 +347,7 @@ export class Barrier {
     }
   }
 
-  /** Does what a change in the store calls for. A failing store is no reason to seal: the next read of a new term loads it. */
+  /** Handles a change in the store. A failing store is no reason to seal: the next read of a value with a new term loads the keyring. */
   async #follow(task: () => Promise<void>): Promise<void> {
     try {
       await task();
@@ -366,8 +359,8 @@ export class Barrier {
 
   #announce(reason?: string): void {
     const { initialized, sealed } = this.state;
-    if (initialized === this.#told.initialized && sealed === this.#told.sealed) return;
-    this.#told = { initialized, sealed };
+    if (initialized === this.#announced.initialized && sealed === this.#announced.sealed) return;
+    this.#announced = { initialized, sealed };
     for (const listener of [...this.#listeners])
       listener(reason === undefined ? { initialized, sealed } : { initialized, sealed, reason });
   }

@@ -1,14 +1,14 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 
-/** Bytes of every key of this package: AES-256. */
+/** Length of every key in this package, in bytes: AES-256. */
 export const keyBytes = 32;
 
 const nonceBytes = 12;
 const tagBytes = 16;
 
 /**
- * AES-256-GCM under a fresh random 96-bit nonce (NIST SP 800-38D §8.2.2): `nonce | ciphertext | tag`.
- * Keys are plain buffers and not `KeyObject`s, because only a buffer can be wiped at the moment of sealing.
+ * Encrypts with AES-256-GCM under a fresh random 96-bit nonce (NIST SP 800-38D §8.2.2): `nonce | ciphertext | tag`.
+ * Keys are plain buffers rather than `KeyObject`s, because only a buffer can be wiped when the barrier is sealed.
  */
 export function closeBox(key: Uint8Array, associatedData: Uint8Array, plaintext: Uint8Array): Buffer {
   const nonce = randomBytes(nonceBytes);
@@ -19,7 +19,7 @@ export function closeBox(key: Uint8Array, associatedData: Uint8Array, plaintext:
   return Buffer.concat([nonce, ciphertext, cipher.getAuthTag()]);
 }
 
-/** The plaintext of a box in a buffer of its own, or undefined when key, associated data or any byte is not the one it was closed with. */
+/** Decrypts a box into a new buffer. Returns undefined if the key, the associated data or any byte of the box is wrong. */
 export function openBox(key: Uint8Array, associatedData: Uint8Array, box: Uint8Array): Buffer | undefined {
   if (box.length < nonceBytes + tagBytes) return undefined;
   const decipher = createDecipheriv('aes-256-gcm', key, box.subarray(0, nonceBytes), { authTagLength: tagBytes });

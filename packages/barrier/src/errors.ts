@@ -21,8 +21,8 @@ export type BarrierErrorCode =
   | 'barrier_corrupt';
 
 /**
- * A request that the barrier refuses, or, as `barrier_corrupt`, a record that is not what was once written there.
- * The message reaches the caller, so it holds no key material; a record's path may stand in it.
+ * A refused request or, with the code `barrier_corrupt`, a damaged record. The message reaches the caller: it may contain a record's path,
+ * but never key material.
  */
 export class BarrierError extends Error {
   override readonly name = 'BarrierError';

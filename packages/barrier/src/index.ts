@@ -1,7 +1,10 @@
-export type { GivenShare } from './attempt.ts';
 export { Barrier, type BarrierOptions, type BarrierState, type InitialShares, type SealStatus } from './barrier.ts';
+export type { GivenShare } from './ceremony/attempt.ts';
+export type { NewShares, Rekey, RekeyRequest, RekeyStatus, RekeyStep } from './ceremony/rekey.ts';
+export type { RootGeneration, RootGenerationStatus, RootGenerationStep } from './ceremony/root-generation.ts';
 export { BarrierError, type BarrierErrorCode } from './errors.ts';
-export { sealRecordPaths } from './foreign-seal.ts';
+export type { KeyRotation } from './keyring/key-rotation.ts';
+export { defaultRotation, type KeyStatus, type RotationConfig, rotationDue } from './keyring/rotation.ts';
 export {
   type JoinBinding,
   openJoinSecret,
@@ -9,11 +12,8 @@ export {
   type SealKeyHolder,
   type WrappedJoinSecret,
   wrappedJoinSecretBytes,
-} from './join-secret.ts';
-export type { KeyRotation } from './key-rotation.ts';
-export type { NewShares, Rekey, RekeyRequest, RekeyStatus, RekeyStep } from './rekey.ts';
-export type { RootGeneration, RootGenerationStatus, RootGenerationStep } from './root-generation.ts';
-export { defaultRotation, type KeyStatus, type RotationConfig, rotationDue } from './rotation.ts';
+} from './seal/join-secret.ts';
+export { sealRecordPaths } from './seal/require-openable.ts';
 export {
   checkCounts,
   checkSealConfig,
@@ -23,6 +23,6 @@ export {
   type SealType,
   type ShareCounts,
   type StaticKey,
-} from './seal-config.ts';
-export type { SealTerms } from './seal-record.ts';
-export { parseShare, ShareCollection } from './shares.ts';
+} from './seal/seal-config.ts';
+export type { SealTerms } from './seal/seal-record.ts';
+export { parseShare, ShareCollection } from './seal/shares.ts';

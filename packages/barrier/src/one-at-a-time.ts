@@ -1,9 +1,9 @@
-/** A gate through which tasks go in the order of the calls, each after the one before has ended, however it ended. */
+/** Returns a function that runs tasks one at a time in the order of the calls. A failed task does not stop the next one. */
 export function oneAtATime(): <T>(task: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();
   return (task) => {
     const result = last.then(task);
-    last = result.catch(() => undefined); // its caller gets the error; the next task must not
+    last = result.catch(() => undefined); // the task's caller gets the error, the next task does not
     return result;
   };
 }

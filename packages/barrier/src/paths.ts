@@ -1,15 +1,18 @@
-/** In clear: the seal's type, shares' hashes and the wrapped root key. */
+/** Plaintext JSON: the seal's type, the hashes of its shares and the wrapped root key. */
 export const sealPath = 'core/seal';
-/** Under the root key: the keys of all terms. */
+/** The keys of all terms, encrypted under the root key. */
 export const keyringPath = 'core/keyring';
-/** Under the newest key of its time: the root key, by which nodes that are unsealed already follow a rekey. */
+/** The root key, encrypted under the newest key at the time of a rekey: unsealed nodes follow the rekey with it. */
 export const rootKeyPath = 'core/root-key';
-/** Under the newest key of its time: the key that the shares of a shamir seal give, by which the leader shows a joining node that it knows it. */
+/**
+ * The key that the shares of a Shamir seal combine to, encrypted under the newest key at the time of writing. With it the leader proves to
+ * a joining node that it knows that key.
+ */
 export const unsealKeyPath = 'core/unseal-key';
-/** An ordinary value: when the newest key is replaced by itself. */
+/** An ordinary value: the configuration of automatic key rotation. */
 export const rotationPath = 'core/rotation-config';
 
-/** True for the records that only the barrier itself reads and writes. */
+/** Returns true for the records that only the barrier itself reads and writes. */
 export const isReserved = (path: string): boolean => reserved.has(path);
 
 const reserved: ReadonlySet<string> = new Set([sealPath, keyringPath, rootKeyPath, unsealKeyPath]);

@@ -6,7 +6,7 @@ const saltBytes = 32;
 const proofBytes = 32;
 
 /**
- * Shows that whoever made it held the root key: `format u8 | salt (32 bytes) | HMAC-SHA256`, under a one-time key, HKDF-SHA256
+ * Returns a proof that its maker holds the root key: `format u8 | salt (32 bytes) | HMAC-SHA256` under a one-time key, the HKDF-SHA256
  * (RFC 5869) of the root key and a fresh salt.
  */
 export function proveSnapshot(rootKey: Uint8Array, sums: Uint8Array): Buffer {
@@ -14,7 +14,7 @@ export function proveSnapshot(rootKey: Uint8Array, sums: Uint8Array): Buffer {
   return Buffer.concat([Buffer.of(format), salt, macOf(rootKey, salt, sums)]);
 }
 
-/** Whether this is a proof for these sums, made with this root key. */
+/** Returns whether `proof` was made for these checksums with this root key. */
 export function isSnapshotProof(rootKey: Uint8Array, sums: Uint8Array, proof: Uint8Array): boolean {
   if (proof.length !== 1 + saltBytes + proofBytes || proof[0] !== format) return false;
   return timingSafeEqual(macOf(rootKey, proof.subarray(1, 1 + saltBytes), sums), proof.subarray(1 + saltBytes));

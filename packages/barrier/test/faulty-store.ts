@@ -1,6 +1,6 @@
 import type { Store } from '@transitd/storage-fsm';
 
-/** A store that fails or waits where a test wants it to: each hook runs before the call goes through. */
+/** Returns a store that a test can make fail or wait: each hook runs before the call is passed on. */
 export function faultyStore(
   store: Store,
 ): Store & { beforeGet?: (path: string) => Promise<void>; beforeCommit?: () => Promise<void> } {

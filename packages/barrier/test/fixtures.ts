@@ -6,14 +6,14 @@ export const text = (value: string): Buffer => Buffer.from(value, 'utf8');
 
 export const write = (path: string, value: string): Write => ({ path, value: text(value) });
 
-/** A barrier over `store`, by default of type shamir at a fixed time. */
+/** Opens a barrier over `store`, by default with a Shamir seal and a fixed time. */
 export function openBarrier(store: Store, options: Partial<BarrierOptions> = {}): Promise<Barrier> {
   return Barrier.open({ store, seal: { type: 'shamir' }, valuesWritten: () => 0, now: () => 1_000_000, ...options });
 }
 
 export const threeOfTwo: InitializeRequest = { secretShares: 3, secretThreshold: 2 };
 
-/** An unsealed barrier with three shares, of which two are needed, and the store below it. */
+/** Returns an unsealed barrier with three shares, two of them needed, and its store. */
 export async function unsealedBarrier(options: Partial<BarrierOptions> = {}) {
   const store = options.store ?? memoryStore();
   const barrier = await openBarrier(store, options);
@@ -35,7 +35,7 @@ export async function read(barrier: Barrier, path: string): Promise<string | und
   return record && Buffer.from(record.value).toString('utf8');
 }
 
-/** The code with which something fails. */
+/** Resolves with the code of the error that a promise rejects with. */
 export async function codeOf(attempt: Promise<unknown>): Promise<string> {
   try {
     await attempt;
@@ -46,7 +46,7 @@ export async function codeOf(attempt: Promise<unknown>): Promise<string> {
   throw new Error('it did not fail');
 }
 
-/** The message with which something fails. */
+/** Resolves with the message of the error that a promise rejects with. */
 export async function messageOf(attempt: Promise<unknown>): Promise<string> {
   try {
     await attempt;
@@ -56,7 +56,7 @@ export async function messageOf(attempt: Promise<unknown>): Promise<string> {
   throw new Error('it did not fail');
 }
 
-/** All records of a store, by path. */
+/** Returns all records of a store, by path. */
 export async function everything(store: Store): Promise<Map<string, Buffer>> {
   const { records } = await store.range({ prefix: '' });
   return new Map(records.map(({ path, value }) => [path, Buffer.from(value)]));

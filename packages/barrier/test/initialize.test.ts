@@ -8,7 +8,7 @@ import { codeOf, everything, messageOf, openBarrier, read, threeOfTwo, unsealWit
 const staticSeal: SealConfig = { type: 'static', current: { id: 'k1', key: randomBytes(32) } };
 
 describe('initialize', () => {
-  it('gives out shares that unseal, and the first records are there', async () => {
+  it('returns shares that unseal, and writes the initial records', async () => {
     const barrier = await openBarrier(memoryStore());
     const { kind, shares } = await barrier.initialize(threeOfTwo, [write('a/b', 'first')]);
     expect(kind).to.equal('key');
@@ -18,7 +18,7 @@ describe('initialize', () => {
     expect(await read(barrier, 'a/b')).to.equal('first');
   });
 
-  it('of one share gives the key itself, which unseals alone', async () => {
+  it('with one share returns the key itself, which unseals alone', async () => {
     const barrier = await openBarrier(memoryStore());
     const { shares } = await barrier.initialize({ secretShares: 1, secretThreshold: 1 }, []);
     expect(shares.map(({ length }) => length)).to.deep.equal([32]);
@@ -26,7 +26,7 @@ describe('initialize', () => {
     expect(barrier.state.sealed).to.equal(false);
   });
 
-  it('of a static seal gives recovery shares and is unsealed at once', async () => {
+  it('with a static seal returns recovery shares and unseals at once', async () => {
     const barrier = await openBarrier(memoryStore(), { seal: staticSeal });
     const { kind, shares } = await barrier.initialize({ recoveryShares: 3, recoveryThreshold: 2 }, [write('a', 'first')]);
     expect({ kind, shares: shares.length }).to.deep.equal({ kind: 'recovery', shares: 3 });
@@ -57,7 +57,7 @@ describe('initialize', () => {
       'parameters recovery_shares,recovery_threshold not applicable to seal type shamir',
     ],
   ] satisfies [InitializeRequest, string][])
-    it(`refuses ${JSON.stringify(request)} and leaves nothing behind`, async () => {
+    it(`refuses ${JSON.stringify(request)} and writes nothing`, async () => {
       const store = memoryStore();
       const barrier = await openBarrier(store);
       expect(await messageOf(barrier.initialize(request, []))).to.equal(message);
@@ -71,12 +71,12 @@ describe('initialize', () => {
     );
   });
 
-  it('takes zeros for parameters of the other type, as command-line clients send them', async () => {
+  it('accepts zeros for parameters of the other type, as command-line clients send them', async () => {
     const barrier = await openBarrier(memoryStore());
     await barrier.initialize({ ...threeOfTwo, recoveryShares: 0, recoveryThreshold: 0 }, []);
   });
 
-  it('happens once, whatever the second request says', async () => {
+  it('succeeds only once, whatever the second request contains', async () => {
     const store = memoryStore();
     const barrier = await openBarrier(store);
     await barrier.initialize(threeOfTwo, []);
@@ -86,7 +86,7 @@ describe('initialize', () => {
     expect(await everything(store)).to.deep.equal(before);
   });
 
-  it('happens once when two nodes do it at the same time', async () => {
+  it('succeeds only once when two nodes do it at the same time', async () => {
     const store = memoryStore();
     const barriers = await Promise.all([openBarrier(store), openBarrier(store)]);
     const outcomes = await Promise.allSettled(barriers.map((barrier) => barrier.initialize(threeOfTwo, [])));
@@ -98,7 +98,7 @@ describe('initialize', () => {
     }
   });
 
-  it('leaves nothing behind when the commit fails, and can be tried again', async () => {
+  it('writes nothing when the commit fails, and can be retried', async () => {
     const store = faultyStore(memoryStore());
     const barrier = await openBarrier(store);
     store.beforeCommit = () => Promise.reject(new StoreError('disk_low', 'the disk is full'));
@@ -110,17 +110,17 @@ describe('initialize', () => {
     expect(barrier.state).to.deep.equal({ initialized: true, sealed: false });
   });
 
-  it("refuses first records at the barrier's own paths", async () => {
+  it("refuses initial records at the barrier's own paths", async () => {
     const barrier = await openBarrier(memoryStore());
     expect(await codeOf(barrier.initialize(threeOfTwo, [write('core/keyring', 'x')]))).to.equal('reserved_path');
   });
 
-  it('is seen by another node of the same store', async () => {
+  it('is visible to another node over the same store', async () => {
     const store = memoryStore();
     const other = await openBarrier(store);
-    const told = new Promise((resolve) => other.onStateChange(resolve));
+    const notified = new Promise((resolve) => other.onStateChange(resolve));
     const { shares } = await (await openBarrier(store)).initialize(threeOfTwo, []);
-    expect(await told).to.deep.equal({ initialized: true, sealed: true });
+    expect(await notified).to.deep.equal({ initialized: true, sealed: true });
     await unsealWith(other, shares.slice(0, 2));
     expect(other.state.sealed).to.equal(false);
   });

@@ -3,22 +3,22 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { isSnapshotProof, proveSnapshot } from '../src/snapshot-proof.ts';
 
-describe('the proof of a snapshot', () => {
+describe('snapshot proof', () => {
   const rootKey = randomBytes(32);
   const sums = Buffer.from('sums');
 
-  it('holds for its sums and its root key alone', () => {
+  it('is valid only for its checksums and its root key', () => {
     const proof = proveSnapshot(rootKey, sums);
     expect(isSnapshotProof(rootKey, sums, proof)).to.equal(true);
     expect(isSnapshotProof(rootKey, Buffer.from('sumz'), proof)).to.equal(false);
     expect(isSnapshotProof(randomBytes(32), sums, proof)).to.equal(false);
   });
 
-  it('never is the same twice', () => {
+  it('is different each time', () => {
     expect(proveSnapshot(rootKey, sums)).not.to.deep.equal(proveSnapshot(rootKey, sums));
   });
 
-  it('holds no more when a bit of it, or its length, has changed', () => {
+  it('is invalid after a change of any bit or of its length', () => {
     const proof = proveSnapshot(rootKey, sums);
     fc.assert(
       fc.property(fc.nat(proof.length * 8 - 1), (bit) => {

@@ -16,7 +16,7 @@ async function sealedBarrier() {
 }
 
 describe('unseal', () => {
-  it('counts different shares and opens at the threshold', async () => {
+  it('counts different shares and unseals at the threshold', async () => {
     const { barrier, first, third } = await sealedBarrier();
     const status = await barrier.unseal(first);
     expect(status).to.deep.include({ sealed: true, progress: 1, t: 2, n: 3 });
@@ -30,13 +30,13 @@ describe('unseal', () => {
     expect(await barrier.unseal(Buffer.from(first))).to.deep.include({ sealed: true, progress: 1, nonce });
   });
 
-  it('counts the same share once when it comes twice at the same time', async () => {
+  it('counts the same share once when it is submitted twice at the same time', async () => {
     const { barrier, first } = await sealedBarrier();
     await Promise.all([barrier.unseal(first), barrier.unseal(first)]);
     expect(barrier.sealStatus).to.deep.include({ sealed: true, progress: 1 });
   });
 
-  it('refuses a wrong share at once, with the progress untouched', async () => {
+  it('refuses a wrong share at once and keeps the progress', async () => {
     const { barrier, first, second } = await sealedBarrier();
     expect(await codeOf(barrier.unseal(randomBytes(33)))).to.equal('invalid_share');
     expect(barrier.sealStatus).to.deep.include({ progress: 0, nonce: '' });
@@ -47,17 +47,17 @@ describe('unseal', () => {
     expect(await barrier.unseal(second)).to.deep.include({ sealed: false });
   });
 
-  it('does nothing on an unsealed barrier, whatever it is given', async () => {
+  it('ignores any share on an unsealed barrier', async () => {
     const { barrier, shares } = await unsealedBarrier();
     for (const share of [shares[0] ?? none, randomBytes(33)])
       expect(await barrier.unseal(share)).to.deep.include({ sealed: false, progress: 0, nonce: '' });
   });
 
-  it('is refused before initialisation', async () => {
+  it('is refused before initialization', async () => {
     expect(await codeOf((await openBarrier(memoryStore())).unseal(randomBytes(32)))).to.equal('not_initialized');
   });
 
-  it('begins again after a reset, under another nonce', async () => {
+  it('starts over after a reset, with another nonce', async () => {
     const { barrier, first, second } = await sealedBarrier();
     const { nonce } = await barrier.unseal(first);
     expect(barrier.resetUnseal()).to.deep.include({ progress: 0, nonce: '' });
@@ -65,14 +65,14 @@ describe('unseal', () => {
     expect(barrier.sealStatus.nonce).not.to.equal(nonce);
   });
 
-  it('can not be reset once it is done', async () => {
+  it('cannot be reset once the barrier is unsealed', async () => {
     const { barrier } = await unsealedBarrier();
     expect(() => barrier.resetUnseal())
       .to.throw('unsealed')
       .with.property('code', 'unsealed');
   });
 
-  it('opens the same data after a restart', async () => {
+  it('gives access to the same data after a restart', async () => {
     const { barrier, store, shares } = await unsealedBarrier();
     await put(barrier, 'a/b', 'kept');
     barrier.close();
@@ -82,7 +82,7 @@ describe('unseal', () => {
     expect(await read(again, 'a/b')).to.equal('kept');
   });
 
-  it('has no effect when the barrier is sealed while it is under way', async () => {
+  it('has no effect when the barrier is sealed meanwhile', async () => {
     const { barrier, store, first, second } = await sealedBarrier();
     await barrier.unseal(first);
     store.beforeGet = async (path) => {
@@ -92,7 +92,7 @@ describe('unseal', () => {
     expect(barrier.sealStatus).to.deep.include({ sealed: true, progress: 0, nonce: '' });
   });
 
-  it('knows a rotation that came while the keyring was being read', async () => {
+  it('loads a rotation that happened while the keyring was being read', async () => {
     const { barrier, store, shares } = await unsealedBarrier();
     const slow = faultyStore(store);
     const late = await openBarrier(slow);
@@ -100,14 +100,14 @@ describe('unseal', () => {
     const read: string[] = [];
     slow.beforeGet = async (path) => {
       read.push(path);
-      if (read.length === 3) await barrier.rotation.rotate(); // seal and keyring are read, and now the seal again
+      if (read.length === 3) await barrier.rotation.rotate(); // after reading seal and keyring, before reading the seal again
     };
     await late.unseal(shares[1] ?? none);
     expect(read.slice(0, 3)).to.deep.equal(['core/seal', 'core/keyring', 'core/seal']);
     expect(late.rotation.keyStatus().term).to.equal(2);
   });
 
-  it("says that the seal's record is damaged, and the progress starts over", async () => {
+  it('reports a damaged seal record, and the progress starts over', async () => {
     const { barrier, store, first, second } = await sealedBarrier();
     const seal = JSON.parse(Buffer.from((await store.get('core/seal'))?.value ?? none).toString());
     await store.commit({
@@ -124,7 +124,7 @@ describe('unseal', () => {
     expect(barrier.sealStatus).to.deep.include({ sealed: true, progress: 0 });
   });
 
-  it('refuses data that was sealed with another type', async () => {
+  it('refuses data that was sealed with another seal type', async () => {
     const { store, first } = await sealedBarrier();
     const other = await openBarrier(store, { seal: { type: 'static', current: { id: 'k', key: randomBytes(32) } } });
     expect(await codeOf(other.unseal(first))).to.equal('seal_mismatch');
@@ -133,7 +133,7 @@ describe('unseal', () => {
 });
 
 describe('seal', () => {
-  it('refuses everything that needs a key afterwards', async () => {
+  it('refuses all operations that need a key afterwards', async () => {
     const { barrier } = await unsealedBarrier();
     await put(barrier, 'a', 'b');
     barrier.seal();
@@ -150,23 +150,23 @@ describe('seal', () => {
     expect(() => barrier.rotation.keyStatus()).to.throw('sealed');
   });
 
-  it('forgets the shares given so far', async () => {
+  it('drops the shares provided so far', async () => {
     const { barrier, first } = await sealedBarrier();
     await barrier.unseal(first);
     barrier.seal();
     expect(barrier.sealStatus).to.deep.include({ progress: 0, nonce: '' });
   });
 
-  it('is told to listeners, as is unsealing, once each', async () => {
+  it('notifies listeners of sealing and unsealing, once each', async () => {
     const { barrier, shares } = await unsealedBarrier();
-    const told: BarrierState[] = [];
-    const stop = barrier.onStateChange((state) => told.push(state));
+    const notified: BarrierState[] = [];
+    const stop = barrier.onStateChange((state) => notified.push(state));
     barrier.seal();
     barrier.seal();
     await unsealWith(barrier, shares.slice(0, 2));
     stop();
     barrier.seal();
-    expect(told).to.deep.equal([
+    expect(notified).to.deep.equal([
       { initialized: true, sealed: true },
       { initialized: true, sealed: false },
     ]);
@@ -187,7 +187,7 @@ describe('a static seal', () => {
     return { store, shares };
   }
 
-  it('unseals by itself after a restart', async () => {
+  it('unseals automatically after a restart', async () => {
     const { store } = await initialized();
     const barrier = await openBarrier(store, { seal: { type: 'static', current: old } });
     expect(barrier.state.sealed).to.equal(true);
@@ -195,7 +195,7 @@ describe('a static seal', () => {
     expect(await read(barrier, 'a')).to.equal('kept');
   });
 
-  it('opens with its previous key and is rewrapped under the current one', async () => {
+  it('unseals with its previous key and is rewrapped under the current one', async () => {
     const { store } = await initialized();
     const both = await openBarrier(store, { seal: { type: 'static', current, previous: old } });
     await both.autoUnseal();
@@ -206,7 +206,7 @@ describe('a static seal', () => {
     expect(await read(alone, 'a')).to.equal('kept');
   });
 
-  it('stays sealed when it is sealed while it unseals', async () => {
+  it('stays sealed when it is sealed during the unseal', async () => {
     const store = faultyStore((await initialized()).store);
     const barrier = await openBarrier(store, { seal: { type: 'static', current: old } });
     store.beforeGet = async () => barrier.seal();
@@ -214,7 +214,7 @@ describe('a static seal', () => {
     expect(barrier.state.sealed).to.equal(true);
   });
 
-  it('opens on a node that cannot write, and the rewrapping is left to upkeep', async () => {
+  it('unseals on a node that cannot write, and a later maintain() rewraps it', async () => {
     const { store } = await initialized();
     const faulty = faultyStore(store);
     const barrier = await openBarrier(faulty, { seal: { type: 'static', current, previous: old } });
@@ -223,12 +223,12 @@ describe('a static seal', () => {
     expect(barrier.state.sealed).to.equal(false);
     expect(await keyIdIn(store)).to.equal('old');
     delete faulty.beforeCommit;
-    expect(await barrier.upkeep()).to.deep.equal({ rewrapped: true, rotated: false });
-    expect(await barrier.upkeep()).to.deep.equal({ rewrapped: false, rotated: false });
+    expect(await barrier.maintain()).to.deep.equal({ rewrapped: true, rotated: false });
+    expect(await barrier.maintain()).to.deep.equal({ rewrapped: false, rotated: false });
     expect(await keyIdIn(store)).to.equal('new');
   });
 
-  it('says so when no configured key has the id of the record, or the key of that id is another one', async () => {
+  it("reports that no configured key has the record's id, or that the key with that id is wrong", async () => {
     const { store } = await initialized();
     const unknown = await openBarrier(store, { seal: { type: 'static', current } });
     expect(await messageOf(unknown.autoUnseal())).to.equal('no seal key with the id "old" is configured');

@@ -1,4 +1,4 @@
-import type { Ask } from './client.ts';
+import type { SendRequest } from './client.ts';
 import type { Envelope, Issued, Written } from './envelope.ts';
 import { below } from './paths.ts';
 
@@ -17,7 +17,7 @@ export interface TokenRequest {
   readonly type?: 'service' | 'batch';
 }
 
-export interface TokenSeen {
+export interface TokenProperties {
   readonly id: string;
   readonly accessor: string;
   readonly creation_time: number;
@@ -35,17 +35,17 @@ export interface TokenSeen {
   readonly type: string;
 }
 
-/** A token by itself, or by its accessor. */
+/** Names a token: by the token or by its accessor. */
 export type TokenNamed = { readonly token: string } | { readonly accessor: string };
 
 const read = { repeatable: true };
 
-/** Tokens. None is the client's own, which a call without a name is about. */
+/** Calls below `auth/token`. Without a named token they use the client's own token. */
 export class TokenCalls {
-  readonly #ask: Ask;
+  readonly #send: SendRequest;
 
-  constructor(ask: Ask) {
-    this.#ask = ask;
+  constructor(send: SendRequest) {
+    this.#send = send;
   }
 
   create(
@@ -53,78 +53,78 @@ export class TokenCalls {
     { role, wrapTtl }: { readonly role?: string; readonly wrapTtl?: string } = {},
   ): Promise<Issued> {
     const path = below('auth/token/create', ...(role === undefined ? [] : [role]));
-    return this.#ask('POST', path, request, { ...(wrapTtl !== undefined && { wrapTtl }) });
+    return this.#send('POST', path, request, { ...(wrapTtl !== undefined && { wrapTtl }) });
   }
 
   createOrphan(request: TokenRequest = {}, { wrapTtl }: { readonly wrapTtl?: string } = {}): Promise<Issued> {
-    return this.#ask('POST', 'auth/token/create-orphan', request, { ...(wrapTtl !== undefined && { wrapTtl }) });
+    return this.#send('POST', 'auth/token/create-orphan', request, { ...(wrapTtl !== undefined && { wrapTtl }) });
   }
 
-  look(named?: TokenNamed): Promise<Envelope<TokenSeen>> {
-    if (named === undefined) return this.#ask('GET', 'auth/token/lookup-self');
-    return this.#ask('POST', 'accessor' in named ? 'auth/token/lookup-accessor' : 'auth/token/lookup', named, read);
+  look(named?: TokenNamed): Promise<Envelope<TokenProperties>> {
+    if (named === undefined) return this.#send('GET', 'auth/token/lookup-self');
+    return this.#send('POST', 'accessor' in named ? 'auth/token/lookup-accessor' : 'auth/token/lookup', named, read);
   }
 
-  /** @param increment - for how long, such as `1h` */
+  /** Renews a token. @param increment - requested TTL, such as `1h` */
   renew(named?: TokenNamed, increment?: string): Promise<Issued> {
     const body = { ...named, ...(increment !== undefined && { increment }) };
-    if (named === undefined) return this.#ask('POST', 'auth/token/renew-self', body);
-    return this.#ask('POST', 'accessor' in named ? 'auth/token/renew-accessor' : 'auth/token/renew', body);
+    if (named === undefined) return this.#send('POST', 'auth/token/renew-self', body);
+    return this.#send('POST', 'accessor' in named ? 'auth/token/renew-accessor' : 'auth/token/renew', body);
   }
 
-  /** … and what was made with it. */
+  /** Revokes a token and its descendants. */
   revoke(named?: TokenNamed): Promise<Written> {
-    if (named === undefined) return this.#ask('POST', 'auth/token/revoke-self');
-    return this.#ask('POST', 'accessor' in named ? 'auth/token/revoke-accessor' : 'auth/token/revoke', named);
+    if (named === undefined) return this.#send('POST', 'auth/token/revoke-self');
+    return this.#send('POST', 'accessor' in named ? 'auth/token/revoke-accessor' : 'auth/token/revoke', named);
   }
 
-  /** … and nothing of what was made with it. */
+  /** Revokes a token; its children become orphans. */
   revokeOrphan(token: string): Promise<Written> {
-    return this.#ask('POST', 'auth/token/revoke-orphan', { token });
+    return this.#send('POST', 'auth/token/revoke-orphan', { token });
   }
 
   accessors(): Promise<Envelope<{ readonly keys: readonly string[] }>> {
-    return this.#ask('LIST', 'auth/token/accessors');
+    return this.#send('LIST', 'auth/token/accessors');
   }
 
   roles(): Promise<Envelope<{ readonly keys: readonly string[] }>> {
-    return this.#ask('LIST', 'auth/token/roles');
+    return this.#send('LIST', 'auth/token/roles');
   }
 
   role(name: string): Promise<Envelope<Readonly<Record<string, unknown>>>> {
-    return this.#ask('GET', below('auth/token/roles', name));
+    return this.#send('GET', below('auth/token/roles', name));
   }
 
   writeRole(name: string, role: Readonly<Record<string, unknown>>): Promise<Written> {
-    return this.#ask('POST', below('auth/token/roles', name), role);
+    return this.#send('POST', below('auth/token/roles', name), role);
   }
 
   deleteRole(name: string): Promise<Written> {
-    return this.#ask('DELETE', below('auth/token/roles', name));
+    return this.#send('DELETE', below('auth/token/roles', name));
   }
 }
 
-/** Tokens, and the logins by which they are had. */
+/** Token calls and logins. */
 export class AuthCalls {
-  readonly #ask: Ask;
+  readonly #send: SendRequest;
   readonly token: TokenCalls;
 
-  constructor(ask: Ask) {
-    this.#ask = ask;
-    this.token = new TokenCalls(ask);
+  constructor(send: SendRequest) {
+    this.#send = send;
+    this.token = new TokenCalls(send);
   }
 
   userpass({ username, password, path = 'userpass' }: { username: string; password: string; path?: string }): Promise<Issued> {
-    return this.#ask('POST', below('auth', ...below(path), 'login', username), { password }, { open: true });
+    return this.#send('POST', below('auth', ...below(path), 'login', username), { password }, { open: true });
   }
 
   approle({ roleId, secretId, path = 'approle' }: { roleId: string; secretId?: string; path?: string }): Promise<Issued> {
     const body = { role_id: roleId, ...(secretId !== undefined && { secret_id: secretId }) };
-    return this.#ask('POST', below('auth', ...below(path), 'login'), body, { open: true });
+    return this.#send('POST', below('auth', ...below(path), 'login'), body, { open: true });
   }
 
   jwt({ jwt, role, path = 'jwt' }: { jwt: string; role?: string; path?: string }): Promise<Issued> {
-    return this.#ask(
+    return this.#send(
       'POST',
       below('auth', ...below(path), 'login'),
       { jwt, ...(role !== undefined && { role }) },

@@ -4,45 +4,45 @@ import type { Path } from './paths.ts';
 import { SysCalls } from './sys.ts';
 import { TransitCalls } from './transit.ts';
 
-/** Asks a path below `/v1/`. The type of the answer is the caller's word for what the server answers there; nothing at all for 204. */
-export type Ask = <Body>(
+/** Sends a request to a path below `/v1/`. The caller asserts the type of the response body; it is undefined for 204. */
+export type SendRequest = <Body>(
   method: Method,
   path: Path,
   body?: unknown,
   options?: RequestOptions & { readonly accepts?: (status: number) => boolean },
 ) => Promise<Body>;
 
-/** An answer as it comes. */
+/** Sends a GET request and returns the response body as a stream. */
 export type Download = (path: Path, options?: RequestOptions) => Promise<Streamed>;
 
 /**
- * A transitd service, by the addresses of its nodes. Every call may throw `RefusedError` (the server said no), `UnansweredError` (nobody
- * answered) and `PathError` (a name that cannot stand in a path). What may have taken effect is never asked twice.
+ * A client of a transitd cluster. Every call may throw `RefusedError` (the server refused it), `UnansweredError` (no server
+ * responded) and `PathError` (a name is not valid in a path). A change that may have taken effect is never repeated.
  */
 export class TransitdClient {
   readonly #connection: Connection;
   readonly sys: SysCalls;
   readonly auth: AuthCalls;
 
-  /** @throws TypeError for addresses that are none */
+  /** @throws TypeError for an invalid address */
   constructor(options: ClientOptions) {
     this.#connection = new Connection(options);
     this.sys = new SysCalls(this.request, this.download);
     this.auth = new AuthCalls(this.request);
   }
 
-  /** Shown with every request that needs one. */
+  /** Sent with every request that needs a token. */
   set token(token: string | undefined) {
     this.#connection.token = token;
   }
 
-  /** Keys and their operations. @param mount - where the engine is mounted */
+  /** Returns the calls of a transit engine. @param mount - path of its mount */
   transit(mount = 'transit'): TransitCalls {
     return new TransitCalls(this.request, mount);
   }
 
-  /** Any request. @param body - a value for JSON, or a stream, which is sent once and as it is */
-  readonly request: Ask = <Body>(
+  /** Sends any request. @param body - a value to send as JSON, or a stream, which is sent unchanged and only once */
+  readonly request: SendRequest = <Body>(
     method: Method,
     path: Path,
     body?: unknown,
@@ -53,10 +53,10 @@ export class TransitdClient {
     this.#connection.send({ method: 'GET', path, ...options }, async ({ body }) => body ?? new ReadableStream());
 }
 
-/** JSON as a value, plain text (metrics) as it is. @throws Error for anything else, which shows nothing of it */
+/** Decodes a response: JSON, or plain text (metrics). @throws Error for anything else, without quoting it */
 async function bodyOf<Body>(response: Response): Promise<Body> {
   const text = await response.text();
-  // The server's interface is the contract: what the caller names is what the path answers.
+  // Not checked: the API specifies the body of each path, and the caller names its type.
   return (text === '' ? undefined : isOf(response, 'text/plain') ? text : jsonIn(text, response)) as Body;
 }
 
@@ -66,7 +66,7 @@ function jsonIn(text: string, response: Response): unknown {
   try {
     if (isOf(response, 'application/json')) return JSON.parse(text);
   } catch {
-    // told below: the error of the parser would quote the answer
+    // reported below: the error of the parser would quote the response
   }
-  throw new Error('what answers there does not speak the interface of transitd');
+  throw new Error('the server at this address is not transitd');
 }

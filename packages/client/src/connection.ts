@@ -15,15 +15,15 @@ import {
 export type Method = 'GET' | 'LIST' | 'POST' | 'PUT' | 'DELETE';
 
 export interface ClientOptions {
-  /** Of the nodes, such as `https://n1.example:8200`: each is tried when the one before does not answer. */
+  /** Addresses of the nodes, such as `https://n1.example:8200`. If one does not respond, the next is tried. */
   readonly addresses: readonly string[];
   readonly token?: string;
   readonly namespace?: string;
-  /** For one attempt, 60 s unless given. */
+  /** Time limit of one attempt; 60 s when absent. */
   readonly timeoutMs?: number;
-  /** How often all addresses are tried again, twice unless given. */
+  /** How often all addresses are tried again; 2 when absent. */
   readonly retries?: number;
-  /** In the place of the global one, e.g. with certificates of its own. */
+  /** Replaces the global `fetch`, for example to use other certificates. */
   readonly fetch?: typeof fetch;
   /** Waits between rounds. */
   readonly delay?: (ms: number) => Promise<void>;
@@ -31,27 +31,27 @@ export interface ClientOptions {
 
 export interface RequestOptions {
   readonly query?: Readonly<Record<string, string>>;
-  /** How long the answer waits, wrapped into a token of its own, such as `5m`. */
+  /** Wraps the response in a token with this TTL, such as `5m`. */
   readonly wrapTtl?: string;
-  /** It may be asked twice without harm; reads always are. */
+  /** Whether the request is safe to repeat; by default reads are. */
   readonly repeatable?: boolean;
-  /** The token is not sent: the answer needs none. */
+  /** Sends no token, since the path needs none. */
   readonly open?: boolean;
-  /** In the place of the client's own. */
+  /** Replaces the client's own token. */
   readonly token?: string;
-  /** No time limit: an answer may take minutes. */
+  /** Sets no time limit, since the response may take minutes. */
   readonly slow?: boolean;
   readonly signal?: AbortSignal;
 }
 
-/** A body that is no JSON. It can be read once, so the request is sent once. */
+/** A body other than JSON. It can be read only once, so the request is sent only once. */
 export type Streamed = ReadableStream<Uint8Array>;
 
-interface Asked extends RequestOptions {
+interface ClientRequest extends RequestOptions {
   readonly method: Method;
   readonly path: Path;
   readonly body?: unknown;
-  /** Such statuses are answers too, whatever they are otherwise. */
+  /** Returns whether a status is a success; 2xx when absent. */
   readonly accepts?: (status: number) => boolean;
 }
 
@@ -60,7 +60,7 @@ interface Failure {
   readonly verdict: Verdict;
 }
 
-/** Sends requests to the first address that answers them, and again where that is safe. */
+/** Sends requests to the first address that responds. Repeats them where that is safe. */
 export class Connection {
   readonly #addresses: readonly string[];
   readonly #namespace: string | undefined;
@@ -68,19 +68,19 @@ export class Connection {
   readonly #retries: number;
   readonly #fetch: typeof fetch;
   readonly #delay: (ms: number) => Promise<void>;
-  /** The place of the address that answered last. */
+  /** Position of the address that responded last. */
   #preferred = 0;
   #index: string | undefined;
   token: string | undefined;
 
-  /** @throws TypeError for addresses that are none */
+  /** @throws TypeError for an invalid address */
   constructor({ addresses, token, namespace, timeoutMs = 60_000, retries = 2, ...effects }: ClientOptions) {
     for (const address of addresses) {
       const { protocol, username, password } = new URL(address);
       if (!/^https?:$/.test(protocol) || username !== '' || password !== '')
-        throw new TypeError('an address begins with https:// or http://');
+        throw new TypeError('an address must begin with https:// or http:// and have no user name or password');
     }
-    if (addresses.length === 0) throw new TypeError('there is no address');
+    if (addresses.length === 0) throw new TypeError('at least one address is required');
     this.#addresses = addresses;
     this.token = token;
     this.#namespace = namespace;
@@ -91,17 +91,18 @@ export class Connection {
   }
 
   /**
-   * What `read` makes of the answer, whose status says that it is one.
+   * Sends a request and returns the result of `read` for its successful response.
    * @throws RefusedError, UnansweredError, PathError
    */
-  async send<T>(asked: Asked, read: (response: Response) => Promise<T>): Promise<T> {
-    const local = isOfOneNode(asked.path);
-    const isOnce = isStream(asked.body);
-    const repeatable = asked.wrapTtl === undefined && (asked.repeatable ?? (asked.method === 'GET' || asked.method === 'LIST'));
+  async send<T>(request: ClientRequest, read: (response: Response) => Promise<T>): Promise<T> {
+    const local = isOfOneNode(request.path);
+    const isOnce = isStream(request.body);
+    const repeatable =
+      request.wrapTtl === undefined && (request.repeatable ?? (request.method === 'GET' || request.method === 'LIST'));
     for (let round = 1; ; round++) {
       const failures: Failure[] = [];
       for (const place of local ? [0] : this.#order()) {
-        const tried = await this.#try(asked, place, { local, repeatable, read });
+        const tried = await this.#try(request, place, { local, repeatable, read });
         if ('answer' in tried) {
           if (!local) this.#preferred = place;
           return tried.answer;
@@ -109,18 +110,18 @@ export class Connection {
         failures.push(tried);
         if (isOnce || !mayRepeat(tried.verdict, { repeatable })) throw tried.error;
       }
-      if (round > this.#retries || failures.every(({ verdict }) => verdict === 'elsewhere')) throw mostTelling(failures);
+      if (round > this.#retries || failures.every(({ verdict }) => verdict === 'elsewhere')) throw mostInformative(failures);
       await this.#delay(waitMs(round, shortestWait(failures)));
     }
   }
 
-  /** All addresses, from the one that answered last. */
+  /** Returns the positions of all addresses, starting with the one that responded last. */
   #order(): readonly number[] {
     return this.#addresses.map((_, step) => (this.#preferred + step) % this.#addresses.length);
   }
 
   async #try<T>(
-    asked: Asked,
+    request: ClientRequest,
     place: number,
     {
       local,
@@ -129,25 +130,25 @@ export class Connection {
     }: { readonly local: boolean; readonly repeatable: boolean; readonly read: (response: Response) => Promise<T> },
   ): Promise<{ readonly answer: T } | Failure> {
     const address = this.#addresses[place] ?? '';
-    const { method, path, query, body, accepts = isSuccess } = asked;
+    const { method, path, query, body, accepts = isSuccess } = request;
     const url = urlOf(address, path, method === 'LIST' ? { ...query, list: 'true' } : query);
-    const headers = this.#headers(asked, { local });
+    const headers = this.#headers(request, { local });
     if (!Object.values(headers).every((value) => headerValue.test(value))) throw unsendable(address);
     try {
       const response = await this.#fetch(url, {
         method: method === 'LIST' ? 'GET' : method,
         headers,
-        // Elsewhere the token would be shown to somebody who was not asked.
+        // Following a redirect would send the token to another server.
         redirect: 'manual',
-        signal: this.#signal(asked),
+        signal: this.#signal(request),
         ...(body !== undefined && (isStream(body) ? { body, duplex: 'half' } : { body: JSON.stringify(body) })),
       });
-      const told = response.headers.get(indexHeader);
-      if (told !== null && !local) this.#index = newerIndex(this.#index, told);
+      const received = response.headers.get(indexHeader);
+      if (received !== null && !local) this.#index = newerIndex(this.#index, received);
       if (accepts(response.status)) return { answer: await read(response) };
       return this.#refused(response, await response.text());
     } catch (error) {
-      if (asked.signal?.aborted === true) throw error;
+      if (request.signal?.aborted === true) throw error;
       const verdict = verdictOfFailure(codesOf(error));
       return {
         verdict,
@@ -159,7 +160,10 @@ export class Connection {
     }
   }
 
-  #headers({ token = this.token, open, wrapTtl, body }: Asked, { local }: { readonly local: boolean }): Record<string, string> {
+  #headers(
+    { token = this.token, open, wrapTtl, body }: ClientRequest,
+    { local }: { readonly local: boolean },
+  ): Record<string, string> {
     return {
       ...(open !== true && token !== undefined && { 'X-Service-Token': token }),
       ...(this.#namespace !== undefined && { 'X-Service-Namespace': this.#namespace }),
@@ -169,7 +173,7 @@ export class Connection {
     };
   }
 
-  #signal({ slow, signal }: Asked): AbortSignal | null {
+  #signal({ slow, signal }: ClientRequest): AbortSignal | null {
     const signals = [...(signal ? [signal] : []), ...(slow === true ? [] : [AbortSignal.timeout(this.#timeoutMs)])];
     return signals.length === 0 ? null : AbortSignal.any(signals);
   }
@@ -184,12 +188,12 @@ export class Connection {
 }
 
 const headerValue = /^[\x20-\x7e]*$/;
-/** Before `fetch` sees it, whose own complaint quotes the value. */
+/** Thrown before calling `fetch`, whose own error would quote the value. */
 const unsendable = (address: string): UnansweredError =>
   new UnansweredError({
     address,
     outcome: 'not_done',
-    reason: 'the token, or what else is sent as a header, has a character that cannot be sent',
+    reason: 'the token, the namespace or another header value contains a character that is not allowed in headers',
     changes: false,
   });
 
@@ -197,8 +201,8 @@ const isSuccess = (status: number): boolean => status >= 200 && status < 300;
 
 const isStream = (body: unknown): body is Streamed => body instanceof ReadableStream;
 
-/** What a server said, rather than that another one said nothing. */
-function mostTelling(failures: readonly Failure[]): Error {
+/** Returns the most informative error: a refusal rather than a missing response. */
+function mostInformative(failures: readonly Failure[]): Error {
   const errors = failures.map(({ error }) => error);
   return errors.findLast((error) => error instanceof RefusedError) ?? errors.at(-1) ?? new Error('no address was tried');
 }
@@ -227,8 +231,8 @@ const secondsIn = (header: string | null): number | undefined =>
   header !== null && /^\d{1,9}$/.test(header) ? Number(header) : undefined;
 
 /**
- * The codes of an error, of its causes, and of all of them where there are several. Those of reading and writing are told as such: a network
- * that goes away under a connection has the codes of one that was never there.
+ * Returns the codes of an error, of its cause, or of each of several errors. Codes of read and write calls are prefixed with the
+ * call, since a network that fails under a connection has the same codes as a connection that was never established.
  */
 function codesOf(error: unknown): readonly string[] {
   if (typeof error !== 'object' || error === null) return [];

@@ -1,11 +1,11 @@
-/** A token, as the answer that issues or renews it shows it. */
+/** A token in the response that creates or renews it. */
 export interface Auth {
   readonly client_token: string;
   readonly accessor: string;
   readonly policies: readonly string[];
   readonly token_policies: readonly string[];
   readonly metadata: Readonly<Record<string, string>> | null;
-  /** Seconds; 0 for one that does not end. */
+  /** TTL in seconds; 0 when it does not expire. */
   readonly lease_duration: number;
   readonly renewable: boolean;
   readonly token_type: 'service' | 'batch';
@@ -13,7 +13,7 @@ export interface Auth {
   readonly num_uses: number;
 }
 
-/** Stands in the place of an answer that was wrapped. */
+/** Sent in place of a wrapped response. */
 export interface WrapInfo {
   readonly token: string;
   readonly accessor: string;
@@ -23,7 +23,7 @@ export interface WrapInfo {
   readonly wrapped_accessor?: string;
 }
 
-/** What most answers are. Members are called as on the wire. */
+/** The body of most responses. Members have the names of the JSON body. */
 export interface Envelope<Data = unknown> {
   readonly request_id: string;
   readonly lease_id: string;
@@ -35,8 +35,8 @@ export interface Envelope<Data = unknown> {
   readonly auth: Auth | null;
 }
 
-/** Of a change without a result: nothing, unless there is a warning. */
+/** The response to a change without a result: undefined unless there is a warning. */
 export type Written = Envelope<null> | undefined;
 
-/** Of a login, and of a token that was made or renewed. */
+/** The response that creates or renews a token, also by a login. */
 export type Issued = Envelope<null> & { readonly auth: Auth };

@@ -1,16 +1,16 @@
-/** What became of a request that failed: surely nothing, or nobody can say. */
+/** Outcome of a failed request: it certainly had no effect, or that is unknown. */
 export type Outcome = 'not_done' | 'unknown';
 
-/** The server answered, and the answer is no. The message is the server's own, which holds no secret. */
+/** The server refused the request. The message is that of the server, which contains no secrets. */
 export class RefusedError extends Error {
   override readonly name = 'RefusedError';
   readonly status: number;
-  /** As the server lists them; none for a thing that is not there. */
+  /** Errors in the response; empty when something was not found. */
   readonly errors: readonly string[];
   readonly outcome: Outcome;
-  /** Seconds after which the server expects another answer. */
+  /** Seconds after which the server suggests a retry. */
   readonly retryAfterS: number | undefined;
-  /** The whole answer, such as a batch of which a part failed. It may hold secrets. */
+  /** The whole response body, such as a partly failed batch. It may contain secrets. */
   readonly body: unknown;
 
   constructor({ status, errors, outcome, retryAfterS, body }: Omit<RefusedError, 'name' | 'message' | 'stack' | 'cause'>) {
@@ -20,18 +20,18 @@ export class RefusedError extends Error {
     this.outcome = outcome;
     this.retryAfterS = retryAfterS;
     this.body = body;
-    // Who prints an error whole prints no secret.
+    // Not enumerable, so that printing the error prints no secrets.
     Object.defineProperty(this, 'body', { enumerable: false });
   }
 }
 
-/** There was no answer, or no whole one. */
+/** There was no response, or an incomplete one. */
 export class UnansweredError extends Error {
   override readonly name = 'UnansweredError';
   readonly address: string;
   readonly outcome: Outcome;
 
-  /** @param changes - the request was to change something, which matters when the outcome is unknown */
+  /** @param changes - whether the request was a change, which matters if the outcome is unknown */
   constructor(
     { address, outcome, reason, changes }: { address: string; outcome: Outcome; reason: string; changes: boolean },
     options?: ErrorOptions,

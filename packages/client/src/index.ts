@@ -1,5 +1,5 @@
-export type { AuthCalls, TokenCalls, TokenNamed, TokenRequest, TokenSeen } from './auth.ts';
-export { type Ask, TransitdClient } from './client.ts';
+export type { AuthCalls, TokenCalls, TokenNamed, TokenProperties, TokenRequest } from './auth.ts';
+export { type SendRequest, TransitdClient } from './client.ts';
 export type { ClientOptions, Method, RequestOptions, Streamed } from './connection.ts';
 export type { Auth, Envelope, Issued, WrapInfo, Written } from './envelope.ts';
 export { type Outcome, RefusedError, UnansweredError } from './errors.ts';

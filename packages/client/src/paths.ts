@@ -1,23 +1,23 @@
-/** A path below `/v1/`: its segments as they are meant, or a text with slashes between them. */
+/** A path below `/v1/`: unencoded segments, or a text with slashes between them. */
 export type Path = string | readonly string[];
 
-/** A name that cannot stand in a path. The message does not hold it. */
+/** A name is not valid in a path. The message does not contain the name. */
 export class PathError extends TypeError {
   override readonly name = 'PathError';
 }
 
-/** Segments that a URL would fold away, and with them the segment before. */
-const folded = new Set(['.', '..']);
+/** Segments that URL normalization removes, `..` with the segment before it. */
+const dotSegments = new Set(['.', '..']);
 
 /**
- * The URL of a path. Each segment is encoded, so that no name becomes a path of its own.
- * @param address - of the service; its own path, behind a proxy that has one, goes before
- * @throws PathError for an empty segment (a trailing slash is none), `.` and `..`
+ * Returns the URL of a path. Each segment is encoded, so that a name cannot become several segments.
+ * @param address - address of a node; its path, for example that of a proxy, is kept as a prefix
+ * @throws PathError for an empty segment (a trailing slash is allowed), `.` and `..`
  */
 export function urlOf(address: string, path: Path, query: Readonly<Record<string, string>> = {}): URL {
   const segments = typeof path === 'string' ? path.replace(/^\/+|\/+$/g, '').split('/') : path;
   for (const segment of segments)
-    if (segment === '' || folded.has(segment)) throw new PathError('a path has no empty segments and none of dots');
+    if (segment === '' || dotSegments.has(segment)) throw new PathError('a path must not have empty segments, "." or ".."');
   const trailing = typeof path === 'string' && path.endsWith('/') ? '/' : '';
   const prefix = new URL(address).pathname.replace(/\/+$/, '');
   const url = new URL(`${prefix}/v1/${segments.map(encodeURIComponent).join('/')}${trailing}`, address);
@@ -25,13 +25,13 @@ export function urlOf(address: string, path: Path, query: Readonly<Record<string
   return url;
 }
 
-/** The path of a mount and what lies below it. @param mount - may hold slashes */
+/** Returns the segments of a path below a mount. @param mount - may contain slashes */
 export const below = (mount: string, ...segments: readonly string[]): readonly string[] => [
   ...mount.replace(/^\/+|\/+$/g, '').split('/'),
   ...segments,
 ];
 
-/** What each node answers for itself: another address would answer another question. */
+/** Paths about one node: another address would return the state of another node. */
 const ofOneNode =
   /^sys\/(?:health|host-info|init|leader|metrics|seal|seal-status|unseal|storage\/raft\/(?:configuration|join))\/*$/;
 

@@ -1,11 +1,11 @@
 export const indexHeader = 'X-Service-Index';
 
-/** The state that a client wants to see at least: the newer of two of one cluster, else the one that was told last. */
-export function newerIndex(known: string | undefined, told: string): string {
-  const [before, after] = [partsOf(known ?? ''), partsOf(told)];
+/** Returns the minimum index that a client wants to read: the newer of two indexes of one cluster, else the received one. */
+export function newerIndex(known: string | undefined, received: string): string {
+  const [before, after] = [partsOf(known ?? ''), partsOf(received)];
   return before !== undefined && after !== undefined && before.cluster === after.cluster && before.index > after.index
-    ? (known ?? told)
-    : told;
+    ? (known ?? received)
+    : received;
 }
 
 function partsOf(text: string): { readonly cluster: string; readonly index: number } | undefined {

@@ -1,4 +1,4 @@
-import type { Ask, Download } from './client.ts';
+import type { Download, SendRequest } from './client.ts';
 import type { Streamed } from './connection.ts';
 import type { Envelope, Written } from './envelope.ts';
 
@@ -41,12 +41,12 @@ export interface AutopilotState {
   readonly servers: Readonly<Record<string, ServerState>>;
 }
 
-/** How far a rotation of the cluster's authority has come. */
+/** Progress of a rotation of the cluster's certificate authority. */
 export interface AuthorityRotation {
   readonly phase: 'none' | 'announced' | 'switched';
-  /** SHA-256 of the certificate of the authority that signs, hex. */
+  /** SHA-256 of the certificate of the signing authority, in hex. */
   readonly authority: string;
-  /** Names of the members without which it does not go on. */
+  /** Names of the members for which it waits. */
   readonly waits_for: readonly string[];
 }
 
@@ -59,66 +59,66 @@ export interface AutopilotConfig {
   readonly server_stabilization_time: string;
 }
 
-/** The members of a cluster, and its snapshots. */
+/** Calls for cluster members and snapshots. */
 export class RaftCalls {
-  readonly #ask: Ask;
+  readonly #send: SendRequest;
   readonly #download: Download;
 
-  constructor(ask: Ask, download: Download) {
-    this.#ask = ask;
+  constructor(send: SendRequest, download: Download) {
+    this.#send = send;
     this.#download = download;
   }
 
-  /** As the node of the first address knows it, also without a leader. */
+  /** Returns the configuration that the first node knows, also without a leader. */
   configuration(): Promise<Envelope<{ readonly config: { readonly servers: readonly Server[] } }>> {
-    return this.#ask('GET', 'sys/storage/raft/configuration');
+    return this.#send('GET', 'sys/storage/raft/configuration');
   }
 
-  /** Makes the node of the first address a member. */
+  /** Joins the first node to a cluster. */
   join(request: JoinRequest): Promise<{ readonly joined: boolean }> {
-    return this.#ask('POST', 'sys/storage/raft/join', request, { open: true, slow: true });
+    return this.#send('POST', 'sys/storage/raft/join', request, { open: true, slow: true });
   }
 
   removePeer(serverId: string): Promise<Written> {
-    return this.#ask('POST', 'sys/storage/raft/remove-peer', { server_id: serverId });
+    return this.#send('POST', 'sys/storage/raft/remove-peer', { server_id: serverId });
   }
 
   promote(serverId: string): Promise<Written> {
-    return this.#ask('POST', 'sys/storage/raft/promote', { server_id: serverId });
+    return this.#send('POST', 'sys/storage/raft/promote', { server_id: serverId });
   }
 
   demote(serverId: string): Promise<Written> {
-    return this.#ask('POST', 'sys/storage/raft/demote', { server_id: serverId });
+    return this.#send('POST', 'sys/storage/raft/demote', { server_id: serverId });
   }
 
-  /** Begins to rotate the authority that signs the certificates of the nodes. */
+  /** Starts a rotation of the certificate authority of the nodes. */
   rotateAuthority(): Promise<Written> {
-    return this.#ask('POST', 'sys/storage/raft/authority/rotate');
+    return this.#send('POST', 'sys/storage/raft/authority/rotate');
   }
 
   authorityRotation(): Promise<Envelope<AuthorityRotation>> {
-    return this.#ask('GET', 'sys/storage/raft/authority');
+    return this.#send('GET', 'sys/storage/raft/authority');
   }
 
   autopilotState(): Promise<Envelope<AutopilotState>> {
-    return this.#ask('GET', 'sys/storage/raft/autopilot/state');
+    return this.#send('GET', 'sys/storage/raft/autopilot/state');
   }
 
   autopilotConfig(): Promise<Envelope<AutopilotConfig>> {
-    return this.#ask('GET', 'sys/storage/raft/autopilot/configuration');
+    return this.#send('GET', 'sys/storage/raft/autopilot/configuration');
   }
 
   configureAutopilot(config: Partial<AutopilotConfig>): Promise<Written> {
-    return this.#ask('POST', 'sys/storage/raft/autopilot/configuration', config);
+    return this.#send('POST', 'sys/storage/raft/autopilot/configuration', config);
   }
 
-  /** A gzip'd tar of the cluster's state; one that breaks off ends with an error. */
+  /** Returns a gzipped tar of the cluster's state. The stream fails if it is incomplete. */
   snapshot(): Promise<Streamed> {
     return this.#download('sys/storage/raft/snapshot', { slow: true });
   }
 
-  /** @param force - also a snapshot that was made under other keys */
+  /** Restores a snapshot. @param force - also one that was made under other keys */
   restoreSnapshot(snapshot: Streamed, { force = false }: { readonly force?: boolean } = {}): Promise<Written> {
-    return this.#ask('POST', `sys/storage/raft/snapshot${force ? '-force' : ''}`, snapshot, { slow: true });
+    return this.#send('POST', `sys/storage/raft/snapshot${force ? '-force' : ''}`, snapshot, { slow: true });
   }
 }

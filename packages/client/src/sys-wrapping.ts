@@ -1,25 +1,25 @@
-import type { Ask } from './client.ts';
+import type { SendRequest } from './client.ts';
 import type { Envelope } from './envelope.ts';
 
-/** Answers that wait for whoever has their token. */
+/** Calls for wrapped responses. */
 export class WrappingCalls {
-  readonly #ask: Ask;
+  readonly #send: SendRequest;
 
-  constructor(ask: Ask) {
-    this.#ask = ask;
+  constructor(send: SendRequest) {
+    this.#send = send;
   }
 
-  /** @param wrapTtl - such as `5m` */
+  /** Wraps data. @param wrapTtl - such as `5m` */
   wrap(data: object, wrapTtl: string): Promise<Envelope<null>> {
-    return this.#ask('POST', 'sys/wrapping/wrap', data, { wrapTtl });
+    return this.#send('POST', 'sys/wrapping/wrap', data, { wrapTtl });
   }
 
-  /** What was wrapped, this once. */
+  /** Returns the wrapped response; works only once. */
   unwrap<Body>(token: string): Promise<Body> {
-    return this.#ask('POST', 'sys/wrapping/unwrap', { token }, { open: true });
+    return this.#send('POST', 'sys/wrapping/unwrap', { token }, { open: true });
   }
 
   look(token: string): Promise<Envelope<{ creation_path: string; creation_time: string; creation_ttl: number }>> {
-    return this.#ask('POST', 'sys/wrapping/lookup', { token }, { open: true, repeatable: true });
+    return this.#send('POST', 'sys/wrapping/lookup', { token }, { open: true, repeatable: true });
   }
 }

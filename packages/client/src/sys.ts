@@ -1,4 +1,4 @@
-import type { Ask, Download } from './client.ts';
+import type { Download, SendRequest } from './client.ts';
 import type { Envelope, Written } from './envelope.ts';
 import { below } from './paths.ts';
 import { RaftCalls } from './sys-raft.ts';
@@ -24,7 +24,7 @@ export interface SealStatus {
   readonly type: string;
   readonly initialized: boolean;
   readonly sealed: boolean;
-  /** Threshold and number of the shares. */
+  /** Threshold of the shares; `n` is their number. */
   readonly t: number;
   readonly n: number;
   readonly progress: number;
@@ -63,7 +63,7 @@ export interface Leader {
   readonly raft_applied_index: number;
 }
 
-export interface NodeSeen {
+export interface HaNode {
   readonly hostname: string;
   readonly api_address: string;
   readonly cluster_address: string;
@@ -89,7 +89,7 @@ export interface RekeyStatus {
   readonly verification_required: boolean;
 }
 
-/** Of a share that was given: how far it is, or the new shares, given out this once. */
+/** The response to one share: the progress or, once, the new shares. */
 export interface RekeyStep extends Partial<RekeyStatus> {
   readonly complete?: boolean;
   readonly nonce: string;
@@ -101,14 +101,14 @@ export interface RekeyStep extends Partial<RekeyStatus> {
 
 export interface RootGeneration {
   readonly started: boolean;
-  /** Told to who begins and to who gives a share. */
+  /** Returned to the caller that starts the attempt and to callers that provide a share. */
   readonly nonce: string;
   readonly progress: number;
   readonly required: number;
   readonly complete: boolean;
   /** Base64 of the token, XORed with the OTP. */
   readonly encoded_token: string;
-  /** Told to who begins without one. */
+  /** Returned if the attempt was started without an OTP. */
   readonly otp: string;
   readonly otp_length: number;
 }
@@ -129,7 +129,7 @@ export interface AuditDevice {
   readonly options: Readonly<Record<string, string>>;
 }
 
-/** Times are such as `12h` or seconds. */
+/** TTLs have the form `12h` or are seconds. */
 export interface MountConfig {
   readonly default_lease_ttl?: string;
   readonly max_lease_ttl?: string;
@@ -145,69 +145,69 @@ export interface MountRequest {
   readonly options?: Readonly<Record<string, string>>;
 }
 
-/** The node and the cluster: what lies below `sys/`. */
+/** Calls below `sys/`. */
 export class SysCalls {
-  readonly #ask: Ask;
+  readonly #send: SendRequest;
   readonly raft: RaftCalls;
   readonly wrapping: WrappingCalls;
 
-  constructor(ask: Ask, download: Download) {
-    this.#ask = ask;
-    this.raft = new RaftCalls(ask, download);
-    this.wrapping = new WrappingCalls(ask);
+  constructor(send: SendRequest, download: Download) {
+    this.#send = send;
+    this.raft = new RaftCalls(send, download);
+    this.wrapping = new WrappingCalls(send);
   }
 
-  /** Of the first address, whatever state the node is in. */
+  /** Returns the health of the first node in any state. */
   health(): Promise<Health> {
-    // Each state is an answer here, not a failure.
-    return this.#ask('GET', 'sys/health', undefined, { open: true, accepts: (status) => status >= 200 && status < 600 });
+    // The status codes of all states are successes here.
+    return this.#send('GET', 'sys/health', undefined, { open: true, accepts: (status) => status >= 200 && status < 600 });
   }
 
   sealStatus(): Promise<SealStatus> {
-    return this.#ask('GET', 'sys/seal-status', undefined, { open: true });
+    return this.#send('GET', 'sys/seal-status', undefined, { open: true });
   }
 
   initialize(request: InitRequest): Promise<Initialized> {
-    return this.#ask('PUT', 'sys/init', request, { open: true });
+    return this.#send('PUT', 'sys/init', request, { open: true });
   }
 
-  /** Gives the node of the first address one share. @param key - hex or base64 */
+  /** Sends one share to the first node. @param key - hex or base64 */
   unseal(key: string): Promise<SealStatus> {
-    return this.#ask('PUT', 'sys/unseal', { key }, { open: true });
+    return this.#send('PUT', 'sys/unseal', { key }, { open: true });
   }
 
   resetUnseal(): Promise<SealStatus> {
-    return this.#ask('PUT', 'sys/unseal', { reset: true }, { open: true });
+    return this.#send('PUT', 'sys/unseal', { reset: true }, { open: true });
   }
 
-  /** Seals the node of the first address. */
+  /** Seals the first node. */
   seal(): Promise<Written> {
-    return this.#ask('PUT', 'sys/seal');
+    return this.#send('PUT', 'sys/seal');
   }
 
   leader(): Promise<Leader> {
-    return this.#ask('GET', 'sys/leader', undefined, { open: true });
+    return this.#send('GET', 'sys/leader', undefined, { open: true });
   }
 
-  haStatus(): Promise<Envelope<{ readonly nodes: readonly NodeSeen[] }>> {
-    return this.#ask('GET', 'sys/ha-status');
+  haStatus(): Promise<Envelope<{ readonly nodes: readonly HaNode[] }>> {
+    return this.#send('GET', 'sys/ha-status');
   }
 
   stepDown(): Promise<Written> {
-    return this.#ask('PUT', 'sys/step-down');
+    return this.#send('PUT', 'sys/step-down');
   }
 
   keyStatus(): Promise<Envelope<KeyStatus>> {
-    return this.#ask('GET', 'sys/key-status');
+    return this.#send('GET', 'sys/key-status');
   }
 
-  /** A new term of the barrier's key. */
+  /** Rotates the barrier key: adds a new term to the keyring. */
   rotate(): Promise<Written> {
-    return this.#ask('POST', 'sys/rotate/keyring');
+    return this.#send('POST', 'sys/rotate/keyring');
   }
 
   rekeyStatus(): Promise<Envelope<RekeyStatus>> {
-    return this.#ask('GET', 'sys/rotate/root/init');
+    return this.#send('GET', 'sys/rotate/root/init');
   }
 
   startRekey(request: {
@@ -215,109 +215,109 @@ export class SysCalls {
     readonly secret_threshold: number;
     readonly require_verification?: boolean;
   }): Promise<Envelope<RekeyStatus>> {
-    return this.#ask('POST', 'sys/rotate/root/init', request);
+    return this.#send('POST', 'sys/rotate/root/init', request);
   }
 
-  /** One present share, or the last one that is needed. */
+  /** Sends one of the present shares. */
   rekey(given: { readonly key: string; readonly nonce: string }): Promise<Envelope<RekeyStep>> {
-    return this.#ask('POST', 'sys/rotate/root/update', given);
+    return this.#send('POST', 'sys/rotate/root/update', given);
   }
 
-  /** One new share, where they wait for that. */
+  /** Sends one of the new shares, if the rekey requires verification. */
   verifyRekey(given: { readonly key: string; readonly nonce: string }): Promise<Envelope<RekeyStep>> {
-    return this.#ask('POST', 'sys/rotate/root/verify', given);
+    return this.#send('POST', 'sys/rotate/root/verify', given);
   }
 
   cancelRekey(): Promise<Written> {
-    return this.#ask('DELETE', 'sys/rotate/root/init');
+    return this.#send('DELETE', 'sys/rotate/root/init');
   }
 
   rootGeneration(): Promise<RootGeneration> {
-    return this.#ask('GET', 'sys/generate-root/attempt', undefined, { open: true });
+    return this.#send('GET', 'sys/generate-root/attempt', undefined, { open: true });
   }
 
-  /** @param otp - with which the token will be masked; the server makes one unless given */
+  /** Starts a root generation. @param otp - masks the token; the server generates one when absent */
   startRootGeneration(otp?: string): Promise<RootGeneration> {
-    return this.#ask('POST', 'sys/generate-root/attempt', { ...(otp !== undefined && { otp }) }, { open: true });
+    return this.#send('POST', 'sys/generate-root/attempt', { ...(otp !== undefined && { otp }) }, { open: true });
   }
 
-  /** One share, or the last one that is needed. */
+  /** Sends one share. */
   generateRoot(given: { readonly key: string; readonly nonce: string }): Promise<RootGeneration> {
-    return this.#ask('POST', 'sys/generate-root/update', given, { open: true });
+    return this.#send('POST', 'sys/generate-root/update', given, { open: true });
   }
 
-  /** By the attempt's nonce, or by a token with sudo. */
+  /** Cancels a root generation, authorized by its nonce or by a token with sudo. */
   cancelRootGeneration(nonce?: string): Promise<Written> {
     const path = 'sys/generate-root/attempt';
-    return nonce === undefined ? this.#ask('DELETE', path) : this.#ask('DELETE', path, { nonce }, { open: true });
+    return nonce === undefined ? this.#send('DELETE', path) : this.#send('DELETE', path, { nonce }, { open: true });
   }
 
   mounts(): Promise<Envelope<Readonly<Record<string, Mount>>>> {
-    return this.#ask('GET', 'sys/mounts');
+    return this.#send('GET', 'sys/mounts');
   }
 
   enableMount(path: string, request: MountRequest): Promise<Written> {
-    return this.#ask('POST', below('sys/mounts', ...below(path)), request);
+    return this.#send('POST', below('sys/mounts', ...below(path)), request);
   }
 
   tuneMount(path: string, config: MountConfig): Promise<Written> {
-    return this.#ask('POST', below('sys/mounts', ...below(path), 'tune'), config);
+    return this.#send('POST', below('sys/mounts', ...below(path), 'tune'), config);
   }
 
   disableMount(path: string): Promise<Written> {
-    return this.#ask('DELETE', below('sys/mounts', ...below(path)));
+    return this.#send('DELETE', below('sys/mounts', ...below(path)));
   }
 
   remount(from: string, to: string): Promise<Envelope<{ readonly migration_id: string }>> {
-    return this.#ask('POST', 'sys/remount', { from, to });
+    return this.#send('POST', 'sys/remount', { from, to });
   }
 
   authMethods(): Promise<Envelope<Readonly<Record<string, Mount>>>> {
-    return this.#ask('GET', 'sys/auth');
+    return this.#send('GET', 'sys/auth');
   }
 
   enableAuth(path: string, request: MountRequest): Promise<Written> {
-    return this.#ask('POST', below('sys/auth', ...below(path)), request);
+    return this.#send('POST', below('sys/auth', ...below(path)), request);
   }
 
   tuneAuth(path: string, config: MountConfig): Promise<Written> {
-    return this.#ask('POST', below('sys/auth', ...below(path), 'tune'), config);
+    return this.#send('POST', below('sys/auth', ...below(path), 'tune'), config);
   }
 
   disableAuth(path: string): Promise<Written> {
-    return this.#ask('DELETE', below('sys/auth', ...below(path)));
+    return this.#send('DELETE', below('sys/auth', ...below(path)));
   }
 
   policies(): Promise<Envelope<{ readonly keys: readonly string[] }>> {
-    return this.#ask('LIST', 'sys/policies/acl');
+    return this.#send('LIST', 'sys/policies/acl');
   }
 
   policy(name: string): Promise<Envelope<{ readonly name: string; readonly policy: string }>> {
-    return this.#ask('GET', below('sys/policies/acl', name));
+    return this.#send('GET', below('sys/policies/acl', name));
   }
 
-  /** @param policy - HCL or JSON */
+  /** Writes a policy. @param policy - HCL or JSON */
   writePolicy(name: string, policy: string): Promise<Written> {
-    return this.#ask('PUT', below('sys/policies/acl', name), { policy });
+    return this.#send('PUT', below('sys/policies/acl', name), { policy });
   }
 
   deletePolicy(name: string): Promise<Written> {
-    return this.#ask('DELETE', below('sys/policies/acl', name));
+    return this.#send('DELETE', below('sys/policies/acl', name));
   }
 
-  /** What the client's own token may do, or another one. */
+  /** Returns the capabilities of another token, or of the client's own when absent. */
   capabilities(path: string, token?: string): Promise<Envelope<{ readonly capabilities: readonly string[] }>> {
     return token === undefined
-      ? this.#ask('POST', 'sys/capabilities-self', { path }, { repeatable: true })
-      : this.#ask('POST', 'sys/capabilities', { path, token }, { repeatable: true });
+      ? this.#send('POST', 'sys/capabilities-self', { path }, { repeatable: true })
+      : this.#send('POST', 'sys/capabilities', { path, token }, { repeatable: true });
   }
 
   audits(): Promise<Envelope<Readonly<Record<string, AuditDevice>>>> {
-    return this.#ask('GET', 'sys/audit');
+    return this.#send('GET', 'sys/audit');
   }
 
-  /** What stands for `input` in the entries of a sink. */
-  auditHash(sink: string, input: string): Promise<Envelope<{ readonly hash: string }>> {
-    return this.#ask('POST', below('sys/audit-hash', sink), { input }, { repeatable: true });
+  /** Returns the hash that replaces `input` in the entries of an audit device. */
+  auditHash(device: string, input: string): Promise<Envelope<{ readonly hash: string }>> {
+    return this.#send('POST', below('sys/audit-hash', device), { input }, { repeatable: true });
   }
 }

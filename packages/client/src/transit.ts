@@ -1,8 +1,8 @@
-import type { Ask } from './client.ts';
+import type { SendRequest } from './client.ts';
 import type { Envelope, Written } from './envelope.ts';
 import { below } from './paths.ts';
 
-/** As the server shows a key. */
+/** A key in responses. */
 export interface Key {
   readonly name: string;
   readonly type: string;
@@ -16,7 +16,7 @@ export interface Key {
   readonly min_available_version: number;
   readonly min_decryption_version: number;
   readonly min_encryption_version: number;
-  /** By version: the time in seconds, or what is public of a key pair. */
+  /** By version: the creation time in seconds, or the public part of a key pair. */
   readonly keys: Readonly<Record<string, number | Readonly<Record<string, unknown>>>>;
   readonly [more: string]: unknown;
 }
@@ -45,7 +45,7 @@ export interface KeyConfig {
   readonly auto_rotate_period?: string;
 }
 
-/** What goes with an operation on data. Binary values are base64. */
+/** Options of an operation on data. Binary values are base64. */
 export interface DataOptions {
   readonly context?: string;
   readonly associated_data?: string;
@@ -70,22 +70,22 @@ export interface Encrypted {
   readonly key_version: number;
 }
 
-/** To be told apart from its siblings, an item may have a `reference`. */
+/** An item of a batch. It may have a `reference`, which its result repeats. */
 export type BatchItem = Readonly<Record<string, unknown>>;
 export interface BatchResults {
   readonly batch_results: readonly Readonly<Record<string, unknown>>[];
 }
 
-/** Nothing is changed by asking twice. */
+/** For operations that are safe to repeat. */
 const pure = { repeatable: true };
 
-/** The keys of one mount, and what they do. Binary values are base64, as on the wire. */
+/** Keys of one mount and their operations. Binary values are base64, as in JSON bodies. */
 export class TransitCalls {
-  readonly #ask: Ask;
+  readonly #send: SendRequest;
   readonly #mount: readonly string[];
 
-  constructor(ask: Ask, mount: string) {
-    this.#ask = ask;
+  constructor(send: SendRequest, mount: string) {
+    this.#send = send;
     this.#mount = below(mount);
   }
 
@@ -94,78 +94,78 @@ export class TransitCalls {
   }
 
   keys(): Promise<Envelope<{ readonly keys: readonly string[] }>> {
-    return this.#ask('LIST', this.#at('keys'));
+    return this.#send('LIST', this.#at('keys'));
   }
 
   key(name: string): Promise<Envelope<Key>> {
-    return this.#ask('GET', this.#at('keys', name));
+    return this.#send('GET', this.#at('keys', name));
   }
 
   createKey(name: string, request: KeyRequest = {}): Promise<Envelope<Key>> {
-    return this.#ask('POST', this.#at('keys', name), request);
+    return this.#send('POST', this.#at('keys', name), request);
   }
 
   rotateKey(name: string, managed: Pick<KeyRequest, 'managed_key_id' | 'managed_key_name'> = {}): Promise<Envelope<Key>> {
-    return this.#ask('POST', this.#at('keys', name, 'rotate'), managed);
+    return this.#send('POST', this.#at('keys', name, 'rotate'), managed);
   }
 
   configureKey(name: string, config: KeyConfig): Promise<Envelope<Key>> {
-    return this.#ask('POST', this.#at('keys', name, 'config'), config);
+    return this.#send('POST', this.#at('keys', name, 'config'), config);
   }
 
   trimKey(name: string, minAvailableVersion: number): Promise<Envelope<Key>> {
-    return this.#ask('POST', this.#at('keys', name, 'trim'), { min_available_version: minAvailableVersion });
+    return this.#send('POST', this.#at('keys', name, 'trim'), { min_available_version: minAvailableVersion });
   }
 
   deleteKey(name: string): Promise<Written> {
-    return this.#ask('DELETE', this.#at('keys', name));
+    return this.#send('DELETE', this.#at('keys', name));
   }
 
-  /** @param kind - such as `encryption-key`, `public-key` */
+  /** Exports a key. @param kind - such as `encryption-key`, `public-key` */
   exportKey(
     name: string,
     kind: string,
     version?: string,
   ): Promise<Envelope<{ name: string; keys: Readonly<Record<string, string>> }>> {
-    return this.#ask('GET', this.#at('export', kind, name, ...(version === undefined ? [] : [version])));
+    return this.#send('GET', this.#at('export', kind, name, ...(version === undefined ? [] : [version])));
   }
 
   wrappingKey(): Promise<Envelope<{ readonly public_key: string }>> {
-    return this.#ask('GET', this.#at('wrapping_key'));
+    return this.#send('GET', this.#at('wrapping_key'));
   }
 
   importKey(name: string, material: Readonly<Record<string, unknown>>): Promise<Written> {
-    return this.#ask('POST', this.#at('keys', name, 'import'), material);
+    return this.#send('POST', this.#at('keys', name, 'import'), material);
   }
 
   backupKey(name: string): Promise<Envelope<{ readonly backup: string }>> {
-    return this.#ask('GET', this.#at('backup', name));
+    return this.#send('GET', this.#at('backup', name));
   }
 
-  /** @param name - in the place of the one in the backup */
+  /** Restores a key. @param name - replaces the name in the backup */
   restoreKey(
     backup: string,
     { name, force = false }: { readonly name?: string; readonly force?: boolean } = {},
   ): Promise<Written> {
-    return this.#ask('POST', this.#at('restore', ...(name === undefined ? [] : [name])), { backup, force });
+    return this.#send('POST', this.#at('restore', ...(name === undefined ? [] : [name])), { backup, force });
   }
 
-  /** A key that is not there may be made by this; the same again makes no second one. */
+  /** Encrypts. May create a missing key; repeating the request does not create another. */
   encrypt(name: string, plaintext: string, options: DataOptions & { readonly type?: string } = {}): Promise<Envelope<Encrypted>> {
-    return this.#ask('POST', this.#at('encrypt', name), { plaintext, ...options }, pure);
+    return this.#send('POST', this.#at('encrypt', name), { plaintext, ...options }, pure);
   }
 
   decrypt(name: string, ciphertext: string, options: DataOptions = {}): Promise<Envelope<{ readonly plaintext: string }>> {
-    return this.#ask('POST', this.#at('decrypt', name), { ciphertext, ...options }, pure);
+    return this.#send('POST', this.#at('decrypt', name), { ciphertext, ...options }, pure);
   }
 
   rewrap(name: string, ciphertext: string, options: DataOptions = {}): Promise<Envelope<Encrypted>> {
-    return this.#ask('POST', this.#at('rewrap', name), { ciphertext, ...options }, pure);
+    return this.#send('POST', this.#at('rewrap', name), { ciphertext, ...options }, pure);
   }
 
-  /** @throws RefusedError when an item failed; its `body` holds the results all the same */
+  /** Runs an operation on a batch. @throws RefusedError when an item failed; its `body` contains all results */
   batch(operation: string, name: string, items: readonly BatchItem[]): Promise<Envelope<BatchResults>> {
-    return this.#ask('POST', this.#at(operation, name), { batch_input: items }, pure);
+    return this.#send('POST', this.#at(operation, name), { batch_input: items }, pure);
   }
 
   datakey(
@@ -173,21 +173,21 @@ export class TransitCalls {
     kind: 'plaintext' | 'wrapped',
     options: DataOptions & { readonly bits?: number } = {},
   ): Promise<Envelope<Encrypted & { readonly plaintext?: string }>> {
-    return this.#ask('POST', this.#at('datakey', kind, name), options, pure);
+    return this.#send('POST', this.#at('datakey', kind, name), options, pure);
   }
 
   sign(name: string, input: string, options: SignOptions = {}): Promise<Envelope<{ signature: string; key_version: number }>> {
-    return this.#ask('POST', this.#at('sign', name), { input, ...options }, pure);
+    return this.#send('POST', this.#at('sign', name), { input, ...options }, pure);
   }
 
-  /** @param proof - one of a signature, an HMAC, a CMAC */
+  /** Verifies a signature, an HMAC or a CMAC. */
   verify(
     name: string,
     input: string,
     proof: { readonly signature: string } | { readonly hmac: string } | { readonly cmac: string },
     options: SignOptions = {},
   ): Promise<Envelope<{ readonly valid: boolean }>> {
-    return this.#ask('POST', this.#at('verify', name), { input, ...proof, ...options }, pure);
+    return this.#send('POST', this.#at('verify', name), { input, ...proof, ...options }, pure);
   }
 
   hmac(
@@ -195,7 +195,7 @@ export class TransitCalls {
     input: string,
     options: { readonly algorithm?: string; readonly key_version?: number } = {},
   ): Promise<Envelope<{ hmac: string; key_version: number }>> {
-    return this.#ask('POST', this.#at('hmac', name), { input, ...options }, pure);
+    return this.#send('POST', this.#at('hmac', name), { input, ...options }, pure);
   }
 
   cmac(
@@ -203,14 +203,14 @@ export class TransitCalls {
     input: string,
     options: { readonly mac_length?: number; readonly key_version?: number } = {},
   ): Promise<Envelope<{ cmac: string; key_version: number }>> {
-    return this.#ask('POST', this.#at('cmac', name), { input, ...options }, pure);
+    return this.#send('POST', this.#at('cmac', name), { input, ...options }, pure);
   }
 
   hash(input: string, options: { algorithm?: string; format?: 'hex' | 'base64' } = {}): Promise<Envelope<{ sum: string }>> {
-    return this.#ask('POST', this.#at('hash'), { input, ...options }, pure);
+    return this.#send('POST', this.#at('hash'), { input, ...options }, pure);
   }
 
   random(bytes = 32, options: { format?: 'hex' | 'base64'; source?: string } = {}): Promise<Envelope<{ random_bytes: string }>> {
-    return this.#ask('POST', this.#at('random'), { bytes, ...options }, pure);
+    return this.#send('POST', this.#at('random'), { bytes, ...options }, pure);
   }
 }

@@ -27,7 +27,7 @@ const fails =
   () =>
     Promise.reject(new TypeError('fetch failed', { cause: Object.assign(new Error(code), { code, syscall }) }));
 
-/** A client whose requests meet these reactions, one after the other. */
+/** Returns a client whose requests meet these reactions, in order. */
 function clientOf(reactions: readonly Reaction[], options: Partial<ClientOptions> = {}) {
   const seen: Seen[] = [];
   const waits: number[] = [];
@@ -61,7 +61,7 @@ const two = { addresses: ['http://a', 'http://b'] };
 const hosts = (seen: readonly Seen[]): string[] => seen.map(({ url }) => new URL(url).host);
 
 describe('a client', () => {
-  it('sends its token, its namespace and JSON, and gives what the server answers', async () => {
+  it('sends its token, its namespace and JSON, and returns the response', async () => {
     const { client, seen } = clientOf([ok()], { namespace: 'root' });
     expect(await client.transit('team/a').encrypt('k', 'aGk=')).to.deep.equal({ data: { done: true } });
     const [{ method, url, headers, body } = { headers: new Headers() }] = seen;
@@ -71,7 +71,7 @@ describe('a client', () => {
     expect(headers.get('Content-Type')).to.equal('application/json');
   });
 
-  it('shows no token where none is needed', async () => {
+  it('sends no token if none is needed', async () => {
     const { client, seen } = clientOf([ok(), ok(), ok()]);
     await client.sys.sealStatus();
     await client.sys.unseal('00');
@@ -80,7 +80,7 @@ describe('a client', () => {
   });
 
   for (const token of ['s.secret2\nrest', 's.secret2\u2013'])
-    it(`sends nothing, and quotes nothing, with ${JSON.stringify(token)} for a token`, async () => {
+    it(`sends and quotes nothing with ${JSON.stringify(token)} for a token`, async () => {
       const { client, seen } = clientOf([], { token });
       const error = await refusalOf(client.auth.token.look(), UnansweredError);
       expect(error).to.include({ outcome: 'not_done' });
@@ -88,7 +88,7 @@ describe('a client', () => {
       expect(seen).to.have.length(0);
     });
 
-  it('lists by a query, and gives nothing for an empty answer', async () => {
+  it('lists by a query parameter, and returns undefined for an empty response', async () => {
     const { client, seen } = clientOf([ok(), () => new Response(null, { status: 204 })]);
     await client.sys.policies();
     expect(await client.sys.deletePolicy('p')).to.equal(undefined);
@@ -98,12 +98,12 @@ describe('a client', () => {
     ]);
   });
 
-  it('takes every state of a node for an answer to health', async () => {
+  it('accepts every status of a node as a response to health', async () => {
     const { client } = clientOf([json(503, { sealed: true })]);
     expect(await client.sys.health()).to.deep.equal({ sealed: true });
   });
 
-  it('tells a refusal with its status and its texts, and shows no body to who prints it', async () => {
+  it('reports a refusal with its status and texts, without an enumerable body', async () => {
     const body = { errors: ['permission denied'], data: { batch_results: [{ plaintext: 'c2VjcmV0' }] } };
     const { client } = clientOf([json(403, body)]);
     const error = await refusalOf(client.request('GET', 'transit/keys/k'), RefusedError);
@@ -114,23 +114,23 @@ describe('a client', () => {
 
   for (const [what, type, text] of [
     ['a page of something else', 'text/html', '<p>s.secret2</p>'],
-    ['JSON that breaks off', 'application/json', '{"auth":{"client_token":"s.secret2'],
+    ['truncated JSON', 'application/json', '{"auth":{"client_token":"s.secret2'],
   ] as const)
-    it(`takes ${what} for no answer, and quotes nothing of it`, async () => {
+    it(`accepts ${what} as no response, and quotes nothing of it`, async () => {
       const { client } = clientOf([() => new Response(text, { headers: { 'Content-Type': type } })]);
       const error = await refusalOf(client.auth.token.create(), UnansweredError);
-      expect(error.message).to.match(/does not speak the interface of transitd; the request may have taken effect$/);
+      expect(error.message).to.match(/the server at this address is not transitd; the request may have taken effect$/);
       expect(`${error.message}${String(error.cause)}`).not.to.include('secret2');
     });
 
-  it('gives plain text as it is', async () => {
+  it('returns plain text unchanged', async () => {
     const { client } = clientOf([
       () => new Response('metrics 1\n', { headers: { 'Content-Type': 'text/plain; version=0.0.4' } }),
     ]);
     expect(await client.request('GET', 'sys/metrics', undefined, { query: { format: 'prometheus' } })).to.equal('metrics 1\n');
   });
 
-  it('follows no redirect: the token would go where nobody sent it', async () => {
+  it('follows no redirect, since that would send the token to another server', async () => {
     const { client, seen } = clientOf([() => new Response(null, { status: 307, headers: { Location: 'http://evil/' } })]);
     expect((await refusalOf(client.request('GET', 'x'), RefusedError)).status).to.equal(307);
     expect(seen.map(({ redirect }) => redirect)).to.deep.equal(['manual']);
@@ -143,25 +143,25 @@ describe('a client', () => {
 });
 
 describe('a client whose request fails', () => {
-  it('asks again, also for a change, when the server says that it was not done', async () => {
+  it('retries, also a change, if the server says that nothing was done', async () => {
     const { client, waits, left } = clientOf([noLeader, fails('ECONNREFUSED'), ok()]);
     await client.transit().rotateKey('k');
     expect(left).to.have.length(0);
     expect(waits).to.deep.equal([1000, 400]);
   });
 
-  it('gives up after the rounds that it has, with what was said last', async () => {
+  it('gives up after its last round, with the last error', async () => {
     const { client, left } = clientOf([noLeader, noLeader, noLeader], { retries: 2 });
     expect(await refusalOf(client.transit().rotateKey('k'), RefusedError)).to.include({ status: 503, retryAfterS: 1 });
     expect(left).to.have.length(0);
   });
 
   for (const [what, reaction] of [
-    ['an outcome that is unknown', unknown],
-    ['a connection that broke', fails('ECONNRESET')],
-    ['a network that went away under a connection', fails('EHOSTUNREACH', 'read')],
-    ['a proxy that names a time', () => new Response('busy', { status: 503, headers: { 'Retry-After': '1' } })],
-    ['a fault of the server', json(500, { errors: ['internal error'] })],
+    ['an unknown outcome', unknown],
+    ['a broken connection', fails('ECONNRESET')],
+    ['a network failure under a connection', fails('EHOSTUNREACH', 'read')],
+    ['a proxy with Retry-After', () => new Response('busy', { status: 503, headers: { 'Retry-After': '1' } })],
+    ['an internal server error', json(500, { errors: ['internal error'] })],
   ] as const) {
     it(`never repeats a change after ${what}`, async () => {
       for (const call of [
@@ -195,21 +195,21 @@ describe('a client whose request fails', () => {
     });
   }
 
-  it('says who did not answer and whether it may have been done', async () => {
+  it('reports the address and whether the request may have taken effect', async () => {
     const { client } = clientOf([fails('ECONNRESET')]);
     const error = await refusalOf(client.sys.seal(), UnansweredError);
     expect(error.message).to.equal('no answer from http://a: ECONNRESET; the request may have taken effect');
   });
 
-  it('sends a stream once, whatever comes of it', async () => {
+  it('sends a stream only once', async () => {
     const { client, seen } = clientOf([noLeader], two);
     await refusalOf(client.sys.raft.restoreSnapshot(new ReadableStream()), RefusedError);
     expect(seen).to.have.length(1);
   });
 });
 
-describe('a client of several addresses', () => {
-  it('goes to the next one that answers, without waiting, and stays there', async () => {
+describe('a client with several addresses', () => {
+  it('tries the next one without waiting, and keeps the one that responds', async () => {
     const { client, seen, waits } = clientOf([fails('ECONNREFUSED'), ok(), ok()], two);
     await client.transit().rotateKey('k');
     await client.transit().rotateKey('k');
@@ -217,7 +217,7 @@ describe('a client of several addresses', () => {
     expect(waits).to.deep.equal([]);
   });
 
-  it('passes a sealed node over; when all are sealed, that is the answer at once', async () => {
+  it('skips a sealed node, and reports sealed at once if all are', async () => {
     const passing = clientOf([sealed, ok()], two);
     await passing.client.transit().rotateKey('k');
     expect(hosts(passing.seen)).to.deep.equal(['a', 'b']);
@@ -226,18 +226,18 @@ describe('a client of several addresses', () => {
     expect(all.waits).to.deep.equal([]);
   });
 
-  it('tells what a server said rather than that another one said nothing', async () => {
+  it('reports the refusal of one server over the silence of another', async () => {
     const { client } = clientOf([sealed, fails('ENOTFOUND')], two);
     await refusalOf(client.transit().rotateKey('k'), RefusedError);
   });
 
-  it('asks only the first one about what each node answers for itself', async () => {
+  it('sends requests about one node only to the first address', async () => {
     const { client, seen } = clientOf([fails('ECONNREFUSED'), fails('ECONNREFUSED'), fails('ECONNREFUSED')], two);
     await refusalOf(client.sys.unseal('00'), UnansweredError);
     expect(hosts(seen)).to.deep.equal(['a', 'a', 'a']);
   });
 
-  it('shows each node the newest state that it has seen, so it reads its own writes', async () => {
+  it('sends the newest index it has seen to each node, so it reads its own writes', async () => {
     const index = (text: string) => ({ 'X-Service-Index': text });
     const { client, seen } = clientOf(
       [ok(index('0123abcd.7')), fails('ECONNREFUSED'), ok(index('0123abcd.5')), ok(), ok(index('ffffffff.1')), ok(), ok()],
@@ -256,7 +256,7 @@ describe('a client of several addresses', () => {
     ]);
   });
 
-  it('forgets a state of a cluster that is no more', async () => {
+  it('forgets the index of a cluster that no longer exists', async () => {
     const gone = json(400, { errors: ['X-Service-Index is none of this cluster'] });
     const { client, seen } = clientOf([ok({ 'X-Service-Index': '0123abcd.7' }), gone, ok()]);
     await client.transit().rotateKey('k');

@@ -1,31 +1,31 @@
 import { expect } from 'chai';
 import { mayRepeat, outcomeOf, verdictOfAnswer, verdictOfFailure, waitMs } from '../src/verdict.ts';
 
-describe('what may be done about a request that failed', () => {
+describe('the verdict about a failed request', () => {
   for (const { status, errors = [], retryAfterS, verdict, because } of [
-    { status: 400, errors: ['bad'], verdict: 'final', because: 'a mistake stays one' },
-    { status: 403, errors: ['permission denied'], verdict: 'final', because: 'the token is no better next time' },
+    { status: 400, errors: ['bad'], verdict: 'final', because: 'a bad request stays bad' },
+    { status: 403, errors: ['permission denied'], verdict: 'final', because: 'the token gets no more rights by a retry' },
     {
       status: 429,
       errors: ['rate limit quota exceeded'],
       retryAfterS: 3,
       verdict: 'final',
-      because: 'who is told to slow down does',
+      because: 'the rate limit tells the caller to slow down',
     },
-    { status: 412, errors: ['not reached'], retryAfterS: 1, verdict: 'again', because: 'a node that is behind catches up' },
+    { status: 412, errors: ['not reached'], retryAfterS: 1, verdict: 'again', because: 'a lagging node catches up' },
     {
       status: 400,
       errors: ['X-Service-Index is none of this cluster'],
       verdict: 'again',
-      because: 'it is asked without the index',
+      because: 'the request is repeated without the index',
     },
-    { status: 500, errors: ['internal error'], verdict: 'unknown', because: 'a fault says nothing of what was done before it' },
-    { status: 501, errors: [], verdict: 'final', because: 'a node that is not initialised says so' },
-    { status: 502, errors: [], verdict: 'unknown', because: 'a proxy may have passed the request on' },
+    { status: 500, errors: ['internal error'], verdict: 'unknown', because: 'an internal error may come after the change' },
+    { status: 501, errors: [], verdict: 'final', because: 'the node is not initialized' },
+    { status: 502, errors: [], verdict: 'unknown', because: 'a proxy may have forwarded the request' },
     { status: 503, errors: ['no leader'], retryAfterS: 1, verdict: 'again', because: 'the server says that it was not done' },
-    { status: 503, errors: ['transitd is sealed'], verdict: 'elsewhere', because: 'only another node can' },
-    { status: 503, errors: ['transitd is not initialized'], verdict: 'elsewhere', because: 'only another node can' },
-    { status: 503, errors: ['audit: …: nothing was done'], verdict: 'final', because: 'no time is named for it to heal' },
+    { status: 503, errors: ['transitd is sealed'], verdict: 'elsewhere', because: 'only another node can serve it' },
+    { status: 503, errors: ['transitd is not initialized'], verdict: 'elsewhere', because: 'only another node can serve it' },
+    { status: 503, errors: ['audit: …: nothing was done'], verdict: 'final', because: 'there is no Retry-After' },
     { status: 503, errors: ['audit: …: the request took effect, but …'], verdict: 'unknown', because: 'it was done' },
     {
       status: 503,
@@ -33,17 +33,28 @@ describe('what may be done about a request that failed', () => {
       verdict: 'unknown',
       because: 'it may have been done',
     },
-    { status: 503, errors: [], verdict: 'unknown', because: 'a proxy knows nothing of the request' },
-    { status: 503, errors: [], retryAfterS: 1, verdict: 'unknown', because: 'a proxy may name a time, and knows no more' },
+    { status: 503, errors: [], verdict: 'unknown', because: 'a proxy does not know whether it was done' },
+    {
+      status: 503,
+      errors: [],
+      retryAfterS: 1,
+      verdict: 'unknown',
+      because: 'a proxy may send Retry-After and still does not know',
+    },
     {
       status: 503,
       errors: ['outcome unknown, …'],
       retryAfterS: 1,
       verdict: 'unknown',
-      because: 'the text goes before the header',
+      because: 'the text takes precedence over the header',
     },
-    { status: 504, errors: ['outcome unknown, the change may still take effect: x'], verdict: 'unknown', because: 'it says so' },
-    { status: 504, errors: [], verdict: 'unknown', because: 'a proxy lost patience' },
+    {
+      status: 504,
+      errors: ['outcome unknown, the change may still take effect: x'],
+      verdict: 'unknown',
+      because: 'the text says so',
+    },
+    { status: 504, errors: [], verdict: 'unknown', because: 'a proxy timed out' },
   ] as const)
     it(`${status} ${errors[0] ?? ''} is ${verdict}: ${because}`, () => {
       expect(verdictOfAnswer({ status, errors: [...errors], retryAfterS })).to.equal(verdict);
@@ -62,11 +73,11 @@ describe('what may be done about a request that failed', () => {
     { codes: ['UND_ERR_SOCKET'], verdict: 'unknown' },
     { codes: [], verdict: 'unknown' },
   ] as const)
-    it(`a connection that ends with ${codes.join(' and ') || 'nothing that has a name'} is ${verdict}`, () => {
+    it(`for a connection that ends with ${codes.join(' and ') || 'no code'} is ${verdict}`, () => {
       expect(verdictOfFailure(codes)).to.equal(verdict);
     });
 
-  it('repeats what was surely not done, and what may have been only where that does no harm', () => {
+  it('repeats requests that were not done; requests that may have been done only if that is safe', () => {
     const repeats = (repeatable: boolean) =>
       (['final', 'again', 'elsewhere', 'unknown'] as const).filter((verdict) => mayRepeat(verdict, { repeatable }));
     expect(repeats(false)).to.deep.equal(['again', 'elsewhere']);
@@ -75,7 +86,7 @@ describe('what may be done about a request that failed', () => {
     expect(outcomeOf('again')).to.equal('not_done');
   });
 
-  it('waits as long as the server asks, or twice as long each round, and never for more than five seconds', () => {
+  it('waits as long as the server asks, or twice as long each round, at most 5 s', () => {
     expect([1, 2, 3, 9].map((round) => waitMs(round, undefined))).to.deep.equal([200, 400, 800, 5000]);
     expect([0, 1, 60].map((seconds) => waitMs(1, seconds))).to.deep.equal([0, 1000, 5000]);
   });

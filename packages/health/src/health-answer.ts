@@ -1,17 +1,17 @@
 import type { HealthQuery } from './health-query.ts';
 import { type Echoes, isFresh, type NodeStatus, type ReplicationMode, type ReplicationModes } from './node-status.ts';
 
-/** One moment by two clocks: the monotonic one of the heartbeats, and UTC. Milliseconds. */
+/** The present time by two clocks, in milliseconds: the monotonic clock of the heartbeats, and UTC. */
 export interface Moment {
   readonly monotonicMs: number;
   readonly utcMs: number;
 }
 
-/** The body of `/sys/health` in the order in which its fields leave. Flat: no envelope. */
+/** The body of `/sys/health`, with its fields in the order of the response. It has no envelope. */
 export interface HealthReport {
   readonly initialized: boolean;
   readonly sealed: boolean;
-  /** Not the active node: true before unseal as well. */
+  /** Whether this is not the active node; true before unseal as well. */
   readonly standby: boolean;
   readonly replication_performance_mode: ReplicationMode;
   readonly replication_dr_mode: ReplicationMode;
@@ -36,7 +36,7 @@ export interface HealthAnswer {
   readonly body: HealthReport;
 }
 
-/** What the node is at this moment: a status that promises more than its heartbeats still carry is taken down a step. */
+/** The state of the node at a moment. A status that its heartbeats no longer support is downgraded. */
 type Condition =
   | 'uninitialized'
   | 'removed'
@@ -48,15 +48,15 @@ type Condition =
   | 'active';
 
 /**
- * The answer to `GET /sys/health`. First match wins: not initialised, removed (before sealed, because a removed node seals
- * itself), sealed, no contact with the active node, disaster-recovery secondary, performance standby, standby, active.
+ * Returns the response to `GET /sys/health`. The first match wins: not initialized, removed (before sealed, because a removed node
+ * seals itself), sealed, no contact with the active node, disaster recovery secondary, performance standby, standby, active.
  */
 export function healthAnswer(status: NodeStatus, query: HealthQuery, now: Moment): HealthAnswer {
   const condition = conditionOf(status, now.monotonicMs);
   return { code: codeFor(condition, query), body: report(status, condition, now) };
 }
 
-/** The body as it leaves: JSON and a newline. */
+/** Returns the text of the response body: JSON and a newline. */
 export const healthResponseText = ({ body }: HealthAnswer): string => `${JSON.stringify(body)}\n`;
 
 function conditionOf(status: NodeStatus, monotonicMs: number): Condition {
@@ -78,7 +78,7 @@ function conditionOf(status: NodeStatus, monotonicMs: number): Condition {
   }
 }
 
-/** Before the first answer the time since unseal counts, so that a node that never finds an active one says so as well. */
+/** Before the first answered echo, the time of unseal counts, so that a node that never finds an active node reports that too. */
 const lastContactMs = ({ answeredSentMs, sinceMs }: Echoes): number => answeredSentMs ?? sinceMs;
 const inContact = (echoes: Echoes, monotonicMs: number): boolean =>
   isFresh(lastContactMs(echoes), echoes.intervalMs, monotonicMs);
@@ -131,19 +131,19 @@ function report(status: NodeStatus, condition: Condition, now: Moment): HealthRe
 const unknown: ReplicationModes = { performance: 'unknown', disasterRecovery: 'unknown' };
 const disabled: ReplicationModes = { performance: 'disabled', disasterRecovery: 'disabled' };
 
-/** A standby repeats what the active node told it, and nothing that old news cannot vouch for. */
+/** Returns the replication modes. A standby reports what the active node sent; without contact it reports `unknown`. */
 function replicationOf(status: NodeStatus, condition: Condition): ReplicationModes {
   if (condition === 'ha_unhealthy') return unknown;
-  const told =
+  const reported =
     'echoes' in status ? status.echoes.replication : 'lastWal' in status ? (status.replication ?? disabled) : undefined;
-  return condition === 'dr_secondary' ? { ...(told ?? unknown), disasterRecovery: 'secondary' } : (told ?? unknown);
+  return condition === 'dr_secondary' ? { ...(reported ?? unknown), disasterRecovery: 'secondary' } : (reported ?? unknown);
 }
 
-/** Includes the lag of replication and the skew of the clocks, so it may be negative. */
+/** Returns the canary age, which includes replication lag and clock skew, so it may be negative. */
 const canaryAgeMs = (status: NodeStatus, { utcMs }: Moment): number =>
   'canaryUtcMs' in status && status.canaryUtcMs !== undefined ? Math.round(utcMs - status.canaryUtcMs) : 0;
 
-/** For every unsealed standby, values of 0 included. */
+/** Returns the heartbeat fields, which every unsealed standby reports, including zeros. */
 const heartbeat = (echoes: Echoes, monotonicMs: number) => ({
   removed_from_cluster: false,
   ha_connection_healthy: echoes.answeredSentMs !== undefined && inContact(echoes, monotonicMs),

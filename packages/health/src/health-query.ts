@@ -1,4 +1,4 @@
-/** Every name under which a status code can be overridden, with its default. */
+/** The query parameters that override a status code, with the default codes. */
 export const defaultCodes = {
   activecode: 200,
   standbycode: 429,
@@ -13,27 +13,27 @@ export const defaultCodes = {
 export type HealthCode = keyof typeof defaultCodes;
 
 export interface HealthQuery {
-  /** A standby answers with the active code. */
+  /** Whether a standby responds with the active code. */
   readonly standbyOk: boolean;
-  /** A performance standby answers with the active code. */
+  /** Whether a performance standby responds with the active code. */
   readonly performanceStandbyOk: boolean;
   readonly codes: Readonly<Record<HealthCode, number>>;
 }
 
-/** Codes that a server can answer with: below 200 clients hang or misread, above 599 is no HTTP. */
+/** Allowed codes: clients misread responses below 200, and HTTP has no codes above 599. */
 export const codeMin = 200;
 export const codeMax = 599;
 
 const codeNames = Object.keys(defaultCodes) as HealthCode[];
-const nothingAsked: HealthQuery = { standbyOk: false, performanceStandbyOk: false, codes: defaultCodes };
+const defaultQuery: HealthQuery = { standbyOk: false, performanceStandbyOk: false, codes: defaultCodes };
 
 /**
- * Reads all overrides before any state is looked at, so a probe with a mistake in it fails on a healthy node too. Unknown names
- * are ignored, of a repeated one the first value counts.
- * @returns undefined when a value is refused: the answer is then 400 with an empty error list
+ * Parses all overrides independently of the node's state, so that a wrong probe fails on a healthy node too. Unknown names are
+ * ignored. Of a repeated name the first value counts.
+ * @returns undefined when a value is invalid; the response is then 400 with an empty error list
  */
 export function parseHealthQuery(query: { get(name: string): string | null; readonly size: number }): HealthQuery | undefined {
-  if (query.size === 0) return nothingAsked;
+  if (query.size === 0) return defaultQuery;
   const standbyOk = parseBoolean(query.get('standbyok'));
   const performanceStandbyOk = parseBoolean(query.get('perfstandbyok'));
   if (standbyOk === undefined || performanceStandbyOk === undefined) return undefined;
@@ -48,13 +48,13 @@ export function parseHealthQuery(query: { get(name: string): string | null; read
   return { standbyOk, performanceStandbyOk, codes };
 }
 
-/** Go's strconv.ParseBool; absent, empty or bare is false. */
+/** Parses a boolean as Go's strconv.ParseBool; an absent or empty value is false. */
 function parseBoolean(text: string | null): boolean | undefined {
   if (text === null || text === '' || /^(?:0|f|F|FALSE|false|False)$/.test(text)) return false;
   return /^(?:1|t|T|TRUE|true|True)$/.test(text) ? true : undefined;
 }
 
-/** A decimal integer, sign and leading zeros allowed. */
+/** Parses a decimal integer, with optional sign and leading zeros. */
 function parseCode(text: string): number | undefined {
   const code = /^[+-]?\d+$/.test(text) ? Number(text) : Number.NaN;
   return code >= codeMin && code <= codeMax ? code : undefined;

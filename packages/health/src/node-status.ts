@@ -1,4 +1,4 @@
-/** A replication mode of a cluster; `unknown` until a standby has been told by the active node. */
+/** A replication mode of a cluster; `unknown` on a standby until the active node has sent it. */
 export type ReplicationMode = 'disabled' | 'primary' | 'secondary' | 'bootstrapping' | 'unknown';
 
 export interface ReplicationModes {
@@ -11,29 +11,29 @@ export interface Cluster {
   readonly name: string;
 }
 
-/** What is known of a node in every state. */
+/** Properties of a node that are known in every state. */
 interface Identity {
-  /** The server's release. */
+  /** Release of the server. */
   readonly version: string;
-  /** Absent while the node has never belonged to a cluster; known also while it is sealed. */
+  /** Absent until the node has joined a cluster; present while it is sealed. */
   readonly cluster?: Cluster;
 }
 
 /**
  * The heartbeats from an unsealed standby to the active node. Times are readings of one monotonic clock, in milliseconds.
- * An echo counts from when it was *sent*, and only once it was *answered*: what waited in a buffer must not look fresh.
+ * Only answered echoes count, by the time when they were sent, so that an answer that waited in a buffer does not look fresh.
  */
 export interface Echoes {
   readonly intervalMs: number;
-  /** Since when the node has been an unsealed standby; counts until the first answer. */
+  /** When the node became an unsealed standby; used until the first answered echo. */
   readonly sinceMs: number;
   /** When the newest answered echo was sent; absent before the first answer. */
   readonly answeredSentMs?: number;
-  /** How long the latest echo took, a failed one included; 0 before the first. */
+  /** Duration of the latest echo, also if it failed; 0 before the first. */
   readonly durationMs: number;
-  /** The active node's clock minus this node's, uncertain by `durationMs`; 0 after a failed echo. */
+  /** The active node's clock minus this node's clock, with an uncertainty of `durationMs`; 0 after a failed echo. */
   readonly clockSkewMs: number;
-  /** As the newest answer told. */
+  /** From the newest answered echo. */
   readonly replication?: ReplicationModes;
 }
 
@@ -47,18 +47,18 @@ interface Active extends Identity {
   /** The commit index. */
   readonly lastWal: number;
   readonly replication?: ReplicationModes;
-  /** Only when the operator configured one. */
+  /** Present if the operator configured one. */
   readonly license?: { readonly expiryUtcMs: number };
 }
 
 /**
- * A node as health reports it. Each state carries what can be said in it and nothing else, so that neither a sealed active node
- * nor a performance standby without heartbeats can be written down.
+ * The status of a node. Each state has only the properties that are possible in it, so the type excludes a sealed active node and a
+ * performance standby without heartbeats.
  *
- * - `standby`: unsealed, not active; forwards everything
- * - `performance_standby`: may serve reads from its replica, for as long as `appliedSentMs` is fresh: when the newest answered
- *   echo was sent whose commit index this node has applied
- * - `dr_standby`, `dr_active`: members of a cluster that really follows another one for disaster recovery
+ * - `standby`: unsealed and not active; forwards every request
+ * - `performance_standby`: may serve reads while `appliedSentMs` is fresh; that is when it sent the newest answered echo whose
+ * commit index   it has applied
+ * - `dr_standby`, `dr_active`: members of a cluster that follows another cluster for disaster recovery
  */
 export type NodeStatus =
   | ({ readonly state: 'uninitialized' } & Identity)
@@ -70,9 +70,9 @@ export type NodeStatus =
   | ({ readonly state: 'dr_active' } & Active)
   | ({ readonly state: 'active' } & Active);
 
-/** How many heartbeat intervals an answered echo stays good for. */
+/** Number of heartbeat intervals for which an answered echo is fresh. */
 const intervalsMax = 2;
 
-/** Whether an echo sent at `sentMs` still vouches for the connection. Also the time for which a performance standby may serve. */
+/** Returns whether an echo sent at `sentMs` is fresh. A performance standby may serve reads only while it is. */
 export const isFresh = (sentMs: number, intervalMs: number, monotonicMs: number): boolean =>
   monotonicMs - sentMs < intervalsMax * intervalMs;

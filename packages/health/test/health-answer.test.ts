@@ -9,9 +9,9 @@ import {
   parseHealthQuery,
 } from '../src/index.ts';
 
-const asked = (query: string): HealthQuery => {
-  const parsed = parseHealthQuery(new URLSearchParams(query));
-  if (parsed === undefined) throw new Error(`refused: ${query}`);
+const query = (text: string): HealthQuery => {
+  const parsed = parseHealthQuery(new URLSearchParams(text));
+  if (parsed === undefined) throw new Error(`refused: ${text}`);
   return parsed;
 };
 
@@ -24,7 +24,7 @@ const stale = { ...echoes, answeredSentMs: 98_000 };
 const silent = { intervalMs: 1000, sinceMs: 99_000, durationMs: 0, clockSkewMs: 0 };
 const silentTooLong = { ...silent, sinceMs: 98_000 };
 
-/** Every state, and every way a state turns out to be another one by the time it is asked for. */
+/** Every state, and every change of state that the passing of time causes. */
 const statuses: readonly {
   name: string;
   status: NodeStatus;
@@ -100,44 +100,44 @@ const overrides: readonly HealthCode[] = [
 describe('healthAnswer', () => {
   for (const { name, status, code, override, okay } of statuses) {
     describe(`for a node that is ${name}`, () => {
-      it(`is ${code}`, () => {
-        expect(healthAnswer(status, asked(''), now).code).to.equal(code);
+      it(`has the code ${code}`, () => {
+        expect(healthAnswer(status, query(''), now).code).to.equal(code);
       });
 
       for (const each of overrides) {
         it(`${each === override ? 'follows' : 'ignores'} ${each}`, () => {
-          expect(healthAnswer(status, asked(`${each}=299`), now).code).to.equal(each === override ? 299 : code);
+          expect(healthAnswer(status, query(`${each}=299`), now).code).to.equal(each === override ? 299 : code);
         });
       }
 
       for (const each of ['standbyok', 'perfstandbyok'] as const) {
-        it(`${each === okay ? 'answers as active with' : 'ignores'} ${each}`, () => {
-          expect(healthAnswer(status, asked(`${each}=true`), now).code).to.equal(each === okay ? 200 : code);
-          expect(healthAnswer(status, asked(`${each}=true&activecode=222`), now).code).to.equal(
+        it(`${each === okay ? 'responds as active with' : 'ignores'} ${each}`, () => {
+          expect(healthAnswer(status, query(`${each}=true`), now).code).to.equal(each === okay ? 200 : code);
+          expect(healthAnswer(status, query(`${each}=true&activecode=222`), now).code).to.equal(
             each === okay || code === 200 ? 222 : code,
           );
-          expect(healthAnswer(status, asked(`${each}=false`), now).code).to.equal(code);
+          expect(healthAnswer(status, query(`${each}=false`), now).code).to.equal(code);
         });
       }
 
-      it('gives the same body whatever code is asked for', () => {
-        const query = `${overrides.map((each, i) => `${each}=${400 + i}`).join('&')}&standbyok=1&perfstandbyok=1`;
-        expect(healthAnswer(status, asked(query), now).body).to.deep.equal(healthAnswer(status, asked(''), now).body);
+      it('has the same body for every code', () => {
+        const text = `${overrides.map((each, i) => `${each}=${400 + i}`).join('&')}&standbyok=1&perfstandbyok=1`;
+        expect(healthAnswer(status, query(text), now).body).to.deep.equal(healthAnswer(status, query(''), now).body);
       });
     });
   }
 
-  it('lets standbyok beat standbycode, and perfstandbyok performancestandbycode', () => {
+  it('gives standbyok precedence over standbycode, and perfstandbyok over performancestandbycode', () => {
     const standby: NodeStatus = { state: 'standby', ...identity, echoes };
     const performanceStandby: NodeStatus = { state: 'performance_standby', ...identity, echoes, appliedSentMs: 99_000 };
-    expect(healthAnswer(standby, asked('standbyok=true&standbycode=299'), now).code).to.equal(200);
-    expect(healthAnswer(performanceStandby, asked('perfstandbyok=true&performancestandbycode=299'), now).code).to.equal(200);
+    expect(healthAnswer(standby, query('standbyok=true&standbycode=299'), now).code).to.equal(200);
+    expect(healthAnswer(performanceStandby, query('perfstandbyok=true&performancestandbycode=299'), now).code).to.equal(200);
   });
 
-  it('turns unhealthy at twice the heartbeat interval after the newest answered echo was sent, not before', () => {
+  it('becomes unhealthy exactly two heartbeat intervals after the newest answered echo was sent', () => {
     const standby: NodeStatus = { state: 'standby', ...identity, echoes: { ...echoes, answeredSentMs: 10_000 } };
-    expect(healthAnswer(standby, asked(''), { ...now, monotonicMs: 11_999.9 }).code).to.equal(429);
-    expect(healthAnswer(standby, asked(''), { ...now, monotonicMs: 12_000 }).code).to.equal(474);
+    expect(healthAnswer(standby, query(''), { ...now, monotonicMs: 11_999.9 }).code).to.equal(429);
+    expect(healthAnswer(standby, query(''), { ...now, monotonicMs: 12_000 }).code).to.equal(474);
   });
 });
 
@@ -145,7 +145,7 @@ describe('the health report', () => {
   const text = (name: string): string => {
     const found = statuses.find((each) => each.name === name);
     if (found === undefined) throw new Error(name);
-    return healthResponseText(healthAnswer(found.status, asked(''), now));
+    return healthResponseText(healthAnswer(found.status, query(''), now));
   };
   const head = (initialized: boolean, sealed: boolean, standby: boolean, performance: string, dr: string) =>
     `{"initialized":${initialized},"sealed":${sealed},"standby":${standby},"replication_performance_mode":"${performance}","replication_dr_mode":"${dr}","server_time_utc":1750000000,"version":"0.1.0"`;
@@ -188,36 +188,36 @@ describe('the health report', () => {
     ],
     ['active', `${head(true, false, false, 'disabled', 'disabled')}${known}${extended(false, 0, 0)},"last_wal":7}`],
   ] as const) {
-    it(`of a node that is ${name} has its fields in the known order, then a newline`, () => {
+    it(`of a node that is ${name} has its fields in the documented order and ends with a newline`, () => {
       expect(text(name)).to.equal(`${expected}\n`);
     });
   }
 
-  it('names the cluster of a sealed node only when the node has ever belonged to one', () => {
-    const { body } = healthAnswer({ state: 'sealed', version: '0.1.0' }, asked(''), now);
+  it('names the cluster of a sealed node only if the node has joined one', () => {
+    const { body } = healthAnswer({ state: 'sealed', version: '0.1.0' }, query(''), now);
     expect(body).to.not.have.any.keys('cluster_id', 'cluster_name');
   });
 
-  it('counts a heartbeat of this very moment as 0 and leaves the field in', () => {
+  it('has the field for a heartbeat of 0 ms', () => {
     const status: NodeStatus = { state: 'standby', ...identity, echoes: { ...echoes, answeredSentMs: now.monotonicMs } };
-    expect(healthAnswer(status, asked(''), now).body).to.include({
+    expect(healthAnswer(status, query(''), now).body).to.include({
       last_request_forwarding_heartbeat_ms: 0,
       ha_connection_healthy: true,
     });
   });
 
-  it('gives the canary age by the own clock, skew included', () => {
+  it("computes the canary age by this node's clock, including skew", () => {
     const status: NodeStatus = { state: 'standby', ...identity, echoes, canaryUtcMs: now.utcMs - 1500.4 };
-    expect(healthAnswer(status, asked(''), now).body.replication_primary_canary_age_ms).to.equal(1500);
+    expect(healthAnswer(status, query(''), now).body.replication_primary_canary_age_ms).to.equal(1500);
   });
 
   for (const { expiryUtcMs, terminated } of [
     { expiryUtcMs: now.utcMs + 1, terminated: false },
     { expiryUtcMs: now.utcMs, terminated: true },
   ]) {
-    it(`reports a configured licence, ${terminated ? 'passed' : 'in force'}`, () => {
+    it(`reports a configured license, ${terminated ? 'expired' : 'valid'}`, () => {
       const status: NodeStatus = { state: 'active', ...identity, lastWal: 1, license: { expiryUtcMs } };
-      expect(healthAnswer(status, asked(''), now).body.license).to.deep.equal({
+      expect(healthAnswer(status, query(''), now).body.license).to.deep.equal({
         expiry_time: new Date(expiryUtcMs).toISOString(),
         state: 'autoloaded',
         terminated,
@@ -225,9 +225,9 @@ describe('the health report', () => {
     });
   }
 
-  it('holds integers wherever the interface says so', () => {
+  it('has integers in all numeric fields', () => {
     for (const { status } of statuses) {
-      const { body } = healthAnswer(status, asked(''), now);
+      const { body } = healthAnswer(status, query(''), now);
       for (const [name, value] of Object.entries(body))
         if (typeof value === 'number') expect(Number.isInteger(value), name).to.equal(true);
     }

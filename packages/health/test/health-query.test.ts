@@ -16,7 +16,7 @@ const codeNames = [
 ] as const;
 
 describe('parseHealthQuery', () => {
-  it('has the documented codes when nothing is asked', () => {
+  it('returns the documented codes without parameters', () => {
     expect(parse('')).to.deep.equal({
       standbyOk: false,
       performanceStandbyOk: false,
@@ -106,7 +106,7 @@ describe('parseHealthQuery', () => {
     });
   }
 
-  it('counts the first value of a repeated name', () => {
+  it('uses the first value of a repeated name', () => {
     expect(parse('activecode=222&activecode=bad')?.codes.activecode).to.equal(222);
     expect(parse('activecode=bad&activecode=222')).to.equal(undefined);
     expect(parse('standbyok=true&standbyok=bad')?.standbyOk).to.equal(true);
@@ -116,7 +116,7 @@ describe('parseHealthQuery', () => {
     expect(parse('ActiveCode=bad&nosuchthing=abc&list=true&__proto__=1&constructor=2')).to.deep.equal(parse(''));
   });
 
-  it('reads every code in range in every spelling of it', () => {
+  it('reads every code in range in every notation', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...codeNames),
@@ -142,7 +142,7 @@ describe('parseHealthQuery', () => {
     );
   });
 
-  it('never throws and never lets a code out of range through', () => {
+  it('never throws and never returns a code out of range', () => {
     const name = fc.constantFrom(...codeNames, 'standbyok', 'perfstandbyok', 'other');
     fc.assert(
       fc.property(
@@ -156,7 +156,7 @@ describe('parseHealthQuery', () => {
     );
   });
 
-  it('refuses a query exactly when one of its values alone is refused', () => {
+  it('refuses a query exactly if one of its values alone is refused', () => {
     const values = fc.constantFrom('299', 'x', '', 'true', '0x1', '204');
     fc.assert(
       fc.property(

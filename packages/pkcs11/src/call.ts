@@ -2,15 +2,15 @@ import type { Pkcs11FailureCode } from './failure.ts';
 import type { PublicAttributes } from './public-key.ts';
 import type { GcmInput, NewTokenKey, SigningInput, TokenKey } from './token-key.ts';
 
-/** What the thread of a library is asked to do. */
+/** A request to the thread of a library. */
 export type TokenCall =
-  /** Finds the key; of an AES key there is nothing to show. */
+  /** Finds the key and returns its public half; nothing for an AES key. */
   | { readonly operation: 'describe'; readonly key: TokenKey }
   | { readonly operation: 'generate'; readonly key: TokenKey; readonly as: NewTokenKey }
   | { readonly operation: 'sign'; readonly key: TokenKey; readonly input: SigningInput }
   | { readonly operation: 'encrypt' | 'decrypt'; readonly key: TokenKey; readonly input: GcmInput };
 
-/** What comes of it: bytes, a public half, or nothing. */
+/** The result of a call: bytes, a public half, or nothing. */
 export type TokenResult = Uint8Array | PublicAttributes | undefined;
 
 export interface CallMessage {
@@ -18,6 +18,6 @@ export interface CallMessage {
   readonly call: TokenCall;
 }
 
-export type AnswerMessage =
+export type ResultMessage =
   | { readonly id: number; readonly result: TokenResult }
   | { readonly id: number; readonly failure: { readonly code: Pkcs11FailureCode; readonly message: string } };

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import type { PKCS11 } from 'pkcs11js';
 import { Pkcs11Failure } from './failure.ts';
 
-/** The calls of PKCS#11 2.40 that are made here; all of them block. */
+/** The PKCS#11 2.40 functions in use. All of them block. */
 export type Cryptoki = Pick<
   PKCS11,
   | 'C_CloseSession'
@@ -28,7 +28,7 @@ export type Cryptoki = Pick<
   | 'C_SignInit'
 >;
 
-/** The constants of the standard, by their names. */
+/** The constants of the standard by name. */
 export type Constants = typeof import('pkcs11js');
 
 export interface Binding {
@@ -36,7 +36,10 @@ export interface Binding {
   readonly constants: Constants;
 }
 
-/** Loads a library, once for the thread; it is not initialized yet. @throws Pkcs11Failure `binding_missing`, `library_unusable` */
+/**
+ * Loads a library without initializing it. A thread loads its library once.
+ * @throws Pkcs11Failure `binding_missing`, `library_unusable`
+ */
 export function loadLibrary(path: string): Binding {
   const constants = loadBinding();
   const cryptoki = new constants.PKCS11();
@@ -48,23 +51,23 @@ export function loadLibrary(path: string): Binding {
   return { cryptoki, constants };
 }
 
-/** @throws Pkcs11Failure `library_unusable` */
+/** Initializes a library. @throws Pkcs11Failure `library_unusable` */
 export function initialize({ cryptoki, constants }: Binding, path: string): void {
   try {
     cryptoki.C_Initialize({ flags: constants.CKF_OS_LOCKING_OK });
   } catch (error) {
     if (returnValue(error) !== 'CKR_CRYPTOKI_ALREADY_INITIALIZED') {
-      throw new Pkcs11Failure('library_unusable', `the PKCS#11 library ${path} does not start: ${said(error)}`);
+      throw new Pkcs11Failure('library_unusable', `the PKCS#11 library ${path} does not start: ${safeReason(error)}`);
     }
   }
 }
 
-/** Makes the library forget its tokens and sessions, so that {@link initialize} looks for them again. */
+/** Finalizes the library, so that {@link initialize} searches for tokens again. */
 export function finalize({ cryptoki }: Binding): void {
   try {
     cryptoki.C_Finalize();
   } catch {
-    // It was not initialized, or it is broken: initializing it says which.
+    // It was not initialized or is broken; initializing it shows which.
   }
 }
 
@@ -74,16 +77,16 @@ function loadBinding(): Constants {
   } catch (error) {
     throw new Pkcs11Failure(
       'binding_missing',
-      'keys in PKCS#11 tokens need the package pkcs11js, which is not built here: run "npm run build:pkcs11"',
+      'keys in PKCS#11 tokens need the package pkcs11js, which is not built on this node: run "npm run build:pkcs11"',
       { cause: error },
     );
   }
 }
 
-/** The name of what a call returned, `CKR_…`; undefined for an error that no call returned. */
+/** Returns the name of the return value in an error, `CKR_…`; undefined for any other error. */
 export function returnValue(error: unknown): string | undefined {
   return error instanceof Error ? /\bCKR_[A-Z0-9_]+/.exec(error.message)?.[0] : undefined;
 }
 
-/** What an error comes to in a message: nothing but the name of a return value, as texts of libraries could quote anything. */
-export const said = (error: unknown): string => returnValue(error) ?? 'an unknown error';
+/** Returns the part of an error that is safe in a message: the return value. Texts of libraries could contain secrets. */
+export const safeReason = (error: unknown): string => returnValue(error) ?? 'an unknown error';

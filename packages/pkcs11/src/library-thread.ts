@@ -1,6 +1,6 @@
-// The thread of one library. Its calls block, for as long as the token likes: nothing else is done here.
+// The thread of one library. Calls block until the token answers, so the thread does nothing else.
 import { parentPort, workerData } from 'node:worker_threads';
-import type { AnswerMessage, CallMessage, TokenCall } from './call.ts';
+import type { CallMessage, ResultMessage, TokenCall } from './call.ts';
 import { type Binding, finalize, initialize, loadLibrary } from './cryptoki.ts';
 import { Pkcs11Failure } from './failure.ts';
 import { perform } from './perform.ts';
@@ -9,12 +9,12 @@ import { Sessions } from './sessions.ts';
 
 const path = String(workerData.path);
 const recovery = new Recovery(Number(workerData.reinitializeEveryMs));
-/** Kept while the thread lives, also when the library is initialized again: tokens lock after a few wrong PINs. */
+/** Kept when the library is initialized again: tokens lock after a few wrong PINs. */
 const refusedPins = new Set<string>();
 let binding: Binding | undefined;
 let sessions: Sessions | undefined;
 
-/** Loaded and initialized with the first call, and tried again with each one until it works. */
+/** Loads and initializes the library with the first call; retries with each call until it works. */
 function library() {
   binding ??= loadLibrary(path);
   if (sessions === undefined) {
@@ -24,14 +24,14 @@ function library() {
   return { binding, sessions };
 }
 
-function answer({ id, call }: CallMessage): AnswerMessage {
-  const message = answerOf(id, call);
+function handle({ id, call }: CallMessage): ResultMessage {
+  const message = resultOf(id, call);
   const code = 'failure' in message ? message.failure.code : undefined;
-  if (recovery.isDue(JSON.stringify([call.key.slot, call.key.tokenLabel]), code, performance.now())) end();
+  if (recovery.isDue(JSON.stringify([call.key.slot, call.key.tokenLabel]), code, performance.now())) finalizeLibrary();
   return message;
 }
 
-function answerOf(id: number, call: TokenCall): AnswerMessage {
+function resultOf(id: number, call: TokenCall): ResultMessage {
   try {
     const { binding, sessions } = library();
     return { id, result: perform(binding, sessions, call) };
@@ -42,15 +42,15 @@ function answerOf(id: number, call: TokenCall): AnswerMessage {
   }
 }
 
-/** The next call initializes the library again. */
-function end(): void {
+/** Finalizes the library. The next call initializes it again. */
+function finalizeLibrary(): void {
   sessions?.dropAll();
   sessions = undefined;
   if (binding !== undefined) finalize(binding);
 }
 
 parentPort?.on('message', (message: CallMessage | 'close') => {
-  if (message !== 'close') return parentPort?.postMessage(answer(message));
+  if (message !== 'close') return parentPort?.postMessage(handle(message));
   sessions?.dropAll();
   parentPort?.close();
 });

@@ -1,16 +1,16 @@
 import { Worker } from 'node:worker_threads';
-import type { AnswerMessage, CallMessage, TokenCall, TokenResult } from './call.ts';
+import type { CallMessage, ResultMessage, TokenCall, TokenResult } from './call.ts';
 import { Pkcs11Failure } from './failure.ts';
 
 export interface LibraryOptions {
   readonly path: string;
-  /** Calls that wait at most, the one under way not counted; 256 when absent. */
+  /** Most waiting calls, without the one in progress; 256 when absent. */
   readonly waitingMax?: number;
-  /** How long a caller waits for its answer, in line and under way; 10 s when absent. */
+  /** How long a caller waits for the result of its call, including the time in the queue; 10 s when absent. */
   readonly deadlineMs?: number;
-  /** How often at most the library is initialized again while a token keeps failing; 10 s when absent. */
+  /** Shortest interval between reinitializations of the library while a token keeps failing; 10 s when absent. */
   readonly reinitializeEveryMs?: number;
-  /** What the thread runs; a test's own. */
+  /** Script of the thread, for tests. */
   readonly thread?: URL;
 }
 
@@ -23,20 +23,20 @@ interface Waiting {
 
 interface Thread {
   readonly worker: Worker;
-  /** The number of the call under way, also when its caller has given up: the thread is not free before it answers. */
+  /** Id of the call in progress. The thread is busy until it answers, even if the caller has given up. */
   busyWith: number | undefined;
 }
 
 const [waitingMaxDefault, deadlineMsDefault, reinitializeEveryMsDefault] = [256, 10_000, 10_000];
 
 /**
- * One PKCS#11 library, whose calls are made by a thread of its own, one after the other. The thread starts with the first call; after
- * it has died it starts again with the next one. A call that hangs cannot be ended: whoever waits gets `timeout`, and so does everyone behind it
- * until the token answers.
+ * One PKCS#11 library. Its own thread makes the calls, one after the other. The thread starts with the first call and, if it has
+ * ended, again with the next call. A call that hangs cannot be canceled: it and the calls after it fail with `timeout` until the
+ * token answers.
  */
 export class Library {
   readonly #options: Required<Omit<LibraryOptions, 'thread'>> & { readonly thread: URL };
-  /** In the order of arrival; the one under way, if its caller still waits, is the first. */
+  /** Waiting calls in order of arrival. The first is in progress, unless the caller of that one has given up. */
   readonly #waiting = new Map<number, Waiting>();
   #thread: Thread | undefined;
   #lastId = 0;
@@ -54,13 +54,13 @@ export class Library {
     };
   }
 
-  /** @throws Pkcs11Failure */
+  /** Queues a call. @throws Pkcs11Failure */
   call(call: TokenCall): Promise<TokenResult> {
     if (this.#closed) return Promise.reject(closed());
-    const underWay = this.#thread?.busyWith;
-    const inLine = this.#waiting.size - (underWay !== undefined && this.#waiting.has(underWay) ? 1 : 0);
-    if (inLine >= this.#options.waitingMax) {
-      return Promise.reject(new Pkcs11Failure('busy', 'too many calls wait for the token'));
+    const inProgress = this.#thread?.busyWith;
+    const queued = this.#waiting.size - (inProgress !== undefined && this.#waiting.has(inProgress) ? 1 : 0);
+    if (queued >= this.#options.waitingMax) {
+      return Promise.reject(new Pkcs11Failure('busy', 'too many calls are waiting for the token'));
     }
     const id = ++this.#lastId;
     return new Promise((resolve, reject) => {
@@ -73,7 +73,7 @@ export class Library {
     });
   }
 
-  /** Ends the sessions and the thread; whoever waits is refused. Nothing is to be asked afterwards. */
+  /** Ends the sessions and the thread. Waiting and later calls fail with `closed`. */
   close(): void {
     this.#closed = true;
     this.#refuseAll(closed());
@@ -81,7 +81,7 @@ export class Library {
     this.#thread = undefined;
   }
 
-  /** Hands the first call in line to the thread, if that is free. */
+  /** Sends the first queued call to the thread if it is idle. */
   #next(): void {
     const [first] = this.#waiting;
     if (first === undefined || this.#thread?.busyWith !== undefined) return;
@@ -98,15 +98,15 @@ export class Library {
       worker: new Worker(script, { workerData: { path, reinitializeEveryMs }, stdin: false }),
       busyWith: undefined,
     };
-    // A token that nobody waits for does not keep the process from ending; a caller's deadline does.
+    // The thread does not keep the process alive; the deadlines of callers do.
     thread.worker.unref();
-    thread.worker.on('message', (answer: AnswerMessage) => this.#answered(thread, answer));
+    thread.worker.on('message', (answer: ResultMessage) => this.#answered(thread, answer));
     thread.worker.on('error', () => this.#died(thread));
     thread.worker.on('exit', () => this.#died(thread));
     return thread;
   }
 
-  #answered(thread: Thread, answer: AnswerMessage): void {
+  #answered(thread: Thread, answer: ResultMessage): void {
     const waiting = this.#take(answer.id);
     if (waiting !== undefined) {
       if ('failure' in answer) waiting.reject(new Pkcs11Failure(answer.failure.code, answer.failure.message));
@@ -117,7 +117,7 @@ export class Library {
     this.#next();
   }
 
-  /** Whoever waits is told: a new thread for all of them could die of the same call. */
+  /** Fails all waiting calls: one of them may have ended the thread and would end a new one too. */
   #died(thread: Thread): void {
     if (thread !== this.#thread) return;
     this.#thread = undefined;

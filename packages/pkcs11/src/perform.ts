@@ -1,20 +1,20 @@
 import { randomBytes } from 'node:crypto';
 import type { Template } from 'pkcs11js';
 import type { TokenCall, TokenResult } from './call.ts';
-import { type Binding, type Constants, returnValue, said } from './cryptoki.ts';
+import { type Binding, type Constants, returnValue, safeReason } from './cryptoki.ts';
 import { Pkcs11Failure } from './failure.ts';
 import type { PublicAttributes } from './public-key.ts';
 import { digestInfo } from './rsa-encoding.ts';
 import type { Session, Sessions } from './sessions.ts';
 import { curves, type GcmInput, type NewTokenKey, type SigningInput, type TokenKey } from './token-key.ts';
 
-/** Longer than any signature: RSA of 16,384 bits. */
+/** Longest signature: RSA with 16,384 bits. */
 const signatureBytesMax = 2048;
 const tagBytes = 16;
 const publicExponent = Buffer.from('010001', 'hex');
 const keyIdBytes = 16;
 
-/** After these the session, or a handle of it, is of no use any more; the call that met one changed nothing and may be made again. */
+/** Return values after which the session or its handles are invalid. The call changed nothing and may be repeated. */
 const staleSession: ReadonlySet<string> = new Set([
   'CKR_SESSION_CLOSED',
   'CKR_SESSION_HANDLE_INVALID',
@@ -28,7 +28,7 @@ const staleSession: ReadonlySet<string> = new Set([
   'CKR_OPERATION_ACTIVE',
 ]);
 
-/** The token is sound and refuses what it was given. */
+/** Return values of a working token that refuses the input. */
 const refusals: ReadonlySet<string> = new Set([
   'CKR_DATA_INVALID',
   'CKR_DATA_LEN_RANGE',
@@ -50,7 +50,7 @@ interface PssHash {
   readonly mask: keyof Constants;
 }
 
-/** What OpenSSL's names of hashes are in PSS parameters. */
+/** PSS parameters by OpenSSL's name of the hash. */
 const pssHashes: ReadonlyMap<string, PssHash> = new Map([
   ['sha1', { digestBytes: 20, hash: 'CKM_SHA_1', mask: 'CKG_MGF1_SHA1' }],
   ['sha224', { digestBytes: 28, hash: 'CKM_SHA224', mask: 'CKG_MGF1_SHA224' }],
@@ -60,28 +60,28 @@ const pssHashes: ReadonlyMap<string, PssHash> = new Map([
 ]);
 
 /**
- * Does one call, and does it again with a new session when the one at hand has gone stale; a generation, which could leave two keys, only once.
+ * Makes one call. Repeats it with a new session if the session was stale, except a generation, which could leave two keys.
  * @throws Pkcs11Failure
  */
 export function perform(binding: Binding, sessions: Sessions, call: TokenCall): TokenResult {
   for (let again = call.operation !== 'generate'; ; again = false) {
     const session = sessions.session(call.key);
     try {
-      return once(binding, session, call);
+      return performOnce(binding, session, call);
     } catch (error) {
       if (error instanceof Pkcs11Failure) throw error;
       const value = returnValue(error);
-      // Whatever went wrong, the next call begins with a session and handles of its own.
+      // After any error the next call starts with a new session and new handles.
       sessions.drop(session);
       if (again && value !== undefined && staleSession.has(value)) continue;
       throw value !== undefined && refusals.has(value)
         ? new Pkcs11Failure('not_possible', `the token refuses this: ${value}`)
-        : new Pkcs11Failure('token_failed', `the token failed: ${said(error)}`);
+        : new Pkcs11Failure('token_failed', `the token failed: ${safeReason(error)}`);
     }
   }
 }
 
-function once(binding: Binding, session: Session, call: TokenCall): TokenResult {
+function performOnce(binding: Binding, session: Session, call: TokenCall): TokenResult {
   switch (call.operation) {
     case 'describe':
       return describe(binding, session, call.key);
@@ -109,13 +109,13 @@ function describe(binding: Binding, session: Session, key: TokenKey): PublicAttr
       ? [{ type: constants.CKA_MODULUS }, { type: constants.CKA_PUBLIC_EXPONENT }]
       : [{ type: constants.CKA_EC_PARAMS }, { type: constants.CKA_EC_POINT }],
   );
-  if (!first || !second) throw new Pkcs11Failure('key_unsuitable', 'the token does not show the public half of the key');
+  if (!first || !second) throw new Pkcs11Failure('key_unsuitable', 'the token does not return the public half of the key');
   return isRsa
     ? { kind: 'rsa', modulus: first.value, exponent: second.value }
     : { kind: 'ec', parameters: first.value, point: second.value };
 }
 
-/** Makes a key that never leaves the token. */
+/** Generates a key that cannot leave the token. */
 function generate(binding: Binding, session: Session, key: TokenKey, { bits, curve }: NewTokenKey): undefined {
   const { cryptoki, constants: c } = binding;
   const named: Template = [
@@ -173,7 +173,7 @@ function signing(constants: Constants, { mechanism }: TokenKey, { digest, hash, 
       return { mechanism: { mechanism: constants.CKM_ECDSA }, data: digest };
     case 'CKM_RSA_PKCS_PSS': {
       const pss = pssHashes.get(hash ?? '');
-      if (pss === undefined) throw new Pkcs11Failure('not_possible', 'RSA-PSS in a token takes SHA-1 and SHA-2 only');
+      if (pss === undefined) throw new Pkcs11Failure('not_possible', 'RSA-PSS in a token supports only SHA-1 and SHA-2');
       if (digest.length !== pss.digestBytes)
         throw new Pkcs11Failure('not_possible', `a digest of ${hash} has ${pss.digestBytes} bytes`);
       const parameter = {
@@ -195,7 +195,7 @@ function encrypt(binding: Binding, session: Session, key: TokenKey, gcm: GcmInpu
   const output = Buffer.alloc(gcm.input.length + tagBytes);
   const ciphertext =
     gcm.input.length === 0
-      ? cryptoki.C_EncryptFinal(session.handle, output) // no buffer is no argument to some libraries
+      ? cryptoki.C_EncryptFinal(session.handle, output) // some libraries refuse an empty buffer
       : cryptoki.C_Encrypt(session.handle, Buffer.from(gcm.input), output);
   return Buffer.from(ciphertext);
 }
@@ -216,7 +216,7 @@ function decrypt(binding: Binding, session: Session, key: TokenKey, gcm: GcmInpu
   }
 }
 
-/** What tokens say of a tag that does not hold; SoftHSM has no word of its own for it. */
+/** Return values for an invalid tag. SoftHSM returns a general error. */
 const tagFailures: ReadonlySet<string> = new Set([
   'CKR_ENCRYPTED_DATA_INVALID',
   'CKR_ENCRYPTED_DATA_LEN_RANGE',
@@ -244,12 +244,15 @@ const secretKey = (binding: Binding, session: Session, key: TokenKey): Buffer =>
 const usedClass = (constants: Constants, { mechanism }: TokenKey): number =>
   mechanism === 'CKM_AES_GCM' ? constants.CKO_SECRET_KEY : constants.CKO_PRIVATE_KEY;
 
-/** The one object of that class and of the mechanism's kind. @throws Pkcs11Failure `key_not_found`, `key_unsuitable`, `ambiguous` */
+/**
+ * Finds the only object of a class with the key type of the mechanism.
+ * @throws Pkcs11Failure `key_not_found`, `key_unsuitable`, `ambiguous`
+ */
 function find({ cryptoki, constants }: Binding, session: Session, key: TokenKey, objectClass: number): Buffer {
   const { keyLabel, keyId, mechanism } = key;
   const wanted = JSON.stringify([objectClass, mechanism, keyLabel, keyId && Buffer.from(keyId).toString('hex')]);
-  const known = session.keys.get(wanted);
-  if (known !== undefined) return known;
+  const cached = session.keys.get(wanted);
+  if (cached !== undefined) return cached;
   const keyType = {
     CKM_AES_GCM: constants.CKK_AES,
     CKM_ECDSA: constants.CKK_EC,
@@ -265,7 +268,7 @@ function find({ cryptoki, constants }: Binding, session: Session, key: TokenKey,
   const [found, ...more] = cryptoki.C_FindObjects(session.handle, 2);
   cryptoki.C_FindObjectsFinal(session.handle);
   if (found === undefined) {
-    // Not `key_not_found`, which may lead to a generation: a second key of that name would spoil the first.
+    // Not `key_not_found`, which may cause a generation: a second key of that name would make both ambiguous.
     if (objectClass === constants.CKO_PUBLIC_KEY) {
       throw new Pkcs11Failure('key_unsuitable', 'the public half of the key is not in the token');
     }

@@ -5,18 +5,17 @@ import { Library, type LibraryOptions } from './library.ts';
 import { publicKeyOf } from './public-key.ts';
 import type { GcmInput, NewTokenKey, SigningInput, TokenKey } from './token-key.ts';
 
-/** A library that the operator has named. */
+/** A library in the configuration. */
 export interface NamedLibrary {
   readonly name: string;
-  /** Of a shared object. Two names of one path share its thread. */
+  /** Path of a shared object. Names with the same path share a thread. */
   readonly path: string;
 }
 
 export type Pkcs11TokensOptions = Omit<LibraryOptions, 'path'> & { readonly libraries: readonly NamedLibrary[] };
 
 /**
- * The keys in PKCS#11 tokens that this node reaches. Every method throws {@link Pkcs11Failure}. Errors of a token never tell what
- * it was given.
+ * The keys in the PKCS#11 tokens of this node. Every method throws {@link Pkcs11Failure}. Errors never contain the input of a call.
  */
 export class Pkcs11Tokens {
   readonly #byName: ReadonlyMap<string, Library>;
@@ -33,28 +32,28 @@ export class Pkcs11Tokens {
     this.#byName = byName;
   }
 
-  /** Names that keys may give as their library. */
+  /** Names of the configured libraries. */
   get libraries(): readonly string[] {
     return [...this.#byName.keys()];
   }
 
-  /** Finds the key. @returns its public half, SubjectPublicKeyInfo in DER; nothing for an AES key */
+  /** Finds a key and returns its public half as SubjectPublicKeyInfo in DER; undefined for an AES key. */
   async describe(key: TokenKey): Promise<Buffer | undefined> {
     const found = await this.#call({ operation: 'describe', key });
     return found === undefined || found instanceof Uint8Array ? undefined : publicKeyOf(found);
   }
 
-  /** Makes a key of that name which never leaves the token, whether or not there is one already. Never tried twice. */
+  /** Generates a key that cannot leave the token, even if one of that name exists. Never repeated. */
   async generate(key: TokenKey, as: NewTokenKey): Promise<void> {
     await this.#call({ operation: 'generate', key, as });
   }
 
-  /** An RSA signature, or r ‖ s of the curve's size. */
+  /** Signs. Returns an RSA signature, or r ‖ s of the curve's size. */
   sign(key: TokenKey, input: SigningInput): Promise<Buffer> {
     return this.#bytes({ operation: 'sign', key, input });
   }
 
-  /** @returns ciphertext ‖ tag */
+  /** Encrypts. Returns ciphertext ‖ tag. */
   encrypt(key: TokenKey, input: GcmInput): Promise<Buffer> {
     return this.#bytes({ operation: 'encrypt', key, input });
   }
@@ -63,7 +62,7 @@ export class Pkcs11Tokens {
     return this.#bytes({ operation: 'decrypt', key, input });
   }
 
-  /** Logs out of every token. Nothing is to be asked afterwards. */
+  /** Logs out of every token. Later calls fail with `closed`. */
   close(): void {
     for (const library of this.#byName.values()) library.close();
   }
@@ -78,16 +77,16 @@ export class Pkcs11Tokens {
 
   async #bytes(call: TokenCall): Promise<Buffer> {
     const result = await this.#call(call);
-    if (!(result instanceof Uint8Array)) throw new Pkcs11Failure('token_failed', 'the token answered nothing');
+    if (!(result instanceof Uint8Array)) throw new Pkcs11Failure('token_failed', 'the token returned no result');
     return Buffer.from(result.buffer, result.byteOffset, result.length);
   }
 }
 
-/** Without symbolic links: a process loads one file once, whatever its names, and a login in it holds for all of them. */
+/** Resolves symbolic links: a process loads a file once under all its names, and a login applies to all of them. */
 function realPath(path: string): string {
   try {
     return realpathSync(path);
   } catch {
-    return path; // said when it is loaded
+    return path; // loading it will report the error
   }
 }

@@ -2,7 +2,7 @@ import { createPublicKey } from 'node:crypto';
 import { Pkcs11Failure } from './failure.ts';
 import { curves } from './token-key.ts';
 
-/** The public half of a key as a token describes it. */
+/** The public half of a key as a token returns it. */
 export type PublicAttributes =
   | { readonly kind: 'rsa'; readonly modulus: Uint8Array; readonly exponent: Uint8Array }
   /** CKA_EC_PARAMS and CKA_EC_POINT. */
@@ -10,13 +10,13 @@ export type PublicAttributes =
 
 const uncompressed = 0x04;
 
-/** SubjectPublicKeyInfo in DER. @throws Pkcs11Failure `key_unsuitable` */
+/** Encodes a public key as SubjectPublicKeyInfo in DER. @throws Pkcs11Failure `key_unsuitable` */
 export function publicKeyOf(attributes: PublicAttributes): Buffer {
   try {
     const key = attributes.kind === 'rsa' ? rsaJwk(attributes) : ecJwk(attributes);
     return createPublicKey({ key, format: 'jwk' }).export({ format: 'der', type: 'spki' });
   } catch (error) {
-    throw error instanceof Pkcs11Failure ? error : unsuitable('its public half is not one that can be read');
+    throw error instanceof Pkcs11Failure ? error : unsuitable('its public half cannot be decoded');
   }
 }
 
@@ -29,12 +29,12 @@ const rsaJwk = ({ modulus, exponent }: Extract<PublicAttributes, { readonly kind
 function ecJwk({ parameters, point }: Extract<PublicAttributes, { readonly kind: 'ec' }>) {
   const oid = Buffer.from(parameters).toString('hex');
   const curve = Object.values(curves).find((each) => each.oid === oid);
-  if (curve === undefined) throw unsuitable('its curve is none of P-256, P-384 and P-521');
+  if (curve === undefined) throw unsuitable('its curve is not P-256, P-384 or P-521');
   const { bytes } = curve;
-  // PKCS#11 2.40 §2.3.3: the point in an OCTET STRING of DER; some tokens leave the header out.
-  const bare = point.subarray(point.length - (1 + 2 * bytes));
-  if (bare.length !== 1 + 2 * bytes || bare[0] !== uncompressed) throw unsuitable('its public point is not one that can be read');
-  const [x, y] = [bare.subarray(1, 1 + bytes), bare.subarray(1 + bytes)];
+  // PKCS#11 2.40 §2.3.3: the point is a DER OCTET STRING; some tokens omit the header.
+  const encoded = point.subarray(point.length - (1 + 2 * bytes));
+  if (encoded.length !== 1 + 2 * bytes || encoded[0] !== uncompressed) throw unsuitable('its public point cannot be decoded');
+  const [x, y] = [encoded.subarray(1, 1 + bytes), encoded.subarray(1 + bytes)];
   return { kty: 'EC', crv: curve.jwk, x: base64Url(x), y: base64Url(y) };
 }
 

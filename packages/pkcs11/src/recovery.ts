@@ -1,15 +1,15 @@
 import type { Pkcs11FailureCode } from './failure.ts';
 
-/** Failures of one token in a row after which its library is initialized again. */
+/** Number of consecutive failures of one token after which its library is initialized again. */
 const failuresMax = 3;
 
 const isTokenFault = (code: Pkcs11FailureCode | undefined): boolean => code === 'token_failed' || code === 'token_not_found';
 
 /**
- * Decides when a library is initialized again. Libraries look for tokens when they are initialized, and some never find one again that was
- * away for a while, whatever is asked of them (`CKR_GENERAL_ERROR` for ever). Initializing ends the sessions of all tokens of the library,
- * so it is done for a token that keeps failing, and not more often than in every interval. A token is counted by itself: the answers of
- * another one, which is well, say nothing about it.
+ * Decides when to initialize a library again. Libraries search for tokens when they are initialized, and some never find a token
+ * again after it was temporarily unavailable (permanent `CKR_GENERAL_ERROR`). Initializing ends the sessions of all tokens of the
+ * library, so it happens only if a token keeps failing, and at most once per interval. Failures are counted per token, since other
+ * tokens may work.
  */
 export class Recovery {
   readonly #intervalMs: number;
@@ -21,10 +21,10 @@ export class Recovery {
   }
 
   /**
-   * Takes note of a call. @returns whether the library is to be initialized before the next one
-   * @param token - names the token that was asked
-   * @param code - of the failure; absent for a call that went well
-   * @param nowMs - of a monotonic clock
+   * Records the result of a call. Returns whether to initialize the library before the next one.
+   * @param token - name of the token
+   * @param code - of the failure; undefined for a successful call
+   * @param nowMs - time of a monotonic clock
    */
   isDue(token: string, code: Pkcs11FailureCode | undefined, nowMs: number): boolean {
     if (!isTokenFault(code)) {

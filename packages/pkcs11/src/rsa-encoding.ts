@@ -1,6 +1,6 @@
 import { Pkcs11Failure } from './failure.ts';
 
-/** DER of DigestInfo up to the digest (RFC 8017 §9.2 note 1; SHA-3 by the same pattern, NIST's identifiers). */
+/** DER prefixes of DigestInfo, before the digest (RFC 8017 §9.2 note 1; SHA-3 likewise, with NIST's identifiers). */
 const digestInfos: ReadonlyMap<string, Buffer> = new Map(
   Object.entries({
     sha1: '3021300906052b0e03021a05000414',
@@ -15,10 +15,11 @@ const digestInfos: ReadonlyMap<string, Buffer> = new Map(
   }).map(([hash, prefix]) => [hash, Buffer.from(prefix, 'hex')]),
 );
 
-/** What CKM_RSA_PKCS signs: a DigestInfo or, without a hash, the bytes as they are. @throws Pkcs11Failure `not_possible` */
+/** Returns the input of CKM_RSA_PKCS: a DigestInfo or, without a hash, the bytes unchanged. @throws Pkcs11Failure `not_possible` */
 export function digestInfo({ hash, digest }: { readonly hash: string | null; readonly digest: Uint8Array }): Uint8Array {
   if (hash === null) return digest;
   const prefix = digestInfos.get(hash);
-  if (prefix === undefined) throw new Pkcs11Failure('not_possible', `PKCS#1 v1.5 signatures have no hash ${hash} here`);
+  if (prefix === undefined)
+    throw new Pkcs11Failure('not_possible', `PKCS#1 v1.5 signatures with the hash ${hash} are not supported`);
   return Buffer.concat([prefix, digest]);
 }

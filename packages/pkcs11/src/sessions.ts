@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { type Binding, returnValue, said } from './cryptoki.ts';
+import { type Binding, returnValue, safeReason } from './cryptoki.ts';
 import { Pkcs11Failure } from './failure.ts';
 import type { TokenPlace } from './token-key.ts';
 
@@ -7,7 +7,7 @@ import type { TokenPlace } from './token-key.ts';
 export interface Session {
   readonly handle: Buffer;
   readonly slot: Buffer;
-  /** Handles by what was looked for. */
+  /** Handles by search key. */
   readonly keys: Map<string, Buffer>;
 }
 
@@ -16,8 +16,8 @@ interface OpenSession extends Session {
 }
 
 /**
- * The sessions of one library: one for each token, logged in with the PIN of whoever asks. A login holds for a whole token, so a
- * caller with another PIN has to prove that it is right; and tokens lock after a few wrong ones, so one that was refused is never tried again.
+ * The sessions of one library, one for each token. A login applies to the whole token, so a caller with another PIN must log in
+ * again to prove it. Tokens lock after a few wrong PINs, so a refused PIN is never tried again.
  */
 export class Sessions {
   readonly #binding: Binding;
@@ -25,13 +25,16 @@ export class Sessions {
   readonly #refusedPins: Set<string>;
   readonly #slots = new Map<string, Buffer>();
 
-  /** @param refusedPins - digests of PINs that tokens have refused; it outlives these sessions, as the tokens count on */
+  /** @param refusedPins - digests of refused PINs; kept beyond these sessions, since the tokens keep counting */
   constructor(binding: Binding, refusedPins: Set<string>) {
     this.#binding = binding;
     this.#refusedPins = refusedPins;
   }
 
-  /** @throws Pkcs11Failure `token_not_found`, `ambiguous`, `pin_refused`, `token_failed` */
+  /**
+   * Returns the session of a token, logged in with the PIN.
+   * @throws Pkcs11Failure `token_not_found`, `ambiguous`, `pin_refused`, `token_failed`
+   */
   session(place: TokenPlace): Session {
     const slot = this.#slotOf(place);
     const slotName = slot.toString('hex');
@@ -46,7 +49,7 @@ export class Sessions {
     return session;
   }
 
-  /** Lets go of a session that may not be good any more, and of what was known about its token. */
+  /** Closes a session that may be invalid, and clears the cached slots. */
   drop({ handle, slot }: Session): void {
     this.#open.delete(slot.toString('hex'));
     this.#slots.clear();
@@ -55,7 +58,7 @@ export class Sessions {
       try {
         end();
       } catch {
-        // It was gone already.
+        // It was closed already.
       }
     }
   }
@@ -64,7 +67,7 @@ export class Sessions {
     for (const session of [...this.#open.values()]) this.drop(session);
   }
 
-  /** The token in the slot, which has another number after the library has counted its slots again. */
+  /** Identifies the token in a slot. Slot numbers change when the library enumerates its slots again. */
   #serialOf(slot: Buffer): string {
     const { manufacturerID, serialNumber } = attempt(() => this.#binding.cryptoki.C_GetTokenInfo(slot));
     return `${manufacturerID.trimEnd()} ${serialNumber.trimEnd()}`;
@@ -83,12 +86,12 @@ export class Sessions {
         throw pinRefused();
       }
       if (value === 'CKR_PIN_LOCKED') throw new Pkcs11Failure('pin_refused', 'the token has locked its PIN');
-      throw new Pkcs11Failure('token_failed', `the token refused the login: ${said(error)}`);
+      throw new Pkcs11Failure('token_failed', `the token refused the login: ${safeReason(error)}`);
     }
     return { handle, slot, pin: digest, keys: new Map() };
   }
 
-  /** A login that another thread of this process left behind proves nothing of this PIN. */
+  /** Logs in. If another thread of this process is logged in, logs out first, since its login does not prove this PIN. */
   #provePin(handle: Buffer, pin: string): void {
     const { cryptoki, constants } = this.#binding;
     try {
@@ -102,16 +105,16 @@ export class Sessions {
 
   #slotOf({ slot, tokenLabel }: TokenPlace): Buffer {
     const place = JSON.stringify([slot, tokenLabel]);
-    const known = this.#slots.get(place);
-    if (known !== undefined) return known;
+    const cached = this.#slots.get(place);
+    if (cached !== undefined) return cached;
     const { cryptoki } = this.#binding;
     const matching = attempt(() => cryptoki.C_GetSlotList(true)).filter((each) => {
-      if (slot !== undefined && !numbers(each, slot)) return false;
+      if (slot !== undefined && !isSlotNumber(each, slot)) return false;
       return tokenLabel === undefined || attempt(() => cryptoki.C_GetTokenInfo(each)).label.trimEnd() === tokenLabel;
     });
     const [found, ...more] = matching;
     if (found === undefined) throw new Pkcs11Failure('token_not_found', 'the library shows no such token');
-    if (more.length > 0) throw new Pkcs11Failure('ambiguous', 'the library shows more than one such token: give its slot');
+    if (more.length > 0) throw new Pkcs11Failure('ambiguous', 'the library shows more than one matching token: set slot');
     this.#slots.set(place, found);
     return found;
   }
@@ -122,8 +125,11 @@ const pinRefused = (): Pkcs11Failure => new Pkcs11Failure('pin_refused', 'the to
 
 const digestOf = (text: string): Buffer => createHash('sha256').update(text).digest();
 
-/** Handles are CK_ULONG in the machine's order: little-endian on every platform that Node runs on, but for one. */
-function numbers(handle: Buffer, slot: number): boolean {
+/**
+ * Returns whether a handle is the slot number. Handles are CK_ULONG in the machine's byte order; little-endian on all supported
+ * platforms but one.
+ */
+function isSlotNumber(handle: Buffer, slot: number): boolean {
   const bytes = Buffer.alloc(handle.length);
   bytes.writeUIntLE(slot, 0, 6);
   return handle.equals(bytes);
@@ -134,6 +140,6 @@ function attempt<T>(call: () => T): T {
   try {
     return call();
   } catch (error) {
-    throw new Pkcs11Failure('token_failed', `the token failed: ${said(error)}`);
+    throw new Pkcs11Failure('token_failed', `the token failed: ${safeReason(error)}`);
   }
 }

@@ -1,9 +1,9 @@
-/** What a key in a token is for, and how it works. */
+/** The PKCS#11 mechanism of a key, which also determines its use. */
 export type Mechanism = 'CKM_RSA_PKCS' | 'CKM_RSA_PKCS_PSS' | 'CKM_ECDSA' | 'CKM_AES_GCM';
 
 export const mechanisms: readonly Mechanism[] = ['CKM_RSA_PKCS', 'CKM_RSA_PKCS_PSS', 'CKM_ECDSA', 'CKM_AES_GCM'];
 
-/** Curves of ECDSA keys: their object identifiers in DER, as tokens name them, and the bytes of a coordinate. */
+/** Curves of ECDSA keys: object identifiers in DER, as in tokens, and bytes of a coordinate. */
 export const curves = {
   P256: { jwk: 'P-256', oid: '06082a8648ce3d030107', bytes: 32 },
   P384: { jwk: 'P-384', oid: '06052b81040022', bytes: 48 },
@@ -11,45 +11,45 @@ export const curves = {
 } as const;
 export type Curve = keyof typeof curves;
 
-/** Where a token is, and what opens it. */
+/** A token and its PIN. */
 export interface TokenPlace {
-  /** A name of the configuration. */
+  /** Name of a library in the configuration. */
   readonly library: string;
-  /** Of this and the next at least one; a token has to match both. */
+  /** At least one of `slot` and `tokenLabel`; a token must match both if given. */
   readonly slot?: number;
   readonly tokenLabel?: string;
   readonly pin: string;
 }
 
-/** Which key of a token. */
+/** A key in a token. */
 export interface TokenKey extends TokenPlace {
-  /** Of this and the next at least one; a key has to match both. */
+  /** At least one of `keyLabel` and `keyId`; a key must match both if given. */
   readonly keyLabel?: string;
   /** CKA_ID. */
   readonly keyId?: Uint8Array;
   readonly mechanism: Mechanism;
 }
 
-/** What a key that is to be generated is. */
+/** Parameters of a key to generate. */
 export interface NewTokenKey {
-  /** RSA and AES. */
+  /** For RSA and AES. */
   readonly bits?: number;
-  /** ECDSA. */
+  /** For ECDSA. */
   readonly curve?: Curve;
 }
 
-/** What is signed: a digest or, on CKM_RSA_PKCS without a hash, whatever fits. */
+/** Input of a signature: a digest or, for CKM_RSA_PKCS without a hash, any bytes that fit. */
 export interface SigningInput {
   readonly digest: Uint8Array;
-  /** The hash that made the digest, as OpenSSL calls it; null for none. */
+  /** OpenSSL's name of the hash; null for none. */
   readonly hash: string | null;
-  /** CKM_RSA_PKCS_PSS only. */
+  /** For CKM_RSA_PKCS_PSS. */
   readonly saltBytes?: number;
 }
 
-/** What AES-GCM takes beside the key (NIST SP 800-38D §7); tags have 128 bits. */
+/** Input of AES-GCM besides the key (NIST SP 800-38D §7). Tags have 128 bits. */
 export interface GcmInput {
-  /** Of a decryption: ciphertext ‖ tag. */
+  /** For decryption: ciphertext ‖ tag. */
   readonly input: Uint8Array;
   readonly iv: Uint8Array;
   readonly associatedData: Uint8Array;

@@ -1,4 +1,4 @@
-// Stands in for the thread of a library: a call's PIN says what becomes of it.
+// Fakes the thread of a library: the PIN of a call determines its result.
 import { BroadcastChannel, parentPort } from 'node:worker_threads';
 import type { CallMessage } from '../src/call.ts';
 

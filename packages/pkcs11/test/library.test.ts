@@ -11,7 +11,7 @@ const call = (pin: string): TokenCall => ({
 });
 
 describe('the thread of a library', function () {
-  this.timeout(240_000); // each starts a thread
+  this.timeout(240_000); // each test starts a thread
   let library: Library | undefined;
   const channels: BroadcastChannel[] = [];
   const open = (options: Partial<LibraryOptions> = {}): Library => {
@@ -23,7 +23,7 @@ describe('the thread of a library', function () {
     channels.push(opened);
     return opened;
   };
-  /** Resolves when the thread holds a call. */
+  /** Resolves when the thread executes a call. */
   const held = (): Promise<unknown> => once(channel('held') as unknown as EventTarget, 'message');
   const release = (): void => channel('release').postMessage('go');
   const answerTo = async (of: Library, pin: string): Promise<string> => {
@@ -40,7 +40,7 @@ describe('the thread of a library', function () {
     for (const each of channels.splice(0)) each.close();
   });
 
-  it('answers each caller what is its own, in order', async () => {
+  it("returns each caller's own result, in order", async () => {
     const fake = open();
     const order: string[] = [];
     const ask = async (pin: string): Promise<string> => {
@@ -52,7 +52,7 @@ describe('the thread of a library', function () {
     expect(order).to.deep.equal(['a', 'b', 'not_possible', 'c']);
   });
 
-  it('refuses those behind a full line at once, and only those', async () => {
+  it('refuses calls at once while the queue is full', async () => {
     const fake = open({ waitingMax: 2 });
     const holding = held();
     const first = answerTo(fake, 'hold');
@@ -64,14 +64,14 @@ describe('the thread of a library', function () {
     expect(await answerTo(fake, 'e')).to.equal('e');
   });
 
-  it('tells a caller whose time is up, and asks the token nothing more before it has answered', async () => {
+  it('reports a timeout and sends the token no further call before it has answered', async () => {
     const fake = open({ deadlineMs: 100 });
     const holding = held();
     expect(await answerTo(fake, 'hold')).to.equal('timeout');
     expect(await answerTo(fake, 'behind')).to.equal('timeout');
     await holding;
     release();
-    // Until the late answer is in, a caller may wait in vain.
+    // Until the late answer arrives, other calls may time out too.
     let answer: string;
     do answer = await answerTo(fake, 'again');
     while (answer === 'timeout');
@@ -79,7 +79,7 @@ describe('the thread of a library', function () {
   });
 
   for (const death of ['die', 'throw']) {
-    it(`tells everyone who waits when it ends (${death}), and starts again with the next call`, async () => {
+    it(`refuses all waiting calls when the thread ends (${death}), and starts a new one with the next call`, async () => {
       const fake = open();
       const answers = await Promise.all([answerTo(fake, death), answerTo(fake, 'behind')]);
       expect(answers).to.deep.equal(['token_failed', 'token_failed']);
@@ -87,7 +87,7 @@ describe('the thread of a library', function () {
     });
   }
 
-  it('tells everyone who waits when the node is sealed, and does nothing afterwards', async () => {
+  it('refuses all waiting calls when the node is sealed, and makes no call afterwards', async () => {
     const fake = open();
     const holding = held();
     const waiting = [answerTo(fake, 'hold'), answerTo(fake, 'behind')];

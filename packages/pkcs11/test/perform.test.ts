@@ -5,13 +5,13 @@ import { Pkcs11Failure } from '../src/failure.ts';
 import { perform } from '../src/perform.ts';
 import { Sessions } from '../src/sessions.ts';
 
-/** Every constant is a number; which one does not matter to a token that looks at none. */
+/** Stands for all constants: each is a number, and the fake token does not check which. */
 const constants = new Proxy({}, { get: (_, name) => String(name).length }) as Constants;
 const key = { library: 'l', slot: 0, pin: '1234', keyLabel: 'k', mechanism: 'CKM_ECDSA' } as const;
 const signing: TokenCall = { operation: 'sign', key, input: { digest: Buffer.alloc(32), hash: 'sha256' } };
 const generation: TokenCall = { operation: 'generate', key, as: { curve: 'P256' } };
 
-/** A token with the one key, whose calls are counted and fail as the test says. */
+/** A fake token with one key. It counts its calls and fails as the test says. */
 function fakeToken(failures: Partial<Record<keyof Cryptoki, string[]>>) {
   const calls: string[] = [];
   const called =
@@ -51,7 +51,7 @@ function fakeToken(failures: Partial<Record<keyof Cryptoki, string[]>>) {
 }
 
 describe('a call to a token', () => {
-  it('logs in once and looks for a key once, for as long as the session is good', () => {
+  it('logs in once and looks up a key once per session', () => {
     const { run, timesOf } = fakeToken({});
     for (let call = 0; call < 3; call++) expect(run(signing)).to.equal('signature');
     expect([timesOf('C_Login'), timesOf('C_FindObjectsInit'), timesOf('C_Sign')]).to.deep.equal([1, 1, 3]);
@@ -63,7 +63,7 @@ describe('a call to a token', () => {
     'CKR_KEY_HANDLE_INVALID',
     'CKR_TOKEN_NOT_PRESENT',
   ]) {
-    it(`is made again with a new session after ${value}, once`, () => {
+    it(`is repeated once with a new session after ${value}`, () => {
       const { run, timesOf } = fakeToken({ C_SignInit: [value] });
       expect(run(signing)).to.equal('signature');
       expect([timesOf('C_Login'), timesOf('C_FindObjectsInit')]).to.deep.equal([2, 2]);
@@ -73,14 +73,14 @@ describe('a call to a token', () => {
     });
   }
 
-  it('is not made again after any other failure', () => {
+  it('is not repeated after any other failure', () => {
     const { run, timesOf } = fakeToken({ C_Sign: ['CKR_DEVICE_ERROR'] });
     expect(run(signing)).to.equal('token_failed');
     expect(timesOf('C_Sign')).to.equal(1);
     expect(run(signing)).to.equal('signature');
   });
 
-  it('logs in with its own PIN where another thread is logged in still', () => {
+  it('logs in with its own PIN if another thread is still logged in', () => {
     const { run, timesOf } = fakeToken({ C_Login: ['CKR_USER_ALREADY_LOGGED_IN'] });
     expect(run(signing)).to.equal('signature');
     expect([timesOf('C_Login'), timesOf('C_Logout')]).to.deep.equal([2, 1]);
@@ -88,13 +88,13 @@ describe('a call to a token', () => {
     expect(wrong.run(signing)).to.equal('pin_refused');
   });
 
-  it('that makes a key is made once, however it ends', () => {
+  it('that generates a key is never repeated', () => {
     const { run, timesOf } = fakeToken({ C_GenerateKeyPair: ['CKR_SESSION_CLOSED'] });
     expect(run(generation)).to.equal('token_failed');
     expect(timesOf('C_GenerateKeyPair')).to.equal(1);
   });
 
-  it('is refused as such when the token is sound', () => {
+  it('is refused as not possible if the token works', () => {
     const { run } = fakeToken({ C_SignInit: ['CKR_MECHANISM_INVALID'], C_Sign: ['CKR_DATA_LEN_RANGE'] });
     expect([run(signing), run(signing), run(signing)]).to.deep.equal(['not_possible', 'not_possible', 'signature']);
   });
@@ -105,7 +105,7 @@ describe('a call to a token', () => {
     { value: 'CKR_PIN_LOCKED', code: 'pin_refused', attempts: 3 },
     { value: 'CKR_DEVICE_ERROR', code: 'token_failed', attempts: 3 },
   ]) {
-    it(`with a login that ends in ${value} is tried ${attempts === 1 ? 'once' : 'each time'}`, () => {
+    it(`whose login ends in ${value} is tried ${attempts === 1 ? 'once' : 'each time'}`, () => {
       const { run, timesOf } = fakeToken({ C_Login: [value, value, value] });
       expect([run(signing), run(signing), run(signing)]).to.deep.equal([code, code, code]);
       expect([timesOf('C_Login'), timesOf('C_CloseSession')]).to.deep.equal([attempts, attempts]);

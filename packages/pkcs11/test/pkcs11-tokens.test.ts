@@ -119,7 +119,7 @@ describe('keys in a SoftHSM token', function () {
     }
   }
 
-  it('signs what a caller made of a message, on PKCS#1 v1.5 without a hash', async () => {
+  it('signs input encoded by the caller, by PKCS#1 v1.5 without a hash', async () => {
     const key = keyOf('CKM_RSA_PKCS');
     await tokens.generate(key, { bits: 2048 });
     const prefix = Buffer.from('3031300d060960864801650304020105000420', 'hex');
@@ -142,7 +142,7 @@ describe('keys in a SoftHSM token', function () {
       });
     }
 
-    it('is GCM as node:crypto knows it: a key that came from outside', async () => {
+    it('is compatible with node:crypto, tested with an imported key', async () => {
       const material = Buffer.alloc(16, 9);
       const file = join(folder.path, 'aes.key');
       writeFileSync(file, material);
@@ -154,7 +154,7 @@ describe('keys in a SoftHSM token', function () {
       expect(Buffer.concat([decipher.update(ciphertext.subarray(0, -16)), decipher.final()]).equals(message)).to.equal(true);
     });
 
-    it('decrypts nothing that was changed, cut or bound to something else', async () => {
+    it('does not decrypt modified or truncated ciphertexts, nor with other associated data', async () => {
       const key = keyOf('CKM_AES_GCM');
       await tokens.generate(key, { bits: 256 });
       const good = { input: await tokens.encrypt(key, { input: message, iv, associatedData }), iv, associatedData };
@@ -173,7 +173,7 @@ describe('keys in a SoftHSM token', function () {
       expect((await tokens.decrypt(key, good)).equals(message), 'the session is good after that').to.equal(true);
     });
 
-    it('is for encryption, the others for signatures', async () => {
+    it('only encrypts; the other mechanisms only sign', async () => {
       const [aes, ec] = [keyOf('CKM_AES_GCM'), keyOf('CKM_ECDSA')];
       await tokens.generate(aes, {});
       await tokens.generate(ec, {});
@@ -185,7 +185,7 @@ describe('keys in a SoftHSM token', function () {
     });
   });
 
-  /** What another process makes of the objects of that label in the first token. */
+  /** Lets another process access the objects with that label in the first token. */
   function asked(label: string, script: string): unknown {
     const session = `const p = require('pkcs11js'); const t = new p.PKCS11(); t.load(process.argv[1]); t.C_Initialize();
       const slot = t.C_GetSlotList(true).find((s) => t.C_GetTokenInfo(s).label.trim() === 'first');
@@ -197,7 +197,7 @@ describe('keys in a SoftHSM token', function () {
     return JSON.parse(out.toString());
   }
 
-  it('does not take a key whose public half is missing, which is no reason to make another', async () => {
+  it('refuses a key without its public half, with an error that causes no generation', async () => {
     const key = keyOf('CKM_ECDSA');
     await tokens.generate(key, {});
     asked(
@@ -215,7 +215,7 @@ describe('keys in a SoftHSM token', function () {
   it('generates keys that cannot leave the token', async () => {
     const key = keyOf('CKM_AES_GCM', { keyId: Buffer.from('0a0b', 'hex') });
     await tokens.generate(key, {});
-    // The token itself is asked by another process.
+    // Another process asks the token itself.
     const [flags, value] = asked(
       key.keyLabel ?? '',
       `const [key] = find();
@@ -227,7 +227,7 @@ describe('keys in a SoftHSM token', function () {
     expect(value).to.match(/CKR_ATTRIBUTE_SENSITIVE/);
   });
 
-  it('finds a key by its label, by its id and by both, and no other', async () => {
+  it('finds a key only by its label, its id or both', async () => {
     const keyId = Buffer.from('1122', 'hex');
     const key = keyOf('CKM_ECDSA', { keyId });
     await tokens.generate(key, { curve: 'P256' });
@@ -240,14 +240,14 @@ describe('keys in a SoftHSM token', function () {
     expect(await codeOf(tokens.describe({ ...key, mechanism: 'CKM_RSA_PKCS' })), 'of another kind').to.equal('key_not_found');
   });
 
-  it('takes neither of two keys that match', async () => {
+  it('uses neither of two matching keys', async () => {
     const key = keyOf('CKM_ECDSA');
     await tokens.generate(key, {});
     await tokens.generate(key, {});
     expect(await codeOf(tokens.describe(key))).to.equal('ambiguous');
   });
 
-  it('says what is missing', async () => {
+  it('reports missing tokens, keys and libraries', async () => {
     const key = keyOf('CKM_ECDSA');
     expect(await failureOf(tokens.describe(key))).to.deep.equal({
       code: 'key_not_found',
@@ -264,7 +264,7 @@ describe('keys in a SoftHSM token', function () {
     });
   });
 
-  it('refuses what a hash in a token cannot be, and goes on', async () => {
+  it('refuses unsupported hashes and continues to work', async () => {
     const key = keyOf('CKM_RSA_PKCS_PSS');
     await tokens.generate(key, { bits: 2048 });
     expect(await codeOf(tokens.sign(key, { digest: digest('sha3-256'), hash: 'sha3-256', saltBytes: 32 }))).to.equal(
@@ -275,7 +275,7 @@ describe('keys in a SoftHSM token', function () {
   });
 
   describe('the PIN', () => {
-    it('is tried once when it is wrong, since tokens lock after a few', async () => {
+    it('is tried once if it is wrong, since tokens lock after a few', async () => {
       const key = keyOf('CKM_ECDSA', { pin: 'wrong' });
       for (let attempt = 0; attempt < 20; attempt++) expect(await codeOf(tokens.describe(key))).to.equal('pin_refused');
       const right = { ...key, pin };
@@ -283,7 +283,7 @@ describe('keys in a SoftHSM token', function () {
       expect(await tokens.describe(right)).to.be.instanceOf(Uint8Array);
     });
 
-    it('has to be right for each caller, whoever is logged in already', async () => {
+    it('is checked for each caller, also when a session is open', async () => {
       const key = keyOf('CKM_ECDSA');
       await tokens.generate(key, {});
       expect(await codeOf(tokens.describe({ ...key, pin: 'another' }))).to.equal('pin_refused');
@@ -293,21 +293,21 @@ describe('keys in a SoftHSM token', function () {
       expect(await tokens.describe(key), 'the right one goes on').to.be.instanceOf(Uint8Array);
     });
 
-    it('is that of the token', async () => {
+    it('belongs to one token', async () => {
       expect(await codeOf(tokens.describe(keyOf('CKM_ECDSA', { tokenLabel: 'second' })))).to.equal('pin_refused');
       expect(await codeOf(tokens.describe(keyOf('CKM_ECDSA', { tokenLabel: 'second', pin: otherPin })))).to.equal(
         'key_not_found',
       );
     });
 
-    it('stands in no failure', async () => {
+    it('is in no failure', async () => {
       const secret = 'pin-of-great-value';
       const failure = await failureOf(tokens.describe(keyOf('CKM_ECDSA', { pin: secret })));
       expect(JSON.stringify(failure)).not.to.include(secret);
     });
   });
 
-  it('does many calls of many tokens, each with its own answer', async () => {
+  it('makes concurrent calls to several tokens, each with its own result', async () => {
     const keys = [keyOf('CKM_ECDSA'), keyOf('CKM_ECDSA', { tokenLabel: 'second', pin: otherPin, library: 'same' })];
     const publicKeys: KeyObject[] = [];
     for (const key of keys) {
@@ -325,7 +325,7 @@ describe('keys in a SoftHSM token', function () {
     );
   });
 
-  it('imports nothing by itself: a key of another kind in the token is not taken for one of ours', async () => {
+  it('ignores a key of another type in the token', async () => {
     const pem = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ format: 'pem', type: 'pkcs8' });
     const file = join(folder.path, 'rsa.pem');
     writeFileSync(file, pem);

@@ -7,9 +7,9 @@ import { curves } from '../src/token-key.ts';
 
 const bytes = (text: string | undefined): Buffer => Buffer.from(text ?? '', 'base64url');
 
-describe('the public half that a token shows', () => {
+describe('the public key that a token returns', () => {
   for (const [name, { jwk, oid }] of Object.entries(curves)) {
-    it(`is read on ${name}, in an OCTET STRING or without one`, () => {
+    it(`is decoded on ${name}, with and without an OCTET STRING header`, () => {
       const { publicKey } = generateKeyPairSync('ec', { namedCurve: jwk });
       const { x, y } = publicKey.export({ format: 'jwk' });
       const point = Buffer.concat([Buffer.of(4), bytes(x), bytes(y)]);
@@ -21,7 +21,7 @@ describe('the public half that a token shows', () => {
     });
   }
 
-  it('is read of RSA', () => {
+  it('is decoded for RSA', () => {
     const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
     const { n, e } = publicKey.export({ format: 'jwk' });
     const der = publicKeyOf({ kind: 'rsa', modulus: bytes(n), exponent: bytes(e) });
@@ -29,13 +29,13 @@ describe('the public half that a token shows', () => {
   });
 
   for (const { name, parameters, point } of [
-    { name: 'of another curve', parameters: '06052b8104000a', point: `04${'01'.repeat(64)}` },
-    { name: 'that is cut', parameters: curves.P256.oid, point: `04${'01'.repeat(60)}` },
+    { name: 'on another curve', parameters: '06052b8104000a', point: `04${'01'.repeat(64)}` },
+    { name: 'if it is truncated', parameters: curves.P256.oid, point: `04${'01'.repeat(60)}` },
     { name: 'in compressed form', parameters: curves.P256.oid, point: `02${'01'.repeat(32)}` },
-    { name: 'that is not on the curve', parameters: curves.P256.oid, point: `04${'01'.repeat(64)}` },
-    { name: 'that is empty', parameters: '', point: '' },
+    { name: 'if it is not on the curve', parameters: curves.P256.oid, point: `04${'01'.repeat(64)}` },
+    { name: 'if it is empty', parameters: '', point: '' },
   ]) {
-    it(`is not one ${name}`, () => {
+    it(`is refused ${name}`, () => {
       const read = () =>
         publicKeyOf({ kind: 'ec', parameters: Buffer.from(parameters, 'hex'), point: Buffer.from(point, 'hex') });
       expect(read).to.throw(Pkcs11Failure).with.property('code', 'key_unsuitable');
@@ -43,8 +43,8 @@ describe('the public half that a token shows', () => {
   }
 });
 
-describe('what PKCS#1 v1.5 signs', () => {
-  it('has no hash of another name', () => {
+describe('the DigestInfo of PKCS#1 v1.5', () => {
+  it('does not exist for an unknown hash', () => {
     expect(() => digestInfo({ hash: 'md5', digest: Buffer.alloc(16) }))
       .to.throw(Pkcs11Failure)
       .with.property('code', 'not_possible');

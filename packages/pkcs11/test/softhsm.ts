@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Where Debian and others put it. */
+/** Installation paths on Debian and other systems. */
 const candidates = [
   '/usr/lib/softhsm/libsofthsm2.so',
   '/usr/lib64/softhsm/libsofthsm2.so',
@@ -14,7 +14,7 @@ const candidates = [
 /** The library of SoftHSM 2, if it is installed. */
 export const softhsmLibrary = candidates.find((path) => existsSync(path));
 
-/** What is missing for tests with a token; nothing when all is there. */
+/** Returns what tests with a token are missing; undefined if nothing. */
 export function missing(): string | undefined {
   if (softhsmLibrary === undefined) return 'SoftHSM 2 is not installed (apt-get install softhsm2)';
   try {
@@ -25,7 +25,7 @@ export function missing(): string | undefined {
   return undefined;
 }
 
-/** Skips what needs a token where there can be none, and says so; with CI set, it fails. */
+/** Skips tests that need a token if there is none, with a message; with CI set, fails instead. */
 export function needsToken(context: Mocha.Context): void {
   const reason = missing();
   if (reason === undefined) return;
@@ -35,7 +35,7 @@ export function needsToken(context: Mocha.Context): void {
   context.skip();
 }
 
-/** A folder of tokens. A process has one for all its life: the library reads its configuration once. */
+/** A folder of tokens. A process has only one, since the library reads its configuration once. */
 export class TokenFolder {
   readonly path = mkdtempSync(join(tmpdir(), 'transitd-softhsm-'));
 
@@ -49,7 +49,7 @@ export class TokenFolder {
     process.env['SOFTHSM2_CONF'] = file;
   }
 
-  /** To be called before the library is used first. */
+  /** Call it before the first use of the library. */
   addToken({ label, pin }: { readonly label: string; readonly pin: string }): void {
     execFileSync('softhsm2-util', ['--init-token', '--free', '--label', label, '--so-pin', '87654321', '--pin', pin], {
       stdio: 'pipe',

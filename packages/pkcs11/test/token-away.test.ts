@@ -6,7 +6,7 @@ import { Pkcs11Failure, Pkcs11Tokens, type TokenKey } from '../src/index.ts';
 import { Recovery } from '../src/recovery.ts';
 import { needsToken, softhsmLibrary, TokenFolder } from './softhsm.ts';
 
-describe('a token that was away', function () {
+describe('a token that was temporarily unavailable', function () {
   this.timeout(240_000);
   let folder: TokenFolder;
   let tokens: Pkcs11Tokens;
@@ -34,12 +34,12 @@ describe('a token that was away', function () {
       throw error;
     }
   };
-  /** SoftHSM does not even start without its folder. */
+  /** SoftHSM does not start without its folder. */
   const unreachable = ['token_failed', 'token_not_found', 'library_unusable'];
   const away = (): void => renameSync(join(folder.path, 'tokens'), join(folder.path, 'away'));
   const back = (): void => renameSync(join(folder.path, 'away'), join(folder.path, 'tokens'));
 
-  it('serves again after it came back, whether it was missed by a few calls or by many', async () => {
+  it('works again after its return, after a few failed calls and after many', async () => {
     await tokens.generate(key, {});
     expect(await outcome()).to.equal('signed');
     for (const calls of [1, 2, 3, 20]) {
@@ -52,7 +52,7 @@ describe('a token that was away', function () {
     }
   });
 
-  it('has a PIN that it refused never tried again, since it locks after a few', async () => {
+  it('never gets a PIN again that it has refused, since tokens lock after a few', async () => {
     const wrong = { ...key, pin: 'wrong' };
     expect(await outcome(wrong)).to.equal('pin_refused');
     for (let time = 0; time < 5; time++) {
@@ -67,18 +67,18 @@ describe('a token that was away', function () {
   });
 });
 
-describe('the decision to initialize a library again', () => {
+describe('the decision to reinitialize a library', () => {
   const failing = (recovery: Recovery, token: string, atMs: number, times: number): boolean[] =>
     Array.from({ length: times }, () => recovery.isDue(token, 'token_failed', atMs));
 
-  it('is made after three failures in a row of one token, and not again before the interval is over', () => {
+  it('is made after three consecutive failures of one token, at most once per interval', () => {
     const recovery = new Recovery(1000);
     expect(failing(recovery, 'a', 0, 7)).to.deep.equal([false, false, true, false, false, false, false]);
     expect(recovery.isDue('a', 'token_not_found', 999)).to.equal(false);
     expect(recovery.isDue('a', 'token_not_found', 1000)).to.equal(true);
   });
 
-  it('is not put off by another token that works, nor made for faults of the request', () => {
+  it('does not depend on other tokens or on faults of the request', () => {
     const recovery = new Recovery(1000);
     expect(failing(recovery, 'a', 0, 2)).to.deep.equal([false, false]);
     for (const code of [undefined, 'pin_refused', 'not_possible', 'key_not_found'] as const) {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { StartError } from './exit.ts';
+import { StartError } from '@transitd/process';
 
 /**
  * File descriptors that connections of clients leave to the rest of the node: its logs, tables and snapshots, the audit, the pipes and timers of

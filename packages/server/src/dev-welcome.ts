@@ -1,4 +1,4 @@
-import type { LogConfig } from './config.ts';
+import type { LogConfig } from '@transitd/configuration';
 import type { DevNode } from './dev.ts';
 
 /** What someone who has just typed `npm start` needs: where it listens, the root token, and two lines to paste. */

@@ -14,9 +14,8 @@ import {
 import { hostname, tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { newToken } from '@transitd/access';
-import { type Config, type ConfigInput, isLoopback, parseConfig } from './config.ts';
-import { StartError } from './exit.ts';
-import { requireOwnerOnly } from './owner-only.ts';
+import { type Config, type ConfigInput, isLoopback, parseConfig } from '@transitd/configuration';
+import { requireOwnerOnly, StartError } from '@transitd/process';
 
 export interface DevOptions {
   readonly dataDir: string;

@@ -2,11 +2,9 @@ import { createServer, type RequestListener, type Server, type ServerResponse } 
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
-import { addressText, type ListenerConfig } from './config.ts';
-import { StartError } from './exit.ts';
-import { attachFront } from './http/attach.ts';
-import { type Connections, endpointOf } from './http/connections.ts';
-import { tlsContext } from './tls-context.ts';
+import { addressText, type ListenerConfig, tlsContext } from '@transitd/configuration';
+import { attachFront, type Connections, endpointOf } from '@transitd/http';
+import { StartError } from '@transitd/process';
 
 /** How long requests in flight may take to end after the process was asked to stop. */
 const defaultDrainMs = 5000;

@@ -1,8 +1,6 @@
+import type { LogConfig } from '@transitd/configuration';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import pretty from 'pino-pretty';
-import type { LogConfig } from './config.ts';
-
-export type { Logger } from 'pino';
 
 /**
  * One JSON object a line on stderr, or coloured text for a person. Nothing that came in a request's body or headers is ever

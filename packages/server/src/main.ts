@@ -1,5 +1,6 @@
-import { runCommandLine } from './cli/command-line.ts';
-import { exitCode } from './exit.ts';
+import { runCommandLine } from '@transitd/cli';
+import { exitCode } from '@transitd/process';
+import { localWork } from './local-work.ts';
 
 // Nothing below catches a bug: whatever arrives here unforeseen stops the node rather than let it serve wrong state.
 const stopOnBug = (error: unknown): void => {
@@ -13,4 +14,4 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
 });
 
-process.exit(await runCommandLine(process.argv.slice(2)));
+process.exit(await runCommandLine(process.argv.slice(2), localWork));

@@ -1,5 +1,5 @@
+import type { AuditObserver } from '@transitd/audit';
 import { Counter, type Registry, Summary } from 'prom-client';
-import type { AuditObserver } from './audit/audit-trail.ts';
 import { quantiles } from './metrics-happenings.ts';
 
 /** Figures of the audit's entries, by sink: its name in the configuration. */

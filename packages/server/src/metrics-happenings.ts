@@ -1,5 +1,5 @@
+import type { NodeObserver } from '@transitd/process';
 import { Counter, type Registry, Summary } from 'prom-client';
-import type { NodeObserver } from './node/observer.ts';
 
 export const quantiles = { percentiles: [0.5, 0.9, 0.99], maxAgeSeconds: 600, ageBuckets: 2 };
 

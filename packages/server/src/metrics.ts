@@ -1,3 +1,5 @@
+import type { AuditObserver } from '@transitd/audit';
+import type { NodeObserver } from '@transitd/process';
 import {
   Counter,
   collectDefaultMetrics,
@@ -7,12 +9,10 @@ import {
   Registry,
   Summary,
 } from 'prom-client';
-import type { AuditObserver } from './audit/audit-trail.ts';
 import { registerAudit } from './metrics-audit.ts';
 import { type ClusterFigures, registerClusterFigures } from './metrics-cluster.ts';
 import { quantiles, registerHappenings } from './metrics-happenings.ts';
 import { type LoadFigures, registerLoad } from './metrics-load.ts';
-import type { NodeObserver } from './node/observer.ts';
 import { SharedRendering } from './shared-rendering.ts';
 
 /** What the gauges read when they are scraped: state is asked for, never copied beside. */

@@ -1,30 +1,23 @@
 import type { RequestListener } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
+import { allRoutes, createRouter, Limits, PathForms } from '@transitd/api';
+import { AuditDevices } from '@transitd/audit';
 import { BarrierError } from '@transitd/barrier';
+import { type Config, isLoopback, type ListenerConfig, tlsContext } from '@transitd/configuration';
+import { Connections } from '@transitd/http';
+import { Node } from '@transitd/node';
+import { exitCode, type Logger, reasonOf, StartError, version, warnOfCoreDumps } from '@transitd/process';
 import { InvariantViolation, LogDamage } from '@transitd/raft-core';
 import { armFailpoints, StorageDamaged, StorageFailed, StorageInUse, StoreError } from '@transitd/storage-fsm';
-import { PathForms } from './api/path-forms.ts';
-import { allRoutes } from './api/routes.ts';
-import { AuditTrail } from './audit/audit-trail.ts';
-import { type Config, isLoopback, type ListenerConfig } from './config.ts';
-import { warnOfCoreDumps } from './core-dumps.ts';
 import { connectionsWithin, openFilesMax } from './descriptors.ts';
 import type { DevNode } from './dev.ts';
 import { printWelcome } from './dev-welcome.ts';
-import { exitCode, StartError } from './exit.ts';
-import { Connections } from './http/connections.ts';
-import { createFront } from './http/front.ts';
-import { Limits } from './http/limits.ts';
 import { createListener, Listener } from './listener.ts';
-import { createLog, type Logger } from './log.ts';
+import { createLog } from './log.ts';
 import { Metrics } from './metrics.ts';
-import { figuresOf } from './node/figures.ts';
-import { Node } from './node/node.ts';
-import { reasonOf } from './reason.ts';
+import { figuresOf } from './metrics-node.ts';
 import { listenForStop } from './stop-request.ts';
 import { createTelemetry } from './telemetry.ts';
-import { tlsContext } from './tls-context.ts';
-import { version } from './version.ts';
 
 /** For the head of a request to the telemetry listener, in milliseconds. */
 const telemetryHeadMs = 10_000;
@@ -37,14 +30,14 @@ export interface RunOptions {
 }
 
 /**
- * Runs one node until it is asked to stop; resolves with the exit code.
+ * Incarnations one node until it is asked to stop; resolves with the exit code.
  * @throws StartError when it cannot start
  */
 export async function runServer(config: Config, { dev, reread }: RunOptions = {}): Promise<number> {
   const log = createLog(config.log);
   warnOfCoreDumps(log);
   const listeners: Listener[] = [];
-  const running: { node?: Node; audit?: AuditTrail | undefined } = {};
+  const running: { node?: Node; audit?: AuditDevices | undefined } = {};
   const stop = listenForStop((signal) => log.info({ signal }, 'stopping'));
   process.on('SIGHUP', () => {
     try {
@@ -64,7 +57,7 @@ export async function runServer(config: Config, { dev, reread }: RunOptions = {}
   const limits = new Limits(config.limits);
   const connections = new Connections(connectionsMax(config, log));
   const metrics = new Metrics(config.telemetry.prefix, { ...figuresOf(() => running.node), load: { limits, connections } });
-  const audit = await AuditTrail.open({ sinks: config.audit, log, observer: metrics.audit });
+  const audit = await AuditDevices.open({ devices: config.audit, log, observer: metrics.audit });
   running.audit = audit;
   const routes = allRoutes(metrics, audit);
   const forms = new PathForms(() => routes);
@@ -78,10 +71,10 @@ export async function runServer(config: Config, { dev, reread }: RunOptions = {}
   const start = async (): Promise<void> => {
     if (dev !== undefined && !node.initialized) await Promise.race([stop.asked, initializing(node, dev)]);
     const bodyBytesMax = Math.max(...config.listeners.map(({ max_request_size }) => max_request_size));
-    node.serveForwarded(createFront({ node, log, metrics, routes, bodyBytesMax, limits, audit, forwarded: true }));
+    node.serveForwarded(createRouter({ node, log, metrics, routes, bodyBytesMax, limits, audit, forwarded: true }));
     for (const listenerConfig of config.listeners) {
       if (stop.isAsked) return;
-      const front = createFront({
+      const front = createRouter({
         node,
         log,
         metrics,
@@ -108,13 +101,13 @@ export async function runServer(config: Config, { dev, reread }: RunOptions = {}
       log.info({ telemetry: await listener.listen(config.telemetry.address) }, 'telemetry');
     }
     if (!stop.isAsked)
-      log.info({ version, node: config.node_id, initialized: node.initialized, sealed: node.service === undefined }, 'started');
+      log.info({ version, node: config.node_id, initialized: node.initialized, sealed: node.services === undefined }, 'started');
   };
   try {
     await start();
     return await stop.asked;
   } finally {
-    await node.handOver();
+    await node.transferLeadership();
     await Promise.all(listeners.map((listener) => listener.drain()));
     await node.stop();
     await audit?.close();

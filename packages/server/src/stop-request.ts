@@ -1,4 +1,4 @@
-import { exitCode } from './exit.ts';
+import { exitCode } from '@transitd/process';
 
 /** SIGTERM or SIGINT, heard from `listenForStop` on. */
 export interface StopRequest {

@@ -1,11 +1,8 @@
 import type { IncomingMessage, RequestListener } from 'node:http';
-import { errorsBody } from './http/envelope.ts';
-import { asksHealth, healthReply, isProbe } from './http/health-reply.ts';
-import { parsePath } from './http/path.ts';
-import { type Reply, sendReply } from './http/reply.ts';
-import { turns } from './http/turns.ts';
+import { asksHealth, healthReply, isProbe } from '@transitd/api';
+import { errorsBody, parsePath, type Reply, sendReply, turns } from '@transitd/http';
+import type { Node } from '@transitd/node';
 import type { Metrics } from './metrics.ts';
-import type { Node } from './node/node.ts';
 
 /**
  * The listener for scrapers: `/metrics` and `/v1/sys/health` without TLS or token, sealed too, so that an alert on

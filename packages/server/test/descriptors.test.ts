@@ -1,6 +1,6 @@
+import { StartError } from '@transitd/process';
 import { expect } from 'chai';
 import { connectionsWithin, openFilesIn } from '../src/descriptors.ts';
-import { StartError } from '../src/exit.ts';
 
 describe('connections within the limit of open files', () => {
   const within = (openFilesMax: number | undefined, { connectionsMax = 4096, clustered = false } = {}): number =>

@@ -1,9 +1,9 @@
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { StartError } from '@transitd/process';
 import { expect } from 'chai';
 import { prepareDev } from '../src/dev.ts';
-import { StartError } from '../src/exit.ts';
 
 describe('a --dev node', () => {
   let dataDir = '';

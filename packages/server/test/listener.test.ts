@@ -5,13 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
+import { type ListenerConfig, parseConfig, tlsContext } from '@transitd/configuration';
+import { Connections } from '@transitd/http';
+import { StartError } from '@transitd/process';
 import { expect } from 'chai';
-import { type ListenerConfig, parseConfig } from '../src/config.ts';
-import { StartError } from '../src/exit.ts';
-import { Connections } from '../src/http/connections.ts';
+import { makeCertificate } from '../../process/test/certificate.ts';
 import { createListener, Listener } from '../src/listener.ts';
-import { tlsContext } from '../src/tls-context.ts';
-import { makeCertificate } from './certificate.ts';
 
 describe('a listener', () => {
   let folder = '';

@@ -1,11 +1,12 @@
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import { Limits } from '@transitd/api';
+import { Connections } from '@transitd/http';
+import { LeadershipObserver } from '@transitd/node';
+import { nobody } from '@transitd/process';
 import { expect } from 'chai';
-import { Connections } from '../src/http/connections.ts';
-import { Limits } from '../src/http/limits.ts';
 import { Metrics } from '../src/metrics.ts';
 import type { ClusterFigures } from '../src/metrics-cluster.ts';
-import { LeadObserver, nobody } from '../src/node/observer.ts';
 
 const sources = { unsealed: () => true, active: () => true, raft: () => undefined, barrierEncryptions: () => 0 };
 const lines = async (metrics: Metrics, pattern: RegExp): Promise<string[]> =>
@@ -38,6 +39,14 @@ describe('the figures of a cluster', () => {
     expect(await lines(metrics, pattern)).to.deep.equal(['t_raft_peers 2']);
     figures = undefined;
     expect(await lines(metrics, pattern)).to.deep.equal([]);
+  });
+
+  it('count the requests that a rate limit refused', async () => {
+    const metrics = new Metrics('t', sources);
+    metrics.limited.inc();
+    expect((await metrics.json(new Date())) as { Counters: object[] })
+      .to.have.property('Counters')
+      .that.deep.includes({ Name: 't_quota_rate_limit_violation', Count: 1, Labels: {} });
   });
 
   it('are counted and summed up as things happen', async () => {
@@ -75,7 +84,7 @@ describe('the figures of a cluster', () => {
       leadershipLost: (ms: number) => void told.push(ms),
     };
     const clock = { nowMs: 0 };
-    const lead = new LeadObserver(observer, () => clock.nowMs);
+    const lead = new LeadershipObserver(observer, () => clock.nowMs);
     for (const [atMs, role, ready] of [
       [0, 'follower', false],
       [10, 'precandidate', false],

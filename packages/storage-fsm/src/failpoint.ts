@@ -1,6 +1,6 @@
-import { StorageFailed } from './storage-errors.ts';
+import { StorageFailed } from './errors.ts';
 
-/** Places where a test may make a process die or an effect fail. */
+/** The points at which a test may kill the process or make an effect fail. */
 const names = [
   'log.before_append',
   'log.after_append',
@@ -18,7 +18,7 @@ const names = [
 ] as const;
 export type FailpointName = (typeof names)[number];
 
-/** `exit`: SIGKILL, as if the power went. `error`: an I/O error, as if the disk had failed. */
+/** `exit`: SIGKILL, as in a power failure. `error`: an I/O error, as if the disk had failed. */
 interface Armed {
   readonly action: 'exit' | 'error';
   passesLeft: number;
@@ -26,7 +26,7 @@ interface Armed {
 
 let armed: Map<FailpointName, Armed> | undefined;
 
-/** Does nothing unless armed; then it acts once, at the pass that was asked for. */
+/** Does nothing unless the failpoint is armed; then it acts once, at the requested pass. */
 export function failpoint(name: FailpointName): void {
   if (armed !== undefined) pass(armed, name);
 }
@@ -41,7 +41,7 @@ function pass(points: Map<FailpointName, Armed>, name: FailpointName): void {
 /**
  * Arms the listed failpoints and disarms all others.
  * @param list - `<name>=<exit|error>[:<pass>]`, separated by commas, for example `log.before_append=exit,log.after_fsync=error:3`
- * @throws TypeError for a list that is not of this form, so that a misspelt test does not pass silently
+ * @throws TypeError for any other form, so that a misspelled failpoint does not make a test pass silently
  */
 export function armFailpoints(list: string | undefined): void {
   armed = list ? new Map(list.split(',').map(parse)) : undefined;

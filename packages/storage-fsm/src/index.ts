@@ -1,15 +1,12 @@
-export { transactionBytesMax } from './codec.ts';
-export { StorageDamaged } from './damage.ts';
-export { type Disk, syncDirectory } from './disk.ts';
-export { DiskReserve, type DiskReserveOptions, growthBytesLeast } from './disk-reserve.ts';
+export { type Disk, syncDirectory } from './directory/disk.ts';
+export { DiskReserve, type DiskReserveOptions, growthBytesMin } from './directory/disk-reserve.ts';
+export { createNode, hasNode, type LockedDirectory, lockNodeDirectory, type NewNode } from './directory/node-directory.ts';
+export { StorageDamaged, StorageFailed, StorageInUse } from './errors.ts';
 export { armFailpoints, type FailpointName, failpoint } from './failpoint.ts';
-export { type Consensus, LocalReplica, type LocalReplicaParts } from './local-replica.ts';
-export { type MemoryStoreOptions, memoryStore } from './memory-store.ts';
-export { createNode, hasNode, type LockedDirectory, lockNodeDirectory, type NewNode } from './node-directory.ts';
-export { NodeSnapshots, type NodeSnapshotsOptions } from './node-snapshots.ts';
-export type { SegmentLogOptions } from './open-log.ts';
-export { pathBytesMax, pathFault } from './path.ts';
-export { LogUnreadable, type RecoveredState, type RecoveryOptions, withRecoveredState } from './recovered-state.ts';
+export type { SegmentLogOptions } from './log/open-log.ts';
+export { SegmentLog } from './log/segment-log.ts';
+export { NodeSnapshots, type NodeSnapshotsOptions } from './snapshot/node-snapshots.ts';
+export { LogUnreadable, type RecoveredState, type RecoveryOptions, withRecoveredState } from './snapshot/recovered-state.ts';
 export {
   clearRestores,
   inspectSnapshot,
@@ -18,13 +15,15 @@ export {
   recordsOfSnapshot,
   restoreSnapshot,
   type SnapshotSummary,
-} from './restore.ts';
-export type { RestoredRecord, RestoreStep } from './restore-step.ts';
-export { SegmentLog } from './segment-log.ts';
-export type { SnapshotLink } from './snapshot-fetch.ts';
-export { readSnapshotFile, writeSnapshotFile } from './snapshot-file.ts';
-export { KeyValueMachine, type KeyValueMachineOptions } from './state-machine.ts';
-export type { StateMeta } from './state-record.ts';
-export { StorageFailed, StorageInUse } from './storage-errors.ts';
-export * from './store.ts';
-export * from './transaction.ts';
+} from './snapshot/restore.ts';
+export type { SnapshotLink } from './snapshot/snapshot-fetch.ts';
+export { readSnapshotFile, writeSnapshotFile } from './snapshot/snapshot-file.ts';
+export { type Consensus, LocalReplica, type LocalReplicaParts } from './state/local-replica.ts';
+export { KeyValueMachine, type KeyValueMachineOptions } from './state/state-machine.ts';
+export type { StateMeta } from './state/state-record.ts';
+export { transactionBytesMax } from './store/codec.ts';
+export { type MemoryStoreOptions, memoryStore } from './store/memory-store.ts';
+export { pathBytesMax, pathFault } from './store/path.ts';
+export type { RestoredRecord, RestoreStep } from './store/restore-step.ts';
+export * from './store/store.ts';
+export * from './store/transaction.ts';

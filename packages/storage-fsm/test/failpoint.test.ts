@@ -1,6 +1,6 @@
 import { expect } from 'chai';
+import { StorageFailed } from '../src/errors.ts';
 import { armFailpoints, failpoint } from '../src/failpoint.ts';
-import { StorageFailed } from '../src/storage-errors.ts';
 
 describe('failpoint', () => {
   afterEach(() => armFailpoints(undefined));
@@ -9,7 +9,7 @@ describe('failpoint', () => {
     expect(() => failpoint('log.after_fsync')).not.to.throw();
   });
 
-  it('fails once, at the pass asked for', () => {
+  it('fails once, at the requested pass', () => {
     armFailpoints('log.after_fsync=error:2,state.before_flush=error');
     expect(() => failpoint('log.after_fsync')).not.to.throw();
     expect(() => failpoint('log.after_fsync')).to.throw(StorageFailed, 'failpoint');

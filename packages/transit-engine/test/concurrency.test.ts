@@ -141,9 +141,9 @@ describe('a key in use while it changes', () => {
     expect(await encryptOne(engine, 'k', { plaintext: fox })).to.include({ keyVersion: 31 });
   });
 
-  for (const tellsEverything of [false, true])
-    it(`is never older than the last ${tellsEverything ? 'state' : 'change'} that was answered`, async () => {
-      const { engine } = newEngine({ store: memoryStore({ tellsEverything }) });
+  for (const reportsEverything of [false, true])
+    it(`is never older than the last ${reportsEverything ? 'state' : 'change'} that was answered`, async () => {
+      const { engine } = newEngine({ store: memoryStore({ reportsEverything }) });
       await engine.createKey('k', {});
       const { ciphertext } = await encryptOne(engine, 'k', { plaintext: fox });
       for (let version = 2; version <= 20; version++) {
@@ -157,9 +157,9 @@ describe('a key in use while it changes', () => {
       expect(engine.cachedRevision('k')).to.equal(undefined);
     });
 
-  for (const tellsEverything of [false, true])
-    it(`is loaded anew when ${tellsEverything ? 'another state' : 'a change'} overtakes its load`, async () => {
-      const inner = memoryStore({ tellsEverything });
+  for (const reportsEverything of [false, true])
+    it(`is loaded anew when ${reportsEverything ? 'another state' : 'a change'} overtakes its load`, async () => {
+      const inner = memoryStore({ reportsEverything });
       const changer = newEngine({ store: inner }).engine;
       await changer.createKey('k', {});
       const { store, waiting, letGo } = heldReads(inner, (path) => path === paths.key('k'));

@@ -1,92 +1,22 @@
 import { randomUUID } from 'node:crypto';
-import type { Condition, Store, Write } from '@transitd/storage-fsm';
-import { checkCidrs, commonCidrs, withinCidrs } from '../cidr.ts';
+import type { Store, Write } from '@transitd/storage-fsm';
 import { AccessError, invalidRequest } from '../errors.ts';
 import { decodeJson, encodeJson } from '../json-record.ts';
-import { inTurns, sorted } from '../steps.ts';
-import { loginIdOf } from '../token-key.ts';
-import type { Granted, TokenRegistry } from '../token-registry.ts';
-import type { Tokens } from '../tokens.ts';
-import { Turns } from '../turns.ts';
-import type { StoredMount } from './auth-mounts.ts';
-import { readOther } from './equal-work.ts';
-import { loginName } from './login-name.ts';
-import { LoginRecords, loginRecords, type Stored } from './login-records.ts';
-import { changedSettings, newTokenSettings, type TokenSettings, type TokenSettingsChange } from './token-settings.ts';
-import type { Login } from './userpass.ts';
-
-export interface AppRole {
-  /** Random; its secret ids name it, so that a role made again has none of those of the one before. */
-  readonly key: string;
-  readonly roleId: string;
-  readonly bindSecretId: boolean;
-  readonly secretIdBoundCidrs: readonly string[];
-  /** Logins that a secret id is good for; 0 for any number. */
-  readonly secretIdNumUses: number;
-  /** Seconds; 0 for ever. */
-  readonly secretIdTtlS: number;
-  readonly token: TokenSettings;
-}
-
-export type AppRoleChange = { readonly [Name in keyof Omit<AppRole, 'key' | 'token'>]?: AppRole[Name] | undefined } & {
-  readonly token: TokenSettingsChange;
-};
-
-/** A secret id as it is stored: its own text is not. Times are milliseconds since the epoch. */
-export interface SecretId {
-  readonly accessor: string;
-  readonly roleKey: string;
-  readonly createdMs: number;
-  readonly ttlS: number;
-  /** 0 when it does not expire. */
-  readonly expiresMs: number;
-  readonly numUses: number;
-  /** 0 for any number. */
-  readonly usesLeft: number;
-  readonly cidrs: readonly string[];
-  readonly tokenBoundCidrs: readonly string[];
-  readonly meta: Readonly<Record<string, string>>;
-}
-
-/** What is asked of a new secret id. */
-export interface SecretIdRequest {
-  /** Chosen by the caller instead of a random one. */
-  readonly secretId?: string | undefined;
-  readonly cidrs?: readonly string[] | undefined;
-  readonly tokenBoundCidrs?: readonly string[] | undefined;
-  readonly numUses?: number | undefined;
-  readonly ttlS?: number | undefined;
-  readonly meta?: Readonly<Record<string, string>> | undefined;
-}
-
-const roleExample: AppRole = {
-  key: '',
-  roleId: '',
-  bindSecretId: true,
-  secretIdBoundCidrs: [],
-  secretIdNumUses: 0,
-  secretIdTtlS: 0,
-  token: newTokenSettings,
-};
-
-const secretExample: SecretId = {
-  accessor: '',
-  roleKey: '',
-  createdMs: 0,
-  ttlS: 0,
-  expiresMs: 0,
-  numUses: 0,
-  usesLeft: 0,
-  cidrs: [],
-  tokenBoundCidrs: [],
-  meta: {},
-};
+import type { StoredMount } from '../mounts/auth-mounts.ts';
+import { runInSlices, sorted } from '../scheduling/steps.ts';
+import { Turns } from '../scheduling/turns.ts';
+import { loginIdOf } from '../tokens/token.ts';
+import type { Granted, TokenRegistry } from '../tokens/token-registry.ts';
+import { changedSettings, newTokenSettings } from '../tokens/token-settings.ts';
+import type { Tokens } from '../tokens/tokens.ts';
+import { commonCidrs, withinCidrs } from '../values/cidr.ts';
+import { loginName } from '../values/names.ts';
+import { type AppRole, type AppRoleChange, checkRole, idCharsMax, roleExample } from './approle-role.ts';
+import { equalizeReads, type Login } from './login.ts';
+import { LoginRecords, loginRecordsPrefix, type Stored } from './login-records.ts';
+import { decodeSecretId, newSecret, type SecretId, type SecretIdName, type SecretIdRequest, useWrites } from './secret-id.ts';
 
 const pointerExample = { name: '' };
-
-/** @throws AccessError `record_unreadable` */
-export const decodeSecretId = (stored: Uint8Array): SecretId => decodeJson(stored, secretExample);
-export const decodeAppRole = (stored: Uint8Array): AppRole => decodeJson(stored, roleExample);
 
 export interface AppRolesOptions {
   readonly store: Store;
@@ -96,20 +26,15 @@ export interface AppRolesOptions {
 }
 
 const attemptsMax = 5;
-const idCharsMax = 4096;
-const metaBytesMax = 4096;
 
-/** By what a request names a secret id. */
-export type SecretIdName = { readonly secretId: string } | { readonly accessor: string };
-
-/** Logins of machines: a role id, which is no secret, and a secret id, of which only keyed hashes are stored. */
+/** Logins of machines by a role id, which is not secret, and a secret id. Only keyed hashes of secret ids are stored. */
 export class AppRoles {
   readonly roles: LoginRecords<AppRole>;
   readonly #store: Store;
   readonly #tokens: Tokens;
   readonly #registry: TokenRegistry;
   readonly #now: () => number;
-  /** Logins with one secret id of limited uses, one after the other. */
+  /** Serializes logins with one secret id, so that concurrent uses do not conflict. */
   readonly #turns = new Turns();
 
   constructor({ store, tokens, registry, now }: AppRolesOptions) {
@@ -120,19 +45,25 @@ export class AppRoles {
     this.#now = now;
   }
 
-  /** Makes a role with a random role id, or changes what is named. @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError */
+  /**
+   * Creates a role with a random role id, or changes the given members.
+   * @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError
+   */
   write(mount: StoredMount, name: string, change: AppRoleChange): Promise<void> {
     return this.#write(mount, name, change, () => ({ ...roleExample, key: randomUUID(), roleId: randomUUID() }));
   }
 
-  /** Changes what is named of a role that is there. @throws AccessError `invalid_request`, `not_found`, `too_many_conflicts`; StoreError */
+  /**
+   * Changes the given members of an existing role.
+   * @throws AccessError `invalid_request`, `not_found`, `too_many_conflicts`; StoreError
+   */
   update(mount: StoredMount, name: string, change: AppRoleChange): Promise<void> {
     return this.#write(mount, name, change, () => {
       throw noSuchRole();
     });
   }
 
-  /** @param newRole - called where there is none */
+  /** @param newRole - called when the role does not exist */
   async #write(mount: StoredMount, name: string, { token, ...change }: AppRoleChange, newRole: () => AppRole): Promise<void> {
     const key = await this.#tokens.key();
     await this.roles.change(mount, name, async (present) => {
@@ -144,7 +75,7 @@ export class AppRoles {
       };
       checkRole(role);
       if (role.roleId === present?.roleId) return { value: role };
-      // Another role may have it: then its holder would log in as this one.
+      // If another role had this id, its holder could log in as this role.
       const at = roleIdPath(mount, key, role.roleId);
       if ((await this.#store.get(at)) !== undefined) throw invalidRequest('the role_id is already in use');
       const writes: Write[] = [{ path: at, value: encodeJson({ name: loginName(name) }) }];
@@ -153,22 +84,25 @@ export class AppRoles {
     });
   }
 
-  /** Deletes a role, and with it, by their name for it, its secret ids. @throws AccessError `too_many_conflicts`; StoreError */
+  /** Deletes a role and so revokes its secret ids, which refer to its key. @throws AccessError `too_many_conflicts`; StoreError */
   async delete(mount: StoredMount, name: string): Promise<void> {
     const key = await this.#tokens.key();
     await this.roles.delete(mount.id, name, ({ roleId }) => [{ path: roleIdPath(mount, key, roleId), value: null }]);
   }
 
-  /** A new secret id, shown this once. @throws AccessError `invalid_request`, `not_found`, `too_many_conflicts`; StoreError */
+  /**
+   * Creates a secret id. Only this call returns it.
+   * @throws AccessError `invalid_request`, `not_found`, `too_many_conflicts`; StoreError
+   */
   async createSecretId(
     mount: StoredMount,
     name: string,
-    asked: SecretIdRequest,
+    request: SecretIdRequest,
   ): Promise<{ readonly secretId: string; readonly secret: SecretId }> {
     const role = await this.#requireRole(mount, name);
-    const secretId = asked.secretId ?? randomUUID();
+    const secretId = request.secretId ?? randomUUID();
     if (secretId === '' || secretId.length > idCharsMax) throw invalidRequest(`a secret id has 1 to ${idCharsMax} characters`);
-    const secret = newSecret(role.value, asked, this.#now());
+    const secret = newSecret(role.value, request, this.#now());
     const key = await this.#tokens.key();
     const id = loginIdOf(key, 'secret-id', secretId);
     const path = secretPath(mount, name, id);
@@ -180,29 +114,29 @@ export class AppRoles {
     ];
     if ((await this.#store.commit({ conditions, writes })).outcome === 'committed') return { secretId, secret };
     if ((await this.#store.get(path)) !== undefined) throw invalidRequest('the secret id is already in use');
-    throw changedMeanwhile();
+    throw conflict();
   }
 
-  /** Undefined when the role has none such, or it has run out. @throws AccessError `not_found`; StoreError */
-  async findSecretId(mount: StoredMount, name: string, asked: SecretIdName): Promise<SecretId | undefined> {
-    return (await this.#findSecret(mount, await this.#requireRole(mount, name), name, asked))?.value;
+  /** Finds a secret id of a role; undefined when it does not exist or has expired. @throws AccessError `not_found`; StoreError */
+  async findSecretId(mount: StoredMount, name: string, secretName: SecretIdName): Promise<SecretId | undefined> {
+    return (await this.#findSecret(mount, await this.#requireRole(mount, name), name, secretName))?.value;
   }
 
-  /** Deletes a secret id, if there is one, whatever this node's clock says of its time. @throws AccessError `not_found`, `too_many_conflicts`; StoreError */
-  async destroySecretId(mount: StoredMount, name: string, asked: SecretIdName): Promise<void> {
+  /** Deletes a secret id if it exists, expired or not. @throws AccessError `not_found`, `too_many_conflicts`; StoreError */
+  async destroySecretId(mount: StoredMount, name: string, secretName: SecretIdName): Promise<void> {
     const key = await this.#tokens.key();
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       await this.#requireRole(mount, name);
-      const found = await this.#storedSecret(mount, name, asked);
+      const found = await this.#storedSecret(mount, name, secretName);
       if (found === undefined) return;
       const pointer = secretAccessorPath(mount, name, loginIdOf(key, 'secret-accessor', found.value.accessor));
       const writes = [found.condition.path, pointer].map((path) => ({ path, value: null }));
       if ((await this.#store.commit({ conditions: [found.condition], writes })).outcome === 'committed') return;
     }
-    throw changedMeanwhile();
+    throw conflict();
   }
 
-  /** Accessors of a role's secret ids, sorted. @throws AccessError `not_found`; StoreError */
+  /** Returns the accessors of a role's secret ids, sorted. @throws AccessError `not_found`; StoreError */
   async secretIdAccessors(mount: StoredMount, name: string): Promise<string[]> {
     const { value: role } = await this.#requireRole(mount, name);
     const prefix = secretPath(mount, name, '');
@@ -215,26 +149,26 @@ export class AppRoles {
       }
       after = page.next;
     }
-    return inTurns(sorted(accessors));
+    return runInSlices(sorted(accessors));
   }
 
   /**
-   * A login. A use of the secret id is counted by the very entry of the log that makes the token.
+   * Logs in. One log entry creates the token and counts the use of the secret id.
    * @throws AccessError `invalid_request`, `locked_out`, `too_many_conflicts`; StoreError
    */
   async login(login: Login, roleId: string, secretId: string): Promise<Granted & { readonly token: string }> {
-    if (roleId === '' || roleId.length > idCharsMax || secretId.length > idCharsMax) throw invalidPair();
+    if (roleId === '' || roleId.length > idCharsMax || secretId.length > idCharsMax) throw invalidCredentials();
     const key = await this.#tokens.key();
     return this.#turns.take(loginIdOf(key, 'secret-id', secretId), async () => {
       for (let attempt = 0; attempt < attemptsMax; attempt++) {
         const granted = await this.#login(login, key, roleId, secretId);
         if (granted !== undefined) return granted;
       }
-      throw changedMeanwhile();
+      throw conflict();
     });
   }
 
-  /** Name of the role with that role id; empty for none. @throws StoreError */
+  /** Returns the name of the role with a role id; empty for none. @throws StoreError */
   async roleNameOf(mount: StoredMount, roleId: string): Promise<string> {
     return (await this.#nameOf(mount, await this.#tokens.key(), roleId.slice(0, idCharsMax))) ?? '';
   }
@@ -248,15 +182,15 @@ export class AppRoles {
     const name = await this.#nameOf(mount, key, roleId);
     const role = name === undefined ? undefined : await this.roles.find(mount.id, name);
     if (name === undefined || role?.value.roleId !== roleId) {
-      await this.#refuseAlike(mount, key, secretId);
-      throw invalidPair();
+      await this.#equalizeReads(mount, key, secretId);
+      throw invalidCredentials();
     }
     const secret = role.value.bindSecretId ? await this.#findSecret(mount, role, name, { secretId }) : undefined;
-    if (role.value.bindSecretId && secret === undefined) throw invalidPair();
+    if (role.value.bindSecretId && secret === undefined) throw invalidCredentials();
     const { secretIdBoundCidrs, token } = role.value;
     for (const cidrs of [secretIdBoundCidrs, secret?.value.cidrs ?? [], token.boundCidrs, secret?.value.tokenBoundCidrs ?? []])
       if (!withinCidrs(cidrs, address)) throw new AccessError('locked_out', 'permission denied');
-    // The address lies in both lists, so they have something in common.
+    // Both lists contain the address, so their intersection is not empty.
     const boundCidrs = commonCidrs(token.boundCidrs, secret?.value.tokenBoundCidrs ?? []);
     return this.#registry.issue({
       mount,
@@ -269,22 +203,25 @@ export class AppRoles {
       writes:
         secret === undefined
           ? []
-          : spend(secret, secretAccessorPath(mount, name, loginIdOf(key, 'secret-accessor', secret.value.accessor))),
+          : useWrites(secret, secretAccessorPath(mount, name, loginIdOf(key, 'secret-accessor', secret.value.accessor))),
     });
   }
 
-  /** After the same work for a role id that is known and for one that is not. */
+  /** Finds the role with a role id. Takes the same work whether or not it exists. */
   async #nameOf(mount: StoredMount, key: Uint8Array, roleId: string): Promise<string | undefined> {
     const path = roleIdPath(mount, key, roleId);
     const pointer = await this.#store.get(path);
-    await readOther(this.#store, mount, path, pointer !== undefined);
+    await equalizeReads(this.#store, mount, path, pointer !== undefined);
     return pointer && decodeJson(pointer.value, pointerExample).name;
   }
 
-  /** The reads that a wrong secret id of a known role makes: of the role, which is there, and of the secret id, which is not. */
-  async #refuseAlike(mount: StoredMount, key: Uint8Array, secretId: string): Promise<void> {
+  /**
+   * Makes the reads of a wrong secret id for an existing role: one record that exists, the role, and one that does not, the secret
+   * id.
+   */
+  async #equalizeReads(mount: StoredMount, key: Uint8Array, secretId: string): Promise<void> {
     const path = secretPath(mount, 'none', loginIdOf(key, 'secret-id', secretId));
-    await readOther(this.#store, mount, path, false);
+    await equalizeReads(this.#store, mount, path, false);
     await this.#store.get(path);
   }
 
@@ -292,26 +229,28 @@ export class AppRoles {
     mount: StoredMount,
     role: Stored<AppRole>,
     name: string,
-    asked: SecretIdName,
+    secretName: SecretIdName,
   ): Promise<Stored<SecretId> | undefined> {
-    const found = await this.#storedSecret(mount, name, asked);
+    const found = await this.#storedSecret(mount, name, secretName);
     if (found === undefined) return undefined;
     const { roleKey, expiresMs } = found.value;
     return roleKey === role.value.key && (expiresMs === 0 || this.#now() < expiresMs) ? found : undefined;
   }
 
-  /** A secret id as it is stored, good or not. */
-  async #storedSecret(mount: StoredMount, name: string, asked: SecretIdName): Promise<Stored<SecretId> | undefined> {
+  /** Reads a secret id, valid or not. */
+  async #storedSecret(mount: StoredMount, name: string, secretName: SecretIdName): Promise<Stored<SecretId> | undefined> {
     const key = await this.#tokens.key();
     const id =
-      'secretId' in asked ? loginIdOf(key, 'secret-id', asked.secretId) : await this.#secretOf(mount, name, key, asked.accessor);
+      'secretId' in secretName
+        ? loginIdOf(key, 'secret-id', secretName.secretId)
+        : await this.#secretIdOfAccessor(mount, name, key, secretName.accessor);
     const path = secretPath(mount, name, id ?? '');
     const record = id === undefined ? undefined : await this.#store.get(path);
     if (record === undefined) return undefined;
     return { value: decodeSecretId(record.value), condition: { path, revision: record.revision } };
   }
 
-  async #secretOf(mount: StoredMount, name: string, key: Uint8Array, accessor: string): Promise<string | undefined> {
+  async #secretIdOfAccessor(mount: StoredMount, name: string, key: Uint8Array, accessor: string): Promise<string | undefined> {
     const record = await this.#store.get(secretAccessorPath(mount, name, loginIdOf(key, 'secret-accessor', accessor)));
     return record && decodeJson(record.value, pointerExample).name;
   }
@@ -324,57 +263,16 @@ export class AppRoles {
 }
 
 const roleIdPath = ({ id }: StoredMount, key: Uint8Array, roleId: string): string =>
-  `${loginRecords(id)}role-id/${loginIdOf(key, 'role-id', roleId)}`;
+  `${loginRecordsPrefix(id)}role-id/${loginIdOf(key, 'role-id', roleId)}`;
 const secretPath = ({ id }: StoredMount, name: string, secret: string): string =>
-  `${loginRecords(id)}secret/${loginName(name)}/${secret}`;
+  `${loginRecordsPrefix(id)}secret/${loginName(name)}/${secret}`;
 const secretAccessorPath = ({ id }: StoredMount, name: string, accessor: string): string =>
-  `${loginRecords(id)}secret-accessor/${loginName(name)}/${accessor}`;
-
-function checkRole(role: AppRole): void {
-  checkCidrs(role.secretIdBoundCidrs);
-  if (role.roleId === '' || role.roleId.length > idCharsMax) throw invalidRequest(`a role id has 1 to ${idCharsMax} characters`);
-  if (role.secretIdNumUses < 0) throw invalidRequest("'secret_id_num_uses' cannot be negative");
-  if (!role.bindSecretId && role.secretIdBoundCidrs.length === 0 && role.token.boundCidrs.length === 0)
-    throw invalidRequest('at least one constraint should be enabled on the role: a secret id, or addresses that it is bound to');
-}
-
-/** @throws AccessError `invalid_request` */
-function newSecret(role: AppRole, asked: SecretIdRequest, now: number): SecretId {
-  const numUses = within(asked.numUses, role.secretIdNumUses, 'num_uses');
-  const ttlS = within(asked.ttlS, role.secretIdTtlS, 'ttl');
-  const meta = asked.meta ?? {};
-  if (Buffer.byteLength(JSON.stringify(meta)) > metaBytesMax)
-    throw invalidRequest(`metadata comes to at most ${metaBytesMax} bytes`);
-  return {
-    accessor: randomUUID(),
-    roleKey: role.key,
-    createdMs: now,
-    ttlS,
-    expiresMs: ttlS === 0 ? 0 : now + ttlS * 1000,
-    numUses,
-    usesLeft: numUses,
-    cidrs: checkCidrs(asked.cidrs ?? []),
-    tokenBoundCidrs: checkCidrs(asked.tokenBoundCidrs ?? []),
-    meta,
-  };
-}
-
-/** What is asked, or else what the role says, and never more than that; 0 is without end. */
-function within(asked: number | undefined, most: number, field: string): number {
-  if (asked === undefined) return most;
-  if (asked < 0) throw invalidRequest(`'${field}' cannot be negative`);
-  if (most > 0 && (asked === 0 || asked > most)) throw invalidRequest(`'${field}' cannot be more than the role says`);
-  return asked;
-}
-
-/** One use less; the last one deletes it. */
-function spend({ value, condition }: { readonly value: SecretId; readonly condition: Condition }, pointer: string): Write[] {
-  if (value.usesLeft === 0) return [];
-  if (value.usesLeft > 1) return [{ path: condition.path, value: encodeJson({ ...value, usesLeft: value.usesLeft - 1 }) }];
-  return [condition.path, pointer].map((path) => ({ path, value: null }));
-}
+  `${loginRecordsPrefix(id)}secret-accessor/${loginName(name)}/${accessor}`;
 
 const noSuchRole = (): AccessError => new AccessError('not_found', 'no such role');
-const invalidPair = (): AccessError => invalidRequest('invalid role or secret ID');
-const changedMeanwhile = (): AccessError =>
-  new AccessError('too_many_conflicts', 'the role or its secret id changed meanwhile; nothing was done');
+const invalidCredentials = (): AccessError => invalidRequest('invalid role or secret ID');
+const conflict = (): AccessError =>
+  new AccessError(
+    'too_many_conflicts',
+    'the role or its secret id was changed by other requests at the same time; nothing was done, try again',
+  );

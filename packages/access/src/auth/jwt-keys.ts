@@ -11,28 +11,30 @@ import {
 } from 'jose';
 import { AccessError, invalidRequest } from '../errors.ts';
 
-/** Where the keys are that sign tokens: exactly one of these is not empty. */
+/** Source of the keys that verify signed tokens. Exactly one of `keys`, `jwks`, `file` and `url` is not empty. */
 export interface JwtKeySource {
   /** PEM public keys. */
   readonly keys: readonly string[];
   /** A JSON Web Key Set (RFC 7517 §5) as text. */
   readonly jwks: string;
-  /** Name of a file in the node's configuration. */
+  /** Name of a key file in the node's configuration. */
   readonly file: string;
-  /** https; it may be empty like the others, as may the next. */
+  /** An https URL of a key set. */
   readonly url: string;
-  /** Certificates that the server of `url` must be signed by, in PEM, instead of the usual ones. */
+  /** CA certificates in PEM for the server of `url`; empty for the default ones. */
   readonly urlCa: string;
 }
 
-/** How the node reads what is not in a record: both give the text of a key set, and bound its time and size themselves. */
+/** Fetches key sets from outside the store. Both functions return the text of a key set and bound its time and size. */
 export interface KeySources {
-  /** @param name - as the configuration has it; undefined when it has none of that name */
+  /** Returns undefined when the configuration has no file of that name. */
   file(name: string): Promise<string | undefined>;
   url(url: string, ca: string): Promise<string>;
 }
 
-/** Asymmetric algorithms (RFC 7518 §3.1, RFC 8037, RFC 9864): with a symmetric one, a published key would sign. */
+/**
+ * Asymmetric algorithms only (RFC 7518 §3.1, RFC 8037, RFC 9864): with a symmetric one, anyone with the published key could sign.
+ */
 export const jwtAlgorithms: readonly string[] = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512'],
   ...['EdDSA', 'Ed25519'],
@@ -40,10 +42,10 @@ export const jwtAlgorithms: readonly string[] = [
 
 const keysMax = 100;
 const keySetCharsMax = 1024 * 1024;
-/** How long fetched keys are used, and how soon they may be fetched again for a key that is not among them. */
-const [freshMs, againMs] = [5 * 60_000, 30_000];
+/** How long fetched keys are cached, and how soon they may be fetched again for an unknown key. */
+const [cacheMs, refetchMs] = [5 * 60_000, 30_000];
 const sourcesMax = 64;
-/** Logins that wait for the keys of one source: a provider that hangs holds up its own logins, and leaves places to the others. */
+/** Most logins that wait for the keys of one source, so that a provider that hangs blocks only its own logins. */
 const waitingMax = 32;
 
 interface Fetched {
@@ -51,12 +53,12 @@ interface Fetched {
   readonly atMs: number;
 }
 
-/** Keys by their source; fetched ones are kept for a while. */
+/** Verifies signed tokens. Caches fetched keys by source. */
 export class JwtKeys {
   readonly #sources: KeySources;
   readonly #now: () => number;
   readonly #fetched = new Map<string, Fetched>();
-  /** Logins that wait, by the name of the source. */
+  /** Number of waiting logins by source. */
   readonly #waiting = new Map<string, number>();
 
   constructor({ sources, now }: { readonly sources: KeySources; readonly now: () => number }) {
@@ -65,18 +67,18 @@ export class JwtKeys {
   }
 
   /**
-   * The claims of a token that one of the keys has signed.
+   * Returns the claims of a token that is signed by one of the keys.
    * @throws AccessError `invalid_request` for any other token, `keys_unavailable`, `busy_logins`
    */
   async verify(source: JwtKeySource, jwt: string, options: JWTVerifyOptions): Promise<JWTPayload> {
     try {
-      return await claimsOf(jwt, await this.#loaded(source, freshMs), options);
+      return await claimsOf(jwt, await this.#loaded(source, cacheMs), options);
     } catch (error) {
       if (!(error instanceof errors.JWKSNoMatchingKey) || (source.url === '' && source.file === '')) throw refusalOf(error);
     }
-    // Its signer may have a new key since.
+    // The signer may have a new key; fetch the keys again.
     try {
-      return await claimsOf(jwt, await this.#loaded(source, againMs), options);
+      return await claimsOf(jwt, await this.#loaded(source, refetchMs), options);
     } catch (error) {
       throw refusalOf(error);
     }
@@ -87,7 +89,7 @@ export class JwtKeys {
     if (!(keys instanceof Promise)) return keys;
     const name = nameOf(source);
     const waiting = this.#waiting.get(name) ?? 0;
-    if (waiting >= waitingMax) throw new AccessError('busy_logins', 'too many logins wait for the keys that sign tokens');
+    if (waiting >= waitingMax) throw new AccessError('busy_logins', 'too many logins wait for the keys that verify tokens');
     this.#waiting.set(name, waiting + 1);
     try {
       return await keys;
@@ -109,7 +111,7 @@ export class JwtKeys {
     if (oldest?.done === false) this.#fetched.delete(oldest.value);
     const entry = { keys, atMs: this.#now() };
     this.#fetched.set(name, entry);
-    // A failure is not kept: the next login asks again.
+    // A failure is not cached, so the next login fetches again.
     keys.catch(() => {
       if (this.#fetched.get(name) === entry) this.#fetched.delete(name);
     });
@@ -121,9 +123,9 @@ export class JwtKeys {
       const text = file === '' ? await this.#sources.url(url, urlCa) : await this.#sources.file(file);
       if (text !== undefined) return parseKeySet(text);
     } catch (error) {
-      throw new AccessError('keys_unavailable', 'the keys that sign tokens cannot be fetched', { cause: error });
+      throw new AccessError('keys_unavailable', 'the keys that verify tokens cannot be fetched', { cause: error });
     }
-    throw new AccessError('keys_unavailable', 'the configuration of this node has no such file of keys');
+    throw new AccessError('keys_unavailable', 'the configuration of this node has no key file of that name');
   }
 }
 
@@ -135,7 +137,7 @@ async function claimsOf(jwt: string, keys: JSONWebKeySet, options: JWTVerifyOpti
     return (await jwtVerify(jwt, getKey, options)).payload;
   } catch (error) {
     if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
-    // Keys without names: one of them fits.
+    // Several keys match, since they have no key id: try each.
     for await (const key of error) {
       try {
         return (await jwtVerify(jwt, key, options)).payload;
@@ -147,22 +149,22 @@ async function claimsOf(jwt: string, keys: JSONWebKeySet, options: JWTVerifyOpti
   }
 }
 
-/** Says by which rule it is refused, and nothing of the token. */
+/** Returns the error for a refused token: the reason, without any content of the token. */
 function refusalOf(error: unknown): AccessError {
   if (error instanceof AccessError) return error;
   if (error instanceof errors.JOSEError) return invalidRequest(`the token is refused: ${error.code}`);
-  // What is thrown of a key: too short, or on no curve that is known.
-  return new AccessError('keys_unavailable', 'a key that checks tokens cannot be used', { cause: error });
+  // An error about a key, such as a short key or an unknown curve.
+  return new AccessError('keys_unavailable', 'a key that verifies tokens cannot be used', { cause: error });
 }
 
-/** @throws AccessError `invalid_request` */
+/** Parses a JSON Web Key Set of public keys. @throws AccessError `invalid_request` */
 export function parseKeySet(text: string): JSONWebKeySet {
   if (text.length > keySetCharsMax) throw invalidRequest(`a key set has at most ${keySetCharsMax} characters`);
   let parsed: unknown;
   try {
     parsed = JSON.parse(text);
   } catch {
-    throw invalidRequest('a key set is JSON');
+    throw invalidRequest('a key set must be JSON');
   }
   const keys: unknown = Reflect.get(Object(parsed), 'keys');
   if (!Array.isArray(keys) || keys.length === 0 || keys.length > keysMax)
@@ -173,18 +175,18 @@ export function parseKeySet(text: string): JSONWebKeySet {
 
 function checkJwk(key: unknown): void {
   const { kty, d, k } = Object(key) as Readonly<Record<string, unknown>>;
-  if (typeof kty !== 'string') throw invalidRequest('a key set holds keys');
+  if (typeof kty !== 'string') throw invalidRequest('each item of a key set must be a key with kty');
   if (kty === 'oct' || d !== undefined || k !== undefined)
-    throw invalidRequest('a key set that checks tokens holds public keys only');
+    throw invalidRequest('a key set that verifies tokens must contain public keys only');
 }
 
-/** @throws AccessError `invalid_request` */
+/** Converts a public key in PEM. @throws AccessError `invalid_request` */
 export function pemAsJwk(pem: string): JWK {
   if (!/^\s*-----BEGIN (?:PUBLIC KEY|RSA PUBLIC KEY|CERTIFICATE)-----/.test(pem))
-    throw invalidRequest('a key that checks tokens is a public key in PEM');
+    throw invalidRequest('a key that verifies tokens must be a public key in PEM');
   try {
     return createPublicKey(pem).export({ format: 'jwk' }) as JWK;
   } catch {
-    throw invalidRequest('a key that checks tokens is a public key in PEM');
+    throw invalidRequest('a key that verifies tokens must be a public key in PEM');
   }
 }

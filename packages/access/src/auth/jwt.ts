@@ -1,43 +1,42 @@
 import type { Store } from '@transitd/storage-fsm';
 import type { JWTPayload } from 'jose';
-import { withinCidrs } from '../cidr.ts';
 import { AccessError, invalidRequest } from '../errors.ts';
-import { globMatches } from '../policy/parameters.ts';
-import { policyNames } from '../token-policies.ts';
-import type { Granted, TokenRegistry } from '../token-registry.ts';
-import type { StoredMount } from './auth-mounts.ts';
-import { readOther } from './equal-work.ts';
+import type { StoredMount } from '../mounts/auth-mounts.ts';
+import type { LoginGrant } from '../tokens/login-grant.ts';
+import { policiesOfGroups } from '../tokens/login-source.ts';
+import { policyNames } from '../tokens/token-policies.ts';
+import type { Granted, TokenRegistry } from '../tokens/token-registry.ts';
+import { changedSettings, newTokenSettings, type TokenSettings, type TokenSettingsChange } from '../tokens/token-settings.ts';
+import { withinCidrs } from '../values/cidr.ts';
+import { globMatches } from '../values/glob.ts';
+import { loginName } from '../values/names.ts';
 import { type JwtKeySource, JwtKeys, jwtAlgorithms, type KeySources, parseKeySet, pemAsJwk } from './jwt-keys.ts';
-import type { LoginGrant } from './login-grant.ts';
-import { loginName } from './login-name.ts';
+import { equalizeReads, type Login } from './login.ts';
 import { LoginRecords, type Stored } from './login-records.ts';
-import { policiesOfGroups } from './login-source.ts';
-import { changedSettings, newTokenSettings, type TokenSettings, type TokenSettingsChange } from './token-settings.ts';
-import type { Login } from './userpass.ts';
 
 export interface JwtConfig extends JwtKeySource {
   readonly issuer: string;
   readonly algorithms: readonly string[];
-  /** The role of a login that names none. */
+  /** Role of a login that names none. */
   readonly defaultRole: string;
 }
 
-/** Claims and the values that one of which they must have. */
+/** Required claims, each with its allowed values. */
 export type BoundClaims = Readonly<Record<string, readonly (string | number | boolean)[]>>;
 
 export interface JwtRole {
-  /** At least one. */
+  /** Allowed audiences, at least one. */
   readonly audiences: readonly string[];
-  /** Empty for any. */
+  /** Required subject; empty for any. */
   readonly subject: string;
-  /** The claim that says who it is. */
+  /** The claim with the name of the user. */
   readonly userClaim: string;
   readonly boundClaims: BoundClaims;
-  /** `glob`: texts may begin or end with `*`. */
+  /** With `glob`, allowed values may begin or end with `*`. */
   readonly boundClaimsType: 'string' | 'glob';
-  /** Claims that become meta, by the name that they get there. */
+  /** Claims to copy into the metadata of the token, each with its name there. */
   readonly claimMappings: Readonly<Record<string, string>>;
-  /** Claim with the groups; empty for none. */
+  /** The claim with the groups of the user; empty for none. */
   readonly groupsClaim: string;
   /** Policies by group. */
   readonly groupPolicies: Readonly<Record<string, readonly string[]>>;
@@ -76,7 +75,7 @@ export interface JwtLoginsOptions {
   readonly now: () => number;
 }
 
-/** Logins by a token that someone else has signed (RFC 7519), checked against a role. */
+/** Logins by a JSON Web Token (RFC 7519) of an external issuer, checked against a role. */
 export class JwtLogins {
   readonly roles: LoginRecords<JwtRole>;
   readonly #configs: LoginRecords<JwtConfig>;
@@ -94,7 +93,10 @@ export class JwtLogins {
     this.#now = now;
   }
 
-  /** Undefined before it is written. @throws AccessError `record_unreadable`; StoreError */
+  /**
+   * Returns the configuration of a login method; undefined before it is written.
+   * @throws AccessError `record_unreadable`; StoreError
+   */
   async config(mount: StoredMount): Promise<JwtConfig | undefined> {
     return (await this.#configs.find(mount.id, configName))?.value;
   }
@@ -106,7 +108,7 @@ export class JwtLogins {
     await this.#configs.change(mount, configName, () => ({ value: config }));
   }
 
-  /** @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError */
+  /** Creates a role or changes the given members. @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError */
   async write(mount: StoredMount, name: string, { token, ...change }: JwtRoleChange): Promise<void> {
     await this.roles.change(mount, name, (present) => {
       const role: JwtRole = {
@@ -119,14 +121,14 @@ export class JwtLogins {
     });
   }
 
-  /** @throws AccessError `invalid_request`, `locked_out`, `keys_unavailable`, `too_many_conflicts`; StoreError */
+  /** Logs in. @throws AccessError `invalid_request`, `locked_out`, `keys_unavailable`, `too_many_conflicts`; StoreError */
   async login({ mount, path, address }: Login, roleName: string, jwt: string): Promise<Granted & { readonly token: string }> {
     const config = await this.#configs.find(mount.id, configName);
     if (config === undefined) throw invalidRequest('the login method has no configuration yet');
     const name = loginName(roleName === '' ? config.value.defaultRole : roleName);
     const role = await this.roles.find(mount.id, name);
-    await readOther(this.#store, mount, this.roles.pathOf(mount.id, name), role !== undefined);
-    // Only for a token that counts is it said that the role is not there.
+    await equalizeReads(this.#store, mount, this.roles.pathOf(mount.id, name), role !== undefined);
+    // Reveal that the role does not exist only to callers with a valid token.
     const claims = await this.#verified(config.value, role?.value, jwt);
     if (role === undefined) throw invalidRequest('unknown role');
     checkClaims(role.value, claims);
@@ -143,14 +145,17 @@ export class JwtLogins {
       writes: [],
     });
     if (granted === undefined)
-      throw new AccessError('too_many_conflicts', 'the login method changed meanwhile; no token was made');
+      throw new AccessError(
+        'too_many_conflicts',
+        'the login method was changed by another request at the same time; no token was created, try again',
+      );
     return granted;
   }
 
-  /** The claims of a token that the configured keys have signed. @param role - undefined where there is none of that name */
+  /** Verifies a token by the configured keys and returns its claims. @param role - undefined when the role does not exist */
   async #verified(config: JwtConfig, role: JwtRole | undefined, jwt: string): Promise<JWTPayload> {
     if (jwt === '' || jwt.length > jwtCharsMax)
-      throw invalidRequest(`missing token, or one of more than ${jwtCharsMax} characters`);
+      throw invalidRequest(`the token is missing or longer than ${jwtCharsMax} characters`);
     const { audiences, subject, leewayS } = role ?? newRole;
     return this.#keys.verify(config, jwt, {
       algorithms: [...config.algorithms],
@@ -164,14 +169,14 @@ export class JwtLogins {
   }
 }
 
-/** @throws AccessError `invalid_request` when the claims are not those that the role asks for */
+/** Checks the claims against the role. @throws AccessError `invalid_request` */
 function checkClaims(role: JwtRole, claims: JWTPayload): void {
   userOf(role, claims);
   const unmet = Object.entries(role.boundClaims).find(
-    ([name, values]) => !meets(claimAt(claims, name), values, role.boundClaimsType),
+    ([name, values]) => !hasBoundValue(claimAt(claims, name), values, role.boundClaimsType),
   );
   if (unmet !== undefined)
-    throw invalidRequest(`the token is refused: its claim ${JSON.stringify(unmet[0])} is not what the role asks for`);
+    throw invalidRequest(`the token is refused: its claim ${JSON.stringify(unmet[0])} does not match the role`);
 }
 
 const conditionsOf = (mount: StoredMount, config: Stored<JwtConfig>, role: Stored<JwtRole>) => [
@@ -193,7 +198,7 @@ function checkConfig({ keys, jwks, file, url, urlCa, issuer, algorithms }: JwtCo
   if (jwks !== '') parseKeySet(jwks);
   if (url !== '' && (!URL.canParse(url) || new URL(url).protocol !== 'https:'))
     throw invalidRequest('jwks_url must be an https URL');
-  if (urlCa !== '' && url === '') throw invalidRequest('jwks_ca_pem goes with jwks_url');
+  if (urlCa !== '' && url === '') throw invalidRequest('jwks_ca_pem requires jwks_url');
   if (issuer === '') throw invalidRequest('bound_issuer must be set');
   if (algorithms.length === 0 || !algorithms.every((name) => jwtAlgorithms.includes(name)))
     throw invalidRequest(`jwt_supported_algs must name some of ${jwtAlgorithms.join(', ')}`);
@@ -203,13 +208,14 @@ function checkConfig({ keys, jwks, file, url, urlCa, issuer, algorithms }: JwtCo
 function checkRole({ audiences, userClaim, boundClaimsType, groupPolicies, leewayS }: JwtRole): void {
   if (audiences.length === 0) throw invalidRequest('bound_audiences must be set');
   if (userClaim === '') throw invalidRequest('user_claim must be set');
-  if (boundClaimsType !== 'string' && boundClaimsType !== 'glob') throw invalidRequest('bound_claims_type is "string" or "glob"');
+  if (boundClaimsType !== 'string' && boundClaimsType !== 'glob')
+    throw invalidRequest('bound_claims_type must be "string" or "glob"');
   if (leewayS < 0 || leewayS > leewaySMax) throw invalidRequest(`clock_skew_leeway is at most ${leewaySMax}s`);
   for (const policies of Object.values(groupPolicies))
     if (policyNames(policies).includes('root')) throw invalidRequest('auth methods cannot create root tokens');
 }
 
-/** A claim by its name, or by a path that begins with a slash (RFC 6901). */
+/** Returns a claim by its name, or by a JSON Pointer if it begins with a slash (RFC 6901). */
 function claimAt(claims: JWTPayload, name: string): unknown {
   if (!name.startsWith('/')) return Object.hasOwn(claims, name) ? claims[name] : undefined;
   const steps = name
@@ -222,8 +228,8 @@ function claimAt(claims: JWTPayload, name: string): unknown {
   return place;
 }
 
-/** Whether the claim, or one of its values, is one of those; a claim that is not there is none of them. */
-function meets(claim: unknown, values: readonly (string | number | boolean)[], type: 'string' | 'glob'): boolean {
+/** Returns whether the claim, or an item of it if it is a list, has an allowed value. A missing claim has none. */
+function hasBoundValue(claim: unknown, values: readonly (string | number | boolean)[], type: 'string' | 'glob'): boolean {
   const claimed: readonly unknown[] = Array.isArray(claim) ? claim : [claim];
   return claimed.some((one) =>
     values.some(
@@ -236,11 +242,11 @@ function meets(claim: unknown, values: readonly (string | number | boolean)[], t
 function userOf({ userClaim }: JwtRole, claims: JWTPayload): string {
   const user = claimAt(claims, userClaim);
   if (typeof user !== 'string' || user === '' || user.length > userCharsMax)
-    throw invalidRequest('the token is refused: it does not say whose it is');
+    throw invalidRequest('the token is refused: it has no valid user claim');
   return user;
 }
 
-/** Groups of the user to which the role gives policies, and these. */
+/** Returns the groups of the user that have policies in the role, and these policies. */
 function groupsOf({ groupsClaim, groupPolicies }: JwtRole, claims: JWTPayload): NonNullable<LoginGrant['groups']> {
   const claimed: unknown = groupsClaim === '' ? [] : claimAt(claims, groupsClaim);
   const listed: readonly unknown[] = Array.isArray(claimed) ? claimed : [claimed];

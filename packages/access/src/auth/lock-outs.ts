@@ -1,6 +1,6 @@
-/** Failures after which a name is locked; how long, and how long without one until they are forgotten. */
-const [failuresMax, lockedMs, forgottenMs] = [5, 15 * 60_000, 15 * 60_000];
-/** Names kept at most; the one that failed longest ago makes room. */
+/** Number of failures that locks a name, how long it is locked, and how long failures count. */
+const [failuresMax, lockedMs, forgetAfterMs] = [5, 15 * 60_000, 15 * 60_000];
+/** Most names in memory. The name that failed longest ago is dropped first. */
 const namesMax = 65_536;
 
 interface Failures {
@@ -8,10 +8,10 @@ interface Failures {
   readonly lastMs: number;
 }
 
-/** Names whose password was guessed wrong, known ones and unknown ones alike: in the memory of this node, which makes all logins while it is active. */
+/** Counts failed logins by name, whether or not the user exists. Kept in memory only, since the active node handles all logins. */
 export class LockOuts {
   readonly #now: () => number;
-  /** By the time of the last failure. */
+  /** Ordered by the last failure, oldest first. */
   readonly #failures = new Map<string, Failures>();
 
   constructor({ now }: { readonly now: () => number }) {
@@ -23,16 +23,16 @@ export class LockOuts {
     return count >= failuresMax && this.#now() < lastMs + lockedMs;
   }
 
-  failed(name: string): void {
+  recordFailure(name: string): void {
     const { count, lastMs } = this.#failures.get(name) ?? { count: 0, lastMs: 0 };
     this.#failures.delete(name);
     const oldest = this.#failures.size >= namesMax ? this.#failures.keys().next() : undefined;
     if (oldest?.done === false) this.#failures.delete(oldest.value);
-    const lately = this.#now() < lastMs + forgottenMs;
+    const lately = this.#now() < lastMs + forgetAfterMs;
     this.#failures.set(name, { count: lately ? count + 1 : 1, lastMs: this.#now() });
   }
 
-  /** A right password, or an operator who wrote the user anew: as if nothing had happened. */
+  /** Clears the failures of a name, after a correct password or a write of the user. */
   forget(name: string): void {
     this.#failures.delete(name);
   }

@@ -1,23 +1,22 @@
 import type { Condition, Store, Write } from '@transitd/storage-fsm';
 import { AccessError, invalidRequest } from '../errors.ts';
 import { decodeJson, encodeJson } from '../json-record.ts';
-import { isRoleName } from '../token-role.ts';
-import type { StoredMount } from './auth-mounts.ts';
-import { loginName } from './login-name.ts';
+import type { StoredMount } from '../mounts/auth-mounts.ts';
+import { isRoleName, loginName } from '../values/names.ts';
 
 export const loginPrefix = 'access/login/';
 
-/** Where the records of one method lie. */
-export const loginRecords = (mountId: string): string => `${loginPrefix}${mountId}/`;
+/** Returns the path prefix of the records of one login method. */
+export const loginRecordsPrefix = (mountId: string): string => `${loginPrefix}${mountId}/`;
 
-/** A record, and what holds while it is still that one. */
+/** A record, with a condition that holds while it is unchanged. */
 export interface Stored<T> {
   readonly value: T;
   readonly condition: Condition;
 }
 
-/** What becomes of a record, and what holds and is written with it. */
-export interface Next<T> {
+/** A change of a record, with further conditions and writes of its transaction. */
+export interface RecordChange<T> {
   readonly value: T;
   readonly conditions?: readonly Condition[];
   readonly writes?: readonly Write[];
@@ -26,13 +25,13 @@ export interface Next<T> {
 const attemptsMax = 5;
 const recordBytesMax = 64 * 1024;
 
-/** Records of one kind by name, such as the users of a method. Names are kept and found without case. */
+/** Records of one kind, such as the users of a login method, by name. Names are case-insensitive. */
 export class LoginRecords<T extends object> {
   readonly #store: Store;
   readonly #kind: string;
   readonly #example: T;
 
-  /** @param example - the shape that every record must have */
+  /** @param example - has the shape of every record */
   constructor({ store, kind, example }: { readonly store: Store; readonly kind: string; readonly example: T }) {
     this.#store = store;
     this.#kind = kind;
@@ -40,10 +39,10 @@ export class LoginRecords<T extends object> {
   }
 
   pathOf(mountId: string, name: string): string {
-    return `${loginRecords(mountId)}${this.#kind}/${loginName(name)}`;
+    return `${loginRecordsPrefix(mountId)}${this.#kind}/${loginName(name)}`;
   }
 
-  /** Undefined when there is none of that name. @throws AccessError `record_unreadable`; StoreError */
+  /** Finds a record by name. @throws AccessError `record_unreadable`; StoreError */
   async find(mountId: string, name: string): Promise<Stored<T> | undefined> {
     if (!isRoleName(name)) return undefined;
     const path = this.pathOf(mountId, name);
@@ -52,28 +51,39 @@ export class LoginRecords<T extends object> {
   }
 
   /**
-   * Makes a record or changes it, while the method is enabled and nobody else changes it.
-   * @param next - what becomes of the present one, and what else is written with it; it may be asked again
-   * @throws AccessError `invalid_request`, `too_many_conflicts`, also when the method has changed; StoreError; whatever `next` throws
+   * Creates or changes a record, on condition that the login method and the record are unchanged.
+   * @param next - computes the change from the present record; called again after a conflict
+   * @throws AccessError `invalid_request`, `too_many_conflicts`, also when the login method has changed; StoreError; any error of
+   * `next`
    */
-  async change(mount: StoredMount, name: string, next: (present: T | undefined) => Next<T> | Promise<Next<T>>): Promise<void> {
+  async change(
+    mount: StoredMount,
+    name: string,
+    next: (present: T | undefined) => RecordChange<T> | Promise<RecordChange<T>>,
+  ): Promise<void> {
     if (!isRoleName(name)) throw invalidRequest('a name has 1 to 128 letters, digits, "_", ".", "@" or "-"');
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const present = await this.find(mount.id, name);
       const { value, conditions: more = [], writes = [] } = await next(present?.value);
       const encoded = encodeJson(value);
-      if (encoded.length > recordBytesMax)
-        throw invalidRequest(`what is said of one name comes to at most ${recordBytesMax} bytes`);
+      if (encoded.length > recordBytesMax) throw invalidRequest(`the settings of one name take at most ${recordBytesMax} bytes`);
       const path = this.pathOf(mount.id, name);
       const conditions = [mount.condition, present?.condition ?? { path, revision: 0 }, ...more];
       if ((await this.#store.commit({ conditions, writes: [{ path, value: encoded }, ...writes] })).outcome === 'committed')
         return;
       await this.#requireMount(mount);
     }
-    throw new AccessError('too_many_conflicts', 'this name changed too often in the meantime; nothing was done');
+    throw new AccessError(
+      'too_many_conflicts',
+      'this name was changed by other requests at the same time; nothing was done, try again',
+    );
   }
 
-  /** Deletes a record, if there is one. @param also - what goes with it. @throws AccessError `too_many_conflicts`; StoreError */
+  /**
+   * Deletes a record if it exists.
+   * @param also - returns further writes of the transaction
+   * @throws AccessError `too_many_conflicts`; StoreError
+   */
   async delete(mountId: string, name: string, also: (present: T) => readonly Write[] = () => []): Promise<void> {
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const present = await this.find(mountId, name);
@@ -81,10 +91,13 @@ export class LoginRecords<T extends object> {
       const writes = [{ path: present.condition.path, value: null }, ...also(present.value)];
       if ((await this.#store.commit({ conditions: [present.condition], writes })).outcome === 'committed') return;
     }
-    throw new AccessError('too_many_conflicts', 'this name changed too often in the meantime; nothing was done');
+    throw new AccessError(
+      'too_many_conflicts',
+      'this name was changed by other requests at the same time; nothing was done, try again',
+    );
   }
 
-  /** Every name, sorted. @throws StoreError */
+  /** Returns all names, sorted. @throws StoreError */
   async list(mountId: string): Promise<string[]> {
     const prefix = this.pathOf(mountId, '');
     const names: string[] = [];
@@ -99,6 +112,9 @@ export class LoginRecords<T extends object> {
   async #requireMount({ condition }: StoredMount): Promise<void> {
     const record = await this.#store.get(condition.path);
     if (record?.revision !== condition.revision)
-      throw new AccessError('too_many_conflicts', 'the login method changed meanwhile; nothing was done');
+      throw new AccessError(
+        'too_many_conflicts',
+        'the login method was changed by another request at the same time; nothing was done, try again',
+      );
   }
 }

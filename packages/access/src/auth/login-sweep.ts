@@ -1,38 +1,39 @@
 import type { Condition, Store, Write } from '@transitd/storage-fsm';
 import { AccessError } from '../errors.ts';
 import { decodeJson } from '../json-record.ts';
-import { decodeAppRole, decodeSecretId } from './approle.ts';
-import type { AuthMounts } from './auth-mounts.ts';
-import { loginPrefix, loginRecords } from './login-records.ts';
+import type { AuthMounts } from '../mounts/auth-mounts.ts';
+import { decodeAppRole } from './approle-role.ts';
+import { loginPrefix, loginRecordsPrefix } from './login-records.ts';
+import { decodeSecretId } from './secret-id.ts';
 
-interface Piece {
+interface SweepOptions {
   readonly mounts: AuthMounts;
   readonly now: number;
-  /** Where the one before stopped; empty for the beginning. */
+  /** Path where the previous step stopped; empty to start over. */
   readonly cursor: string;
   readonly limit: number;
 }
 
 /**
- * Deletes what is left of methods that are disabled, of roles that are gone, and secret ids whose time has come: nobody can use any of
- * it, this clears it away.
+ * Deletes records of disabled login methods, secret ids of deleted roles, and expired secret ids. None of them can be used any
+ * longer; this frees their space.
  */
 export async function sweepLogins(
   store: Store,
-  { mounts, now, cursor, limit }: Piece,
+  { mounts, now, cursor, limit }: SweepOptions,
 ): Promise<{ readonly removed: number; readonly cursor: string }> {
   const { records } = await store.range({ prefix: loginPrefix, limit, ...(cursor !== '' && { after: cursor }) });
-  // Read behind the records: a method that was there when one was written is there now, or has gone for good.
+  // Read after the records: if the method of a record is missing now, it was disabled, and its id never returns.
   const present = new Set((await mounts.list()).map(({ id }) => id));
   const conditions: Condition[] = [];
   const writes: Write[] = [];
   for (const { path, value, revision } of records) {
     const [mountId = '', kind = '', role = ''] = path.slice(loginPrefix.length).split('/');
-    const isLeft =
+    const isGarbage =
       !present.has(mountId) ||
-      (kind === 'secret' && (await isSecretOver(store, { mountId, role, value, now }))) ||
-      (kind === 'secret-accessor' && (await isPointerOver(store, { mountId, role, value })));
-    if (!isLeft) continue;
+      (kind === 'secret' && (await isSecretExpired(store, { mountId, role, value, now }))) ||
+      (kind === 'secret-accessor' && (await isPointerDangling(store, { mountId, role, value })));
+    if (!isGarbage) continue;
     conditions.push({ path, revision });
     writes.push({ path, value: null });
   }
@@ -48,21 +49,23 @@ interface Secret {
   readonly value: Uint8Array;
 }
 
-async function isSecretOver(store: Store, { mountId, role, value, now }: Secret & { readonly now: number }): Promise<boolean> {
+async function isSecretExpired(store: Store, { mountId, role, value, now }: Secret & { readonly now: number }): Promise<boolean> {
   try {
     const secret = decodeSecretId(value);
     if (secret.expiresMs !== 0 && secret.expiresMs <= now) return true;
-    const stored = await store.get(`${loginRecords(mountId)}role/${role}`);
+    const stored = await store.get(`${loginRecordsPrefix(mountId)}role/${role}`);
     return stored === undefined || decodeAppRole(stored.value).key !== secret.roleKey;
   } catch (error) {
-    if (error instanceof AccessError) return false; // of a later format: it stays
+    if (error instanceof AccessError) return false; // unknown format of a newer version: keep it
     throw error;
   }
 }
 
-async function isPointerOver(store: Store, { mountId, role, value }: Secret): Promise<boolean> {
+async function isPointerDangling(store: Store, { mountId, role, value }: Secret): Promise<boolean> {
   try {
-    return (await store.get(`${loginRecords(mountId)}secret/${role}/${decodeJson(value, { name: '' }).name}`)) === undefined;
+    return (
+      (await store.get(`${loginRecordsPrefix(mountId)}secret/${role}/${decodeJson(value, { name: '' }).name}`)) === undefined
+    );
   } catch (error) {
     if (error instanceof AccessError) return false;
     throw error;

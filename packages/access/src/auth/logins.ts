@@ -1,8 +1,8 @@
 import type { Store } from '@transitd/storage-fsm';
-import type { TokenRegistry } from '../token-registry.ts';
-import type { Tokens } from '../tokens.ts';
+import { AuthMounts } from '../mounts/auth-mounts.ts';
+import type { TokenRegistry } from '../tokens/token-registry.ts';
+import type { Tokens } from '../tokens/tokens.ts';
 import { AppRoles } from './approle.ts';
-import { AuthMounts } from './auth-mounts.ts';
 import { JwtLogins } from './jwt.ts';
 import type { KeySources } from './jwt-keys.ts';
 import { sweepLogins } from './login-sweep.ts';
@@ -15,12 +15,12 @@ export interface LoginsOptions {
   readonly registry: TokenRegistry;
   readonly sources: KeySources;
   readonly now: () => number;
-  /** For deletions: milliseconds since the epoch, as `now`. */
+  /** The clock for deletions, in milliseconds since the epoch. */
   readonly dueNow: () => number;
   readonly passwordWork?: PasswordWork | undefined;
 }
 
-/** The ways to a token for those who have none yet. */
+/** The login methods. */
 export class Logins {
   readonly mounts: AuthMounts;
   readonly userpass: Userpass;
@@ -39,7 +39,10 @@ export class Logins {
     this.#dueNow = dueNow;
   }
 
-  /** Clears away what nobody can use any more. Only the active node calls it. @param limit - records looked at. Returns how many were deleted */
+  /**
+   * Deletes records that can no longer be used. Only the active node calls it. Returns the number of deleted records.
+   * @param limit - number of records to check
+   */
   async sweep(limit: number): Promise<number> {
     const { removed, cursor } = await sweepLogins(this.#store, {
       mounts: this.mounts,

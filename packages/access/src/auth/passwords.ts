@@ -1,11 +1,11 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
-import { callerGroup } from '../cidr.ts';
 import { AccessError } from '../errors.ts';
-import { FairLine } from '../fair-line.ts';
+import { FairLine } from '../scheduling/fair-line.ts';
+import { callerGroup } from '../values/cidr.ts';
 
-/** A password as it is stored: scrypt (RFC 7914) of its UTF-8 bytes, with what that was done by. */
+/** A stored password: scrypt (RFC 7914) of its UTF-8 bytes, with the parameters. */
 export interface PasswordHash {
-  /** base64, as the hash. */
+  /** Base64, as is the hash. */
   readonly salt: string;
   readonly hash: string;
   readonly cost: number;
@@ -15,13 +15,13 @@ export interface PasswordHash {
 
 export const passwordHashExample: PasswordHash = { salt: '', hash: '', cost: 0, blockSize: 0, parallelization: 0 };
 
-/** What a guess costs. */
+/** Cost of hashing a password. */
 export type PasswordWork = Pick<PasswordHash, 'cost' | 'blockSize' | 'parallelization'>;
 
-/** 32 MiB, three times over: as costly for a guesser as 128 MiB once. */
-const usualWork: PasswordWork = { cost: 2 ** 15, blockSize: 8, parallelization: 3 };
+/** 32 MiB, three passes: as costly for an attacker as 128 MiB in one pass. */
+const defaultWork: PasswordWork = { cost: 2 ** 15, blockSize: 8, parallelization: 3 };
 const hashBytes = 32;
-/** Work at once: the threads that do it also write the log. Work that waits behind it: more is refused. */
+/** Concurrent hashes, few because the thread pool also writes the log; and waiting hashes, beyond which logins are refused. */
 const [workMax, waitingMax] = [2, 128];
 
 interface Waiting {
@@ -29,32 +29,32 @@ interface Waiting {
   readonly refuse: (error: AccessError) => void;
 }
 
-/** Hashes passwords, a bounded number at a time; callers that wait take turns. */
+/** Hashes passwords with bounded concurrency. Waiting callers take turns. */
 export class Passwords {
   readonly #work: PasswordWork;
-  /** What an unknown user's password is compared with. */
-  readonly #nobody: PasswordHash;
+  /** Compared with the password of an unknown user. */
+  readonly #decoy: PasswordHash;
   #working = 0;
   readonly #waiting = new FairLine<Waiting>(waitingMax);
 
-  constructor(work: PasswordWork = usualWork) {
+  constructor(work: PasswordWork = defaultWork) {
     this.#work = work;
-    this.#nobody = { ...work, salt: randomBytes(16).toString('base64'), hash: randomBytes(hashBytes).toString('base64') };
+    this.#decoy = { ...work, salt: randomBytes(16).toString('base64'), hash: randomBytes(hashBytes).toString('base64') };
   }
 
-  /** For an operator, who takes turns with the callers that log in. @throws AccessError `busy_logins` */
+  /** Hashes a new password. The operator takes turns with the callers that log in. @throws AccessError `busy_logins` */
   async hash(password: string): Promise<PasswordHash> {
     const stored = { ...this.#work, salt: randomBytes(16).toString('base64') };
     return { ...stored, hash: (await this.#derive(password, stored, operator)).toString('base64') };
   }
 
   /**
-   * Whether it is the password. Without a hash it is not, after the same work.
+   * Returns whether the password matches. Without a stored hash it returns false after the same work.
    * @param address - of the caller that logs in
    * @throws AccessError `busy_logins`
    */
   async matches(password: string, stored: PasswordHash | undefined, address: string): Promise<boolean> {
-    const against = stored ?? this.#nobody;
+    const against = stored ?? this.#decoy;
     const derived = await this.#derive(password, against, callerGroup(address));
     const expected = Buffer.from(against.hash, 'base64');
     return derived.length === expected.length && timingSafeEqual(derived, expected) && stored !== undefined;
@@ -65,7 +65,7 @@ export class Passwords {
     { salt, cost, blockSize, parallelization }: Omit<PasswordHash, 'hash'>,
     caller: string,
   ): Promise<Buffer> {
-    if (this.#working >= workMax) await this.#turn(caller);
+    if (this.#working >= workMax) await this.#waitForSlot(caller);
     else this.#working += 1;
     try {
       return await new Promise((resolve, reject) => {
@@ -75,16 +75,16 @@ export class Passwords {
     } finally {
       const next = this.#waiting.take();
       if (next === undefined) this.#working -= 1;
-      else next.begin(); // the place passes on
+      else next.begin(); // hands over the slot
     }
   }
 
-  #turn(caller: string): Promise<void> {
+  #waitForSlot(caller: string): Promise<void> {
     return new Promise((begin, refuse) => {
       this.#waiting.add(caller, { begin, refuse })?.refuse(new AccessError('busy_logins', 'too many logins at once'));
     });
   }
 }
 
-/** No address: an operator's work shares no turn with callers from anywhere. */
+/** Caller name of operators. It differs from every address, so operators have a turn of their own. */
 const operator = '';

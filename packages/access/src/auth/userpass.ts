@@ -1,28 +1,19 @@
 import type { Store } from '@transitd/storage-fsm';
-import { withinCidrs } from '../cidr.ts';
 import { AccessError, invalidRequest } from '../errors.ts';
-import type { Granted, TokenRegistry } from '../token-registry.ts';
-import { isRoleName } from '../token-role.ts';
-import { Turns } from '../turns.ts';
-import type { StoredMount } from './auth-mounts.ts';
-import { readOther } from './equal-work.ts';
+import type { StoredMount } from '../mounts/auth-mounts.ts';
+import { Turns } from '../scheduling/turns.ts';
+import type { Granted, TokenRegistry } from '../tokens/token-registry.ts';
+import { changedSettings, newTokenSettings, type TokenSettings, type TokenSettingsChange } from '../tokens/token-settings.ts';
+import { withinCidrs } from '../values/cidr.ts';
+import { isRoleName, loginName } from '../values/names.ts';
 import { LockOuts } from './lock-outs.ts';
-import { loginName } from './login-name.ts';
+import { equalizeReads, type Login } from './login.ts';
 import { LoginRecords, loginPrefix } from './login-records.ts';
 import { type PasswordHash, Passwords, type PasswordWork, passwordHashExample } from './passwords.ts';
-import { changedSettings, newTokenSettings, type TokenSettings, type TokenSettingsChange } from './token-settings.ts';
 
 export interface User {
   readonly password: PasswordHash;
   readonly token: TokenSettings;
-}
-
-/** A login, and from where. */
-export interface Login {
-  readonly mount: StoredMount;
-  /** Of the request. */
-  readonly path: string;
-  readonly address: string;
 }
 
 export interface UserpassOptions {
@@ -34,17 +25,17 @@ export interface UserpassOptions {
 }
 
 const passwordCharsMax = 4096;
-/** Logins under way at most, the ones that wait for another of the same name among them. */
+/** Most logins in progress, including those that wait for another login of the same name. */
 const loginsMax = 512;
 
-/** Logins by user name and password. What is unknown takes the same work, and comes to the same answer, as what is wrong. */
+/** Logins by user name and password. An unknown name takes the same work and gets the same response as a wrong password. */
 export class Userpass {
   readonly users: LoginRecords<User>;
   readonly #store: Store;
   readonly #registry: TokenRegistry;
   readonly #passwords: Passwords;
   readonly #lockOuts: LockOuts;
-  /** Guesses for one name one after the other: many at once would all come before the first is counted. */
+  /** Serializes logins of one name, so that concurrent guesses cannot pass before the first failure is counted. */
   readonly #turns = new Turns();
   readonly #unwatch: () => void;
   #logins = 0;
@@ -56,13 +47,13 @@ export class Userpass {
     this.#registry = registry;
     this.#lockOuts = new LockOuts({ now });
     this.#unwatch = store.watch(loginPrefix, (changes) => {
-      if (changes === 'everything') return; // what is locked out now stays so for its time
+      if (changes === 'everything') return; // after a restore, lock-outs stay until they expire
       for (const { path } of changes) this.#lockOuts.forget(path);
     });
   }
 
   /**
-   * Makes a user, or changes what is named.
+   * Creates a user or changes the given members.
    * @throws AccessError `invalid_request`, `too_many_conflicts`, `busy_logins`; StoreError
    */
   async write(
@@ -80,7 +71,7 @@ export class Userpass {
     });
   }
 
-  /** @throws AccessError `invalid_request`, `locked_out`, `busy_logins`; StoreError */
+  /** Logs in. @throws AccessError `invalid_request`, `locked_out`, `busy_logins`; StoreError */
   async login(login: Login, name: string, password: string): Promise<Granted & { readonly token: string }> {
     if (this.#logins >= loginsMax) throw new AccessError('busy_logins', 'too many logins at once');
     const key = this.users.pathOf(login.mount.id, name);
@@ -104,10 +95,10 @@ export class Userpass {
   ): Promise<Granted & { readonly token: string }> {
     if (this.#lockOuts.isLocked(key)) throw new AccessError('locked_out', 'permission denied');
     const user = await this.users.find(mount.id, name);
-    await readOther(this.#store, mount, key, user !== undefined);
-    const shown = password.slice(0, passwordCharsMax + 1);
-    if (!(await this.#passwords.matches(shown, user?.value.password, address)) || user === undefined) {
-      if (isRoleName(name)) this.#lockOuts.failed(key);
+    await equalizeReads(this.#store, mount, key, user !== undefined);
+    const guess = password.slice(0, passwordCharsMax + 1);
+    if (!(await this.#passwords.matches(guess, user?.value.password, address)) || user === undefined) {
+      if (isRoleName(name)) this.#lockOuts.recordFailure(key);
       throw invalidRequest('invalid username or password');
     }
     if (!withinCidrs(user.value.token.boundCidrs, address)) throw new AccessError('locked_out', 'permission denied');
@@ -123,7 +114,11 @@ export class Userpass {
       conditions: [mount.condition, user.condition],
       writes: [],
     });
-    if (granted === undefined) throw new AccessError('too_many_conflicts', 'the user has changed meanwhile; no token was made');
+    if (granted === undefined)
+      throw new AccessError(
+        'too_many_conflicts',
+        'the user was changed by another request at the same time; no token was created, try again',
+      );
     return granted;
   }
 }

@@ -1,7 +1,7 @@
-import { atOnce, inTurns, type Steps } from '../steps.ts';
+import { runAtOnce, runInSlices, type Steps } from '../scheduling/steps.ts';
 import { bitOf, type Capability, namesOf } from './capability.ts';
 import {
-  isFree,
+  isUnrestricted,
   isValueDenied,
   itemsWithin,
   mergedLists,
@@ -12,15 +12,15 @@ import {
 } from './parameters.ts';
 import type { PathRule, Policy, Rule } from './policy.ts';
 
-/** A rule for more than one path, with what decides between several that match. */
+/** A rule for a pattern, with the properties that rank it among several matching patterns. */
 interface PatternRule {
-  /** Without a `*` at its end. */
+  /** The pattern without a trailing `*`. */
   readonly pattern: string;
-  /** It ended in `*`: it holds for whatever begins with it. */
+  /** Whether the pattern ended in `*` and so matches every path that begins with it. */
   readonly prefix: boolean;
-  /** Where the first `+` or `*` stands. */
+  /** Offset of the first `+` or `*`. */
   readonly firstWildcard: number;
-  /** Segments that are `+`. */
+  /** Number of segments that are `+`. */
   readonly wildcards: number;
   readonly rule: Rule;
 }
@@ -30,19 +30,19 @@ interface SegmentsRule extends PatternRule {
   readonly segments: readonly string[];
 }
 
-/** Decisions kept, and the longest path of one: whoever has a token may ask for any path, and fills no memory with them. */
+/** Bounds on cached decisions: their number, and the length of a path. A caller may request any path, so both bound memory. */
 const [decisionsMax, decisionCharsMax] = [256, 128];
-/** What they take at most, in bytes. */
+/** Most memory that the cached decisions of one Acl take, in bytes. */
 export const decisionsBytesMax = decisionsMax * (2 * decisionCharsMax + 64);
 
-/** Rules of several policies, those for the same path made one. */
+/** Rules of several policies. Rules for the same path are merged into one. */
 interface Compiled {
   readonly exact: ReadonlyMap<string, Rule>;
   readonly prefixes: ReadonlyMap<string, Rule>;
   readonly segments: readonly SegmentsRule[];
 }
 
-function* compiled(policies: readonly Policy[]): Steps<Compiled> {
+function* compileSteps(policies: readonly Policy[]): Steps<Compiled> {
   const rules = { exact: new Map<string, Rule[]>(), prefix: new Map<string, Rule[]>(), segments: new Map<string, Rule[]>() };
   for (const policy of policies) {
     for (const { path, rule } of policy) {
@@ -77,30 +77,33 @@ function* compiled(policies: readonly Policy[]): Steps<Compiled> {
 }
 
 /**
- * Several policies compiled into one. Exactly one rule decides about a path; those for the same path in several policies are one
- * rule by then. It never changes.
+ * An access control list: several policies compiled into one. Exactly one rule decides about a path, since rules for the same path
+ * are merged. It is immutable.
  */
 export class Acl {
-  /** Some path is denied in so many words. */
+  /** Whether a rule denies a path explicitly. */
   readonly hasDenials: boolean;
-  /** Some rule says something of parameters. */
+  /** Whether a rule restricts parameters. */
   readonly hasParameters: boolean;
-  /** Milliseconds since the epoch at which the first of the rules reaches its time, and this is not what the policies say any longer. */
+  /** When the first rule expires and the list is out of date, in milliseconds since the epoch; infinite when no rule expires. */
   readonly goodUntilMs: number;
   readonly #exact: ReadonlyMap<string, Rule>;
   readonly #prefixes: ReadonlyMap<string, Rule>;
   /** Longest first. */
   readonly #prefixLengths: readonly number[];
   readonly #segments: readonly SegmentsRule[];
-  /** What was decided lately, lists under their path with a slash. */
+  /** Cached decisions by path; lists are cached under their path with a trailing slash. */
   readonly #decided = new Map<string, Rule | null>();
-  /** This with one segment of every path in lower case, by that segment; undefined where no denial has capitals there. */
-  readonly #folded = new Map<number, Acl | undefined>();
+  /**
+   * This list with one segment of every path in lower case, by the number of the segment; undefined if no denial has capitals
+   * there.
+   */
+  readonly #caseFolded = new Map<number, Acl | undefined>();
 
-  /** @param rules - of `policies`, made one for each path */
-  constructor(policies: readonly Policy[], rules = atOnce(compiled(policies))) {
+  /** @param rules - the rules of `policies`, merged by path */
+  constructor(policies: readonly Policy[], rules = runAtOnce(compileSteps(policies))) {
     this.hasDenials = policies.some((policy) => policy.some(({ rule }) => rule.deny));
-    this.hasParameters = policies.some((policy) => policy.some(({ rule }) => !isFree(rule.parameters)));
+    this.hasParameters = policies.some((policy) => policy.some(({ rule }) => !isUnrestricted(rule.parameters)));
     this.goodUntilMs = policies.reduce(
       (first, policy) => policy.reduce((least, { expiresMs = least }) => Math.min(least, expiresMs), first),
       Number.POSITIVE_INFINITY,
@@ -111,12 +114,12 @@ export class Acl {
     this.#prefixLengths = [...new Set([...this.#prefixes.keys()].map(({ length }) => length))].sort((a, b) => b - a);
   }
 
-  /** The same, in turns with other work. */
-  static async inTurns(policies: readonly Policy[]): Promise<Acl> {
-    return new Acl(policies, await inTurns(compiled(policies)));
+  /** Compiles policies in time slices. */
+  static async compile(policies: readonly Policy[]): Promise<Acl> {
+    return new Acl(policies, await runInSlices(compileSteps(policies)));
   }
 
-  /** Every path with a rule, and every pattern, each with what it grants. */
+  /** Returns every path and every pattern with its rule. */
   rules(): { readonly exact: readonly PathRule[]; readonly patterns: readonly PathRule[] } {
     const pathRules = (rules: Iterable<readonly [string, Rule]>): PathRule[] =>
       [...rules].map(([path, rule]) => ({ path, rule }));
@@ -125,17 +128,18 @@ export class Acl {
   }
 
   /**
-   * Whether the path is denied when the name in one of its segments counts without case: also by a rule that writes the name with capitals.
+   * Returns whether a rule denies the path if one of its segments is compared without case, so that a rule written with capitals
+   * matches too.
    * @param path - with that segment in lower case
    * @param nameAt - number of the segment, from 0
    */
   deniesName(path: string, nameAt: number): boolean {
     if (!this.hasDenials) return false;
-    if (!this.#folded.has(nameAt)) this.#folded.set(nameAt, this.#foldedAt(nameAt));
-    return this.#folded.get(nameAt)?.ruleFor(path)?.deny === true;
+    if (!this.#caseFolded.has(nameAt)) this.#caseFolded.set(nameAt, this.#caseFoldedAt(nameAt));
+    return this.#caseFolded.get(nameAt)?.ruleFor(path)?.deny === true;
   }
 
-  #foldedAt(nameAt: number): Acl | undefined {
+  #caseFoldedAt(nameAt: number): Acl | undefined {
     const written: PathRule[] = [
       ...[...this.#exact].map(([path, rule]) => ({ path, rule })),
       ...[...this.#prefixes].map(([path, rule]) => ({ path: `${path}*`, rule })),
@@ -146,7 +150,10 @@ export class Acl {
     return new Acl([written.map(({ path, rule }) => ({ path: lower(path), rule }))]);
   }
 
-  /** The rule that decides about `path`, which has no slash at its end; undefined when there is none, so nothing is granted. */
+  /**
+   * Returns the rule that decides about a path without a trailing slash; undefined when no rule matches, so that nothing is
+   * granted.
+   */
   ruleFor(path: string): Rule | undefined {
     const known = this.#decided.get(path);
     if (known !== undefined) return known ?? undefined;
@@ -154,8 +161,8 @@ export class Acl {
   }
 
   /**
-   * The same for a list of what lies below `path`: an exact rule with a slash at its end, then one without; then the strongest pattern that matches
-   * either of them. So a pattern without a slash grants and denies lists too.
+   * Returns the rule that decides about a list of the names below `path`: an exact rule with a trailing slash, else one without,
+   * else the strongest pattern that matches either form. So a pattern without a trailing slash grants and denies lists too.
    */
   listRuleFor(path: string): Rule | undefined {
     const listed = `${path}/`;
@@ -171,15 +178,16 @@ export class Acl {
     return rule;
   }
 
-  /** The strongest among the longest prefixes and all patterns with `+` that match one of the forms of a path. */
+  /** Returns the strongest rule among the longest prefixes and all patterns with `+` that match one of the forms of a path. */
   #byPattern(...forms: readonly string[]): Rule | undefined {
     let best: PatternRule | undefined;
     for (const path of forms) {
       const prefix = this.#longestPrefix(path);
       if (prefix !== undefined && (best === undefined || isStronger(prefix, best))) best = prefix;
       if (this.#segments.length === 0) continue;
-      const asked = path.split('/');
-      for (const each of this.#segments) if (matches(each, asked) && (best === undefined || isStronger(each, best))) best = each;
+      const segments = path.split('/');
+      for (const each of this.#segments)
+        if (matches(each, segments) && (best === undefined || isStronger(each, best))) best = each;
     }
     return best?.rule;
   }
@@ -217,16 +225,19 @@ function segmentsRule({ path, rule }: PathRule): SegmentsRule {
   };
 }
 
-function matches({ segments, prefix }: SegmentsRule, asked: readonly string[]): boolean {
-  if (prefix ? asked.length < segments.length : asked.length !== segments.length) return false;
+function matches({ segments, prefix }: SegmentsRule, path: readonly string[]): boolean {
+  if (prefix ? path.length < segments.length : path.length !== segments.length) return false;
   const last = segments.length - 1;
   return segments.every((segment, at) => {
     if (segment === '+') return true;
-    return prefix && at === last ? asked[at]?.startsWith(segment) : asked[at] === segment;
+    return prefix && at === last ? path[at]?.startsWith(segment) : path[at] === segment;
   });
 }
 
-/** The order of the peers: first wildcard later, then not a prefix, then fewer `+`, then longer, then lexically greater. */
+/**
+ * Ranks patterns as Vault and OpenBao do: later first wildcard, then not a prefix, then fewer `+`, then longer, then lexically
+ * greater.
+ */
 function isStronger(one: PatternRule, other: PatternRule): boolean {
   if (one.firstWildcard !== other.firstWildcard) return one.firstWildcard > other.firstWildcard;
   if (one.prefix !== other.prefix) return other.prefix;
@@ -235,7 +246,7 @@ function isStronger(one: PatternRule, other: PatternRule): boolean {
   return one.pattern > other.pattern;
 }
 
-/** One path in several policies: what any of them grants, unless one denies. Linear in all that they say. */
+/** Merges the rules for one path: a denial wins, otherwise capabilities add up. Takes time linear in the size of the rules. */
 function merged(rules: readonly Rule[]): Rule {
   const [first] = rules;
   const denial = rules.find(({ deny }) => deny);
@@ -260,64 +271,67 @@ function merged(rules: readonly Rule[]): Rule {
 
 const smallerBound = (one: number, other: number): number => (one === 0 || other === 0 ? one + other : Math.min(one, other));
 
-/** What is asked on a path, with the members of the request where there are any yet. */
-export interface Asked {
+/** A request to decide about. */
+export interface AccessRequest {
   readonly capability: Capability;
-  /** With a slash at its end it is about a list of what lies below, which `list` always is. */
+  /** A trailing slash means a list of the names below the path; `list` is always one. */
   readonly path: string;
+  /** Members of the request's body; absent when it has not been read, and then parameters are not checked. */
   readonly parameters?: Parameters | undefined;
-  /** How the operation reads them. */
+  /** How the operation reads the parameters. */
   readonly reading?: ParameterReading | undefined;
-  /** Seconds for which the answer is to be wrapped, 0 for not at all; without it the bounds of the rule are not looked at. */
+  /** Requested wrapping TTL in seconds, 0 for none; absent to skip the wrapping bounds of the rule. */
   readonly wrapTtlS?: number | undefined;
 }
 
-/** The decision: the one rule grants the capability, and the request is within the rule's parameters. */
-export function permits(acl: Acl, { capability, path, parameters, reading, wrapTtlS }: Asked): boolean {
+/** Decides about a request: whether its rule grants the capability and its parameters are allowed. */
+export function permits(acl: Acl, { capability, path, parameters, reading, wrapTtlS }: AccessRequest): boolean {
   const rule = capability === 'list' ? acl.listRuleFor(path) : ruleOn(acl, path);
   if (rule === undefined || (rule.capabilities & bitOf(capability)) === 0) return false;
   if (capability === 'sudo') return true;
-  if (wrapTtlS !== undefined && !isWrappedAsAsked(rule, wrapTtlS)) return false;
+  if (wrapTtlS !== undefined && !meetsWrappingBounds(rule, wrapTtlS)) return false;
   if (parameters === undefined || capability === 'list' || capability === 'delete') return true;
   return withinParameters(rule.parameters, parameters, reading);
 }
 
-/** The rest of the decision: whether the items of the request's lists are within the rule's parameters. */
+/** Decides about the items of the request's lists: whether each is within the rule's parameters. */
 export async function permitsItems(acl: Acl, path: string, parameters: Parameters, reading: ParameterReading): Promise<boolean> {
   const rule = acl.ruleFor(path);
   return rule === undefined || itemsWithin(rule.parameters, parameters, reading);
 }
 
-/** How many names a list of what lies below `path` may show, and whether the request has to say how many; undefined for all. */
+/**
+ * Returns how many names a list below `path` may return and whether the request must set a limit; undefined when there is no bound.
+ */
 export function pageOf(acl: Acl, path: string): { readonly max: number; readonly isRequired: boolean } | undefined {
   const rule = acl.listRuleFor(path);
   return rule?.pageMax === undefined ? undefined : { max: rule.pageMax, isRequired: rule.parameters.required.includes('limit') };
 }
 
-/** Whether the rule on the path denies a value that the operation uses under these names. */
+/** Returns whether the rule on the path denies a value that the operation uses under one of these names. */
 export const deniesValue = (acl: Acl, path: string, names: readonly string[], value: ParameterValue): boolean => {
   const rule = acl.ruleFor(path);
   return rule !== undefined && isValueDenied(rule.parameters, names, value);
 };
 
-/** A rule that bounds wrapping asks for it. */
-const isWrappedAsAsked = ({ wrappingTtlS: { min, max } }: Rule, ttlS: number): boolean =>
+/** A rule with wrapping bounds requires wrapping. */
+const meetsWrappingBounds = ({ wrappingTtlS: { min, max } }: Rule, ttlS: number): boolean =>
   (min === 0 && max === 0) || (ttlS > 0 && ttlS >= min && (max === 0 || ttlS <= max));
 
 const ruleOn = (acl: Acl, path: string): Rule | undefined =>
   path.endsWith('/') ? acl.listRuleFor(path.slice(0, -1)) : acl.ruleFor(path);
 
-/** Whether the path is denied in so many words, not merely not granted. */
+/** Returns whether a rule denies the path explicitly. A path that no rule grants is not denied in this sense. */
 export const denies = (acl: Acl, path: string): boolean => acl.hasDenials && acl.ruleFor(path)?.deny === true;
 
-/** What a rule grants, in alphabetical order; deny alone where that is nothing. */
-export function namesIn({ deny, capabilities }: Rule): readonly (Capability | 'deny')[] {
+/** Returns the capabilities of a rule in alphabetical order; `deny` alone when it grants nothing. */
+export function capabilityNames({ deny, capabilities }: Rule): readonly (Capability | 'deny')[] {
   const names = deny ? [] : namesOf(capabilities);
   return names.length === 0 ? ['deny'] : names;
 }
 
-/** What may be done on a path, in alphabetical order; a path with a slash at its end is asked about as a list. */
+/** Returns the capabilities on a path in alphabetical order. A trailing slash means a list of the names below it. */
 export function capabilitiesOn(acl: Acl, path: string): readonly (Capability | 'deny')[] {
   const rule = ruleOn(acl, path);
-  return rule === undefined ? ['deny'] : namesIn(rule);
+  return rule === undefined ? ['deny'] : capabilityNames(rule);
 }

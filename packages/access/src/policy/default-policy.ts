@@ -1,4 +1,4 @@
-/** What every token may do unless it was made without: look after itself. In force until someone writes another text. */
+/** The text of the policy `default` until an operator writes another. It lets a token look up, renew and revoke itself. */
 export const defaultPolicyText = `# What a token may do with itself.
 path "auth/token/lookup-self" {
   capabilities = ["read"]

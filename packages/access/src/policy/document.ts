@@ -1,4 +1,4 @@
-/** A value in a policy's text, and the offset at which it begins. */
+/** A value in a policy's text, with the offset at which it begins. */
 export type Value =
   | { readonly kind: 'text'; readonly at: number; readonly text: string }
   | { readonly kind: 'number'; readonly at: number; readonly number: number }
@@ -7,20 +7,20 @@ export type Value =
   | { readonly kind: 'list'; readonly at: number; readonly items: readonly Value[] }
   | { readonly kind: 'object'; readonly at: number; readonly members: readonly Member[] };
 
-/** One `name = value` or `name { … }`; a label between the two, as in `path "p" { … }`, is an object of one member more. */
+/** One `name = value` or `name { … }`. A label, as in `path "p" { … }`, becomes an object with one member. */
 export interface Member {
   readonly name: string;
   readonly at: number;
   readonly value: Value;
 }
 
-/** A policy's text as it is written, before anything is known of policies: HCL and JSON come to the same. */
+/** The syntax tree of a policy's text. HCL and JSON give the same tree. */
 export type Document = Extract<Value, { kind: 'object' }>;
 
-/** Lists and objects within each other; a path's parameters need four. */
+/** Deepest nesting of lists and objects. The parameters of a path need four levels. */
 export const documentDepthMax = 16;
 
-/** A mistake in a policy's text. The message says where and what, and repeats nothing of the text. */
+/** A mistake in a policy's text. The message names the mistake and its position, and never quotes the text. */
 export class PolicyMistake extends Error {
   override readonly name = 'PolicyMistake';
   /** Offset in the text, in UTF-16 code units. */
@@ -31,7 +31,7 @@ export class PolicyMistake extends Error {
   }
 }
 
-/** `line:column` of an offset, both from 1; columns count UTF-16 code units. */
+/** Returns the `line:column` of an offset, both from 1; columns count UTF-16 code units. */
 export function positionOf(text: string, at: number): string {
   let line = 1;
   let lineStart = 0;

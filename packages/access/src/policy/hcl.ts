@@ -1,17 +1,18 @@
-import type { Steps } from '../steps.ts';
+import type { Steps } from '../scheduling/steps.ts';
 import type { Document, Member, Value } from './document.ts';
 import { Scanner } from './scanner.ts';
 
 /**
- * Reads the part of HCL in which policies are written: blocks with labels, attributes, strings on one line, numbers, booleans,
- * lists, objects, the three kinds of comment. No here documents, no expressions. @throws PolicyMistake
+ * Parses the subset of HCL that policies use: blocks with labels, attributes, single-line strings, numbers, booleans, lists,
+ * objects and the three kinds of comment. Here documents and expressions are not supported.
+ * @throws PolicyMistake
  */
 export function* parseHcl(text: string): Steps<Document> {
   const scanner = new Scanner(text, { blank: /[ \t\r\n]*/y, comments: true });
   return { kind: 'object', at: 0, members: yield* body(scanner, '') };
 }
 
-/** Members up to `close` (`}`, or empty for the end of the text), which is taken. */
+/** Parses members up to and including `close`: `}`, or empty for the end of the text. */
 function* body(scanner: Scanner, close: string): Steps<Member[]> {
   const members: Member[] = [];
   for (;;) {
@@ -39,7 +40,7 @@ function* member(scanner: Scanner, expected: string): Steps<Member> {
   return { name, at, value: yield* block(scanner) };
 }
 
-/** What follows a block's name: labels, each one level, and the body. */
+/** Parses the rest of a block after its name: labels, each one level of nesting, and the body. */
 function* block(scanner: Scanner): Steps<Document> {
   const { at } = scanner;
   return yield* scanner.nested(function* (): Steps<Document> {

@@ -1,11 +1,12 @@
 import type { PathRule, Policy } from './policy.ts';
 
-/** How long a set of policies is used in which the two clocks disagree about a rule, in milliseconds. */
+/** How long compiled policies are used while the two clocks disagree about a rule, in milliseconds. */
 const disagreementMs = 1000;
 
 /**
- * Returns the rules of a policy that have not reached their time. A rule that has reached it by one of the two clocks alone grants nothing, and
- * still restricts: a wrong clock ends neither a denial early nor a right late. Such a rule is to be looked at again soon.
+ * Returns the rules of a policy that have not expired. A rule that has expired by only one of the two clocks still restricts but
+ * grants nothing, so a wrong clock neither ends a denial early nor extends a right. Such a rule gets a short expiry, so that it is
+ * checked again soon.
  * @param nowMs - by the later clock, in milliseconds since the epoch
  * @param dueNowMs - by the earlier clock
  */

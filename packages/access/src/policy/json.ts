@@ -1,14 +1,14 @@
-import type { Steps } from '../steps.ts';
+import type { Steps } from '../scheduling/steps.ts';
 import type { Document, Member, Value } from './document.ts';
 import { Scanner } from './scanner.ts';
 
-/** Reads JSON (RFC 8259) whose top is an object. Unlike `JSON.parse` it remembers where each value stood. @throws PolicyMistake */
+/** Parses a JSON object (RFC 8259). Unlike `JSON.parse`, it keeps the offset of each value. @throws PolicyMistake */
 export function* parseJson(text: string): Steps<Document> {
   const scanner = new Scanner(text, { blank: /[ \t\r\n]*/y, comments: false });
   scanner.skipSpace();
   const document = yield* object(scanner);
   scanner.skipSpace();
-  if (scanner.next !== '') throw scanner.mistake('something follows the end of the object');
+  if (scanner.next !== '') throw scanner.mistake('unexpected text after the end of the object');
   return document;
 }
 

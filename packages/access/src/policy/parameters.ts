@@ -1,97 +1,101 @@
-import { TimeSlice } from '../time-slice.ts';
-import { integerOf, secondsOf } from './written-number.ts';
+import { TimeSlice } from '../scheduling/time-slice.ts';
+import { secondsOf } from '../values/duration.ts';
+import { globMatches } from '../values/glob.ts';
+import { integerOf } from '../values/integer.ts';
 
-/** A value that a policy names for a parameter. */
+/** A parameter value that a policy lists. */
 export type ParameterValue = string | number | boolean;
 
-/** Values by the parameter's name in lower case; an empty list stands for any value. */
+/** Listed values by parameter name in lower case. An empty list means any value. */
 export type ParameterLists = ReadonlyMap<string, readonly ParameterValue[]>;
 
-/** What a rule asks of a request's members. */
+/** Restrictions of a rule on the parameters of a request. */
 export interface ParameterRules {
-  /** In lower case. */
+  /** Names of required parameters in lower case. */
   readonly required: readonly string[];
-  /** Empty: every member is allowed. `*` stands for every name. */
+  /** Empty when every parameter is allowed. `*` means every name. */
   readonly allowed: ParameterLists;
   readonly denied: ParameterLists;
 }
 
-/** The members of a request's body, without a prototype. */
+/** The members of a request's body; an object without a prototype. */
 export type Parameters = Readonly<Record<string, unknown>>;
 
-/** How the operation reads a request, beyond the members of its body. */
+/** How an operation reads its parameters, beyond the top-level members of the body. */
 export interface ParameterReading {
-  /** Values that the path holds, by the name under which the operation reads them. */
+  /** Parameters in the path, by name. */
   readonly inPath?: Parameters | undefined;
-  /** By a name, the other names under which the operation reads the same value. */
+  /** For a parameter name, its other names for the same value. */
   readonly otherNames?: ReadonlyMap<string, readonly string[]> | undefined;
-  /** By the name of a member, the names that it has inside itself: of an object, or of each item of a list. */
+  /** For a member that is an object or a list of objects, the parameter names that its objects have. */
   readonly inner?: ReadonlyMap<string, ReadonlySet<string>> | undefined;
 }
 
-export const isFree = ({ required, allowed, denied }: ParameterRules): boolean =>
+/** Returns whether the rules restrict nothing. */
+export const isUnrestricted = ({ required, allowed, denied }: ParameterRules): boolean =>
   required.length === 0 && allowed.size === 0 && denied.size === 0;
 
 /**
- * Whether a request with these members is within the rules; items of lists are left to `itemsWithin`. A list of allowed values is read narrowly
- * and a list of denied ones widely, as the endpoints read values themselves: what is denied as `true` or 4096 is denied as `"true"` or `"+0x1000"` too,
- * in a list or with commas, in the path, and under any other name that the operation reads as the same.
+ * Returns whether a request's parameters are within the rules; `itemsWithin` checks the items of lists. Allowed values match
+ * narrowly. Denied values match every form that an endpoint reads as the same value: denying `true` or 4096 also denies `"true"` or
+ * `"+0x1000"`, in a list or comma-separated, in the path, and under any other name for the same parameter.
  */
 export function withinParameters(rules: ParameterRules, members: Parameters, reading: ParameterReading = {}): boolean {
-  if (isFree(rules)) return true;
+  if (isUnrestricted(rules)) return true;
   const names = Object.keys(members);
   const listed = listsOf(members, reading);
   for (const name of rules.required) {
-    if (listed.some(({ inner }) => inner.has(name))) continue; // asked of each item
+    if (listed.some(({ inner }) => inner.has(name))) continue; // required in each item instead
     if (isMissing(members[name])) return false;
   }
   if (!isPathWithin(rules, reading)) return false;
   if (names.length === 0) return true;
   if (rules.denied.has('*')) return false;
   return (
-    areWithin(rules, members, reading, { judgesNames: rules.allowed.size > 0 }) &&
+    areWithin(rules, members, reading, { checksNames: rules.allowed.size > 0 }) &&
     [...(reading.inner ?? [])].every(([name, inner]) => {
       const value = members[name];
-      return !isMembers(value) || areWithin(rules, value, reading, { judgesNames: judgesInner(rules, inner) });
+      return !isMembers(value) || areWithin(rules, value, reading, { checksNames: checksInnerNames(rules, inner) });
     })
   );
 }
 
 /**
- * Whether each item of the request's lists is within the rules, as the body of a request for that item alone would be. Its names are compared with the
- * allowed ones only where those name one that an item can have: whoever allows `batch_input` and nothing that is inside it allows any item.
+ * Returns whether each item of the request's lists is within the rules, checked like the body of a request for that item alone.
+ * Names in items are checked against the allowed names only if one of those can occur in an item: allowing `batch_input` alone
+ * allows any item.
  */
 export async function itemsWithin(rules: ParameterRules, members: Parameters, reading: ParameterReading): Promise<boolean> {
-  if (isFree(rules)) return true;
+  if (isUnrestricted(rules)) return true;
   const slice = new TimeSlice();
   for (const { items, inner } of listsOf(members, reading)) {
-    const judgesNames = judgesInner(rules, inner);
+    const checksNames = checksInnerNames(rules, inner);
     const required = rules.required.filter((name) => inner.has(name));
     for (const item of items) {
       if (slice.isOver) await slice.next();
-      if (!isMembers(item)) continue; // the operation refuses it
-      if (required.some((name) => isMissing(item[name])) || !areWithin(rules, item, reading, { judgesNames, isItem: true }))
+      if (!isMembers(item)) continue; // the operation rejects it
+      if (required.some((name) => isMissing(item[name])) || !areWithin(rules, item, reading, { checksNames, isItem: true }))
         return false;
     }
   }
   return true;
 }
 
-/** Whether a value that the operation uses under a name is denied there, or under another name for the same. */
+/** Returns whether a value is denied under one of the names of its parameter. */
 export const isValueDenied = ({ denied }: ParameterRules, names: readonly string[], value: ParameterValue): boolean =>
   names.some((name) => denied.get(name)?.some((listed) => mayEqual(listed, value)) === true);
 
-/** Comes back to the caller and is not used otherwise. */
+/** An item member that is only echoed to the caller. */
 const echoed = 'reference';
 
-const judgesInner = ({ allowed }: ParameterRules, inner: ReadonlySet<string>): boolean =>
+const checksInnerNames = ({ allowed }: ParameterRules, inner: ReadonlySet<string>): boolean =>
   [...inner].some((name) => name !== echoed && allowed.has(name));
 
 const isMissing = (value: unknown): boolean => value === undefined || value === null;
 
 const isMembers = (value: unknown): value is Parameters => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** The lists in a request whose items have names. */
+/** Returns the lists in a request whose items are objects with known names. */
 const listsOf = (members: Parameters, { inner = new Map() }: ParameterReading) =>
   [...inner].flatMap(([name, inner]) => {
     const items = members[name];
@@ -102,7 +106,7 @@ function areWithin(
   { allowed, denied }: ParameterRules,
   members: Parameters,
   { otherNames }: ParameterReading,
-  { judgesNames, isItem = false }: { readonly judgesNames: boolean; readonly isItem?: boolean },
+  { checksNames, isItem = false }: { readonly checksNames: boolean; readonly isItem?: boolean },
 ): boolean {
   const anyName = allowed.has('*');
   for (const name in members) {
@@ -112,7 +116,7 @@ function areWithin(
       const values = denied.get(each.toLowerCase());
       if (values !== undefined && (values.length === 0 || values.some((listed) => mayEqual(listed, value)))) return false;
     }
-    if (!judgesNames) continue;
+    if (!checksNames) continue;
     const values = allowed.get(name.toLowerCase());
     if (values === undefined) {
       if (!anyName && !(isItem && name === echoed)) return false;
@@ -122,7 +126,10 @@ function areWithin(
   return true;
 }
 
-/** A value in the path counts under its other names as if the body held it; under its own name where the rule lists values. */
+/**
+ * Checks parameters in the path: under their other names as if the body had them, under their own name only against listed denied
+ * values.
+ */
 function isPathWithin({ allowed, denied }: ParameterRules, { inPath = {}, otherNames }: ParameterReading): boolean {
   return Object.entries(inPath).every(([name, value]) => {
     const others = otherNames?.get(name) ?? [];
@@ -135,14 +142,17 @@ function isPathWithin({ allowed, denied }: ParameterRules, { inPath = {}, otherN
   });
 }
 
-/** Whether no other name for a value has a list of allowed values without it. */
+/** Returns whether a value is allowed under each other name of its parameter that has a list of allowed values. */
 const isAllowedAs = (allowed: ParameterLists, others: readonly string[], value: unknown): boolean =>
   others.every((other) => {
     const values = allowed.get(other);
     return values === undefined || values.length === 0 || values.some((listed) => surelyEquals(listed, value));
   });
 
-/** A text with globs at either end, a boolean exactly, a number by its value. */
+/**
+ * Compares narrowly, for allowed values: a text may have globs at either end, a boolean matches exactly, a number by its decimal
+ * form.
+ */
 function surelyEquals(listed: ParameterValue, given: unknown): boolean {
   if (typeof listed === 'string') return typeof given === 'string' && globMatches(listed, given);
   if (typeof listed === 'boolean') return given === listed;
@@ -150,8 +160,9 @@ function surelyEquals(listed: ParameterValue, given: unknown): boolean {
 }
 
 /**
- * Whether an endpoint could take `given`, or a part of it, for what is listed: it may read a list of texts, or a text as a list with
- * commas, and names without case. What is in an object has no name here, so any that holds something is taken for it.
+ * Compares widely, for denied values: whether an endpoint could read `given`, or a part of it, as the listed value. It may read a
+ * list, or a text as a comma-separated list, and names without case. Members of an object have no known meaning here, so any
+ * non-empty object matches.
  */
 function mayEqual(listed: ParameterValue, given: unknown): boolean {
   if (given === undefined || given === null) return false;
@@ -162,16 +173,16 @@ function mayEqual(listed: ParameterValue, given: unknown): boolean {
 
 function mayEqualScalar(listed: ParameterValue, given: ParameterValue): boolean {
   if (typeof given !== 'string') return mayEqualText(listed, given, String(given));
-  // Base64 may be broken into lines anywhere.
+  // Base64 may contain line breaks anywhere.
   const joined = withoutLines(given);
   if (joined !== given && mayEqualText(listed, given, joined)) return true;
   return mayEqualText(listed, given, given) || (typeof listed === 'string' && areSameBytes(withoutLines(listed), joined));
 }
 
 function mayEqualText(listed: ParameterValue, given: ParameterValue, written: string): boolean {
-  const pattern = bare(String(listed));
-  const text = bare(written);
-  // A mount may be named with a slash at either end.
+  const pattern = normalized(String(listed));
+  const text = normalized(written);
+  // A mount path may have a slash at either end.
   if (!pattern.includes('*') && withoutSlashes(pattern) === withoutSlashes(text)) return true;
   if (globMatches(pattern, text) || text.split(',').some((part) => globMatches(pattern, part.trim()))) return true;
   const [listedBool, givenBool] = [asBool(listed), asBool(given)];
@@ -180,7 +191,7 @@ function mayEqualText(listed: ParameterValue, given: ParameterValue, written: st
   return numbersOf(listed).some((number) => numbers.includes(number));
 }
 
-/** Whether two texts are base64 of the same bytes: the bits of the last character that stand for no byte may be any. */
+/** Returns whether two texts are base64 of the same bytes. Decoders ignore the padding bits of the last character. */
 function areSameBytes(one: string, other: string): boolean {
   if (one.length !== other.length || !one.endsWith('=') || !other.endsWith('=')) return false;
   const [first, second] = [one, other].map((text) => Buffer.from(text.slice(-4), 'base64'));
@@ -193,7 +204,7 @@ const isScalar = (value: unknown): value is ParameterValue =>
   typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
 
 const withoutSlashes = (text: string): string => text.replace(/^\/+|\/+$/g, '');
-const bare = (text: string): string => text.trim().toLowerCase();
+const normalized = (text: string): string => text.trim().toLowerCase();
 
 const trueWords: readonly ParameterValue[] = [true, 1, '1', 't', 'T', 'TRUE', 'true', 'True'];
 const falseWords: readonly ParameterValue[] = [false, 0, '0', 'f', 'F', 'FALSE', 'false', 'False', ''];
@@ -203,23 +214,13 @@ function asBool(value: ParameterValue): boolean | undefined {
   return falseWords.includes(value) ? false : undefined;
 }
 
-/** Every number that an endpoint could read here: a whole one in any base, a duration in whole seconds. */
+/** Returns each number that an endpoint could read here: an integer in any base, and a duration in seconds. */
 const numbersOf = (value: ParameterValue): number[] =>
   typeof value === 'string'
     ? [integerOf(value.trim()), secondsOf(value.trim())].filter((number) => !Number.isNaN(number))
     : [Number(value)];
 
-/** `*` at either end of `pattern` stands for any text; anywhere else for itself. */
-export function globMatches(pattern: string, text: string): boolean {
-  if (pattern === '*') return true;
-  const [front, back] = [pattern.startsWith('*'), pattern.length > 1 && pattern.endsWith('*')];
-  const core = pattern.slice(front ? 1 : 0, back ? -1 : undefined);
-  if (front && back) return text.includes(core);
-  if (front) return text.endsWith(core);
-  return back ? text.startsWith(core) : text === core;
-}
-
-/** Lists of several policies for one path, taken together: any value where one of the lists says so. */
+/** Merges the lists of several policies for one path. A parameter that one of them lists with any value has any value. */
 export function mergedLists(lists: readonly ParameterLists[]): ParameterLists {
   const merged = new Map<string, Set<ParameterValue>>();
   const any = new Set<string>();

@@ -1,12 +1,12 @@
 import type { Store } from '@transitd/storage-fsm';
 import { AccessError, invalidRequest, recordUnreadable } from '../errors.ts';
-import { inTurns } from '../steps.ts';
+import { runInSlices } from '../scheduling/steps.ts';
 import { Acl, decisionsBytesMax } from './acl.ts';
 import { defaultPolicyText } from './default-policy.ts';
 import { inForce } from './in-force.ts';
 import type { Policy } from './policy.ts';
 import { plainText, policySteps } from './policy-text.ts';
-import { WeighedCache } from './weighed-cache.ts';
+import { WeightedCache } from './weighted-cache.ts';
 
 const prefix = 'access/policy/';
 const format = 1;
@@ -15,30 +15,30 @@ const format = 1;
 const nameBytesMax = 512;
 
 /**
- * Rules in force of all policies of a token together: each may be tried for every path that its holder asks for. A token with more is refused, since
- * leaving some out could leave out a denial.
+ * Most rules in force over all policies of a token: each may be tried for every requested path. A token with more is refused, since
+ * ignoring some rules could ignore a denial.
  */
 export const rulesPerTokenMax = 10_000;
 
-/** About what policies and sets of policies that are kept ready may take in memory, in bytes. */
+/** Approximate memory for parsed policies and for compiled sets of policies, in bytes. */
 const [parsedBytesMax, compiledBytesMax] = [32 * 1024 * 1024, 64 * 1024 * 1024];
-/** Of a policy: its entry, and each of its rules. Of a set: its entry, with the decisions that it remembers. */
+/** Estimated bytes of a policy, of each of its rules, and of a compiled set with its cached decisions. */
 const [policyBytes, ruleBytes, setBytes] = [1024, 512, 1024 + decisionsBytesMax];
 
-/** A policy read, and about what it takes in memory. */
+/** A parsed policy with its approximate size in memory. */
 interface Parsed {
   readonly policy: Policy;
   readonly bytes: number;
 }
 
-/** What only the node itself gives to a token: it has no text, and grants nothing. */
+/** The policy of wrapping tokens. Only the node assigns it; it has no text and grants nothing. */
 export const wrappingPolicy = 'response-wrapping';
 export const unassignable: readonly string[] = [wrappingPolicy];
 
-/** The form in which a policy's name counts, valid or not. */
+/** Returns the canonical form of a policy name, valid or not. */
 export const canonicalPolicyName = (name: string): string => name.trim().toLowerCase();
 
-/** `name` as policies are named: without case. @throws AccessError `invalid_request` */
+/** Returns the canonical form of a valid policy name, in lower case. @throws AccessError `invalid_request` */
 export function policyName(name: string): string {
   const lower = canonicalPolicyName(name);
   if (!isPolicyName(lower)) throw invalidRequest('a policy name has 1 to 512 bytes, no slashes and no control characters');
@@ -49,23 +49,23 @@ export const isPolicyName = (name: string): boolean =>
   name !== '' && Buffer.byteLength(name) <= nameBytesMax && name.isWellFormed() && !/[/\p{Cc}]/u.test(name);
 
 /**
- * The policies: their texts in the store, and what they come to, compiled and kept until a change is applied. `root` has no text;
- * `default` has one of its own until another is written.
+ * The policies: their texts in the store, and a cache of compiled sets that drops an entry when a change to it is applied. `root`
+ * has no text; `default` has a built-in text until an operator writes another.
  */
 export class Policies {
   readonly #store: Store;
   readonly #now: () => number;
   readonly #dueNow: () => number;
   readonly #unwatch: () => void;
-  readonly #parsed = new WeighedCache<Parsed>(parsedBytesMax);
-  readonly #compiled = new WeighedCache<Acl>(compiledBytesMax);
-  /** Under way, so that many requests at once do the work once. */
+  readonly #parsed = new WeightedCache<Parsed>(parsedBytesMax);
+  readonly #compiled = new WeightedCache<Acl>(compiledBytesMax);
+  /** Compilations in progress, so that concurrent requests share one. */
   readonly #compiling = new Map<string, Promise<Acl>>();
   #generation = 0;
 
   /**
-   * @param now - milliseconds since the epoch; the rights of a rule end by it
-   * @param dueNow - the same for restrictions, which end by it; `now` when absent
+   * @param now - milliseconds since the epoch; by this clock the rights of a rule end
+   * @param dueNow - by this clock the restrictions of a rule end; `now` when absent
    */
   constructor({
     store,
@@ -86,24 +86,24 @@ export class Policies {
     });
   }
 
-  /** Grows with every change: what was compiled under another number does not hold any more. */
+  /** Increases with every change. A result compiled under another generation is out of date. */
   get generation(): number {
     return this.#generation;
   }
 
-  /** What all sets of policies weighed, in bytes, that were dropped so far: whoever still holds them lets go in time. */
-  get letGo(): number {
-    return this.#compiled.letGo;
+  /** Total size of all compiled sets that were evicted, in bytes. Holders of such sets use it to release them. */
+  get evictedBytes(): number {
+    return this.#compiled.evictedWeight;
   }
 
-  /** What the named policies come to, if it is at hand. */
+  /** Returns the compiled policies if they are cached. */
   compiled(names: readonly string[]): Acl | undefined {
     const acl = this.#compiled.get(keyOf(names));
     return acl !== undefined && acl.goodUntilMs > this.#now() ? acl : undefined;
   }
 
   /**
-   * What the named policies come to, as of now; a name without a policy grants nothing.
+   * Compiles the named policies as they are now. A name without a policy grants nothing.
    * @param names - sorted, without doubles
    * @throws AccessError `record_unreadable`, `too_many_rules`; StoreError
    */
@@ -123,14 +123,14 @@ export class Policies {
       const generation = this.#generation;
       const { policies, bytes } = await this.#inForce(names);
       if (generation !== this.#generation) continue;
-      const acl = await Acl.inTurns(policies);
+      const acl = await Acl.compile(policies);
       if (generation !== this.#generation) continue;
       this.#compiled.set(keyOf(names), acl, bytes);
       return acl;
     }
   }
 
-  /** The rules of the policies that have not reached their time. Stops reading at the limit: reading on would be work for every request. */
+  /** Returns the rules that have not expired. Stops reading at the limit, so that a request with too many rules costs little. */
   async #inForce(names: readonly string[]): Promise<{ readonly policies: readonly Policy[]; readonly bytes: number }> {
     const clocks = { nowMs: this.#now(), dueNowMs: this.#dueNow() };
     const policies: Policy[] = [];
@@ -147,7 +147,7 @@ export class Policies {
     return { policies, bytes };
   }
 
-  /** The text of a policy, empty for `root`. @throws AccessError `invalid_request`, `not_found`; StoreError */
+  /** Returns the text of a policy; empty for `root`. @throws AccessError `invalid_request`, `not_found`; StoreError */
   async read(name: string): Promise<string> {
     const text = await this.#text(policyName(name));
     if (text === undefined) throw new AccessError('not_found', 'no such policy');
@@ -155,24 +155,24 @@ export class Policies {
   }
 
   /**
-   * Writes a policy; in force for every token when it resolves.
-   * @param given - plain, or base64 of it
-   * @returns warnings about what in it has no effect
+   * Writes a policy. It is in force for every token when the promise resolves.
+   * @param given - plain text or base64
+   * @returns warnings about parts without effect
    * @throws AccessError `invalid_request`, `invalid_policy`, `policy_too_large`; StoreError
    */
   async write(name: string, given: string): Promise<readonly string[]> {
     const lower = policyName(name);
     if (lower === 'root' || lower === wrappingPolicy) throw invalidRequest(`cannot update "${lower}" policy`);
     const text = plainText(given);
-    const { policy, notices } = await inTurns(policySteps(text, { strict: true }));
+    const { policy, notices } = await runInSlices(policySteps(text, { strict: true }));
     const value = Buffer.concat([Buffer.of(format), Buffer.from(text, 'utf8')]);
     await this.#store.commit({ conditions: [], writes: [{ path: prefix + lower, value }] });
-    // No request has such a path; what reads as a denial would deny nothing.
+    // No request has such a path, so an intended denial would deny nothing.
     const idle = policy.filter(({ path }) => path.includes('//')).length;
     return idle === 0 ? notices : [...notices, `${idle} of its paths have an empty segment: they match no request`];
   }
 
-  /** Deletes a policy, if there is one. @throws AccessError `invalid_request`; StoreError */
+  /** Deletes a policy if it exists. @throws AccessError `invalid_request`; StoreError */
   async delete(name: string): Promise<void> {
     const lower = policyName(name);
     if (lower === 'root' || lower === 'default' || lower === wrappingPolicy)
@@ -180,7 +180,7 @@ export class Policies {
     await this.#store.commit({ conditions: [], writes: [{ path: prefix + lower, value: null }] });
   }
 
-  /** Every name, sorted. */
+  /** Returns all names, sorted. */
   async list(): Promise<string[]> {
     const names = new Set(['default', 'root']);
     for (let after: string | undefined = ''; after !== undefined; ) {
@@ -191,25 +191,25 @@ export class Policies {
     return [...names].sort();
   }
 
-  /** Whether there is a policy of that name. */
+  /** Returns whether the policy exists. */
   async exists(name: string): Promise<boolean> {
     return name === 'default' || name === 'root' || (isPolicyName(name) && (await this.#store.get(prefix + name)) !== undefined);
   }
 
-  /** Forgets everything: for the moment of sealing, or when all that was read may have changed. */
+  /** Clears the cache: when the barrier seals, and when any record may have changed. */
   clear(): void {
     this.#parsed.clear();
     this.#compiled.clear();
     this.#generation += 1;
   }
 
-  /** Clears, and lets go of the store. */
+  /** Clears the cache and stops watching the store. */
   close(): void {
     this.#unwatch();
     this.clear();
   }
 
-  /** One policy, and every set that it is in. */
+  /** Drops a policy and every compiled set that contains it. */
   #forget(name: string): void {
     this.#parsed.delete(name);
     for (const key of [...this.#compiled.keys()]) if (`\n${key}\n`.includes(`\n${name}\n`)) this.#compiled.delete(key);
@@ -235,14 +235,14 @@ export class Policies {
   }
 }
 
-/** What was written was read before, so it is a later version's text that this one cannot read. */
+/** Every text is parsed before it is written, so a stored text that cannot be parsed comes from a newer version. */
 async function parseStored(text: string): Promise<Policy> {
   try {
-    return (await inTurns(policySteps(text, { strict: false }))).policy;
+    return (await runInSlices(policySteps(text, { strict: false }))).policy;
   } catch (error) {
     throw recordUnreadable({ cause: error });
   }
 }
 
-/** Names hold no control characters. */
+/** A line break separates names, since names have no control characters. */
 const keyOf = (names: readonly string[]): string => names.join('\n');

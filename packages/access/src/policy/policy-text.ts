@@ -1,16 +1,19 @@
 import { isUtf8 } from 'node:buffer';
 import { AccessError } from '../errors.ts';
-import { atOnce, type Steps } from '../steps.ts';
+import { runAtOnce, type Steps } from '../scheduling/steps.ts';
+import { Acl, permits } from './acl.ts';
+import type { Capability } from './capability.ts';
 import { PolicyMistake, positionOf } from './document.ts';
 import { parseHcl } from './hcl.ts';
 import { parseJson } from './json.ts';
+import type { Parameters } from './parameters.ts';
 import { type ParsedPolicy, type Policy, readPolicy } from './policy.ts';
 
 /** Longest text of a policy, in bytes of UTF-8. */
 export const policyBytesMax = 1024 * 1024;
 
 /**
- * A policy's text as its author wrote it: base64 of it is undone, which no policy is by itself.
+ * Returns a policy's text, decoded if it is base64. No policy text is valid base64 by itself.
  * @throws AccessError `invalid_policy`, `policy_too_large`
  */
 export function plainText(given: string): string {
@@ -20,15 +23,15 @@ export function plainText(given: string): string {
   const encoded = base64.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(base64);
   const bytes = encoded ? Buffer.from(base64, 'base64') : Buffer.from(given, 'utf8');
   if (bytes.length > policyBytesMax) throw tooLarge();
-  if (!isUtf8(bytes)) throw new AccessError('invalid_policy', 'failed to parse policy: the base64 text holds no UTF-8');
+  if (!isUtf8(bytes)) throw new AccessError('invalid_policy', 'failed to parse policy: the base64 text is not UTF-8');
   return bytes.toString('utf8');
 }
 
 const tooLarge = (): AccessError => new AccessError('policy_too_large', `a policy has at most ${policyBytesMax} bytes`);
 
 /**
- * HCL, or JSON when the text begins with a brace.
- * @param strict - false for what was written before: it is read as far as it has an effect
+ * Parses a policy: JSON if the text begins with a brace, else HCL.
+ * @param strict - false for stored policies: malformed templates, which have no effect, are accepted
  * @throws AccessError `invalid_policy` with line and column
  */
 export function* policySteps(text: string, { strict }: { readonly strict: boolean }): Steps<ParsedPolicy> {
@@ -40,5 +43,25 @@ export function* policySteps(text: string, { strict }: { readonly strict: boolea
   }
 }
 
-/** The same at once, for texts that hold up nobody. @throws AccessError `invalid_policy` with line and column */
-export const parsePolicy = (text: string): Policy => atOnce(policySteps(text, { strict: true })).policy;
+/**
+ * Parses a policy without a pause, for short texts and command-line tools.
+ * @throws AccessError `invalid_policy` with line and column
+ */
+export const parsePolicy = (text: string): Policy => runAtOnce(policySteps(text, { strict: true })).policy;
+
+/**
+ * Returns whether a policy by itself permits a request, without a server.
+ * @param text - HCL or JSON, plain or base64
+ * @param path - below `/v1/`, without a trailing slash
+ * @param parameters - the request's members, without a prototype
+ * @param nowMs - milliseconds since the epoch, for rules with an expiration
+ * @throws AccessError `invalid_policy`, `policy_too_large`
+ */
+export function policyPermits(
+  text: string,
+  request: { readonly path: string; readonly capability: Capability; readonly parameters: Parameters },
+  nowMs: number,
+): boolean {
+  const inForce = parsePolicy(plainText(text)).filter(({ expiresMs = Number.POSITIVE_INFINITY }) => expiresMs > nowMs);
+  return permits(new Acl([inForce]), { ...request, wrapTtlS: 0 });
+}

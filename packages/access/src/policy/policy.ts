@@ -1,46 +1,46 @@
-import type { Steps } from '../steps.ts';
-import { bitOf, type CapabilityBits, isCapability, oldPolicies } from './capability.ts';
+import type { Steps } from '../scheduling/steps.ts';
+import { secondsOf } from '../values/duration.ts';
+import { bitOf, type CapabilityBits, isCapability, legacyPolicyWords } from './capability.ts';
 import { type Document, type Member, PolicyMistake, type Value } from './document.ts';
 import type { ParameterLists, ParameterRules, ParameterValue } from './parameters.ts';
-import { secondsOf } from './written-number.ts';
 
-/** What a policy grants on one path, or on the paths that a pattern names. */
+/** Rights and restrictions on one path or pattern. */
 export interface Rule {
   readonly capabilities: CapabilityBits;
-  /** Explicit: it grants nothing, whatever another policy grants on the same path. */
+  /** An explicit denial; it overrides what another policy grants on the same path. */
   readonly deny: boolean;
   readonly parameters: ParameterRules;
-  /** Bounds of the wrapping that an answer must have, in seconds; 0 sets none. */
+  /** Bounds of the wrapping TTL that a response must have, in seconds; 0 for no bound. */
   readonly wrappingTtlS: { readonly min: number; readonly max: number };
-  /** Names that a list shows at most; absent for all. */
+  /** Most names that a list may return; absent for no bound. */
   readonly pageMax?: number;
 }
 
-/** A rule and where it holds. */
+/** A rule and the paths to which it applies. */
 export interface PathRule {
-  /** Below `/v1/`; `*` at its end stands for any text, a segment `+` for any one segment. */
+  /** Below `/v1/`. A trailing `*` matches any text, a segment `+` any one segment. */
   readonly path: string;
   readonly rule: Rule;
-  /** Milliseconds since the epoch from which it does not hold; absent where it always does. */
+  /** When the rule expires, in milliseconds since the epoch; absent when it does not. */
   readonly expiresMs?: number;
 }
 
 export type Policy = readonly PathRule[];
 
-/** A policy's text, read. */
+/** A parsed policy. */
 export interface ParsedPolicy {
   readonly policy: Policy;
-  /** Warnings for its author about parts that have no effect here. */
+  /** Warnings for the author about parts without effect here. */
   readonly notices: readonly string[];
 }
 
-/** Blocks of one policy; each may be tried for every path that is asked about. */
+/** Most path blocks in one policy: each may be tried for every requested path. */
 const rulesMax = 5000;
 
-/** Reads the rules of a policy. @param strict - whether a malformed template is refused @throws PolicyMistake */
+/** Reads the rules of a policy. @param strict - whether to refuse a malformed template @throws PolicyMistake */
 export function* readPolicy(document: Document, { strict }: { readonly strict: boolean }): Steps<ParsedPolicy> {
   const rules: PathRule[] = [];
-  const found: Found = { templates: 0, scans: 0, pages: 0, temporary: 0 };
+  const found: NoticeCounts = { templates: 0, scans: 0, pages: 0, temporary: 0 };
   let blocks = 0;
   for (const { name, at, value } of document.members.filter(isGiven)) {
     if (name === 'name') continue;
@@ -59,39 +59,40 @@ export function* readPolicy(document: Document, { strict }: { readonly strict: b
   return { policy: rules, notices: noticesOf(found) };
 }
 
-/** How many rules have what is not in force here as elsewhere. */
-interface Found {
+/** Numbers of rules with features that work differently here than in Vault and OpenBao. */
+interface NoticeCounts {
   templates: number;
   scans: number;
   pages: number;
   temporary: number;
 }
 
-function noticesOf({ templates, scans, pages, temporary }: Found): string[] {
+function noticesOf({ templates, scans, pages, temporary }: NoticeCounts): string[] {
   return [
     templates > 0 &&
       `${templates} of its paths have a template such as {{identity.entity.id}}: tokens have no identity here, so they match no request`,
-    scans > 0 && 'the capability scan grants nothing: there are no recursive lists here',
+    scans > 0 && 'the capability scan grants nothing: recursive lists are not supported',
     pages > 0 && 'pagination_limit bounds lists that take limit, as those of keys do; it refuses all other lists on its path',
-    temporary > 0 && `${temporary} of its rules have an expiration: each of them, a denial too, is ignored after its time`,
+    temporary > 0 && `${temporary} of its rules have an expiration: after it, the rule is ignored, even if it is a denial`,
   ].filter((notice) => notice !== false);
 }
 
 /**
- * Whether a path has a template, which the peers fill with who the caller is. There is no identity here, so its rule matches nothing, as there for a
- * token without one. @throws PolicyMistake when strict, for one that has no end, no beginning or nothing in it
+ * Returns whether a path has a template, which Vault and OpenBao fill with the caller's identity. Tokens have no identity here, so
+ * its rule matches nothing, as it does there for a token without an identity.
+ * @throws PolicyMistake when strict, for a template that is unbalanced or empty
  */
 function isTemplate({ name, at }: Member, { strict }: { readonly strict: boolean }): boolean {
   if (!name.includes('{{') && !name.includes('}}')) return false;
   const rest = name.replace(/\{\{([^{}]*)\}\}/g, (_whole, inside: string) => (inside.trim() === '' ? '{{' : ''));
   if (strict && (rest.includes('{{') || rest.includes('}}')))
-    throw new PolicyMistake(at, 'failed to validate policy templating: "{{" and "}}" stand around a name, in pairs');
+    throw new PolicyMistake(at, 'failed to validate policy templating: "{{" and "}}" must enclose a name, in pairs');
   return true;
 }
 
 const isGiven = ({ value }: Member): boolean => value.kind !== 'null';
 
-/** One object, or a list of them, as generated JSON has it. */
+/** Returns the blocks of one object or of a list of objects, which generated JSON contains. */
 function blocksOf(value: Value): readonly Document[] {
   if (value.kind === 'object') return [value];
   if (value.kind !== 'list') throw new PolicyMistake(value.at, 'expected a block');
@@ -103,8 +104,8 @@ function pathOf({ name, at }: Member): string {
   return name.startsWith('/') ? name.slice(1) : name;
 }
 
-/** Shared by all rules that say nothing of parameters: there may be very many. */
-const none: ParameterRules = { required: [], allowed: new Map(), denied: new Map() };
+/** Shared by all rules without parameters, since there may be very many. */
+const noParameterRules: ParameterRules = { required: [], allowed: new Map(), denied: new Map() };
 const unbounded: Rule['wrappingTtlS'] = { min: 0, max: 0 };
 
 interface Draft {
@@ -127,7 +128,7 @@ const attributes: Readonly<Record<string, (draft: Draft, value: Value) => void>>
   },
   policy: (draft, value) => {
     const word = text(value);
-    const bits = oldPolicies.get(word);
+    const bits = legacyPolicyWords.get(word);
     if (word === 'deny') draft.deny = true;
     else if (bits === undefined) throw new PolicyMistake(value.at, 'invalid policy, expected "deny", "read", "write" or "sudo"');
     else draft.capabilities |= bits;
@@ -157,13 +158,13 @@ const attributes: Readonly<Record<string, (draft: Draft, value: Value) => void>>
   },
 };
 
-function readRule({ at, members }: Document, found: Found): Omit<PathRule, 'path'> {
+function readRule({ at, members }: Document, found: NoticeCounts): Omit<PathRule, 'path'> {
   const draft: Draft = {
     capabilities: 0,
     deny: false,
-    required: none.required,
-    allowed: none.allowed,
-    denied: none.denied,
+    required: noParameterRules.required,
+    allowed: noParameterRules.allowed,
+    denied: noParameterRules.denied,
     min: 0,
     max: 0,
     pageMax: 0,
@@ -174,9 +175,9 @@ function readRule({ at, members }: Document, found: Found): Omit<PathRule, 'path
   for (const member of members) {
     if (!isGiven(member)) continue;
     const read = Object.hasOwn(attributes, member.name) ? attributes[member.name] : undefined;
-    // One that is not known may take rights away where it is: ignoring it would grant them.
+    // An unknown attribute may restrict rights elsewhere; ignoring it would grant them here.
     if (read === undefined) throw new PolicyMistake(member.at, 'a path block has no attribute of this name');
-    if (seen.includes(member.name)) throw new PolicyMistake(member.at, 'this attribute is here for the second time');
+    if (seen.includes(member.name)) throw new PolicyMistake(member.at, 'this attribute is given twice');
     seen.push(member.name);
     read(draft, member.value);
   }
@@ -185,11 +186,12 @@ function readRule({ at, members }: Document, found: Found): Omit<PathRule, 'path
   found.pages += Number(pageMax > 0);
   found.temporary += Number(expiresMs > 0);
   if (max !== 0 && max < min) throw new PolicyMistake(at, 'max_wrapping_ttl cannot be less than min_wrapping_ttl');
-  const free = required === none.required && allowed === none.allowed && denied === none.denied;
+  const free =
+    required === noParameterRules.required && allowed === noParameterRules.allowed && denied === noParameterRules.denied;
   const rule: Rule = {
     capabilities: deny ? 0 : capabilities,
     deny,
-    parameters: free ? none : { required, allowed, denied },
+    parameters: free ? noParameterRules : { required, allowed, denied },
     wrappingTtlS: min === 0 && max === 0 ? unbounded : { min, max },
     ...(pageMax > 0 && { pageMax }),
   };
@@ -209,7 +211,7 @@ function parameterLists(value: Value): ParameterLists {
   if (value.kind !== 'object') throw new PolicyMistake(value.at, 'expected an object of lists');
   for (const { name, at, value: listed } of value.members) {
     const key = name.toLowerCase();
-    if (lists.has(key)) throw new PolicyMistake(at, 'this parameter is here for the second time');
+    if (lists.has(key)) throw new PolicyMistake(at, 'this parameter is given twice');
     lists.set(key, items(listed).map(scalar));
   }
   return lists;
@@ -239,7 +241,7 @@ function seconds(value: Value): number {
   return given;
 }
 
-/** RFC 3339, or whole seconds since the epoch; in milliseconds. */
+/** Parses RFC 3339 or whole seconds since the epoch. Returns milliseconds since the epoch. */
 function time(value: Value): number {
   const given = value.kind === 'number' ? String(value.number) : text(value);
   const ms = /^\d{1,12}$/.test(given)

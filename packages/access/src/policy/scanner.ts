@@ -1,9 +1,9 @@
-import type { Steps } from '../steps.ts';
+import type { Steps } from '../scheduling/steps.ts';
 import { documentDepthMax, PolicyMistake, type Value } from './document.ts';
 
-/** What may stand between two tokens. */
+/** Text that is skipped between two tokens. */
 export interface Space {
-  /** Sticky, and matches the empty text too. */
+  /** A sticky pattern that also matches the empty text. */
   readonly blank: RegExp;
   readonly comments: boolean;
 }
@@ -19,7 +19,7 @@ const escapes: Readonly<Record<string, string>> = {
   t: '\t',
 };
 
-/** Walks over a text, always forward: what HCL and JSON have in common. */
+/** Scans a text from start to end. HCL and JSON share it. */
 export class Scanner {
   readonly text: string;
   readonly #space: Space;
@@ -36,7 +36,7 @@ export class Scanner {
     return this.#at;
   }
 
-  /** The character there, empty at the end. */
+  /** The next character; empty at the end of the text. */
   get next(): string {
     return this.text.charAt(this.#at);
   }
@@ -49,12 +49,12 @@ export class Scanner {
     for (;;) {
       this.#space.blank.lastIndex = this.#at;
       this.#space.blank.test(this.text);
-      this.#at = this.#space.blank.lastIndex; // it matches everywhere, if only nothing
+      this.#at = this.#space.blank.lastIndex; // the pattern always matches, possibly the empty text
       if (!this.#space.comments || !this.#skipComment()) return;
     }
   }
 
-  /** Goes past `token` when it is what comes next. */
+  /** Consumes `token` if the text continues with it. */
   take(token: string): boolean {
     if (!this.text.startsWith(token, this.#at)) return false;
     this.#at += token.length;
@@ -65,7 +65,7 @@ export class Scanner {
     if (!this.take(token)) throw this.mistake(`expected "${token}"`);
   }
 
-  /** Goes past what the sticky pattern matches here, and returns it; nothing when it does not match. */
+  /** Consumes and returns the text that the sticky pattern matches here; undefined when it does not match. */
   match(sticky: RegExp): string | undefined {
     sticky.lastIndex = this.#at;
     const found = sticky.exec(this.text)?.[0];
@@ -73,7 +73,7 @@ export class Scanner {
     return found;
   }
 
-  /** Runs `read` one level deeper. */
+  /** Runs `read` one nesting level deeper. @throws PolicyMistake beyond the deepest level */
   *nested<T extends Value>(read: () => Steps<T>): Steps<T> {
     this.#depth += 1;
     if (this.#depth > documentDepthMax) throw this.mistake(`more than ${documentDepthMax} levels of nesting`);
@@ -82,15 +82,15 @@ export class Scanner {
     return value;
   }
 
-  /** A double-quoted string on one line; the quote is what comes next. */
+  /** Consumes a double-quoted single-line string, starting at its opening quote. */
   string(): string {
     const open = this.#at;
     const parts: string[] = [];
     let from = open + 1;
     for (let at = from; ; at += 1) {
       const code = this.text.charCodeAt(at);
-      if (Number.isNaN(code)) throw this.mistake('a string has no end', open);
-      if (code < 0x20) throw this.mistake('a string has a line break or another control character', at);
+      if (Number.isNaN(code)) throw this.mistake('a string is not closed', open);
+      if (code < 0x20) throw this.mistake('a string contains a line break or another control character', at);
       if (code !== 0x22 && code !== 0x5c) continue;
       parts.push(this.text.slice(from, at));
       this.#at = at;
@@ -101,7 +101,7 @@ export class Scanner {
     }
     this.#at += 1;
     const value = parts.join('');
-    if (!value.isWellFormed()) throw this.mistake('a string has half of a surrogate pair', open);
+    if (!value.isWellFormed()) throw this.mistake('a string contains half of a surrogate pair', open);
     return value;
   }
 
@@ -113,7 +113,7 @@ export class Scanner {
       return simple;
     }
     const hex = this.match(/\\u[0-9a-fA-F]{4}/y) ?? this.match(/\\U00(?:0[0-9a-fA-F]|10)[0-9a-fA-F]{4}/y);
-    if (hex === undefined) throw this.mistake('a string has an escape that is not known', at);
+    if (hex === undefined) throw this.mistake('a string contains an unknown escape', at);
     return String.fromCodePoint(Number.parseInt(hex.slice(2), 16));
   }
 
@@ -125,7 +125,7 @@ export class Scanner {
     }
     if (!this.text.startsWith('/*', this.#at)) return false;
     const end = this.text.indexOf('*/', this.#at + 2);
-    if (end < 0) throw this.mistake('a comment has no end');
+    if (end < 0) throw this.mistake('a comment is not closed');
     this.#at = end + 2;
     return true;
   }

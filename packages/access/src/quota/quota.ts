@@ -2,61 +2,65 @@ import { invalidRequest } from '../errors.ts';
 import { decodeJson, encodeJson } from '../json-record.ts';
 import type { Rate } from './token-bucket.ts';
 
-/** How often each caller may ask. */
+/** A rate limit for each caller. */
 export interface Quota extends Rate {
   readonly name: string;
-  /** Empty for everywhere; with `/` at its end for what lies below, with `*` for what begins so; else one path. */
+  /**
+   * Paths to which it applies: empty for all, with a trailing `/` for those below, with a trailing `*` for a prefix, else one path.
+   */
   readonly path: string;
-  /** Of logins by this role only; empty for all requests. */
+  /** Applies only to logins by this role; empty for all requests. */
   readonly role: string;
-  /** Whose requests count together. `token`: those of one good token, wherever they come from; any other request counts for its address. */
+  /** How requests are grouped. `token`: by valid token, whatever the address; requests without one by address. */
   readonly groupBy: 'ip' | 'token';
 }
 
 export type QuotaChange = { readonly [Name in keyof Omit<Quota, 'name'>]?: Quota[Name] | undefined };
 
 export interface QuotaConfig {
-  /** Answers say what is left. */
+  /** Whether responses have headers with the remaining requests. */
   readonly responseHeaders: boolean;
-  /** Never counted; with `*` at the end for whatever begins so. */
+  /** Paths that are not counted; a trailing `*` matches a prefix. */
   readonly exemptPaths: readonly string[];
 }
 
 export const newQuotaConfig: QuotaConfig = { responseHeaders: false, exemptPaths: [] };
 
 const example: Omit<Quota, 'groupBy'> = { name: '', path: '', role: '', rate: 0, intervalS: 1, blockIntervalS: 0 };
-/** What a record says that was written before its member was known. */
-const later: Pick<Quota, 'groupBy'> = { groupBy: 'ip' };
+/** Values of the members that older records lack. */
+const newMemberDefaults: Pick<Quota, 'groupBy'> = { groupBy: 'ip' };
 const secondsMax = 366 * 86_400;
 const pathsMax = 256;
 
-/** A quota after a change, or a new one. @throws AccessError `invalid_request` */
+/** Returns a quota after a change, or a new quota. @throws AccessError `invalid_request` */
 export function changedQuota(name: string, present: Quota | undefined, change: QuotaChange): Quota {
   const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
-  const quota: Quota = { ...(present ?? { ...example, ...later, name }), ...given };
+  const quota: Quota = { ...(present ?? { ...example, ...newMemberDefaults, name }), ...given };
   if (!Number.isFinite(quota.rate) || quota.rate <= 0) throw invalidRequest("'rate' must be greater than 0");
-  if (quota.intervalS < 1 || quota.intervalS > secondsMax) throw invalidRequest(`'interval' is between 1s and ${secondsMax}s`);
+  if (quota.intervalS < 1 || quota.intervalS > secondsMax)
+    throw invalidRequest(`'interval' must be between 1s and ${secondsMax}s`);
   if (quota.blockIntervalS < 0 || quota.blockIntervalS > secondsMax)
     throw invalidRequest(`'block_interval' is at most ${secondsMax}s`);
   if (quota.role !== '' && quota.groupBy !== 'ip')
-    throw invalidRequest('logins have no token yet: a quota for a role counts by ip');
-  if (quota.path.length > 1024 || quota.role.length > 128) throw invalidRequest('the path or the role is too long');
+    throw invalidRequest('a quota for a role must count by ip, since logins have no token yet');
+  if (quota.path.length > 1024 || quota.role.length > 128)
+    throw invalidRequest('a path has at most 1024 characters, a role at most 128');
   return quota;
 }
 
 /** @throws AccessError `invalid_request` */
 export function checkQuotaConfig(config: QuotaConfig): QuotaConfig {
   if (config.exemptPaths.length > pathsMax || config.exemptPaths.some(({ length }) => length > 1024))
-    throw invalidRequest(`at most ${pathsMax} exempt paths, of 1024 characters each`);
+    throw invalidRequest(`there are at most ${pathsMax} exempt paths, of at most 1024 characters each`);
   return config;
 }
 
 export const encodeQuota = (quota: Quota | QuotaConfig): Buffer => encodeJson(quota);
 /** @throws AccessError `record_unreadable` */
-export const decodeQuota = (stored: Uint8Array): Quota => ({ ...later, ...decodeJson(stored, example) });
+export const decodeQuota = (stored: Uint8Array): Quota => ({ ...newMemberDefaults, ...decodeJson(stored, example) });
 export const decodeQuotaConfig = (stored: Uint8Array): QuotaConfig => decodeJson(stored, newQuotaConfig);
 
-/** Whether a path, without a slash at its end, is one of those that `pattern` stands for. */
+/** Returns whether a path without a trailing slash matches the pattern. */
 export function pathMatches(pattern: string, path: string): boolean {
   if (pattern === '' || pattern === path) return true;
   if (pattern.endsWith('*')) return path.startsWith(pattern.slice(0, -1));

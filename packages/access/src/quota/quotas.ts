@@ -1,8 +1,7 @@
 import type { Store } from '@transitd/storage-fsm';
-import { loginName } from '../auth/login-name.ts';
-import { callerGroup } from '../cidr.ts';
 import { AccessError, invalidRequest, RateLimited } from '../errors.ts';
-import { isRoleName } from '../token-role.ts';
+import { callerGroup } from '../values/cidr.ts';
+import { isRoleName, loginName } from '../values/names.ts';
 import {
   changedQuota,
   checkQuotaConfig,
@@ -20,15 +19,15 @@ import { admission, type Bucket } from './token-bucket.ts';
 const prefix = 'access/quota/';
 const configPath = 'access/quota-config';
 
-/** Quotas there may be: each one may be looked at for every request. */
+/** Most quotas: each may be checked for every request. */
 const quotasMax = 256;
 const attemptsMax = 5;
 
-/** What is left to a caller, where a quota is on its path. */
+/** State of a caller under a quota. */
 export interface Allowance {
   readonly limit: number;
   readonly remaining: number;
-  /** Until all of it is there again. */
+  /** Seconds until the full limit is available again. */
   readonly resetS: number;
 }
 
@@ -36,26 +35,26 @@ export interface QuotasOptions {
   readonly store: Store;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** Callers that are remembered, over all quotas; whoever asked longest ago is forgotten, and begins anew. */
+  /** Most callers in memory, over all quotas. The least recent one is dropped and starts with a full limit. */
   readonly callersMax?: number;
-  /** The form of a path in which requests are counted; as written when absent. */
+  /** Returns the form of a path by which requests are counted; the path itself when absent. */
   readonly canonicalPath?: (path: string) => string;
 }
 
-/** How often callers may ask, by their address: counted on each node for itself, in memory; the rules are records. */
+/** Rate limits. Each node counts requests by itself, in memory; the quotas are stored. */
 export class Quotas {
   readonly #store: Store;
   readonly #now: () => number;
   readonly #callersMax: number;
   readonly #canonicalPath: (path: string) => string;
   readonly #unwatch: () => void;
-  /** The longest path first, so that the first that matches decides. */
+  /** Longest path first, so that the first match applies. */
   #quotas: readonly Quota[] = [];
   #config = newQuotaConfig;
   readonly #buckets = new Map<string, Bucket>();
   #byToken = false;
   #changes = 0;
-  /** The reading of the rules that began last; it does not fail. */
+  /** The latest read of the quotas. It never rejects. */
   #reading: Promise<void> = Promise.resolve();
 
   constructor({ store, now, callersMax = 65_536, canonicalPath = (path) => path }: QuotasOptions) {
@@ -64,7 +63,7 @@ export class Quotas {
     this.#callersMax = callersMax;
     this.#now = now;
     this.#unwatch = store.watch('access/quota', () => {
-      this.#reading = this.#reading.then(() => this.#read()).catch(() => undefined); // a store that is sealed is closed
+      this.#reading = this.#reading.then(() => this.#read()).catch(() => undefined); // the store closes when the barrier seals
     });
   }
 
@@ -72,13 +71,13 @@ export class Quotas {
     return this.#config;
   }
 
-  /** Reads the rules; none is in force before. @throws AccessError `record_unreadable`; StoreError */
+  /** Reads the quotas. None is enforced before. @throws AccessError `record_unreadable`; StoreError */
   async open(): Promise<void> {
     await this.#read();
   }
 
   /**
-   * Counts a request before anything else is known of it; nothing where no quota is on its path, or one that counts by token.
+   * Counts a request by address, before it is authenticated. Returns undefined when no quota applies or the quota counts by token.
    * @throws RateLimited
    */
   admit(path: string, address: string): Allowance | undefined {
@@ -87,8 +86,8 @@ export class Quotas {
   }
 
   /**
-   * Counts a request whose caller is known, where a quota on its path counts by token.
-   * @param tokenId - of a good token; undefined without one
+   * Counts an authenticated request if the quota on its path counts by token.
+   * @param tokenId - id of a valid token; undefined without one
    * @throws RateLimited
    */
   admitToken(path: string, tokenId: string | undefined, address: string): void {
@@ -96,24 +95,27 @@ export class Quotas {
     if (quota?.groupBy === 'token') this.#take(quota, path, tokenId === undefined ? callerGroup(address) : `token ${tokenId}`);
   }
 
-  /** Counts a login by a role, beside the request that it is. @param role - its name without case @throws RateLimited */
+  /** Counts a login by role, in addition to its request. @param role - its name in lower case @throws RateLimited */
   admitLogin(path: string, role: string, address: string): void {
     const quota = this.#quotas.find((each) => each.role !== '' && loginName(each.role) === role && pathMatches(each.path, path));
     if (quota !== undefined) this.#take(quota, path, callerGroup(address));
   }
 
-  /** Undefined when there is none of that name. @throws AccessError `record_unreadable`; StoreError */
+  /** Finds a quota by name. @throws AccessError `record_unreadable`; StoreError */
   async find(name: string): Promise<Quota | undefined> {
     const record = isRoleName(name) ? await this.#store.get(prefix + name) : undefined;
     return record && this.#decoded(record.value);
   }
 
-  /** Every name, sorted. */
+  /** Returns all names, sorted. */
   async list(): Promise<string[]> {
     return (await this.#all()).map(({ name }) => name).sort();
   }
 
-  /** Makes a quota or changes it; in force on this node when it resolves. @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError */
+  /**
+   * Creates or changes a quota. It is enforced on this node when the promise resolves.
+   * @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError
+   */
   async write(name: string, change: QuotaChange): Promise<void> {
     if (!isRoleName(name)) throw invalidRequest('a quota name has 1 to 128 letters, digits, "_", ".", "@" or "-"');
     const path = prefix + name;
@@ -126,16 +128,19 @@ export class Quotas {
       const { outcome } = await this.#store.commit({ conditions, writes: [{ path, value: encodeQuota(quota) }] });
       if (outcome === 'committed') return this.#reading;
     }
-    throw new AccessError('too_many_conflicts', 'the quota changed too often in the meantime; nothing was done');
+    throw new AccessError(
+      'too_many_conflicts',
+      'the quota was changed by other requests at the same time; nothing was done, try again',
+    );
   }
 
-  /** Deletes a quota, if there is one. @throws StoreError */
+  /** Deletes a quota if it exists. @throws StoreError */
   async delete(name: string): Promise<void> {
     if (isRoleName(name)) await this.#store.commit({ conditions: [], writes: [{ path: prefix + name, value: null }] });
     await this.#reading;
   }
 
-  /** @throws AccessError `invalid_request`; StoreError */
+  /** Changes the given settings. @throws AccessError `invalid_request`; StoreError */
   async configure(change: { readonly [Name in keyof QuotaConfig]?: QuotaConfig[Name] | undefined }): Promise<void> {
     const record = await this.#store.get(configPath);
     const present = this.#decodedConfig(record?.value);
@@ -151,13 +156,13 @@ export class Quotas {
     this.#unwatch();
   }
 
-  /** Records written before paths had a canonical form hold them as their callers wrote them: no request would match. */
+  /** Decodes a quota and canonicalizes its path: older records have the path as it was written, which no request would match. */
   #decoded(stored: Uint8Array): Quota {
     const quota = decodeQuota(stored);
     return { ...quota, path: this.#canonicalPath(quota.path) };
   }
 
-  /** The same for paths that are exempt; the settings of a new cluster where there are none. */
+  /** Decodes the settings and canonicalizes the exempt paths; returns the defaults when there is no record. */
   #decodedConfig(stored: Uint8Array | undefined): QuotaConfig {
     if (stored === undefined) return newQuotaConfig;
     const config = decodeQuotaConfig(stored);
@@ -182,7 +187,7 @@ export class Quotas {
     return allowance;
   }
 
-  /** The rules as they are, and what was counted under others forgotten. */
+  /** Reads the quotas and drops the counts of quotas that have changed. */
   async #read(): Promise<void> {
     const mine = ++this.#changes;
     const [quotas, record] = [await this.#all(), await this.#store.get(configPath)];

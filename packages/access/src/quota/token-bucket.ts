@@ -1,34 +1,37 @@
-/** Requests that a caller may still make, as of a time; and until when it is kept out. Milliseconds. */
+/** A token bucket: the remaining requests at a time, and the end of a block. Times are in milliseconds. */
 export interface Bucket {
   readonly left: number;
   readonly atMs: number;
   readonly blockedUntilMs: number;
 }
 
-/** `rate` requests in `intervalS`, all of them at once if need be; whoever asks for more is kept out for `blockIntervalS`. */
+/** Allows `rate` requests in `intervalS`, also in one burst. A caller that exceeds it is blocked for `blockIntervalS`. */
 export interface Rate {
   readonly rate: number;
   readonly intervalS: number;
   readonly blockIntervalS: number;
 }
 
-/** What becomes of one request. */
+/** The decision about one request. */
 export interface Admission {
   readonly bucket: Bucket;
   readonly admitted: boolean;
-  /** Whole requests that are left. */
+  /** Remaining whole requests. */
   readonly remaining: number;
-  /** Milliseconds until another one is admitted, or, where one is, until the bucket is full. */
+  /** Milliseconds until the bucket is full or, for a refused request, until the next one is admitted. */
   readonly waitMs: number;
 }
 
-/** Takes one request out of the bucket, which fills up evenly. @param present - undefined for a caller that is not known: a full one */
+/**
+ * Takes one request from a bucket that refills at a constant rate.
+ * @param present - undefined for a new caller, whose bucket is full
+ */
 export function admission(present: Bucket | undefined, { rate, intervalS, blockIntervalS }: Rate, nowMs: number): Admission {
   const perMs = rate / (intervalS * 1000);
   const size = Math.max(1, rate);
   if (present !== undefined && nowMs < present.blockedUntilMs)
     return { bucket: present, admitted: false, remaining: 0, waitMs: present.blockedUntilMs - nowMs };
-  // A clock that was set back refills nothing.
+  // If the clock was set back, nothing is refilled.
   const left = present === undefined ? size : Math.min(size, present.left + Math.max(0, nowMs - present.atMs) * perMs);
   if (left >= 1) {
     const bucket = { left: left - 1, atMs: nowMs, blockedUntilMs: 0 };

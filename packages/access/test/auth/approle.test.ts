@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { AppRoleChange } from '../../src/auth/approle.ts';
+import type { AppRoleChange } from '../../src/auth/approle-role.ts';
 import { refusal } from '../fixtures.ts';
 import { withMethod } from './login-setup.ts';
 
@@ -10,14 +10,14 @@ async function withRole(change: Partial<AppRoleChange> = {}) {
   const { approle } = all.logins;
   await approle.write(await all.mount(), 'Web', { token: { policies: ['a'], ttlS: 1200 }, ...change });
   const roleId = (await approle.roles.find((await all.mount()).id, 'web'))?.value.roleId ?? '';
-  const secret = async (asked = {}) => approle.createSecretId(await all.mount(), 'web', asked);
+  const secret = async (request = {}) => approle.createSecretId(await all.mount(), 'web', request);
   const enter = async (secretId: string, { role = roleId, address }: { role?: string; address?: string } = {}) =>
     approle.login(await all.login('auth/m/login', address), role, secretId);
   return { ...all, approle, roleId, secret, enter };
 }
 
-describe('a login by role and secret id', () => {
-  it('gives a token as the role says', async () => {
+describe('an AppRole login', () => {
+  it('creates a token with the settings of the role', async () => {
     const { secret, enter, who } = await withRole();
     const { secretId } = await secret({ meta: { team: 'x', role_name: 'forged' } });
     const { token, record, ttlS } = await enter(secretId);
@@ -26,7 +26,7 @@ describe('a login by role and secret id', () => {
     expect(await who(token)).to.include({ root: false });
   });
 
-  it('is refused alike for whatever is wrong', async () => {
+  it('gets the same refusal for every wrong credential', async () => {
     const { approle, mount, secret, enter, roleId } = await withRole();
     const { secretId } = await secret();
     await approle.write(await mount(), 'other', { token: {} });
@@ -43,7 +43,7 @@ describe('a login by role and secret id', () => {
       expect(await refusal(enter(id, { role })), `${role} ${id.slice(0, 40)}`).to.equal(invalid);
   });
 
-  it('stores neither secret ids nor their accessors in paths, nor secret ids anywhere', async () => {
+  it('stores neither secret ids nor accessors in paths, and no secret id in values', async () => {
     const { secret, records } = await withRole();
     const made = await secret();
     const stored = await records('access/login/');
@@ -53,7 +53,7 @@ describe('a login by role and secret id', () => {
     expect(paths).not.to.include(made.secret.accessor);
   });
 
-  it('counts the uses of a secret id, however many come at once, and leaves nothing of it', async () => {
+  it('counts concurrent uses of a secret id and deletes it after the last one', async () => {
     const { secret, enter, records } = await withRole({ secretIdNumUses: 3 });
     const { secretId } = await secret();
     const outcomes = await Promise.all(Array.from({ length: 10 }, () => refusal(enter(secretId))));
@@ -62,7 +62,7 @@ describe('a login by role and secret id', () => {
     expect((await records('access/login/')).filter(({ path }) => path.includes('/secret'))).to.deep.equal([]);
   });
 
-  it('ends with the time of the secret id, and the sweep clears it', async () => {
+  it('fails after the secret id has expired, and the sweep deletes it', async () => {
     const { secret, enter, clock, records, swept } = await withRole({ secretIdTtlS: 60 });
     const { secretId } = await secret();
     clock.now += 59_999;
@@ -73,7 +73,7 @@ describe('a login by role and secret id', () => {
     expect((await records('access/login/')).filter(({ path }) => path.includes('/secret'))).to.deep.equal([]);
   });
 
-  it('ends with the role: one that is made again has none of its secret ids', async () => {
+  it('fails after the role is deleted, also when the role is created again', async () => {
     const { approle, secret, enter, mount, roleId, records, swept } = await withRole();
     const { secretId } = await secret();
     await approle.delete(await mount(), 'WEB');
@@ -85,7 +85,7 @@ describe('a login by role and secret id', () => {
     expect((await records('access/login/')).filter(({ path }) => path.includes('/secret'))).to.deep.equal([]);
   });
 
-  it('needs addresses in every list that says so, and binds the token to what they have in common', async () => {
+  it('requires an address in every bound list and binds the token to their intersection', async () => {
     const { secret, enter } = await withRole({ secretIdBoundCidrs: ['10.0.0.0/8'], token: { boundCidrs: ['10.0.0.0/8'] } });
     const { secretId } = await secret({ cidrs: ['10.1.0.0/16'], tokenBoundCidrs: ['10.1.1.0/24', '192.0.2.0/24'] });
     for (const address of ['192.0.2.1', '10.2.0.1', '10.1.2.1'])
@@ -93,7 +93,7 @@ describe('a login by role and secret id', () => {
     expect((await enter(secretId, { address: '10.1.1.1' })).record.boundCidrs).to.deep.equal(['10.1.1.0/24']);
   });
 
-  it('needs no secret id where the role says so, but then an address', async () => {
+  it('needs no secret id if the role requires none, but then bound CIDRs', async () => {
     const { approle, enter, mount } = await withRole();
     expect(await refusal(approle.write(await mount(), 'web', { bindSecretId: false, token: {} }))).to.match(
       /at least one constraint/,
@@ -103,7 +103,7 @@ describe('a login by role and secret id', () => {
     expect(await refusal(enter('', { address: '10.0.0.1' }))).to.equal('none');
   });
 
-  it('makes no token when the secret id goes in that moment', async () => {
+  it('creates no token if the secret id is deleted at the same time', async () => {
     const { approle, secret, enter, mount, store, records } = await withRole();
     const { secretId } = await secret();
     const before = (await records('access/token/')).length;
@@ -118,7 +118,7 @@ describe('a login by role and secret id', () => {
     expect(await records('access/token/')).to.have.lengthOf(before);
   });
 
-  it('makes no token when the role goes in that moment', async () => {
+  it('creates no token if the role is deleted at the same time', async () => {
     const { approle, secret, enter, mount, store, records } = await withRole();
     const { secretId } = await secret();
     const before = (await records('access/token/')).length;
@@ -133,7 +133,7 @@ describe('a login by role and secret id', () => {
 });
 
 describe('a secret id', () => {
-  it('is looked up and destroyed by itself and by its accessor', async () => {
+  it('is looked up and destroyed by its text and by its accessor', async () => {
     const { approle, secret, mount } = await withRole();
     const [one, other] = [await secret(), await secret()];
     expect(await approle.secretIdAccessors(await mount(), 'web')).to.deep.equal(
@@ -147,30 +147,30 @@ describe('a secret id', () => {
     expect(await approle.findSecretId(await mount(), 'web', { accessor: other.secret.accessor })).to.equal(undefined);
   });
 
-  it('may be chosen, once', async () => {
+  it('may be chosen by the caller, once', async () => {
     const { secret, enter } = await withRole();
     await secret({ secretId: 'my own' });
     expect(await refusal(secret({ secretId: 'my own' }))).to.match(/already in use/);
     expect(await refusal(enter('my own'))).to.equal('none');
   });
 
-  for (const [role, asked, text] of [
-    [{ secretIdNumUses: 2 }, { numUses: 3 }, "'num_uses' cannot be more"],
-    [{ secretIdNumUses: 2 }, { numUses: 0 }, "'num_uses' cannot be more"],
-    [{ secretIdTtlS: 2 }, { ttlS: 3 }, "'ttl' cannot be more"],
+  for (const [role, request, text] of [
+    [{ secretIdNumUses: 2 }, { numUses: 3 }, "'num_uses' cannot exceed"],
+    [{ secretIdNumUses: 2 }, { numUses: 0 }, "'num_uses' cannot exceed"],
+    [{ secretIdTtlS: 2 }, { ttlS: 3 }, "'ttl' cannot exceed"],
     [{}, { numUses: -1 }, "'num_uses' cannot be negative"],
-    [{}, { cidrs: ['x'] }, 'a block of addresses'],
-    [{}, { meta: { a: 'x'.repeat(4100) } }, 'metadata comes to at most'],
+    [{}, { cidrs: ['x'] }, 'an address block'],
+    [{}, { meta: { a: 'x'.repeat(4100) } }, 'metadata takes at most'],
     [{}, { secretId: 'x'.repeat(4097) }, 'a secret id has'],
   ] as const)
-    it(`is refused with ${JSON.stringify(asked).slice(0, 40)} of ${JSON.stringify(role)}`, async () => {
+    it(`is refused with ${JSON.stringify(request).slice(0, 40)} of ${JSON.stringify(role)}`, async () => {
       const { secret } = await withRole(role);
-      expect(await refusal(secret(asked))).to.match(new RegExp(`^invalid_request: .*${text}`));
+      expect(await refusal(secret(request))).to.match(new RegExp(`^invalid_request: .*${text}`));
     });
 });
 
 describe('a role id', () => {
-  it("is one role's, also when two take it at once", async () => {
+  it('belongs to one role, also when two roles request it at the same time', async () => {
     const { approle, mount, store } = await withRole();
     store.afterGet = async (path) => {
       if (!path.includes('/role-id/')) return;
@@ -181,7 +181,7 @@ describe('a role id', () => {
     expect(await approle.roleNameOf(await mount(), 'same')).to.equal('other');
   });
 
-  it('may be chosen, while no other role has it', async () => {
+  it('may be chosen by the caller if no other role has it', async () => {
     const { approle, secret, enter, mount, roleId } = await withRole();
     await approle.write(await mount(), 'web', { roleId: 'chosen', token: {} });
     const { secretId } = await secret();

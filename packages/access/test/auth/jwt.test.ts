@@ -38,8 +38,8 @@ async function withJwt(
   return { ...all, jwt, good, signed, enter, fetches: () => fetches };
 }
 
-describe('a login by a signed token', () => {
-  it('gives a token as the role says', async () => {
+describe('a JWT login', () => {
+  it('creates a token with the settings of the role', async () => {
     const { signed, enter, who } = await withJwt({ claimMappings: { '/run/branch': 'branch', none: 'none' } });
     const { token, record } = await enter(await signed({ run: { branch: 'main' } }));
     expect(record).to.deep.include({
@@ -56,10 +56,10 @@ describe('a login by a signed token', () => {
     ['another audience', { aud: 'other' }],
     ['no audience', { aud: undefined }],
     ['no expiry', { exp: undefined }],
-    ['an expiry that is over', { exp: 1_699_999_000 }],
-    ['a time that has not come', { nbf: 1_700_001_000 }],
+    ['a past expiry', { exp: 1_699_999_000 }],
+    ['a future not-before time', { nbf: 1_700_001_000 }],
     ['no user', { sub: undefined }],
-    ['a user that is no text', { sub: 7 }],
+    ['a user that is not a string', { sub: 7 }],
     ['an empty user', { sub: '' }],
   ] as const)
     it(`is refused with ${what}`, async () => {
@@ -67,12 +67,12 @@ describe('a login by a signed token', () => {
       expect(await refusal(enter(await signed(claims)))).to.match(/^invalid_request: the token is refused/);
     });
 
-  it('is refused when nobody known has signed it', async () => {
+  it('is refused for a token of an unknown signer', async () => {
     const { good, signed, enter } = await withJwt();
     const token = await signed();
     const [head, , signature] = token.split('.');
     const forged = Buffer.from(JSON.stringify({ ...good, sub: 'admin' })).toString('base64url');
-    // A symmetric algorithm would take the published key for its secret.
+    // A symmetric algorithm would use the published key as its secret.
     const symmetric = await new SignJWT(good).setProtectedHeader({ alg: 'HS256' }).sign(Buffer.from(pem));
     for (const bad of [
       await signed({}, { key: stranger.privateKey }),
@@ -85,11 +85,11 @@ describe('a login by a signed token', () => {
       'nonsense',
     ])
       expect(await refusal(enter(bad)), bad).to.match(/^invalid_request: the token is refused/);
-    expect(await refusal(enter(''))).to.match(/missing token/);
-    expect(await refusal(enter('x'.repeat(20_000)))).to.match(/more than 16384/);
+    expect(await refusal(enter(''))).to.match(/token is missing/);
+    expect(await refusal(enter('x'.repeat(20_000)))).to.match(/longer than 16384/);
   });
 
-  it('is refused by an algorithm that the configuration does not name', async () => {
+  it('is refused for an algorithm that is not configured', async () => {
     const { signed, enter } = await withJwt({}, { keys: [pem], algorithms: ['RS256'] });
     expect(await refusal(enter(await signed()))).to.match(/the token is refused/);
   });
@@ -116,7 +116,7 @@ describe('a login by a signed token', () => {
       else expect(outcome).to.match(/the token is refused/);
     });
 
-  it('gets the policies of its groups', async () => {
+  it("grants the policies of the user's groups", async () => {
     const { signed, enter } = await withJwt({ groupsClaim: 'groups', groupPolicies: { dev: ['b', 'C'], ops: ['d'] } });
     const policies = async (groups: unknown) => (await enter(await signed({ groups }))).record.policies;
     expect(await policies(['dev', 'unknown', 'toString'])).to.deep.equal(['a', 'b', 'c', 'default']);
@@ -124,28 +124,28 @@ describe('a login by a signed token', () => {
     expect(await policies([1, null, ['ops']])).to.deep.equal(['a', 'default']);
   });
 
-  it('takes the role of the configuration when it names none, and needs one that is there', async () => {
+  it('uses the configured role when it names none, and requires an existing role', async () => {
     const { signed, enter } = await withJwt({}, { keys: [pem], defaultRole: 'ci' });
     expect(await refusal(enter(await signed(), { role: '' }))).to.equal('none');
     expect(await refusal(enter(await signed(), { role: 'other' }))).to.equal('invalid_request: unknown role');
   });
 
-  it('is refused away from where the role is bound to', async () => {
+  it('is refused outside the bound CIDRs of the role', async () => {
     const { signed, enter } = await withJwt({ token: { boundCidrs: ['10.0.0.0/8'] } });
     expect(await refusal(enter(await signed()))).to.equal('locked_out: permission denied');
     expect(await refusal(enter(await signed(), { address: '10.0.0.1' }))).to.equal('none');
   });
 });
 
-describe('keys that check tokens', () => {
-  it('may be several without names: one of them fits', async () => {
+describe('keys that verify tokens', () => {
+  it('may be several without key ids', async () => {
     const { signed, enter } = await withJwt({}, { keys: [await exportSPKI(stranger.publicKey), pem] });
     expect(await refusal(enter(await signed()))).to.equal('none');
     const third = await generateKeyPair('ES256');
     expect(await refusal(enter(await signed({}, { key: third.privateKey })))).to.match(/the token is refused/);
   });
 
-  it('are kept for a while, and fetched again for a key that is not among them, not too often', async () => {
+  it('are cached, and fetched again for an unknown key at most every 30 seconds', async () => {
     const set = async (...kids: string[]) =>
       JSON.stringify({ keys: await Promise.all(kids.map((kid) => jwkOf(pair.publicKey, kid))) });
     const sources = new Map([['https://issuer/keys', await set('one')]]);
@@ -161,7 +161,7 @@ describe('keys that check tokens', () => {
     expect([await outcome('one'), fetches()]).to.deep.equal(['none', 3]);
   });
 
-  it('that cannot be fetched are said to be missing, and asked for again', async () => {
+  it('that cannot be fetched are reported as unavailable and fetched again', async () => {
     const sources = new Map([['https://issuer/keys', 'broken']]);
     const { signed, enter } = await withJwt({}, { url: 'https://issuer/keys' }, sources);
     expect(await refusal(enter(await signed()))).to.match(/^keys_unavailable/);
@@ -169,10 +169,10 @@ describe('keys that check tokens', () => {
     expect(await refusal(enter(await signed()))).to.equal('none');
   });
 
-  it('that do not come hold up 32 logins at most, and none by the keys of another source', async () => {
+  it('that never arrive block at most 32 logins, and none of another source', async () => {
     const arrived = Promise.withResolvers<string>();
     const good = JSON.stringify({ keys: [await jwkOf(pair.publicKey)] });
-    const url = (asked: string) => (asked === 'https://hangs/keys' ? arrived.promise : Promise.resolve(good));
+    const url = (address: string) => (address === 'https://hangs/keys' ? arrived.promise : Promise.resolve(good));
     const keys = new JwtKeys({ sources: { url, file: async () => undefined }, now: () => 0 });
     const outcome = (change: object): Promise<string> =>
       refusal(keys.verify({ keys: [], jwks: '', file: '', url: 'https://hangs/keys', urlCa: '', ...change }, 'x', {}));
@@ -185,47 +185,47 @@ describe('keys that check tokens', () => {
     expect(await outcome({})).to.match(/the token is refused/);
   });
 
-  it('that are too short to be used give no token', async () => {
+  it('that are too short give no token', async () => {
     const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 1024 });
     const keys = [publicKey.export({ type: 'spki', format: 'pem' }).toString()];
     const { good, enter } = await withJwt({}, { keys, algorithms: ['RS256'] });
     const text = [{ alg: 'RS256' }, good].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.');
     const signature = sign('sha256', Buffer.from(text), privateKey).toString('base64url');
-    expect(await refusal(enter(`${text}.${signature}`))).to.equal('keys_unavailable: a key that checks tokens cannot be used');
+    expect(await refusal(enter(`${text}.${signature}`))).to.equal('keys_unavailable: a key that verifies tokens cannot be used');
   });
 
-  it('may lie in a file that the configuration of the node names', async () => {
+  it('may be in a file that the configuration names', async () => {
     const sources = new Map([['cluster', JSON.stringify({ keys: [await jwkOf(pair.publicKey)] })]]);
     const { signed, enter } = await withJwt({}, { file: 'cluster' }, sources);
     expect(await refusal(enter(await signed()))).to.equal('none');
     const other = await withJwt({}, { file: 'unknown' }, sources);
-    expect(await refusal(other.enter(await signed()))).to.match(/^keys_unavailable: .*no such file/);
+    expect(await refusal(other.enter(await signed()))).to.match(/^keys_unavailable: .*no key file of that name/);
   });
 
   for (const [what, change, text] of [
     ['no source', {}, 'exactly one of'],
     ['two sources', { keys: [pem], file: 'x' }, 'exactly one of'],
-    ['a text that is no key', { keys: ['x'] }, 'a public key in PEM'],
+    ['a text that is not a key', { keys: ['x'] }, 'a public key in PEM'],
     ['http', { url: 'http://issuer/keys' }, 'must be an https URL'],
-    ['a file by its path', { url: 'file:///etc/passwd' }, 'must be an https URL'],
+    ['a file URL', { url: 'file:///etc/passwd' }, 'must be an https URL'],
     ['a private key', { jwks: JSON.stringify({ keys: [privateJwk] }) }, 'public keys only'],
     ['a symmetric key', { jwks: '{"keys":[{"kty":"oct","k":"AAAA"}]}' }, 'public keys only'],
-    ['a set of no keys', { jwks: '{"keys":[1]}' }, 'a key set holds keys'],
+    ['a set with an item that is not a key', { jwks: '{"keys":[1]}' }, 'each item of a key set'],
     ['an empty set', { jwks: '{"keys":[]}' }, '1 to 100 keys'],
-    ['a set that is no JSON', { jwks: '{' }, 'a key set is JSON'],
+    ['a set that is not JSON', { jwks: '{' }, 'a key set must be JSON'],
     ['no issuer', { keys: [pem], issuer: '' }, 'bound_issuer must be set'],
     ['no algorithm', { keys: [pem], algorithms: [] }, 'jwt_supported_algs must name'],
     ['a symmetric algorithm', { keys: [pem], algorithms: ['HS256'] }, 'jwt_supported_algs must name'],
-    ['no algorithm at all', { keys: [pem], algorithms: ['none'] }, 'jwt_supported_algs must name'],
+    ['the algorithm none', { keys: [pem], algorithms: ['none'] }, 'jwt_supported_algs must name'],
   ] as const)
     it(`are refused with ${what}`, async () => {
       const { logins, mount } = await withMethod('jwt');
-      const asked = { issuer: 'i', algorithms: ['ES256'], ...change };
-      expect(await refusal(logins.jwt.configure(await mount(), asked))).to.match(new RegExp(`^invalid_request: .*${text}`));
+      const settings = { issuer: 'i', algorithms: ['ES256'], ...change };
+      expect(await refusal(logins.jwt.configure(await mount(), settings))).to.match(new RegExp(`^invalid_request: .*${text}`));
     });
 });
 
-describe('a role for signed tokens', () => {
+describe('a JWT role', () => {
   for (const [what, change, text] of [
     ['no audience', { audiences: [] }, 'bound_audiences must be set'],
     ['no user claim', { userClaim: '' }, 'user_claim must be set'],
@@ -235,7 +235,7 @@ describe('a role for signed tokens', () => {
   ] as const)
     it(`is refused with ${what}`, async () => {
       const { logins, mount } = await withMethod('jwt');
-      const asked = { audiences: ['a'], userClaim: 'sub', token: {}, ...change };
-      expect(await refusal(logins.jwt.write(await mount(), 'r', asked))).to.match(new RegExp(`^invalid_request: .*${text}`));
+      const settings = { audiences: ['a'], userClaim: 'sub', token: {}, ...change };
+      expect(await refusal(logins.jwt.write(await mount(), 'r', settings))).to.match(new RegExp(`^invalid_request: .*${text}`));
     });
 });

@@ -3,10 +3,10 @@ import type { KeySources } from '../../src/auth/jwt-keys.ts';
 import { initialAccess, openAccess, type Principal, type StoredMount } from '../../src/index.ts';
 import { gatedStore } from '../gated-store.ts';
 
-/** Tests guess a lot. */
+/** Cheap hashing, since tests make many guesses. */
 const light = { cost: 16, blockSize: 8, parallelization: 1 };
 
-/** A node's access with one login method enabled at `m`, at a time that a test sets. */
+/** Opens access with one login method enabled at `m`, and a clock that the test sets. */
 export async function withMethod(type: string, sources?: KeySources) {
   const store = gatedStore(memoryStore());
   const clock = { now: 1_700_000_000_000 };
@@ -23,7 +23,7 @@ export async function withMethod(type: string, sources?: KeySources) {
   const who = async (token: string): Promise<Principal | undefined> => tokens.authenticate(token);
   const records = async (prefix: string): Promise<readonly (StoredRecord & { path: string })[]> =>
     (await store.range({ prefix, limit: 1000 })).records;
-  /** Sweeps until nothing is left to clear. */
+  /** Sweeps until nothing is left to delete. */
   const swept = async (): Promise<void> => {
     for (let idle = 0; idle < 3; ) {
       const removed = (await logins.sweep(50)) + (await access.registry.sweep(50)).removed;

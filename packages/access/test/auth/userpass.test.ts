@@ -14,8 +14,8 @@ async function withAmy() {
   return { ...all, guess };
 }
 
-describe('a login by user name and password', () => {
-  it('gives a token as the user says, whatever the case of the name', async () => {
+describe('a userpass login', () => {
+  it('creates a token with the settings of the user, for any case of the name', async () => {
     const { guess, who } = await withAmy();
     const { token, record, ttlS } = await guess('aMy', 'correct horse');
     expect(record).to.deep.include({
@@ -30,7 +30,7 @@ describe('a login by user name and password', () => {
     expect((await who(token))?.record).to.deep.equal(record);
   });
 
-  it('is refused alike for a wrong password, an unknown name and one that is no name', async () => {
+  it('gets the same refusal for a wrong password, an unknown name and an invalid name', async () => {
     const { guess } = await withAmy();
     for (const [name, password] of [
       ['amy', 'Correct horse'],
@@ -43,7 +43,7 @@ describe('a login by user name and password', () => {
       expect(await refusal(guess(name, password))).to.equal(wrong);
   });
 
-  it('stores of a password nothing but its hash under a salt of its own', async () => {
+  it('stores only a salted hash of the password', async () => {
     const { logins, mount, records } = await withAmy();
     await logins.userpass.write(await mount(), 'bob', { password: 'correct horse', token: {} });
     const [amy, bob] = (await records('access/login/')).map(({ value }) => Buffer.from(value).toString());
@@ -51,14 +51,14 @@ describe('a login by user name and password', () => {
     expect(JSON.parse(amy ?? '').password.hash).not.to.equal(JSON.parse(bob ?? '').password.hash);
   });
 
-  it('changes with the password, at once', async () => {
+  it('requires a new password as soon as it is written', async () => {
     const { logins, guess, mount } = await withAmy();
     await logins.userpass.write(await mount(), 'amy', { password: 'another', token: {} });
     expect(await refusal(guess('amy', 'correct horse'))).to.equal(wrong);
     expect((await guess('amy', 'another')).record.policies).to.deep.equal(['a', 'default']);
   });
 
-  it('is locked after five failures for a quarter of an hour, for unknown names too', async () => {
+  it('is locked out for 15 minutes after five failures, also for unknown names', async () => {
     const { guess, clock } = await withAmy();
     for (const name of ['amy', 'nobody']) {
       for (let failures = 0; failures < 5; failures += 1) expect(await refusal(guess(name, 'x'))).to.equal(wrong);
@@ -70,13 +70,13 @@ describe('a login by user name and password', () => {
     expect(await refusal(guess('amy', 'correct horse'))).to.equal('none');
   });
 
-  it('counts every failure, however many come at once', async () => {
+  it('counts every one of many concurrent failures', async () => {
     const { guess } = await withAmy();
     const outcomes = await Promise.all(Array.from({ length: 12 }, () => refusal(guess('amy', 'x'))));
     expect(outcomes.filter((outcome) => outcome === wrong)).to.have.lengthOf(5);
   });
 
-  it('is open again once the user is written, and counts from nothing after a right password', async () => {
+  it('is unlocked by a write of the user, and a correct password clears the failures', async () => {
     const { logins, guess, mount } = await withAmy();
     const fail = async (times: number) => {
       for (let failures = 0; failures < times; failures += 1) await refusal(guess('amy', 'x'));
@@ -90,14 +90,14 @@ describe('a login by user name and password', () => {
     expect(await refusal(guess('amy', 'another'))).to.equal('none');
   });
 
-  it('is refused away from where the user is bound to, and its token is bound there too', async () => {
+  it('is refused outside the bound CIDRs of the user, and binds its token to them', async () => {
     const { logins, guess, mount } = await withAmy();
     await logins.userpass.write(await mount(), 'amy', { token: { boundCidrs: ['10.0.0.0/8'] } });
     expect(await refusal(guess('amy', 'correct horse'))).to.equal('locked_out: permission denied');
     expect((await guess('amy', 'correct horse', '10.1.2.3')).record.boundCidrs).to.deep.equal(['10.0.0.0/8']);
   });
 
-  it('makes no token when the user goes in that moment', async () => {
+  it('creates no token if the user is deleted at the same time', async () => {
     const { logins, guess, mount, store } = await withAmy();
     const { id } = await mount();
     store.afterGet = async (path) => {
@@ -108,7 +108,7 @@ describe('a login by user name and password', () => {
     expect(await refusal(guess('amy', 'correct horse'))).to.match(/^too_many_conflicts/);
   });
 
-  it('gives a token that is renewed only while the user is there', async () => {
+  it('creates a token that can be renewed only while the user exists', async () => {
     const { logins, guess, mount, registry, who } = await withAmy();
     const { token } = await guess('amy', 'correct horse');
     expect((await registry.renew({ token }, 0))?.ttlS).to.equal(600);
@@ -117,7 +117,7 @@ describe('a login by user name and password', () => {
     expect(await who(token)).to.include({ root: false });
   });
 
-  it('can give batch tokens', async () => {
+  it('can create batch tokens', async () => {
     const { logins, guess, mount, who } = await withAmy();
     await logins.userpass.write(await mount(), 'amy', { token: { type: 'batch' } });
     const { token, record } = await guess('amy', 'correct horse');
@@ -129,7 +129,7 @@ describe('a login by user name and password', () => {
 });
 
 describe('a password', () => {
-  it('is hashed by scrypt with work that takes a guesser 32 MiB three times over, as RFC 7914 has it', async () => {
+  it('is hashed by scrypt (RFC 7914) with 32 MiB and three passes', async () => {
     const { salt, hash, ...work } = await new Passwords().hash('p');
     expect(work).to.deep.equal({ cost: 32_768, blockSize: 8, parallelization: 3 });
     const { N, r, p } = { N: work.cost, r: work.blockSize, p: work.parallelization };
@@ -137,7 +137,7 @@ describe('a password', () => {
     expect(hash).to.equal(expected.toString('base64'));
   }).timeout(240_000);
 
-  it('of nobody takes the same work as one that is wrong, and of more than are let wait none', async () => {
+  it('takes the same work for an unknown user, and is not hashed when too many wait', async () => {
     const passwords = new Passwords({ cost: 16, blockSize: 8, parallelization: 1 });
     const stored = await passwords.hash('p');
     expect(await passwords.matches('p', stored, '10.0.0.1')).to.equal(true);
@@ -148,7 +148,7 @@ describe('a password', () => {
     expect(await passwords.matches('p', stored, '10.0.0.1')).to.equal(true);
   });
 
-  it('is checked after one of each other address at most, and a full line takes from the address with the most', async () => {
+  it('waits for at most one hash of each other address; a full queue drops from the address with the most', async () => {
     const passwords = new Passwords({ cost: 16, blockSize: 8, parallelization: 1 });
     const stored = await passwords.hash('p');
     const checked: string[] = [];
@@ -166,22 +166,24 @@ describe('a password', () => {
 });
 
 describe('a user', () => {
-  for (const [asked, text] of [
+  for (const [change, text] of [
     [{ token: {} }, 'missing password'],
     [{ password: '', token: {} }, 'a password has 1 to 4096'],
     [{ password: 'x'.repeat(4097), token: {} }, 'a password has 1 to 4096'],
     [{ password: 'p', token: { policies: ['ROOT'] } }, 'auth methods cannot create root tokens'],
     [{ password: 'p', token: { ttlS: 2, maxTtlS: 1 } }, "'token_ttl' cannot be greater"],
     [{ password: 'p', token: { type: 'batch', periodS: 1 } }, "'token_type' cannot be 'batch'"],
-    [{ password: 'p', token: { boundCidrs: ['x'] } }, 'a block of addresses'],
+    [{ password: 'p', token: { boundCidrs: ['x'] } }, 'an address block'],
     [{ password: 'p', token: { numUses: -1 } }, 'cannot be negative'],
   ] as const)
-    it(`is refused with ${JSON.stringify(asked).slice(0, 60)}`, async () => {
+    it(`is refused with ${JSON.stringify(change).slice(0, 60)}`, async () => {
       const { logins, mount } = await withMethod('userpass');
-      expect(await refusal(logins.userpass.write(await mount(), 'u', asked))).to.match(new RegExp(`^invalid_request: .*${text}`));
+      expect(await refusal(logins.userpass.write(await mount(), 'u', change))).to.match(
+        new RegExp(`^invalid_request: .*${text}`),
+      );
     });
 
-  it('is not written once its method has gone', async () => {
+  it('is not written after its login method was disabled', async () => {
     const { logins, mount, records } = await withMethod('userpass');
     const before = await mount();
     await logins.mounts.disable('m');

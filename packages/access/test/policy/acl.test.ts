@@ -5,7 +5,7 @@ import { bitOf, type Capability } from '../../src/policy/capability.ts';
 import type { Policy } from '../../src/policy/policy.ts';
 import { parsePolicy } from '../../src/policy/policy-text.ts';
 
-/** A policy from `path: capabilities` pairs. */
+/** Makes a policy from `path: capabilities` pairs. */
 const policy = (rules: Readonly<Record<string, readonly string[]>>): Policy =>
   parsePolicy(
     JSON.stringify({ path: Object.fromEntries(Object.entries(rules).map(([path, capabilities]) => [path, { capabilities }])) }),
@@ -52,7 +52,7 @@ describe('the rule that decides', () => {
       expect(may(acl(rules), 'read', path)).to.equal(grants);
     });
 
-  it('for a list is the one with the slash, then the one without, then a pattern that matches with the slash', () => {
+  it('for a list is the exact one with the slash, else the one without, else a pattern that matches the path with the slash', () => {
     expect(may(acl({ 'a/b': ['list'] }), 'list', 'a/b')).to.equal(true);
     expect(may(acl({ 'a/b/': ['list'] }), 'list', 'a/b')).to.equal(true);
     expect(may(acl({ 'a/b/': ['read'], 'a/b': ['list'] }), 'list', 'a/b')).to.equal(false);
@@ -61,7 +61,7 @@ describe('the rule that decides', () => {
     expect(may(acl({ 'a/b/': ['read'] }), 'read', 'a/b')).to.equal(false);
   });
 
-  it('for a list may end in +, which stands for the empty segment behind its slash too, for a denial as for a grant', () => {
+  it('for a list may end in +, which also matches the empty segment after the slash, for denials and grants', () => {
     expect(may(acl({ 'a/+': ['list'] }), 'list', 'a')).to.equal(true);
     expect(may(acl({ 'a/+': ['deny'], '*': ['list'] }), 'list', 'a')).to.equal(false);
     expect(may(acl({ 'a/+/': ['list'] }), 'list', 'a/b')).to.equal(true);
@@ -86,7 +86,7 @@ describe('the rule that decides', () => {
       expect(capabilitiesOn(compiled, 'a/b/').includes('list')).to.equal(grants);
     });
 
-  it('for sudo on a list is the one of the list', () => {
+  it('for sudo on a list is the rule of the list', () => {
     const compiled = acl({ 'a/': ['list'], a: ['list', 'sudo'], b: ['list', 'sudo'] });
     expect([may(compiled, 'sudo', 'a/'), may(compiled, 'sudo', 'b/'), may(compiled, 'sudo', 'a')]).to.deep.equal([
       false,
@@ -95,7 +95,7 @@ describe('the rule that decides', () => {
     ]);
   });
 
-  it('is one for a path in several policies: capabilities add up, a deny erases them', () => {
+  it('merges several policies for a path: capabilities add up, a denial removes them', () => {
     expect(may(acl({ a: ['read'] }, { a: ['update'] }), 'read', 'a')).to.equal(true);
     expect(may(acl({ a: ['read'] }, { a: ['update'] }), 'update', 'a')).to.equal(true);
     for (const policies of [
@@ -105,14 +105,14 @@ describe('the rule that decides', () => {
       expect(may(acl(...policies), 'read', 'a')).to.equal(false);
   });
 
-  it('does not add up over two rules', () => {
+  it('does not combine two rules', () => {
     const compiled = acl({ 'a/*': ['read'], 'a/b': ['update'] });
     expect(may(compiled, 'read', 'a/b')).to.equal(false);
   });
 });
 
 describe('a denial', () => {
-  it('is explicit only where the deciding rule says deny', () => {
+  it('is explicit only if the deciding rule denies', () => {
     const compiled = acl({ 'sign/k*': ['update'], 'sign/k/sha1': ['deny'] });
     expect(denies(compiled, 'sign/k/sha1')).to.equal(true);
     expect(denies(compiled, 'sign/k/sha2-256')).to.equal(false);
@@ -122,7 +122,7 @@ describe('a denial', () => {
 });
 
 describe('capabilities on a path', () => {
-  it('are sorted, and deny alone where there are none', () => {
+  it('are sorted; deny alone when there are none', () => {
     const compiled = acl({ a: ['update', 'sudo', 'create', 'read'], b: ['deny', 'read'], 'c/': ['list'] });
     expect(capabilitiesOn(compiled, 'a')).to.deep.equal(['create', 'read', 'sudo', 'update']);
     for (const path of ['b', 'nowhere', 'c', '', '/']) expect(capabilitiesOn(compiled, path), path).to.deep.equal(['deny']);
@@ -133,7 +133,7 @@ describe('capabilities on a path', () => {
 describe('the parameters of a rule', () => {
   const rule = (text: string): Acl =>
     new Acl([parsePolicy(`path "p" { capabilities = ["create", "read", "update", "delete", "list"] ${text} }`)]);
-  const asked = (compiled: Acl, body: object, capability: Capability = 'update'): boolean =>
+  const permitted = (compiled: Acl, body: object, capability: Capability = 'update'): boolean =>
     permits(compiled, { capability, path: 'p', parameters: Object.assign(Object.create(null), body) });
 
   for (const { text, body, grants } of [
@@ -187,7 +187,7 @@ describe('the parameters of a rule', () => {
     { text: 'denied_parameters = { a = ["x"] } allowed_parameters = { a = ["*"] }', body: { a: 'x' }, grants: false },
   ])
     it(`${text} ${grants ? 'permits' : 'refuses'} ${JSON.stringify(body)}`, () => {
-      expect(asked(rule(text), body)).to.equal(grants);
+      expect(permitted(rule(text), body)).to.equal(grants);
     });
 
   for (const { text, wrapTtlS, grants } of [
@@ -202,15 +202,15 @@ describe('the parameters of a rule', () => {
     { text: 'min_wrapping_ttl = "1h"', wrapTtlS: 3600, grants: true },
     { text: 'min_wrapping_ttl = "1h" max_wrapping_ttl = "2h"', wrapTtlS: 7200, grants: true },
   ])
-    it(`${text === '' ? 'none' : text} ${grants ? 'permits' : 'refuses'} an answer that is wrapped for ${wrapTtlS}`, () => {
+    it(`${text === '' ? 'no bounds' : text} ${grants ? 'permits' : 'refuses'} a response wrapped for ${wrapTtlS}`, () => {
       for (const capability of ['read', 'update', 'list', 'delete'] as const)
         expect(permits(rule(text), { capability, path: 'p', wrapTtlS })).to.equal(grants);
     });
 
-  it('are looked at on read, create and update, not on list and delete', () => {
+  it('are checked on read, create and update, not on list and delete', () => {
     const compiled = rule('denied_parameters = { "*" = [] }');
     expect(
-      (['read', 'create', 'update', 'list', 'delete'] as const).map((each) => asked(compiled, { a: 1 }, each)),
+      (['read', 'create', 'update', 'list', 'delete'] as const).map((each) => permitted(compiled, { a: 1 }, each)),
     ).to.deep.equal([false, false, false, true, true]);
   });
 
@@ -222,17 +222,17 @@ describe('the parameters of a rule', () => {
       'path "p" { capabilities = ["update"] allowed_parameters = { a = ["y"] b = [] } denied_parameters = { c = [] } }',
     );
     for (const compiled of [new Acl([one, other]), new Acl([other, one])]) {
-      expect(asked(compiled, { a: 'x', b: 'z' })).to.equal(true);
-      expect(asked(compiled, { a: 'y' })).to.equal(true);
-      expect(asked(compiled, { a: 'z' })).to.equal(false);
-      expect(asked(compiled, { b: 'z' })).to.equal(false);
-      expect(asked(compiled, { a: 'x', c: 1 })).to.equal(false);
+      expect(permitted(compiled, { a: 'x', b: 'z' })).to.equal(true);
+      expect(permitted(compiled, { a: 'y' })).to.equal(true);
+      expect(permitted(compiled, { a: 'z' })).to.equal(false);
+      expect(permitted(compiled, { b: 'z' })).to.equal(false);
+      expect(permitted(compiled, { a: 'x', c: 1 })).to.equal(false);
     }
   });
 });
 
 describe('the matcher', () => {
-  // The model: every rule as a regular expression, every rule tried, the winner found by sorting on the five criteria in words.
+  // The model: turns every rule into a regular expression, tries all, and sorts the matches by the five criteria.
   interface ModelRule {
     readonly path: string;
     readonly capability: Capability;
@@ -292,21 +292,21 @@ describe('the matcher', () => {
     .array(fc.constantFrom('a', 'b', 'ab', 'aa', 'aab', '+a'), { minLength: 1, maxLength: 5 })
     .map((parts) => parts.join('/'));
 
-  it('finds the rule that trying every rule finds, asked once and asked again', function () {
+  it('finds the rule that the model finds, uncached and cached', function () {
     this.timeout(240_000);
     fc.assert(
       fc.property(fc.array(rule, { maxLength: 12 }), fc.array(path, { minLength: 1, maxLength: 6 }), (rules, paths) => {
         const compiled = new Acl(rules.map((each) => policy({ [each.path]: [each.capability] })));
-        for (const asked of [...paths, ...paths]) {
-          expect(compiled.ruleFor(asked)?.capabilities ?? 0, asked).to.equal(model(rules, asked, false));
-          expect(compiled.listRuleFor(asked)?.capabilities ?? 0, `${asked}/`).to.equal(model(rules, asked, true));
+        for (const path of [...paths, ...paths]) {
+          expect(compiled.ruleFor(path)?.capabilities ?? 0, path).to.equal(model(rules, path, false));
+          expect(compiled.listRuleFor(path)?.capabilities ?? 0, `${path}/`).to.equal(model(rules, path, true));
         }
       }),
       { numRuns: 2000 },
     );
   });
 
-  it('keeps deciding rightly when more paths are asked than it remembers', () => {
+  it('still decides correctly when its cache of decisions is full', () => {
     const compiled = acl({ 'a/*': ['read'], 'a/7*': ['deny'] });
     for (let round = 0; round < 2; round += 1)
       for (let n = 0; n < 1000; n += 1) expect(may(compiled, 'read', `a/${n}`), `${n}`).to.equal(!String(n).startsWith('7'));

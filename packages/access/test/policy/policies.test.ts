@@ -23,7 +23,7 @@ async function refusal(attempt: Promise<unknown>): Promise<string> {
 }
 
 describe('Policies', () => {
-  it('are written with a warning where a path can match no request', async () => {
+  it('are written with a warning about a path that matches no request', async () => {
     const { policies } = await setup();
     expect(await policies.write('a', 'path "a//b" { capabilities = ["deny"] } path "c//" {} path "d/" {}')).to.deep.equal([
       '2 of its paths have an empty segment: they match no request',
@@ -44,7 +44,7 @@ describe('Policies', () => {
       expect(warnings[0]).to.match(warning);
     });
 
-  it('keep restricting, and grant nothing, in rules that one of two clocks calls expired', async () => {
+  it('still restrict but grant nothing in a rule that has expired by only one of two clocks', async () => {
     const clock = { now: 500, dueNow: 500 };
     const store = memoryStore();
     const policies = new Policies({ store, now: () => clock.now, dueNow: () => clock.dueNow });
@@ -63,7 +63,7 @@ describe('Policies', () => {
     expect(await all(), 'by both').to.deep.equal([true, true, true, false]);
   });
 
-  it('with a template match no request, not even one that is written like it', async () => {
+  it("with a template match no request, not even for the template's literal text", async () => {
     const { policies } = setup();
     await policies.write('p', 'path "a/{{x}}/*" { capabilities = ["read"] } path "b" { capabilities = ["read"] }');
     const acl = await policies.compile(['p']);
@@ -71,7 +71,7 @@ describe('Policies', () => {
     expect(permits(acl, { ...reads, path: 'b' })).to.equal(true);
   });
 
-  it('with a malformed template that were written before it was refused are read, and it matches nothing', async () => {
+  it('with a malformed template written by an older version can be read, and the template matches nothing', async () => {
     const { store, policies } = setup();
     const text = 'path "a/{{x" { capabilities = ["read"] } path "b" { capabilities = ["read"] }';
     await store.commit({
@@ -82,7 +82,7 @@ describe('Policies', () => {
     expect([permits(acl, { ...reads, path: 'a/{{x' }), permits(acl, { ...reads, path: 'b' })]).to.deep.equal([false, true]);
   });
 
-  it('are without a rule from the time that it names, in any of its forms', async () => {
+  it('lose a rule at its expiration, in each time format', async () => {
     for (const expiration of ['"1970-01-01T00:00:10Z"', '"1970-01-01t01:00:10.0+01:00"', '10', '"10"']) {
       let now = 9_999;
       const { policies } = setup(memoryStore(), () => now);
@@ -98,7 +98,7 @@ describe('Policies', () => {
     }
   });
 
-  it('have at most 10,000 rules in force together, or nobody has them', async () => {
+  it('have at most 10,000 rules in force together; a token with more is refused', async () => {
     let now = 1_000;
     const { policies } = setup(memoryStore(), () => now);
     const rules = (word: string, count: number): string =>
@@ -115,7 +115,7 @@ describe('Policies', () => {
     expect(permits(await policies.compile(['a', 'b', 'c']), { ...reads, path: 'a/x/1' })).to.equal(true);
   });
 
-  it('are read and compiled while others have their turn', async function () {
+  it('are read and compiled while other work runs', async function () {
     this.timeout(240_000);
     const { policies } = setup();
     let turns = 0;
@@ -133,7 +133,7 @@ describe('Policies', () => {
     expect(turns - written).to.be.greaterThan(1);
   });
 
-  it('keeps the text as it was written, under a name without case', async () => {
+  it('keep the text as written, under a case-insensitive name', async () => {
     const { policies } = setup();
     await policies.write('My-App', `# Grüße\n${grants('a')}\n`);
     expect(await policies.read('my-app')).to.equal(`# Grüße\n${grants('a')}\n`);
@@ -144,21 +144,21 @@ describe('Policies', () => {
     await policies.delete('my-app');
   });
 
-  it('lists every name, more than one page of the store has', async function () {
+  it('list all names, also more than one page of the store', async function () {
     this.timeout(240_000);
     const { policies } = setup();
     for (let n = 0; n < 1100; n += 1) await policies.write(`p${n}`, grants('a'));
     expect(await policies.list()).to.have.lengthOf(1102);
   });
 
-  it('writes nothing that does not parse', async () => {
+  it('refuse to write a text that cannot be parsed', async () => {
     const { policies } = setup();
     await policies.write('p', grants('a'));
     expect(await refusal(policies.write('p', 'path "x" {'))).to.match(/^invalid_policy: failed to parse policy: 1:11: /);
     expect(await policies.read('p')).to.equal(grants('a'));
   });
 
-  it('guards root and default', async () => {
+  it('protect root and default', async () => {
     const { policies } = setup();
     expect(await policies.read('root')).to.equal('');
     expect(await policies.read('default')).to.include('auth/token/lookup-self');
@@ -174,11 +174,11 @@ describe('Policies', () => {
   });
 
   for (const name of ['', ' ', 'a/b', 'a\nb', 'x'.repeat(513), '\ud800'])
-    it(`refuses the name ${JSON.stringify(name.slice(0, 10))}`, async () => {
+    it(`refuse the name ${JSON.stringify(name.slice(0, 10))}`, async () => {
       expect(await refusal(setup().policies.write(name, grants('a')))).to.match(/^invalid_request/);
     });
 
-  it('compiles once, until a policy changes', async () => {
+  it('are compiled once until a policy changes', async () => {
     const { store, policies } = setup();
     await policies.write('p', grants('a'));
     const acl = await policies.compile(['default', 'none', 'p']);
@@ -194,7 +194,7 @@ describe('Policies', () => {
     expect(permits(await policies.compile(['default', 'none', 'p']), { ...reads, path: 'b' })).to.equal(false);
   });
 
-  it('keeps what has nothing to do with a policy that changes', async () => {
+  it('keep compiled sets that do not contain a changed policy', async () => {
     const { policies } = setup();
     for (const name of ['p', 'pp']) await policies.write(name, grants('a'));
     const [other, both] = [await policies.compile(['default', 'pp']), await policies.compile(['p', 'pp'])];
@@ -203,8 +203,8 @@ describe('Policies', () => {
     expect(await policies.compile(['p', 'pp'])).not.to.equal(both);
   });
 
-  it('keeps nothing when everything may have changed', async () => {
-    const { policies } = setup(memoryStore({ tellsEverything: true }));
+  it('drop all compiled sets when any record may have changed', async () => {
+    const { policies } = setup(memoryStore({ reportsEverything: true }));
     await policies.write('p', grants('a'));
     const before = await policies.compile(['p']);
     const { generation } = policies;
@@ -214,7 +214,7 @@ describe('Policies', () => {
     expect(await policies.compile(['p'])).not.to.equal(before);
   });
 
-  it('refuses a policy of more than 5,000 path blocks', async () => {
+  it('refuse a policy with more than 5,000 path blocks', async () => {
     const { policies } = setup();
     await policies.write('p', 'path "a" {}\n'.repeat(5000));
     expect(await refusal(policies.write('p', 'path "a" {}\n'.repeat(5001)))).to.equal(
@@ -222,7 +222,7 @@ describe('Policies', () => {
     );
   });
 
-  it('takes blocks of one path together in time that grows with the text alone', async function () {
+  it('merge blocks for one path in time linear in the text', async function () {
     this.timeout(240_000);
     const { policies } = setup();
     const begun = process.cpuUsage();
@@ -232,12 +232,12 @@ describe('Policies', () => {
     const acl = await policies.compile(['p']);
     const may = (x: string): boolean => permits(acl, { capability: 'update', path: 'a', parameters: { x } });
     expect([may('0'), may('4999'), may('5000')]).to.deep.equal([true, true, false]);
-    // The time of the processor, which other processes do not take.
+    // CPU time, which does not depend on other processes.
     const { user, system } = process.cpuUsage(begun);
     expect(user + system).to.be.below(5_000_000);
   });
 
-  it('neither answers nor keeps what it read before a change', async () => {
+  it('neither return nor cache a policy that was read before a change', async () => {
     const { store, policies } = setup();
     await policies.write('p', grants('a'));
     store.afterGet = async () => {
@@ -248,7 +248,7 @@ describe('Policies', () => {
     expect(denies(await policies.compile(['p']), 'a')).to.equal(true);
   });
 
-  it('is not to be used with a text that this version cannot read', async () => {
+  it('fail for a text that this version cannot parse', async () => {
     const { store, policies } = setup();
     await store.commit({ conditions: [], writes: [{ path: 'access/policy/p', value: Buffer.from('\u0001future "x" {}') }] });
     await store.commit({ conditions: [], writes: [{ path: 'access/policy/q', value: Buffer.from('\u0002') }] });

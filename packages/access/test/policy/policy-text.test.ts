@@ -16,7 +16,7 @@ const complaint = (attempt: () => unknown): string => {
 };
 
 describe('a policy in HCL', () => {
-  it('is blocks of paths with capabilities, with all three kinds of comment', () => {
+  it('has path blocks with capabilities, and all three kinds of comment', () => {
     const text =
       '# one\n// two\n/* three\n*/ path "a/b" {\n  capabilities = ["read", "list",] # four\n}\npath "c/*" { capabilities = [] }';
     expect(rulesOf(text)).to.deep.include.members([
@@ -31,7 +31,7 @@ describe('a policy in HCL', () => {
     expect(rulesOf(text).map(({ path }) => path)).to.deep.equal(['a/b', 'c/*']);
   });
 
-  it('has parameters of texts, numbers and booleans, names without case, with and without commas between', () => {
+  it('has parameters of strings, numbers and booleans, case-insensitive names and optional commas', () => {
     const [rule] = rulesOf(`path "p" {
       required_parameters = ["Type"]
       allowed_parameters = { "Type" = ["a*"] size = [1, -2.5, 0x10] "*" = [] }
@@ -57,20 +57,20 @@ describe('a policy in HCL', () => {
     ['write', ['create', 'read', 'update', 'delete', 'list']],
     ['sudo', ['create', 'read', 'update', 'delete', 'list', 'sudo']],
   ] as const)
-    it(`knows the older policy = "${word}"`, () => {
+    it(`accepts the older policy = "${word}"`, () => {
       expect(rulesOf(`path "a" { policy = "${word}" }`)[0]?.capabilities).to.equal(bitsOf(granted));
     });
 
-  it('denies by either spelling, and then grants nothing', () => {
+  it('denies in either syntax and then grants nothing', () => {
     for (const text of ['path "a" { capabilities = ["read", "deny"] }', 'path "a" { policy = "deny" }'])
       expect(rulesOf(text)[0]).to.include({ deny: true, capabilities: 0 });
   });
 
-  it('takes a slash at the beginning of a path away, and reads escapes', () => {
+  it('drops a leading slash of a path and reads escapes', () => {
     expect(rulesOf('path "/a\\u0062\\"\\n\\U0001F600" {}')[0]?.path).to.equal('ab"\n😀');
   });
 
-  it('may be empty but for comments', () => {
+  it('may contain only comments', () => {
     expect(parsePolicy('# nothing')).to.deep.equal([]);
   });
 
@@ -79,13 +79,13 @@ describe('a policy in HCL', () => {
     ['path "x" {\n  capabilities = ["fly"]\n}', '2:19', 'invalid capability'],
     ['path "x" {\n  colour = "red"\n}', '2:3', 'no attribute of this name'],
     ['path "x" { capabilities = "read" }', '1:27', 'expected a list'],
-    ['path "x" { capabilities = ["read"] capabilities = ["list"] }', '1:36', 'second time'],
+    ['path "x" { capabilities = ["read"] capabilities = ["list"] }', '1:36', 'given twice'],
     ['path "x" { policy = "fly" }', '1:21', 'invalid policy'],
     ['path "a/+*" {}', '1:6', 'forbidden'],
     ['path "x" { max_wrapping_ttl = "soon" }', '1:31', 'expected a duration'],
     ['path "x" { min_wrapping_ttl = "2h" max_wrapping_ttl = "1h" }', '1:10', 'cannot be less'],
     ['path "x" { allowed_parameters = { a = ["b", ["c"]] } }', '1:45', 'expected a string, a number or a boolean'],
-    ['path "x" { allowed_parameters = { a = [] A = [] } }', '1:42', 'second time'],
+    ['path "x" { allowed_parameters = { a = [] A = [] } }', '1:42', 'given twice'],
     ['path "a/{{x" {}', '1:6', 'templating'],
     ['path "a/x}}" {}', '1:6', 'templating'],
     ['path "a/}}x{{" {}', '1:6', 'templating'],
@@ -100,26 +100,26 @@ describe('a policy in HCL', () => {
     ['path = 5', '1:8', 'expected a block'],
     ['paths "x" {}', '1:1', 'expected "path"'],
     ['path "x" {} }', '1:13', 'expected a name'],
-    ['path "x', '1:6', 'has no end'],
+    ['path "x', '1:6', 'is not closed'],
     ['path "x\n" {}', '1:8', 'line break'],
     ['path "\\q" {}', '1:7', 'escape'],
     ['path "\\ud800" {}', '1:6', 'surrogate'],
-    ['/* no end', '1:1', 'comment has no end'],
+    ['/* no end', '1:1', 'comment is not closed'],
     ['path "x" { comment = <<EOF\nEOF\n}', '1:22', 'here documents'],
     ['path "x" { comment = yes }', '1:22', 'expected a value'],
   ] as const)
-    it(`tells where ${JSON.stringify(text)} is wrong`, () => {
+    it(`reports the position of the mistake in ${JSON.stringify(text)}`, () => {
       const message = complaint(() => parsePolicy(text));
       expect(message).to.match(new RegExp(`^invalid_policy: failed to parse policy: ${where}: .*${what}`));
     });
 
-  it('is never quoted in a complaint', () => {
+  it('is never quoted in an error', () => {
     expect(complaint(() => parsePolicy('path "x" { capabilities = ["my-secret"] }'))).not.to.include('my-secret');
   });
 });
 
 describe('a policy in JSON', () => {
-  it('comes to the same as in HCL', () => {
+  it('gives the same rules as in HCL', () => {
     const hcl =
       'path "a/+" { capabilities = ["read"] denied_parameters = { x = [1, "y", true] } }\npath "b*" { policy = "write" }';
     for (const json of [
@@ -132,13 +132,13 @@ describe('a policy in JSON', () => {
   for (const [text, where, what] of [
     ['{"path":{"x":{"capabilities":["fly"]}}}', '1:31', 'invalid capability'],
     ['{"path":{"x":{"capabilities":["read"],}}}', '1:39', 'expected a name'],
-    ['{"path":{}} x', '1:13', 'something follows'],
+    ['{"path":{}} x', '1:13', 'unexpected text after'],
     ['{"path":{}', '1:11', 'expected "," or "}", found the end'],
     ['{path:{}}', '1:2', 'name in quotes'],
     ['{"path": 01}', '1:11', 'expected ","'],
     ['{# c\n}', '1:2', 'name in quotes'],
   ] as const)
-    it(`tells where ${text} is wrong`, () => {
+    it(`reports the position of the mistake in ${text}`, () => {
       expect(complaint(() => parsePolicy(text))).to.match(new RegExp(`failed to parse policy: ${where}: .*${what}`));
     });
 });
@@ -146,14 +146,14 @@ describe('a policy in JSON', () => {
 describe('the text of a policy', () => {
   const text = 'path "grüße/*" { capabilities = ["read"] }';
 
-  it('stays as it is, or is base64 of that', () => {
+  it('is plain or base64', () => {
     expect(plainText(text)).to.equal(text);
     const base64 = Buffer.from(text).toString('base64');
     expect(plainText(base64)).to.equal(text);
     expect(plainText(`${base64.slice(0, 20)}\r\n${base64.slice(20)}\n`)).to.equal(text);
   });
 
-  it('is neither empty, nor base64 of no text, nor longer than 1 MiB either way', () => {
+  it('is refused when empty, when base64 of invalid UTF-8, and beyond 1 MiB in either form', () => {
     expect(complaint(() => plainText(''))).to.match(/^invalid_policy: 'policy' parameter not supplied or empty/);
     expect(complaint(() => plainText('/////w=='))).to.match(/^invalid_policy: .*UTF-8/);
     for (const long of [
@@ -189,7 +189,7 @@ describe('the parser', () => {
   ];
   const more = ['1', '-', 'true', 'null', '<<E', 'allowed_parameters', '\ud800', '\u0000', '"p"', '{"path":', '+*', 'é'];
 
-  it('says nothing but its own error to any text', function () {
+  it('throws only its own error for any text', function () {
     this.timeout(240_000);
     const text = fc.oneof(
       fc.array(fc.nat(0xffff), { maxLength: 200 }).map((units) => String.fromCharCode(...units)),
@@ -202,7 +202,7 @@ describe('the parser', () => {
     );
   });
 
-  it('says nothing but its own error to a policy with anything put in, taken out or cut off', function () {
+  it('throws only its own error for a policy with inserted, deleted or truncated text', function () {
     this.timeout(240_000);
     const whole = 'path "a/+/b*" { capabilities = ["create", "deny"] allowed_parameters = { x = [1, "y", true] } } # end';
     const json = '{"path":{"a/+/b*":{"capabilities":["create"],"denied_parameters":{"x":[1,"y",true,null]}}}}';
@@ -232,12 +232,12 @@ describe('the parser', () => {
     ['stars', '*'],
   ] as const)
     for (const start of ['', '{"', 'path "', 'path "x" { capabilities = [', 'path "x" { allowed_parameters = { a = ['])
-      it(`does not stall on 1 MiB of ${what} after ${JSON.stringify(start)}`, function () {
+      it(`parses 1 MiB of ${what} after ${JSON.stringify(start)} in linear time`, function () {
         this.timeout(240_000);
         const begun = process.cpuUsage();
         complaint(() => parsePolicy(start + piece.repeat(Math.floor(policyBytesMax / piece.length))));
         complaint(() => plainText(start + piece.repeat(Math.floor(policyBytesMax / piece.length))));
-        const { user, system } = process.cpuUsage(begun); // in µs of the processor, which other processes do not take
+        const { user, system } = process.cpuUsage(begun); // CPU time in µs, which does not depend on other processes
         expect(user + system).to.be.below(10_000_000);
       });
 });

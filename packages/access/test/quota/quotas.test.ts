@@ -26,8 +26,8 @@ async function withQuotas(store = memoryStore(), callersMax?: number) {
   return { store, clock, quotas, asks };
 }
 
-describe('a bucket of requests', () => {
-  it('never admits more than its rate and what flows in meanwhile', () => {
+describe('a token bucket', () => {
+  it('never admits more than its burst and its refill', () => {
     const gaps = fc.array(fc.nat(5000), { minLength: 1, maxLength: 60 });
     fc.assert(
       fc.property(gaps, fc.integer({ min: 1, max: 20 }), fc.integer({ min: 1, max: 10 }), (waits, rate, intervalS) => {
@@ -44,7 +44,7 @@ describe('a bucket of requests', () => {
     );
   });
 
-  it('says how long to wait, after which one more is admitted', () => {
+  it('returns the wait after which one more request is admitted', () => {
     const rate = { rate: 2, intervalS: 60, blockIntervalS: 0 };
     let bucket = admission(undefined, rate, 0).bucket;
     bucket = admission(bucket, rate, 0).bucket;
@@ -54,7 +54,7 @@ describe('a bucket of requests', () => {
     expect(admission(refused.bucket, rate, 30_000).admitted).to.equal(true);
   });
 
-  it('gets nothing from a clock that is set back', () => {
+  it('refills nothing when the clock is set back', () => {
     const rate = { rate: 1, intervalS: 1, blockIntervalS: 0 };
     const { bucket } = admission(undefined, rate, 1_000_000);
     expect(admission(bucket, rate, 0).admitted).to.equal(false);
@@ -62,7 +62,7 @@ describe('a bucket of requests', () => {
 });
 
 describe('quotas', () => {
-  it('count each caller for itself, a network of IPv6 as one', async () => {
+  it('count each caller separately, an IPv6 /64 as one', async () => {
     const { quotas, asks, clock } = await withQuotas();
     await quotas.write('q', { path: 'transit/', rate: 2, intervalS: 60 });
     expect(asks('transit/keys', 5)).to.equal(2);
@@ -73,7 +73,7 @@ describe('quotas', () => {
     expect(asks('transit/keys', 5)).to.equal(2);
   });
 
-  it('say what is left, and refuse with the time to wait', async () => {
+  it('return the remaining requests and refuse with the time to wait', async () => {
     const { quotas, asks } = await withQuotas();
     await quotas.write('q', { rate: 2, intervalS: 60 });
     expect(quotas.admit('any/path', '192.0.2.1')).to.deep.equal({ limit: 2, remaining: 1, resetS: 30 });
@@ -87,7 +87,7 @@ describe('quotas', () => {
     }
   });
 
-  it('are decided by the longest path alone', async () => {
+  it('are selected by the longest path alone', async () => {
     const { quotas, asks } = await withQuotas();
     await quotas.write('all', { rate: 1, intervalS: 60 });
     await quotas.write('mount', { path: 'transit/', rate: 3, intervalS: 60 });
@@ -95,7 +95,7 @@ describe('quotas', () => {
     expect([asks('transit/encrypt/k', 9), asks('transit/keys', 9), asks('sys/mounts', 9)]).to.deep.equal([5, 3, 1]);
   });
 
-  it('keep a caller out for the block interval, which asking does not lengthen', async () => {
+  it('block a caller for the block interval, which further requests do not extend', async () => {
     const { quotas, asks, clock } = await withQuotas();
     await quotas.write('q', { rate: 1, intervalS: 1, blockIntervalS: 60 });
     expect(asks('p', 2)).to.equal(1);
@@ -105,7 +105,7 @@ describe('quotas', () => {
     expect(asks('p', 1)).to.equal(1);
   });
 
-  it('of a role count its logins only', async () => {
+  it('for a role count only its logins', async () => {
     const { quotas, asks } = await withQuotas();
     await quotas.write('q', { path: 'auth/m/', role: 'web', rate: 1, intervalS: 60 });
     expect(asks('auth/m/login', 5)).to.equal(5);
@@ -114,7 +114,7 @@ describe('quotas', () => {
     expect(() => quotas.admitLogin('auth/m/login', 'web', '192.0.2.1')).to.throw(RateLimited);
   });
 
-  it('are in force when the write is answered, on another node when it has read them, and gone when deleted', async () => {
+  it('are enforced once the write returns, on another node once it has read them, and end with their deletion', async () => {
     const { store, quotas, asks } = await withQuotas();
     const other = await withQuotas(store);
     await quotas.write('q', { rate: 1, intervalS: 60 });
@@ -124,18 +124,18 @@ describe('quotas', () => {
     await quotas.configure({ exemptPaths: ['p'] });
     expect(asks('p', 3)).to.equal(3);
     await quotas.configure({ exemptPaths: [] });
-    expect(asks('p', 3), 'what was counted stays').to.equal(0);
+    expect(asks('p', 3), 'the count is kept').to.equal(0);
     await quotas.write('q', { rate: 2 });
-    expect(asks('p', 3), 'another rate begins anew').to.equal(2);
+    expect(asks('p', 3), 'another rate starts with a full bucket').to.equal(2);
     await quotas.delete('q');
     expect(asks('p', 3)).to.equal(3);
     expect(await quotas.list()).to.deep.equal([]);
   });
 
-  it('count a token wherever it is used from when they group by token, and an address where there is none', async () => {
+  it('that group by token count a token over all addresses, and requests without a token by address', async () => {
     const { quotas, asks } = await withQuotas();
     await quotas.write('q', { rate: 1, intervalS: 60, groupBy: 'token' });
-    expect(asks('p', 5), 'nothing is known of the caller yet').to.equal(5);
+    expect(asks('p', 5), 'not counted before authentication').to.equal(5);
     quotas.admitToken('p', 'one', '192.0.2.1');
     quotas.admitToken('p', 'two', '192.0.2.1');
     quotas.admitToken('p', undefined, '192.0.2.1');
@@ -146,7 +146,7 @@ describe('quotas', () => {
     expect(asks('p', 5)).to.equal(1);
   });
 
-  it('count by address when they were written before there was another way', async () => {
+  it('count by address if their record has no grouping', async () => {
     const { store, quotas, asks } = await withQuotas();
     const written = { format: 1, name: 'q', path: '', role: '', rate: 1, intervalS: 60, blockIntervalS: 0 };
     await store.commit({
@@ -157,20 +157,20 @@ describe('quotas', () => {
     expect([(await quotas.find('q'))?.groupBy, asks('p', 3)]).to.deep.equal(['ip', 1]);
   });
 
-  it('are read when a node begins to serve', async () => {
+  it('are read when a node starts to serve', async () => {
     const { store, quotas } = await withQuotas();
     await quotas.write('q', { rate: 1, intervalS: 60 });
     expect((await withQuotas(store)).asks('p', 3)).to.equal(1);
   });
 
-  it('remember a bounded number of callers', async () => {
+  it('keep a bounded number of callers in memory', async () => {
     const { quotas, asks } = await withQuotas(memoryStore(), 100);
     await quotas.write('q', { rate: 1, intervalS: 3600 });
     expect(asks('p', 2)).to.equal(1);
     for (let n = 0; n < 99; n += 1) quotas.admit('p', `10.0.0.${n}`);
-    expect(asks('p', 1), 'still remembered').to.equal(0);
+    expect(asks('p', 1), 'still counted').to.equal(0);
     for (let n = 0; n < 100; n += 1) quotas.admit('p', `11.0.0.${n}`);
-    expect(asks('p', 1), 'forgotten').to.equal(1);
+    expect(asks('p', 1), 'dropped').to.equal(1);
   });
 
   for (const [change, text] of [
@@ -178,9 +178,9 @@ describe('quotas', () => {
     [{ rate: -1 }, "'rate' must be greater than 0"],
     [{ rate: Number.POSITIVE_INFINITY }, "'rate' must be greater than 0"],
     [{}, "'rate' must be greater than 0"],
-    [{ rate: 1, intervalS: 0 }, "'interval' is between"],
+    [{ rate: 1, intervalS: 0 }, "'interval' must be between"],
     [{ rate: 1, blockIntervalS: -1 }, "'block_interval' is at most"],
-    [{ rate: 1, path: 'x'.repeat(2000) }, 'too long'],
+    [{ rate: 1, path: 'x'.repeat(2000) }, 'a path has at most'],
   ] as const)
     it(`are refused with ${JSON.stringify(change).slice(0, 40)}`, async () => {
       const { quotas } = await withQuotas();
@@ -197,11 +197,11 @@ describe('quotas', () => {
     ['a*', 'ab/c', true],
     ['a/b*', 'a/c', false],
   ] as const)
-    it(`with the path ${JSON.stringify(pattern)} ${expected ? 'hold' : 'do not hold'} for ${path}`, () => {
+    it(`with the path ${JSON.stringify(pattern)} ${expected ? 'apply' : 'do not apply'} to ${path}`, () => {
       expect(pathMatches(pattern, path)).to.equal(expected);
     });
 
-  it('counts under the canonical form of paths that were stored in another one', async () => {
+  it('apply to the canonical form of a stored path', async () => {
     const store = memoryStore();
     const { quotas: before } = await withQuotas(store);
     await before.write('q', { path: 'auth/up/login/Amy', rate: 1, intervalS: 60 });

@@ -1,17 +1,17 @@
 import type { Entry, HardState, LogIndex, LogStart, LogWrite, NodeId, SnapshotMeta } from '@transitd/raft-core';
 import { type DurableLog, holds } from '@transitd/raft-core/sim';
 
-/** What a log has acknowledged, over all its runs: less than that must never be found again. */
+/** The acknowledged content of a log, over all its incarnations: a later start must never find less. */
 export class AcknowledgedLog implements DurableLog {
   readonly nodeId: NodeId;
   base: SnapshotMeta;
   entries: Entry[] = [];
   hardState: HardState;
-  /** Asked for and not acknowledged: any beginning of it may be there. */
+  /** Requested but not acknowledged writes: any prefix of them may be on disk. */
   #writes: LogWrite[] = [];
   #bases: SnapshotMeta[] = [];
   #incarnation = 0;
-  /** A snapshot that may be in force or not. */
+  /** A snapshot whose installation is in flight. */
   #installing: SnapshotMeta | undefined;
 
   constructor({ nodeId, base }: { readonly nodeId: NodeId; readonly base: SnapshotMeta }) {
@@ -23,7 +23,7 @@ export class AcknowledgedLog implements DurableLog {
   get lastIndex(): LogIndex {
     return this.base.index + this.entries.length;
   }
-  /** Writes and what they consist of that is not acknowledged. */
+  /** Number of unacknowledged writes and of their entries. */
   get pieces(): number {
     return this.#writes.reduce((sum, { entries }) => sum + 1 + entries.length, 0);
   }
@@ -64,7 +64,7 @@ export class AcknowledgedLog implements DurableLog {
     this.#installing = undefined;
   }
 
-  /** What a new start has found takes the place of what was known. @throws Violation when something is missing */
+  /** Replaces the known content by what a new start has found. @throws Violation when acknowledged content is missing */
   reopened({ hardState, base, incarnation }: LogStart, found: readonly Entry[]): void {
     const before = this.#incarnation;
     holds('every start has a later incarnation', incarnation > before, () => ({ id: this.nodeId, incarnation, before }));

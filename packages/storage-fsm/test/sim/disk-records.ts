@@ -1,21 +1,21 @@
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { MemoryLevel } from 'memory-level';
-import type { DiskFile } from '../../src/disk.ts';
-import type { StateDatabase } from '../../src/state-level.ts';
-import type { MemoryDisk } from '../memory-disk.ts';
+import type { DiskFile } from '../../src/directory/disk.ts';
+import type { StateDatabase } from '../../src/state/state-level.ts';
+import type { MemoryDisk } from '../directory/memory-disk.ts';
 
 type Step =
   | { readonly type: 'put'; readonly key: string; readonly value: Buffer }
   | { readonly type: 'del'; readonly key: string };
 
 const headBytes = 8;
-/** The file grows by this much, so that most batches change its content only. */
+/** The file grows by this much, so that most batches do not change its size. */
 const growBytes = 8 * 1024;
 
 /**
- * A database on a fake disk: in memory, and behind that one file of batches, `length u32 | crc u32 | JSON`, each synced. A crash leaves
- * of the last one all or nothing, as LevelDB's write-ahead file does, and of a file or directory that was not synced maybe its name.
+ * A database in memory that stores its batches in one file on a fake disk, `length u32 | crc u32 | JSON`, each synced. A crash keeps the
+ * last batch completely or not at all, like LevelDB's write-ahead log, and may lose the name of an unsynced file or directory.
  */
 export async function openRecords(disk: MemoryDisk, directory: string): Promise<StateDatabase> {
   await disk.makeDirectory(directory);
@@ -23,7 +23,7 @@ export async function openRecords(disk: MemoryDisk, directory: string): Promise<
   const found = await disk.open(path);
   const file = found ?? (await disk.create(path));
   if (found !== undefined && disk.isUnsynced(path)) {
-    // LevelDB writes what its log holds into a table, and syncs that, before it is open.
+    // LevelDB writes the content of its log into a table and syncs it before it is open.
     await file.sync();
     await disk.syncDirectory(directory);
   }
@@ -62,7 +62,7 @@ class Batches {
   readonly #file: DiskFile;
   #end = 0;
   #size = 0;
-  /** Checksum of the last good batch: what an earlier file left behind it is none. */
+  /** Checksum of the last intact batch: bytes that an earlier file left after it do not count. */
   #crc = 0;
 
   constructor(file: DiskFile) {

@@ -1,11 +1,11 @@
 import type { DiskPart, StorageRun } from '@transitd/raft-core/sim';
-import type { DiskOperation } from '../memory-disk.ts';
+import type { DiskOperation } from '../directory/memory-disk.ts';
 
-/** What takes its time on a real disk; all else is in the system's memory. */
+/** The operations that take time on a real disk; all others only touch the page cache. */
 const waiting: ReadonlySet<DiskOperation> = new Set(['read', 'sync', 'syncDirectory']);
 const failing: ReadonlySet<DiskOperation> = new Set(['write', 'sync', 'syncDirectory']);
 
-/** The devices of one run of a node: what they are asked for completes by events of the simulation, in the node's own time. */
+/** The disks of one incarnation of a node: simulation events complete their operations, on the node's own clock. */
 export class HeapDevices {
   readonly #run: StorageRun;
   #error: Error | undefined;
@@ -14,12 +14,12 @@ export class HeapDevices {
     this.#run = run;
   }
 
-  /** The next write or sync fails, and all after it. */
+  /** Makes the next write or sync fail, and all later ones. */
   fail(error: Error): void {
     this.#error = error;
   }
 
-  /** A failure that no write has met yet ends; a storage that has met it stays closed all the same. */
+  /** Ends a failure. A storage that has already met it stays closed. */
   mend(): void {
     this.#error = undefined;
   }

@@ -1,7 +1,7 @@
 import { type RunResult, runSimulationOn, type SimConfig, type TraceLine } from '@transitd/raft-core/sim';
 import { SegmentStorage } from './segment-storage.ts';
 
-/** All that promises bring about comes before this: they wait for nothing outside the simulation. */
+/** Runs after all promise callbacks, which wait for nothing outside the simulation. */
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** Plays a run of the profile `storage`: every node on the real log and state machine. */

@@ -1,20 +1,20 @@
 import type { Entry, LogIndex, NodeId } from '@transitd/raft-core';
 import type { Command, MachineResult, SimMachine, StorageRun } from '@transitd/raft-core/sim';
-import { decodeTransaction, encodeTransaction } from '../../src/codec.ts';
-import type { KeyValueMachine } from '../../src/state-machine.ts';
-import { StorageFailed } from '../../src/storage-errors.ts';
+import { StorageFailed } from '../../src/errors.ts';
+import type { KeyValueMachine } from '../../src/state/state-machine.ts';
+import { decodeTransaction, encodeTransaction } from '../../src/store/codec.ts';
 import type { Tombstones } from './tombstones.ts';
 
 const headBytes = 8;
-/** Small, so that lists take several. */
+/** Small, so that a list spans several pages. */
 const pageRecords = 7;
 
 const registerPath = (key: number): string => `sim/register/${key}`;
 const listPath = (key: number): string => `sim/list/${key}/`;
 
 /**
- * Registers and lists as records: a register is one, a list has one for each value, in the order of their revisions. A swap is a
- * condition on the revision that the register has where the entry is made.
+ * Registers and lists as records: a register is one record, a list has one record per value, in the order of their revisions. A swap is a
+ * condition on the register's revision at the time of the proposal.
  */
 export class RecordMachine implements SimMachine {
   readonly flushedAtOpen: LogIndex;
@@ -81,7 +81,7 @@ export class RecordMachine implements SimMachine {
     void values.then(
       (read) => this.#run.enter(() => done(read)),
       (error: Error) => {
-        if (!(error instanceof StorageFailed)) throw error; // a disk that has failed answers no more: the node is about to stop
+        if (!(error instanceof StorageFailed)) throw error; // no answer after a disk failure: the node is about to stop
       },
     );
   }

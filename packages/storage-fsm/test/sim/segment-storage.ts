@@ -1,16 +1,15 @@
 import { crc32 } from 'node:zlib';
 import { LogDamage, type LogIndex, type NodeId, type SnapshotMeta } from '@transitd/raft-core';
 import { DiskError, holds, type NodeStorage, type OpenStorage, type SimRandom, type StorageRun } from '@transitd/raft-core/sim';
-import { StorageDamaged } from '../../src/damage.ts';
-import { createNode, hasNode, nodePaths } from '../../src/node-directory.ts';
-import type { LogRecord } from '../../src/record.ts';
-import { decodeSegmentHeader, scanSegment } from '../../src/segment.ts';
-import { segmentPath } from '../../src/segment-file.ts';
-import { SegmentLog } from '../../src/segment-log.ts';
-import { KeyValueMachine } from '../../src/state-machine.ts';
-import { StorageFailed } from '../../src/storage-errors.ts';
-import { read } from '../log-calls.ts';
-import { MemoryDisk } from '../memory-disk.ts';
+import { createNode, hasNode, nodePaths } from '../../src/directory/node-directory.ts';
+import { StorageDamaged, StorageFailed } from '../../src/errors.ts';
+import type { LogRecord } from '../../src/log/record.ts';
+import { decodeSegmentHeader, scanSegment } from '../../src/log/segment.ts';
+import { segmentPath } from '../../src/log/segment-file.ts';
+import { SegmentLog } from '../../src/log/segment-log.ts';
+import { KeyValueMachine } from '../../src/state/state-machine.ts';
+import { MemoryDisk } from '../directory/memory-disk.ts';
+import { read } from '../log/log-calls.ts';
 import { AcknowledgedLog } from './acknowledged-log.ts';
 import { openRecords } from './disk-records.ts';
 import { HeapDevices } from './heap-devices.ts';
@@ -22,14 +21,14 @@ import { Tombstones } from './tombstones.ts';
 const directory = '/node';
 const slotBytes = 64 * 1024;
 const slotHeaderBytes = 32;
-/** So small that segments are begun, grown, read back and dropped all the time. */
+/** Small sizes, so that segments are created, extended, read back and dropped all the time. */
 const sizes = { segmentBytes: 3_000, growBytes: 700, cacheBytes: 1_200 };
 
 type Node = { readonly nodeId: NodeId; readonly clusterId: string; readonly base: SnapshotMeta };
 
 /**
- * The real log, state machine and snapshots on a fake disk, as a node's storage in a simulated cluster. Every operation of the disk
- * completes by an event of the simulation; what was not synced is lost in a crash, any part of it.
+ * The real log, state machine and snapshots on a fake disk, as a node's storage in a simulated cluster. Every disk operation completes
+ * with a simulation event; a crash loses any part of the unsynced writes.
  */
 export class SegmentStorage implements NodeStorage {
   readonly durable: AcknowledgedLog;
@@ -93,7 +92,7 @@ export class SegmentStorage implements NodeStorage {
   }
 
   rotSlot(slot: 0 | 1): void {
-    // A crash may have torn the other one: two faults at once are more than two slots are for.
+    // A crash may have torn the other slot: two slots do not protect against two faults at once.
     if (storedSlot(this.#disk, slot === 0 ? 1 : 0) === undefined) return;
     this.#change(nodePaths(directory).nodeState, (content) => content.fill(0xa5, slot * slotBytes, slot * slotBytes + 16));
   }
@@ -134,12 +133,12 @@ export class SegmentStorage implements NodeStorage {
     return { log: simLog, machine, streams: (wire) => new StreamedState({ ...parts, wire }) };
   }
 
-  /** The mark is that of the log in force: not of one whose place a snapshot has taken. */
+  /** Checks that the mark belongs to the current log, not to one that a snapshot has replaced. */
   #checkMark(run: StorageRun): void {
     const state = storedState(this.#disk);
     if (state === undefined || state.base.index <= state.mark.index) return;
     const facts = () => ({ base: state.base.index, mark: state.mark.index });
-    run.enter(() => holds('the mark lies within its log', false, facts));
+    run.enter(() => holds('the mark is within its log', false, facts));
   }
 
   #openLog({ process }: StorageRun): Promise<SegmentLog> {
@@ -156,7 +155,7 @@ export class SegmentStorage implements NodeStorage {
     return machine;
   }
 
-  /** As they lie in the segments. */
+  /** Returns the records in the order of the segments. */
   #records({ generation, firstSegment }: StoredState): StoredRecord[] {
     const files = this.#disk.files();
     const found: StoredRecord[] = [];
@@ -187,13 +186,13 @@ interface StoredState {
   readonly mark: { readonly index: LogIndex };
 }
 
-/** Whether another batch was stored after this record: that it is bad is seen then though the mark does not cover it. */
+/** Returns whether another batch was stored after this record: its damage is then detected even above the mark. */
 function isFollowed({ path, offset }: StoredRecord, records: readonly StoredRecord[]): boolean {
   const last = records.at(-1);
   return last !== undefined && (path !== last.path || offset < last.batchStart);
 }
 
-/** What `node.state` says on the disk: the good slot with the higher sequence number. */
+/** Returns the state in `node.state` on disk: the intact slot with the higher sequence number. */
 function storedState(disk: MemoryDisk): StoredState | undefined {
   const slots = [storedSlot(disk, 0), storedSlot(disk, 1)].filter((slot) => slot !== undefined);
   return slots.sort((a, b) => b.sequence - a.sequence)[0]?.state;

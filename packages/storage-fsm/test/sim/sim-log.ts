@@ -1,6 +1,6 @@
 import type { Done, Entry, LogIndex, LogStart, LogStore, LogWrite, SnapshotMeta } from '@transitd/raft-core';
 import type { StorageRun } from '@transitd/raft-core/sim';
-import type { SegmentLog } from '../../src/segment-log.ts';
+import type { SegmentLog } from '../../src/log/segment-log.ts';
 import type { AcknowledgedLog } from './acknowledged-log.ts';
 
 /** The segment log of one run: notes what it acknowledges, and answers in the node's process. */

@@ -26,7 +26,7 @@ async function play(first: number, count: number, { extra }: { readonly extra: b
   return outcomes;
 }
 
-const met = (outcomes: readonly Outcome[], event: Outcome['coverage'][number][0]): number =>
+const countOf = (outcomes: readonly Outcome[], event: Outcome['coverage'][number][0]): number =>
   outcomes.reduce((sum, { coverage }) => sum + (new Map(coverage).get(event) ?? 0), 0);
 
 describe('the simulator with the real log and state machine', () => {
@@ -42,7 +42,7 @@ describe('the simulator with the real log and state machine', () => {
       'snapshot installed',
       'log truncated',
     ] as const) {
-      expect(met(outcomes, event), event).to.be.above(0);
+      expect(countOf(outcomes, event), event).to.be.above(0);
     }
   }).timeout(300_000);
 
@@ -51,12 +51,12 @@ describe('the simulator with the real log and state machine', () => {
     expect(await play(base, 10, { extra: false })).to.have.length(10);
     const outcomes = await play(base + 10, 10, { extra: true });
     expect(outcomes).to.have.length(10);
-    expect(met(outcomes, 'power lost after a kill'), 'power lost after a kill').to.be.above(0);
+    expect(countOf(outcomes, 'power lost after a kill'), 'power lost after a kill').to.be.above(0);
   }).timeout(300_000);
 
   for (const [seed, what] of [
     [2_600_777, 'a list is read from a disk that has just failed'],
-    [3_700_428, 'a disk fails that only a snapshot on its way writes to'],
+    [3_700_428, 'a disk fails to which only an incoming snapshot writes'],
     [30_000_459, 'configurations are applied again after one that added a node'],
   ] as const)
     it(`finds nothing in a run in which ${what}`, async () => {
@@ -64,7 +64,7 @@ describe('the simulator with the real log and state machine', () => {
       expect(failure?.message).to.equal(undefined);
     }).timeout(60_000);
 
-  it('plays a seed twice alike, though the log works with promises', async () => {
+  it('plays a seed the same way twice, although the log uses promises', async () => {
     for (const seed of [3, 17]) {
       const [once, twice] = [
         await playStorage(configOf(seed, 'storage', 2_000)),
@@ -78,11 +78,11 @@ describe('the simulator with the real log and state machine', () => {
 });
 
 describe('a fault planted in the log or the state machine', () => {
-  it('still fits the sources, for every fault of the list', () => {
+  it('still applies to the sources, for every fault in the list', () => {
     for (const mutant of storageMutants) expect(mutated(mutant), mutant.name).to.be.a('string');
   });
 
-  for (const name of ['a batch is acknowledged without a sync', 'a condition looks at the disk, not at what is applied']) {
+  for (const name of ['a batch is acknowledged without a sync', 'a condition reads the disk instead of the applied state']) {
     it(`is found: ${name}`, async () => {
       const mutant = storageMutants.find((each) => each.name === name);
       if (mutant === undefined) throw new Error('no such fault');

@@ -1,6 +1,6 @@
 import type { Done, LogIndex, NodeId, SnapshotMeta } from '@transitd/raft-core';
 import type { SnapshotStreams, SnapshotWire } from '@transitd/raft-core/sim';
-import { NodeSnapshots, type NodeSnapshotsOptions } from '../../src/node-snapshots.ts';
+import { NodeSnapshots, type NodeSnapshotsOptions } from '../../src/snapshot/node-snapshots.ts';
 import type { AcknowledgedLog } from './acknowledged-log.ts';
 import type { Tombstones } from './tombstones.ts';
 
@@ -11,7 +11,7 @@ export interface StreamedStateOptions extends Pick<NodeSnapshotsOptions, 'log' |
 }
 
 /**
- * The real snapshots of a node. Its tombstones, which a server keeps among the records, travel as a chunk of their own ahead of the stream.
+ * The real snapshots of a node. Its tombstones, which a server stores as records, are sent as a separate chunk ahead of the stream.
  */
 export class StreamedState implements SnapshotStreams {
   readonly #options: StreamedStateOptions;

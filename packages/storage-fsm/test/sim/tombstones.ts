@@ -1,16 +1,16 @@
 import { type ConfState, decodeConfState, type Entry, type LogIndex, membersOf, type NodeId } from '@transitd/raft-core';
 
 interface Known {
-  /** The newest configuration that counts here. */
+  /** Index of the newest configuration that is included. */
   readonly confIndex: LogIndex;
   readonly members: readonly NodeId[];
-  /** Who was removed, and by which entry. */
+  /** The removed nodes, each with the entry that removed it. */
   readonly removed: readonly (readonly [id: NodeId, at: LogIndex])[];
 }
 
 /**
- * Who was removed from the cluster, as a node's committed entries say. That stays true, so it does not go back when the state does; but an
- * entry that is applied again after a crash must not be compared with the members of a later one.
+ * The nodes that a node's committed entries have removed from the cluster. Removals are permanent, so this does not go back when the state
+ * does. But an entry that is applied again after a crash must not be compared with the members of a later configuration.
  */
 export class Tombstones {
   #known: Known;
@@ -34,7 +34,7 @@ export class Tombstones {
     return Buffer.from(JSON.stringify(this.#known));
   }
 
-  /** What another node has sent with its state. */
+  /** Takes over the tombstones that another node sent with its state. */
   received(bytes: Uint8Array): void {
     const sent: Known = JSON.parse(Buffer.from(bytes).toString());
     if (sent.confIndex > this.#known.confIndex) this.#known = sent;

@@ -1,0 +1,46 @@
+import { invalidRequest } from '../errors.ts';
+import { decodeJson } from '../json-record.ts';
+import { newTokenSettings, type TokenSettings, type TokenSettingsChange } from '../tokens/token-settings.ts';
+import { checkCidrs } from '../values/cidr.ts';
+
+/** Longest role id, and longest secret id. */
+export const idCharsMax = 4096;
+
+export interface AppRole {
+  /** Random. Secret ids refer to it, so that a role created again under the same name has none of the previous secret ids. */
+  readonly key: string;
+  readonly roleId: string;
+  readonly bindSecretId: boolean;
+  readonly secretIdBoundCidrs: readonly string[];
+  /** Number of logins with one secret id; 0 for any number. */
+  readonly secretIdNumUses: number;
+  /** Lifetime of a secret id in seconds; 0 for no expiry. */
+  readonly secretIdTtlS: number;
+  readonly token: TokenSettings;
+}
+
+export type AppRoleChange = { readonly [Name in keyof Omit<AppRole, 'key' | 'token'>]?: AppRole[Name] | undefined } & {
+  readonly token: TokenSettingsChange;
+};
+
+export const roleExample: AppRole = {
+  key: '',
+  roleId: '',
+  bindSecretId: true,
+  secretIdBoundCidrs: [],
+  secretIdNumUses: 0,
+  secretIdTtlS: 0,
+  token: newTokenSettings,
+};
+
+/** @throws AccessError `record_unreadable` */
+export const decodeAppRole = (stored: Uint8Array): AppRole => decodeJson(stored, roleExample);
+
+/** @throws AccessError `invalid_request` */
+export function checkRole(role: AppRole): void {
+  checkCidrs(role.secretIdBoundCidrs);
+  if (role.roleId === '' || role.roleId.length > idCharsMax) throw invalidRequest(`a role id has 1 to ${idCharsMax} characters`);
+  if (role.secretIdNumUses < 0) throw invalidRequest("'secret_id_num_uses' cannot be negative");
+  if (!role.bindSecretId && role.secretIdBoundCidrs.length === 0 && role.token.boundCidrs.length === 0)
+    throw invalidRequest('at least one constraint should be enabled on the role: a secret id, or bound CIDRs');
+}

@@ -1,0 +1,112 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import type { Condition, Store } from '@transitd/storage-fsm';
+import { AccessError, invalidRequest } from '../errors.ts';
+import {
+  type AuthMount,
+  authMountPath,
+  authMountPrefix,
+  authTypes,
+  decodeAuthMount,
+  encodeAuthMount,
+  isAuthPath,
+  isAuthType,
+} from './auth-mount.ts';
+
+/** A login method, with a condition that holds while it is unchanged. */
+export interface StoredMount extends AuthMount {
+  readonly condition: Condition;
+}
+
+/** Settings of a login method that can be changed later. */
+export interface AuthTuning {
+  readonly description?: string | undefined;
+  /** Seconds, as is the next. */
+  readonly defaultTtlS?: number | undefined;
+  readonly maxTtlS?: number | undefined;
+}
+
+const attemptsMax = 5;
+const descriptionCharsMax = 1024;
+
+/** The enabled login methods in the store. */
+export class AuthMounts {
+  readonly #store: Store;
+
+  constructor({ store }: { readonly store: Store }) {
+    this.#store = store;
+  }
+
+  /** Finds the login method at a path. @throws AccessError `record_unreadable`; StoreError */
+  async find(path: string): Promise<StoredMount | undefined> {
+    const at = authMountPath(path);
+    const record = isAuthPath(path) ? await this.#store.get(at) : undefined;
+    return record && { ...decodeAuthMount(record.value), condition: { path: at, revision: record.revision } };
+  }
+
+  /** Returns all methods, sorted by path. @throws AccessError `record_unreadable`; StoreError */
+  async list(): Promise<readonly AuthMount[]> {
+    const mounts: AuthMount[] = [];
+    for (let after: string | undefined = ''; after !== undefined; ) {
+      const page = await this.#store.range({ prefix: authMountPrefix, ...(after !== '' && { after }) });
+      for (const { value } of page.records) mounts.push(decodeAuthMount(value));
+      after = page.next;
+    }
+    return mounts;
+  }
+
+  /** Enables a login method. @throws AccessError `invalid_request`; StoreError */
+  async enable(path: string, type: string, tuning: AuthTuning): Promise<void> {
+    if (!isAuthType(type)) throw invalidRequest(`the type of a login method is one of ${authTypes.join(', ')}`);
+    if (path === 'token') throw inUse(path);
+    if (!isAuthPath(path)) throw invalidRequest('the path of a login method has 1 to 64 letters, digits, "_", "." or "-"');
+    const accessor = `auth_${type}_${randomBytes(4).toString('hex')}`;
+    const mount = { path, id: randomUUID(), type, accessor, description: '', defaultTtlS: 0, maxTtlS: 0 };
+    const value = encodeAuthMount(tuned(mount, tuning));
+    const at = authMountPath(path);
+    const { outcome } = await this.#store.commit({ conditions: [{ path: at, revision: 0 }], writes: [{ path: at, value }] });
+    if (outcome === 'conflict') throw inUse(path);
+  }
+
+  /**
+   * Changes the settings of a login method. Returns whether it exists.
+   * @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError
+   */
+  async tune(path: string, tuning: AuthTuning): Promise<boolean> {
+    for (let attempt = 0; attempt < attemptsMax; attempt++) {
+      const found = await this.find(path);
+      if (found === undefined) return false;
+      const { condition, ...mount } = found;
+      const writes = [{ path: condition.path, value: encodeAuthMount(tuned(mount, tuning)) }];
+      if ((await this.#store.commit({ conditions: [condition], writes })).outcome === 'committed') return true;
+    }
+    throw new AccessError(
+      'too_many_conflicts',
+      'the login method was changed by other requests at the same time; nothing was done, try again',
+    );
+  }
+
+  /**
+   * Disables a login method in one small write, which revokes all its tokens and their descendants.
+   * @throws AccessError `invalid_request`; StoreError
+   */
+  async disable(path: string): Promise<void> {
+    if (path === 'token') throw invalidRequest('token credential backend cannot be disabled');
+    if (isAuthPath(path)) await this.#store.commit({ conditions: [], writes: [{ path: authMountPath(path), value: null }] });
+  }
+}
+
+function tuned(mount: AuthMount, { description, defaultTtlS, maxTtlS }: AuthTuning): AuthMount {
+  const next = {
+    ...mount,
+    description: description ?? mount.description,
+    defaultTtlS: defaultTtlS ?? mount.defaultTtlS,
+    maxTtlS: maxTtlS ?? mount.maxTtlS,
+  };
+  if (next.description.length > descriptionCharsMax)
+    throw invalidRequest(`a description has at most ${descriptionCharsMax} characters`);
+  if (next.maxTtlS !== 0 && next.defaultTtlS > next.maxTtlS)
+    throw invalidRequest('default_lease_ttl must be at most max_lease_ttl');
+  return next;
+}
+
+const inUse = (path: string): AccessError => invalidRequest(`path is already in use at ${path}/`);

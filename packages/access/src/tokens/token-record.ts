@@ -1,0 +1,136 @@
+import { recordUnreadable } from '../errors.ts';
+
+/** A service token has a stored record; a batch token contains its record, encrypted. */
+export type TokenType = 'service' | 'batch';
+
+/** The record of a token. Times are in milliseconds since the epoch, durations in seconds. */
+export interface TokenRecord {
+  readonly type: TokenType;
+  /** Identifies the token. It is secret but not a credential. Empty for a batch token. */
+  readonly accessor: string;
+  /** Sorted, without duplicates. */
+  readonly policies: readonly string[];
+  readonly displayName: string;
+  readonly meta: Readonly<Record<string, string>>;
+  /** Path of the request that made it, such as `auth/token/create`. */
+  readonly path: string;
+  readonly createdMs: number;
+  /** Counted from its creation; 0 when it does not expire. */
+  readonly ttlS: number;
+  /** 0 when it does not expire. */
+  readonly expiresMs: number;
+  /** 0 when none was requested. */
+  readonly explicitMaxTtlS: number;
+  /** Maximum TTL of the login that made it, for renewals; 0 when only the maximum of the node applies. */
+  readonly maxTtlS: number;
+  /** TTL after each renewal, without an overall maximum; 0 when it is not periodic. */
+  readonly periodS: number;
+  readonly renewable: boolean;
+  /** Id of its parent, whose revocation revokes it too; empty for an orphan. */
+  readonly parent: string;
+  /** Keyed hash of the accessor of its parent. It differs for a token made later with the same id. Empty for an orphan. */
+  readonly parentAccessorId: string;
+  /** Number of its ancestors. */
+  readonly generation: number;
+  /** Remaining uses; 0 for any number, negative after the last one. */
+  readonly usesLeft: number;
+  /** 0 until it is renewed. */
+  readonly renewedMs: number;
+  /** Name of its token role; empty for none. */
+  readonly role: string;
+  /** Addresses that may use it; empty for any. */
+  readonly boundCidrs: readonly string[];
+  /** The login method that made it, as `<path>:<id>`; disabling the method revokes it. Empty for none. */
+  readonly mount: string;
+  /** Path of the record of its user or role. It can be renewed while that exists. Empty for none. */
+  readonly source: string;
+  /** Groups of the user that added policies to those of the role; empty for none. */
+  readonly groups: readonly string[];
+}
+
+const format = 1;
+
+/** Encodes a record as JSON with a format number. */
+export const encodeTokenRecord = (record: TokenRecord): Buffer => Buffer.from(JSON.stringify({ format, ...record }));
+
+/** Values of the members that older records lack. */
+const newMemberDefaults: Pick<TokenRecord, 'type' | 'maxTtlS' | 'role' | 'boundCidrs' | 'mount' | 'source' | 'groups'> = {
+  type: 'service',
+  maxTtlS: 0,
+  role: '',
+  boundCidrs: [],
+  mount: '',
+  source: '',
+  groups: [],
+};
+
+const scalars = {
+  type: 'string',
+  accessor: 'string',
+  displayName: 'string',
+  path: 'string',
+  createdMs: 'number',
+  ttlS: 'number',
+  expiresMs: 'number',
+  explicitMaxTtlS: 'number',
+  periodS: 'number',
+  renewable: 'boolean',
+  parent: 'string',
+  parentAccessorId: 'string',
+  generation: 'number',
+  usesLeft: 'number',
+  renewedMs: 'number',
+  maxTtlS: 'number',
+  role: 'string',
+  mount: 'string',
+  source: 'string',
+} as const satisfies Partial<Record<keyof TokenRecord, string>>;
+
+/** @throws AccessError `record_unreadable` */
+export function decodeTokenRecord(stored: Uint8Array): TokenRecord {
+  const { format: version, ...members } = parseObject(stored);
+  const record: Record<string, unknown> = { ...newMemberDefaults, ...members };
+  const whole =
+    version === format &&
+    (record['type'] === 'service' || record['type'] === 'batch') &&
+    Object.entries(scalars).every(([name, type]) => typeof record[name] === type) &&
+    [record['policies'], record['boundCidrs'], record['groups']].every((texts) => Array.isArray(texts) && isTexts(texts)) &&
+    isObject(record['meta']) &&
+    isTexts(Object.values(record['meta']));
+  if (!whole) throw recordUnreadable();
+  // Every member was checked above. Frozen, because the cache shares it.
+  return Object.freeze(record) as unknown as TokenRecord;
+}
+
+/** The record that maps an accessor to its token. */
+export interface AccessorRecord {
+  readonly accessor: string;
+  /** Id of the token. */
+  readonly token: string;
+}
+
+export const encodeAccessorRecord = (record: AccessorRecord): Buffer => Buffer.from(JSON.stringify({ format, ...record }));
+
+/** @throws AccessError `record_unreadable` */
+export function decodeAccessorRecord(stored: Uint8Array): AccessorRecord {
+  const { format: version, accessor, token } = parseObject(stored);
+  if (version !== format || typeof accessor !== 'string' || typeof token !== 'string') throw recordUnreadable();
+  return { accessor, token };
+}
+
+/** The value of an index entry: only its path matters. */
+export const indexEntry = Buffer.of(format);
+
+function parseObject(stored: Uint8Array): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(stored).toString('utf8'));
+    if (isObject(value)) return { ...value };
+  } catch (error) {
+    throw recordUnreadable({ cause: error });
+  }
+  throw recordUnreadable();
+}
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+
+const isTexts = (values: readonly unknown[]): boolean => values.every((value) => typeof value === 'string');

@@ -1,0 +1,86 @@
+import { invalidRequest } from '../errors.ts';
+import { decodeJson, encodeJson } from '../json-record.ts';
+import { policyName } from '../policy/policies.ts';
+import { checkCidrs } from '../values/cidr.ts';
+
+/** Type of the tokens of a role. With `default-…` a request may name the other type. */
+export type TokenRoleType = 'default-service' | 'default-batch' | 'service' | 'batch';
+
+/** Settings and policy restrictions of the tokens that are created with a role. Empty lists restrict nothing; 0 sets nothing. */
+export interface TokenRole {
+  readonly name: string;
+  readonly allowedPolicies: readonly string[];
+  /** Names with `*` at either end. */
+  readonly allowedPoliciesGlob: readonly string[];
+  readonly disallowedPolicies: readonly string[];
+  readonly disallowedPoliciesGlob: readonly string[];
+  readonly orphan: boolean;
+  readonly renewable: boolean;
+  /** Appended to the path in the records of its tokens. */
+  readonly pathSuffix: string;
+  /** Seconds, as is the next. */
+  readonly periodS: number;
+  readonly explicitMaxTtlS: number;
+  readonly numUses: number;
+  readonly type: TokenRoleType;
+  readonly boundCidrs: readonly string[];
+  readonly noDefaultPolicy: boolean;
+}
+
+/** Members to change; absent ones keep their values. */
+export type TokenRoleChange = { readonly [Name in keyof Omit<TokenRole, 'name'>]?: TokenRole[Name] | undefined };
+
+const newRole = (name: string): TokenRole => ({
+  name,
+  allowedPolicies: [],
+  allowedPoliciesGlob: [],
+  disallowedPolicies: [],
+  disallowedPoliciesGlob: [],
+  orphan: false,
+  renewable: true,
+  pathSuffix: '',
+  periodS: 0,
+  explicitMaxTtlS: 0,
+  numUses: 0,
+  type: 'default-service',
+  boundCidrs: [],
+  noDefaultPolicy: false,
+});
+
+const types: readonly string[] = ['default-service', 'default-batch', 'service', 'batch'] satisfies TokenRoleType[];
+
+export const isTokenRoleType = (text: string): text is TokenRoleType => types.includes(text);
+
+/** Returns a role after a change, or a new role. @throws AccessError `invalid_request` */
+export function changedRole(name: string, present: TokenRole | undefined, change: TokenRoleChange): TokenRole {
+  const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
+  const role: TokenRole = { ...(present ?? newRole(name)), ...given };
+  if (!/^(?:|\w[\w-]+\w)$/.test(role.pathSuffix))
+    throw invalidRequest('path_suffix has at least three letters, digits, "_" or "-", and does not begin or end with "-"');
+  if (role.numUses < 0) throw invalidRequest("'token_num_uses' cannot be negative");
+  if (role.type === 'batch' && (role.periodS > 0 || role.explicitMaxTtlS > 0 || role.numUses > 0))
+    throw invalidRequest("'token_type' cannot be 'batch' for a role with a period, an explicit max TTL or a number of uses");
+  if (role.type === 'default-batch' && role.numUses > 0)
+    throw invalidRequest("'token_type' cannot be 'default-batch' for a role with a number of uses");
+  return {
+    ...role,
+    allowedPolicies: restricting(role.allowedPolicies, names),
+    disallowedPolicies: names(role.disallowedPolicies),
+    allowedPoliciesGlob: restricting(role.allowedPoliciesGlob, globs),
+    disallowedPoliciesGlob: globs(role.disallowedPoliciesGlob),
+    boundCidrs: checkCidrs(role.boundCidrs),
+  };
+}
+
+const given = (texts: readonly string[]): string[] => texts.map((text) => text.trim()).filter((text) => text !== '');
+const names = (texts: readonly string[]): string[] => [...new Set(given(texts).map(policyName))].sort();
+const globs = (texts: readonly string[]): string[] => [...new Set(given(texts).map((text) => text.toLowerCase()))].sort();
+
+/** Keeps a list of blank names, which allows no policy. An empty list would restrict nothing. */
+const restricting = (texts: readonly string[], read: (texts: readonly string[]) => string[]): string[] =>
+  texts.length > 0 && given(texts).length === 0 ? [''] : read(texts);
+
+export const encodeTokenRole = (role: TokenRole): Buffer => encodeJson(role);
+
+/** @throws AccessError `record_unreadable` */
+export const decodeTokenRole = (stored: Uint8Array): TokenRole => decodeJson(stored, newRole(''));

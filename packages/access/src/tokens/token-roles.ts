@@ -1,0 +1,63 @@
+import type { Condition, Store } from '@transitd/storage-fsm';
+import { AccessError, invalidRequest } from '../errors.ts';
+import { isRoleName } from '../values/names.ts';
+import { changedRole, decodeTokenRole, encodeTokenRole, type TokenRole, type TokenRoleChange } from './token-role.ts';
+
+const prefix = 'access/role/';
+const attemptsMax = 5;
+const recordBytesMax = 64 * 1024;
+
+/** A role, with a condition that holds while it is unchanged. */
+export interface StoredRole {
+  readonly role: TokenRole;
+  readonly condition: Condition;
+}
+
+/** The token roles in the store. */
+export class TokenRoles {
+  readonly #store: Store;
+
+  constructor({ store }: { readonly store: Store }) {
+    this.#store = store;
+  }
+
+  /** Finds a role by name. @throws AccessError `record_unreadable`; StoreError */
+  async find(name: string): Promise<StoredRole | undefined> {
+    const path = prefix + name;
+    const record = isRoleName(name) ? await this.#store.get(path) : undefined;
+    return record && { role: decodeTokenRole(record.value), condition: { path, revision: record.revision } };
+  }
+
+  /** Creates a role or changes the given members. @throws AccessError `invalid_request`, `too_many_conflicts`; StoreError */
+  async write(name: string, change: TokenRoleChange): Promise<void> {
+    if (!isRoleName(name)) throw invalidRequest('a role name has 1 to 128 letters, digits, "_", ".", "@" or "-"');
+    for (let attempt = 0; attempt < attemptsMax; attempt++) {
+      const present = await this.find(name);
+      const value = encodeTokenRole(changedRole(name, present?.role, change));
+      if (value.length > recordBytesMax) throw invalidRequest(`a role takes at most ${recordBytesMax} bytes`);
+      const conditions = [present?.condition ?? { path: prefix + name, revision: 0 }];
+      const { outcome } = await this.#store.commit({ conditions, writes: [{ path: prefix + name, value }] });
+      if (outcome === 'committed') return;
+    }
+    throw new AccessError(
+      'too_many_conflicts',
+      'the role was changed by other requests at the same time; nothing was done, try again',
+    );
+  }
+
+  /** Deletes a role if it exists. Its tokens stay valid. @throws StoreError */
+  async delete(name: string): Promise<void> {
+    if (isRoleName(name)) await this.#store.commit({ conditions: [], writes: [{ path: prefix + name, value: null }] });
+  }
+
+  /** Returns all names, sorted. @throws StoreError */
+  async list(): Promise<string[]> {
+    const names: string[] = [];
+    for (let after: string | undefined = ''; after !== undefined; ) {
+      const page = await this.#store.range({ prefix, ...(after !== '' && { after }) });
+      for (const { path } of page.records) names.push(path.slice(prefix.length));
+      after = page.next;
+    }
+    return names.sort();
+  }
+}

@@ -1,0 +1,164 @@
+import type { Store, Transaction } from '@transitd/storage-fsm';
+import { AccessError, invalidRequest } from '../errors.ts';
+import { decodeJson, encodeJson } from '../json-record.ts';
+import { wrappingPolicy } from '../policy/policies.ts';
+import { accessorIdOf, newAccessor, newToken, tokenIdOf } from './token.ts';
+import type { LoadedToken } from './token-cache.ts';
+import { wrappedPath } from './token-paths.ts';
+import type { TokenRecord } from './token-record.ts';
+import { combined, deleteTransaction, issueTransaction, isWrapping } from './token-transactions.ts';
+import type { Tokens } from './tokens.ts';
+
+/** A stored response that its wrapping token can fetch once. Times are in milliseconds since the epoch. */
+export interface Wrapped {
+  readonly status: number;
+  /** The whole body of the response. */
+  readonly body: string;
+  /** Path of the request. */
+  readonly path: string;
+  readonly createdMs: number;
+  readonly ttlS: number;
+  /** Accessor of the token in the response; empty for none. */
+  readonly wrappedAccessor: string;
+}
+
+/** Sent in place of a wrapped response. */
+export interface WrapInfo extends Pick<Wrapped, 'path' | 'createdMs' | 'ttlS' | 'wrappedAccessor'> {
+  readonly token: string;
+  readonly accessor: string;
+}
+
+export interface WrappingOptions {
+  readonly store: Store;
+  readonly tokens: Tokens;
+  readonly now: () => number;
+  /** Longest TTL of a wrapped response, in seconds. */
+  readonly ttlSMax: number;
+}
+
+const example: Wrapped = { status: 0, body: '', path: '', createdMs: 0, ttlS: 0, wrappedAccessor: '' };
+const attemptsMax = 5;
+
+/**
+ * Response wrapping: stores a response that a single-use token can fetch. One log entry writes the response and the token, and one
+ * deletes both. Only the request whose entry deletes them gets the response.
+ */
+export class Wrapping {
+  readonly #store: Store;
+  readonly #tokens: Tokens;
+  readonly #now: () => number;
+  readonly #ttlSMax: number;
+
+  constructor({ store, tokens, now, ttlSMax }: WrappingOptions) {
+    this.#store = store;
+    this.#tokens = tokens;
+    this.#now = now;
+    this.#ttlSMax = ttlSMax;
+  }
+
+  /** Refuses a TTL above the maximum, before the request is executed. @throws AccessError `invalid_request` */
+  checkTtl(ttlS: number): void {
+    if (ttlS > this.#ttlSMax) throw invalidRequest(`a wrapping TTL is at most ${this.#ttlSMax}s`);
+  }
+
+  /** Wraps a response. @throws AccessError `too_many_conflicts`; StoreError, `too_large` among them */
+  async wrap(answer: Omit<Wrapped, 'createdMs'>): Promise<WrapInfo> {
+    const { info, transaction } = await this.#wrapped({ ...answer, createdMs: this.#now() });
+    if ((await this.#store.commit(transaction)).outcome === 'committed') return info;
+    throw new AccessError('too_many_conflicts', 'the response could not be wrapped');
+  }
+
+  /**
+   * Returns the wrapped response without fetching it; undefined when the token is not a valid wrapping token.
+   * @throws StoreError
+   */
+  async look(token: string): Promise<Wrapped | undefined> {
+    return (await this.#find(token))?.wrapped;
+  }
+
+  /**
+   * Fetches the wrapped response and deletes it; undefined when the token is not a valid wrapping token.
+   * @throws AccessError `too_many_conflicts`; StoreError
+   */
+  async unwrap(token: string): Promise<Wrapped | undefined> {
+    return this.#consume(token, async ({ wrapped }) => ({ result: wrapped }));
+  }
+
+  /**
+   * Moves the response to a new token with the same TTL; undefined when the token is not a valid wrapping token.
+   * @throws AccessError `too_many_conflicts`; StoreError
+   */
+  async rewrap(token: string): Promise<WrapInfo | undefined> {
+    return this.#consume(token, async ({ wrapped }) => {
+      const { info, transaction } = await this.#wrapped({ ...wrapped, createdMs: this.#now() });
+      return { result: info, with: transaction };
+    });
+  }
+
+  /**
+   * Deletes the response together with the writes of `next`. Returns its result once that commits; a conflict starts a new attempt.
+   */
+  async #consume<T>(
+    token: string,
+    next: (found: { readonly wrapped: Wrapped }) => Promise<{ readonly result: T; readonly with?: Transaction }>,
+  ): Promise<T | undefined> {
+    for (let attempt = 0; attempt < attemptsMax; attempt++) {
+      const found = await this.#find(token);
+      if (found === undefined) return undefined;
+      const { result, with: more } = await next(found);
+      const transaction = combined([deleteTransaction(found.token), ...(more === undefined ? [] : [more])]);
+      if ((await this.#store.commit(transaction)).outcome === 'committed') return result;
+    }
+    throw new AccessError(
+      'too_many_conflicts',
+      'the wrapping token was changed by other requests at the same time; nothing was done, try again',
+    );
+  }
+
+  async #find(shown: string): Promise<{ readonly token: LoadedToken; readonly wrapped: Wrapped } | undefined> {
+    const token = await this.#tokens.find(shown);
+    if (token === undefined || !isWrapping(token.record)) return undefined;
+    const stored = await this.#store.get(wrappedPath(token.id));
+    return stored && { token, wrapped: decodeJson(stored.value, example) };
+  }
+
+  async #wrapped(wrapped: Wrapped): Promise<{ readonly info: WrapInfo; readonly transaction: Transaction }> {
+    const [token, accessor] = [newToken(), newAccessor()];
+    const key = await this.#tokens.key();
+    const id = tokenIdOf(key, token);
+    const made = { id, record: wrappingRecord(wrapped, accessor), accessorId: accessorIdOf(key, accessor) };
+    const writes = [{ path: wrappedPath(id), value: encodeJson(wrapped) }];
+    const { path, createdMs, ttlS, wrappedAccessor } = wrapped;
+    return {
+      info: { token, accessor, path, createdMs, ttlS, wrappedAccessor },
+      transaction: issueTransaction(made, { conditions: [], writes }),
+    };
+  }
+}
+
+/** Returns the record of a single-use token that grants nothing. Any use other than unwrapping is its last too. */
+const wrappingRecord = ({ path, createdMs, ttlS }: Wrapped, accessor: string): TokenRecord => ({
+  type: 'service',
+  accessor,
+  policies: [wrappingPolicy],
+  displayName: 'wrapping',
+  meta: {},
+  path,
+  createdMs,
+  ttlS,
+  expiresMs: createdMs + ttlS * 1000,
+  explicitMaxTtlS: ttlS,
+  maxTtlS: 0,
+  periodS: 0,
+  renewable: false,
+  parent: '',
+  parentAccessorId: '',
+  generation: 0,
+  usesLeft: 1,
+  renewedMs: 0,
+  role: '',
+  boundCidrs: [],
+  mount: '',
+  source: '',
+  groups: [],
+});

@@ -1,0 +1,60 @@
+import { expect } from 'chai';
+import type { TokenRequest, TokenRoleChange } from '../../src/index.ts';
+import { hour, refusal, setup } from '../fixtures.ts';
+
+/** Non-empty lists without a policy name. */
+const blankLists: readonly (readonly string[])[] = [[''], [' '], ['', ''], ['\t', ' ']];
+
+describe('a list of blank policy names', () => {
+  for (const policies of blankLists)
+    for (const [what, request, role] of [
+      ['a token', {}, undefined],
+      ['a token without default', { noDefaultPolicy: true }, undefined],
+      ['a batch token', { type: 'batch' }, undefined],
+      ['an orphan', { noParent: true }, undefined],
+      ['a token of a role', {}, {}],
+      ['a token of a role that denies a policy', {}, { disallowedPolicies: ['x'] }],
+      ['a token of a role that allows policies', {}, { allowedPolicies: ['a'] }],
+    ] as const satisfies readonly (readonly [string, TokenRequest, TokenRoleChange | undefined])[])
+      it(`${JSON.stringify(policies)} gives ${what} created by root no policy of root`, async () => {
+        const { create, registry } = await setup();
+        if (role !== undefined) await registry.roles.write('r', role);
+        const made = await create({ ...request, policies, ttlS: hour }, role === undefined ? {} : { role: 'r' });
+        expect(made.record.policies).to.deep.equal('noDefaultPolicy' in request ? [] : ['default']);
+      });
+
+  for (const change of [
+    { allowedPolicies: [''] },
+    { allowedPolicies: [' ', ''] },
+    { allowedPoliciesGlob: [''] },
+    { allowedPolicies: [''], allowedPoliciesGlob: [' '] },
+  ] as const)
+    it(`of a role, ${JSON.stringify(change)}, allows only default`, async () => {
+      const { create, registry } = await setup();
+      await registry.roles.write('r', change);
+      expect((await create({}, { role: 'r' })).record.policies).to.deep.equal(['default']);
+      expect(await refusal(create({ policies: ['a'] }, { role: 'r' }))).to.match(/must be subset of the role/);
+      expect(await refusal(create({ policies: ['root'] }, { role: 'r' }))).to.match(/must be subset of the role/);
+    });
+
+  it('as disallowed policies still limits a child to the policies of its parent', async () => {
+    const { create, registry } = await setup();
+    await registry.roles.write('r', { disallowedPolicies: [''], disallowedPoliciesGlob: [' '] });
+    const { token: by } = await create({ policies: ['a'] });
+    expect(await refusal(create({ policies: ['b'] }, { by, role: 'r' }))).to.match(/subset of parent/);
+  });
+});
+
+describe('a request without policies', () => {
+  it('inherits all of them, including default even with no_default_policy', async () => {
+    const { create } = await setup();
+    const { token: by } = await create({ policies: ['a'] });
+    for (const noDefaultPolicy of [false, true])
+      expect((await create({ policies: [], noDefaultPolicy }, { by })).record.policies).to.deep.equal(['a', 'default']);
+  });
+
+  it('keeps default if it is requested, even with no_default_policy', async () => {
+    const { create } = await setup();
+    expect((await create({ policies: ['default'], noDefaultPolicy: true })).record.policies).to.deep.equal(['default']);
+  });
+});

@@ -1,0 +1,145 @@
+import { expect } from 'chai';
+import type { TokenSettingsChange } from '../../src/index.ts';
+import { withMethod } from '../auth/login-setup.ts';
+import { hour, refusal, setup } from '../fixtures.ts';
+
+const changed = /^invalid_request: lease is not renewable: the policies of the user or role of its login have changed$/;
+const gone = /^invalid_request: lease is not renewable: the user or role of its login no longer exists$/;
+
+/** A token of each login method that needs no other service, and functions that change its user or role. */
+const methods = {
+  userpass: async (settings: TokenSettingsChange) => {
+    const all = await withMethod('userpass');
+    const { userpass } = all.logins;
+    const write = async (token: TokenSettingsChange) => userpass.write(await all.mount(), 'amy', { password: 'p', token });
+    await write(settings);
+    const { token } = await userpass.login(await all.login(), 'amy', 'p');
+    return { ...all, token, write, remove: async () => userpass.users.delete((await all.mount()).id, 'amy') };
+  },
+  approle: async (settings: TokenSettingsChange) => {
+    const all = await withMethod('approle');
+    const { approle } = all.logins;
+    const write = async (token: TokenSettingsChange) => approle.write(await all.mount(), 'web', { token });
+    await write(settings);
+    const { secretId } = await approle.createSecretId(await all.mount(), 'web', {});
+    const roleId = (await approle.roles.find((await all.mount()).id, 'web'))?.value.roleId ?? '';
+    const { token } = await approle.login(await all.login(), roleId, secretId);
+    return { ...all, token, write, remove: async () => approle.delete(await all.mount(), 'web') };
+  },
+};
+
+for (const [kind, make] of Object.entries(methods))
+  describe(`a renewal of a token of ${kind}`, () => {
+    it('is refused after its policies have changed, and allowed when they are restored', async () => {
+      const { token, registry, write } = await make({ policies: ['a', 'b'], periodS: hour });
+      expect(await refusal(registry.renew({ token }, 0))).to.equal('none');
+      for (const policies of [['a'], [], ['a', 'b', 'c'], ['b', 'c']]) {
+        await write({ policies });
+        expect(await refusal(registry.renew({ token }, 0)), policies.join()).to.match(changed);
+      }
+      await write({ policies: ['B ', 'default', 'a'] });
+      expect(await refusal(registry.renew({ token }, 0))).to.equal('none');
+    });
+
+    it('is refused after the user or role is deleted or its login method disabled', async () => {
+      const { token, registry, remove } = await make({ policies: ['a'], periodS: hour });
+      await remove();
+      expect(await refusal(registry.renew({ token }, 0))).to.match(gone);
+    });
+
+    it('does not find a token whose login method was disabled', async () => {
+      const { token, registry, logins } = await make({ policies: ['a'], periodS: hour });
+      await logins.mounts.disable('m');
+      expect(await registry.renew({ token }, 0)).to.equal(undefined);
+    });
+
+    it('uses the present period, and none after it was withdrawn', async () => {
+      const { token, registry, write, clock } = await make({ policies: ['a'], periodS: hour });
+      await write({ periodS: 60 });
+      expect((await registry.renew({ token }, 0))?.ttlS).to.equal(60);
+      await write({ periodS: 0, ttlS: 90, maxTtlS: 120 });
+      expect((await registry.renew({ token }, 0))?.ttlS).to.equal(90);
+      clock.now += 60_000;
+      expect((await registry.renew({ token }, 0))?.ttlS).to.equal(60);
+      await write({ maxTtlS: 100, ttlS: 50 });
+      expect((await registry.renew({ token }, 0))?.ttlS).to.equal(40);
+    });
+
+    it('is bounded by the present maximum TTL, and never shortens the token', async () => {
+      const { token, registry, write, clock, who } = await make({ policies: ['a'], ttlS: hour });
+      clock.now += 600_000;
+      await write({ ttlS: 60, maxTtlS: 60 });
+      expect(await refusal(registry.renew({ token }, 0))).to.equal(
+        'invalid_request: lease is not renewable: its maximum TTL is over',
+      );
+      expect(await who(token)).not.to.equal(undefined);
+    });
+
+    it('is not written if the policies change at the same time', async () => {
+      const { token, registry, write, store } = await make({ policies: ['a'], periodS: hour });
+      let isFirst = true;
+      store.afterGet = async (path) => {
+        if (!isFirst || !/^access\/login\/[^/]+\/(?:user|role)\//.test(path)) return;
+        isFirst = false;
+        await write({ policies: ['b'] });
+      };
+      expect(await refusal(registry.renew({ token }, 0))).to.match(changed);
+    });
+  });
+
+describe('a renewal of a token of a token role', () => {
+  it('is refused after the role is deleted', async () => {
+    const { create, registry } = await setup();
+    await registry.roles.write('r', { allowedPolicies: ['a'], periodS: hour });
+    const { token, record } = await create({}, { role: 'r' });
+    expect(await refusal(registry.renew({ token }, 0))).to.equal('none');
+    await registry.roles.delete('r');
+    for (const name of [{ token }, { accessor: record.accessor }])
+      expect(await refusal(registry.renew(name, 0))).to.equal(
+        'invalid_request: lease is not renewable: its token role no longer exists',
+      );
+  });
+
+  it('uses the present period of the role, within the smallest explicit maximum', async () => {
+    const { create, registry, clock } = await setup();
+    await registry.roles.write('r', { allowedPolicies: ['a'], periodS: hour });
+    const { token } = await create({}, { role: 'r' });
+    await registry.roles.write('r', { periodS: 60, explicitMaxTtlS: 100 });
+    expect((await registry.renew({ token }, 0))?.ttlS).to.equal(60);
+    clock.now += 50_000;
+    expect((await registry.renew({ token }, 0))?.ttlS).to.equal(50);
+  });
+});
+
+describe('a token of a role with a number of uses', () => {
+  for (const type of ['default-service', 'default-batch'] as const)
+    it(`is not a batch token of a role of type ${type}, since its uses cannot be counted`, async () => {
+      const { create, registry } = await setup();
+      const written = await refusal(registry.roles.write('r', { allowedPolicies: ['a'], numUses: 2, type }));
+      if (type === 'default-batch')
+        expect(written).to.equal("invalid_request: 'token_type' cannot be 'default-batch' for a role with a number of uses");
+      else
+        expect(await refusal(create({ type: 'batch' }, { role: 'r' }))).to.equal(
+          'invalid_request: batch tokens cannot have "num_uses" set',
+        );
+    });
+
+  it('has no uses as a batch token', async () => {
+    const { create, registry, tokens, who } = await setup();
+    const { record } = await create({ policies: ['a'], type: 'batch' });
+    const principal = await who(await tokens.sealBatch({ ...record, usesLeft: 2 }));
+    expect(await registry.spend(principal)).to.equal(undefined);
+  });
+});
+
+describe('an orphan role', () => {
+  it('creates orphans for every caller, also when the request asks for no parent', async () => {
+    const { create, registry } = await setup();
+    await registry.roles.write('r', { orphan: true });
+    const { token: by } = await create({ policies: ['a'] });
+    for (const noParent of [true, false, undefined])
+      expect((await create({ noParent }, { by, role: 'r' })).record.parent).to.equal('');
+    await registry.roles.write('r', { orphan: false });
+    expect(await refusal(create({ noParent: true }, { by, role: 'r' }))).to.match(/privileges required to create orphan token/);
+  });
+});

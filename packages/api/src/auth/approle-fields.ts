@@ -1,0 +1,214 @@
+import type { AppRole, AppRoleChange } from '@transitd/access';
+import {
+  bool,
+  boolean,
+  dataReply,
+  duration,
+  type Field,
+  type FieldKind,
+  type fields,
+  int,
+  integer,
+  type JsonSchema,
+  list,
+  noContent,
+  object,
+  RequestError,
+  string,
+  text,
+  texts,
+  writtenReply,
+} from '@transitd/http';
+import * as answers from '../operation/answers.ts';
+import { type Call, type Params, pathParam, type Route } from '../operation/operation.ts';
+import { cidrList } from './login-fields.ts';
+import { handler, type MethodContext, methodOperation, methodRoute } from './login-method.ts';
+
+const nameIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'name');
+const name = text('name of the role', { required: true });
+
+/** One member of a role that has a path of its own below the role's. */
+interface RoleField<Kind extends FieldKind> {
+  /** Below the role. */
+  readonly path: string;
+  /** Another path below the role, of the same member. */
+  readonly twin?: string;
+  /** Names that a body may have for it: the first one that is there counts, and the answer shows the first. */
+  readonly members: readonly [string, ...string[]];
+  readonly field: Field<Kind>;
+  readonly schema: JsonSchema;
+  readonly show: (role: AppRole) => unknown;
+  readonly change: (value: ValueOf<Kind>) => AppRoleChange;
+  /** The value after a deletion. */
+  readonly reset: ValueOf<Kind>;
+}
+
+type SameAs = (params: Params) => readonly string[];
+
+type ValueOf<Kind extends FieldKind> = NonNullable<ReturnType<typeof fields<{ value: Field<Kind> }>>['values']['value']>;
+
+const token = (change: AppRoleChange['token']): AppRoleChange => ({ token: change });
+const role = (change: Omit<AppRoleChange, 'token'>): AppRoleChange => ({ ...change, token: {} });
+
+async function requireRole({ services, mount }: MethodContext, call: Pick<Call, 'params'>): Promise<AppRole> {
+  const found = await services.logins.approle.roles.find(mount.id, nameIn(call));
+  if (found === undefined) throw new RequestError('not_found', '');
+  return found.value;
+}
+
+/** Reads, writes and resets one member of a role, as the peers do. */
+function fieldRoute<Kind extends FieldKind>(of: RoleField<Kind>): Route {
+  const { path, twin, members, field, schema, show, change, reset } = of;
+  const [first] = members;
+  const named = (member: string) => [member, member === first ? field : { ...field, aliasOf: first }] as const;
+  const takes = { name, ...Object.fromEntries(members.map(named)) };
+  const read = handler({
+    about: `${first} of a role`,
+    takes: { name },
+    answers: answers.data(object({ [first]: schema })),
+    run: async (context, call) => dataReply(JSON.stringify({ [first]: show(await requireRole(context, call)) })),
+  });
+  const write = handler({
+    about: `${first} of a role; nothing else is changed`,
+    takes,
+    answers: answers.written,
+    run: async ({ services, mount }, { values, warnings, ...call }) => {
+      const given: Readonly<Record<string, unknown>> = values;
+      const value = members.map((member) => given[member]).find((one) => one !== undefined);
+      if (value === undefined) throw new RequestError('invalid_request', `missing ${first}`);
+      await services.logins.approle.update(mount, nameIn(call), change(value as ValueOf<Kind>)); // read as a field of that kind
+      return writtenReply(warnings);
+    },
+  });
+  const remove = handler({
+    about: `gives ${first} of a role back to what new roles have`,
+    takes: { name },
+    answers: answers.noContent,
+    run: async ({ services, mount }, call) => {
+      if ((await services.logins.approle.roles.find(mount.id, nameIn(call))) === undefined) return noContent;
+      await services.logins.approle.update(mount, nameIn(call), change(reset));
+      return noContent;
+    },
+  });
+  /** Where the same member is read and written as well; and where a write of the whole role could have said the same. */
+  const atTwin: SameAs = ({ method, name }) => (twin === undefined ? [] : [`auth/${method}/role/${name}/${twin}`]);
+  const inWhole: SameAs = (params) => [`auth/${params.method}/role/${params.name}`, ...atTwin(params)];
+  return methodRoute(`role/:name/${path}`, {
+    GET: methodOperation('approle-role-field-read', 'read', { approle: read }, { sameAs: atTwin }),
+    POST: methodOperation('approle-role-field-write', 'update', { approle: write }, { sameAs: inWhole }),
+    DELETE: methodOperation('approle-role-field-reset', 'delete', { approle: remove }, { sameAs: inWhole }),
+  });
+}
+
+const readLocal = handler({
+  about: 'whether secret ids are kept by one cluster alone: never',
+  takes: { name },
+  answers: answers.data(object({ local_secret_ids: { const: false } })),
+  run: async (context, call) => {
+    await requireRole(context, call);
+    return dataReply(JSON.stringify({ local_secret_ids: false }));
+  },
+});
+
+/** Single members of a role, each at a path of its own. */
+export const approleFieldRoutes: readonly Route[] = [
+  fieldRoute({
+    path: 'policies',
+    members: ['token_policies', 'policies'],
+    field: texts('policies of the tokens'),
+    schema: list(string),
+    show: (shown) => shown.token.policies,
+    change: (policies) => token({ policies }),
+    reset: [],
+  }),
+  fieldRoute({
+    path: 'bind-secret-id',
+    members: ['bind_secret_id'],
+    field: bool('a login needs a secret id too'),
+    schema: boolean,
+    show: (shown) => shown.bindSecretId,
+    change: (bindSecretId) => role({ bindSecretId }),
+    reset: true,
+  }),
+  fieldRoute({
+    path: 'secret-id-num-uses',
+    members: ['secret_id_num_uses'],
+    field: int('how often a secret id is good; 0 for no such limit', { min: 0 }),
+    schema: integer,
+    show: (shown) => shown.secretIdNumUses,
+    change: (secretIdNumUses) => role({ secretIdNumUses }),
+    reset: 0,
+  }),
+  fieldRoute({
+    path: 'secret-id-ttl',
+    members: ['secret_id_ttl'],
+    field: duration('how long a secret id is good; 0 for ever'),
+    schema: integer,
+    show: (shown) => shown.secretIdTtlS,
+    change: (secretIdTtlS) => role({ secretIdTtlS }),
+    reset: 0,
+  }),
+  ...(
+    [
+      ['secret-id-bound-cidrs', 'bound-cidr-list', 'secret_id_bound_cidrs'],
+      ['bound-cidr-list', 'secret-id-bound-cidrs', 'bound_cidr_list'], // its older name
+    ] as const
+  ).map(([path, twin, member]) =>
+    fieldRoute({
+      path,
+      twin,
+      members: [member],
+      field: texts('blocks of addresses where secret ids are good'),
+      schema: list(string),
+      show: (shown) => shown.secretIdBoundCidrs,
+      change: (cidrs) => role({ secretIdBoundCidrs: cidrList(cidrs) }),
+      reset: [],
+    }),
+  ),
+  fieldRoute({
+    path: 'token-bound-cidrs',
+    members: ['token_bound_cidrs'],
+    field: texts('blocks of addresses where the tokens are good'),
+    schema: list(string),
+    show: (shown) => shown.token.boundCidrs,
+    change: (cidrs) => token({ boundCidrs: cidrList(cidrs) }),
+    reset: [],
+  }),
+  fieldRoute({
+    path: 'token-num-uses',
+    members: ['token_num_uses'],
+    field: int('how often a token may be used; 0 for no such limit', { min: 0 }),
+    schema: integer,
+    show: (shown) => shown.token.numUses,
+    change: (numUses) => token({ numUses }),
+    reset: 0,
+  }),
+  fieldRoute({
+    path: 'token-ttl',
+    members: ['token_ttl'],
+    field: duration('how long a token is good; 0 leaves it to the node'),
+    schema: integer,
+    show: (shown) => shown.token.ttlS,
+    change: (ttlS) => token({ ttlS }),
+    reset: 0,
+  }),
+  fieldRoute({
+    path: 'token-max-ttl',
+    members: ['token_max_ttl'],
+    field: duration('how long, with its renewals'),
+    schema: integer,
+    show: (shown) => shown.token.maxTtlS,
+    change: (maxTtlS) => token({ maxTtlS }),
+    reset: 0,
+  }),
+  fieldRoute({
+    path: 'period',
+    members: ['token_period', 'period'],
+    field: duration('it is renewed for this long again and again'),
+    schema: integer,
+    show: (shown) => shown.token.periodS,
+    change: (periodS) => token({ periodS }),
+    reset: 0,
+  }),
+  methodRoute('role/:name/local-secret-ids', { GET: methodOperation('approle-role-field-read', 'read', { approle: readLocal }) }),
+];

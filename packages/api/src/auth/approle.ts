@@ -1,0 +1,293 @@
+import type { SecretId } from '@transitd/access';
+import {
+  any,
+  bool,
+  boolean,
+  dataReply,
+  duration,
+  type FieldSchema,
+  int,
+  integer,
+  type JsonValue,
+  list,
+  map,
+  noContent,
+  object,
+  RequestError,
+  string,
+  text,
+  texts,
+  textsByName,
+  time,
+  writtenReply,
+} from '@transitd/http';
+import * as answers from '../operation/answers.ts';
+import { type Call, type GuardedOperation, pathParam, type Route } from '../operation/operation.ts';
+import { cidrList, tokenFields, tokenSettingsJson, tokenSettingsMembers, tokenSettingsOf } from './login-fields.ts';
+import { handler, type MethodContext, type MethodHandler, methodOperation, methodRoute } from './login-method.ts';
+
+type Named = Pick<Call, 'params'>;
+
+const nameIn = (call: Named): string => pathParam(call, 'name');
+const name = text('name of the role', { required: true });
+
+/** Roles of the two kinds of methods that have them lie at the same paths. */
+export const writeAppRole = handler({
+  about: 'a role: made, or changed in what is named',
+  takes: {
+    name,
+    role_id: text('by which logins name it; random when absent'),
+    bind_secret_id: bool('a login needs a secret id too', { default: true }),
+    secret_id_bound_cidrs: texts('blocks of addresses where secret ids are good'),
+    secret_id_num_uses: int('how often one is good; 0 for no such limit', { min: 0 }),
+    secret_id_ttl: duration('how long one is good; 0 for ever'),
+    ...tokenFields,
+  },
+  answers: answers.written,
+  run: async ({ services, mount }, { values, warnings, ...call }) => {
+    await services.logins.approle.write(mount, nameIn(call), {
+      roleId: values.role_id || undefined,
+      bindSecretId: values.bind_secret_id,
+      secretIdBoundCidrs: cidrList(values.secret_id_bound_cidrs),
+      secretIdNumUses: values.secret_id_num_uses,
+      secretIdTtlS: values.secret_id_ttl,
+      token: tokenSettingsOf(values),
+    });
+    return writtenReply(warnings);
+  },
+});
+
+async function requireRole({ services, mount }: MethodContext, call: Named) {
+  const found = await services.logins.approle.roles.find(mount.id, nameIn(call));
+  if (found === undefined) throw new RequestError('not_found', '');
+  return found.value;
+}
+
+export const readAppRole = handler({
+  about: 'a role',
+  takes: { name },
+  answers: answers.data(
+    object({
+      bind_secret_id: boolean,
+      local_secret_ids: { const: false },
+      secret_id_bound_cidrs: list(string),
+      secret_id_num_uses: integer,
+      secret_id_ttl: integer,
+      ...tokenSettingsMembers,
+    }),
+  ),
+  run: async (context, call) => {
+    const role = await requireRole(context, call);
+    const data = {
+      bind_secret_id: role.bindSecretId,
+      local_secret_ids: false,
+      secret_id_bound_cidrs: role.secretIdBoundCidrs,
+      secret_id_num_uses: role.secretIdNumUses,
+      secret_id_ttl: role.secretIdTtlS,
+      ...tokenSettingsJson(role.token),
+    };
+    return dataReply(JSON.stringify(data));
+  },
+});
+
+export const deleteAppRole = handler({
+  about: 'deletes a role',
+  takes: { name },
+  answers: answers.noContent,
+  run: async ({ services, mount }, call) => {
+    await services.logins.approle.delete(mount, nameIn(call));
+    return noContent;
+  },
+});
+
+export const listAppRoles = handler({
+  about: 'names of roles',
+  answers: answers.names,
+  run: async ({ services, mount }) => {
+    const keys = await services.logins.approle.roles.list(mount.id);
+    if (keys.length === 0) throw new RequestError('not_found', '');
+    return dataReply(JSON.stringify({ keys }));
+  },
+});
+
+const readRoleId = handler({
+  about: 'by which logins name the role',
+  takes: { name },
+  answers: answers.data(object({ role_id: string })),
+  run: async (context, call) => dataReply(JSON.stringify({ role_id: (await requireRole(context, call)).roleId })),
+});
+
+const writeRoleId = handler({
+  about: 'by which logins name the role',
+  takes: { name, role_id: text('the new one', { required: true }) },
+  answers: answers.written,
+  run: async (context, { values, warnings, ...call }) => {
+    await requireRole(context, call);
+    if (values.role_id === undefined) throw new RequestError('invalid_request', 'missing role_id');
+    await context.services.logins.approle.update(context.mount, nameIn(call), { roleId: values.role_id, token: {} });
+    return writtenReply(warnings);
+  },
+});
+
+/** Metadata comes as an object, or as the text of one. */
+function metadataOf(value: JsonValue | undefined): Readonly<Record<string, string>> {
+  if (typeof value !== 'string') return textsByName('metadata', value);
+  if (value === '') return {};
+  try {
+    return textsByName('metadata', JSON.parse(value) as JsonValue);
+  } catch (error) {
+    if (error instanceof RequestError) throw error;
+    throw new RequestError('invalid_field', 'Field validation failed: metadata is a JSON object of texts');
+  }
+}
+
+const secretIdFields = {
+  name,
+  metadata: any('texts by name, for those who look it up', {
+    shape: { type: ['object', 'string'], additionalProperties: string },
+  }),
+  cidr_list: texts('blocks of addresses where it is good'),
+  token_bound_cidrs: texts('blocks of addresses where its tokens are good'),
+  num_uses: int('how often it is good', { min: 0 }),
+  ttl: duration('how long it is good'),
+} as const satisfies FieldSchema;
+
+const createdSecretId = answers.data(
+  object({ secret_id: string, secret_id_accessor: string, secret_id_num_uses: integer, secret_id_ttl: integer }),
+);
+
+const createSecretId = (takes: typeof secretIdFields & { readonly secret_id?: ReturnType<typeof text> }): MethodHandler =>
+  handler({
+    about: 'a new secret id of the role',
+    takes,
+    answers: createdSecretId,
+    run: async ({ services, mount }, { values, warnings, ...call }) => {
+      const given = 'secret_id' in takes ? values.secret_id : undefined;
+      if ('secret_id' in takes && !given) throw new RequestError('invalid_request', 'missing secret_id');
+      const { secretId, secret } = await services.logins.approle.createSecretId(mount, nameIn(call), {
+        secretId: given,
+        cidrs: cidrList(values.cidr_list),
+        tokenBoundCidrs: cidrList(values.token_bound_cidrs),
+        numUses: values.num_uses,
+        ttlS: values.ttl,
+        meta: metadataOf(values.metadata),
+      });
+      const data = {
+        secret_id: secretId,
+        secret_id_accessor: secret.accessor,
+        secret_id_num_uses: secret.numUses,
+        secret_id_ttl: secret.ttlS,
+      };
+      return dataReply(JSON.stringify(data), warnings);
+    },
+  });
+
+const randomSecretId = createSecretId(secretIdFields);
+const customSecretId = createSecretId({ ...secretIdFields, secret_id: text('the secret id itself', { required: true }) });
+
+const listSecretIds = handler({
+  about: 'accessors of secret ids',
+  takes: { name },
+  answers: answers.names,
+  run: async ({ services, mount }, call) => {
+    const keys = await services.logins.approle.secretIdAccessors(mount, nameIn(call));
+    if (keys.length === 0) throw new RequestError('not_found', '');
+    return dataReply(JSON.stringify({ keys }));
+  },
+});
+
+const secretJson = (secret: SecretId): string =>
+  JSON.stringify({
+    secret_id_accessor: secret.accessor,
+    cidr_list: secret.cidrs,
+    token_bound_cidrs: secret.tokenBoundCidrs,
+    creation_time: new Date(secret.createdMs).toISOString(),
+    expiration_time: secret.expiresMs === 0 ? '0001-01-01T00:00:00Z' : new Date(secret.expiresMs).toISOString(),
+    secret_id_num_uses: secret.usesLeft,
+    secret_id_ttl: secret.ttlS,
+    metadata: secret.meta,
+  });
+
+const secretSchema = object({
+  secret_id_accessor: string,
+  cidr_list: list(string),
+  token_bound_cidrs: list(string),
+  creation_time: time,
+  expiration_time: time,
+  secret_id_num_uses: integer,
+  secret_id_ttl: integer,
+  metadata: map(string),
+});
+
+type SecretName = { readonly secretId: string } | { readonly accessor: string };
+
+/** By which member a body names a secret id. */
+const waysToName = {
+  secret_id: (given: string): SecretName => ({ secretId: given }),
+  secret_id_accessor: (given: string): SecretName => ({ accessor: given }),
+};
+type Way = keyof typeof waysToName;
+
+const wayFields = (way: Way) => ({ [way]: text('which one', { required: true }) });
+
+function secretNamed(way: Way, given: string | undefined): SecretName {
+  if (given === undefined || given === '') throw new RequestError('invalid_request', `missing ${way}`);
+  return waysToName[way](given);
+}
+
+const lookUpSecretId = (way: Way): MethodHandler =>
+  handler({
+    about: 'a secret id, without itself',
+    takes: wayFields(way),
+    answers: answers.data(secretSchema),
+    run: async ({ services, mount }, { values, ...call }) => {
+      const found = await services.logins.approle.findSecretId(mount, nameIn(call), secretNamed(way, values[way]));
+      if (found === undefined) throw new RequestError('not_found', '');
+      return dataReply(secretJson(found));
+    },
+  });
+
+const destroySecretId = (way: Way): MethodHandler =>
+  handler({
+    about: 'ends a secret id',
+    takes: wayFields(way),
+    answers: answers.noContent,
+    run: async ({ services, mount }, { values, ...call }) => {
+      await services.logins.approle.destroySecretId(mount, nameIn(call), secretNamed(way, values[way]));
+      return noContent;
+    },
+  });
+
+const one = (
+  name: string,
+  capability: 'read' | 'update' | 'delete' | 'list',
+  approle: MethodHandler,
+  more: Pick<GuardedOperation, 'where' | 'adds' | 'sameAs'> = {},
+) => methodOperation(name, capability, { approle }, more);
+
+const lookUp = (way: Way) => ({
+  POST: one('approle-secret-id-lookup', 'update', lookUpSecretId(way), { where: 'replica' }),
+});
+const destroy = (way: Way) => ({
+  POST: one('approle-secret-id-destroy', 'update', destroySecretId(way)),
+  DELETE: one('approle-secret-id-destroy', 'delete', destroySecretId(way)),
+});
+
+/** Role ids and secret ids of `approle`; its roles and its login share their paths with `jwt`. */
+export const approleRoutes: readonly Route[] = [
+  methodRoute('role/:name/role-id', {
+    GET: one('approle-role-id', 'read', readRoleId),
+    POST: one('approle-role-id-write', 'update', writeRoleId, {
+      sameAs: ({ method, name }) => [`auth/${method}/role/${name}`],
+    }),
+  }),
+  methodRoute('role/:name/secret-id', {
+    POST: one('approle-secret-id', 'update', randomSecretId, { adds: true }),
+    LIST: one('approle-secret-id-list', 'list', listSecretIds),
+  }),
+  methodRoute('role/:name/custom-secret-id', { POST: one('approle-secret-id', 'update', customSecretId, { adds: true }) }),
+  methodRoute('role/:name/secret-id/lookup', lookUp('secret_id')),
+  methodRoute('role/:name/secret-id/destroy', destroy('secret_id')),
+  methodRoute('role/:name/secret-id-accessor/lookup', lookUp('secret_id_accessor')),
+  methodRoute('role/:name/secret-id-accessor/destroy', destroy('secret_id_accessor')),
+];

@@ -1,0 +1,228 @@
+import type { BoundClaims } from '@transitd/access';
+import {
+  any,
+  anything,
+  dataReply,
+  duration,
+  type FieldSchema,
+  integer,
+  type JsonValue,
+  list,
+  map,
+  noContent,
+  object,
+  RequestError,
+  string,
+  text,
+  textList,
+  textMap,
+  texts,
+  writtenReply,
+} from '@transitd/http';
+import * as answers from '../operation/answers.ts';
+import { type Call, pathParam, type Route } from '../operation/operation.ts';
+import { tokenFields, tokenSettingsJson, tokenSettingsMembers, tokenSettingsOf } from './login-fields.ts';
+import { handler, methodOperation, methodRoute } from './login-method.ts';
+
+const nameIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'name');
+const name = text('name of the role', { required: true });
+
+const notRead = (field: string, expected: string): RequestError =>
+  new RequestError('invalid_field', `Field validation failed: error converting input for field "${field}": expected ${expected}`);
+
+function objectOf(field: string, value: JsonValue): readonly (readonly [string, JsonValue])[] {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw notRead(field, 'an object');
+  return Object.entries(value);
+}
+
+/** Values, one or a list of them, by claim. */
+function boundClaims(value: JsonValue | undefined): BoundClaims | undefined {
+  if (value === undefined || value === null) return undefined;
+  const claims = objectOf('bound_claims', value).map(([name, values]) => {
+    const listed: readonly JsonValue[] = Array.isArray(values) ? values : [values];
+    const scalars = listed.filter((one) => typeof one === 'string' || typeof one === 'number' || typeof one === 'boolean');
+    // A list of none would be met by nobody, and what is left out of one by somebody else.
+    if (scalars.length !== listed.length || scalars.length === 0)
+      throw notRead('bound_claims', 'values, or lists of them, by claim');
+    return [name, scalars] as const;
+  });
+  return Object.fromEntries(claims);
+}
+
+function groupPolicies(value: JsonValue | undefined): Readonly<Record<string, readonly string[]>> | undefined {
+  if (value === undefined || value === null) return undefined;
+  return Object.fromEntries(
+    objectOf('group_policies', value).map(([group, policies]) => [group, textList('group_policies', policies) ?? []]),
+  );
+}
+
+const configFields = {
+  jwt_validation_pubkeys: any('PEM keys: this, or one of the next three', {
+    shape: { type: 'array', items: { type: 'string' } },
+  }),
+  jwks: any('a JSON Web Key Set, or its text', { shape: { type: ['object', 'string'] } }),
+  jwks_file: text('name of a key set in the configuration of the node'),
+  jwks_url: text('https address of a key set'),
+  jwks_ca_pem: text('who vouches for that address'),
+  bound_issuer: text('`iss` of the tokens'),
+  jwt_supported_algs: texts('algorithms of signatures that count'),
+  default_role: text('of logins that name none'),
+} as const satisfies FieldSchema;
+
+const configure = handler({
+  about: 'whose signed tokens count',
+  takes: configFields,
+  answers: answers.written,
+  run: async ({ services, mount }, { values, warnings }) => {
+    const { jwks, jwt_validation_pubkeys: pubkeys } = values;
+    await services.logins.jwt.configure(mount, {
+      // Not split at commas: PEM has none, and a list is what clients send.
+      keys: typeof pubkeys === 'string' ? [pubkeys] : textList('jwt_validation_pubkeys', pubkeys),
+      jwks: jwks === undefined || typeof jwks === 'string' ? jwks : JSON.stringify(jwks),
+      file: values.jwks_file,
+      url: values.jwks_url,
+      urlCa: values.jwks_ca_pem,
+      issuer: values.bound_issuer,
+      algorithms: values.jwt_supported_algs,
+      defaultRole: values.default_role,
+    });
+    return writtenReply(warnings);
+  },
+});
+
+const readConfig = handler({
+  about: 'whose signed tokens count',
+  answers: answers.data(
+    object({
+      jwt_validation_pubkeys: list(string),
+      jwks: string,
+      jwks_file: string,
+      jwks_url: string,
+      jwks_ca_pem: string,
+      bound_issuer: string,
+      jwt_supported_algs: list(string),
+      default_role: string,
+    }),
+  ),
+  run: async ({ services, mount }) => {
+    const config = await services.logins.jwt.config(mount);
+    if (config === undefined) throw new RequestError('not_found', '');
+    const data = {
+      jwt_validation_pubkeys: config.keys,
+      jwks: config.jwks,
+      jwks_file: config.file,
+      jwks_url: config.url,
+      jwks_ca_pem: config.urlCa,
+      bound_issuer: config.issuer,
+      jwt_supported_algs: config.algorithms,
+      default_role: config.defaultRole,
+    };
+    return dataReply(JSON.stringify(data));
+  },
+});
+
+const roleFields = {
+  name,
+  role_type: text('kind of role', { oneOf: ['jwt'], default: 'jwt' }),
+  bound_audiences: texts('one of them is `aud`'),
+  bound_subject: text('`sub`'),
+  user_claim: text('the claim that names the user'),
+  bound_claims: any('values that other claims must have, or lists of them', { shape: { type: 'object' } }),
+  bound_claims_type: text('how those are compared', { oneOf: ['string', 'glob'], default: 'string' }),
+  claim_mappings: textMap('names of metadata, by claim'),
+  groups_claim: text('the claim that lists groups'),
+  group_policies: any('policies by group', { shape: map(list(string)) }),
+  clock_skew_leeway: duration('how far clocks may differ'),
+  ...tokenFields,
+} as const satisfies FieldSchema;
+
+export const writeJwtRole = handler({
+  about: 'a role: made, or changed in what is named',
+  takes: roleFields,
+  answers: answers.written,
+  run: async ({ services, mount }, { values, warnings, ...call }) => {
+    const { role_type: type = 'jwt', bound_claims_type: claimsType } = values;
+    if (type !== 'jwt' && type !== '') throw new RequestError('invalid_request', 'invalid role_type, expected "jwt"');
+    if (claimsType !== undefined && claimsType !== 'string' && claimsType !== 'glob')
+      throw new RequestError('invalid_request', 'invalid bound_claims_type, expected "string" or "glob"');
+    await services.logins.jwt.write(mount, nameIn(call), {
+      audiences: values.bound_audiences?.filter((audience) => audience !== ''),
+      subject: values.bound_subject,
+      userClaim: values.user_claim,
+      boundClaims: boundClaims(values.bound_claims),
+      boundClaimsType: claimsType,
+      claimMappings: values.claim_mappings,
+      groupsClaim: values.groups_claim,
+      groupPolicies: groupPolicies(values.group_policies),
+      leewayS: values.clock_skew_leeway,
+      token: tokenSettingsOf(values),
+    });
+    return writtenReply(warnings);
+  },
+});
+
+export const readJwtRole = handler({
+  about: 'a role',
+  takes: { name },
+  answers: answers.data(
+    object({
+      role_type: { const: 'jwt' },
+      bound_audiences: list(string),
+      bound_subject: string,
+      user_claim: string,
+      bound_claims: map(list(anything)),
+      bound_claims_type: string,
+      claim_mappings: map(string),
+      groups_claim: string,
+      group_policies: map(list(string)),
+      clock_skew_leeway: integer,
+      ...tokenSettingsMembers,
+    }),
+  ),
+  run: async ({ services, mount }, call) => {
+    const role = (await services.logins.jwt.roles.find(mount.id, nameIn(call)))?.value;
+    if (role === undefined) throw new RequestError('not_found', '');
+    const data = {
+      role_type: 'jwt',
+      bound_audiences: role.audiences,
+      bound_subject: role.subject,
+      user_claim: role.userClaim,
+      bound_claims: role.boundClaims,
+      bound_claims_type: role.boundClaimsType,
+      claim_mappings: role.claimMappings,
+      groups_claim: role.groupsClaim,
+      group_policies: role.groupPolicies,
+      clock_skew_leeway: role.leewayS,
+      ...tokenSettingsJson(role.token),
+    };
+    return dataReply(JSON.stringify(data));
+  },
+});
+
+export const deleteJwtRole = handler({
+  about: 'deletes a role',
+  takes: { name },
+  answers: answers.noContent,
+  run: async ({ services, mount }, call) => {
+    await services.logins.jwt.roles.delete(mount.id, nameIn(call));
+    return noContent;
+  },
+});
+
+export const listJwtRoles = handler({
+  about: 'names of roles',
+  answers: answers.names,
+  run: async ({ services, mount }) => {
+    const keys = await services.logins.jwt.roles.list(mount.id);
+    if (keys.length === 0) throw new RequestError('not_found', '');
+    return dataReply(JSON.stringify({ keys }));
+  },
+});
+
+/** The configuration of `jwt`; its roles and its login share their paths with `approle`. */
+export const jwtRoutes: readonly Route[] = [
+  methodRoute('config', {
+    GET: methodOperation('jwt-config-read', 'read', { jwt: readConfig }),
+    POST: methodOperation('jwt-config-write', 'update', { jwt: configure }),
+  }),
+];

@@ -1,0 +1,79 @@
+import { isLoginTokenType, type TokenSettings, type TokenSettingsChange } from '@transitd/access';
+import {
+  bool,
+  boolean,
+  duration,
+  type FieldSchema,
+  type Fields,
+  int,
+  integer,
+  list,
+  RequestError,
+  string,
+  text,
+  texts,
+} from '@transitd/http';
+
+/** What every user and role says of the tokens of its logins; `policies`, `ttl` and the like are older names, which the newer ones go before. */
+export const tokenFields = {
+  token_policies: texts('policies of the tokens'),
+  policies: texts('older name of `token_policies`', { aliasOf: 'token_policies' }),
+  token_ttl: duration('how long a token is good; 0 leaves it to the node'),
+  ttl: duration('older name of `token_ttl`', { aliasOf: 'token_ttl' }),
+  token_max_ttl: duration('how long, with its renewals'),
+  max_ttl: duration('older name of `token_max_ttl`', { aliasOf: 'token_max_ttl' }),
+  token_explicit_max_ttl: duration('how long, whatever the node allows'),
+  token_period: duration('it is renewed for this long again and again'),
+  period: duration('older name of `token_period`', { aliasOf: 'token_period' }),
+  token_num_uses: int('how often a token may be used; 0 for no such limit', { min: 0 }),
+  token_bound_cidrs: texts('blocks of addresses where it is good'),
+  token_no_default_policy: bool('without the policy `default`'),
+  token_type: text('kind of token', { oneOf: ['default', 'default-service', 'service', 'batch'] }),
+} as const satisfies FieldSchema;
+
+/** Blocks of addresses; an empty text is none. */
+export const cidrList = (cidrs: readonly string[] | undefined): readonly string[] | undefined =>
+  cidrs?.filter((cidr) => cidr !== '');
+
+/** @throws RequestError */
+export function tokenSettingsOf(values: Fields<typeof tokenFields>['values']): TokenSettingsChange {
+  const type = values.token_type === '' || values.token_type === 'default-service' ? 'default' : values.token_type;
+  if (type !== undefined && !isLoginTokenType(type))
+    throw new RequestError('invalid_request', 'invalid token_type, expected "default", "service" or "batch"');
+  return {
+    policies: values.token_policies ?? values.policies,
+    ttlS: values.token_ttl ?? values.ttl,
+    maxTtlS: values.token_max_ttl ?? values.max_ttl,
+    explicitMaxTtlS: values.token_explicit_max_ttl,
+    periodS: values.token_period ?? values.period,
+    numUses: values.token_num_uses,
+    boundCidrs: cidrList(values.token_bound_cidrs),
+    noDefaultPolicy: values.token_no_default_policy,
+    type,
+  };
+}
+
+export const tokenSettingsJson = (token: TokenSettings): object => ({
+  token_bound_cidrs: token.boundCidrs,
+  token_explicit_max_ttl: token.explicitMaxTtlS,
+  token_max_ttl: token.maxTtlS,
+  token_no_default_policy: token.noDefaultPolicy,
+  token_num_uses: token.numUses,
+  token_period: token.periodS,
+  token_policies: token.policies,
+  token_ttl: token.ttlS,
+  token_type: token.type,
+});
+
+/** Members of `tokenSettingsJson`; times in seconds. */
+export const tokenSettingsMembers = {
+  token_bound_cidrs: list(string),
+  token_explicit_max_ttl: integer,
+  token_max_ttl: integer,
+  token_no_default_policy: boolean,
+  token_num_uses: integer,
+  token_period: integer,
+  token_policies: list(string),
+  token_ttl: integer,
+  token_type: string,
+};

@@ -1,0 +1,158 @@
+import { isTokenRoleType, type TokenRole } from '@transitd/access';
+import {
+  bool,
+  boolean,
+  dataReply,
+  duration,
+  type FieldSchema,
+  int,
+  integer,
+  list as listOf,
+  noContent,
+  object,
+  type Reply,
+  RequestError,
+  string,
+  text,
+  texts,
+  writtenReply,
+} from '@transitd/http';
+import type { Services } from '@transitd/node';
+import * as answers from '../operation/answers.ts';
+import {
+  type Asked,
+  type Call,
+  type Described,
+  type GuardedOperation,
+  guarded,
+  pathParam,
+  type Route,
+} from '../operation/operation.ts';
+
+const operation = <S extends FieldSchema = Record<never, never>>(
+  name: string,
+  capability: NonNullable<GuardedOperation['capability']>,
+  described: Described<S>,
+  run: (roles: Services['registry']['roles'], asked: Asked<S>) => Promise<Reply>,
+): GuardedOperation =>
+  guarded({ name, capability, ...described, run: ({ services }, asked) => run(services.registry.roles, asked) });
+
+const nameIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'name');
+const name = text('name of the role', { required: true });
+
+const roleJson = (role: TokenRole): string =>
+  JSON.stringify({
+    name: role.name,
+    allowed_entity_aliases: [],
+    allowed_policies: role.allowedPolicies,
+    allowed_policies_glob: role.allowedPoliciesGlob,
+    disallowed_policies: role.disallowedPolicies,
+    disallowed_policies_glob: role.disallowedPoliciesGlob,
+    orphan: role.orphan,
+    path_suffix: role.pathSuffix,
+    renewable: role.renewable,
+    token_bound_cidrs: role.boundCidrs,
+    token_explicit_max_ttl: role.explicitMaxTtlS,
+    token_no_default_policy: role.noDefaultPolicy,
+    token_num_uses: role.numUses,
+    token_period: role.periodS,
+    token_type: role.type,
+  });
+
+const roleSchema = object({
+  name: string,
+  allowed_entity_aliases: listOf(string),
+  allowed_policies: listOf(string),
+  allowed_policies_glob: listOf(string),
+  disallowed_policies: listOf(string),
+  disallowed_policies_glob: listOf(string),
+  orphan: boolean,
+  path_suffix: string,
+  renewable: boolean,
+  token_bound_cidrs: listOf(string),
+  token_explicit_max_ttl: integer,
+  token_no_default_policy: boolean,
+  token_num_uses: integer,
+  token_period: integer,
+  token_type: string,
+});
+
+const read = operation(
+  'token-role-read',
+  'read',
+  { about: 'a role', takes: { name }, answers: answers.data(roleSchema) },
+  async (roles, call) => {
+    const found = await roles.find(nameIn(call));
+    if (found === undefined) throw new RequestError('not_found', '');
+    return dataReply(roleJson(found.role));
+  },
+);
+
+const list = operation('token-role-list', 'list', { about: 'names of roles', answers: answers.names }, async (roles) => {
+  const keys = await roles.list();
+  if (keys.length === 0) throw new RequestError('not_found', '');
+  return dataReply(JSON.stringify({ keys }));
+});
+
+/** `period` and `explicit_max_ttl` are older names, which the newer ones go before. */
+const writeFields = {
+  name,
+  allowed_policies: texts('policies that its tokens may have, whoever makes them'),
+  allowed_policies_glob: texts('the same, with `*` at either end'),
+  disallowed_policies: texts('policies that they may not have'),
+  disallowed_policies_glob: texts('the same, with `*` at either end'),
+  orphan: bool('they have no parent'),
+  renewable: bool('they can be renewed', { default: true }),
+  path_suffix: text('stands behind the path that they show'),
+  period: duration('older name of `token_period`', { aliasOf: 'token_period' }),
+  explicit_max_ttl: duration('older name of `token_explicit_max_ttl`', { aliasOf: 'token_explicit_max_ttl' }),
+  token_period: duration('they are renewed for this long again and again'),
+  token_explicit_max_ttl: duration('how long they are good at most'),
+  token_num_uses: int('how often one may be used; 0 for no such limit', { min: 0 }),
+  token_type: text('kind of token', { oneOf: ['service', 'batch', 'default-service', 'default-batch'] }),
+  token_bound_cidrs: texts('blocks of addresses where they are good'),
+  token_no_default_policy: bool('without the policy `default`'),
+} as const satisfies FieldSchema;
+
+const described = { about: 'a role: made, or changed in what is named', takes: writeFields, answers: answers.written };
+
+const write = operation('token-role-write', 'update', described, async (roles, { values, warnings, ...call }) => {
+  const type = values.token_type === '' ? 'default-service' : values.token_type;
+  if (type !== undefined && !isTokenRoleType(type))
+    throw new RequestError(
+      'invalid_request',
+      'invalid token_type, expected "service", "batch", "default-service" or "default-batch"',
+    );
+  await roles.write(nameIn(call), {
+    allowedPolicies: values.allowed_policies,
+    allowedPoliciesGlob: values.allowed_policies_glob,
+    disallowedPolicies: values.disallowed_policies,
+    disallowedPoliciesGlob: values.disallowed_policies_glob,
+    orphan: values.orphan,
+    renewable: values.renewable,
+    pathSuffix: values.path_suffix,
+    periodS: values.token_period ?? values.period,
+    explicitMaxTtlS: values.token_explicit_max_ttl ?? values.explicit_max_ttl,
+    numUses: values.token_num_uses,
+    type,
+    boundCidrs: values.token_bound_cidrs?.filter((cidr) => cidr !== ''),
+    noDefaultPolicy: values.token_no_default_policy,
+  });
+  return writtenReply(warnings);
+});
+
+const remove = operation(
+  'token-role-delete',
+  'delete',
+  { about: 'deletes a role', takes: { name }, answers: answers.noContent },
+  async (roles, call) => {
+    await roles.delete(nameIn(call));
+    return noContent;
+  },
+);
+
+/** Token roles: what tokens get that are made by one. */
+export const tokenRoleRoutes: readonly Route[] = [
+  { path: 'auth/token/roles', operations: { LIST: list } },
+  { path: 'auth/token/roles/:name', operations: { GET: read, POST: write, DELETE: remove } },
+];

@@ -1,0 +1,116 @@
+import { dataReply, noContent, object, RequestError, text, writtenReply } from '@transitd/http';
+import * as answers from '../operation/answers.ts';
+import { type Call, type Params, pathParam, type Route } from '../operation/operation.ts';
+import { tokenReply } from './auth-json.ts';
+import { tokenFields, tokenSettingsJson, tokenSettingsMembers, tokenSettingsOf } from './login-fields.ts';
+import { handler, loginOperation, type MethodContext, methodOperation, methodRoute } from './login-method.ts';
+
+type Named = Pick<Call, 'params'>;
+
+const nameIn = (call: Named): string => pathParam(call, 'name');
+const name = text('name of the user, in any case', { required: true });
+const password = text('at least 1 character');
+
+const write = handler({
+  about: 'a user: made, or changed in what is named',
+  takes: { name, password, ...tokenFields },
+  answers: answers.written,
+  run: async ({ services, mount }, { values, warnings, ...call }) => {
+    await services.logins.userpass.write(mount, nameIn(call), { password: values.password, token: tokenSettingsOf(values) });
+    return writtenReply(warnings);
+  },
+});
+
+const writePassword = handler({
+  about: 'another password',
+  takes: { name, password: { ...password, required: true } },
+  answers: answers.written,
+  run: async ({ services, mount }, { values, warnings, ...call }) => {
+    await requireUser({ services, mount }, call);
+    if (values.password === undefined) throw new RequestError('invalid_request', 'missing password');
+    await services.logins.userpass.write(mount, nameIn(call), { password: values.password, token: {} });
+    return writtenReply(warnings);
+  },
+});
+
+const writePolicies = handler({
+  about: 'other policies; nothing else is changed',
+  takes: { name, ...tokenFields },
+  answers: answers.written,
+  run: async ({ services, mount }, { values, warnings, ...call }) => {
+    await requireUser({ services, mount }, call);
+    const { policies } = tokenSettingsOf(values);
+    await services.logins.userpass.write(mount, nameIn(call), { token: { policies } });
+    return writtenReply(warnings);
+  },
+});
+
+async function requireUser({ services, mount }: MethodContext, call: Named) {
+  const found = await services.logins.userpass.users.find(mount.id, nameIn(call));
+  if (found === undefined) throw new RequestError('not_found', '');
+  return found.value;
+}
+
+const read = handler({
+  about: 'a user',
+  takes: { name },
+  answers: answers.data(object(tokenSettingsMembers)),
+  run: async (context, call) => dataReply(JSON.stringify(tokenSettingsJson((await requireUser(context, call)).token))),
+});
+
+const remove = handler({
+  about: 'deletes a user',
+  takes: { name },
+  answers: answers.noContent,
+  run: async ({ services, mount }, call) => {
+    await services.logins.userpass.users.delete(mount.id, nameIn(call));
+    return noContent;
+  },
+});
+
+const list = handler({
+  about: 'names of users',
+  answers: answers.names,
+  run: async ({ services, mount }) => {
+    const keys = await services.logins.userpass.users.list(mount.id);
+    if (keys.length === 0) throw new RequestError('not_found', '');
+    return dataReply(JSON.stringify({ keys }));
+  },
+});
+
+const login = loginOperation({
+  userpass: handler({
+    about: 'a token for a name and its password',
+    takes: { name, password: { ...password, required: true } },
+    answers: answers.issued,
+    run: async ({ services, mount }, { values, warnings, ...call }) => {
+      if (values.password === undefined || values.password === '') throw new RequestError('invalid_request', 'missing password');
+      const granted = await services.logins.userpass.login(
+        { mount, path: call.path, address: call.address },
+        nameIn(call),
+        values.password,
+      );
+      return tokenReply(granted, warnings);
+    },
+  }),
+});
+
+/** Where a write of the whole user could have said the same. */
+const wholeUser = ({ method, name }: Params): readonly string[] => [`auth/${method}/users/${name}`];
+
+/** Logins by name and password, and the users who have them. */
+export const userpassRoutes: readonly Route[] = [
+  methodRoute('users', { LIST: methodOperation('userpass-list', 'list', { userpass: list }) }),
+  methodRoute('users/:name', {
+    GET: methodOperation('userpass-read', 'read', { userpass: read }),
+    POST: methodOperation('userpass-write', 'update', { userpass: write }),
+    DELETE: methodOperation('userpass-delete', 'delete', { userpass: remove }),
+  }),
+  methodRoute('users/:name/password', {
+    POST: methodOperation('userpass-password', 'update', { userpass: writePassword }, { sameAs: wholeUser }),
+  }),
+  methodRoute('users/:name/policies', {
+    POST: methodOperation('userpass-policies', 'update', { userpass: writePolicies }, { sameAs: wholeUser }),
+  }),
+  methodRoute('login/:name', { POST: login }),
+];

@@ -1,0 +1,86 @@
+import { codeMax, codeMin, defaultCodes, type HealthReport } from '@transitd/health';
+import {
+  bool,
+  boolean,
+  constant,
+  type FieldSchema,
+  int,
+  integer,
+  type JsonSchema,
+  object,
+  schemaOf,
+  string,
+  time,
+} from '@transitd/http';
+import { shared } from '../operation/answers.ts';
+
+/** Every member, so that a new one cannot be forgotten here. */
+type MembersOf<T> = { readonly [Name in keyof T]-?: JsonSchema };
+type Optional<T> = { [Name in keyof T]-?: undefined extends T[Name] ? Name : never }[keyof T];
+
+const mode = constant('disabled', 'primary', 'secondary', 'bootstrapping', 'unknown');
+
+const always: MembersOf<Omit<HealthReport, Optional<HealthReport>>> = {
+  initialized: boolean,
+  sealed: boolean,
+  standby: boolean,
+  replication_performance_mode: mode,
+  replication_dr_mode: mode,
+  server_time_utc: { ...integer, description: 'seconds' },
+  version: string,
+  performance_standby: boolean,
+  enterprise: { const: true },
+  echo_duration_ms: integer,
+  clock_skew_ms: integer,
+  replication_primary_canary_age_ms: integer,
+};
+const sometimes: MembersOf<Pick<HealthReport, Optional<HealthReport>>> = {
+  cluster_name: string,
+  cluster_id: string,
+  removed_from_cluster: boolean,
+  ha_connection_healthy: boolean,
+  last_request_forwarding_heartbeat_ms: integer,
+  last_wal: integer,
+  license: object({ expiry_time: time, state: constant('autoloaded'), terminated: boolean }),
+};
+
+const fields: FieldSchema = {
+  standbyok: bool('a standby answers with `activecode`', { default: false }),
+  perfstandbyok: bool('a performance standby answers with `activecode`', { default: false }),
+  ...Object.fromEntries(
+    Object.entries(defaultCodes).map(([name, code]) => [
+      name,
+      int(`status in the place of ${code}`, { default: code, min: codeMin, max: codeMax }),
+    ]),
+  ),
+};
+
+const parameters = Object.entries(fields).map(([name, field]) => {
+  const { description, ...schema } = schemaOf(field);
+  return { name, in: 'query', required: false, description, schema };
+});
+
+const states =
+  '200 active, 429 standby, 472, 473 performance standby, 474 no contact, 501 uninitialised, 503 sealed, 530 removed';
+
+const operation = (operationId: string, summary: string, content: (schema: JsonSchema) => object) => ({
+  operationId,
+  summary,
+  tags: ['sys'],
+  parameters,
+  responses: {
+    400: { description: 'a parameter that cannot be read', ...content(shared('Errors')) },
+    default: {
+      description: `the state of the node: ${states}, unless a parameter says otherwise`,
+      ...content(object(always, sometimes)),
+    },
+  },
+  security: [],
+  'x-vault-unauthenticated': true,
+});
+
+/** `sys/health`, which is answered before all routes. */
+export const healthPath = {
+  get: operation('sys-health', 'state of this node', (schema) => ({ content: { 'application/json': { schema } } })),
+  head: operation('sys-health-head', 'state of this node, without a body', () => ({})),
+};

@@ -1,0 +1,19 @@
+/** What the request pipeline counts; times in milliseconds. */
+export interface RequestMetrics {
+  readonly inFlight: { inc(): void; dec(): void };
+  readonly requestMs: { observe(ms: number): void };
+  /** Requests refused because their caller exceeded a rate limit. */
+  readonly limited: { inc(): void };
+  /** The times of one operation, such as `encrypt`. */
+  route(operation: string): { observe(ms: number): void };
+  /** Counts a response by the class of its status. */
+  responded(status: number): void;
+}
+
+/** The metrics of this node, rendered. */
+export interface RenderedMetrics {
+  /** Text exposition format 0.0.4. */
+  prometheus(): Promise<string>;
+  /** The JSON form of `sys/metrics`. */
+  json(now: Date): Promise<object>;
+}

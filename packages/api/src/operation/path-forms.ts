@@ -1,0 +1,124 @@
+import { capabilitiesOf, isNameDenied, type Principal } from '@transitd/access';
+import type { ParamName, Params, Route } from './operation.ts';
+import { isDeniedElsewhere } from './rights.ts';
+
+/**
+ * The path in its canonical form: each parameter whose value counts in another form than the one written, in that form. Equal to `path` where
+ * the route declares none.
+ * @param segments - of `path`, as many as the route has
+ */
+export function canonicalPath({ path: pattern, names }: Route, path: string, segments: readonly string[]): string {
+  if (names === undefined) return path;
+  const parts = pattern.split('/');
+  const form = (segment: string, part = ''): string =>
+    (part.startsWith(':') ? names[part.slice(1) as ParamName]?.(segment) : undefined) ?? segment;
+  return segments.map((segment, at) => form(segment, parts[at])).join('/');
+}
+
+/** Segment of the route's paths that is such a parameter, from 0; undefined where none is. */
+export function nameAtOf({ path, names }: Route): number | undefined {
+  if (names === undefined) return undefined;
+  const at = path.split('/').findIndex((part) => part.startsWith(':') && names[part.slice(1) as ParamName] !== undefined);
+  return at < 0 ? undefined : at;
+}
+
+/** The parameters of the route's path as the request wrote them; one that begins with `*` takes all segments that are left for it. */
+export function paramsAt({ path }: Route, segments: readonly string[]): Params {
+  const parts = path.split('/');
+  const more = segments.length - parts.length;
+  const params: Partial<Record<ParamName, string>> = {};
+  let at = 0;
+  for (const part of parts) {
+    const taken = part.startsWith('*') ? 1 + more : 1;
+    if (part.startsWith(':') || part.startsWith('*'))
+      params[part.slice(1) as ParamName] = segments.slice(at, at + taken).join('/');
+    at += taken;
+  }
+  return params;
+}
+
+/** The parameters in their canonical form. */
+export function canonicalParams({ names }: Route, params: Params): Params {
+  if (names === undefined) return params;
+  return Object.fromEntries(
+    Object.entries(params).map(([name, written]) => [name, names[name as ParamName]?.(written) ?? written]),
+  );
+}
+
+/** Looks up paths that policies, quotas and questions about rights name, without a request. */
+export class PathForms {
+  readonly #routes: () => readonly Route[];
+  /** Those whose paths have more than one form; made at the first question. */
+  #placed: readonly Placed[] | undefined;
+
+  constructor(routes: () => readonly Route[]) {
+    this.#routes = routes;
+  }
+
+  /** The form of `path` by which it is authorized and counted; a slash at its end stays. */
+  canonical(path: string): string {
+    const found = this.#find(path);
+    return found === undefined ? path : canonicalPath(found.route, path, found.segments);
+  }
+
+  /**
+   * The rights of the principal on a path, as requests are decided: in every form that the path has. Sorted; `root` or `deny` alone where
+   * that is all there is to say.
+   * @param asked - below `/v1/`; slashes before it do not count
+   */
+  capabilities(principal: Principal, asked: string): readonly string[] {
+    const path = asked.replace(/^\/+/, '');
+    const written = capabilitiesOf(principal, path);
+    const found = principal.root ? undefined : this.#find(path);
+    if (found === undefined) return written;
+    const { route, segments, params } = found;
+    const canonical = canonicalPath(route, path, segments);
+    const nameAt = nameAtOf(route);
+    if (nameAt !== undefined && isNameDenied(principal, canonical, nameAt)) return ['deny'];
+    const both = canonical === path ? written : written.filter((name) => capabilitiesOf(principal, canonical).includes(name));
+    const denied = new Set<string>();
+    for (const operation of Object.values(route.operations)) {
+      if (operation.access !== 'token' || !isDeniedElsewhere(principal, operation, params)) continue;
+      for (const name of operation.capability === 'update' ? ['create', 'update'] : [operation.capability ?? ''])
+        denied.add(name);
+    }
+    const left = both.filter((name) => !denied.has(name));
+    return left.length === 0 ? ['deny'] : left;
+  }
+
+  #find(path: string): { readonly route: Route; readonly segments: readonly string[]; readonly params: Params } | undefined {
+    const written = path.split('/');
+    for (const { route, parts } of this.#table()) {
+      const segments = asSegments(written, parts);
+      if (segments === undefined || !parts.every((part, at) => part.startsWith(':') || part === segments[at])) continue;
+      const inPath = parts.flatMap((part, at) => (part.startsWith(':') ? [[part.slice(1), segments[at] ?? '']] : []));
+      const params = canonicalParams(route, Object.fromEntries(inPath));
+      if (route.accepts === undefined || route.accepts(params)) return { route, segments, params };
+    }
+    return undefined;
+  }
+
+  #table(): readonly Placed[] {
+    this.#placed ??= this.#routes()
+      .filter(hasForms)
+      .map((route) => ({ route, parts: route.path.split('/') }));
+    return this.#placed;
+  }
+}
+
+interface Placed {
+  readonly route: Route;
+  readonly parts: readonly string[];
+}
+
+/** The segments of a path as a route has them: where it begins with a mount, all that is before the rest is one. */
+function asSegments(written: readonly string[], parts: readonly string[]): readonly string[] | undefined {
+  const more = written.length - parts.length;
+  if (more === 0) return written;
+  if (more < 0 || parts[0] !== ':mount') return undefined;
+  return [written.slice(0, more + 1).join('/'), ...written.slice(more + 1)];
+}
+
+const hasForms = ({ names, operations }: Route): boolean =>
+  names !== undefined ||
+  Object.values(operations).some((operation) => operation.access === 'token' && operation.sameAs !== undefined);

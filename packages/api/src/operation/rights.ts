@@ -1,0 +1,85 @@
+import {
+  allows,
+  allowsItems,
+  hasParameterRules,
+  integerOf,
+  isDenied,
+  isNameDenied,
+  type ParameterReading,
+  type Principal,
+  pageAllowed,
+} from '@transitd/access';
+import type { Call, GuardedOperation } from './operation.ts';
+import { readingOf } from './parameter-reading.ts';
+
+const verbCapability = { GET: 'read', LIST: 'list', DELETE: 'delete', POST: 'update' } as const;
+
+/**
+ * Whether the caller's policies let it do this, with these members: on the path as the request wrote it and on its canonical form, so that
+ * neither a grant nor a denial depends on how a name is written; and no path that would have said the same is denied.
+ * @param nameAt - segment of the path that is a name without case, where there is one
+ */
+export function mayRun(
+  principal: Principal,
+  operation: GuardedOperation,
+  call: Call,
+  nameAt?: number,
+): boolean | Promise<boolean> {
+  if (principal.root || operation.anyRights === true) return true;
+  if (nameAt !== undefined && isNameDenied(principal, call.path, nameAt)) return false;
+  if (principal.acl.hasDenials && isDeniedElsewhere(principal, operation, call.params)) return false;
+  const { path, written, body } = call;
+  const paths = written === path ? [path] : [path, written];
+  const reading = hasParameterRules(principal) ? readingOf(operation, call) : undefined;
+  if (!paths.every((each) => grants(principal, operation, call, each, reading))) return false;
+  // Batches are read item by item, in turns; all else is decided at once.
+  const hasItems = call.verb === 'POST' && [...(reading?.inner ?? [])].some(([name]) => Array.isArray(body[name]));
+  return reading === undefined || !hasItems || itemsAllowed(principal, paths, call, reading);
+}
+
+async function itemsAllowed(
+  principal: Principal,
+  paths: readonly string[],
+  { body }: Call,
+  reading: ParameterReading,
+): Promise<boolean> {
+  for (const path of paths) if (!(await allowsItems(principal, path, body, reading))) return false;
+  return true;
+}
+
+/** Whether one of the other paths that would have said the same is denied; each of them ends with the name. */
+export const isDeniedElsewhere = (principal: Principal, { sameAs }: GuardedOperation, params: Call['params']): boolean =>
+  sameAs?.(params).some((path) => isDenied(principal, path) || isNameDenied(principal, path, path.split('/').length - 1)) ===
+  true;
+
+function grants(
+  principal: Principal,
+  { capability, sudo }: GuardedOperation,
+  { verb, body, wrapTtlS = 0 }: Call,
+  path: string,
+  reading: ParameterReading | undefined,
+): boolean {
+  if (sudo === true && !allows(principal, 'sudo', verb === 'LIST' ? `${path}/` : path)) return false;
+  if (capability !== undefined) return allows(principal, capability, path, body, wrapTtlS, reading);
+  const mayCreate = (): boolean => verb === 'POST' && allows(principal, 'create', path, body, wrapTtlS, reading);
+  return allows(principal, verbCapability[verb], path, body, wrapTtlS, reading) || mayCreate();
+}
+
+/**
+ * A list with the number of names that the caller's policies let it show at a time; other calls as they are. Undefined where the call asks for more, or
+ * where the operation would show all of them whatever it is told.
+ */
+export function withinPage(principal: Principal, { takes }: GuardedOperation, call: Call): Call | undefined {
+  if (call.verb !== 'LIST') return call;
+  const pages = [call.path, call.written].flatMap((path) => pageAllowed(principal, path) ?? []);
+  if (pages.length === 0) return call;
+  if (takes?.['limit'] === undefined) return undefined;
+  const max = Math.min(...pages.map((page) => page.max));
+  const asked = call.body['limit'] ?? undefined;
+  if (asked === undefined && pages.some(({ isRequired }) => isRequired)) return undefined;
+  if (asked === undefined || asked === 'max') return { ...call, body: withLimit(call.body, max) };
+  const limit = typeof asked === 'string' ? integerOf(asked) : asked;
+  return typeof limit === 'number' && limit >= 1 && limit <= max ? call : undefined;
+}
+
+const withLimit = (body: Call['body'], limit: number): Call['body'] => Object.assign(Object.create(null), body, { limit });

@@ -1,0 +1,78 @@
+import type { IncomingMessage } from 'node:http';
+import { plainAddress } from '@transitd/access';
+import { Exchange } from '@transitd/audit';
+import { forwardedByHeader } from '@transitd/cluster';
+import { type Reply, RequestError } from '@transitd/http';
+import type { Services } from '@transitd/node';
+import { auditedMount } from './audited-mount.ts';
+import { leadershipTransferred } from './forwarding.ts';
+import { type Outcome, outcomeOf, Refused, Replied, Transferred } from './outcome.ts';
+import { isRefusal } from './refusals.ts';
+import type { PipelineOptions, RouteMatch } from './request.ts';
+import { requestSchema } from './request-schema.ts';
+
+/** Begins the pair of audit entries of a request; undefined for one that is not audited. What an unsealed node decides is, with few exceptions. */
+export function exchangeOf(
+  req: IncomingMessage,
+  { operation, verb, canonical }: RouteMatch,
+  address: string,
+  { audit: devices, node: { services }, forwarded }: Pick<PipelineOptions, 'audit' | 'node' | 'forwarded'>,
+): Exchange | undefined {
+  if (devices === undefined || services === undefined || 'unaudited' in operation) return undefined;
+  const { remoteAddress, remotePort } = req.socket;
+  const isDirect = forwarded !== true && plainAddress(remoteAddress ?? '') === address;
+  const forwarder = forwarded === true ? req.headers[forwardedByHeader] : undefined;
+  return new Exchange({
+    devices,
+    auditKey: services.auditKey,
+    mount: () => auditedMount(services, canonical),
+    verb,
+    path: canonical,
+    address,
+    port: isDirect ? remotePort : undefined,
+    forwardedFrom: typeof forwarder === 'string' ? forwarder : undefined,
+    reads: requestSchema(operation),
+  });
+}
+
+/**
+ * Records an outcome: nothing that this node has decided leaves before both entries of it are written. A request that the active node answers
+ * is recorded there.
+ * @param failure - makes the reply to an error
+ * @returns the outcome with the id of its entries; Refused with `audit_failed` where they cannot be written
+ */
+export async function recorded(
+  outcome: Outcome,
+  exchange: Exchange,
+  services: Services | undefined,
+  failure: (error: unknown) => Reply,
+): Promise<Outcome> {
+  const reply = replyToRecord(outcome, exchange, failure);
+  if (reply === undefined) return outcome;
+  try {
+    const answer = await exchange.end(reply);
+    return outcome instanceof Transferred ? outcome : new Replied(answer);
+  } catch (error) {
+    reply.stream?.destroy();
+    // A token that the caller was not shown is revoked.
+    if (reply.issued !== undefined) await services?.registry.revoke({ token: reply.issued.token }).catch(() => false);
+    return outcomeOf(error);
+  }
+}
+
+/** The reply that the entries show; undefined where this node has decided nothing. */
+function replyToRecord(outcome: Outcome, exchange: Exchange, failure: (error: unknown) => Reply): Reply | undefined {
+  if (outcome instanceof Replied) return outcome.reply;
+  const { begun } = exchange;
+  if (outcome instanceof Transferred) return begun ? leadershipTransferred : undefined;
+  if (!(outcome instanceof Refused)) return undefined;
+  const { error } = outcome;
+  return isAuditFailure(error) || (!begun && isUndecided(error)) ? undefined : failure(error);
+}
+
+export const isAuditFailure = (error: unknown): boolean => error instanceof RequestError && error.code === 'audit_failed';
+
+/** A refusal of a node that does not decide the request, or that has looked at nothing of it. */
+const isUndecided = (error: unknown): boolean =>
+  isRefusal(error) &&
+  ['index_not_reached', 'leader_changed', 'not_leader', 'overloaded', 'rate_limited', 'sealed', 'stopped'].includes(error.code);

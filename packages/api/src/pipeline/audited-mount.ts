@@ -1,0 +1,15 @@
+import type { AuditedMount } from '@transitd/audit';
+import type { Services } from '@transitd/node';
+
+/** Where the path leads, as entries name it; empty names where nothing is mounted. @throws AccessError, StoreError */
+export async function auditedMount({ mounts, logins }: Pick<Services, 'mounts' | 'logins'>, path: string): Promise<AuditedMount> {
+  const [first = '', second = ''] = path.split('/', 2);
+  if (first === 'sys') return { point: 'sys/', type: 'system' };
+  if (path === 'auth/token' || path.startsWith('auth/token/')) return { point: 'auth/token/', type: 'token' };
+  if (first === 'auth') {
+    const method = await logins.mounts.find(second);
+    if (method !== undefined) return { point: `auth/${method.path}/`, type: method.type };
+  }
+  const engine = mounts.list.find((mount) => path === mount.path || path.startsWith(`${mount.path}/`));
+  return engine === undefined ? { point: '', type: '' } : { point: `${engine.path}/`, type: engine.type };
+}

@@ -1,0 +1,67 @@
+import { withinCidrs } from '@transitd/access';
+import { permissionDenied, RequestError, tokenOf, unavailable, wrapTtlOf } from '@transitd/http';
+import { type GuardedOperation, whereOf } from '../operation/operation.ts';
+import { bodyOf, ignoreTooLarge, type RequestBodies } from './body-reading.ts';
+import { ForwardToActive, type Outcome, Replied } from './outcome.ts';
+import type { AuthenticatedRequest, PipelineOptions, RoutedRequest } from './request.ts';
+import { type Source, sourceOf } from './source.ts';
+
+/** The stage that finds out who asks, and whether this node may answer them. */
+export class Authentication {
+  readonly #options: PipelineOptions;
+  readonly #bodies: RequestBodies;
+
+  constructor(options: PipelineOptions, bodies: RequestBodies) {
+    this.#options = options;
+    this.#bodies = bodies;
+  }
+
+  /**
+   * Returns the request with its caller, or how it ends: on a sealed node, without a good token, or where the active node has to answer.
+   * @throws RequestError, StoreError, RateLimited
+   */
+  async authenticate(request: RoutedRequest<GuardedOperation>): Promise<AuthenticatedRequest | Outcome> {
+    const { req, res, canonical, verb, operation, address, exchange } = request;
+    const { node } = this.#options;
+    const { services } = node;
+    if (services === undefined) {
+      // An unsealed node that is still loading its services is not sealed, and must not report that it is.
+      if (operation.whenSealed !== undefined && node.sealStatus.sealed) return new Replied(operation.whenSealed);
+      throw unavailable(node);
+    }
+    const wrapTtlS = wrapTtlOf(req.headers);
+    if (wrapTtlS > 0 && operation.isSlow) throw new RequestError('invalid_request', 'this answer cannot be wrapped');
+    const where = wrapTtlS > 0 ? 'leader' : whereOf(operation, verb); // a wrapped response is stored in the log
+    const token = tokenOf(req.headers);
+    const { epoch } = services.tokens;
+    const found = token === undefined ? undefined : services.tokens.authenticate(token);
+    let principal = found instanceof Promise ? await found : found;
+    // Outside of the addresses that it is bound to, a token counts as none.
+    if (principal !== undefined && !withinCidrs(principal.record.boundCidrs, address)) principal = undefined;
+    services.quotas.admitToken(canonical, principal?.id, address);
+    // A request without a token waits for nothing, and takes no place at the active node.
+    const source: Source =
+      token === undefined ? 'here' : await sourceOf(req.headers, where, this.#options, { waits: principal !== undefined });
+    if (source === 'reader') exchange?.waitForAnswer();
+    exchange?.from(token, principal);
+    exchange?.wraps(wrapTtlS);
+    if (token === undefined || principal === undefined) return this.#refuse(request, source);
+    if (source === 'none') {
+      const body = operation.endsLeadership ? this.#bodies.kept(req, res) : this.#bodies.ifSmall(req, res);
+      return new ForwardToActive(await body, principal.id);
+    }
+    return { ...request, services, token, principal, epoch, source, where, wrapTtlS };
+  }
+
+  /** @throws RequestError `permission_denied`, or what is wrong with the body */
+  async #refuse(request: RoutedRequest<GuardedOperation>, source: Source): Promise<ForwardToActive> {
+    const { req, res, operation } = request;
+    // A token that this node does not know yet may have been created a moment ago.
+    if (source === 'reader' || source === 'none') return new ForwardToActive(await this.#bodies.ifSmall(req, res));
+    if (operation.streamsBody) throw permissionDenied();
+    // Malformed JSON is reported before the missing token, as clients expect; a longer body stays unread and ends the connection.
+    const bytes = await this.#bodies.ofStranger(req, res).catch(ignoreTooLarge);
+    await bodyOf(bytes, request);
+    throw permissionDenied();
+  }
+}

@@ -1,0 +1,22 @@
+import { contentOf } from '@transitd/http';
+import type { Call } from '../operation/operation.ts';
+import { bodyOf } from './body-reading.ts';
+import type { CompleteRequest } from './request.ts';
+
+/** The call that the operation is given: the body read as JSON, or as the stream that it takes. @throws RequestError */
+export async function callOf(request: CompleteRequest): Promise<Call> {
+  const { req, res, verb, path, canonical, params, operation, address, wrapTtlS, bytes } = request;
+  const body = bodyOf(bytes, request);
+  const content = operation.streamsBody ? contentOf(req, res) : undefined;
+  return {
+    verb,
+    path: canonical,
+    written: path.path,
+    params,
+    query: path.query,
+    body: body instanceof Promise ? await body : body,
+    address,
+    ...(wrapTtlS > 0 && { wrapTtlS }),
+    ...(content && { content }),
+  };
+}

@@ -1,0 +1,29 @@
+import { type Allowance, RateLimited } from '@transitd/access';
+import type { Reply } from '@transitd/http';
+import { errorReply, isRefusal } from './refusals.ts';
+import type { PipelineOptions } from './request.ts';
+
+/** The answer to what was thrown. What no table knows is a fault of ours: 500, and logged without anything of the request. */
+export function failureReply(error: unknown, { node, log, metrics }: Pick<PipelineOptions, 'node' | 'log' | 'metrics'>): Reply {
+  if (error instanceof RateLimited) {
+    metrics.limited.inc();
+    const reply = errorReply(error);
+    return node.services?.quotas.config.responseHeaders === true ? withAllowance(reply, { ...error, remaining: 0 }) : reply;
+  }
+  if (isRefusal(error)) return errorReply(error);
+  const err =
+    error instanceof Error ? { name: error.name, message: error.message, stack: error.stack } : { message: String(error) };
+  log.error({ err }, 'internal error');
+  return { status: 500, body: '{"errors":["internal error"]}\n' };
+}
+
+/** The answer, with what its caller may still ask. */
+export const withAllowance = (reply: Reply, { limit, remaining, resetS }: Allowance): Reply => ({
+  ...reply,
+  headers: {
+    ...reply.headers,
+    'X-Ratelimit-Limit': String(limit),
+    'X-Ratelimit-Remaining': String(remaining),
+    'X-Ratelimit-Reset': String(resetS),
+  },
+});

@@ -1,0 +1,50 @@
+import { LeadershipTransferred } from '@transitd/cluster';
+import type { Reply } from '@transitd/http';
+import type { Term } from '@transitd/raft-core';
+
+/** How a request ends here. A stage of the pipeline that returns anything else passes the request on to the next stage. */
+export abstract class Outcome {}
+
+export class Replied extends Outcome {
+  readonly reply: Reply;
+  constructor(reply: Reply) {
+    super();
+    this.reply = reply;
+  }
+}
+
+/** A refusal, or a fault of ours. */
+export class Refused extends Outcome {
+  readonly error: unknown;
+  constructor(error: unknown) {
+    super();
+    this.error = error;
+  }
+}
+
+/** The active node has to answer. */
+export class ForwardToActive extends Outcome {
+  /** Undefined where it has not been read. */
+  readonly body: Buffer | undefined;
+  /** Id of the caller's token; undefined for a caller that is unknown here. */
+  readonly tokenId: string | undefined;
+  constructor(body: Buffer | undefined, tokenId?: string) {
+    super();
+    this.body = body;
+    this.tokenId = tokenId;
+  }
+}
+
+/** This node has given up leadership for the request and done nothing else: the next leader has to answer. */
+export class Transferred extends Outcome {
+  /** The term that ended. */
+  readonly term: Term;
+  constructor(term: Term) {
+    super();
+    this.term = term;
+  }
+}
+
+/** The outcome of a stage that threw. */
+export const outcomeOf = (error: unknown): Transferred | Refused =>
+  error instanceof LeadershipTransferred ? new Transferred(error.term) : new Refused(error);

@@ -1,0 +1,233 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type Allowance, callerGroup } from '@transitd/access';
+import { indexHeaders, type Reply, RequestError, sendReply, tokenOf, turns, unavailable, wrapTtlOf } from '@transitd/http';
+import { StoreError } from '@transitd/storage-fsm';
+import { type GuardedOperation, type OpenOperation, type Where, whereOf } from '../operation/operation.ts';
+import { exchangeOf, isAuditFailure, recorded } from './audit-recording.ts';
+import { Authentication } from './authentication.ts';
+import { authorize } from './authorization.ts';
+import { bodyOf, RequestBodies } from './body-reading.ts';
+import { callOf } from './call.ts';
+import { addressOf } from './caller-address.ts';
+import { failureReply, withAllowance } from './failure.ts';
+import { Forwarding, leadershipTransferred, transfersMax } from './forwarding.ts';
+import { ForwardToActive, Outcome, outcomeOf, Refused, Replied, Transferred } from './outcome.ts';
+import { isRefusal } from './refusals.ts';
+import type { CompleteRequest, PipelineOptions, RoutedRequest, RouteMatch } from './request.ts';
+import { wrapped } from './response-wrapping.ts';
+import { isStill, notActive, sourceOf, stillLeads } from './source.ts';
+
+/** How long a slow operation may leave its caller without a byte. */
+const slowMsMax = 30 * 60_000;
+
+/**
+ * Answers requests whose route is known. The stages, in the order that the specification gives:
+ *
+ *     admit → authenticate → read body → wait for a place → authorize → execute → respond → record → send
+ *
+ * So a sealed node looks at no token, no large body is read without a valid token, and nothing is done before it is recorded. Each stage
+ * returns what the next one needs, or the Outcome that ends the request; an exception is a refusal or a fault.
+ */
+export class Pipeline {
+  readonly #options: PipelineOptions;
+  readonly #bodies: RequestBodies;
+  readonly #authentication: Authentication;
+  readonly #forwarding: Forwarding;
+
+  constructor(options: PipelineOptions) {
+    this.#options = options;
+    this.#bodies = new RequestBodies(options);
+    this.#authentication = new Authentication(options, this.#bodies);
+    this.#forwarding = new Forwarding(options);
+  }
+
+  /** Answers the request; every failure becomes a response. */
+  async serve(req: IncomingMessage, res: ServerResponse, route: RouteMatch): Promise<void> {
+    const { metrics, limits } = this.#options;
+    const begunMs = performance.now();
+    metrics.inFlight.inc();
+    const answer = await this.#answer(req, res, route);
+    const ms = performance.now() - begunMs;
+    metrics.inFlight.dec();
+    metrics.requestMs.observe(ms);
+    metrics.route(route.operation.name).observe(ms);
+    metrics.responded(typeof answer === 'number' ? answer : answer.status);
+    if (typeof answer !== 'number') sendReply(res, answer, { head: false });
+    limits?.bodies.answered(res);
+  }
+
+  /** The reply, or the status with which the active node has replied. A request whose leader resigned meanwhile is decided again. */
+  async #answer(req: IncomingMessage, res: ServerResponse, route: RouteMatch): Promise<Reply | number> {
+    const { node, forwarded } = this.#options;
+    for (let transfers = 0; ; transfers++) {
+      let outcome: Outcome | number = await this.#decide(req, res, route);
+      if (outcome instanceof ForwardToActive) outcome = await this.#forwarding.forward(req, res, route, outcome);
+      if (typeof outcome === 'number') return outcome;
+      if (outcome instanceof Replied) return outcome.reply;
+      if (outcome instanceof Refused) return this.#failure(outcome.error);
+      if (forwarded === true) return leadershipTransferred; // the node that took the request asks the next leader
+      const isLed =
+        outcome instanceof Transferred && transfers < transfersMax && (await node.eligibility.isLedAfter(outcome.term));
+      if (!isLed) return this.#failure(notLed());
+    }
+  }
+
+  /** Admits, works and records. A caller that exceeds a rate limit is refused before anything else is done for it. */
+  async #decide(req: IncomingMessage, res: ServerResponse, route: RouteMatch): Promise<Outcome> {
+    const { services } = this.#options.node;
+    const address = addressOf(req, this.#options);
+    let allowance: Allowance | undefined;
+    try {
+      allowance = services?.quotas.admit(route.canonical, address);
+    } catch (error) {
+      return outcomeOf(error);
+    }
+    const exchange = exchangeOf(req, route, address, this.#options);
+    let outcome = await this.#work({ ...route, req, res, address, exchange });
+    if (exchange !== undefined) outcome = await recorded(outcome, exchange, services, (error) => this.#failure(error));
+    if (allowance === undefined || services?.quotas.config.responseHeaders !== true) return outcome;
+    if (outcome instanceof Replied) return new Replied(withAllowance(outcome.reply, allowance));
+    return outcome instanceof Refused ? new Replied(withAllowance(this.#failure(outcome.error), allowance)) : outcome;
+  }
+
+  async #work(request: RoutedRequest): Promise<Outcome> {
+    try {
+      return await (isOpen(request) ? this.#workOpen(request) : this.#workGuarded(request as RoutedRequest<GuardedOperation>));
+    } catch (error) {
+      return outcomeOf(error);
+    }
+  }
+
+  /** The stages of an operation that needs a token. */
+  async #workGuarded(request: RoutedRequest<GuardedOperation>): Promise<Outcome> {
+    const known = await this.#authentication.authenticate(request);
+    if (known instanceof Outcome) return known;
+    const { operation, req, res, services, principal, address } = known;
+    services.wrapping.checkTtl(known.wrapTtlS);
+    const bytes = await this.#bodies.of(operation, req, res, { tokenId: principal.id, address: callerGroup(address) });
+    if (operation.isSlow) res.setTimeout(slowMsMax);
+    const complete: CompleteRequest = { ...known, bytes };
+    return this.#inPlace(complete, complete.where, async () => {
+      // The body may have taken long: what was revoked elsewhere meanwhile is in force here too.
+      if (!(await isStill(complete.source, this.#options.node.eligibility))) return this.#noLongerHere(complete);
+      return this.#respond(complete, await this.#execute(complete));
+    });
+  }
+
+  /** Policy and operation, by what is in force now. */
+  async #execute(request: CompleteRequest): Promise<Outcome> {
+    const { operation, services, token, source, wrapTtlS, canonical, exchange } = request;
+    const { node } = this.#options;
+    try {
+      const call = await callOf(request);
+      await exchange?.begin(call.body);
+      const { principal, granted } = await authorize(request, call);
+      // A body was read since the node was seen unsealed: it may be sealed by now.
+      if (node.services !== services) throw new StoreError('sealed', 'transitd is sealed');
+      if (exchange !== undefined && source === 'active' && !(await stillLeads(node.eligibility))) throw notActive();
+      const reply = await operation.run({ node, services, principal, token }, granted);
+      return new Replied(wrapTtlS === 0 ? reply : await wrapped(services, reply, { path: canonical, wrapTtlS }));
+    } catch (error) {
+      return outcomeOf(error);
+    }
+  }
+
+  /** What leaves: from a standby only what succeeded while it was fresh; from the active node, changes once they are in force everywhere. */
+  async #respond(request: CompleteRequest, outcome: Outcome): Promise<Outcome> {
+    const { operation, source, where } = request;
+    if (source === 'reader') return this.#respondAsStandby(request, outcome);
+    const isChange = where === 'leader' || (operation.mayWrite === true && this.#options.forwarded === true);
+    if (!isChange || !(outcome instanceof Replied)) return outcome;
+    const { reply } = outcome;
+    const adds = operation.adds === true || where !== 'leader' || reply.status >= 400;
+    const index = await this.#options.node.eligibility.settled({ adds });
+    return index === undefined ? outcome : new Replied({ ...reply, headers: { ...reply.headers, ...indexHeaders(index) } });
+  }
+
+  /**
+   * A standby answers what succeeds, as long as it is fresh when the response is ready. What it would refuse is asked of the active node,
+   * which may know more: a key that was created, or a right that was granted, a moment ago.
+   */
+  async #respondAsStandby({ bytes, principal, exchange }: CompleteRequest, outcome: Outcome): Promise<Outcome> {
+    const { node } = this.#options;
+    const isFresh = (): boolean => node.eligibility.readRole !== undefined;
+    if (outcome instanceof Transferred) return outcome;
+    if (outcome instanceof Refused) {
+      const { error } = outcome;
+      // A node that has begun to lead meanwhile may have proposed something: that is never done again elsewhere.
+      if (isAuditFailure(error) || !isRefusal(error) || error.code === 'outcome_unknown') return outcome;
+    }
+    if (outcome instanceof Replied && outcome.reply.status < 400 && isFresh()) {
+      if (exchange === undefined) return outcome;
+      const reply = await exchange.end(outcome.reply, { isDone: node.active });
+      if (isFresh()) return new Replied(reply); // writing the entries took its time
+    }
+    return new ForwardToActive(bytes ?? nothing, principal.id);
+  }
+
+  #noLongerHere({ operation, bytes, principal }: CompleteRequest): Outcome {
+    if (this.#options.forwarded === true) throw new StoreError('not_leader', 'this node is not the active one any more');
+    return new ForwardToActive(operation.streamsBody ? undefined : (bytes ?? nothing), principal.id);
+  }
+
+  /** The stages of an operation that needs no token. */
+  async #workOpen(request: RoutedRequest<OpenOperation>): Promise<Outcome> {
+    const { req, res, path, canonical, verb, params, operation, address, exchange } = request;
+    const { node } = this.#options;
+    const { services } = node;
+    const wrapTtlS = wrapTtlOf(req.headers);
+    exchange?.wraps(wrapTtlS);
+    // What is only read here is no secret.
+    if (wrapTtlS > 0 && operation.wraps !== true && verb === 'POST')
+      throw new RequestError('invalid_request', 'this answer cannot be wrapped');
+    if (operation.wraps === true && services === undefined) throw unavailable(node);
+    const where = whereOf(operation, verb);
+    services?.quotas.admitToken(canonical, undefined, address);
+    // Before the active node is asked: an unfinished body would hold a connection to it that others need.
+    const bytes = await this.#bodies.ofStranger(req, res);
+    if (where !== 'here' && (await sourceOf(req.headers, where, this.#options)) === 'none') return new ForwardToActive(bytes);
+    if (operation.wraps === true) services?.wrapping.checkTtl(wrapTtlS);
+    return this.#inPlace(request, where, async () => {
+      const body = await bodyOf(bytes, request);
+      const token = tokenOf(req.headers);
+      exchange?.from(token);
+      await exchange?.begin(body);
+      // A request that began while the node was sealed is recorded nowhere; and a body was read since the state was looked at.
+      if (where !== 'here' && node.services !== services) throw new StoreError('sealed', 'transitd is sealed');
+      const call = { verb, path: canonical, written: path.path, params, query: path.query, body, address };
+      const reply = await operation.run(node, call, token);
+      const isWrapped = services !== undefined && wrapTtlS > 0 && operation.wraps === true;
+      return new Replied(isWrapped ? await wrapped(services, reply, { path: canonical, wrapTtlS }) : reply);
+    });
+  }
+
+  /** Works within the in-flight limit. All of the request is here by now: a slow caller takes nobody's place. */
+  async #inPlace(
+    { res, operation, address }: Pick<RoutedRequest, 'res' | 'operation' | 'address'>,
+    where: Where,
+    work: () => Promise<Outcome>,
+  ): Promise<Outcome> {
+    const limit = this.#options.limits?.workOf(operation, where);
+    const caller = operation.access === 'open' && limit !== undefined ? callerGroup(address) : undefined;
+    const place = limit?.enter(res, caller);
+    if (place !== undefined) await place;
+    try {
+      const turn = turns.next();
+      if (turn !== undefined) await turn;
+      return await work();
+    } finally {
+      limit?.leave(caller);
+    }
+  }
+
+  #failure(error: unknown): Reply {
+    return failureReply(error, this.#options);
+  }
+}
+
+const nothing = Buffer.alloc(0);
+
+const isOpen = (request: RoutedRequest): request is RoutedRequest<OpenOperation> => request.operation.access === 'open';
+
+const notLed = (): StoreError =>
+  new StoreError('not_leader', 'the leadership was transferred, and nothing else was done: no active node answers');

@@ -1,0 +1,43 @@
+import { AccessError, RateLimited } from '@transitd/access';
+import type { BarrierError } from '@transitd/barrier';
+import { clusterRefusalAnswers, isClusterRefusal, type JoinError } from '@transitd/cluster';
+import { type Answer, type Reply, type RequestError, refusalReply, refused, refusedForNow } from '@transitd/http';
+import type { StoreError } from '@transitd/storage-fsm';
+import { TransitError } from '@transitd/transit-engine';
+
+export type Refusal = AccessError | BarrierError | JoinError | RequestError | StoreError | TransitError;
+
+/** The one place where a code becomes a status: a code without a row does not compile. Every mistake of the caller is 400, but for those that HTTP has a name for. */
+export const answers: Readonly<Record<Refusal['code'], Answer>> = {
+  ...clusterRefusalAnswers,
+  bad_token: refused(403),
+  busy_generation: refusedForNow(503),
+  busy_logins: refusedForNow(503),
+  deletion_not_allowed: refused(400),
+  invalid_ciphertext: refused(400),
+  invalid_policy: refused(400),
+  invalid_token: refused(400),
+  key_not_found: refused(400), // an operation on a missing key; reading one is not_found
+  key_version_unavailable: refused(400),
+  keys_unavailable: refusedForNow(503),
+  locked_out: refused(403),
+  managed_key_unavailable: refusedForNow(503), // the other system, not this node
+  policy_too_large: refused(413),
+  rate_limited: refused(429), // it says itself for how long
+  record_unreadable: refused(500),
+  too_many_conflicts: refusedForNow(503),
+  too_many_rules: refused(403),
+};
+
+/** Whether an error is an expected refusal. Anything else is a fault of ours and must not be answered as if it were the caller's. */
+export const isRefusal = (error: unknown): error is Refusal =>
+  isClusterRefusal(error) || error instanceof TransitError || error instanceof AccessError;
+
+/** The reply to a refusal. */
+export function errorReply(refusal: Refusal): Reply {
+  const answer = answers[refusal.code];
+  return refusalReply(
+    refusal instanceof RateLimited ? { ...answer, retryAfterSeconds: refusal.resetS } : answer,
+    refusal.message,
+  );
+}

@@ -1,0 +1,30 @@
+import type { IncomingMessage } from 'node:http';
+import { RequestError, type RequestPath, type Verb } from '@transitd/http';
+
+const verbs: Readonly<Record<string, Verb>> = { GET: 'GET', POST: 'POST', PUT: 'POST', DELETE: 'DELETE', LIST: 'LIST' };
+
+/** Refuses heads that a proxy could read differently (RFC 9112 §3, §3.2). @throws RequestError `invalid_request` */
+export function checkHead({ rawHeaders, httpVersion }: IncomingMessage): void {
+  if (httpVersion !== '1.1' && httpVersion !== '1.0')
+    throw new RequestError('invalid_request', 'a request names its version, HTTP/1.1');
+  let hosts = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i];
+    if (name?.length === 4 && name.toLowerCase() === 'host') hosts += 1;
+  }
+  if (hosts > 1 || (hosts === 0 && httpVersion === '1.1')) {
+    throw new RequestError('invalid_request', 'a request of HTTP/1.1 has one Host');
+  }
+}
+
+/** Returns the verb; undefined for one that no operation has. @throws RequestError for `list` that is no boolean, and for a PATCH of no known form */
+export function verbOf({ method = '', headers }: IncomingMessage, { query }: RequestPath): Verb | undefined {
+  const verb = verbs[method];
+  if (method === 'PATCH' && !/^\s*application\/merge-patch\+json\s*(?:;|$)/i.test(headers['content-type'] ?? ''))
+    throw new RequestError('unsupported_media_type', 'PATCH requires the content type application/merge-patch+json');
+  if (verb !== 'GET' || query.size === 0) return verb;
+  const list = query.get('list');
+  if (list === null || list === '' || /^(0|f|F|FALSE|false|False)$/.test(list)) return verb;
+  if (/^(1|t|T|TRUE|true|True)$/.test(list)) return 'LIST';
+  throw new RequestError('invalid_request', '');
+}

@@ -1,0 +1,129 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { namesNamespace, parsePath, RequestError, type RequestPath, sendReply, turns, type Verb } from '@transitd/http';
+import express, { type Express } from 'express';
+import { isBelowMount, MountRoutes } from '../operation/mount-routes.ts';
+import type { Operation, Params, Route } from '../operation/operation.ts';
+import { canonicalParams, canonicalPath, nameAtOf, paramsAt } from '../operation/path-forms.ts';
+import { failureReply } from './failure.ts';
+import { asksHealth, healthReply, isProbe } from './health-reply.ts';
+import { Pipeline } from './pipeline.ts';
+import type { PipelineOptions } from './request.ts';
+import { checkHead, verbOf } from './request-head.ts';
+import { guardedWithoutVerb, openWithoutVerb, slashAtEnd, unknownPath } from './unrouted.ts';
+
+export interface RouterOptions extends PipelineOptions {
+  readonly routes: readonly Route[];
+}
+
+/** The head of a request, read once: its path is decoded here, and nowhere else. */
+interface RequestHead {
+  readonly path: RequestPath;
+  /** As the caller wrote it. */
+  readonly url: string;
+  /** Undefined for one that no operation has. */
+  readonly verb: Verb | undefined;
+}
+
+/** Finds the route of every request below `/v1/`: health from memory, paths below a mount by a look-up, the rest by Express (decision 75). */
+export function createRouter(options: RouterOptions): RequestListener {
+  const pipeline = new Pipeline(options);
+  const belowMounts = new MountRoutes(options.routes.filter(isBelowMount));
+  const serve: Serve = (req, res, { path, url, verb }, operation, params, route) => {
+    const canonical = route === undefined ? path.path : canonicalPath(route, path.path, path.segments);
+    const nameAt = route && nameAtOf(route);
+    // A verb that no operation has leads only to operations that refuse it; what is read of its body is what a POST's would be.
+    void pipeline.serve(req, res, { path, canonical, nameAt, url, verb: verb ?? 'POST', operation, params });
+  };
+  const app = createApp(
+    options.routes.filter((route) => !isBelowMount(route)),
+    serve,
+  );
+
+  const route = (req: IncomingMessage, res: ServerResponse): void => {
+    checkHead(req);
+    const url = req.url ?? '';
+    const path = parsePath(url);
+    if (asksHealth(path)) {
+      sendReply(res, healthReply(options.node, req, path), { head: req.method === 'HEAD' });
+      return;
+    }
+    if (namesNamespace(req.headers)) throw new RequestError('namespace_not_found', 'namespace not found');
+    const head = { path, url, verb: verbOf(req, path) };
+    const mount = options.node.services?.mounts.under(path.segments);
+    const found = mount && belowMounts.find(path.segments, mount);
+    const operation = found && operationAt(found.route, head);
+    if (found !== undefined && operation !== undefined) {
+      serve(req, res, head, operation, found.params, found.route);
+      return;
+    }
+    req.url = canonicalUrl(path);
+    app(Object.assign(req, { head }), res);
+  };
+
+  const routeOrRefuse = (req: IncomingMessage, res: ServerResponse): void => {
+    try {
+      route(req, res);
+    } catch (error) {
+      sendReply(res, failureReply(error, options), { head: req.method === 'HEAD' });
+    }
+  };
+
+  /** Waits until a change of the mounts is in force. */
+  const begin = (req: IncomingMessage, res: ServerResponse): void => {
+    const changing = options.node.services?.mounts.changing;
+    if (changing === undefined) routeOrRefuse(req, res);
+    else void changing.then(() => routeOrRefuse(req, res));
+  };
+
+  return (req, res) => {
+    const turn = isProbe(req) ? undefined : turns.next();
+    if (turn === undefined) begin(req, res);
+    else void turn.then(() => res.destroyed || begin(req, res));
+  };
+}
+
+/** The path for Express, encoded again, so that it sees exactly the segments that were checked. */
+const canonicalUrl = ({ segments }: RequestPath): string => `/${segments.map(encodeURIComponent).join('/')}`;
+
+type Serve = (
+  req: IncomingMessage,
+  res: ServerResponse,
+  head: RequestHead,
+  operation: Operation,
+  params: Params,
+  /** Absent where there is no route. */
+  route?: Route,
+) => void;
+
+/** The operation of a route for a verb, or the one that refuses it; undefined where the slash at the end of the path makes it another path. */
+function operationAt({ operations }: Route, { verb, path }: RequestHead): Operation | undefined {
+  // A GET of a list is a list without its verb.
+  if (path.trailingSlash && verb !== 'LIST' && !(verb === 'GET' && operations.LIST !== undefined)) return undefined;
+  const operation = verb && operations[verb];
+  if (operation !== undefined) return operation;
+  return Object.values(operations).some(({ access }) => access === 'open') ? openWithoutVerb : guardedWithoutVerb;
+}
+
+const headOf = (req: unknown): RequestHead => (req as { readonly head: RequestHead }).head;
+
+/** Express decides which route a path leads to; the values of its parameters are the segments that were decoded already. */
+function createApp(routes: readonly Route[], serve: Serve): Express {
+  const app = express();
+  app.disable('x-powered-by').disable('etag').enable('case sensitive routing').enable('strict routing');
+  for (const route of routes) {
+    app.route(`/${route.path}`).all((req, res, next) => {
+      const head = headOf(req);
+      const params = canonicalParams(route, paramsAt(route, head.path.segments));
+      if (route.accepts !== undefined && !route.accepts(params)) return next();
+      const operation = operationAt(route, head);
+      if (operation === undefined) return next();
+      serve(req, res, head, operation, params, route);
+      return undefined;
+    });
+  }
+  app.use((req, res) => {
+    const head = headOf(req);
+    serve(req, res, head, head.path.trailingSlash && head.verb !== 'LIST' ? slashAtEnd : unknownPath, {});
+  });
+  return app;
+}

@@ -1,0 +1,80 @@
+import type { AuditDevices } from '@transitd/audit';
+import { approleRoutes } from './auth/approle.ts';
+import { approleFieldRoutes } from './auth/approle-fields.ts';
+import { jwtRoutes } from './auth/jwt.ts';
+import { authRoleRoutes } from './auth/roles.ts';
+import { tokenRoutes } from './auth/token.ts';
+import { tokenRoleRoutes } from './auth/token-roles.ts';
+import { userpassRoutes } from './auth/userpass.ts';
+import type { RenderedMetrics } from './operation/metrics-port.ts';
+import type { Route } from './operation/operation.ts';
+import { auditRoutes } from './sys/audit.ts';
+import { authRoutes } from './sys/auth.ts';
+import { capabilityRoutes } from './sys/capabilities.ts';
+import { generateRootRoutes } from './sys/generate-root.ts';
+import { haRoutes } from './sys/ha.ts';
+import { hostRoutes } from './sys/host-info.ts';
+import { internalRoutes } from './sys/internal.ts';
+import { managedKeyRoutes } from './sys/managed-keys.ts';
+import { monitoringRoutes } from './sys/monitoring.ts';
+import { mountRoutes } from './sys/mounts.ts';
+import { openApiRoutes } from './sys/openapi.ts';
+import { pluginRoutes } from './sys/plugins.ts';
+import { policyRoutes } from './sys/policy.ts';
+import { quotaRoutes } from './sys/quotas.ts';
+import { raftRoutes } from './sys/raft.ts';
+import { raftJoinRoutes } from './sys/raft-join.ts';
+import { raftSnapshotRoutes } from './sys/raft-snapshot.ts';
+import { rotateRoutes } from './sys/rotate.ts';
+import { sealRoutes } from './sys/seal.ts';
+import { statusRoutes } from './sys/status.ts';
+import { toolRoutes } from './sys/tools.ts';
+import { wrappingRoutes } from './sys/wrapping.ts';
+import { transitCertificateRoutes } from './transit/certificates.ts';
+import { transitDataRoutes } from './transit/data.ts';
+import { transitKeyRoutes } from './transit/keys.ts';
+import { transitTransferRoutes } from './transit/transfers.ts';
+
+/** The paths of a mount: `:mount` stands for where it lies. */
+const mounted = ({ path, accepts, operations }: Route): Route => ({
+  path: `:mount/${path}`,
+  operations,
+  ...(accepts && { accepts }),
+});
+
+/** Every path that this server knows, but for `sys/health`, which answers before all others. */
+export function allRoutes(metrics: RenderedMetrics, audit?: AuditDevices): readonly Route[] {
+  const routes: readonly Route[] = [
+    ...sealRoutes,
+    ...raftJoinRoutes,
+    ...raftRoutes,
+    ...raftSnapshotRoutes,
+    ...haRoutes,
+    ...mountRoutes,
+    ...pluginRoutes,
+    ...monitoringRoutes,
+    ...managedKeyRoutes,
+    ...rotateRoutes,
+    ...generateRootRoutes,
+    ...tokenRoutes,
+    ...tokenRoleRoutes,
+    ...wrappingRoutes,
+    ...quotaRoutes(() => routes),
+    ...toolRoutes,
+    ...internalRoutes,
+    ...openApiRoutes(() => routes),
+    ...hostRoutes,
+    ...authRoutes,
+    ...userpassRoutes,
+    ...approleRoutes,
+    ...approleFieldRoutes,
+    ...jwtRoutes,
+    ...authRoleRoutes,
+    ...policyRoutes,
+    ...capabilityRoutes(() => routes),
+    ...statusRoutes(metrics),
+    ...auditRoutes(audit),
+    ...[...transitKeyRoutes, ...transitCertificateRoutes, ...transitTransferRoutes, ...transitDataRoutes].map(mounted),
+  ];
+  return routes;
+}

@@ -1,0 +1,75 @@
+import type { AuditDeviceConfig, AuditDevices } from '@transitd/audit';
+import { boolean, map, object, RequestError, string, text, twiceReply } from '@transitd/http';
+import * as answers from '../operation/answers.ts';
+import { type GuardedOperation, guarded, type Route } from '../operation/operation.ts';
+
+const shown = (device: AuditDeviceConfig): object => ({
+  type: device.type,
+  path: `${device.name}/`,
+  description: '',
+  local: false,
+  options:
+    device.type === 'file'
+      ? { file_path: device.path, mode: `0${device.mode.toString(8)}`, sync: String(device.sync) }
+      : { file_path: 'stdout' },
+});
+
+const device = text('name of the device', { required: true });
+const deviceSchema = object({ type: string, path: string, description: string, local: boolean, options: map(string) });
+
+/** The devices of a configuration: changing them by API is refused, so that no token can end the audit. */
+export function auditRoutes(audit: AuditDevices | undefined): readonly Route[] {
+  const devices = audit?.configs ?? [];
+
+  const list = guarded({
+    name: 'audit-list',
+    about: 'the audit devices of this node',
+    answers: answers.twice(map(deviceSchema)),
+    capability: 'read',
+    sudo: true,
+    run: () => twiceReply(Object.fromEntries(devices.map((device) => [`${device.name}/`, shown(device)]))),
+  });
+
+  /** What stands for a text in the entries of one device, to look for it there. */
+  const hash = guarded({
+    name: 'audit-hash',
+    about: 'what stands for a text in the entries of a device',
+    takes: { device, input: text('the text', { required: true }) },
+    answers: answers.twice(object({ hash: string })),
+    where: 'replica',
+    capability: 'update',
+    run: async ({ services }, { values: { device = '', input = '' } }) => {
+      if (input === '') throw new RequestError('invalid_request', 'the "input" parameter is empty');
+      if (!devices.some(({ name }) => name === device))
+        throw new RequestError('invalid_request', `unknown audit device "${device}"`);
+      const hashText = await services.auditKey.hashOf(device);
+      return twiceReply({ hash: hashText(input) });
+    },
+  });
+
+  const refused = (verb: 'enable' | 'disable'): GuardedOperation =>
+    guarded({
+      name: `audit-${verb}`,
+      about: 'refused: audit devices are set in the configuration file',
+      takes: { device },
+      answers: {},
+      where: 'replica',
+      capability: 'update',
+      sudo: true,
+      run: () => {
+        throw new RequestError(
+          'invalid_request',
+          `cannot ${verb} audit device via API; use declarative, config-based audit device management instead`,
+        );
+      },
+    });
+
+  return [
+    { path: 'sys/audit', operations: { GET: list } },
+    {
+      path: 'sys/audit/:device',
+      operations: { POST: refused('enable'), DELETE: { ...refused('disable'), capability: 'delete' } },
+    },
+    { path: 'sys/audit-hash/:device', operations: { POST: hash } },
+  ];
+}

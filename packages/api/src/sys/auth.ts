@@ -1,0 +1,226 @@
+import { type AuthMount, type AuthTuning, authTypes } from '@transitd/access';
+import {
+  any,
+  boolean,
+  constant,
+  dataReply,
+  duration,
+  type FieldSchema,
+  fields,
+  idle,
+  integer,
+  map,
+  membersOf,
+  noContent,
+  nothing,
+  object,
+  objectIn,
+  type Reply,
+  RequestError,
+  string,
+  text,
+  twiceReply,
+  writtenReply,
+} from '@transitd/http';
+import type { Node, Services } from '@transitd/node';
+import * as answers from '../operation/answers.ts';
+import {
+  type Asked,
+  type Call,
+  type Described,
+  type GuardedOperation,
+  guarded,
+  pathParam,
+  type Route,
+} from '../operation/operation.ts';
+
+const operation = <S extends FieldSchema = Record<never, never>>(
+  name: string,
+  capability: NonNullable<GuardedOperation['capability']>,
+  described: Described<S>,
+  run: (context: { readonly node: Node; readonly services: Services }, asked: Asked<S>) => Promise<Reply>,
+  { sudo = true, ...cluster }: Pick<GuardedOperation, 'sudo' | 'adds'> = {},
+): GuardedOperation => guarded({ name, capability, sudo, ...cluster, ...described, run });
+
+const pathIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'method');
+const method = text('where the method lies, below `auth/`', { required: true });
+
+/** A method as its list shows it. */
+const mountJson = (mount: AuthMount): object => ({
+  accessor: mount.accessor,
+  config: configJson(mount),
+  description: mount.description,
+  external_entropy_access: false,
+  local: false,
+  options: null,
+  seal_wrap: false,
+  type: mount.type,
+  uuid: mount.id,
+});
+
+const configJson = ({ defaultTtlS, maxTtlS }: Pick<AuthMount, 'defaultTtlS' | 'maxTtlS'>): object => ({
+  default_lease_ttl: defaultTtlS,
+  force_no_cache: false,
+  max_lease_ttl: maxTtlS,
+  token_type: 'default-service',
+});
+
+const configSchema = object({
+  default_lease_ttl: integer,
+  force_no_cache: boolean,
+  max_lease_ttl: integer,
+  token_type: constant('default-service'),
+});
+const mountSchema = object({
+  accessor: string,
+  config: configSchema,
+  description: string,
+  external_entropy_access: boolean,
+  local: boolean,
+  options: nothing,
+  seal_wrap: boolean,
+  type: string,
+  uuid: string,
+});
+
+/** The method that is there from the beginning; its times are the node's own. */
+function tokenMountJson({ clusterName }: Node): object {
+  const id = clusterName?.id ?? '';
+  const mount = { path: 'token', id, accessor: `auth_token_${id.slice(0, 8)}`, description: 'token based credentials' };
+  return { ...mountJson({ ...mount, type: 'userpass', defaultTtlS: 0, maxTtlS: 0 }), type: 'token' };
+}
+
+async function methodJson(
+  { node, services }: { readonly node: Node; readonly services: Services },
+  path: string,
+): Promise<object | undefined> {
+  if (path === 'token') return tokenMountJson(node);
+  const mount = await services.logins.mounts.find(path);
+  return mount && mountJson(mount);
+}
+
+const list = operation(
+  'auth-list',
+  'read',
+  { about: 'the login methods', answers: answers.twice(map(mountSchema)) },
+  async ({ node, services }) => {
+    const mounts = await services.logins.mounts.list();
+    const rows = mounts.map((mount) => [`${mount.path}/`, mountJson(mount)] as const);
+    return twiceReply(Object.fromEntries([...rows, ['token/', tokenMountJson(node)]]));
+  },
+  { sudo: false },
+);
+
+const read = operation(
+  'auth-read',
+  'read',
+  { about: 'a login method', takes: { method }, answers: answers.data(mountSchema) },
+  async (context, call) => {
+    const found = await methodJson(context, pathIn(call));
+    if (found === undefined) throw noMethod(pathIn(call));
+    return dataReply(JSON.stringify(found));
+  },
+);
+
+const tuning = {
+  description: text('for people'),
+  default_lease_ttl: duration('how long its tokens are good; 0 leaves it to the node'),
+  max_lease_ttl: duration('how long at most'),
+} as const satisfies FieldSchema;
+/** Members that clients send and that have nothing to say here. */
+const unused = {
+  listing_visibility: idle('string'),
+  token_type: idle('string'),
+  options: idle('any'),
+  plugin_version: idle('string'),
+} as const satisfies FieldSchema;
+const configFields = { ...tuning, ...unused, force_no_cache: idle('bool') };
+
+const enable = operation(
+  'auth-enable',
+  'update',
+  {
+    about: 'enables a login method',
+    takes: {
+      method,
+      type: text('what kind of method', { required: true, oneOf: authTypes }),
+      description: text('for people'),
+      config: any('its settings', {
+        shape: membersOf(configFields),
+      }),
+      local: idle('bool'),
+      seal_wrap: idle('bool'),
+      external_entropy_access: idle('bool'),
+      ...unused,
+    },
+    answers: answers.written,
+  },
+  async ({ services }, { values, warnings, ...call }) => {
+    const { values: tuned } = fields(configFields, objectIn('config', values.config));
+    if (values.type === undefined || values.type === '')
+      throw new RequestError('invalid_request', 'backend type must be specified as a string');
+    await services.logins.mounts.enable(pathIn(call), values.type, {
+      description: values.description,
+      defaultTtlS: tuned.default_lease_ttl,
+      maxTtlS: tuned.max_lease_ttl,
+    });
+    return writtenReply(warnings);
+  },
+  { adds: true },
+);
+
+const tuningSchema = object({ ...configSchema.properties, description: string });
+
+const readTuning = operation(
+  'auth-tune-read',
+  'read',
+  { about: 'settings in force', takes: { method }, answers: answers.twice(tuningSchema) },
+  async ({ services }, call) => {
+    const path = pathIn(call);
+    const { limits } = services.registry;
+    const mount =
+      path === 'token'
+        ? { defaultTtlS: 0, maxTtlS: 0, description: 'token based credentials' }
+        : await services.logins.mounts.find(path);
+    if (mount === undefined) throw noMethod(path);
+    // What holds, so a time that is left to the node is the node's.
+    const inForce = { defaultTtlS: mount.defaultTtlS || limits.defaultTtlS, maxTtlS: mount.maxTtlS || limits.maxTtlS };
+    return twiceReply({ ...configJson(inForce), description: mount.description });
+  },
+);
+
+const tune = operation(
+  'auth-tune',
+  'update',
+  { about: 'settings; those that are not named stay', takes: { ...tuning, ...unused, method }, answers: answers.written },
+  async ({ services }, { values, warnings, ...call }) => {
+    const path = pathIn(call);
+    if (path === 'token') throw new RequestError('invalid_request', 'the times of tokens stand in the configuration of the node');
+    const change: AuthTuning = {
+      description: values.description,
+      defaultTtlS: values.default_lease_ttl,
+      maxTtlS: values.max_lease_ttl,
+    };
+    if (!(await services.logins.mounts.tune(path, change))) throw noMethod(path);
+    return writtenReply(warnings);
+  },
+);
+
+const disable = operation(
+  'auth-disable',
+  'delete',
+  { about: 'ends a login method and its tokens', takes: { method }, answers: answers.noContent },
+  async ({ services }, call) => {
+    await services.logins.mounts.disable(pathIn(call));
+    return noContent;
+  },
+);
+
+const noMethod = (path: string): RequestError => new RequestError('invalid_request', `No auth engine at ${path}/`);
+
+/** Login methods: which there are, and where. */
+export const authRoutes: readonly Route[] = [
+  { path: 'sys/auth', operations: { GET: list } },
+  { path: 'sys/auth/:method', operations: { GET: read, POST: enable, DELETE: disable } },
+  { path: 'sys/auth/:method/tune', operations: { GET: readTuning, POST: tune } },
+];

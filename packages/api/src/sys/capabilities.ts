@@ -1,0 +1,61 @@
+import { type Principal, TimeSlice } from '@transitd/access';
+import { type FieldSchema, list, map, type Reply, RequestError, string, text, texts, twiceReply } from '@transitd/http';
+import { twice } from '../operation/answers.ts';
+import { type Asked, type Context, type GuardedOperation, guarded, type Route } from '../operation/operation.ts';
+import { PathForms } from '../operation/path-forms.ts';
+
+const schema = {
+  path: texts('older name of `paths`', { aliasOf: 'paths' }),
+  paths: texts('the paths'),
+  token: text('whose rights'),
+  accessor: text('the same, by its accessor'),
+} as const satisfies FieldSchema;
+
+/** More would hold up everyone else. */
+const pathsMax = 1000;
+
+type Values = Asked<typeof schema>['values'];
+
+async function capabilitiesReply(forms: PathForms, principal: Principal | undefined, values: Values): Promise<Reply> {
+  if (principal === undefined) throw new RequestError('invalid_request', 'invalid token or accessor');
+  const paths = values.paths ?? values.path ?? [];
+  if (paths.length === 0) throw new RequestError('invalid_request', "'paths' or 'path' must name a path");
+  if (paths.length > pathsMax) throw new RequestError('invalid_request', `at most ${pathsMax} paths at once`);
+  const data: Record<string, readonly string[]> = Object.create(null);
+  const slice = new TimeSlice();
+  for (const path of paths) {
+    if (slice.isOver) await slice.next();
+    data[path] = forms.capabilities(principal, path);
+  }
+  const [first = ''] = paths;
+  if (paths.length === 1) data['capabilities'] = forms.capabilities(principal, first);
+  return twiceReply(data);
+}
+
+/** The rights of a token on given paths. @param routes - by which requests on those paths are decided */
+export function capabilityRoutes(routes: () => readonly Route[]): readonly Route[] {
+  const forms = new PathForms(routes);
+  const asking = (
+    name: string,
+    about: string,
+    subject: (context: Context, values: Values) => Promise<Principal | undefined>,
+  ): Route => {
+    const operation: GuardedOperation = guarded({
+      name,
+      about,
+      takes: schema,
+      answers: twice(map(list(string))),
+      capability: 'update',
+      where: 'replica',
+      run: async (context, { values }) => capabilitiesReply(forms, await subject(context, values), values),
+    });
+    return { path: `sys/${name}`, operations: { POST: operation } };
+  };
+  return [
+    asking('capabilities', 'what a token may do', ({ services }, { token = '' }) => services.registry.principal({ token })),
+    asking('capabilities-self', 'what the caller may do', async ({ principal }) => principal),
+    asking('capabilities-accessor', 'what a token may do', ({ services }, { accessor = '' }) =>
+      services.registry.principal({ accessor }),
+    ),
+  ];
+}

@@ -1,0 +1,153 @@
+import { randomInt } from 'node:crypto';
+import { allows, callerGroup, withinCidrs } from '@transitd/access';
+import { type Barrier, parseShare, type RootGenerationStatus } from '@transitd/barrier';
+import {
+  any,
+  boolean,
+  constant,
+  type FieldSchema,
+  integer,
+  noContent,
+  object,
+  permissionDenied,
+  type Reply,
+  RequestError,
+  string,
+  text,
+  unavailable,
+} from '@transitd/http';
+import type { Node, Services } from '@transitd/node';
+import * as answers from '../operation/answers.ts';
+import { type Asked, type Call, type Described, type OpenOperation, open, type Route } from '../operation/operation.ts';
+
+interface UnsealedNode {
+  readonly barrier: Barrier;
+  readonly services: Services;
+}
+
+/** Who has lost the last root token has none to show: the shares are what is needed. An attempt is in the active node's memory. */
+const operation = <S extends FieldSchema = Record<never, never>>(
+  name: string,
+  described: Described<S>,
+  run: (unsealed: UnsealedNode, asked: Asked<S>, token: string | undefined) => Promise<Reply> | Reply,
+): OpenOperation =>
+  open({ name, where: 'leader', ...described, run: (node, asked, token) => run(unsealedNode(node), asked, token) });
+
+function unsealedNode(node: Node): UnsealedNode {
+  const { store, services } = node;
+  if (store === undefined || services === undefined) throw unavailable(node);
+  return { barrier: store.barrier, services };
+}
+
+/** Of the tokens that this server makes. */
+const tokenCharacters = 26;
+const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const newOtp = (): string => Array.from({ length: tokenCharacters }, () => alphabet[randomInt(alphabet.length)]).join('');
+
+/** Without the envelope, as its clients know it. @param encoded - the token, once it is made */
+function statusReply({ barrier }: UnsealedNode, status: RootGenerationStatus, { otp = '', encoded = '' } = {}): Reply {
+  const body = {
+    started: status.started,
+    nonce: status.nonce,
+    progress: status.progress,
+    required: status.started ? status.required : barrier.sealStatus.t,
+    complete: encoded !== '',
+    encoded_token: encoded,
+    encoded_root_token: encoded,
+    pgp_fingerprint: '',
+    otp,
+    otp_length: tokenCharacters,
+  };
+  return { status: 200, body: `${JSON.stringify(body)}\n` };
+}
+
+const statusAnswer = answers.plain(
+  object({
+    started: boolean,
+    nonce: { ...string, description: 'Told to who begins and takes part.' },
+    progress: integer,
+    required: integer,
+    complete: boolean,
+    encoded_token: { ...string, description: 'The token XOR the OTP, in base64 without padding, with the last share.' },
+    encoded_root_token: string,
+    pgp_fingerprint: constant(''),
+    otp: { ...string, description: 'The one that was made, shown this once.' },
+    otp_length: constant(tokenCharacters),
+  }),
+);
+
+/** Anybody may ask how far it is. By the nonce it could be ended: those who take part have it from who began. */
+const status = operation(
+  'generate-root-status',
+  { about: 'how far the making of a root token is', answers: statusAnswer },
+  (serviceLoader) => statusReply(serviceLoader, { ...serviceLoader.barrier.rootGeneration.status, nonce: '' }),
+);
+
+const startFields = {
+  otp: text(`what masks the token: ${tokenCharacters} printable characters; made when empty`),
+  pgp_key: any('not supported: anything but an empty one is refused'),
+};
+
+const started = { about: 'begins to make a root token by shares', takes: startFields, answers: statusAnswer };
+
+const start = operation('generate-root-start', started, async (serviceLoader, { values, address }) => {
+  const { pgp_key: pgpKey } = values;
+  if (pgpKey !== undefined && pgpKey !== null && pgpKey !== '')
+    throw new RequestError('invalid_request', 'pgp_key is not supported: give an otp, or take the one that is made');
+  const given = values.otp ?? '';
+  if (given !== '' && !/^[\x21-\x7e]{26}$/.test(given))
+    throw new RequestError('invalid_request', `OTP string is wrong length: it is ${tokenCharacters} printable characters`);
+  const otp = given === '' ? newOtp() : given;
+  const begun = await serviceLoader.barrier.rootGeneration.start(Buffer.from(otp), callerGroup(address));
+  return statusReply(serviceLoader, begun, { otp: given === '' ? otp : '' });
+});
+
+const shareFields = {
+  key: text('a share, in hex or base64', { required: true }),
+  nonce: text('of this attempt', { required: true }),
+};
+
+const updated = { about: 'a share; with the last one, the token', takes: shareFields, answers: statusAnswer };
+
+const update = operation('generate-root-update', updated, async (serviceLoader, { values }) => {
+  const share = parseShare(values.key ?? '');
+  const { barrier, services } = serviceLoader;
+  let issued: Reply['issued'];
+  const make = async (): Promise<string> => {
+    const { token, record } = await services.registry.createRoot();
+    issued = { token, accessor: record.accessor };
+    return token;
+  };
+  const step = await barrier.rootGeneration.update({ nonce: values.nonce ?? '', share }, make).finally(() => share.fill(0));
+  const encoded = step.complete ? step.masked.toString('base64').replace(/=+$/, '') : '';
+  return { ...statusReply(serviceLoader, step.status, { encoded }), ...(issued && { issued }) };
+});
+
+/** Decision 70: by its nonce, or by a token with the right `sudo` here. */
+const cancelFields = { nonce: text('of this attempt; without it a token with the right `sudo` is needed') };
+
+const cancelled = { about: 'ends the attempt', takes: cancelFields, answers: answers.noContent };
+
+const cancel = operation('generate-root-cancel', cancelled, async ({ barrier, services }, { values, ...call }, token) => {
+  const { nonce = '' } = values;
+  if (nonce !== '') await barrier.rootGeneration.cancel({ nonce });
+  else if (await mayCancel(services, call, token)) await barrier.rootGeneration.cancel('privileged');
+  else throw permissionDenied();
+  return noContent;
+});
+
+async function mayCancel(
+  { tokens }: Services,
+  { path, address }: Pick<Call, 'path' | 'address'>,
+  token: string | undefined,
+): Promise<boolean> {
+  const principal = token === undefined ? undefined : await tokens.authenticate(token);
+  const isGood = principal?.record.usesLeft === 0 && withinCidrs(principal.record.boundCidrs, address);
+  return isGood && allows(principal, 'delete', path) && allows(principal, 'sudo', path);
+}
+
+/** A root token by enough holders of the shares, or recovery shares: for when none is left. */
+export const generateRootRoutes: readonly Route[] = [
+  { path: 'sys/generate-root/attempt', operations: { GET: status, POST: start, DELETE: cancel } },
+  { path: 'sys/generate-root/update', operations: { POST: update } },
+];

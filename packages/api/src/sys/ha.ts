@@ -1,0 +1,78 @@
+import { hostname } from 'node:os';
+import { boolean, list, object, orNull, string, time, twiceReply, writtenReply } from '@transitd/http';
+import type { Node } from '@transitd/node';
+import { version } from '@transitd/process';
+import * as answers from '../operation/answers.ts';
+import { guarded, type Route } from '../operation/operation.ts';
+
+/** The active node gives its lead to another; done when that has happened, or cannot. */
+const stepDown = guarded({
+  name: 'step-down',
+  about: 'another node becomes the active one',
+  answers: answers.written,
+  capability: 'update',
+  sudo: true,
+  adds: true,
+  endsLeadership: true,
+  run: async ({ node }, { warnings }) => {
+    await node.stepDown();
+    return writtenReply(warnings);
+  },
+});
+
+/** The nodes as the active one has heard of them. */
+const haStatus = guarded({
+  name: 'ha-status',
+  about: 'the nodes, as the active one has heard of them',
+  answers: answers.twice(
+    object({
+      nodes: list(
+        object({
+          hostname: string,
+          api_address: string,
+          cluster_address: string,
+          active_node: boolean,
+          last_echo: orNull(time),
+          version: string,
+          upgrade_version: string,
+        }),
+      ),
+    }),
+  ),
+  capability: 'read',
+  where: 'leader',
+  adds: true,
+  run: ({ node }) => twiceReply({ nodes: [own(node), ...others(node, Date.now())] }),
+});
+
+const own = ({ config, apiAddress }: Node) => ({
+  hostname: hostname(),
+  api_address: apiAddress,
+  cluster_address: config.cluster_addr ?? '',
+  active_node: true,
+  last_echo: null,
+  version,
+  upgrade_version: version,
+});
+
+/** Also those that were not heard of since this node leads: what they said last to others is not known here. */
+function others({ cluster, replicaStatus }: Node, now: number) {
+  const members = cluster?.membershipList.members.filter(({ id }) => id !== replicaStatus?.nodeId) ?? [];
+  return members.map(({ id, apiAddress, clusterAddress }) => {
+    const news = cluster?.standbys.news(id);
+    return {
+      hostname: news?.hostname ?? '',
+      api_address: news?.apiAddress ?? apiAddress,
+      cluster_address: news?.clusterAddress ?? clusterAddress,
+      active_node: false,
+      last_echo: news === undefined ? null : new Date(now - news.agoMs).toISOString(),
+      version: news?.version ?? '',
+      upgrade_version: news?.version ?? '',
+    };
+  });
+}
+
+export const haRoutes: readonly Route[] = [
+  { path: 'sys/step-down', operations: { POST: stepDown } },
+  { path: 'sys/ha-status', operations: { GET: haStatus } },
+];

@@ -1,0 +1,158 @@
+import { allows, type Capability, type NamedRule, type Principal, rulesOf, TimeSlice, withinCidrs } from '@transitd/access';
+import {
+  boolean,
+  dataReply,
+  integer,
+  list,
+  map,
+  nothing,
+  object,
+  orNull,
+  permissionDenied,
+  string,
+  unavailable,
+} from '@transitd/http';
+import type { Mount, Services } from '@transitd/node';
+import * as answers from '../operation/answers.ts';
+import { type Call, type Context, type GuardedOperation, guarded, open, type Route } from '../operation/operation.ts';
+import { mountJson, mountMembers, optionsJson } from './mount-json.ts';
+
+const capabilities: readonly Capability[] = ['create', 'read', 'update', 'patch', 'delete', 'list', 'sudo'];
+
+/** Paths and beginnings of patterns on which the policies grant anything, made once for all questions. */
+const granted = new WeakMap<Principal['acl'], { readonly exact: readonly string[]; readonly fixed: readonly string[] }>();
+
+function grantedTo(principal: Principal): { readonly exact: readonly string[]; readonly fixed: readonly string[] } {
+  const known = granted.get(principal.acl);
+  if (known !== undefined) return known;
+  const { exact, glob } = rulesOf(principal);
+  const grants = ({ capabilities: [first] }: NamedRule): boolean => first !== 'deny';
+  const made = {
+    exact: exact.filter(grants).map(({ path }) => path),
+    // The part before the first wildcard leads there, or begins there.
+    fixed: glob.filter(grants).map(({ path }) => path.split('+', 1)[0] ?? ''),
+  };
+  granted.set(principal.acl, made);
+  return made;
+}
+
+/** Whether a token may do anything on the path, or below it. */
+export function maySee(principal: Principal, path: string): boolean {
+  if (principal.root) return true;
+  const { exact, fixed } = grantedTo(principal);
+  return (
+    exact.some((each) => each.startsWith(path)) ||
+    fixed.some((text) => text.startsWith(path) || path.startsWith(text)) ||
+    capabilities.some((capability) => allows(principal, capability, path))
+  );
+}
+
+/** Those of the places that the caller may see; in turns, as each is compared with all rules. */
+export async function seenOf<T>(
+  principal: Principal | undefined,
+  places: readonly T[],
+  pathOf: (place: T) => string,
+): Promise<T[]> {
+  const seen: T[] = [];
+  const slice = new TimeSlice();
+  for (const place of principal === undefined ? [] : places) {
+    if (slice.isOver) await slice.next();
+    if (principal !== undefined && maySee(principal, pathOf(place))) seen.push(place);
+  }
+  return seen;
+}
+
+/** Who asks, by a token that is good here for any number of uses; nobody else is told of anything. */
+export async function asker(
+  { tokens }: Services,
+  { address }: Pick<Call, 'address'>,
+  token: string | undefined,
+): Promise<Principal | undefined> {
+  const principal = token === undefined ? undefined : await tokens.authenticate(token);
+  const isGood = principal?.record.usesLeft === 0 && withinCidrs(principal.record.boundCidrs, address);
+  return isGood ? principal : undefined;
+}
+
+const uiJson = (mount: Mount): object => ({ type: mount.type, description: mount.description, options: optionsJson(mount) });
+
+/** The mounts on which a caller may do something: none for a stranger, who may ask all the same, as clients do before a login. */
+const uiMounts = open({
+  name: 'ui-mounts',
+  about: 'the mounts on which the caller may do something',
+  answers: answers.data(
+    object({
+      auth: map(object({ type: string, description: string, options: nothing })),
+      secret: map(object({ type: string, description: string, options: orNull(map(string)) })),
+    }),
+  ),
+  where: 'replica',
+  run: async (node, call, token) => {
+    const { services } = node;
+    if (services === undefined) throw unavailable(node);
+    const principal = await asker(services, call, token);
+    const secret = await seenOf(principal, services.mounts.list, ({ path }) => `${path}/`);
+    const auth = await seenOf(principal, await services.logins.mounts.list(), ({ path }) => `auth/${path}/`);
+    return dataReply(
+      JSON.stringify({
+        auth: Object.fromEntries(auth.map(({ path, type, description }) => [`${path}/`, { type, description, options: null }])),
+        secret: Object.fromEntries(secret.map((mount) => [`${mount.path}/`, uiJson(mount)])),
+      }),
+    );
+  },
+});
+
+const prefix = 'sys/internal/ui/mounts/';
+
+/** Which mount a path leads to: what command lines ask before they write below it. */
+const uiMount = guarded({
+  name: 'ui-mount',
+  about: 'the mount to which a path leads',
+  answers: answers.data(object({ ...mountMembers, path: string })),
+  anyRights: true,
+  run: ({ services, principal }, call) => {
+    const asked = call.path.slice(prefix.length);
+    const mount = services.mounts.list.find(({ path }) => `${asked}/`.startsWith(`${path}/`));
+    // Not there and not to be seen look alike.
+    if (mount === undefined || !(maySee(principal, `${mount.path}/`) || maySee(principal, asked))) throw permissionDenied();
+    return dataReply(JSON.stringify({ ...mountJson(mount), path: `${mount.path}/` }));
+  },
+});
+
+const rulesSchema = map(object({ capabilities: list(string) }));
+
+const resultantAcl = guarded({
+  name: 'resultant-acl',
+  about: 'what the policies of the caller come to',
+  answers: answers.data(object({ root: boolean, exact_paths: rulesSchema, glob_paths: rulesSchema })),
+  capability: 'read',
+  run: ({ principal }) => {
+    const rows = (rules: readonly { readonly path: string; readonly capabilities: readonly string[] }[]): object =>
+      Object.fromEntries(rules.map((rule) => [rule.path, { capabilities: rule.capabilities }]));
+    const { exact, glob } = rulesOf(principal);
+    return dataReply(JSON.stringify({ root: principal.root, exact_paths: rows(exact), glob_paths: rows(glob) }));
+  },
+});
+
+const counters = (name: string, counted: string, count: (context: Context) => Promise<object>): GuardedOperation =>
+  guarded({
+    name,
+    about: 'how many there are',
+    answers: answers.data(object({ counters: object({ [counted]: object({ total: integer }) }) })),
+    capability: 'read',
+    sudo: true,
+    run: async (context) => dataReply(JSON.stringify({ counters: await count(context) })),
+  });
+
+const tokenCount = counters('counters-tokens', 'service_tokens', async ({ services }) => ({
+  service_tokens: { total: (await services.registry.accessors()).length },
+}));
+const entityCount = counters('counters-entities', 'entities', async () => ({ entities: { total: 0 } }));
+
+/** What clients ask to find their way. */
+export const internalRoutes: readonly Route[] = [
+  { path: 'sys/internal/ui/mounts', operations: { GET: uiMounts } },
+  { path: `${prefix}*path`, operations: { GET: uiMount } },
+  { path: 'sys/internal/ui/resultant-acl', operations: { GET: resultantAcl } },
+  { path: 'sys/internal/counters/tokens', operations: { GET: tokenCount } },
+  { path: 'sys/internal/counters/entities', operations: { GET: entityCount } },
+];

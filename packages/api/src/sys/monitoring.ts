@@ -1,0 +1,80 @@
+import { authTypes } from '@transitd/access';
+import { addressText, type Config } from '@transitd/configuration';
+import { boolean, dataReply, list, object, string, twiceReply } from '@transitd/http';
+import { version } from '@transitd/process';
+import * as answers from '../operation/answers.ts';
+import { guarded, type Route } from '../operation/operation.ts';
+
+/** Cross-origin calls are never allowed: browsers reach the API from its own address only. */
+const cors = guarded({
+  name: 'config-cors',
+  about: 'whether other sites may call the API from a browser: never',
+  answers: answers.twice(object({ enabled: boolean })),
+  where: 'here',
+  capability: 'read',
+  sudo: true,
+  run: () => twiceReply({ enabled: false }),
+});
+
+const kinds = { auth: ['token', ...authTypes], secret: ['transit'] } as const;
+const detailedSchema = object({ builtin: boolean, deprecation_status: string, name: string, type: string, version: string });
+
+/** All kinds are built in. */
+const catalog = guarded({
+  name: 'plugins-catalog',
+  about: 'kinds of engines and login methods that can be mounted',
+  answers: answers.data(
+    object({ auth: list(string), database: list(string), secret: list(string), detailed: list(detailedSchema) }),
+  ),
+  where: 'here',
+  capability: 'read',
+  sudo: true,
+  run: () => {
+    const detailed = Object.entries(kinds).flatMap(([type, names]) =>
+      names.map((name) => ({ builtin: true, deprecation_status: 'supported', name, type, version })),
+    );
+    return dataReply(JSON.stringify({ ...kinds, database: [], detailed }));
+  },
+});
+
+/** Named one by one: a setting that is added later is not shown before somebody has decided that it is no secret. */
+const sanitized = ({ node_id, api_addr, cluster_addr, listeners, seal, log, telemetry }: Config): object => ({
+  node_id,
+  api_addr: api_addr ?? '',
+  cluster_addr: cluster_addr ?? '',
+  log_level: log.level,
+  listeners: listeners.map(({ address, tls_disable }) => ({
+    type: 'tcp',
+    config: { address: addressText(address), tls_disable },
+  })),
+  seals: [{ type: seal.type, disabled: false }],
+  storage: { type: 'raft' },
+  telemetry: { metrics_prefix: telemetry.prefix },
+});
+
+const configState = guarded({
+  name: 'config-state',
+  about: 'settings of this node that hold no secret',
+  answers: answers.data(
+    object({
+      node_id: string,
+      api_addr: string,
+      cluster_addr: string,
+      log_level: string,
+      listeners: list(object({ type: string, config: object({ address: string, tls_disable: boolean }) })),
+      seals: list(object({ type: string, disabled: boolean })),
+      storage: object({ type: string }),
+      telemetry: object({ metrics_prefix: string }),
+    }),
+  ),
+  where: 'here',
+  capability: 'read',
+  run: ({ node }) => dataReply(JSON.stringify(sanitized(node.config))),
+});
+
+/** Paths that monitoring and clients of the peers read. */
+export const monitoringRoutes: readonly Route[] = [
+  { path: 'sys/config/cors', operations: { GET: cors } },
+  { path: 'sys/plugins/catalog', operations: { GET: catalog } },
+  { path: 'sys/config/state/sanitized', operations: { GET: configState } },
+];

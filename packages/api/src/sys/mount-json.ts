@@ -1,0 +1,51 @@
+import { boolean, integer, list, map, object, orNull, string } from '@transitd/http';
+import type { Mount } from '@transitd/node';
+
+/** A mount as lists show it. */
+export const mountJson = (mount: Mount): object => ({
+  accessor: `${mount.type}_${mount.id.slice(0, 8)}`,
+  config: configJson(mount),
+  description: mount.description,
+  external_entropy_access: false,
+  local: mount.local,
+  options: optionsJson(mount),
+  seal_wrap: mount.sealWrap,
+  type: mount.type,
+  uuid: mount.id,
+});
+
+/** Its settings; times in seconds. */
+export const configJson = ({
+  allowedManagedKeys,
+  ciphertextPrefix,
+  defaultTtlS,
+  maxTtlS,
+}: Pick<Mount, 'allowedManagedKeys' | 'ciphertextPrefix' | 'defaultTtlS' | 'maxTtlS'>): object => ({
+  ...(allowedManagedKeys.length > 0 && { allowed_managed_keys: allowedManagedKeys }),
+  ciphertext_prefix: ciphertextPrefix,
+  default_lease_ttl: defaultTtlS,
+  force_no_cache: false,
+  max_lease_ttl: maxTtlS,
+});
+
+export const optionsJson = ({ options }: Pick<Mount, 'options'>): object | null =>
+  Object.keys(options).length === 0 ? null : options;
+
+export const optionsSchema = orNull(map(string));
+
+export const configMembers = { default_lease_ttl: integer, force_no_cache: boolean, max_lease_ttl: integer };
+/** Those of an engine. */
+export const ownConfigMembers = { ciphertext_prefix: string, allowed_managed_keys: list(string) };
+
+/** What `mountJson` makes, and the row of `sys/`. */
+export const mountMembers = {
+  accessor: string,
+  config: object(configMembers, ownConfigMembers),
+  description: string,
+  external_entropy_access: boolean,
+  local: boolean,
+  options: optionsSchema,
+  seal_wrap: boolean,
+  type: string,
+  uuid: string,
+};

@@ -1,0 +1,265 @@
+import {
+  any,
+  bool,
+  constant,
+  dataReply,
+  duration,
+  type Field,
+  type FieldSchema,
+  type Fields,
+  fields,
+  idle,
+  lease,
+  map,
+  membersOf,
+  noContent,
+  object,
+  objectIn,
+  type Reply,
+  RequestError,
+  string,
+  text,
+  textMap,
+  texts,
+  twiceReply,
+  writtenReply,
+} from '@transitd/http';
+import { type MountTuning, mountAt, type Node, type Services } from '@transitd/node';
+import { shownName } from '@transitd/transit-engine';
+import * as answers from '../operation/answers.ts';
+import {
+  type Asked,
+  type Call,
+  type Described,
+  type GuardedOperation,
+  guarded,
+  pathParam,
+  type Route,
+} from '../operation/operation.ts';
+import {
+  configJson,
+  configMembers,
+  mountJson,
+  mountMembers,
+  optionsJson,
+  optionsSchema,
+  ownConfigMembers,
+} from './mount-json.ts';
+
+const operation = <S extends FieldSchema = Record<never, never>>(
+  name: string,
+  capability: NonNullable<GuardedOperation['capability']>,
+  described: Described<S>,
+  run: (context: { readonly node: Node; readonly services: Services }, asked: Asked<S>) => Promise<Reply> | Reply,
+  more: Pick<GuardedOperation, 'sudo' | 'adds'> = {},
+): GuardedOperation => guarded({ name, capability, ...described, ...more, run });
+
+const prefix = 'sys/mounts/';
+const suffix = '/tune';
+
+/** The path of the mount: all segments of the request's that are not the route's. */
+const pathIn = ({ path }: Pick<Call, 'path'>): string => path.slice(prefix.length);
+const tunedPathIn = (call: Pick<Call, 'path'>): string => pathIn(call).slice(0, -suffix.length);
+
+/** What is there from the beginning and is no engine. */
+function systemJson({ clusterName }: Node): object {
+  const id = clusterName?.id ?? '';
+  return {
+    accessor: `system_${id.slice(0, 8)}`,
+    config: { default_lease_ttl: 0, force_no_cache: false, max_lease_ttl: 0 },
+    description: 'system endpoints used for control, policy and debugging',
+    external_entropy_access: false,
+    local: false,
+    options: null,
+    seal_wrap: false,
+    type: 'system',
+    uuid: id,
+  };
+}
+
+const list = operation(
+  'mounts-list',
+  'read',
+  { about: 'the mounts', answers: answers.twice(map(object(mountMembers))) },
+  ({ node, services }) => {
+    const rows = services.mounts.list.map((mount) => [`${mount.path}/`, mountJson(mount)] as const);
+    return twiceReply(Object.fromEntries([...rows, ['sys/', systemJson(node)]]));
+  },
+);
+
+const read = operation(
+  'mount-read',
+  'read',
+  { about: 'a mount', answers: answers.data(object(mountMembers)) },
+  ({ node, services }, call) => {
+    const path = pathIn(call);
+    return dataReply(JSON.stringify(path === 'sys' ? systemJson(node) : mountJson(mountAt(services.mounts.list, path))));
+  },
+);
+
+/** Settings that count, by the way in which times are written. */
+const tuning = <Time extends Field>(time: (about: string) => Time) => ({
+  allowed_managed_keys: texts('names of managed keys that it may use'),
+  ciphertext_prefix: text('first part of what is written', { shape: { examples: ['svc'] } }),
+  default_lease_ttl: time('kept and shown'),
+  max_lease_ttl: time('kept and shown'),
+});
+
+/** Members that clients send and that have nothing to say to a transit engine. */
+const unused = {
+  allowed_response_headers: idle('any'),
+  audit_non_hmac_request_keys: idle('any'),
+  audit_non_hmac_response_keys: idle('any'),
+  delegated_auth_accessors: idle('any'),
+  force_no_cache: idle('bool'),
+  identity_token_key: idle('string'),
+  listing_visibility: idle('string'),
+  passthrough_request_headers: idle('any'),
+  plugin_version: idle('string'),
+  token_type: idle('string'),
+  user_lockout_config: idle('any'),
+} as const satisfies FieldSchema;
+const configFields = { ...tuning(duration), ...unused };
+
+const enable = operation(
+  'mount-enable',
+  'update',
+  {
+    about: 'mounts an engine',
+    takes: {
+      type: text('what kind of engine', { required: true, oneOf: ['transit'] }),
+      description: text('for people'),
+      config: any('its settings', { shape: membersOf(configFields) }),
+      options: textMap('kept and shown'),
+      local: bool('kept and shown'),
+      seal_wrap: bool('kept and shown'),
+      external_entropy_access: bool('read, without effect'),
+      plugin_name: idle('string'),
+      plugin_version: idle('string'),
+    },
+    answers: answers.written,
+  },
+  async ({ services }, { values, warnings, ...call }) => {
+    const config = fields(configFields, objectIn('config', values.config));
+    await services.mounts.enable({
+      path: pathIn(call),
+      type: values.type ?? '',
+      local: values.local,
+      sealWrap: values.seal_wrap,
+      ...tuningIn(config.values),
+      description: values.description,
+      options: values.options ?? {},
+    });
+    const inVain = values.seal_wrap === true || values.external_entropy_access === true;
+    return writtenReply([...warnings, ...config.warnings, ...(inVain ? [noEffect] : [])]);
+  },
+  { adds: true },
+);
+
+const noEffect =
+  'seal_wrap and external_entropy_access have no effect: every value is encrypted by the barrier, and keys come from this platform';
+
+const tunedSchema = object(
+  { ...configMembers, ciphertext_prefix: string, description: string, options: optionsSchema },
+  { allowed_managed_keys: ownConfigMembers.allowed_managed_keys },
+);
+
+const readTuning = operation(
+  'mount-tune-read',
+  'read',
+  { about: 'settings in force', answers: answers.twice(tunedSchema) },
+  ({ services }, call) => {
+    const mount = mountAt(services.mounts.list, tunedPathIn(call));
+    const { limits } = services.registry;
+    // What holds, so a time that is left to the node is the node's.
+    const inForce = { ...mount, defaultTtlS: mount.defaultTtlS || limits.defaultTtlS, maxTtlS: mount.maxTtlS || limits.maxTtlS };
+    return twiceReply({ ...configJson(inForce), description: mount.description, options: optionsJson(mount) });
+  },
+);
+
+const tuneFields = { ...tuning(lease), ...unused, description: text('for people'), options: textMap('kept and shown') };
+
+const tune = operation(
+  'mount-tune',
+  'update',
+  { about: 'settings; those that are not named stay', takes: tuneFields, answers: answers.written },
+  async ({ services }, { values, warnings, ...call }) => {
+    const path = tunedPathIn(call);
+    const before = services.mounts.list.find((mount) => mount.path === path)?.ciphertextPrefix;
+    await services.mounts.tune(path, {
+      ...tuningIn(values),
+      description: values.description,
+      ...(values.options !== undefined && { options: values.options }),
+    });
+    const isForgotten = before !== undefined && !alwaysTaken.has(before) && (values.ciphertext_prefix || before) !== before;
+    return writtenReply(isForgotten ? [...warnings, forgotten(before)] : warnings);
+  },
+);
+
+/** Prefixes that every mount takes, whatever it writes. */
+const alwaysTaken: ReadonlySet<string> = new Set(['svc', 'vault']);
+const forgotten = (before: string): string =>
+  `what was written with the prefix ${shownName(before)}: is not taken any more, until the mount is tuned back to it`;
+
+/** An empty prefix is none. */
+const tuningIn = (values: Fields<typeof configFields>['values'] | Fields<typeof tuneFields>['values']): MountTuning => ({
+  allowedManagedKeys: values.allowed_managed_keys?.filter((name) => name !== ''),
+  ciphertextPrefix: values.ciphertext_prefix || undefined,
+  defaultTtlS: values.default_lease_ttl,
+  maxTtlS: values.max_lease_ttl,
+});
+
+/** One small write, with which nothing of the mount can be reached; its records are cleared away behind it. */
+const disable = operation(
+  'mount-disable',
+  'delete',
+  { about: 'ends a mount, with all of its keys', answers: answers.noContent },
+  async ({ services }, call) => {
+    await services.mounts.disable(pathIn(call));
+    return noContent;
+  },
+);
+
+const remount = operation(
+  'remount',
+  'update',
+  {
+    about: 'moves a mount, with its keys',
+    takes: { from: text('where it lies', { required: true }), to: text('where it is to lie', { required: true }) },
+    answers: answers.data(object({ migration_id: string })),
+  },
+  async ({ services }, { values, warnings }) => {
+    const [from, to] = [values.from, values.to].map((path) => (path ?? '').replace(/^\/|\/$/g, ''));
+    if (!from || !to) throw new RequestError('invalid_request', 'both "from" and "to" must be given');
+    const id = await services.mounts.remount({ from, to });
+    return dataReply(JSON.stringify({ migration_id: id }), warnings);
+  },
+  { sudo: true },
+);
+
+const moveSchema = object({
+  migration_id: string,
+  migration_info: object({ source_mount: string, target_mount: string, status: constant('success') }),
+});
+
+/** A move is one write: whoever can ask for it finds it done. */
+const remountStatus = operation(
+  'remount-status',
+  'read',
+  { about: 'what became of a move', takes: { id: text('of the move', { required: true }) }, answers: answers.data(moveSchema) },
+  ({ services }, call) => {
+    const move = services.mounts.move(pathParam(call, 'id'));
+    if (move === undefined) throw new RequestError('not_found', '');
+    const info = { source_mount: `${move.from}/`, target_mount: `${move.to}/`, status: 'success' };
+    return dataReply(JSON.stringify({ migration_id: move.id, migration_info: info }));
+  },
+);
+
+/** Where engines are mounted. */
+export const mountRoutes: readonly Route[] = [
+  { path: 'sys/mounts', operations: { GET: list } },
+  { path: `${prefix}*path${suffix}`, operations: { GET: readTuning, POST: tune } },
+  { path: `${prefix}*path`, operations: { GET: read, POST: enable, DELETE: disable } },
+  { path: 'sys/remount', operations: { POST: remount } },
+  { path: 'sys/remount/status/:id', operations: { GET: remountStatus } },
+];

@@ -1,0 +1,66 @@
+import type { Principal } from '@transitd/access';
+import { anything, bool, KeptTexts, list, map, object, string, turns, unavailable } from '@transitd/http';
+import { version } from '@transitd/process';
+import { openApi, type Place } from '../openapi/openapi.ts';
+import * as answers from '../operation/answers.ts';
+import { open, type Route } from '../operation/operation.ts';
+import { asker, maySee, seenOf } from './internal.ts';
+
+/** One place for each kind, in the place of where it really is. */
+function generic(places: readonly Place[]): readonly Place[] {
+  const types = new Set(places.map(({ type }) => type));
+  return [...types].map((type) => ({ path: `{${type}_mount_path}`, type }));
+}
+
+type Always = 'sys' | 'auth/token';
+
+const placeOf = ({ path, type }: Place): Place => ({ path, type });
+
+const documentSchema = object({
+  openapi: string,
+  info: map(anything),
+  servers: list(map(string)),
+  tags: list(map(string)),
+  paths: map(anything),
+  components: map(anything),
+});
+
+/**
+ * What is served here, as a document: the mounts on which a caller may do something, as with `sys/internal/ui/mounts`; nothing for a
+ * stranger, who may ask all the same.
+ */
+export const openApiRoutes = (routes: () => readonly Route[]): readonly Route[] => {
+  const texts = new KeptTexts({ charactersMax: 48 * 1024 * 1024 });
+  const read = open({
+    name: 'openapi',
+    about: 'this document: the paths of all mounts on which the caller may do something',
+    takes: { generic_mount_paths: bool('a parameter stands for where a mount lies', { default: false }) },
+    answers: answers.plain(documentSchema),
+    where: 'replica',
+    run: async (node, call, token) => {
+      const { services } = node;
+      if (services === undefined) throw unavailable(node);
+      const principal: Principal | undefined = await asker(services, call, token);
+      const sees = (path: string): boolean => principal !== undefined && maySee(principal, path);
+      const mounts = await seenOf(principal, services.mounts.list, ({ path }) => `${path}/`);
+      const methods = await seenOf(principal, await services.logins.mounts.list(), ({ path }) => `auth/${path}/`);
+      const shown = call.values.generic_mount_paths === true ? generic : (places: readonly Place[]) => places;
+      const places = {
+        mounts: shown(mounts).map(placeOf),
+        methods: shown(methods).map(placeOf),
+        always: (['sys', 'auth/token'] as const).filter((place) => sees(`${place}/`)),
+      };
+      const { mounts: engines, methods: logins, always } = places;
+      const described = {
+        routes: routes(),
+        version,
+        mounts: engines,
+        methods: logins,
+        shows: (place: Always) => always.includes(place),
+      };
+      const make = async () => `${await openApi(described, () => turns.next())}\n`;
+      return { status: 200, body: await texts.get(JSON.stringify(places), make) };
+    },
+  });
+  return [{ path: 'sys/internal/specs/openapi', operations: { GET: read } }];
+};

@@ -1,0 +1,53 @@
+import { randomUUID } from 'node:crypto';
+import { any, dataReply, type JsonValue, list, object, RequestError, string, text } from '@transitd/http';
+import type { Services } from '@transitd/node';
+import * as answers from '../operation/answers.ts';
+import { guarded, type Route } from '../operation/operation.ts';
+
+/** Has engines put in force what they take up only when they are loaded: today the size of their key cache. */
+const reload = guarded({
+  name: 'plugins-reload',
+  about: 'puts stored cache sizes in force, on every node',
+  takes: {
+    plugin: text('kind of the engines: this or the next', { oneOf: ['transit'] }),
+    mounts: any('paths of the engines', { shape: list(string) }),
+    scope: text('read, without effect: every node does it'),
+  },
+  answers: answers.data(object({ reload_id: string })),
+  capability: 'update',
+  sudo: true,
+  async run({ services }, { values, warnings }) {
+    for (const mount of new Set(mountsAsked(services, values))) await services.mounts.engines.get(mount)?.reload();
+    return dataReply(JSON.stringify({ reload_id: randomUUID() }), warnings);
+  },
+});
+
+/** Paths of the mounts that are meant, by their kind or one by one. @throws RequestError `invalid_request` */
+function mountsAsked(
+  { mounts }: Services,
+  { plugin = '', mounts: listed }: { readonly plugin: string | undefined; readonly mounts: JsonValue | undefined },
+): readonly string[] {
+  const paths = listed === undefined ? [] : pathsIn(listed);
+  if ((plugin === '') === (paths.length === 0)) throw refusal('one of plugin or mounts must be provided, and not both');
+  if (plugin !== '') {
+    const ofKind = mounts.list.filter(({ type }) => type === plugin);
+    if (ofKind.length === 0) throw refusal(`no mount of plugin ${plugin}`);
+    return ofKind.map(({ path }) => path);
+  }
+  const unknown = paths.find((path) => !mounts.list.some((mount) => mount.path === path));
+  if (unknown !== undefined) throw refusal(`no mount at ${unknown}/`);
+  return paths;
+}
+
+function pathsIn(listed: JsonValue): string[] {
+  const paths = typeof listed === 'string' ? listed.split(',') : listed;
+  if (!Array.isArray(paths)) throw refusal('mounts must be a list of paths');
+  return paths.map((path: JsonValue) => {
+    if (typeof path !== 'string') throw refusal('mounts must be a list of paths');
+    return path.trim().replace(/\/$/, '');
+  });
+}
+
+const refusal = (message: string): RequestError => new RequestError('invalid_request', message);
+
+export const pluginRoutes: readonly Route[] = [{ path: 'sys/plugins/reload/backend', operations: { POST: reload } }];

@@ -1,0 +1,125 @@
+import { canonicalPolicyName } from '@transitd/access';
+import { dataReply, type FieldSchema, list, noContent, object, type Reply, string, text, twiceReply } from '@transitd/http';
+import type { Services } from '@transitd/node';
+import * as answers from '../operation/answers.ts';
+import {
+  type Asked,
+  asked,
+  type Call,
+  type Described,
+  type GuardedOperation,
+  none,
+  type Params,
+  pathParam,
+  type Route,
+} from '../operation/operation.ts';
+
+function operation<S extends FieldSchema = Record<never, never>>(
+  name: string,
+  capability: NonNullable<GuardedOperation['capability']>,
+  described: Described<S>,
+  run: (services: Services, asked: Asked<S>) => Promise<Reply>,
+): GuardedOperation {
+  return {
+    name,
+    access: 'token',
+    capability,
+    ...described,
+    ...(described.takes !== undefined && 'name' in described.takes && { sameAs: atBothPaths }),
+    run: ({ services }, call) => run(services, asked(described.takes ?? none<S>(), call)),
+  };
+}
+
+/** A policy is at two paths, of which clients use either. */
+const atBothPaths = ({ name }: Params): readonly string[] => [`sys/policies/acl/${name}`, `sys/policy/${name}`];
+
+const names = { name: canonicalPolicyName };
+
+const nameIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'name');
+const name = text('name of the policy, in any case', { required: true });
+
+const writeFields = {
+  name,
+  policy: text('the policy, in HCL or JSON, as it is or in base64'),
+  rules: text('older name of `policy`', { aliasOf: 'policy' }),
+} as const satisfies FieldSchema;
+
+/** Earlier clients write the text as `rules`. */
+async function write({ policies }: Services, { values, warnings, ...call }: Asked<typeof writeFields>): Promise<Reply> {
+  const name = nameIn(call);
+  const idle = await policies.write(name, values.policy || (values.rules ?? ''));
+  const all = [...warnings, ...idle, ...(call.written === call.path ? [] : [`policy name was converted to ${name}`])];
+  return all.length === 0 ? noContent : dataReply('null', all);
+}
+
+const writeEither = operation(
+  'policy-write',
+  'update',
+  { about: 'a policy: written anew', takes: writeFields, answers: answers.written },
+  write,
+);
+
+const remove = operation(
+  'policy-delete',
+  'delete',
+  { about: 'deletes a policy', takes: { name }, answers: answers.noContent },
+  async ({ policies }, call) => {
+    await policies.delete(nameIn(call));
+    return noContent;
+  },
+);
+
+const readAcl = operation(
+  'policy-read',
+  'read',
+  { about: 'a policy', takes: { name }, answers: answers.data(object({ name: string, policy: string })) },
+  async ({ policies }, call) => dataReply(JSON.stringify({ name: nameIn(call), policy: await policies.read(nameIn(call)) })),
+);
+
+const readOld = operation(
+  'policy-read',
+  'read',
+  { about: 'a policy', takes: { name }, answers: answers.twice(object({ name: string, rules: string })) },
+  async ({ policies }, call) => twiceReply({ name: nameIn(call), rules: await policies.read(nameIn(call)) }),
+);
+
+async function listTwice({ policies }: Services): Promise<Reply> {
+  const keys = await policies.list();
+  return twiceReply({ keys, policies: keys });
+}
+
+const listed = { about: 'names of policies', answers: answers.twice(object({ keys: list(string), policies: list(string) })) };
+
+const listAcl = operation('policy-list', 'list', { about: 'names of policies', answers: answers.names }, async ({ policies }) =>
+  dataReply(JSON.stringify({ keys: await policies.list() })),
+);
+
+/** Policies, where they are now and where older clients look for them. */
+export const policyRoutes: readonly Route[] = [
+  { path: 'sys/policies/acl', operations: { LIST: listAcl } },
+  {
+    path: 'sys/policies/acl/:name',
+    names,
+    operations: {
+      GET: readAcl,
+      POST: writeEither,
+      DELETE: remove,
+    },
+  },
+  {
+    path: 'sys/policy',
+    operations: {
+      GET: operation('policy-list', 'read', listed, listTwice),
+      LIST: operation('policy-list', 'list', listed, listTwice),
+    },
+  },
+  {
+    path: 'sys/policy/:name',
+    names,
+    operations: {
+      GET: readOld,
+      POST: writeEither,
+      DELETE: remove,
+    },
+  },
+];

@@ -1,0 +1,207 @@
+import type { Quota } from '@transitd/access';
+import {
+  any,
+  bool,
+  boolean,
+  constant,
+  dataReply,
+  duration,
+  type FieldSchema,
+  idle,
+  integer,
+  type JsonValue,
+  list as listOf,
+  noContent,
+  number,
+  object,
+  type Reply,
+  RequestError,
+  string,
+  text,
+  texts,
+  writtenReply,
+} from '@transitd/http';
+import type { Services } from '@transitd/node';
+import { shownPath } from '@transitd/transit-engine';
+import * as answers from '../operation/answers.ts';
+import {
+  type Asked,
+  type Call,
+  type Described,
+  type GuardedOperation,
+  guarded,
+  pathParam,
+  type Route,
+} from '../operation/operation.ts';
+import { PathForms } from '../operation/path-forms.ts';
+
+const operation = <S extends FieldSchema = Record<never, never>>(
+  name: string,
+  capability: NonNullable<GuardedOperation['capability']>,
+  described: Described<S>,
+  run: (services: Services, asked: Asked<S>) => Promise<Reply>,
+): GuardedOperation => guarded({ name, capability, ...described, run: ({ services }, asked) => run(services, asked) });
+
+const nameIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'name');
+const name = text('name of the quota', { required: true });
+
+const quotaJson = (quota: Quota): string =>
+  JSON.stringify({
+    block_interval: quota.blockIntervalS,
+    group_by: quota.groupBy,
+    inheritable: true,
+    interval: quota.intervalS,
+    name: quota.name,
+    path: quota.path,
+    rate: quota.rate,
+    role: quota.role,
+    type: 'rate-limit',
+  });
+
+const quotaSchema = object({
+  block_interval: integer,
+  group_by: constant('ip', 'token'),
+  inheritable: boolean,
+  interval: integer,
+  name: string,
+  path: string,
+  rate: number,
+  role: string,
+  type: constant('rate-limit'),
+});
+
+const read = operation(
+  'quota-read',
+  'read',
+  { about: 'a quota', takes: { name }, answers: answers.data(quotaSchema) },
+  async ({ quotas }, call) => {
+    const found = await quotas.find(nameIn(call));
+    if (found === undefined) throw new RequestError('not_found', '');
+    return dataReply(quotaJson(found));
+  },
+);
+
+const list = operation('quota-list', 'list', { about: 'names of quotas', answers: answers.names }, async ({ quotas }) => {
+  const keys = await quotas.list();
+  if (keys.length === 0) throw new RequestError('not_found', '');
+  return dataReply(JSON.stringify({ keys }));
+});
+
+const writeFields = {
+  name,
+  type: text('the kind of quota, which is in the path as well'),
+  path: text('what it limits: a mount, or a path below one; everything when empty'),
+  role: text('it counts logins by this role alone'),
+  rate: any('requests in an interval, above 0', { shape: { type: 'number', minimum: 1 } }),
+  interval: duration('one second when 0'),
+  block_interval: duration('how long whoever asks too often is refused'),
+  inheritable: idle('bool'),
+  group_by: text('what is counted by itself: each address, or each token', { oneOf: ['ip', 'token'], default: 'ip' }),
+} as const satisfies FieldSchema;
+
+const described = { about: 'a quota: made, or changed in what is named', takes: writeFields, answers: answers.written };
+
+const write = (forms: PathForms) =>
+  operation('quota-write', 'update', described, async (services, { values, warnings, ...call }) => {
+    const path = values.path === undefined ? undefined : forms.canonical(values.path.replace(/^\//, ''));
+    if (path !== undefined) await requireMount(services, path);
+    await services.quotas.write(nameIn(call), {
+      path,
+      role: values.role,
+      rate: rateOf(values.rate),
+      intervalS: values.interval === 0 ? undefined : values.interval,
+      blockIntervalS: values.block_interval,
+      groupBy: groupOf(values.group_by),
+    });
+    return writtenReply(warnings);
+  });
+
+function groupOf(value: string | undefined): Quota['groupBy'] | undefined {
+  if (value === undefined || value === '') return undefined;
+  if (value === 'ip' || value === 'token') return value;
+  throw new RequestError('invalid_request', "'group_by' is ip or token");
+}
+
+function rateOf(value: JsonValue | undefined): number | undefined {
+  if (value === undefined || value === null) return undefined;
+  const rate =
+    typeof value === 'number' ? value : typeof value === 'string' && /^\d+(?:\.\d+)?$/.test(value) ? Number(value) : Number.NaN;
+  if (Number.isNaN(rate))
+    throw new RequestError(
+      'invalid_field',
+      'Field validation failed: error converting input for field "rate": expected a number',
+    );
+  return rate;
+}
+
+/** A quota on a path that leads nowhere is a mistake: it would limit nothing. */
+async function requireMount({ mounts, logins }: Services, path: string): Promise<void> {
+  if (path === '' || /^(?:sys|auth\/token)\//.test(path) || mounts.list.some((mount) => `${path}/`.startsWith(`${mount.path}/`)))
+    return;
+  const method = /^auth\/([^/]+)\//.exec(`${path}/`)?.[1];
+  if (method !== undefined && (await logins.mounts.find(method)) !== undefined) return;
+  throw new RequestError('invalid_request', `invalid mount path: nothing is mounted at "${shownPath(path)}"`);
+}
+
+const remove = operation(
+  'quota-delete',
+  'delete',
+  { about: 'deletes a quota', takes: { name }, answers: answers.noContent },
+  async ({ quotas }, call) => {
+    await quotas.delete(nameIn(call));
+    return noContent;
+  },
+);
+
+const configSchema = object({
+  absolute_rate_limit_exempt_paths: listOf(string),
+  enable_rate_limit_audit_logging: boolean,
+  enable_rate_limit_response_headers: boolean,
+  rate_limit_exempt_paths: listOf(string),
+});
+
+const readConfig = operation(
+  'quota-config-read',
+  'read',
+  { about: 'settings of all quotas', answers: answers.data(configSchema) },
+  async ({ quotas }) => {
+    const { responseHeaders, exemptPaths } = quotas.config;
+    const data = {
+      absolute_rate_limit_exempt_paths: [],
+      enable_rate_limit_audit_logging: false,
+      enable_rate_limit_response_headers: responseHeaders,
+      rate_limit_exempt_paths: exemptPaths,
+    };
+    return dataReply(JSON.stringify(data));
+  },
+);
+
+const configFields = {
+  enable_rate_limit_response_headers: bool('answers say how much is left'),
+  rate_limit_exempt_paths: texts('paths that are not counted'),
+  enable_rate_limit_audit_logging: idle('bool'),
+};
+
+const writeConfig = (forms: PathForms) =>
+  operation(
+    'quota-config-write',
+    'update',
+    { about: 'settings of all quotas; those that are not named stay', takes: configFields, answers: answers.written },
+    async ({ quotas }, { values, warnings }) => {
+      await quotas.configure({
+        responseHeaders: values.enable_rate_limit_response_headers,
+        exemptPaths: values.rate_limit_exempt_paths?.filter((path) => path !== '').map((path) => forms.canonical(path)),
+      });
+      return writtenReply(warnings);
+    },
+  );
+
+/** How often callers may ask, by path. @param routes - by which the canonical form of a path is found, in which requests are counted */
+export function quotaRoutes(routes: () => readonly Route[]): readonly Route[] {
+  const forms = new PathForms(routes);
+  return [
+    { path: 'sys/quotas/config', operations: { GET: readConfig, POST: writeConfig(forms) } },
+    { path: 'sys/quotas/rate-limit', operations: { LIST: list } },
+    { path: 'sys/quotas/rate-limit/:name', operations: { GET: read, POST: write(forms), DELETE: remove } },
+  ];
+}

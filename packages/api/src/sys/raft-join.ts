@@ -1,0 +1,77 @@
+import { isLeaderAddress, joinAnswerSchema, joinRequestSchema } from '@transitd/cluster';
+import { anything, bool, boolean, idle, type JsonSchema, map, object, type Reply, RequestError, text } from '@transitd/http';
+import * as answers from '../operation/answers.ts';
+import { type OpenOperation, open, type Route } from '../operation/operation.ts';
+
+const plainReply = (body: object): Reply => ({ status: 200, body: `${JSON.stringify(body)}\n` });
+
+/** This node becomes a member of another's cluster. It needs no token: there is none before; what it needs is the key of the seal. */
+const join = open({
+  name: 'raft-join',
+  about: 'this node becomes a member of a cluster',
+  takes: {
+    leader_api_addr: text('address of a member: http or https, host and port', { required: true }),
+    leader_ca_cert: text('PEM: who vouches for that address'),
+    leader_client_cert: idle('string'),
+    leader_client_key: idle('string'),
+    leader_tls_servername: idle('string'),
+    auto_join: text('not supported: anything but an empty text is refused'),
+    auto_join_scheme: idle('string'),
+    auto_join_port: idle('int'),
+    retry: bool('goes on asking in the background'),
+    non_voter: bool('it is to have no vote'),
+  },
+  answers: answers.plain(object({ joined: boolean })),
+  run: async (node, { values, address }) => {
+    const {
+      leader_api_addr: leader = '',
+      leader_ca_cert: ca = '',
+      non_voter: nonVoter,
+      retry,
+      auto_join: autoJoin = '',
+    } = values;
+    if (autoJoin !== '')
+      throw new RequestError('invalid_request', 'auto_join is not supported: name a member in leader_api_addr');
+    if (leader === '') throw new RequestError('invalid_request', 'leader_api_addr is missing');
+    if (!isLeaderAddress(leader))
+      throw new RequestError('invalid_request', 'leader_api_addr is no address such as https://n1.example:8200');
+    const target = {
+      leaders: [leader],
+      ...(ca !== '' && { ca }),
+      ...(nonVoter !== undefined && { nonVoter }),
+      ...(retry !== undefined && { retry }),
+    };
+    const { joined } = await node.join(target, address);
+    return plainReply({ joined });
+  },
+});
+
+/** A node that wants to join asks for a challenge. */
+const challenge: OpenOperation = {
+  name: 'raft-challenge',
+  access: 'open',
+  about: 'a node that wants to join asks for a challenge',
+  body: joinRequestSchema as JsonSchema,
+  answers: { ...answers.plain(map(anything)), ...answers.refused(409) },
+  unaudited: true,
+  where: 'leader',
+  run: async (node, { body, address }) => plainReply(await node.joinDesk.challenge(body, address)),
+};
+
+/** … and answers it. */
+const answer: OpenOperation = {
+  name: 'raft-answer',
+  access: 'open',
+  about: 'a node that wants to join answers its challenge',
+  body: joinAnswerSchema as JsonSchema,
+  answers: answers.plain(map(anything)),
+  unaudited: true,
+  where: 'leader',
+  run: async (node, { body }) => plainReply(await node.joinDesk.answer(body)),
+};
+
+export const raftJoinRoutes: readonly Route[] = [
+  { path: 'sys/storage/raft/join', operations: { POST: join } },
+  { path: 'sys/storage/raft/bootstrap/challenge', operations: { POST: challenge } },
+  { path: 'sys/storage/raft/bootstrap/answer', operations: { POST: answer } },
+];

@@ -1,0 +1,58 @@
+import { dataReply, RequestError } from '@transitd/http';
+import type { Node, Snapshots } from '@transitd/node';
+import * as answers from '../operation/answers.ts';
+import { type GuardedOperation, guarded, type Route } from '../operation/operation.ts';
+
+function requireSnapshots({ snapshots }: Node): Snapshots {
+  if (snapshots === undefined) throw new Error('a node serves without a state');
+  return snapshots;
+}
+
+const binary = { contentMediaType: 'application/gzip' };
+
+/** The state of the cluster as a file; the active node makes it, so that it holds everything acknowledged before. */
+const take = guarded({
+  name: 'raft-snapshot',
+  about: 'a backup of the whole cluster',
+  answers: answers.content('application/gzip', binary),
+  capability: 'read',
+  where: 'leader',
+  adds: true,
+  isSlow: true,
+  run: async ({ node }) => ({
+    status: 200,
+    headers: { 'Content-Type': 'application/gzip' },
+    stream: await requireSnapshots(node).take(),
+  }),
+});
+
+const revived =
+  'what was deleted, revoked or changed since the snapshot is as it was then: tokens that were revoked are valid again, and so are old policies and key versions';
+const sealedNow =
+  'the snapshot was made under another root key: every node is sealed until it is given the keys of that snapshot';
+
+const restore = (name: string, { proved }: { readonly proved: boolean }): GuardedOperation => ({
+  name,
+  access: 'token',
+  about: proved ? 'puts a backup back' : 'puts a backup back that was made under another root key',
+  body: binary,
+  answers: answers.warned,
+  capability: 'update',
+  sudo: true,
+  streamsBody: true,
+  isSlow: true,
+  run: async ({ node }, { content }) => {
+    if (content === undefined) throw new RequestError('invalid_request', 'the body has to be a snapshot');
+    const { sealed } = await requireSnapshots(node).restore(content, { proved });
+    return dataReply('null', sealed ? [revived, sealedNow] : [revived]);
+  },
+});
+
+/** Backups of a whole cluster, and putting them back. */
+export const raftSnapshotRoutes: readonly Route[] = [
+  {
+    path: 'sys/storage/raft/snapshot',
+    operations: { GET: take, POST: restore('raft-snapshot-restore', { proved: true }) },
+  },
+  { path: 'sys/storage/raft/snapshot-force', operations: { POST: restore('raft-snapshot-force', { proved: false }) } },
+];

@@ -1,0 +1,224 @@
+import { type Barrier, parseShare } from '@transitd/barrier';
+import {
+  bool,
+  boolean,
+  constant,
+  dataReply,
+  duration,
+  type FieldSchema,
+  int,
+  integer,
+  list,
+  noContent,
+  number,
+  object,
+  type Reply,
+  string,
+  text,
+  time,
+  twiceReply,
+  writtenReply,
+} from '@transitd/http';
+import type { Node } from '@transitd/node';
+import * as answers from '../operation/answers.ts';
+import { type Asked, type Described, type GuardedOperation, guarded, type Route } from '../operation/operation.ts';
+
+const operation = <S extends FieldSchema = Record<never, never>>(
+  name: string,
+  capability: 'read' | 'update' | 'delete',
+  described: Described<S>,
+  run: (barrier: Barrier, asked: Asked<S>) => Promise<Reply> | Reply,
+): GuardedOperation =>
+  guarded({ name, capability, sudo: capability !== 'read', ...described, run: ({ node }, asked) => run(barrierOf(node), asked) });
+
+function barrierOf({ store }: Node): Barrier {
+  if (store === undefined) throw new Error('a node serves without a barrier');
+  return store.barrier;
+}
+
+const keyStatus = operation(
+  'key-status',
+  'read',
+  {
+    about: "state of the barrier's key",
+    answers: answers.twice(object({ term: integer, install_time: time, encryptions: integer })),
+  },
+  (barrier) => {
+    const { term, installTime, encryptions } = barrier.rotation.keyStatus();
+    return twiceReply({ term, install_time: installTime.toISOString(), encryptions });
+  },
+);
+
+const rotate = operation(
+  'rotate',
+  'update',
+  { about: "a new term of the barrier's key", answers: answers.written },
+  async (barrier, { warnings }) => {
+    await barrier.rotation.rotate();
+    return writtenReply(warnings);
+  },
+);
+
+const readRotation = operation(
+  'rotate-config-read',
+  'read',
+  {
+    about: 'when the barrier takes a new key by itself',
+    answers: answers.twice(object({ enabled: boolean, max_operations: integer, interval: number })),
+  },
+  async (barrier) => {
+    const { enabled, maxOperations, intervalMs } = await barrier.rotation.config();
+    return twiceReply({ enabled, max_operations: maxOperations, interval: intervalMs / 1000 });
+  },
+);
+
+const rotationFields = {
+  enabled: bool('it does so'),
+  max_operations: int('after so many values', { min: 0 }),
+  interval: duration('after so long; 0 for never'),
+};
+
+const writeRotation = operation(
+  'rotate-config-write',
+  'update',
+  {
+    about: 'when the barrier takes a new key by itself; what is not named stays',
+    takes: rotationFields,
+    answers: answers.written,
+  },
+  async (barrier, { values, warnings }) => {
+    const present = await barrier.rotation.config();
+    await barrier.rotation.setConfig({
+      enabled: values.enabled ?? present.enabled,
+      maxOperations: values.max_operations ?? present.maxOperations,
+      intervalMs: values.interval === undefined ? present.intervalMs : values.interval * 1000,
+    });
+    return writtenReply(warnings);
+  },
+);
+
+const rekeyStatusData = (barrier: Barrier): object => {
+  const { started, nonce, t, n, progress, required, verificationRequired } = barrier.rekey.status;
+  return { started, nonce, t, n, progress, required, verification_required: verificationRequired };
+};
+
+const statusMembers = {
+  started: boolean,
+  nonce: string,
+  t: integer,
+  n: integer,
+  progress: integer,
+  required: integer,
+  verification_required: boolean,
+};
+const statusSchema = object(statusMembers);
+
+const rekeyStatus = operation(
+  'rekey-status',
+  'read',
+  { about: 'how far the exchange of shares is', answers: answers.data(statusSchema) },
+  (barrier) => dataReply(JSON.stringify(rekeyStatusData(barrier))),
+);
+
+const startFields = {
+  secret_shares: int('new shares', { required: true, min: 1, max: 255 }),
+  secret_threshold: int('how many of them are needed', { required: true, min: 1, max: 255 }),
+  require_verification: bool('they are in force when they were shown once more', { default: false }),
+};
+
+const rekeyStart = operation(
+  'rekey-start',
+  'update',
+  { about: 'begins to exchange the shares and the root key', takes: startFields, answers: answers.data(statusSchema) },
+  async (barrier, { values, warnings }) => {
+    await barrier.rekey.start({
+      shares: values.secret_shares ?? 0,
+      threshold: values.secret_threshold ?? 0,
+      requireVerification: values.require_verification ?? false,
+    });
+    return dataReply(JSON.stringify(rekeyStatusData(barrier)), warnings);
+  },
+);
+
+/** Whoever may ask this has the right `sudo`; the nonce is not needed then. */
+const rekeyCancel = operation(
+  'rekey-cancel',
+  'delete',
+  { about: 'ends the exchange', answers: answers.noContent },
+  async (barrier) => {
+    await barrier.rekey.cancel('privileged');
+    return noContent;
+  },
+);
+
+const shareFields = {
+  key: text('a share, in hex or base64', { required: true }),
+  nonce: text('of this exchange', { required: true }),
+};
+
+const shareIn = ({ nonce = '', key = '' }: Asked<typeof shareFields>['values']): { nonce: string; share: Buffer } => ({
+  nonce,
+  share: parseShare(key),
+});
+
+const newShares = object(
+  {
+    complete: constant(true),
+    nonce: string,
+    keys: list(string),
+    keys_base64: list(string),
+    verification_required: boolean,
+  },
+  { verification_nonce: string },
+);
+
+const rekeyUpdate = operation(
+  'rekey-update',
+  'update',
+  {
+    about: 'a share; with the last one, the new ones',
+    takes: shareFields,
+    answers: answers.data({ anyOf: [statusSchema, newShares] }),
+  },
+  async (barrier, { values, warnings }) => {
+    const given = shareIn(values);
+    const step = await barrier.rekey.update(given).finally(() => given.share.fill(0));
+    if (!step.complete) return dataReply(JSON.stringify(rekeyStatusData(barrier)), warnings);
+    const data = {
+      complete: true,
+      nonce: given.nonce,
+      keys: step.shares.map((share) => share.toString('hex')),
+      keys_base64: step.shares.map((share) => share.toString('base64')),
+      verification_required: step.verificationNonce !== undefined,
+      ...(step.verificationNonce !== undefined && { verification_nonce: step.verificationNonce }),
+    };
+    const more = step.inForce === 'unknown' ? ['whether the new shares are in force is unknown: keep both sets'] : [];
+    return dataReply(JSON.stringify(data), [...warnings, ...more]);
+  },
+);
+
+const rekeyVerify = operation(
+  'rekey-verify',
+  'update',
+  {
+    about: 'a new share, shown once more',
+    takes: shareFields,
+    answers: answers.data(object({ ...statusMembers, complete: boolean })),
+  },
+  async (barrier, { values, warnings }) => {
+    const given = shareIn(values);
+    const { complete } = await barrier.rekey.verify(given).finally(() => given.share.fill(0));
+    return dataReply(JSON.stringify({ ...rekeyStatusData(barrier), complete, nonce: given.nonce }), warnings);
+  },
+);
+
+/** The barrier's keys: their state, new terms, and exchanging the shares and the root key. */
+export const rotateRoutes: readonly Route[] = [
+  { path: 'sys/key-status', operations: { GET: keyStatus } },
+  { path: 'sys/rotate', operations: { POST: rotate } },
+  { path: 'sys/rotate/keyring', operations: { POST: rotate } },
+  { path: 'sys/rotate/config', operations: { GET: readRotation, POST: writeRotation } },
+  { path: 'sys/rotate/root/init', operations: { GET: rekeyStatus, POST: rekeyStart, DELETE: rekeyCancel } },
+  { path: 'sys/rotate/root/update', operations: { POST: rekeyUpdate } },
+  { path: 'sys/rotate/root/verify', operations: { POST: rekeyVerify } },
+];

@@ -1,0 +1,183 @@
+import { parseShare, type SealStatus } from '@transitd/barrier';
+import {
+  any,
+  bool,
+  boolean,
+  constant,
+  idle,
+  int,
+  integer,
+  type JsonValue,
+  list,
+  noContent,
+  notInitialized,
+  object,
+  type Reply,
+  RequestError,
+  string,
+  text,
+  writtenReply,
+} from '@transitd/http';
+import type { Node } from '@transitd/node';
+import { version } from '@transitd/process';
+import * as answers from '../operation/answers.ts';
+import { guarded, open, type Route } from '../operation/operation.ts';
+
+/** These endpoints answer without the envelope, as their clients know them. */
+const plainReply = (body: object): Reply => ({ status: 200, body: `${JSON.stringify(body)}\n` });
+
+/** @param ignored - why nothing of the request was done */
+function sealStatusReply(node: Node, status: SealStatus = node.sealStatus, ignored?: string): Reply {
+  const cluster = node.clusterName;
+  return plainReply({
+    type: status.type,
+    initialized: status.initialized,
+    sealed: status.sealed,
+    t: status.t,
+    n: status.n,
+    progress: status.progress,
+    nonce: status.nonce,
+    version,
+    build_date: '',
+    migration: false,
+    ...(cluster !== undefined && { cluster_name: cluster.name, cluster_id: cluster.id }),
+    recovery_seal: status.recoverySeal,
+    storage_type: 'raft',
+    removed_from_cluster: node.removed,
+    ...(ignored !== undefined && { warnings: [ignored] }),
+  });
+}
+
+const sealStatusAnswer = answers.plain(
+  object(
+    {
+      type: string,
+      initialized: boolean,
+      sealed: boolean,
+      t: { ...integer, description: 'shares that are needed' },
+      n: { ...integer, description: 'shares that there are' },
+      progress: integer,
+      nonce: string,
+      version: string,
+      build_date: string,
+      migration: constant(false),
+      recovery_seal: boolean,
+      storage_type: constant('raft'),
+      removed_from_cluster: boolean,
+    },
+    { cluster_name: string, cluster_id: string, warnings: list(string) },
+  ),
+);
+
+const sealStatus = open({
+  name: 'seal-status',
+  about: 'whether this node is sealed',
+  answers: sealStatusAnswer,
+  unaudited: true,
+  run: (node) => sealStatusReply(node),
+});
+
+const initStatus = open({
+  name: 'init-status',
+  about: 'whether this node is initialised',
+  answers: answers.plain(object({ initialized: boolean })),
+  unaudited: true,
+  run: (node) => plainReply({ initialized: node.initialized }),
+});
+
+/** Members by which shares would be encrypted for their holders. They are refused: leaving them out would show shares in clear. */
+const pgpMembers = ['pgp_keys', 'recovery_pgp_keys', 'root_token_pgp_key'] as const;
+
+const isGiven = (value: JsonValue | undefined): boolean =>
+  value !== undefined && value !== null && value !== '' && !(Array.isArray(value) && value.length === 0);
+
+const encrypted = any('not supported: anything but an empty one is refused');
+
+const initialize = open({
+  name: 'init',
+  about: 'makes the root key, its shares and the first token',
+  takes: {
+    secret_shares: int('shares of a `shamir` seal', { min: 0, max: 255 }),
+    secret_threshold: int('how many of them are needed', { min: 0, max: 255 }),
+    recovery_shares: int('recovery shares of any other seal', { min: 0, max: 255 }),
+    recovery_threshold: int('how many of them are needed', { min: 0, max: 255 }),
+    stored_shares: idle('int'),
+    pgp_keys: encrypted,
+    recovery_pgp_keys: encrypted,
+    root_token_pgp_key: encrypted,
+  },
+  answers: answers.plain(
+    object(
+      { keys: list(string), keys_base64: list(string), root_token: string },
+      { recovery_keys: list(string), recovery_keys_base64: list(string) },
+    ),
+  ),
+  unaudited: true,
+  run: async (node, { values }) => {
+    const pgp = pgpMembers.find((name) => isGiven(values[name]));
+    if (pgp !== undefined) throw new RequestError('invalid_request', `${pgp} is not supported: shares are returned as they are`);
+    const { kind, shares, rootToken } = await node.initialize({
+      ...(values.secret_shares !== undefined && { secretShares: values.secret_shares }),
+      ...(values.secret_threshold !== undefined && { secretThreshold: values.secret_threshold }),
+      ...(values.recovery_shares !== undefined && { recoveryShares: values.recovery_shares }),
+      ...(values.recovery_threshold !== undefined && { recoveryThreshold: values.recovery_threshold }),
+    });
+    const hex = shares.map((share) => share.toString('hex'));
+    const base64 = shares.map((share) => share.toString('base64'));
+    for (const share of shares) share.fill(0);
+    return plainReply({
+      keys: kind === 'key' ? hex : [],
+      keys_base64: kind === 'key' ? base64 : [],
+      ...(kind === 'recovery' && { recovery_keys: hex, recovery_keys_base64: base64 }),
+      root_token: rootToken,
+    });
+  },
+});
+
+const unseal = open({
+  name: 'unseal',
+  about: 'a share; with the last one, the node is unsealed',
+  takes: {
+    key: text('a share, in hex or base64; not needed with `reset`'),
+    reset: bool('forgets the shares that were given, unless one came in the last minute', { default: false }),
+    migrate: bool('not supported: true is refused', { default: false }),
+  },
+  answers: sealStatusAnswer,
+  unaudited: true,
+  run: async (node, { values, address }) => {
+    if (values.migrate === true) throw new RequestError('invalid_request', 'moving between seal types is not supported');
+    if (!node.initialized) throw notInitialized();
+    if (values.reset === true) {
+      const { status, ignored } = node.resetUnseal(address);
+      return sealStatusReply(node, status, ignored);
+    }
+    const share = parseShare(values.key ?? '');
+    try {
+      return sealStatusReply(node, await node.unseal(share));
+    } finally {
+      share.fill(0);
+    }
+  },
+});
+
+const seal = guarded({
+  name: 'seal',
+  about: 'drops every key from memory',
+  answers: answers.written,
+  capability: 'update',
+  sudo: true,
+  where: 'here',
+  whenSealed: noContent,
+  run: async ({ node }, { warnings }) => {
+    await node.seal();
+    return writtenReply(warnings);
+  },
+});
+
+/** Initialising, sealing and unsealing this node. */
+export const sealRoutes: readonly Route[] = [
+  { path: 'sys/init', operations: { GET: initStatus, POST: initialize } },
+  { path: 'sys/seal-status', operations: { GET: sealStatus } },
+  { path: 'sys/unseal', operations: { POST: unseal } },
+  { path: 'sys/seal', operations: { POST: seal } },
+];

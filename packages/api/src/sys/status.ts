@@ -1,0 +1,84 @@
+import {
+  anything,
+  boolean,
+  integer,
+  list,
+  object,
+  type Reply,
+  RequestError,
+  string,
+  text,
+  time,
+  unavailable,
+} from '@transitd/http';
+import * as answers from '../operation/answers.ts';
+import type { RenderedMetrics } from '../operation/metrics-port.ts';
+import { guarded, open, type Route } from '../operation/operation.ts';
+
+/** Who leads, as this node knows it. */
+const leader = open({
+  name: 'leader',
+  about: 'who leads, as this node knows it',
+  answers: answers.plain(
+    object(
+      { ha_enabled: boolean, raft_committed_index: integer, raft_applied_index: integer },
+      { is_self: boolean, active_time: time, leader_address: string, leader_cluster_address: string },
+    ),
+  ),
+  unaudited: true,
+  run: (node) => {
+    const status = node.replicaStatus;
+    if (status === undefined || node.sealStatus.sealed) throw unavailable(node);
+    const isSelf = node.active;
+    const leading = isSelf
+      ? { apiAddress: node.apiAddress, clusterAddress: node.config.cluster_addr ?? '' }
+      : node.cluster?.activeMember;
+    const body = {
+      ha_enabled: true,
+      ...(isSelf && { is_self: true, active_time: node.activeSince?.toISOString() }),
+      ...(leading && { leader_address: leading.apiAddress }),
+      ...(leading && leading.clusterAddress !== '' && { leader_cluster_address: leading.clusterAddress }),
+      raft_committed_index: status.commitIndex,
+      raft_applied_index: status.appliedIndex,
+    };
+    return { status: 200, body: `${JSON.stringify(body)}\n` };
+  },
+});
+
+/** Metrics in the text exposition format, or as JSON when no format is asked for. */
+export async function metricsReply(metrics: RenderedMetrics, format: string): Promise<Reply> {
+  if (format === 'prometheus') {
+    return {
+      status: 200,
+      body: await metrics.prometheus(),
+      headers: { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' },
+    };
+  }
+  if (format !== '') throw new RequestError('invalid_request', `metric response format "${format.slice(0, 32)}" unknown`);
+  return { status: 200, body: `${JSON.stringify(await metrics.json(new Date()))}\n` };
+}
+
+const metricsSchema = object({
+  Timestamp: string,
+  Gauges: list(anything),
+  Points: list(anything),
+  Counters: list(anything),
+  Samples: list(anything),
+});
+
+/** Where this node stands, and its figures. */
+export function statusRoutes(metrics: RenderedMetrics): readonly Route[] {
+  const read = guarded({
+    name: 'metrics',
+    about: 'figures of this node',
+    takes: { format: text('absent for JSON', { oneOf: ['', 'prometheus'] }) },
+    answers: answers.either(answers.plain(metricsSchema), 'text/plain', string),
+    where: 'here',
+    capability: 'read',
+    run: (_context, { values }) => metricsReply(metrics, values.format ?? ''),
+  });
+  return [
+    { path: 'sys/leader', operations: { GET: leader } },
+    { path: 'sys/metrics', operations: { GET: read } },
+  ];
+}

@@ -1,0 +1,66 @@
+import { isDenied, isUseDenied, type ParameterValue } from '@transitd/access';
+import { dataReply, fields, int, permissionDenied, RequestError } from '@transitd/http';
+import { defaultHash, hashOf, random, randomBytesMax } from '@transitd/transit-engine';
+import * as answers from '../operation/answers.ts';
+import { type Context, type GuardedOperation, guarded, type Route } from '../operation/operation.ts';
+import { hashFields, hashResult, randomFields, randomPath, randomResult } from '../transit/random-and-hash.ts';
+
+/** Decision 13: what the body asks for, or what holds by default, is denied where its path is, and where it is denied as a parameter. */
+function refuseDenied(
+  { principal }: Context,
+  path: string,
+  uses: readonly { readonly forms: readonly string[]; readonly names: readonly string[]; readonly value: ParameterValue }[],
+): void {
+  for (const { forms, names, value } of uses)
+    if (forms.some((form) => isDenied(principal, form)) || isUseDenied(principal, path, names, value)) throw permissionDenied();
+}
+
+const takes = { ...randomFields, urlbytes: int('how many', { aliasOf: 'bytes', min: 1, max: randomBytesMax }) };
+
+const randomBytes: GuardedOperation = {
+  name: 'tools-random',
+  access: 'token',
+  about: 'random bytes',
+  takes,
+  answers: answers.data(randomResult),
+  where: 'replica',
+  capability: 'update',
+  run: (context, { body, params, path }) => {
+    const { values, warnings } = fields(takes, body, randomPath(params));
+    const { source = 'platform', bytes = 32, format } = values;
+    const count = values.urlbytes ?? bytes;
+    const at = 'sys/tools/random';
+    refuseDenied(context, path, [
+      { forms: [`${at}/${source}`], names: ['source'], value: source },
+      { forms: [`${at}/${count}`, `${at}/${source}/${count}`], names: ['bytes', 'urlbytes'], value: count },
+    ]);
+    const result = random({ source, format, bytes: count });
+    return dataReply(JSON.stringify({ random_bytes: result.randomBytes }), [...warnings, ...result.warnings]);
+  },
+};
+
+const hash = guarded({
+  name: 'tools-hash',
+  about: 'a hash',
+  takes: hashFields,
+  answers: answers.data(hashResult),
+  where: 'replica',
+  capability: 'update',
+  run: async (context, { values, warnings, path }) => {
+    const algorithm = values.urlalgorithm ?? values.algorithm ?? defaultHash;
+    refuseDenied(context, path, [
+      { forms: [`sys/tools/hash/${algorithm}`], names: ['algorithm', 'urlalgorithm'], value: algorithm },
+    ]);
+    if (values.input === undefined) throw new RequestError('invalid_request', 'input missing');
+    return dataReply(JSON.stringify(await hashOf({ input: values.input, algorithm, format: values.format })), warnings);
+  },
+});
+
+/** Random bytes and hashes without a mount. */
+export const toolRoutes: readonly Route[] = [
+  { path: 'sys/tools/random', operations: { POST: randomBytes } },
+  { path: 'sys/tools/random/:source', operations: { POST: randomBytes } },
+  { path: 'sys/tools/random/:source/:urlbytes', operations: { POST: randomBytes } },
+  { path: 'sys/tools/hash', operations: { POST: hash } },
+  { path: 'sys/tools/hash/:urlalgorithm', operations: { POST: hash } },
+];

@@ -1,0 +1,97 @@
+import type { WrapInfo } from '@transitd/access';
+import { dataReply, integer, object, type Reply, RequestError, string, text, time, unavailable, wrapReply } from '@transitd/http';
+import type { Services } from '@transitd/node';
+import * as answers from '../operation/answers.ts';
+import { type Described, type GuardedOperation, guarded, type OpenOperation, open, type Route } from '../operation/operation.ts';
+
+/**
+ * What is asked with a wrapping token, in the body or in the place of the caller's own. Whoever has it may: so nothing else is looked
+ * at, and a token beside it is not needed.
+ */
+const operation = (
+  name: string,
+  described: Omit<Described, 'takes'>,
+  run: (services: Services, token: string) => Promise<Reply>,
+): OpenOperation =>
+  open({
+    name,
+    ...described,
+    takes: { token: text('the wrapping token; it may stand in the place of a token instead') },
+    where: 'leader',
+    run: async (node, { values }, token = '') => {
+      const { services } = node;
+      if (services === undefined) throw unavailable(node);
+      const shown = values.token || token;
+      if (shown === '') throw new RequestError('invalid_request', 'missing wrapping token');
+      return run(services, shown);
+    },
+  });
+
+const notValid = (): RequestError => new RequestError('invalid_request', 'wrapping token is not valid or does not exist');
+
+const lookUp = operation(
+  'wrapping-lookup',
+  {
+    about: 'what waits under a token, without it',
+    answers: answers.data(object({ creation_path: string, creation_time: time, creation_ttl: integer })),
+  },
+  async ({ wrapping }, token) => {
+    const found = await wrapping.look(token);
+    if (found === undefined) throw notValid();
+    const { path, createdMs, ttlS } = found;
+    return dataReply(
+      JSON.stringify({ creation_path: path, creation_time: new Date(createdMs).toISOString(), creation_ttl: ttlS }),
+    );
+  },
+);
+
+const unwrap = operation(
+  'wrapping-unwrap',
+  { about: 'the answer that waits under a token, once', answers: answers.whatever },
+  async ({ wrapping }, token) => {
+    const found = await wrapping.unwrap(token);
+    if (found === undefined) throw notValid();
+    return { status: found.status, body: found.body };
+  },
+);
+
+/**
+ * A wrapping token alone may not keep itself alive, so this needs a right of the caller's own, as in the peers: a token that grants nothing but
+ * to unwrap has none.
+ */
+const rewrap: GuardedOperation = guarded({
+  name: 'wrapping-rewrap',
+  about: 'another token for the same answer, and for as long again',
+  takes: { token: text('the wrapping token', { required: true }) },
+  answers: answers.waiting,
+  capability: 'update',
+  run: async ({ services: { wrapping } }, { values: { token = '' } }) => {
+    if (token === '') throw new RequestError('invalid_request', 'missing wrapping token');
+    const info: WrapInfo | undefined = await wrapping.rewrap(token);
+    if (info === undefined) throw notValid();
+    return wrapReply(200, info);
+  },
+});
+
+/** Whatever the caller sends comes back, wrapped. */
+const wrap: GuardedOperation = {
+  name: 'wrapping-wrap',
+  access: 'token',
+  about: 'whatever is sent waits under a token; needs the header `X-Service-Wrap-TTL`',
+  body: object({}),
+  answers: answers.waiting,
+  capability: 'update',
+  adds: true,
+  run: (_context, { body, wrapTtlS }) => {
+    if (wrapTtlS === undefined) throw new RequestError('invalid_request', 'endpoint requires response wrapping to be used');
+    return dataReply(JSON.stringify(body));
+  },
+};
+
+/** Answers that are fetched later, once, by whoever has the token for it. */
+export const wrappingRoutes: readonly Route[] = [
+  { path: 'sys/wrapping/wrap', operations: { POST: wrap } },
+  { path: 'sys/wrapping/lookup', operations: { GET: lookUp, POST: lookUp } },
+  { path: 'sys/wrapping/unwrap', operations: { POST: unwrap } },
+  { path: 'sys/wrapping/rewrap', operations: { POST: rewrap } },
+];

@@ -1,0 +1,223 @@
+import { allows } from '@transitd/access';
+import { base64, bool, int, integer, object, string, text } from '@transitd/http';
+import {
+  defaultHash,
+  defaultKeyType,
+  hashOf,
+  isKeyName,
+  keyTypeNames,
+  random,
+  shownName,
+  TransitError,
+} from '@transitd/transit-engine';
+import { data, oneOrBatch } from '../operation/answers.ts';
+import type { Params, Route } from '../operation/operation.ts';
+import { hashFields, hashResult, randomFields, randomPath, randomResult } from './random-and-hash.ts';
+import { cmac, hmac, sign, verify } from './signing.ts';
+import { batchOf, type DataRoute, itemMembers, operation } from './transit-operation.ts';
+
+/** A ciphertext is ASCII without anything that JSON escapes; so is a plaintext in base64. */
+const ciphertextJson = ({ ciphertext, keyVersion }: { readonly ciphertext: string; readonly keyVersion: number }): string =>
+  `"ciphertext":"${ciphertext}","key_version":${keyVersion}`;
+
+const ciphertextAnswer = object({ ciphertext: string, key_version: integer });
+const { context, associated_data, nonce, key_version, padding_scheme, decrypt_padding_scheme, encrypt_padding_scheme } =
+  itemMembers;
+const plaintext = base64('what to encrypt; required without a batch');
+const ciphertext = text('what to decrypt, with its prefix; required without a batch');
+
+const named = { params: ['name'], required: 1 } as const;
+
+const encrypt = operation({
+  name: 'encrypt',
+  path: named,
+  mayWrite: true,
+  about: 'encrypts; makes the key first where there is none and the caller may create it',
+  takes: {
+    plaintext,
+    context,
+    associated_data,
+    padding_scheme,
+    key_version,
+    nonce,
+    type: text('of a key that is made on the way', { oneOf: keyTypeNames, default: defaultKeyType }),
+    convergent_encryption: bool('of a key that is made on the way'),
+    batch_input: batchOf('plaintext', 'context', 'associated_data', 'padding_scheme', 'key_version', 'nonce', 'reference'),
+  },
+  answers: oneOrBatch(ciphertextAnswer),
+  ask: (engine, asked, { keyName, principal, path }) =>
+    engine.encryption.encrypt(keyName, {
+      plaintext: asked.plaintext,
+      context: asked.context,
+      associatedData: asked.associated_data,
+      paddingScheme: asked.padding_scheme,
+      keyVersion: asked.key_version,
+      nonce: asked.nonce,
+      type: asked.type,
+      convergentEncryption: asked.convergent_encryption,
+      batchInput: asked.batch_input,
+      mayCreate: allows(principal, 'create', path),
+      mayUpdate: allows(principal, 'update', path),
+    }),
+  render: ciphertextJson,
+});
+
+const decrypt = operation({
+  name: 'decrypt',
+  path: named,
+  about: 'decrypts',
+  takes: {
+    ciphertext,
+    context,
+    associated_data,
+    padding_scheme,
+    nonce,
+    batch_input: batchOf('ciphertext', 'context', 'associated_data', 'padding_scheme', 'nonce', 'reference'),
+  },
+  answers: oneOrBatch(object({ plaintext: string })),
+  capability: 'update',
+  ask: (engine, asked, { keyName }) =>
+    engine.encryption.decrypt(keyName, {
+      ciphertext: asked.ciphertext,
+      context: asked.context,
+      associatedData: asked.associated_data,
+      paddingScheme: asked.padding_scheme,
+      nonce: asked.nonce,
+      batchInput: asked.batch_input,
+    }),
+  render: ({ plaintext }) => `"plaintext":"${plaintext}"`,
+  failedItem: '"plaintext":"",',
+});
+
+const rewrap = operation({
+  name: 'rewrap',
+  path: named,
+  about: 'encrypts what was encrypted under the latest version, and shows no plaintext',
+  takes: {
+    ciphertext,
+    context,
+    key_version,
+    nonce,
+    decrypt_padding_scheme,
+    encrypt_padding_scheme,
+    batch_input: batchOf(
+      'ciphertext',
+      'context',
+      'key_version',
+      'nonce',
+      'decrypt_padding_scheme',
+      'encrypt_padding_scheme',
+      'reference',
+    ),
+  },
+  answers: oneOrBatch(ciphertextAnswer),
+  capability: 'update',
+  ask: (engine, asked, { keyName }) =>
+    engine.encryption.rewrap(keyName, {
+      ciphertext: asked.ciphertext,
+      context: asked.context,
+      keyVersion: asked.key_version,
+      nonce: asked.nonce,
+      decryptPaddingScheme: asked.decrypt_padding_scheme,
+      encryptPaddingScheme: asked.encrypt_padding_scheme,
+      batchInput: asked.batch_input,
+    }),
+  render: ciphertextJson,
+});
+
+const datakey = operation({
+  name: 'datakey',
+  path: { params: ['type', 'name'], required: 2 },
+  about: 'a random key, encrypted',
+  takes: {
+    type: text('whether the answer shows the plaintext', { required: true, oneOf: ['plaintext', 'wrapped'] }),
+    bits: int('length of the key: 128, 256 or 512', { default: 256, shape: { enum: [128, 256, 512] } }),
+    context,
+    associated_data,
+    key_version,
+    nonce,
+    padding_scheme,
+  },
+  answers: data(object({ ciphertext: string, key_version: integer }, { plaintext: string })),
+  capability: 'update',
+  ask: (engine, asked, { keyName }) =>
+    engine.encryption.datakey(keyName, {
+      kind: asked.type ?? '',
+      bits: asked.bits,
+      context: asked.context,
+      associatedData: asked.associated_data,
+      keyVersion: asked.key_version,
+      nonce: asked.nonce,
+      paddingScheme: asked.padding_scheme,
+    }),
+  render: (result) =>
+    result.plaintext === undefined ? ciphertextJson(result) : `${ciphertextJson(result)},"plaintext":"${result.plaintext}"`,
+});
+
+const hash = operation({
+  name: 'hash',
+  path: { params: ['urlalgorithm'], required: 0 },
+  about: 'a hash',
+  takes: hashFields,
+  answers: data(hashResult),
+  capability: 'update',
+  uses: ({ urlalgorithm, algorithm }) => {
+    const value = urlalgorithm ?? algorithm ?? defaultHash;
+    return [{ form: value, parameter: { names: ['algorithm', 'urlalgorithm'], value } }];
+  },
+  ask: (_engine, { urlalgorithm, algorithm, input, format }) => hashOf({ input, algorithm: urlalgorithm ?? algorithm, format }),
+  render: ({ sum }) => `"sum":"${sum}"`,
+});
+
+const randomBytes = operation({
+  name: 'random',
+  path: { params: ['source', 'urlbytes'], required: 0 },
+  about: 'random bytes',
+  takes: { ...randomFields, urlbytes: text('how many', { aliasOf: 'bytes', shape: { pattern: '^[0-9]{1,6}$' } }) },
+  answers: data(randomResult),
+  capability: 'update',
+  pathFields: randomPath,
+  uses: ({ source = 'platform', urlbytes, bytes = 32 }) => {
+    const count = urlbytes === undefined ? bytes : byteCount(urlbytes);
+    return [
+      { form: source, parameter: { names: ['source'], value: source } },
+      { form: String(count), parameter: { names: ['bytes', 'urlbytes'], value: count } },
+      { form: `${source}/${count}` },
+    ];
+  },
+  ask: async (_engine, { source, urlbytes, bytes, format }) =>
+    random({ source, format, bytes: urlbytes === undefined ? bytes : byteCount(urlbytes) }),
+  render: (result) => `"random_bytes":"${result.randomBytes}"`,
+  warnings: (result) => result.warnings,
+});
+
+function byteCount(text: string): number {
+  if (/^[+-]?\d{1,9}$/.test(text)) return Number(text);
+  throw new TransitError('invalid_request', `error parsing url-set byte count: ${shownName(text)} is no integer`);
+}
+
+const operations: readonly (readonly [word: string, DataRoute])[] = [
+  ['encrypt', encrypt],
+  ['decrypt', decrypt],
+  ['rewrap', rewrap],
+  ['datakey', datakey],
+  ['hmac', hmac],
+  ['cmac', cmac],
+  ['sign', sign],
+  ['verify', verify],
+  ['hash', hash],
+  ['random', randomBytes],
+];
+
+/** Operations on data, below a mount. */
+export const transitDataRoutes: readonly Route[] = operations.flatMap(([word, { operation: POST, params, required }]) =>
+  params
+    .concat('')
+    .map((_, count) => [word, ...params.slice(0, count).map((param) => `:${param}`)].join('/'))
+    .slice(required)
+    .map((path) => ({
+      path,
+      accepts: ({ name }: Params) => name === undefined || isKeyName(name),
+      operations: { POST },
+    })),
+);

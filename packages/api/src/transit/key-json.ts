@@ -1,0 +1,104 @@
+import { boolean, integer, map, object, string, time } from '@transitd/http';
+import type { KeyView, VersionView } from '@transitd/transit-engine';
+
+/** A key as callers see it, in JSON text. The names are the specification's; `imported` and `imported_key` say the same. */
+export function keyJson(key: KeyView): string {
+  return JSON.stringify({
+    name: key.name,
+    type: key.type,
+    ...(key.parameters && {
+      parameter_set: key.parameters.parameterSet,
+      hybrid_key_type_pqc: key.parameters.hybridKeyTypePqc,
+      hybrid_key_type_ec: key.parameters.hybridKeyTypeEc,
+    }),
+    derived: key.derived,
+    ...(key.kdf !== undefined && { kdf: key.kdf }),
+    ...(key.convergentEncryption !== undefined && { convergent_encryption: key.convergentEncryption }),
+    ...(key.convergentEncryptionVersion !== undefined && { convergent_encryption_version: key.convergentEncryptionVersion }),
+    deletion_allowed: key.deletionAllowed,
+    exportable: key.exportable,
+    allow_plaintext_backup: key.allowPlaintextBackup,
+    auto_rotate_period: key.autoRotatePeriodS,
+    imported: key.imported,
+    imported_key: key.imported,
+    ...(key.imported && { imported_key_allow_rotation: key.allowRotation }),
+    ...(key.keySize > 0 && { key_size: key.keySize }),
+    latest_version: key.latestVersion,
+    min_available_version: key.minAvailableVersion,
+    min_decryption_version: key.minDecryptionVersion,
+    min_encryption_version: key.minEncryptionVersion,
+    supports_encryption: key.supportsEncryption,
+    supports_decryption: key.supportsDecryption,
+    supports_signing: key.supportsSigning,
+    supports_derivation: key.supportsDerivation,
+    ...(key.backup && { backup_info: occasion(key.backup) }),
+    ...(key.restore && { restore_info: occasion(key.restore) }),
+    keys: Object.fromEntries(key.versions.map((version) => [version.version, versionJson(version)])),
+  });
+}
+
+/** The time alone, in seconds, or beside what is public of a key pair. */
+const versionJson = ({ createdMs, pair }: VersionView) =>
+  pair === undefined
+    ? Math.floor(createdMs / 1000)
+    : {
+        name: pair.name,
+        public_key: pair.publicKey,
+        hybrid_public_key: pair.hybridPublicKey,
+        certificate_chain: pair.certificateChain,
+        creation_time: new Date(createdMs).toISOString(),
+      };
+
+const occasion = ({ timeMs, version }: { readonly timeMs: number; readonly version: number }) => ({
+  time: new Date(timeMs).toISOString(),
+  version,
+});
+
+const occasionSchema = object({ time, version: integer });
+
+/** What `keyJson` makes. */
+export const keySchema = object(
+  {
+    name: string,
+    type: string,
+    derived: boolean,
+    deletion_allowed: boolean,
+    exportable: boolean,
+    allow_plaintext_backup: boolean,
+    auto_rotate_period: { ...integer, description: 'seconds; 0 for never' },
+    imported: boolean,
+    imported_key: boolean,
+    latest_version: integer,
+    min_available_version: integer,
+    min_decryption_version: integer,
+    min_encryption_version: integer,
+    supports_encryption: boolean,
+    supports_decryption: boolean,
+    supports_signing: boolean,
+    supports_derivation: boolean,
+    keys: {
+      ...map({
+        anyOf: [
+          { ...integer, description: 'of a symmetric key: when it was made, in seconds' },
+          object(
+            { name: string, public_key: string, creation_time: time },
+            { hybrid_public_key: string, certificate_chain: string },
+          ),
+        ],
+      }),
+      description: 'by version',
+    },
+  },
+  {
+    parameter_set: string,
+    hybrid_key_type_pqc: string,
+    hybrid_key_type_ec: string,
+    kdf: string,
+    convergent_encryption: boolean,
+    convergent_encryption_version: integer,
+    imported_key_allow_rotation: boolean,
+    key_size: { ...integer, description: 'bytes' },
+    backup_info: occasionSchema,
+    restore_info: occasionSchema,
+  },
+);

@@ -1,0 +1,27 @@
+import { base64, int, object, string, text } from '@transitd/http';
+import { defaultHash, hashNames, randomBytesMax, randomSources } from '@transitd/transit-engine';
+import type { Params } from '../operation/operation.ts';
+
+/** What `random` takes in a mount and in `sys/tools`, but for the number of bytes in the path, which each reads in its own way. */
+export const randomFields = {
+  source: text('where they come from', { oneOf: randomSources, default: 'platform' }),
+  bytes: int('the same, where the path does not say it', { default: 32, min: 1, max: randomBytesMax }),
+  format: text('of the bytes', { oneOf: ['hex', 'base64'], default: 'base64' }),
+};
+export const randomResult = object({ random_bytes: string });
+
+/** One segment alone is a source if it names one, else a number of bytes. */
+export function randomPath({ source, urlbytes }: Params): Readonly<Record<string, string>> {
+  if (source === undefined) return {};
+  if (urlbytes !== undefined) return { source, urlbytes };
+  return randomSources.includes(source) ? { source } : { urlbytes: source };
+}
+
+/** What `hash` takes, in both places. */
+export const hashFields = {
+  urlalgorithm: text('name of the hash', { oneOf: hashNames, aliasOf: 'algorithm' }),
+  algorithm: text('the same, where the path does not name it', { oneOf: hashNames, default: defaultHash }),
+  input: base64('what to hash', { required: true }),
+  format: text('of the sum', { oneOf: ['hex', 'base64'], default: 'hex' }),
+};
+export const hashResult = object({ sum: string });

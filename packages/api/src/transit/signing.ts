@@ -1,0 +1,240 @@
+import {
+  base64,
+  bool,
+  boolean,
+  type FieldSchema,
+  type Fields,
+  int,
+  integer,
+  type JsonValue,
+  object,
+  string,
+  text,
+} from '@transitd/http';
+import { defaultHash, hashesSignedAsIs, hashNames, noHash, type SignRequest } from '@transitd/transit-engine';
+import { oneOrBatch } from '../operation/answers.ts';
+import { batchOf, itemMembers, keyName as name, operation, type Use } from './transit-operation.ts';
+
+const { context, key_version } = itemMembers;
+const input = base64('what it is about; required without a batch');
+const wholeMacBytes = 16;
+const hmacHashes = ['sha1', ...hashNames];
+const signatureHashes = [...hmacHashes, noHash];
+
+export const hmac = operation({
+  name: 'hmac',
+  path: { params: ['name', 'urlalgorithm'], required: 1 },
+  about: 'an HMAC',
+  takes: {
+    name,
+    urlalgorithm: text('name of the hash', { oneOf: hmacHashes, aliasOf: 'algorithm' }),
+    algorithm: text('the same, where the path does not name it', { oneOf: hmacHashes, default: defaultHash }),
+    input,
+    key_version,
+    batch_input: batchOf('input', 'reference'),
+  },
+  answers: oneOrBatch(object({ hmac: string, key_version: integer })),
+  capability: 'update',
+  uses: ({ name, urlalgorithm, algorithm }) => {
+    const value = urlalgorithm ?? algorithm ?? defaultHash;
+    return [{ form: `${name}/${value}`, parameter: { names: ['algorithm', 'urlalgorithm'], value } }];
+  },
+  ask: (engine, asked, { keyName }) =>
+    engine.signing.hmac(keyName, {
+      algorithm: asked.urlalgorithm ?? asked.algorithm,
+      input: asked.input,
+      keyVersion: asked.key_version,
+      batchInput: asked.batch_input,
+    }),
+  render: (result) => `"hmac":"${result.hmac}","key_version":${result.keyVersion}`,
+});
+
+export const cmac = operation({
+  name: 'cmac',
+  path: { params: ['name', 'url_mac_length'], required: 1 },
+  about: 'a CMAC',
+  takes: {
+    name,
+    url_mac_length: int('bytes of the CMAC, for all items; 0 is all 16', { min: 0, max: wholeMacBytes, aliasOf: 'mac_length' }),
+    mac_length: int('the same, where neither path nor item says it', { default: 0, min: 0, max: wholeMacBytes }),
+    input,
+    key_version,
+    batch_input: batchOf('input', 'mac_length', 'reference'),
+  },
+  answers: oneOrBatch(object({ cmac: string, key_version: integer })),
+  capability: 'update',
+  uses: ({ name, url_mac_length, mac_length, batch_input }) => {
+    const lengths = url_mac_length === undefined ? lengthsIn(batch_input, mac_length ?? 0) : [url_mac_length];
+    return lengths
+      .flatMap((length) => (length === 0 || length === wholeMacBytes ? [0, wholeMacBytes] : [length]))
+      .map((length) => ({
+        form: `${name}/${length}`,
+        parameter: { names: ['mac_length', 'url_mac_length'], value: length },
+      }));
+  },
+  ask: (engine, asked, { keyName }) =>
+    engine.signing.cmac(keyName, {
+      macLengthForAll: asked.url_mac_length,
+      macLength: asked.mac_length,
+      input: asked.input,
+      keyVersion: asked.key_version,
+      batchInput: asked.batch_input,
+    }),
+  render: (result) => `"cmac":"${result.cmac}","key_version":${result.keyVersion}`,
+});
+
+/** How to sign, or how it was signed. */
+const settings = {
+  name,
+  urlalgorithm: text('name of the hash', { oneOf: signatureHashes, aliasOf: 'hash_algorithm' }),
+  hash_algorithm: text('the same, where the path does not name it', { oneOf: signatureHashes, default: defaultHash }),
+  algorithm: text('older name of `hash_algorithm`, of HMACs only: without effect on signatures', {
+    oneOf: signatureHashes,
+    aliasOf: 'hash_algorithm',
+  }),
+  input,
+  context,
+  signature_context: base64('context of Ed25519ctx and Ed25519ph'),
+  prehashed: bool('the input is a digest', { default: false }),
+  signature_algorithm: text('of an RSA key', { oneOf: ['pss', 'pkcs1v15'], default: 'pss' }),
+  marshaling_algorithm: text('of an ECDSA key', { oneOf: ['asn1', 'jws'], default: 'asn1' }),
+  salt_length: text('of PSS: `auto`, `hash` or a number of bytes', {
+    default: 'auto',
+    shape: { pattern: '^(auto|hash|[0-9]{1,3})$' },
+  }),
+} as const satisfies FieldSchema;
+
+type Settings = Fields<typeof settings>['values'] & { readonly batch_input?: JsonValue | undefined };
+
+/**
+ * The hash of a signature. As in the peers, `algorithm` counts only where `hash_algorithm` was sent empty: absent, its default stands before it.
+ */
+const signatureHash = ({ urlalgorithm, hash_algorithm = defaultHash, algorithm }: Settings): string =>
+  urlalgorithm || hash_algorithm || algorithm || defaultHash;
+
+/** The hash of an HMAC to verify, for which `algorithm` counts, as in the request that made the HMAC. */
+const hmacHash = ({ urlalgorithm, hash_algorithm, algorithm }: Settings): string =>
+  urlalgorithm || hash_algorithm || algorithm || defaultHash;
+
+const withoutEffect = "'algorithm' has no effect on signatures: name the hash in 'hash_algorithm' or in the path";
+
+/** A hash that was asked for and is not used must not go unnoticed: a verdict would be about another signature than the caller means. */
+const ignoredHash = (asked: Settings): readonly string[] => {
+  const { algorithm = '' } = asked;
+  return algorithm === '' || algorithm === signatureHash(asked) ? [] : [withoutEffect];
+};
+
+/**
+ * The hash that is named; where none is and the input is padded as it is, also the hashes whose signature that would be: a DigestInfo carries its
+ * hash with it.
+ */
+function* uses(asked: Settings, hash: string): Generator<Use> {
+  const use = (value: string): Use => ({
+    form: `${asked.name}/${value}`,
+    parameter: { names: ['hash_algorithm', 'algorithm', 'urlalgorithm'], value },
+  });
+  const named = use(hash);
+  yield named;
+  if (hash !== noHash || asked.prehashed !== true) return;
+  for (const input of inputsOf(asked)) {
+    yield named; // one step for each input, whatever is in it
+    for (const signed of hashesSignedAsIs(Buffer.from(input, 'base64'))) yield use(signed);
+  }
+}
+
+function* inputsOf({ input, batch_input: batch }: Settings): Generator<string> {
+  if (input !== undefined) yield input;
+  if (!Array.isArray(batch)) return;
+  for (const item of batch) {
+    const given: unknown = typeof item === 'object' && item !== null ? Reflect.get(item, 'input') : undefined;
+    if (typeof given === 'string') yield given;
+  }
+}
+
+const requestOf = (asked: Settings): SignRequest => ({
+  hashAlgorithm: signatureHash(asked),
+  input: asked.input,
+  context: asked.context,
+  signatureContext: asked.signature_context,
+  prehashed: asked.prehashed,
+  signatureAlgorithm: asked.signature_algorithm,
+  marshalingAlgorithm: asked.marshaling_algorithm,
+  saltLength: asked.salt_length,
+  batchInput: asked.batch_input,
+});
+
+const path = { params: ['name', 'urlalgorithm'], required: 1 } as const;
+
+export const sign = operation({
+  name: 'sign',
+  path,
+  about: 'a signature',
+  takes: { ...settings, key_version, batch_input: batchOf('input', 'context', 'reference') },
+  answers: oneOrBatch(
+    object({ signature: string, key_version: integer }, { public_key: string }),
+    object({ signature: string, key_version: integer }, { publickey: string }),
+  ),
+
+  capability: 'update',
+  uses: (asked) => uses(asked, signatureHash(asked)),
+  ignored: ignoredHash,
+  ask: (engine, asked, { keyName }) => engine.signing.sign(keyName, { ...requestOf(asked), keyVersion: asked.key_version }),
+  render: ({ signature, keyVersion, publicKey }, inBatch) => {
+    const members = `"signature":"${signature}","key_version":${keyVersion}`;
+    return publicKey === undefined
+      ? members
+      : `${members},"${inBatch ? 'publickey' : 'public_key'}":${JSON.stringify(publicKey)}`;
+  },
+  failedItem: '"key_version":0,',
+});
+
+export const verify = operation({
+  name: 'verify',
+  path,
+  about: 'whether a signature or a MAC is right: exactly one of `signature`, `hmac`, `cmac`',
+  takes: {
+    ...settings,
+    signature: text('to verify'),
+    hmac: text('to verify'),
+    cmac: text('to verify'),
+    batch_input: batchOf('input', 'context', 'signature', 'hmac', 'cmac', 'reference'),
+  },
+  answers: oneOrBatch(object({ valid: boolean })),
+
+  capability: 'update',
+  uses: (asked) => uses(asked, verifiesHmac(asked) ? hmacHash(asked) : signatureHash(asked)),
+  ignored: (asked) => (verifiesHmac(asked) ? [] : ignoredHash(asked)),
+  ask: (engine, asked, { keyName }) =>
+    engine.signing.verify(keyName, {
+      ...requestOf(asked),
+      hmacAlgorithm: hmacHash(asked),
+      signature: asked.signature,
+      hmac: asked.hmac,
+      cmac: asked.cmac,
+    }),
+  render: ({ valid }) => `"valid":${valid}`,
+  failedItem: '"valid":false,',
+});
+
+/** Whether HMACs are to be verified. A batch in which another kind is as well is refused by the engine. */
+function verifiesHmac({ hmac = '', batch_input }: Settings & { readonly hmac?: string | undefined }): boolean {
+  if (batch_input === undefined || batch_input === null) return hmac !== '';
+  return (
+    Array.isArray(batch_input) &&
+    batch_input.some((item) => typeof item === 'object' && item !== null && isText(Reflect.get(item, 'hmac')))
+  );
+}
+
+const isText = (value: unknown): boolean => typeof value === 'string' && value !== '';
+
+/** The lengths that a request for CMACs comes to: its own, and those of its items that have one. */
+function lengthsIn(batchInput: JsonValue | undefined, own: number): readonly number[] {
+  const lengths = new Set([own]);
+  if (Array.isArray(batchInput)) {
+    for (const item of batchInput) {
+      const length: unknown = typeof item === 'object' && item !== null ? Reflect.get(item, 'mac_length') : undefined;
+      if (typeof length === 'number') lengths.add(length);
+    }
+  }
+  return [...lengths];
+}

@@ -1,0 +1,215 @@
+import { isDenied, type Principal } from '@transitd/access';
+import { base64, bool, duration, int, map, object, permissionDenied, string, text } from '@transitd/http';
+import { isKeyName, type KeyExport, keyTypeNames } from '@transitd/transit-engine';
+import { data, written } from '../operation/answers.ts';
+import { type GuardedOperation, type Params, pathParam, type Route } from '../operation/operation.ts';
+import { namesKey, operation } from './keys.ts';
+import { keyName } from './transit-operation.ts';
+
+/** Fields of what comes in wrapped, for a new key and for a new version alike. */
+const hash_function = text('of RSA-OAEP', { oneOf: ['SHA1', 'SHA224', 'SHA256', 'SHA384', 'SHA512'], default: 'SHA256' });
+const material = {
+  name: keyName,
+  ciphertext: base64('an AES key wrapped by the wrapping key, and the material wrapped by that; this or `public_key`'),
+  hash_function,
+  public_key: text('PEM: a key that only verifies and encrypts'),
+};
+
+const importableTypes = keyTypeNames.filter((name) => !['managed_key', 'ml-dsa', 'hybrid'].includes(name));
+
+const importKey = operation(
+  'keys-import',
+  'update',
+  {
+    about: 'a key from elsewhere',
+    takes: {
+      ...material,
+      type: text('what kind of key', { required: true, oneOf: importableTypes }),
+      allow_rotation: bool('it may be rotated', { default: false }),
+      derived: bool('a key of its own for each context'),
+      context: base64('read, without effect'),
+      convergent_encryption: bool('as for a key that is made here'),
+      exportable: bool('its material may be shown; stays so'),
+      allow_plaintext_backup: bool('it may be backed up in clear; stays so'),
+      auto_rotate_period: duration('an hour or more; 0 for never'),
+    },
+    answers: written,
+  },
+  async ({ transfers }, asked, call) => ({
+    warnings: await transfers.importKey(pathParam(call, 'name'), {
+      ciphertext: asked.ciphertext,
+      hashFunction: asked.hash_function,
+      publicKey: asked.public_key,
+      type: asked.type,
+      allowRotation: asked.allow_rotation,
+      derived: asked.derived,
+      context: asked.context,
+      convergentEncryption: asked.convergent_encryption,
+      exportable: asked.exportable,
+      allowPlaintextBackup: asked.allow_plaintext_backup,
+      autoRotatePeriodS: asked.auto_rotate_period,
+    }),
+  }),
+);
+
+const importVersion = operation(
+  'keys-import-version',
+  'update',
+  {
+    about: 'a version from elsewhere, of a key from elsewhere',
+    takes: { ...material, version: int('the version that gets its private key; absent for a new one', { min: 0 }) },
+    answers: written,
+  },
+  async ({ transfers }, asked, call) => ({
+    warnings: await transfers.importVersion(pathParam(call, 'name'), {
+      ciphertext: asked.ciphertext,
+      hashFunction: asked.hash_function,
+      publicKey: asked.public_key,
+      version: asked.version,
+    }),
+  }),
+);
+
+const wrappingKey = operation(
+  'wrapping-key',
+  'read',
+  { about: 'the RSA key under which imports come wrapped', answers: data(object({ public_key: string })) },
+  async ({ transfers }) => ({
+    data: JSON.stringify({ public_key: await transfers.wrappingKey() }),
+  }),
+);
+
+const exportTypes = ['encryption-key', 'signing-key', 'hmac-key', 'cmac-key', 'public-key', 'certificate-chain'];
+const versionAsked = text('`latest`, `3` or `v3`; all when absent', { shape: { pattern: '^(latest|v?[0-9]{1,9})$' } });
+const exported = data(object({ name: string, type: string, keys: map(string) }));
+
+const exportKey = operation(
+  'export',
+  'read',
+  {
+    about: 'what a key consists of',
+    takes: { key_type: text('which part', { required: true, oneOf: exportTypes }), name: keyName, version: versionAsked },
+    answers: exported,
+  },
+  async ({ transfers }, { key_type: exportType = '', version }, call, principal) => {
+    const exported = await transfers.exportKey(pathParam(call, 'name'), { exportType, version });
+    const { mount, key_type: kind, name } = call.params;
+    try {
+      checkVersions(principal, `${mount}/export/${kind}/${name}`, exported);
+      return { data: exportJson(exported) };
+    } finally {
+      for (const each of exported.versions) each.material.fill(0);
+    }
+  },
+);
+
+/** `3` and `v3` are one version; what `latest` is, the key says. */
+const otherVersion = (version: string): readonly string[] => {
+  const [, number] = /^v?([0-9]{1,9})$/.exec(version) ?? [];
+  return number === undefined ? [] : [String(Number(number)), `v${Number(number)}`];
+};
+
+/** Decision 29: "latest", "v1" and all of them come to versions, each of which has a path of its own. */
+function checkVersions(
+  principal: Principal,
+  path: string,
+  { versions, latestVersion }: { readonly versions: readonly { readonly version: number }[]; readonly latestVersion: number },
+): void {
+  for (const { version } of versions) {
+    const spelled = version === latestVersion ? [version, `v${version}`, 'latest'] : [version, `v${version}`];
+    if (spelled.some((one) => isDenied(principal, `${path}/${one}`))) throw permissionDenied();
+  }
+}
+
+/** The one place where key material becomes text: the answer is text. */
+function exportJson({ name, type, versions }: KeyExport): string {
+  const keys = Object.fromEntries(
+    versions.map(({ version, form, material: bytes }) => [
+      version,
+      form === 'base64' ? toBase64(bytes) : Buffer.from(bytes).toString(),
+    ]),
+  );
+  return JSON.stringify({ name, type, keys });
+}
+
+const byokExport = operation(
+  'byok-export',
+  'read',
+  {
+    about: 'a key, wrapped by another one as imports take it',
+    takes: { destination: keyName, source: keyName, version: versionAsked, hash: hash_function },
+    answers: exported,
+  },
+  async ({ transfers }, { version, hash }, { params }, principal) => {
+    const { mount, destination = '', source = '' } = params;
+    const { name, type, versions, latestVersion } = await transfers.wrapForTransfer(source, {
+      destination,
+      version,
+      hashFunction: hash,
+    });
+    checkVersions(principal, `${mount}/byok-export/${destination}/${source}`, { versions, latestVersion });
+    return {
+      data: JSON.stringify({ name, type, keys: Object.fromEntries(versions.map((each) => [each.version, each.wrapped])) }),
+    };
+  },
+);
+
+const namesBoth = ({ destination, source }: Params): boolean =>
+  destination !== undefined && source !== undefined && isKeyName(destination) && isKeyName(source);
+
+const backup = operation(
+  'backup',
+  'read',
+  { about: 'a whole key, in clear', takes: { name: keyName }, answers: data(object({ backup: string })) },
+  async ({ transfers }, _values, call) => ({
+    data: `{"backup":"${toBase64(await transfers.backupKey(pathParam(call, 'name')))}"}`,
+  }),
+);
+
+const backupFields = {
+  backup: text('what backup answered', { required: true }),
+  force: bool('in the place of a key of that name', { default: false }),
+};
+
+const restore = (takes: typeof backupFields & { readonly name?: typeof keyName }): GuardedOperation =>
+  operation(
+    'restore',
+    'update',
+    { about: 'a key from its backup', takes, answers: written },
+    async ({ transfers }, asked, { params }, principal) => {
+      // Decision 13: the name that is used may be the one in the backup.
+      const mayRestore = (name: string): boolean => !isDenied(principal, `${params.mount}/restore/${name}`);
+      await transfers.restoreKey({ backup: asked.backup, name: params.name, force: asked.force, mayRestore });
+      return {};
+    },
+  );
+
+/** As text, and wipes the bytes. */
+function toBase64(bytes: Uint8Array): string {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64');
+  bytes.fill(0);
+  return text;
+}
+
+const exportedAs = ({ mount, key_type, name, version = '' }: Params): readonly string[] =>
+  otherVersion(version).map((each) => `${mount}/export/${key_type}/${name}/${each}`);
+const wrappedAs = ({ mount, destination, source, version = '' }: Params): readonly string[] =>
+  otherVersion(version).map((each) => `${mount}/byok-export/${destination}/${source}/${each}`);
+
+/** Key material on its way in and out, below a mount. */
+export const transitTransferRoutes: readonly Route[] = [
+  { path: 'wrapping_key', operations: { GET: { ...wrappingKey, mayWrite: true } } },
+  { path: 'keys/:name/import', accepts: namesKey, operations: { POST: { ...importKey, adds: true } } },
+  { path: 'keys/:name/import_version', accepts: namesKey, operations: { POST: { ...importVersion, adds: true } } },
+  { path: 'export/:key_type/:name', accepts: namesKey, operations: { GET: exportKey } },
+  { path: 'export/:key_type/:name/:version', accepts: namesKey, operations: { GET: { ...exportKey, sameAs: exportedAs } } },
+  { path: 'byok-export/:destination/:source', accepts: namesBoth, operations: { GET: byokExport } },
+  {
+    path: 'byok-export/:destination/:source/:version',
+    accepts: namesBoth,
+    operations: { GET: { ...byokExport, sameAs: wrappedAs } },
+  },
+  { path: 'backup/:name', accepts: namesKey, operations: { GET: { ...backup, mayWrite: true } } },
+  { path: 'restore', operations: { POST: restore(backupFields) } },
+  { path: 'restore/:name', accepts: namesKey, operations: { POST: restore({ ...backupFields, name: keyName }) } },
+];

@@ -1,0 +1,232 @@
+import { hasDenials, isDenied, isUseDenied, type ParameterValue, type Principal, TimeSlice } from '@transitd/access';
+import {
+  any,
+  base64,
+  dataReply,
+  envelope,
+  type Field,
+  type FieldSchema,
+  type Fields,
+  fields,
+  int,
+  type JsonSchema,
+  noHandler,
+  object,
+  permissionDenied,
+  type Reply,
+  schemaOf,
+  text,
+} from '@transitd/http';
+import type { Services } from '@transitd/node';
+import {
+  type BatchReply,
+  batchItemsMax,
+  type ItemResult,
+  itemsPerTurn,
+  nextTurn,
+  type TransitEngine,
+} from '@transitd/transit-engine';
+import type { Call, Context, Described, GuardedOperation, Params } from '../operation/operation.ts';
+
+/** The engine of the mount that the path begins with. */
+export function engineOf({ mounts }: Services, { params, path }: Pick<Call, 'params' | 'path'>): TransitEngine {
+  const engine = mounts.engines.get(params.mount ?? '');
+  if (engine === undefined) throw noHandler(path); // it was removed since the route was taken
+  return engine;
+}
+
+/**
+ * A status that a caller may choose for a batch of which a part failed (decision 38): one that carries a body.
+ * Undefined when it is not one.
+ */
+function partialFailureStatus(asked: number | undefined): number | undefined {
+  if (asked === undefined || asked === 0) return 400;
+  return asked >= 200 && asked <= 599 && asked !== 204 && asked !== 205 && asked !== 304 ? asked : undefined;
+}
+
+const badOverride = 'invalid HTTP response code override from partial_failure_response_code, reverting to 400';
+
+const isFailure = <R>(result: ItemResult<R>): result is Extract<ItemResult<R>, { readonly error: string }> => 'error' in result;
+
+async function batchReply<R extends object>(
+  { render, failedItem = '' }: Pick<DataOperation<FieldSchema, R>, 'render' | 'failedItem'>,
+  { results, outcome }: BatchReply<R>,
+  asked: number | undefined,
+  warnings: readonly string[],
+): Promise<Reply> {
+  const items: string[] = [];
+  for (const result of results) {
+    if (items.length % itemsPerTurn === itemsPerTurn - 1) await nextTurn();
+    const members = isFailure(result) ? `${failedItem}"error":${JSON.stringify(result.error)}` : render(result, true);
+    items.push(`{${members},"reference":${JSON.stringify(result.reference)}}`);
+  }
+  const override = partialFailureStatus(asked);
+  const all = override === undefined ? [...warnings, badOverride] : warnings;
+  const status = outcome === 'all_ok' ? 200 : outcome === 'all_failed' ? 400 : (override ?? 400);
+  return { status, body: envelope(`{"batch_results":[${items.join()}]}`, all) };
+}
+
+/** A value that an operation will use. */
+export interface Use {
+  /** The rest of a path that names the value, after the operation's word. */
+  readonly form: string;
+  /** The value where a policy names parameters, by the names under which a request gives it; absent where it is no parameter. */
+  readonly parameter?: { readonly names: readonly string[]; readonly value: ParameterValue };
+}
+
+/** Whether a policy denies one of the values that a request comes to, by its path or as a parameter. Work in turns. */
+async function isUsedDenied(
+  principal: Principal,
+  { path, base }: { readonly path: string; readonly base: string },
+  uses: Iterable<Use>,
+): Promise<boolean> {
+  if (!hasDenials(principal)) return false;
+  const slice = new TimeSlice();
+  const seen = new Set<string>();
+  for (const { form, parameter } of uses) {
+    if (slice.isOver) await slice.next();
+    if (seen.has(form)) continue;
+    seen.add(form);
+    if (isDenied(principal, `${base}/${form}`)) return true;
+    if (parameter !== undefined && isUseDenied(principal, path, parameter.names, parameter.value)) return true;
+  }
+  return false;
+}
+
+/** What distinguishes one operation on data from the others. */
+interface DataOperation<S extends FieldSchema, R extends object> extends Described<S> {
+  readonly name: string;
+  /** Its path behind the word: what `:mount/<word>` is followed by, the last of it optional where `required` says so. */
+  readonly path: { readonly params: readonly string[]; readonly required: number };
+  readonly takes: S;
+  /** Absent where the key's existence decides which right is needed. */
+  readonly capability?: 'update';
+  /** It may make a key on the way. */
+  readonly mayWrite?: true;
+  /**
+   * The values that will really be used (decisions 13 and 87), where they may come from the body, from inside an input, or be a default. One after
+   * the other: a batch may have one for each item.
+   */
+  uses?(asked: Fields<S>['values']): Iterable<Use>;
+  /** The path's parameters as fields, where what they are depends on what they hold. */
+  pathFields?(params: Params): Readonly<Record<string, string>>;
+  ask(engine: TransitEngine, asked: Fields<S>['values'], caller: Caller): Promise<R | BatchReply<R>>;
+  /** Members of one result, as JSON text; some are called otherwise within a batch. */
+  render(result: R, inBatch: boolean): string;
+  /** Members that stand beside the error of a failed item. */
+  readonly failedItem?: string;
+  /** Members that were sent and are not used, in words for the caller. */
+  ignored?(asked: Fields<S>['values']): readonly string[];
+  /** What the caller should know. */
+  warnings?(result: R): readonly string[];
+}
+
+interface Caller {
+  /** Empty where the path names no key. */
+  readonly keyName: string;
+  readonly principal: Principal;
+  readonly path: string;
+}
+
+/** An operation and the shape of its path. */
+export interface DataRoute {
+  readonly operation: GuardedOperation;
+  readonly params: readonly string[];
+  readonly required: number;
+}
+
+const isKeyNamed = { pattern: '^[0-9A-Za-z_]([0-9A-Za-z_.-]*[0-9A-Za-z_])?$', minLength: 1, maxLength: 512 } as const;
+/** In the path. */
+export const keyName = text('name of the key', { required: true, shape: isKeyNamed });
+
+/** Of every operation that takes a batch. */
+const ofBatches = {
+  partial_failure_response_code: int('status of a batch of which some items failed; not 204, 205 or 304', {
+    default: 400,
+    min: 200,
+    max: 599,
+  }),
+} as const satisfies FieldSchema;
+
+/** Members of one item of a batch, read by the engine itself: their kinds are strict. */
+export const itemMembers = {
+  plaintext: base64('what to encrypt', { required: true }),
+  ciphertext: text('what to decrypt, with its prefix', { required: true }),
+  context: base64('context of a derived key'),
+  associated_data: base64('authenticated with it, and not in it'),
+  nonce: base64('where the key takes one'),
+  key_version: int('0 is the latest', { min: 0 }),
+  padding_scheme: text('of an RSA key', { oneOf: ['oaep', 'pkcs1v15'] }),
+  decrypt_padding_scheme: text('of an RSA key', { oneOf: ['oaep', 'pkcs1v15'] }),
+  encrypt_padding_scheme: text('of an RSA key', { oneOf: ['oaep', 'pkcs1v15'] }),
+  input: base64('what it is about'),
+  signature: text('to verify'),
+  hmac: text('to verify'),
+  cmac: text('to verify'),
+  mac_length: int('bytes of the CMAC; 0 is all 16', { min: 0, max: 16 }),
+  reference: text('comes back with the result of this item'),
+} as const satisfies FieldSchema;
+
+/** Inputs at once, in the place of one. */
+export function batchOf(...members: readonly (keyof typeof itemMembers)[]): Field<'any'> {
+  const items: JsonSchema = object({}, Object.fromEntries(members.map((name) => [name, schemaOf(itemMembers[name])])));
+  const required = members.filter((name) => 'required' in itemMembers[name]);
+  const shape: JsonSchema = {
+    type: 'array',
+    minItems: 1,
+    maxItems: batchItemsMax,
+    items: { ...items, ...(required.length > 0 && { required }) },
+  };
+  return any('inputs of a batch; with it, the input beside it is not looked at', { shape });
+}
+
+/** The members of the body and of the path become fields, deny rules are asked, the engine answers, and its answer becomes text. */
+export function operation<S extends FieldSchema, R extends object>(data: DataOperation<S, R>): DataRoute {
+  const { name, capability, mayWrite } = data;
+  const named = data.path.params.includes('name') && { name: keyName };
+  const batched = 'batch_input' in data.takes && ofBatches;
+  const takes: FieldSchema = { ...batched, ...named, ...data.takes };
+  const run = async ({ services, principal }: Pick<Context, 'services' | 'principal'>, call: Call): Promise<Reply> => {
+    const { body, path, params } = call;
+    const { mount = '', ...pathParams } = params;
+    const read = fields(takes, body, data.pathFields?.(pathParams) ?? pathParams);
+    const { values } = read;
+    const ignored = data.ignored?.(values as Fields<S>['values']) ?? [];
+    const warnings = ignored.length === 0 ? read.warnings : [...read.warnings, ...ignored];
+    const uses = data.uses?.(values as Fields<S>['values']);
+    if (uses !== undefined && (await isUsedDenied(principal, { path, base: `${mount}/${name}` }, uses))) throw permissionDenied();
+    const caller = { keyName: params.name ?? '', principal, path };
+    const reply = await data.ask(engineOf(services, call), values as Fields<S>['values'], caller);
+    if ('outcome' in reply) {
+      return batchReply(data, reply, (values as Fields<typeof ofBatches>['values']).partial_failure_response_code, warnings);
+    }
+    const more = data.warnings?.(reply) ?? [];
+    return dataReply(`{${data.render(reply, false)}}`, more.length === 0 ? warnings : [...warnings, ...more]);
+  };
+  /** Other spellings of the path: `cmac/k/0x8` is `cmac/k/8`. A value that the path leaves to the body is looked at there. */
+  const sameAs = (params: Params): readonly string[] => {
+    const { mount = '', ...pathParams } = params;
+    if (data.uses === undefined || Object.keys(pathParams).length <= data.path.required) return [];
+    try {
+      const { values } = fields(takes, {}, data.pathFields?.(pathParams) ?? pathParams);
+      return Array.from(data.uses(values as Fields<S>['values']), ({ form }) => `${mount}/${name}/${form}`);
+    } catch {
+      return []; // the operation refuses it
+    }
+  };
+  return {
+    operation: {
+      name,
+      access: 'token',
+      ...(data.uses && { sameAs }),
+      where: 'replica',
+      about: data.about,
+      takes,
+      answers: data.answers,
+      ...(capability && { capability }),
+      ...(mayWrite && { mayWrite }),
+      run,
+    },
+    ...data.path,
+  };
+}

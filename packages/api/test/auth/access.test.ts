@@ -1,0 +1,157 @@
+import { expect } from 'chai';
+import { type Served, served } from '../served.ts';
+
+describe('the endpoints of access', () => {
+  let at: Served;
+  beforeEach(async () => {
+    at = await served({ trustedProxies: ['127.0.0.0/8'] });
+  });
+  afterEach(() => at.close());
+
+  const tokenWith = async (policy: string, asked = {}): Promise<string> => {
+    await at.ask('POST sys/policies/acl/p', { body: { policy } });
+    return (await at.ask('POST auth/token/create', { body: { policies: ['p'], no_default_policy: true, ...asked } })).body.auth
+      .client_token;
+  };
+  const from = (address: string) => ({ 'X-Forwarded-For': address });
+
+  it('take a token only from where it is bound to', async () => {
+    await at.ask('POST auth/token/roles/r', { body: { token_bound_cidrs: '10.0.0.0/8', allowed_policies: 'default' } });
+    const { auth } = (await at.ask('POST auth/token/create/r', { body: {} })).body;
+    const self = async (address: string) =>
+      (await at.ask('GET auth/token/lookup-self', { token: auth.client_token, headers: from(address) })).status;
+    expect([await self('10.1.1.1'), await self('192.0.2.1')]).to.deep.equal([200, 403]);
+  });
+
+  it('refuse a caller that asks too often before they look at its token, and count each one for itself', async () => {
+    await at.ask('POST sys/quotas/rate-limit/q', { body: { path: 'transit/', rate: 1, interval: '1m' } });
+    await at.ask('POST sys/quotas/config', { body: { enable_rate_limit_response_headers: true } });
+    const ask = (address: string, token: string | null = null) => at.ask('GET transit/keys/k', { token, headers: from(address) });
+    const first = await ask('192.0.2.1');
+    expect([first.status, first.headers.get('x-ratelimit-remaining')]).to.deep.equal([403, '0']);
+    const second = await ask('192.0.2.1', at.rootToken);
+    expect([second.status, second.body.errors]).to.deep.equal([
+      429,
+      ['request path "transit/keys/k": rate limit quota exceeded'],
+    ]);
+    expect(Number(second.headers.get('retry-after'))).to.be.within(50, 60);
+    expect(second.headers.get('x-ratelimit-limit')).to.equal('1');
+    expect((await ask('192.0.2.2')).status).to.equal(403);
+    expect(at.metrics.limited.count).to.equal(1);
+    expect((await at.ask('GET sys/seal-status', { headers: from('192.0.2.1') })).status).to.equal(200);
+  });
+
+  it('count by token where a quota says so, wherever it is used from, and by address without a good one, before the body is read', async () => {
+    await at.ask('POST sys/quotas/rate-limit/q', { body: { path: 'transit/', rate: 1, interval: '1m', group_by: 'token' } });
+    expect((await at.ask('GET sys/quotas/rate-limit/q')).body.data.group_by).to.equal('token');
+    const newToken = async () => (await at.ask('POST auth/token/create', { body: {} })).body.auth.client_token as string;
+    const [one, other] = [await newToken(), await newToken()];
+    const ask = async (token: string | null, address: string) =>
+      (await at.ask('POST transit/random', { token, body: '{', headers: from(address) })).status;
+    expect([await ask(one, '192.0.2.1'), await ask(one, '192.0.2.2'), await ask(other, '192.0.2.1')]).to.deep.equal([
+      400, 429, 400,
+    ]);
+    const without = [await ask(null, '192.0.2.1'), await ask(`s.${'x'.repeat(24)}`, '192.0.2.1'), await ask(null, '192.0.2.3')];
+    expect(without).to.deep.equal([400, 429, 400]);
+    for (const body of [{ group_by: 'entity' }, { path: 'auth/ar/', role: 'web', group_by: 'token' }])
+      expect((await at.ask('POST sys/quotas/rate-limit/x', { body: { rate: 1, ...body } })).status).to.equal(400);
+  });
+
+  it('count logins by a role', async () => {
+    await at.ask('POST sys/auth/ar', { body: { type: 'approle' } });
+    for (const name of ['web', 'other']) await at.ask(`POST auth/ar/role/${name}`, { body: {} });
+    await at.ask('POST sys/quotas/rate-limit/q', { body: { path: 'auth/ar/', role: 'web', rate: 1, interval: '1m' } });
+    const login = async (name: string): Promise<number> => {
+      const { role_id } = (await at.ask(`GET auth/ar/role/${name}/role-id`)).body.data;
+      const { secret_id } = (await at.ask(`POST auth/ar/role/${name}/secret-id`, { body: {} })).body.data;
+      return (await at.ask('POST auth/ar/login', { token: null, body: { role_id, secret_id } })).status;
+    };
+    expect([await login('web'), await login('web'), await login('other')]).to.deep.equal([200, 429, 200]);
+  });
+
+  it('refuse a quota on a path that leads nowhere', async () => {
+    for (const path of ['nowhere/', 'auth/nowhere/', 'transi/'])
+      expect((await at.ask('POST sys/quotas/rate-limit/q', { body: { path, rate: 1 } })).status, path).to.equal(400);
+    for (const path of ['', 'transit/', 'transit/encrypt/k', 'sys/tools/', 'auth/token/'])
+      expect((await at.ask('POST sys/quotas/rate-limit/q', { body: { path, rate: 1000 } })).status, path).to.equal(204);
+  });
+
+  it('read at most 64 KiB of a login', async () => {
+    await at.ask('POST sys/auth/up', { body: { type: 'userpass' } });
+    const login = await at.ask('POST auth/up/login/amy', { token: null, body: { password: 'x'.repeat(70_000) } });
+    expect(login.status).to.equal(413);
+  });
+
+  it('answer alike for methods of another kind, and for none', async () => {
+    await at.ask('POST sys/auth/up', { body: { type: 'userpass' } });
+    expect((await at.ask('POST auth/up/login', { token: null, body: {} })).status).to.equal(404);
+    expect((await at.ask('POST auth/none/login', { token: null, body: {} })).status).to.equal(404);
+    expect((await at.ask('GET auth/up/role/web')).body.errors).to.deep.equal(['unsupported path']);
+    expect((await at.ask('POST auth/token/login', { token: null, body: {} })).status).to.equal(403);
+  });
+
+  it('need sudo to enable, tune and disable a method', async () => {
+    const token = await tokenWith('path "sys/auth/*" { capabilities = ["create", "read", "update", "delete"] }');
+    for (const line of ['POST sys/auth/up', 'GET sys/auth/up', 'POST sys/auth/up/tune', 'DELETE sys/auth/up'])
+      expect(
+        (await at.ask(line, { token, ...(line.startsWith('POST') && { body: { type: 'userpass' } }) })).status,
+        line,
+      ).to.equal(403);
+  });
+
+  it('show the role of a token, and delete nothing but the role', async () => {
+    await at.ask('POST auth/token/roles/r', { body: { allowed_policies: ['default'], token_type: 'nonsense' } });
+    expect((await at.ask('GET auth/token/roles/r')).status).to.equal(404);
+    await at.ask('POST auth/token/roles/r', { body: { allowed_policies: ['default'] } });
+    const { auth } = (await at.ask('POST auth/token/create/r', { body: {} })).body;
+    await at.ask('DELETE auth/token/roles/r');
+    expect((await at.ask('GET auth/token/lookup-self', { token: auth.client_token })).body.data.role).to.equal('r');
+  });
+
+  it('clear what ended tokens left', async () => {
+    const { auth } = (await at.ask('POST auth/token/create', { body: { policies: ['p'] } })).body;
+    await at.ask('POST auth/token/create', { token: auth.client_token, body: {} });
+    expect((await at.ask('POST auth/token/tidy')).status).to.equal(202);
+  });
+
+  it('lead a command line to its mount, where its token may do anything', async () => {
+    const token = await tokenWith('path "transit/keys/k" { capabilities = ["read"] } path "other/*" { capabilities = ["read"] }');
+    const mount = await at.ask('GET sys/internal/ui/mounts/transit/keys/k', { token });
+    expect([mount.status, mount.body.data.path, mount.body.data.type]).to.deep.equal([200, 'transit/', 'transit']);
+    expect(Object.keys((await at.ask('GET sys/internal/ui/mounts', { token })).body.data.secret)).to.deep.equal(['transit/']);
+    for (const other of [null, 'garbage', await tokenWith('path "*" { capabilities = ["read"] }', { num_uses: 5 })])
+      expect((await at.ask('GET sys/internal/ui/mounts', { token: other })).body.data).to.deep.equal({ auth: {}, secret: {} });
+    const stranger = await tokenWith('path "tr" { capabilities = ["read"] } path "transit/*" { capabilities = ["deny"] }');
+    expect((await at.ask('GET sys/internal/ui/mounts/transit/keys/k', { token: stranger })).status).to.equal(403);
+    const denied = await tokenWith('path "transit/keys/k" { capabilities = ["deny"] }');
+    expect((await at.ask('GET sys/internal/ui/mounts/transit/keys/k', { token: denied })).status).to.equal(403);
+    expect((await at.ask('GET sys/internal/ui/mounts/nowhere/x')).status).to.equal(403);
+    expect((await at.ask('GET sys/internal/ui/mounts/transit', { token: null })).status).to.equal(403);
+  });
+
+  it('show what the policies of a token come to', async () => {
+    const token = await tokenWith(
+      'path "sys/internal/ui/resultant-acl" { capabilities = ["read"] } path "a/*" { capabilities = ["update", "list"] } path "b/+/c" { capabilities = ["deny"] }',
+    );
+    expect((await at.ask('GET sys/internal/ui/resultant-acl', { token })).body.data).to.deep.equal({
+      root: false,
+      exact_paths: { 'sys/internal/ui/resultant-acl': { capabilities: ['read'] } },
+      glob_paths: { 'a/': { capabilities: ['list', 'update'] }, 'b/+/c': { capabilities: ['deny'] } },
+    });
+  });
+
+  it('deny tools by the path of what is really asked', async () => {
+    const token = await tokenWith(
+      'path "sys/tools/*" { capabilities = ["update"] } path "sys/tools/hash/sha2-512" { capabilities = ["deny"] } path "sys/tools/random/16" { capabilities = ["deny"] }',
+    );
+    const status = async (line: string, body: object) => (await at.ask(line, { token, body })).status;
+    expect([
+      await status('POST sys/tools/hash', { algorithm: 'sha2-512', input: '' }),
+      await status('POST sys/tools/hash', { input: '' }),
+      await status('POST sys/tools/random', { bytes: '0x10' }),
+      await status('POST sys/tools/random/platform/16', {}),
+      await status('POST sys/tools/random/017', {}),
+      await status('POST sys/tools/random/8', {}),
+    ]).to.deep.equal([403, 200, 403, 403, 200, 200]);
+  });
+});

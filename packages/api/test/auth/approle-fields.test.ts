@@ -1,0 +1,116 @@
+import { expect } from 'chai';
+import { type Served, served } from '../served.ts';
+
+const role = 'auth/ar/role/web';
+
+describe('one member of an approle role at a path of its own', () => {
+  let at: Served;
+  beforeEach(async () => {
+    at = await served();
+    await at.ask('POST sys/auth/ar', { body: { type: 'approle' } });
+    await at.ask(`POST ${role}`, { body: { token_policies: ['a'], token_ttl: 60, secret_id_bound_cidrs: '10.0.0.0/8' } });
+  });
+  afterEach(() => at.close());
+
+  for (const { path, body, read, left } of [
+    {
+      path: 'policies',
+      body: { token_policies: ['B', 'a'] },
+      read: { token_policies: ['a', 'b'] },
+      left: { token_policies: [] },
+    },
+    { path: 'policies', body: { policies: 'x,y' }, read: { token_policies: ['x', 'y'] }, left: { token_policies: [] } },
+    { path: 'bind-secret-id', body: { bind_secret_id: false }, read: { bind_secret_id: false }, left: { bind_secret_id: true } },
+    {
+      path: 'secret-id-num-uses',
+      body: { secret_id_num_uses: '5' },
+      read: { secret_id_num_uses: 5 },
+      left: { secret_id_num_uses: 0 },
+    },
+    { path: 'secret-id-ttl', body: { secret_id_ttl: '10m' }, read: { secret_id_ttl: 600 }, left: { secret_id_ttl: 0 } },
+    {
+      path: 'secret-id-bound-cidrs',
+      body: { secret_id_bound_cidrs: ['127.0.0.0/8'] },
+      read: { secret_id_bound_cidrs: ['127.0.0.0/8'] },
+      left: { secret_id_bound_cidrs: [] },
+    },
+    {
+      path: 'bound-cidr-list',
+      body: { bound_cidr_list: '127.0.0.0/8' },
+      read: { bound_cidr_list: ['127.0.0.0/8'] },
+      left: { bound_cidr_list: [] },
+    },
+    {
+      path: 'token-bound-cidrs',
+      body: { token_bound_cidrs: '127.0.0.0/8' },
+      read: { token_bound_cidrs: ['127.0.0.0/8'] },
+      left: { token_bound_cidrs: [] },
+    },
+    { path: 'token-num-uses', body: { token_num_uses: 3 }, read: { token_num_uses: 3 }, left: { token_num_uses: 0 } },
+    { path: 'token-ttl', body: { token_ttl: '5m' }, read: { token_ttl: 300 }, left: { token_ttl: 0 } },
+    { path: 'token-max-ttl', body: { token_max_ttl: 900 }, read: { token_max_ttl: 900 }, left: { token_max_ttl: 0 } },
+    { path: 'period', body: { token_period: '1h' }, read: { token_period: 3600 }, left: { token_period: 0 } },
+    { path: 'period', body: { period: 60 }, read: { token_period: 60 }, left: { token_period: 0 } },
+  ])
+    it(`${path} is written with ${JSON.stringify(body)}, read, and given back, while the others stay`, async () => {
+      const member = path === 'bound-cidr-list' ? 'secret_id_bound_cidrs' : Object.keys(read)[0];
+      const others = async () => {
+        const { data } = (await at.ask(`GET ${role}`)).body;
+        return Object.fromEntries(Object.entries(data).filter(([name]) => name !== member));
+      };
+      const before = await others();
+      expect((await at.ask(`POST ${role}/${path}`, { body })).status).to.equal(204);
+      expect((await at.ask(`GET ${role}/${path}`)).body.data).to.deep.equal(read);
+      expect((await at.ask(`DELETE ${role}/${path}`)).status).to.equal(204);
+      expect((await at.ask(`GET ${role}/${path}`)).body.data).to.deep.equal(left);
+      expect(await others()).to.deep.equal(before);
+      expect((await at.ask(`POST ${role}/${path}`, { body: {} })).status, 'nothing is named').to.equal(400);
+      expect((await at.ask(`GET auth/ar/role/none/${path}`)).status).to.equal(404);
+      expect((await at.ask(`POST auth/ar/role/none/${path}`, { body })).status).to.equal(404);
+      expect((await at.ask(`DELETE auth/ar/role/none/${path}`)).status).to.equal(204);
+      expect((await at.ask('GET auth/ar/role/none')).status, 'no role is made').to.equal(404);
+    });
+
+  it('is bound to the rules of the whole role', async () => {
+    expect((await at.ask(`POST ${role}/token-max-ttl`, { body: { token_max_ttl: 30 } })).status).to.equal(400);
+    expect((await at.ask(`POST ${role}/policies`, { body: { token_policies: 'root' } })).status).to.equal(400);
+    expect((await at.ask(`POST ${role}/bind-secret-id`, { body: { bind_secret_id: false } })).status).to.equal(204);
+    expect((await at.ask(`DELETE ${role}/secret-id-bound-cidrs`)).status, 'nothing would bind a login').to.equal(400);
+  });
+
+  it('says that secret ids are never local, and is there for approle alone', async () => {
+    expect((await at.ask(`GET ${role}/local-secret-ids`)).body.data).to.deep.equal({ local_secret_ids: false });
+    await at.ask('POST sys/auth/j', { body: { type: 'jwt' } });
+    expect((await at.ask('GET auth/j/role/web/token-ttl')).status).to.equal(404);
+  });
+
+  it('needs the right for its own path', async () => {
+    await at.ask('POST sys/policies/acl/p', { body: { policy: `path "${role}/token-ttl" { capabilities = ["read"] }` } });
+    const token = (await at.ask('POST auth/token/create', { body: { policies: ['p'] } })).body.auth.client_token;
+    expect((await at.ask(`GET ${role}/token-ttl`, { token })).status).to.equal(200);
+    expect((await at.ask(`POST ${role}/token-ttl`, { token, body: { token_ttl: 1 } })).status).to.equal(403);
+    expect((await at.ask(`DELETE ${role}/token-ttl`, { token })).status).to.equal(403);
+    expect((await at.ask(`GET ${role}/policies`, { token })).status).to.equal(403);
+  });
+
+  it('is denied where the whole role is, at its other path, and by its older name', async () => {
+    const policy = `
+      path "auth/ar/role/+/*" { capabilities = ["read", "update", "delete"] }
+      path "auth/ar/role/Admin" { capabilities = ["deny"] }
+      path "${role}/secret-id-bound-cidrs" { capabilities = ["deny"] }
+      path "${role}/policies" { capabilities = ["update"] denied_parameters = { "token_policies" = ["b"] } }`;
+    await at.ask('POST sys/policies/acl/p', { body: { policy } });
+    const token = (await at.ask('POST auth/token/create', { body: { policies: ['p'] } })).body.auth.client_token;
+    const status = async (line: string, body: object = {}) => (await at.ask(line, { token, body })).status;
+    await at.ask('POST auth/ar/role/admin', { body: { token_policies: ['a'] } });
+    expect(await status('POST auth/ar/role/admin/policies', { token_policies: ['b'] })).to.equal(403);
+    expect(await status('POST auth/ar/role/aDmin/policies', { policies: ['b'] })).to.equal(403);
+    expect(await status('DELETE auth/ar/role/admin/token-ttl')).to.equal(403);
+    expect(await status(`POST ${role}/bound-cidr-list`, { bound_cidr_list: '127.0.0.0/8' })).to.equal(403);
+    expect((await at.ask(`GET ${role}/bound-cidr-list`, { token })).status).to.equal(403);
+    expect(await status(`POST ${role}/policies`, { token_policies: ['b'] })).to.equal(403);
+    expect(await status(`POST ${role}/policies`, { policies: ['b'] })).to.equal(403);
+    expect(await status(`POST ${role}/policies`, { policies: ['c'] })).to.equal(204);
+    expect(await status(`POST ${role}/token-ttl`, { token_ttl: 1 })).to.equal(204);
+  });
+});

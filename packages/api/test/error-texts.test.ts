@@ -1,0 +1,190 @@
+// A secret in the wrong place: whatever field it was put into, no error text, no warning and no log line repeats it.
+import { randomBytes } from 'node:crypto';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { allRoutes } from '../src/routes.ts';
+import { type Answer, type Served, served } from './served.ts';
+import { TestMetrics } from './test-metrics.ts';
+
+const mark = `planted${randomBytes(9).toString('hex')}`;
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+const heldBy = (text: string): boolean =>
+  [mark, base64(mark), base64(`-${mark}`).slice(4, -4), base64(`--${mark}`).slice(4, -4), Buffer.from(mark).toString('hex')].some(
+    (shape) => text.includes(shape),
+  );
+
+/** Forms in which something secret may come. */
+const forms: Readonly<Record<string, unknown>> = {
+  text: mark,
+  base64: base64(mark),
+  ciphertext: `svc:v1:${base64(mark)}`,
+  'version of a ciphertext': `svc:v${mark}:AAAA`,
+  'prefix of a ciphertext': `${mark}:v1:AAAA`,
+  'broken base64': `${base64(mark)}*`,
+  PEM: `-----BEGIN PRIVATE KEY-----\n${base64(mark)}\n-----END PRIVATE KEY-----\n`,
+  JWT: `${base64(`{"alg":"RS256","kid":"${mark}"}`)}.${base64(`{"iss":"${mark}"}`)}.${base64(mark)}`,
+  token: `s.${mark}`,
+  policy: `path "a" { capabilities = ["${mark}"] } ${mark}`,
+  'JSON policy': JSON.stringify({ path: { [mark]: { [mark]: mark } } }),
+  list: [mark],
+  map: { [mark]: mark },
+  'batch item': [{ plaintext: mark, ciphertext: mark, input: mark, context: mark, signature: mark, hmac: mark, algorithm: mark }],
+  'kind of a batch item': [{ plaintext: [mark], input: { [mark]: mark } }],
+  duration: `${mark}s`,
+  number: `-${mark}`,
+  address: `10.0.0.0/${mark}`,
+};
+
+interface Asked {
+  readonly line: string;
+  readonly field: string;
+  readonly form: string;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** What makes each request good but for the field that is looked at. */
+const otherwise: readonly (readonly [path: RegExp, body: Readonly<Record<string, unknown>>])[] = [
+  [/\/(encrypt)\//, { plaintext: 'AAAA' }],
+  [/\/(decrypt|rewrap)\//, { ciphertext: 'svc:v1:AAAA' }],
+  [/\/(sign|hmac|cmac|hash)\b/, { input: 'AAAA' }],
+  [/\/verify\//, { input: 'AAAA', signature: 'svc:v1:AAAA' }],
+  [/\/import\b/, { ciphertext: 'AAAA', type: 'aes256-gcm96' }],
+  [/sys\/mounts\//, { type: 'transit' }],
+  [/sys\/auth\/[^/]+$/, { type: 'userpass' }],
+  [/quotas\/rate-limit/, { rate: 1_000_000 }],
+  [/managed-keys/, { library: 'hsm', token_label: 't', pin: '1', mechanism: 'CKM_AES_GCM', key_label: 'k' }],
+  [/auth\/up\/users/, { password: 'p' }],
+  [/auth\/jw\/config/, { bound_issuer: 'i' }],
+];
+/** What these would take away the others need. */
+const notAsked = /revoke|sys\/(?:init|seal|unseal|step-down|remount|rotate|rekey|generate-root|plugins|storage)|config\/keys/;
+
+/** What stands for the parameters of a path. */
+const inPath: Readonly<Record<string, string>> = {
+  ':mount': 'transit',
+  ':type': 'plaintext',
+  ':source': 'platform',
+  ':urlalgorithm': 'sha2-256',
+  ':url_mac_length': '16',
+  ':urlbytes': '8',
+};
+const methodPaths: Readonly<Record<string, string>> = { userpass: 'up', approle: 'ar', jwt: 'jw' };
+
+/** Every POST with the fields that it declares, so that none is forgotten; those that are named by a path with several names for it. */
+function* linesOf(): Generator<{ readonly line: string; readonly fields: readonly string[] }> {
+  for (const { path, operations } of allRoutes(new TestMetrics())) {
+    const { POST: operation } = operations;
+    if (operation === undefined || notAsked.test(path)) continue;
+    const described = operation.byType ?? { '': operation };
+    for (const [type, { takes = {} }] of Object.entries(described)) {
+      const fields = Object.keys(takes);
+      const here = path
+        .replace(/^auth\/:method/, `auth/${methodPaths[type]}`)
+        .replace(/^sys\/(mounts\/\*path|auth\/:method)/, tuned(path));
+      const names = path.startsWith(':mount/') && path.includes(':name') ? ['k', 'r', 'new'] : ['x'];
+      for (const name of names) {
+        const at = here.split('/').map((segment) => (segment.startsWith(':') ? (inPath[segment] ?? name) : segment));
+        if (fields.length > 0) yield { line: `POST ${at.join('/')}`, fields };
+      }
+    }
+  }
+}
+
+/** What is mounted here, where it is to be tuned; else where nothing is yet. */
+const tuned = (path: string): string => {
+  const kind = path.startsWith('sys/auth') ? 'sys/auth' : 'sys/mounts';
+  if (!path.endsWith('/tune')) return `${kind}/x`;
+  return kind === 'sys/auth' ? 'sys/auth/up' : 'sys/mounts/transit';
+};
+
+describe('a secret in the wrong field', () => {
+  let server: Served;
+  let lines: readonly { readonly line: string; readonly fields: readonly string[] }[];
+  const log: string[] = [];
+
+  before(async function () {
+    this.timeout(30_000);
+    server = await served({ logTo: (line) => void log.push(line) });
+    for (const [name, body] of Object.entries({
+      k: {},
+      d: { derived: true },
+      r: { type: 'ecdsa-p256' },
+      m: { type: 'aes256-cmac' },
+    }))
+      await server.ask(`POST transit/keys/${name}`, { body });
+    await server.ask('POST sys/auth/up', { body: { type: 'userpass' } });
+    await server.ask('POST sys/auth/ar', { body: { type: 'approle' } });
+    await server.ask('POST sys/auth/jw', { body: { type: 'jwt' } });
+    lines = [...linesOf()];
+  });
+  after(() => server.close());
+
+  const ask = ({ line, body }: Asked): Promise<Answer> => server.ask(line, { body });
+  const asked = (line: string, field: string, form: string): Asked => {
+    const [, good = {}] = otherwise.find(([path]) => path.test(line)) ?? [];
+    return { line, field, form, body: { ...good, [field]: forms[form] } };
+  };
+  /** The texts of an answer by which a caller is told that something is wrong. */
+  const textsOf = ({ body }: Answer): string => {
+    const items: { error?: string }[] = body.data?.batch_results ?? [];
+    return JSON.stringify([body.errors ?? [], body.warnings ?? [], items.map(({ error }) => error)]);
+  };
+
+  /** Names may be repeated: of policies, of what is mounted, of libraries in the configuration. */
+  const names = /[Pp]olicy \\"[^"]*\\"|nothing is mounted at \\"[^"]*\\"|under the name [^"]*/g;
+  const told = async (one: Asked): Promise<string[]> => {
+    log.length = 0;
+    const answer = await ask(one);
+    const texts = textsOf(answer).replace(names, '');
+    const where = `${one.line} with a ${one.form} as ${one.field}`;
+    return [
+      ...(answer.status === 500 ? [`${where}: ${log.join()}`] : []),
+      ...(heldBy(texts) ? [`${where} says ${texts}`] : []),
+      ...(log.some(heldBy) ? [`${where} logs ${log.join()}`] : []),
+    ];
+  };
+
+  it('is looked for in every kind of operation', () => {
+    const known = new Set(lines.map(({ line }) => line));
+    for (const line of [
+      'transit/encrypt/k',
+      'transit/verify/r',
+      'transit/keys/new/import',
+      'transit/restore',
+      'sys/policies/acl/x',
+      'sys/mounts/x',
+      'sys/wrapping/unwrap',
+      'auth/token/create',
+      'auth/up/login/x',
+      'auth/ar/login',
+      'auth/jw/login',
+    ])
+      expect(known, line).to.include(`POST ${line}`);
+    for (const field of ['plaintext', 'ciphertext', 'token', 'password', 'secret_id', 'jwt', 'policy', 'pin'])
+      expect(
+        lines.some(({ fields }) => fields.includes(field)),
+        field,
+      ).to.equal(true);
+  });
+
+  it('is not repeated, whichever field it is', async function () {
+    this.timeout(120_000);
+    const found: string[] = [];
+    for (const { line, fields } of lines)
+      for (const field of new Set(fields)) found.push(...(await told(asked(line, field, 'text'))));
+    expect(found, found.join('\n')).to.deep.equal([]);
+  });
+
+  it('is not repeated, whatever form it has', async function () {
+    this.timeout(120_000);
+    const request = fc
+      .constantFrom(...lines.flatMap(({ line, fields }) => fields.map((field) => ({ line, field }))))
+      .chain(({ line, field }) => fc.constantFrom(...Object.keys(forms)).map((form) => asked(line, field, form)));
+    await fc.assert(
+      fc.asyncProperty(request, async (one) => {
+        expect(await told(one)).to.deep.equal([]);
+      }),
+      { numRuns: 1_500 },
+    );
+  });
+});

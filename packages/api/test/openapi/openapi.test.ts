@@ -1,0 +1,234 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { JsonSchema, Verb } from '@transitd/http';
+import { expect } from 'chai';
+import { openApi, type Place } from '../../src/openapi/openapi.ts';
+import type { Described, Operation, Route } from '../../src/operation/operation.ts';
+import { allRoutes } from '../../src/routes.ts';
+import { batchOf, itemMembers } from '../../src/transit/transit-operation.ts';
+import { type Served, served } from '../served.ts';
+import { TestMetrics } from '../test-metrics.ts';
+
+const routes = allRoutes(new TestMetrics());
+const mounts: readonly Place[] = [
+  { path: 'transit', type: 'transit' },
+  { path: 'team/keys', type: 'transit' },
+];
+const logins: readonly Place[] = ['approle', 'jwt', 'userpass'].map((type) => ({ path: `${type}-here`, type }));
+
+interface Shown {
+  readonly operationId: string;
+  readonly parameters: readonly { readonly name: string; readonly in: string; readonly description: string }[];
+  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: { readonly properties?: object } }>> };
+  readonly responses: object;
+  readonly security: readonly object[];
+}
+interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Shown>>>>;
+  readonly components: object;
+}
+
+const text = await openApi({ routes, version: '0', mounts, methods: logins, shows: () => true }, () => undefined);
+const document = JSON.parse(text) as Document;
+const shown = (path: string, method: string): Shown | undefined => document.paths[path]?.[method];
+const methods = { GET: 'get', LIST: 'get', POST: 'post', DELETE: 'delete' } as const;
+
+/** Every operation of the router, where it lies with these mounts and methods; said once more, in other words than the document's. */
+function* placed(): Generator<{ path: string; verb: Verb; operation: Operation; described: Described }> {
+  for (const { path, operations } of routes as readonly Route[]) {
+    for (const [verb, operation] of Object.entries(operations) as [Verb, Operation][]) {
+      const places = path.startsWith(':mount/') ? mounts : path.startsWith('auth/:method/') ? logins : [{ path: '', type: '' }];
+      for (const place of places) {
+        const described = operation.byType === undefined ? operation : operation.byType[place.type];
+        if (described === undefined) continue;
+        const at = path.replace(/^:mount/, place.path).replace(/^auth\/:method/, `auth/${place.path}`);
+        const segments = at.split('/').map((segment) => (/^[:*]/.test(segment) ? `{${segment.slice(1)}}` : segment));
+        yield { path: `/${segments.join('/')}`, verb, operation, described: described as Described };
+      }
+    }
+  }
+}
+
+describe('the document of the API', () => {
+  it('has every route of the router, and nothing else but health', () => {
+    const wanted = [...placed()].map(({ path, verb }) => `${methods[verb]} ${path}`);
+    const there = Object.entries(document.paths).flatMap(([path, item]) =>
+      Object.keys(item).map((method) => `${method} ${path}`),
+    );
+    expect(there.toSorted()).to.deep.equal([...new Set([...wanted, 'get /sys/health', 'head /sys/health'])].toSorted());
+    expect(there).to.include('post /team/keys/encrypt/{name}');
+    expect(there).to.include('post /auth/userpass-here/login/{name}');
+    expect(there).not.to.include('post /auth/jwt-here/login/{name}');
+  });
+
+  it('has every field that an operation declares, with what it is', () => {
+    const missing: string[] = [];
+    for (const { path, verb, described } of placed()) {
+      const operation = shown(path, methods[verb]);
+      const inBody = Object.values(operation?.requestBody?.content ?? {}).flatMap(({ schema }) =>
+        Object.keys(schema.properties ?? {}),
+      );
+      const names = [...(operation?.parameters.map(({ name }) => name) ?? []), ...inBody];
+      for (const name of Object.keys(described.takes ?? {})) if (!names.includes(name)) missing.push(`${verb} ${path} ${name}`);
+      for (const { about } of Object.values(described.takes ?? {})) expect(about).not.to.equal('');
+    }
+    expect(missing).to.deep.equal([]);
+  });
+
+  it('has every parameter of a path, and a query for every list', () => {
+    for (const [path, item] of Object.entries(document.paths)) {
+      const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+      for (const { parameters } of Object.values(item))
+        expect(parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name)).to.deep.equal(inPath);
+    }
+    for (const { path, verb } of placed())
+      if (verb === 'LIST')
+        expect(
+          shown(path, 'get')?.parameters.map(({ name }) => name),
+          path,
+        ).to.include('list');
+  });
+
+  it('gives every operation an id of its own, and resolves every reference', () => {
+    const ids = Object.values(document.paths).flatMap((item) => Object.values(item).map(({ operationId }) => operationId));
+    expect(new Set(ids).size).to.equal(ids.length);
+    for (const [, reference = ''] of JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]+)"/g)) {
+      let place: unknown = document;
+      for (const step of reference.split('/')) place = Reflect.get(place as object, step);
+      expect(place, reference).to.be.an('object');
+    }
+  });
+
+  it('says of every operation what it answers, and whether it needs a token', () => {
+    for (const { path, verb, operation } of placed()) {
+      const { responses, security } = shown(path, methods[verb]) as Shown;
+      const answers = Object.keys(responses).filter((status) => status.startsWith('2'));
+      const isRefused = path === '/sys/audit/{device}'; // those two are refused always
+      expect(answers.length > 0, `${verb} ${path}`).to.equal(!isRefused);
+      expect(security.length === 0, `${verb} ${path}`).to.equal(operation.access === 'open');
+    }
+  });
+
+  it('declares what is read: bodies are looked at in few places, and fields come from what is declared', () => {
+    const folder = join(import.meta.dirname, '../../src');
+    const readers = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => {
+      if (!name.endsWith('.ts') || name.startsWith('pipeline/')) return false;
+      const text = readFileSync(join(folder, name), 'utf8');
+      return /\bfields\(/.test(text) || /[{,] body[,} ]/.test(text) || /\.body\b/.test(text);
+    });
+    expect(readers.toSorted()).to.deep.equal([
+      'openapi/openapi.ts', // what an operation declares that reads its body itself
+      'operation/operation.ts', // asked(): where fields are read
+      'operation/rights.ts', // values that policies restrict
+      'sys/auth.ts', // the fields of `config`
+      'sys/mounts.ts', // the same
+      'sys/raft-join.ts', // messages, read by their own shapes
+      'sys/tools.ts', // what a segment of the path is depends on what it holds
+      'sys/wrapping.ts', // whatever is sent comes back
+      'transit/transit-operation.ts', // the same for the data plane
+    ]);
+  });
+});
+
+describe('sys/internal/specs/openapi', () => {
+  let node: Served;
+  before(async () => {
+    node = await served();
+    await node.ask('POST sys/auth/people', { body: { type: 'userpass' } });
+    await node.ask('POST transit/keys/k');
+  });
+  after(() => node.close());
+  const pathsFor = async (token?: string | null, query = ''): Promise<readonly string[]> => {
+    const { status, body } = await node.ask(`GET sys/internal/specs/openapi${query}`, token === undefined ? {} : { token });
+    expect(status).to.equal(200);
+    expect(body.openapi).to.equal('3.1.1');
+    return Object.keys(body.paths);
+  };
+
+  it('shows what lies where it lies', async () => {
+    const paths = await pathsFor();
+    expect(paths).to.include.members(['/transit/keys/{name}', '/auth/people/login/{name}', '/sys/health', '/auth/token/create']);
+    expect(paths.filter((path) => /^\/auth\/(?!token|people)/.test(path))).to.deep.equal([]);
+  });
+
+  it('shows parameters in the place of mounts when asked to', async () => {
+    const paths = await pathsFor(undefined, '?generic_mount_paths=true');
+    expect(paths).to.include.members(['/{transit_mount_path}/keys/{name}', '/auth/{userpass_mount_path}/login/{name}']);
+    expect(paths).not.to.include('/transit/keys/{name}');
+  });
+
+  it('shows a stranger, and whoever has a token that is not good, no path', async () => {
+    expect(await pathsFor(null)).to.deep.equal([]);
+    expect(await pathsFor('s.unknown')).to.deep.equal([]);
+  });
+
+  it('shows a token the mounts on which it may do something', async () => {
+    await node.ask('POST sys/policies/acl/enc', { body: { policy: 'path "transit/encrypt/k" { capabilities = ["update"] }' } });
+    const made = await node.ask('POST auth/token/create', { body: { policies: ['enc'], no_default_policy: true } });
+    const paths = await pathsFor(made.body.auth.client_token);
+    expect(paths).to.include('/transit/encrypt/{name}');
+    expect(paths.filter((path) => !path.startsWith('/transit/'))).to.deep.equal([]);
+  });
+
+  for (const [path, at] of Object.entries({
+    '/transit/keys/{name}': 'transit/keys/k',
+    '/transit/config/keys': 'transit/config/keys',
+    '/transit/cache-config': 'transit/cache-config',
+    '/auth/userpass-here/users/{name}': 'auth/people/users/k',
+    '/auth/token/lookup-self': 'auth/token/lookup-self',
+    '/auth/token/roles/{name}': 'auth/token/roles/k',
+    '/sys/auth/{method}': 'sys/auth/people',
+    '/sys/auth/{method}/tune': 'sys/auth/people/tune',
+    '/sys/policies/acl/{name}': 'sys/policies/acl/default',
+    '/sys/quotas/config': 'sys/quotas/config',
+    '/sys/quotas/rate-limit/{name}': 'sys/quotas/rate-limit/k',
+  }))
+    it(`describes of the answer to ${path} every member that is there, and promises no other`, async () => {
+      await node.ask('POST auth/people/users/k', { body: { password: 'password' } });
+      await node.ask('POST auth/token/roles/k');
+      await node.ask('POST sys/quotas/rate-limit/k', { body: { path: 'transit/', rate: 1000 } });
+      const { body } = await node.ask(`GET ${at}`);
+      const responses = shown(path, 'get')?.responses as { 200: { content: { 'application/json': { schema: JsonSchema } } } };
+      const data = responses[200].content['application/json'].schema.properties?.['data'];
+      expect(Object.keys(data?.properties ?? {})).to.include.members(Object.keys(body.data));
+      expect(Object.keys(body.data)).to.include.members(data?.required ?? []);
+    });
+
+  it('says of a field that it is required only where nothing is done without it', async () => {
+    const accepted: string[] = [];
+    for (const { path, verb, described } of placed()) {
+      const required = Object.entries(described.takes ?? {}).filter(
+        ([name, field]) => field.required && !path.includes(`{${name}}`),
+      );
+      if (required.length === 0 || path.startsWith('/sys/rotate/root') || path.startsWith('/sys/storage')) continue;
+      const here = path
+        .replace('/team/keys/', '/transit/')
+        .replace('userpass-here', 'people')
+        .replaceAll(/\{\w+\}/g, 'k');
+      const { status } = await node.ask(`${verb} ${here.slice(1)}`, verb === 'POST' ? { body: {} } : {});
+      if (status < 400) accepted.push(`${verb} ${path}`);
+    }
+    expect(accepted).to.deep.equal([]);
+  });
+
+  for (const [word, members] of Object.entries({
+    encrypt: ['plaintext', 'context', 'associated_data', 'padding_scheme', 'key_version', 'nonce', 'reference'],
+    decrypt: ['ciphertext', 'context', 'associated_data', 'padding_scheme', 'nonce', 'reference'],
+    rewrap: ['ciphertext', 'context', 'key_version', 'nonce', 'decrypt_padding_scheme', 'encrypt_padding_scheme', 'reference'],
+    hmac: ['input', 'reference'],
+    cmac: ['input', 'mac_length', 'reference'],
+    sign: ['input', 'context', 'reference'],
+    verify: ['input', 'context', 'signature', 'hmac', 'cmac', 'reference'],
+  } satisfies Record<string, (keyof typeof itemMembers)[]>)) {
+    it(`describes of an item for ${word} exactly the members that the engine reads`, async () => {
+      const batch = shown(`/transit/${word}/{name}`, 'post')?.requestBody?.content['application/json']?.schema.properties;
+      expect(Reflect.get(batch ?? {}, 'batch_input')).to.deep.include(batchOf(...members).shape);
+      for (const name of Object.keys(itemMembers)) {
+        const item = { plaintext: '', ciphertext: 'x', input: '', signature: 'x', [name]: {} };
+        const { body } = await node.ask(`POST transit/${word}/k`, { body: { batch_input: [item] } });
+        const isRead = JSON.stringify(body).includes(`'[0].${name}'`);
+        expect(isRead, name).to.equal((members as readonly string[]).includes(name));
+      }
+    });
+  }
+});

@@ -1,0 +1,185 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { expect } from 'chai';
+import { Limits, type LimitsConfig } from '../../src/pipeline/limits.ts';
+import { type Served, served } from '../served.ts';
+
+const few: LimitsConfig = { reads: 1, changes: 1, logins: 1, waiting: 0, body_memory: 1_000_000 };
+
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setImmediate(resolve));
+}
+
+describe('a node with too much to do', () => {
+  let server: Served;
+  const sockets: Socket[] = [];
+  afterEach(() => {
+    for (const socket of sockets.splice(0)) socket.destroy();
+    server.close();
+  });
+
+  /** Every commit stands still until it is let go. */
+  const holdCommits = (): (() => void) => {
+    const held = Promise.withResolvers<void>();
+    const { commit } = server.store;
+    server.store.commit = async (transaction) => {
+      await held.promise;
+      return commit.call(server.store, transaction);
+    };
+    return held.resolve;
+  };
+  const open = async (sent: string): Promise<Socket> => {
+    const socket = connect(Number(server.url.port), server.url.hostname);
+    sockets.push(socket);
+    await once(socket, 'connect');
+    socket.write(sent);
+    return socket;
+  };
+  const post = (path: string, length: number): string =>
+    `POST /v1/${path} HTTP/1.1\r\nHost: x\r\nX-Service-Token: ${server.rootToken}\r\nContent-Length: ${length}\r\n\r\n`;
+
+  it('refuses a change with 503, Retry-After and one text, does nothing of it, and takes it when there is room', async () => {
+    const limits = new Limits(few);
+    server = await served({ limits });
+    const letGo = holdCommits();
+    const first = server.ask('POST transit/keys/a');
+    await until(() => limits.changes.atWork === 1);
+    const refused = await server.ask('POST transit/keys/b');
+    expect([refused.status, refused.headers.get('retry-after'), refused.body]).to.deep.equal([
+      503,
+      '1',
+      { errors: ['the node has too much to do at the moment; nothing was done'] },
+    ]);
+    letGo();
+    expect((await first).status).to.equal(200);
+    expect((await server.ask('GET transit/keys?list=true')).body.data.keys).to.deep.equal(['a']);
+    expect((await server.ask('POST transit/keys/b')).status).to.equal(200);
+    expect([limits.changes.atWork, limits.changes.refused]).to.deep.equal([0, 1]);
+  });
+
+  it('goes on with cryptography and reads, with health, and with what an operator needs, when changes stand still', async () => {
+    const limits = new Limits(few);
+    server = await served({ limits });
+    await server.ask('POST transit/keys/k');
+    const letGo = holdCommits();
+    const first = server.ask('POST transit/keys/a');
+    await until(() => limits.changes.atWork === 1);
+    const answers = ['POST transit/random', 'GET transit/keys/k', 'GET sys/seal-status', 'GET sys/metrics'].map(
+      async (line) => (await server.ask(line)).status,
+    );
+    for (const answer of answers) expect(await answer).to.equal(200);
+    letGo();
+    await first;
+  });
+
+  it('goes on with health, metrics and the way to seal it when cryptography takes all places', async () => {
+    const limits = new Limits(few);
+    server = await served({ limits });
+    limits.reads.enter(undefined as never);
+    limits.changes.enter(undefined as never);
+    expect((await server.ask('POST transit/random')).status).to.equal(503);
+    expect((await server.ask('GET sys/metrics')).status).to.equal(200);
+    expect((await server.ask('GET sys/seal-status', { token: null })).status).to.equal(200);
+    expect((await server.ask('GET sys/internal/counters/none', { token: null })).status).to.equal(403);
+  });
+
+  it('gives no place to a caller whose body is still coming', async () => {
+    const limits = new Limits(few);
+    server = await served({ limits });
+    const slow = await open(`${post('transit/random', 11)}{`);
+    const answers = await Promise.all(Array.from({ length: 5 }, () => server.ask('POST transit/random')));
+    expect(answers.map(({ status }) => status)).to.include(200);
+    expect(limits.reads.atWork).to.equal(0);
+    slow.end('"bytes":4}');
+    expect(await text(slow)).to.match(/^HTTP\/1.1 200 /);
+  });
+
+  it('gives the place back whatever the answer is', async () => {
+    const limits = new Limits(few);
+    server = await served({ limits });
+    for (const [line, body] of [
+      ['POST transit/encrypt/none', { plaintext: '' }],
+      ['POST transit/decrypt/none', {}],
+      ['POST transit/keys/k', { type: 'none' }],
+      ['DELETE transit/keys/none', {}],
+      ['POST sys/no/such', {}],
+      ['POST auth/token/create', { policies: 5 }],
+    ] as const)
+      expect((await server.ask(line, { body })).status, line).to.be.oneOf([200, 400, 404]);
+    expect([limits.reads.atWork, limits.changes.atWork]).to.deep.equal([0, 0]);
+  });
+
+  it('lets a body for which there is no room wait, and small ones never', async () => {
+    const limits = new Limits({ ...few, waiting: 4, body_memory: 300_000 });
+    server = await served({ limits });
+    const half = await open(`${post('transit/random', 300_000)}{"x":"${'A'.repeat(200_000)}`);
+    await until(() => limits.bodies.held > 200_000);
+    const large = server.ask('POST transit/random', { body: { bytes: 4, x: 'A'.repeat(250_000) } });
+    await until(() => limits.bodies.waiting === 1);
+    expect((await server.ask('POST transit/random', { body: { bytes: 4 } })).status).to.equal(200);
+    half.destroy();
+    expect((await large).status).to.equal(200);
+    await until(() => limits.bodies.held === 0);
+    expect([limits.bodies.refused, limits.bodies.waiting]).to.deep.equal([0, 0]);
+  });
+
+  it('refuses a body for which there is no room and no place to wait with 503 and Retry-After', async () => {
+    const limits = new Limits({ ...few, body_memory: 300_000 });
+    server = await served({ limits });
+    await open(`${post('transit/random', 300_000)}{"x":"${'A'.repeat(200_000)}`);
+    await until(() => limits.bodies.held > 200_000);
+    const [answer] = await once(await open(`${post('transit/random', 300_000)}{"x":"${'A'.repeat(100_000)}`), 'data');
+    expect(String(answer))
+      .to.match(/^HTTP\/1.1 503 .*Retry-After: 1\r\n/s)
+      .and.match(/too much to do/);
+    expect(limits.bodies.refused).to.equal(1);
+  });
+
+  it('forgets a body that waits for room when its caller goes away', async () => {
+    const limits = new Limits({ ...few, waiting: 4, body_memory: 300_000 });
+    server = await served({ limits });
+    const half = await open(`${post('transit/random', 300_000)}{"x":"${'A'.repeat(200_000)}`);
+    await until(() => limits.bodies.held > 200_000);
+    const waits = await open(`${post('transit/random', 300_000)}{"x":"${'A'.repeat(100_000)}`);
+    await until(() => limits.bodies.waiting === 1);
+    waits.destroy();
+    await until(() => limits.bodies.waiting === 0);
+    half.destroy();
+    await until(() => limits.bodies.held === 0);
+  });
+
+  it('refuses a body that names no length when it grows out of the room', async () => {
+    const limits = new Limits({ ...few, body_memory: 100_000 });
+    server = await served({ limits });
+    const head = `POST /v1/transit/random HTTP/1.1\r\nHost: x\r\nX-Service-Token: ${server.rootToken}\r\nTransfer-Encoding: chunked\r\n\r\n`;
+    const chunk = `8000\r\n${' '.repeat(0x8000)}\r\n`;
+    const socket = await open(head + chunk.repeat(8));
+    const [piece] = await once(socket, 'data');
+    expect(String(piece)).to.match(/^HTTP\/1.1 503 /);
+    socket.destroy();
+    await until(() => limits.bodies.held === 0);
+  });
+
+  for (const path of ['transit/random', 'transit/keys/b'])
+    it(`gives back what ${path} held that came behind another request, on a connection that is no more`, async () => {
+      const limits = new Limits({ ...few, changes: 2, body_memory: 300_000 });
+      server = await served({ limits });
+      const letGo = holdCommits();
+      const body = JSON.stringify({ bytes: 4, x: 'A'.repeat(200_000) });
+      const socket = await open(`${post('transit/keys/a', 0)}${post(path, body.length)}${body}`);
+      await until(() => limits.bodies.held > 100_000 && limits.changes.atWork > 0);
+      socket.destroy();
+      await until(() => limits.bodies.held === 0);
+      letGo();
+      await until(() => limits.changes.atWork === 0);
+    });
+
+  it('holds what it announces for nobody: many heads that announce the most keep nobody out', async () => {
+    const limits = new Limits({ ...few, body_memory: 300_000 });
+    server = await served({ limits });
+    for (let n = 0; n < 20; n += 1) await open(`${post('transit/random', 300_000)}{`);
+    expect((await server.ask('POST transit/random', { body: { bytes: 4, x: 'A'.repeat(200_000) } })).status).to.equal(200);
+    expect(limits.bodies.refused).to.equal(0);
+  });
+});

@@ -1,0 +1,112 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { closeAccess, initialAccess, openAccess } from '@transitd/access';
+import { type AuditDevices, AuditKey, initialAuditKey } from '@transitd/audit';
+import type { Node, Services } from '@transitd/node';
+import { memoryStore } from '@transitd/storage-fsm';
+import pino from 'pino';
+import { mounted } from '../../node/test/mounts/mounted.ts';
+import { PathForms } from '../src/operation/path-forms.ts';
+import type { Limits } from '../src/pipeline/limits.ts';
+import { createRouter } from '../src/pipeline/router.ts';
+import { allRoutes } from '../src/routes.ts';
+import { TestMetrics } from './test-metrics.ts';
+
+/** An answer, its body read as JSON; `{}` without one. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: a test looks into answers of any shape
+  readonly body: any;
+}
+
+export type Ask = (
+  line: string,
+  options?: { readonly token?: string | null; readonly body?: unknown; readonly headers?: Readonly<Record<string, string>> },
+) => Promise<Answer>;
+
+export interface Served {
+  readonly url: URL;
+  readonly ask: Ask;
+  readonly rootToken: string;
+  readonly store: ReturnType<typeof memoryStore>;
+  readonly services: Services;
+  readonly metrics: TestMetrics;
+  /** As much of one as the routes need; a test may change what it is. */
+  readonly node: { -readonly [Name in 'store' | 'services']: Node[Name] };
+  close(): void;
+}
+
+/** Every route over a store in memory, with one transit mount, asked by HTTP. */
+export async function served({
+  trustedProxies = [],
+  audit,
+  limits,
+  logTo,
+  forwarded = false,
+}: {
+  readonly trustedProxies?: readonly string[];
+  readonly audit?: AuditDevices;
+  readonly limits?: Limits;
+  /** Takes each line of the log. */
+  readonly logTo?: (line: string) => void;
+  readonly forwarded?: boolean;
+} = {}): Promise<Served> {
+  const store = memoryStore();
+  const { rootToken, writes } = initialAccess({ now: Date.now() });
+  await store.commit({ conditions: [], writes: [...writes, initialAuditKey()] });
+  const metrics = new TestMetrics();
+  const routes = allRoutes(metrics, audit);
+  const forms = new PathForms(() => routes);
+  const passwordWork = { cost: 16, blockSize: 8, parallelization: 1 };
+  const access = openAccess({ store, now: Date.now, passwordWork, canonicalPath: (path) => forms.canonical(path) });
+  await access.quotas.open();
+  const services: Services = {
+    ...access,
+    ...(await mounted(store, 'transit')),
+    auditKey: new AuditKey(store),
+    sinceMs: 0,
+  };
+  const node = {
+    services,
+    initialized: true,
+    clusterName: { id: '00000000', name: 'test' },
+    eligibility: { readRole: 'active', settled: async () => undefined },
+    config: { data_dir: '.' },
+    sealStatus: { type: 'shamir', initialized: true, sealed: false, t: 1, n: 1, progress: 0, nonce: '', recoverySeal: false },
+  } as unknown as Node;
+  const log = logTo === undefined ? pino({ level: 'silent' }) : pino({ level: 'trace' }, { write: logTo });
+  const front = createRouter({
+    node,
+    log,
+    metrics,
+    routes,
+    bodyBytesMax: 1_000_000,
+    trustedProxies,
+    audit,
+    limits,
+    ...(forwarded && { forwarded }),
+  });
+  const server: Server = createServer(front).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const ask: Ask = async (line, { token = rootToken, body, headers = {} } = {}) => {
+    const [method = '', path = ''] = line.split(' ');
+    const response = await fetch(`http://127.0.0.1:${port}/v1/${path}`, {
+      method,
+      headers: { ...(token !== null && { 'X-Service-Token': token }), ...headers },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, text, body: text === '' ? {} : JSON.parse(text) };
+  };
+  const close = (): void => {
+    server.close();
+    server.closeAllConnections();
+    services.mounts.close();
+    closeAccess(access);
+  };
+  return { url: new URL(`http://127.0.0.1:${port}`), ask, rootToken, store, services, metrics, node, close };
+}

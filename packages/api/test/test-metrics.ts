@@ -1,0 +1,14 @@
+import type { RenderedMetrics, RequestMetrics } from '../src/operation/metrics-port.ts';
+
+const ignore = (): void => undefined;
+
+/** Metrics that only count the requests refused by a rate limit; how metrics are rendered is tested where they are made. */
+export class TestMetrics implements RequestMetrics, RenderedMetrics {
+  readonly inFlight = { inc: ignore, dec: ignore };
+  readonly requestMs = { observe: ignore };
+  readonly limited = { count: 0, inc: () => void this.limited.count++ };
+  readonly responded = ignore;
+  readonly route = () => this.requestMs;
+  readonly prometheus = async () => 'up 1\n';
+  readonly json = async () => ({ Gauges: [], Counters: [], Samples: [] });
+}

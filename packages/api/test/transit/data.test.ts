@@ -1,0 +1,354 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { initialAccess, openAccess, type Principal } from '@transitd/access';
+import { AuditKey } from '@transitd/audit';
+import { type Body, parsePath, type Reply } from '@transitd/http';
+import type { Services } from '@transitd/node';
+import { memoryStore } from '@transitd/storage-fsm';
+import { expect } from 'chai';
+import { mounted } from '../../../node/test/mounts/mounted.ts';
+import { MountRoutes } from '../../src/operation/mount-routes.ts';
+import { transitDataRoutes } from '../../src/transit/data.ts';
+import { transitTransferRoutes } from '../../src/transit/transfers.ts';
+
+const fox = Buffer.from('the quick brown fox').toString('base64');
+
+/** A service with a key `k` that encrypts, `c` that makes CMACs, `s` and the derived `d` that sign, and callers with rights of their own. */
+async function setup() {
+  const store = memoryStore();
+  const { rootToken, writes } = initialAccess({ now: 0 });
+  await store.commit({ conditions: [], writes });
+  const { mounts, managedKeys } = await mounted(store, 'mnt');
+  const engine = mounts.engines.get('mnt');
+  if (engine === undefined) throw new Error('no engine is mounted');
+  await engine.createKey('k', { exportable: true });
+  await engine.rotateKey('k');
+  await engine.createKey('c', { type: 'aes128-cmac' });
+  await engine.createKey('s', { type: 'ecdsa-p256' });
+  await engine.createKey('d', { type: 'ed25519', derived: true });
+  const access = openAccess({ store, now: Date.now });
+  const { tokens, policies } = access;
+  const services: Services = { ...access, mounts, managedKeys, auditKey: new AuditKey(store), sinceMs: 0 };
+  const root = await tokens.authenticate(rootToken);
+  if (root === undefined) throw new Error('the root token is not good');
+
+  const callerWith = async (policy: string): Promise<Principal> => {
+    await policies.write('own', policy);
+    return { ...root, root: false, acl: await policies.compile(['own']) };
+  };
+  const post = async (target: string, body: Body = {}, principal: Principal = root): Promise<Reply> => {
+    const path = parsePath(`/v1/mnt/${target}`);
+    const found = find(target);
+    const operation = found?.route.operations.POST;
+    if (found === undefined || operation?.access !== 'token') throw new Error(`no operation on data at ${target}`);
+    const call = {
+      verb: 'POST',
+      path: path.path,
+      written: path.path,
+      params: found.params,
+      query: path.query,
+      body,
+      address: '',
+    } as const;
+    return operation.run({ node: undefined as never, services, principal, token: rootToken }, call);
+  };
+  return { services, callerWith, post };
+}
+
+const dataOf = (reply: Reply): Record<string, unknown> => JSON.parse(reply.body ?? '').data;
+
+const routes = new MountRoutes(transitDataRoutes.map((route) => ({ ...route, path: `:mount/${route.path}` })));
+const find = (target: string) => routes.find(parsePath(`/v1/mnt/${target}`).segments, { path: 'mnt', depth: 1 });
+
+describe('routes of operations on data', () => {
+  for (const [target, name, params] of [
+    ['encrypt/k', 'encrypt', { name: 'k' }],
+    ['verify/k/sha2-512', 'verify', { name: 'k', urlalgorithm: 'sha2-512' }],
+    ['sign/k', 'sign', { name: 'k' }],
+    ['sign/k/sha2-512', 'sign', { name: 'k', urlalgorithm: 'sha2-512' }],
+    ['hmac/k', 'hmac', { name: 'k' }],
+    ['hmac/k/sha2-512', 'hmac', { name: 'k', urlalgorithm: 'sha2-512' }],
+    ['cmac/k/8', 'cmac', { name: 'k', url_mac_length: '8' }],
+    ['datakey/plaintext/k', 'datakey', { type: 'plaintext', name: 'k' }],
+    ['random', 'random', {}],
+    ['random/16', 'random', { source: '16' }],
+    ['random/platform/16', 'random', { source: 'platform', urlbytes: '16' }],
+    ['hash', 'hash', {}],
+    ['hash/sha2-512', 'hash', { urlalgorithm: 'sha2-512' }],
+  ] as const) {
+    it(`finds ${name} at ${target}`, () => {
+      const found = find(target);
+      expect(found?.route.operations.POST?.name).to.equal(name);
+      expect(found?.params).to.deep.equal({ mount: 'mnt', ...params });
+    });
+  }
+
+  for (const target of [
+    'encrypt',
+    'encrypt/k/x',
+    'encrypt/a:b',
+    'datakey/plaintext',
+    'datakey/plaintext/a:b',
+    'hash/a/b',
+    'random/a/b/c',
+    'keys/k',
+  ]) {
+    it(`finds nothing at ${target}`, () => {
+      expect(find(target)).to.equal(undefined);
+    });
+  }
+
+  it('are there for every form of its paths', () => {
+    expect(transitDataRoutes.map(({ path }) => path)).to.deep.equal([
+      'encrypt/:name',
+      'decrypt/:name',
+      'rewrap/:name',
+      'datakey/:type/:name',
+      'hmac/:name',
+      'hmac/:name/:urlalgorithm',
+      'cmac/:name',
+      'cmac/:name/:url_mac_length',
+      'sign/:name',
+      'sign/:name/:urlalgorithm',
+      'verify/:name',
+      'verify/:name/:urlalgorithm',
+      'hash',
+      'hash/:urlalgorithm',
+      'random',
+      'random/:source',
+      'random/:source/:urlbytes',
+    ]);
+  });
+});
+
+describe('operations on data', () => {
+  it('answer in the form of the specification', async () => {
+    const { post } = await setup();
+    const { hmac, ...beside } = dataOf(await post('hmac/k', { input: fox }));
+    expect(hmac).to.match(/^svc:v2:/);
+    expect(beside).to.deep.equal({ key_version: 2 });
+    expect(dataOf(await post('verify/k', { input: fox, hmac: String(hmac) }))).to.deep.equal({ valid: true });
+    const { signature, ...signed } = dataOf(await post('sign/s', { input: fox }));
+    expect(signature).to.match(/^svc:v1:/);
+    expect(signed).to.deep.equal({ key_version: 1 });
+    expect(dataOf(await post('verify/s', { input: fox, signature: String(signature) }))).to.deep.equal({ valid: true });
+    expect(dataOf(await post('sign/d', { input: fox, context: fox }))).to.have.all.keys('signature', 'key_version', 'public_key');
+    expect(dataOf(await post('cmac/c/4', { input: fox, mac_length: 8 }))).to.have.all.keys('cmac', 'key_version');
+    expect(dataOf(await post('datakey/wrapped/k'))).to.have.all.keys('ciphertext', 'key_version');
+    expect(dataOf(await post('datakey/plaintext/k'))).to.have.all.keys('ciphertext', 'key_version', 'plaintext');
+    expect(dataOf(await post('hash/sha2-224', { input: '', algorithm: 'sha2-256' }))['sum']).to.have.lengthOf(56);
+    expect(dataOf(await post('random/3', { format: 'hex' }))['random_bytes']).to.have.lengthOf(6);
+  });
+
+  it('answer a batch with its failed items in the success envelope, and 400 or the status that was asked for', async () => {
+    const { post } = await setup();
+    const { hmac } = dataOf(await post('hmac/k', { input: fox }));
+    const batch_input = [
+      { input: fox, hmac: String(hmac), reference: 'a' },
+      { input: '!!', hmac: String(hmac) },
+    ];
+    for (const [asked, status] of [
+      [undefined, 400],
+      [207, 207],
+      [204, 400],
+    ] as const) {
+      const reply = await post('verify/k', { batch_input, ...(asked !== undefined && { partial_failure_response_code: asked }) });
+      expect(reply.status).to.equal(status);
+      expect(dataOf(reply)['batch_results']).to.deep.equal([
+        { valid: true, reference: 'a' },
+        { valid: false, error: 'unable to decode input as base64: illegal base64 data at input byte 0', reference: '' },
+      ]);
+    }
+  });
+
+  it('name the public key of a derived one otherwise within a batch, and give a failed item version 0', async () => {
+    const { post } = await setup();
+    const reply = await post('sign/d', { batch_input: [{ input: fox, context: fox, reference: 'a' }, { input: fox }] });
+    const [signed, failed] = dataOf(reply)['batch_results'] as readonly object[];
+    expect(reply.status).to.equal(400);
+    expect(signed).to.have.all.keys('signature', 'key_version', 'publickey', 'reference');
+    expect(failed).to.include({ key_version: 0, reference: '' }).and.have.all.keys('key_version', 'error', 'reference');
+  });
+
+  it('of a large batch give others their turn while the answer is written', async () => {
+    const { post } = await setup();
+    const batch_input = Array.from({ length: 20_000 }, (_, index) => ({ input: fox, reference: String(index) }));
+    let turns = 0;
+    const count = setInterval(() => {
+      turns += 1;
+    }, 0);
+    const results = dataOf(await post('hmac/k', { batch_input }))['batch_results'];
+    clearInterval(count);
+    expect(results).to.have.lengthOf(20_000);
+    expect(turns).to.be.above(10);
+  });
+});
+
+describe('the hash that verify uses', () => {
+  const warning = "'algorithm' has no effect on signatures: name the hash in 'hash_algorithm' or in the path";
+  const judged = async (post: (target: string, body: Body) => Promise<Reply>, target: string, body: Body) => {
+    const reply = JSON.parse((await post(target, { input: fox, ...body })).body ?? '');
+    return { valid: reply.data.valid ?? reply.data.batch_results[0].valid, warnings: reply.warnings };
+  };
+
+  it('is for signatures that of hash_algorithm or the path, as when signing: algorithm is ignored with a warning in both', async () => {
+    const { post } = await setup();
+    for (const [asked, warnings] of [
+      [{}, null],
+      [{ algorithm: 'sha2-256' }, null],
+      [{ algorithm: 'sha2-512' }, [warning]],
+      [{ algorithm: 'md5' }, [warning]],
+    ] as const) {
+      const signed = await post('sign/s', { input: fox, ...asked });
+      const { signature } = dataOf(signed);
+      expect(JSON.parse(signed.body ?? '').warnings).to.deep.equal(warnings);
+      for (const [target, body] of [
+        ['verify/s', {}],
+        ['verify/s/sha2-256', {}],
+        ['verify/s', { hash_algorithm: 'sha2-256' }],
+      ] as const) {
+        expect(await judged(post, target, { signature, ...body, ...asked } as Body)).to.deep.equal({ valid: true, warnings });
+        const batch_input = [{ input: fox, signature }] as Body['x'];
+        expect(await judged(post, target, { batch_input, ...body, ...asked } as Body)).to.deep.equal({ valid: true, warnings });
+      }
+    }
+    const { signature } = dataOf(await post('sign/s', { input: fox, hash_algorithm: '', algorithm: 'sha2-512' }));
+    expect(await judged(post, 'verify/s/sha2-512', { signature } as Body)).to.deep.equal({ valid: true, warnings: null });
+  });
+
+  it('is for HMACs that of the path, of hash_algorithm or of algorithm, as in the request that made the HMAC', async () => {
+    const { post } = await setup();
+    const { hmac } = dataOf(await post('hmac/k', { input: fox, algorithm: 'sha2-512' }));
+    for (const [target, body, valid] of [
+      ['verify/k', { algorithm: 'sha2-512' }, true],
+      ['verify/k', { hash_algorithm: 'sha2-512' }, true],
+      ['verify/k/sha2-512', { algorithm: 'sha2-256' }, true],
+      ['verify/k', { hash_algorithm: 'sha2-512', algorithm: 'sha2-256' }, true],
+      ['verify/k', {}, false],
+      ['verify/k', { hash_algorithm: 'sha2-256', algorithm: 'sha2-512' }, false],
+    ] as const) {
+      expect(await judged(post, target, { hmac, ...body } as Body)).to.deep.equal({ valid, warnings: null });
+      const batch_input = [{ input: fox, hmac }] as Body['x'];
+      expect(await judged(post, target, { batch_input, ...body } as Body)).to.deep.equal({ valid, warnings: null });
+    }
+  });
+});
+
+describe('a value that is denied by its path form', () => {
+  const granted = 'path "mnt/*" { capabilities = ["update", "read"] }\n';
+  for (const [denied, target, body] of [
+    ['hmac/k/sha1', 'hmac/k', { input: fox, algorithm: 'sha1' }],
+    ['hmac/k/sha2-256', 'hmac/k', { input: fox }],
+    ['hmac/+/sha2-256', 'hmac/k', { input: fox }],
+    ['verify/k/sha1', 'verify/k', { input: fox, hmac: 'svc:v1:AAAA', hash_algorithm: 'sha1' }],
+    ['verify/k/sha1', 'verify/k', { input: fox, hmac: 'svc:v1:AAAA', algorithm: 'sha1' }],
+    ['verify/k/sha1', 'verify/k', { batch_input: [{ input: fox, hmac: 'svc:v1:AAAA' }], algorithm: 'sha1' }],
+    ['verify/s/sha1', 'verify/s', { input: fox, signature: 'svc:v1:AAAA', hash_algorithm: '', algorithm: 'sha1' }],
+    ['verify/s/sha2-256', 'verify/s', { input: fox, signature: 'svc:v1:AAAA', algorithm: 'sha1' }],
+    ['sign/s/sha1', 'sign/s', { input: fox, hash_algorithm: 'sha1' }],
+    ['sign/s/sha2-256', 'sign/s', { input: fox, algorithm: 'sha1' }],
+    ['sign/s/sha1', 'sign/s', { input: fox, hash_algorithm: '', algorithm: 'sha1' }],
+    ['sign/+/sha2-256', 'sign/s', { input: fox }],
+    ['sign/s/sha1', 'sign/s', { batch_input: [{ input: fox }], hash_algorithm: 'sha1' }],
+    ['hash/sha2-224', 'hash', { input: fox, algorithm: 'sha2-224' }],
+    ['cmac/c/8', 'cmac/c', { input: fox, mac_length: '0x8' }],
+    ['cmac/c/8', 'cmac/c/0x8', { input: fox }],
+    ['cmac/c/16', 'cmac/c', { input: fox }],
+    ['cmac/c/8', 'cmac/c', { batch_input: [{ input: fox }, { input: fox, mac_length: 8 }] }],
+    ['random/platform', 'random/16', {}],
+    ['random/seal', 'random', { source: 'seal' }],
+    ['random/platform/8', 'random', { bytes: '0x8' }],
+  ] as const) {
+    it(`is denied in ${target} with ${JSON.stringify(body)} as in ${denied}`, async () => {
+      const { post, callerWith } = await setup();
+      const may = await callerWith(granted);
+      const mayNot = await callerWith(`${granted}path "mnt/${denied}" { capabilities = ["deny"] }`);
+      expect(await refusal(post(target, body, mayNot))).to.equal('permission_denied');
+      expect(await refusal(post(target, body, may))).to.not.equal('permission_denied');
+    });
+  }
+
+  for (const [denied, version] of [
+    ['2', undefined],
+    ['2', 'latest'],
+    ['latest', undefined],
+    ['latest', '2'],
+    ['1', 'v1'],
+  ] as const) {
+    it(`is denied in an export of ${version ?? 'all versions'} as in one of ${denied}`, async () => {
+      const { services, callerWith } = await setup();
+      const principal = await callerWith(`${granted}path "mnt/export/hmac-key/k/${denied}" { capabilities = ["deny"] }`);
+      const route = transitTransferRoutes.find(({ path }) => path === 'export/:key_type/:name/:version');
+      const operation = route?.operations.GET;
+      if (operation?.access !== 'token') throw new Error('export is no guarded operation');
+      const { path, query } = parsePath('/v1/mnt/export/hmac-key/k');
+      const params = { mount: 'mnt', key_type: 'hmac-key', name: 'k', ...(version !== undefined && { version }) };
+      const node = { member: undefined } as never;
+      const call = { verb: 'GET', path, written: path, query, params, body: {}, address: '' } as const;
+      const exporting = async () => operation.run({ node, services, principal, token: '' }, call);
+      expect(await refusal(exporting())).to.equal('permission_denied');
+    });
+  }
+
+  for (const [denied, version] of [
+    ['2', undefined],
+    ['latest', '2'],
+    ['1', 'v1'],
+  ] as const) {
+    it(`is denied in a key wrapped for another service, ${version ?? 'all versions'} as ${denied}`, async () => {
+      const { services, callerWith } = await setup();
+      const engine = services.mounts.engines.get('mnt');
+      const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+      const publicPem = publicKey.export({ type: 'spki', format: 'pem' }).toString();
+      await engine?.transfers.importKey('there', { type: 'rsa-2048', publicKey: publicPem });
+      const operation = transitTransferRoutes.find(({ path }) => path === 'byok-export/:destination/:source/:version')?.operations
+        .GET;
+      if (operation?.access !== 'token') throw new Error('byok-export is no guarded operation');
+      const { path, query } = parsePath('/v1/mnt/byok-export/there/k');
+      const params = { mount: 'mnt', destination: 'there', source: 'k', ...(version !== undefined && { version }) };
+      const node = { member: undefined } as never;
+      const wrapping = async (policy: string) =>
+        operation.run(
+          { node, services, principal: await callerWith(policy), token: '' },
+          { verb: 'GET', path, written: path, query, params, body: {}, address: '' },
+        );
+      const deny = `path "mnt/byok-export/there/k/${denied}" { capabilities = ["deny"] }`;
+      expect(await refusal(wrapping(granted + deny))).to.equal('permission_denied');
+      expect(dataOf(await wrapping(granted))).to.have.all.keys('name', 'type', 'keys');
+    });
+  }
+
+  it('is denied in a restore for the name that the backup has as for the one in the path', async () => {
+    const { services, callerWith } = await setup();
+    const engine = services.mounts.engines.get('mnt');
+    await engine?.createKey('b', { exportable: true, allowPlaintextBackup: true });
+    const backup = (await engine?.transfers.backupKey('b'))?.toString('base64') ?? '';
+    await engine?.configureKey('b', { deletionAllowed: true });
+    await engine?.deleteKey('b');
+    const operation = transitTransferRoutes.find(({ path }) => path === 'restore')?.operations.POST;
+    if (operation?.access !== 'token') throw new Error('restore is no guarded operation');
+    const call = {
+      verb: 'POST',
+      ...parsePath('/v1/mnt/restore'),
+      written: 'mnt/restore',
+      params: { mount: 'mnt' },
+      body: { backup },
+      address: '',
+    } as const;
+    const node = { member: undefined } as never;
+    const restoring = async (policy: string) =>
+      operation.run({ node, services, principal: await callerWith(policy), token: '' }, call);
+    expect(await refusal(restoring(`${granted}path "mnt/restore/b" { capabilities = ["deny"] }`))).to.equal('permission_denied');
+    expect(await engine?.keyExists('b')).to.equal(false);
+    await restoring(granted);
+    expect(await engine?.keyExists('b')).to.equal(true);
+  });
+});
+
+async function refusal(asked: Promise<unknown>): Promise<string | undefined> {
+  try {
+    await asked;
+  } catch (error) {
+    return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : String(error);
+  }
+  return undefined;
+}

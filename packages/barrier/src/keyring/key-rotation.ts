@@ -1,0 +1,86 @@
+import type { Store } from '@transitd/storage-fsm';
+import { BarrierError } from '../errors.ts';
+import { keyringPath, rotationPath } from '../paths.ts';
+import { closeKeyring, keyringCommitAttempts, wipeKeyring, withNewTerm } from './keyring.ts';
+import type { Keys } from './loaded-keys.ts';
+import {
+  checkRotation,
+  decodeRotation,
+  defaultRotation,
+  encodeRotation,
+  type KeyStatus,
+  type RotationConfig,
+  rotationDue,
+} from './rotation.ts';
+
+export interface KeyRotationParts {
+  /** The store of the ciphertext. */
+  readonly store: Store;
+  /** The records in plaintext. */
+  readonly plaintext: Store;
+  readonly exclusive: <T>(task: () => Promise<T>) => Promise<T>;
+  /** @throws StoreError `sealed` */
+  readonly keys: () => Keys;
+  /** Updates `keys` to the keyring in the store. */
+  readonly reload: () => Promise<void>;
+  /** Returns the replicated count of values ever written. */
+  readonly valuesWritten: () => number;
+  /** Returns the time in whole milliseconds since the epoch. */
+  readonly now: () => number;
+  /** The rotation configuration until one is stored. */
+  readonly rotation?: RotationConfig;
+}
+
+/** Rotates the key that encrypts values. All methods throw StoreError `sealed` while sealed. */
+export class KeyRotation {
+  readonly #parts: KeyRotationParts;
+
+  constructor(parts: KeyRotationParts) {
+    this.#parts = parts;
+  }
+
+  /** Adds a key to the keyring, which encrypts all values from now on. @throws BarrierError `conflict`; StoreError */
+  rotate(): Promise<void> {
+    const { store, exclusive, keys, reload, now, valuesWritten } = this.#parts;
+    return exclusive(async () => {
+      for (let tries = 0; tries < keyringCommitAttempts; tries += 1) {
+        await reload();
+        const { rootKey, keyring, keyringRevision } = keys();
+        const next = withNewTerm(keyring, { installedMs: now(), valuesAtInstall: valuesWritten() });
+        const value = closeKeyring(rootKey, next);
+        wipeKeyring(next);
+        const conditions = [{ path: keyringPath, revision: keyringRevision }];
+        const { outcome } = await store.commit({ conditions, writes: [{ path: keyringPath, value }] });
+        if (outcome === 'committed') {
+          await reload();
+          return;
+        }
+      }
+      throw new BarrierError('conflict', 'the keyring changes too often; try again');
+    });
+  }
+
+  keyStatus(): KeyStatus {
+    const { keys, valuesWritten } = this.#parts;
+    const { term, installedMs, valuesAtInstall } = keys().keyring.newest;
+    const encryptions = Math.max(0, valuesWritten() - valuesAtInstall);
+    return { term, installTime: new Date(installedMs), encryptions };
+  }
+
+  /** @throws StoreError */
+  async config(): Promise<RotationConfig> {
+    const record = await this.#parts.plaintext.get(rotationPath);
+    return record === undefined ? (this.#parts.rotation ?? defaultRotation) : decodeRotation(record.value);
+  }
+
+  /** @throws BarrierError `invalid_rotation_config`; StoreError */
+  async setConfig(config: RotationConfig): Promise<void> {
+    const value = encodeRotation(checkRotation(config));
+    await this.#parts.plaintext.commit({ conditions: [], writes: [{ path: rotationPath, value }] });
+  }
+
+  /** Returns whether a rotation is due. @throws StoreError */
+  async isDue(): Promise<boolean> {
+    return rotationDue(await this.config(), this.keyStatus(), this.#parts.now());
+  }
+}

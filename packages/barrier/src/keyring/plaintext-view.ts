@@ -1,0 +1,88 @@
+import type { Changes, Store } from '@transitd/storage-fsm';
+import { BarrierError } from '../errors.ts';
+import { isReserved, keyringPath } from '../paths.ts';
+import { type Keyring, keyringCommitAttempts } from './keyring.ts';
+import { corruptValue, decryptValue, encryptValue, termOf } from './value.ts';
+
+/** The keys that the view gets from the barrier. */
+export interface ViewKeys {
+  /** @throws StoreError `sealed` */
+  keyring(): Keyring;
+  /** Returns the revision of the keyring's record. @throws StoreError `sealed` */
+  keyringRevision(): number;
+  /** Loads the keyring again after another node has changed it. */
+  reload(): Promise<void>;
+}
+
+/**
+ * Returns the store as all other packages see it: values in plaintext, the barrier's own records hidden. Reads and commits throw StoreError
+ * `sealed` while there is no keyring. `watch` works even then: it reports paths only, and caches must never miss a change.
+ */
+export function plaintextView(store: Store, keys: ViewKeys): Store {
+  async function decrypt(path: string, stored: Uint8Array): Promise<Buffer> {
+    const term = termOf(path, stored);
+    if (!keys.keyring().terms.has(term)) await keys.reload(); // written after a rotation that has not been loaded here yet
+    const key = keys.keyring().terms.get(term);
+    if (key === undefined) throw corruptValue(path);
+    try {
+      return decryptValue(key, path, stored);
+    } catch (error) {
+      // A restore may have brought a different keyring, in which this term is a different key.
+      await keys.reload();
+      const restored = keys.keyring().terms.get(term);
+      if (restored === undefined || restored === key) throw error;
+      return decryptValue(restored, path, stored);
+    }
+  }
+
+  return {
+    async get(path) {
+      refuseReserved(path);
+      keys.keyring();
+      const record = await store.get(path);
+      const value = record && (await decrypt(path, record.value));
+      keys.keyring(); // throws if the barrier was sealed meanwhile
+      return record && value && { value, revision: record.revision };
+    },
+
+    async range(query) {
+      keys.keyring();
+      const page = await store.range(query);
+      const records = [];
+      for (const { path, value, revision } of page.records)
+        if (!isReserved(path)) records.push({ path, value: await decrypt(path, value), revision });
+      keys.keyring();
+      return { ...page, records };
+    },
+
+    async commit({ conditions, writes, restore }) {
+      if (restore !== undefined)
+        throw new TypeError('a restore consists of ciphertext: commit it to the store below the barrier');
+      for (const { path } of [...conditions, ...writes]) refuseReserved(path);
+      for (let tries = 1; ; tries += 1) {
+        const { newest } = keys.keyring();
+        const revision = keys.keyringRevision();
+        // Sealing after this line does not change the result: the write is in flight, and its outcome must be reported.
+        const result = await store.commit({
+          conditions: [{ path: keyringPath, revision }, ...conditions],
+          writes: writes.map(({ path, value }) => ({ path, value: value && encryptValue(newest, path, value) })),
+        });
+        if (result.outcome === 'committed' || tries === keyringCommitAttempts) return result;
+        // The condition failed because a restore replaced the keyring: encrypt again, or nobody could read the value.
+        if ((await store.get(keyringPath))?.revision === revision) return result;
+        await keys.reload();
+      }
+    },
+
+    watch(prefix, listener) {
+      return store.watch(prefix, (changes) => {
+        const visible: Changes = changes === 'everything' ? changes : changes.filter(({ path }) => !isReserved(path));
+        if (visible.length > 0) listener(visible);
+      });
+    },
+  };
+}
+
+function refuseReserved(path: string): void {
+  if (isReserved(path)) throw new BarrierError('reserved_path', `${path} is reserved for the barrier`);
+}

@@ -1,0 +1,32 @@
+import type { Store, StoredRecord } from '@transitd/storage-fsm';
+import { BarrierError } from '../errors.ts';
+import { keyringPath, sealPath } from '../paths.ts';
+import { decodeSeal, type SealRecord } from './seal-record.ts';
+
+/** The decoded record `core/seal` and its revision. */
+export interface StoredSeal {
+  readonly record: SealRecord;
+  readonly revision: number;
+}
+
+/** Reads `core/seal`; returns undefined before initialization. @throws BarrierError `barrier_corrupt`; StoreError */
+export async function readSeal(store: Store): Promise<StoredSeal | undefined> {
+  const stored = await store.get(sealPath);
+  return stored && { record: decodeSeal(stored.value), revision: stored.revision };
+}
+
+/**
+ * Reads the seal and the keyring as of one moment: a rekey, which changes both, would change the revision of the seal between the reads.
+ * @throws BarrierError `not_initialized`, `barrier_corrupt`; StoreError
+ */
+export async function readCore(store: Store): Promise<{ readonly seal: StoredSeal; readonly keyring: StoredRecord }> {
+  for (;;) {
+    const seal = await readSeal(store);
+    if (seal === undefined) throw new BarrierError('not_initialized', 'transitd is not initialized');
+    const keyring = await store.get(keyringPath);
+    const again = await store.get(sealPath);
+    if (again?.revision !== seal.revision) continue;
+    if (keyring === undefined) throw new BarrierError('barrier_corrupt', `the record ${keyringPath} is missing`);
+    return { seal, keyring };
+  }
+}

@@ -1,0 +1,46 @@
+import type { Leader, SealStatus } from '@transitd/client';
+import { exitCode } from '@transitd/process';
+import type { Command } from 'commander';
+import type { Runner } from '../runner/runner.ts';
+import type { Session } from '../session/session.ts';
+import { asksServer } from '../terminal/options.ts';
+import type { Rows } from '../terminal/table.ts';
+
+/** `status`: whether a node is sealed, and what it says of the cluster. */
+export function statusCommand(program: Command, { asking }: Runner): void {
+  asksServer(program.command('status'))
+    .description('show the state of a node; exit 0 when it is unsealed, 2 when it is sealed')
+    .action(asking(showStatus));
+}
+
+async function showStatus({ client, output }: Session): Promise<number> {
+  const seal = await client.sys.sealStatus();
+  // It may have been sealed in between.
+  const leader = seal.sealed ? undefined : await client.sys.leader().catch(() => undefined);
+  output.rows([...sealRows(seal), ...(leader === undefined ? [] : leaderRows(leader))], { ...seal, ...leader });
+  return seal.sealed ? exitCode.denied : exitCode.ok;
+}
+
+export const sealRows = (seal: SealStatus): Rows => [
+  ['Seal Type', seal.type],
+  ['Initialized', seal.initialized],
+  ['Sealed', seal.sealed],
+  [seal.recovery_seal ? 'Total Recovery Shares' : 'Total Shares', seal.n],
+  ['Threshold', seal.t],
+  ...(seal.sealed && seal.progress > 0 ? [['Unseal Progress', `${seal.progress}/${seal.t}`] as const] : []),
+  ...(seal.nonce === '' ? [] : [['Unseal Nonce', seal.nonce] as const]),
+  ['Version', seal.version],
+  ['Storage Type', seal.storage_type],
+  ...(seal.cluster_name === undefined ? [] : [['Cluster Name', seal.cluster_name] as const]),
+  ...(seal.cluster_id === undefined ? [] : [['Cluster ID', seal.cluster_id] as const]),
+  ...(seal.removed_from_cluster ? [['Removed From Cluster', true] as const] : []),
+];
+
+const leaderRows = (leader: Leader): Rows => [
+  ['HA Enabled', leader.ha_enabled],
+  ['HA Mode', leader.is_self === true ? 'active' : 'standby'],
+  ...(leader.active_time === undefined ? [] : [['Active Since', leader.active_time] as const]),
+  ['Active Node Address', leader.leader_address ?? 'unknown'],
+  ['Raft Committed Index', leader.raft_committed_index],
+  ['Raft Applied Index', leader.raft_applied_index],
+];

@@ -1,0 +1,53 @@
+import { TransitdClient } from '@transitd/client';
+import { StartError } from '@transitd/process';
+import { processSources, type Sources } from '../terminal/input.ts';
+import { type Format, Output } from '../terminal/output.ts';
+import { type ConnectionOptions, connectionSettings, tokenFile } from './environment.ts';
+import { keptToken } from './token-file.ts';
+import { trustOnly } from './trust.ts';
+
+/** One run of a command that asks a server. */
+export interface Session {
+  readonly client: TransitdClient;
+  readonly output: Output;
+  readonly sources: Sources;
+  readonly addresses: readonly string[];
+  /** The token that is shown to the server, where there is one. */
+  readonly token: string | undefined;
+  /** … and it comes from the environment. */
+  readonly tokenIsGiven: boolean;
+  /** Where a login keeps its token. */
+  readonly tokenFile: string;
+}
+
+export interface SessionOptions extends ConnectionOptions {
+  readonly format?: Format;
+}
+
+/** @throws StartError */
+export function openSession(options: SessionOptions, environment: NodeJS.ProcessEnv = process.env): Session {
+  const { addresses, caFile, namespace, ...settings } = connectionSettings(options, environment);
+  if (caFile !== undefined) trustOnly(caFile);
+  const file = tokenFile(environment);
+  const token = settings.token ?? keptToken(file);
+  if (token !== undefined && !/^[\x21-\x7e]+$/.test(token))
+    throw new StartError('the token holds blanks or characters that a token cannot have');
+  return {
+    client: clientOf({ addresses, ...(token !== undefined && { token }), ...(namespace !== undefined && { namespace }) }),
+    output: new Output(options.format ?? 'table'),
+    sources: processSources(),
+    addresses,
+    token,
+    tokenIsGiven: settings.token !== undefined,
+    tokenFile: file,
+  };
+}
+
+function clientOf(options: ConstructorParameters<typeof TransitdClient>[0]): TransitdClient {
+  try {
+    return new TransitdClient(options);
+  } catch (error) {
+    if (error instanceof TypeError) throw new StartError('an address of the server is not of the form https://host:port');
+    throw error;
+  }
+}

@@ -1,0 +1,18 @@
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { setDefaultCACertificates } from 'node:tls';
+import { StartError } from '@transitd/process';
+
+/** From now on this process trusts the authorities in a PEM file, and no others. @throws StartError */
+export function trustOnly(file: string): void {
+  try {
+    const pem = readFileSync(file, 'utf8');
+    new X509Certificate(pem);
+    setDefaultCACertificates([pem]);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const reason =
+      code?.startsWith('E') && !code.startsWith('ERR_') ? `cannot be read: ${code}` : `holds no certificate in PEM: ${message}`;
+    throw new StartError(`the authority file ${file} ${reason}`);
+  }
+}

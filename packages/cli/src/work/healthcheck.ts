@@ -1,0 +1,15 @@
+import { exitCode } from '@transitd/process';
+
+/** For container engines: 0 when the node serves (active or a standby), 2 when it answers that it cannot, 1 when it does not answer. */
+export async function checkHealth(address: string): Promise<number> {
+  try {
+    const answer = await fetch(new URL('/v1/sys/health?standbyok=true&perfstandbyok=true', address), {
+      signal: AbortSignal.timeout(5000),
+    });
+    console.log(await answer.text());
+    return answer.status === 200 ? exitCode.ok : exitCode.denied;
+  } catch (error) {
+    console.error(`transitd: no answer from ${address}: ${error instanceof Error ? error.message : String(error)}`);
+    return exitCode.start;
+  }
+}

@@ -1,0 +1,63 @@
+import { StartError } from '@transitd/process';
+import { expect } from 'chai';
+import type { Sources } from '../../src/terminal/input.ts';
+import { membersOf, pairsOf } from '../../src/terminal/members.ts';
+
+const sources: Sources = {
+  stdin: async () => Buffer.from('{"from":"stdin"}\n'),
+  file: (path) => {
+    if (path !== 'f') throw new StartError(`${path} cannot be read: ENOENT`);
+    return Buffer.from('{"from":"file","n":1}');
+  },
+};
+
+describe('data on a command line', () => {
+  for (const { args, body } of [
+    { args: [], body: {} },
+    { args: ['a=b', 'c='], body: { a: 'b', c: '' } },
+    { args: ['a=b=c'], body: { a: 'b=c' } },
+    { args: ['a=1', 'a=2', 'a=3'], body: { a: ['1', '2', '3'] } },
+    { args: ['a=@f'], body: { a: '{"from":"file","n":1}' } },
+    { args: ['a=-'], body: { a: '{"from":"stdin"}\n' } },
+    { args: ['a=\\@f'], body: { a: '@f' } },
+    { args: ['-'], body: { from: 'stdin' } },
+    { args: ['@f'], body: { from: 'file', n: 1 } },
+    { args: ['@f', 'x=y'], body: { from: 'file', n: 1, x: 'y' } },
+    { args: ['__proto__=x'], body: Object.fromEntries([['__proto__', 'x']]) },
+  ])
+    it(`${JSON.stringify(args)} is ${JSON.stringify(body)}`, async () => {
+      expect(JSON.stringify(await membersOf(args, sources))).to.equal(JSON.stringify(body));
+    });
+
+  for (const { args, says } of [
+    { args: ['ok=1', 'hunter2'], says: 'argument 2 of the data is not of the form name=value' },
+    { args: ['=hunter2'], says: 'argument 1 of the data is not of the form name=value' },
+    { args: ['a=@nowhere'], says: 'nowhere cannot be read: ENOENT' },
+    ...['password', 'secret_id', 'jwt', 'token', 'otp', 'pin', 'key', 'backup'].flatMap((name) =>
+      ['hunter2', '\\@hunter2', ''].map((value) => ({
+        args: ['ok=1', `${name}=${value}`],
+        says: `${name} must not be on the command line, where other users and the shell's history have it: use ${name}=- to read it from standard input, or ${name}=@FILE to read it from a file`,
+      })),
+    ),
+  ])
+    it(`refuses ${JSON.stringify(args)}, without showing it`, async () => {
+      const error = await membersOf(args, sources).catch((reason: unknown) => reason);
+      expect(error).to.be.instanceOf(StartError).with.property('message', says);
+    });
+
+  for (const text of ['', 'hunter2', '[1]', 'null', '"hunter2"'])
+    it(`takes no ${JSON.stringify(text)} for an object, and does not show it`, async () => {
+      const error = await membersOf(['-'], { ...sources, stdin: async () => Buffer.from(text) }).catch(
+        (reason: unknown) => reason,
+      );
+      expect(error).to.be.instanceOf(StartError);
+      expect(String(error))
+        .to.match(/the data is not/)
+        .and.not.include('hunter2');
+    });
+
+  it('pairs are pairs', () => {
+    expect(pairsOf('--metadata', ['a=1', 'b=x=y'])).to.deep.equal({ a: '1', b: 'x=y' });
+    expect(() => pairsOf('--metadata', ['hunter2'])).to.throw(StartError, /^--metadata takes pairs of the form name=value$/);
+  });
+});

@@ -1,0 +1,83 @@
+import { X509Certificate } from 'node:crypto';
+import type { NodeId, PeerStatus } from '@transitd/raft-core';
+import type { Store } from '@transitd/storage-fsm';
+import { authorityOf, requireSigner } from '../maintenance/member-entries.ts';
+import { RequestRefused, signRequest } from '../membership/authority.ts';
+import { fingerprintOf } from '../membership/certificate.ts';
+import type { ConfigurationChanges } from '../membership/configuration-changes.ts';
+import { type Member, type Membership, memberRemoved } from '../membership/membership.ts';
+import { JoinError } from '../refusals/join-error.ts';
+import type { Admission, Joiner } from './join-messages.ts';
+
+export interface AdmissionParts {
+  /** The records in clear. */
+  readonly store: Store;
+  readonly changes: ConfigurationChanges;
+  readonly clusterId: string;
+  /** The authority that signs, PEM; undefined before the first rotation. */
+  readonly current?: string | undefined;
+  readonly self: NodeId;
+  /** What the leader knows of its peers. */
+  readonly peers: () => readonly PeerStatus[];
+}
+
+/** A member that restarts is heard of again before that. */
+const silentMsMin = 10_000;
+
+/**
+ * Makes a node that has shown that it holds the seal's key a member: a learner first, a voter as soon as it has caught up.
+ * @throws JoinError `request_refused`, `name_taken`, `node_id_used`, `node_removed`; StoreError
+ */
+export async function admit(
+  { store, changes, clusterId, current, self, peers }: AdmissionParts,
+  joiner: Joiner,
+): Promise<Admission> {
+  const { id, name, apiAddress, clusterAddress, nonVoter, request } = joiner;
+  const authority = await authorityOf(store, clusterId, current);
+  const certificate = await signRequest(authority, {
+    request,
+    now: new Date(),
+    clusterId,
+    nodeId: id,
+  }).catch((error: unknown) => {
+    throw error instanceof RequestRefused ? new JoinError('request_refused', error.message) : error;
+  });
+  const fingerprint = fingerprintOf(new X509Certificate(certificate));
+  const member: Member = { id, name, apiAddress, clusterAddress, certificate: fingerprint, nonVoter };
+  let members: readonly Member[] = [];
+  await changes.make((_conf, before) => {
+    requireSigner(before, authority);
+    // A node that lost its disk comes back under a new id: one that has the seal's key may take the place of a namesake that has not been heard
+    // of for a while. The answer to an earlier attempt may have been lost: the same id may try again as long as nothing was heard of it. A
+    // namesake that has just been admitted counts as heard of, so that of several joiners with one name one is admitted.
+    const namesake = before.members.find((one) => one.name === name);
+    const peer = peers().find((one) => one.id === namesake?.id);
+    const unborn = peer?.learner === true && peer.match === 0;
+    const isAgain = namesake?.id === id && unborn;
+    if (namesake?.id === self) throw new JoinError('name_taken', `the active node itself has the name ${name}`);
+    if (peer !== undefined && !isAgain && peer.silentMs < silentMsMin) throw new JoinError('name_taken', takenText(name, peer));
+    if (isAgain) {
+      members = before.members.map((one) => (one.id === id ? member : one));
+      return { membership: { ...before, members } };
+    }
+    refuseUsedId(before, joiner);
+    const kept = namesake === undefined ? before : memberRemoved(before, namesake.id);
+    members = [...kept.members, member];
+    return {
+      members: [...(namesake === undefined ? [] : [{ id: namesake.id, to: 'none' as const }]), { id, to: 'learner' as const }],
+      membership: { ...kept, members },
+    };
+  });
+  return { certificate, members };
+}
+
+function refuseUsedId({ members, removed }: Membership, { id }: Joiner): void {
+  if (removed.some((one) => one.id === id)) throw new JoinError('node_removed', 'this node was removed from the cluster');
+  if (members.some((one) => one.id === id)) throw new JoinError('node_id_used', 'this node id belongs to a member');
+}
+
+/** A node that lost its disk meets this for as long as the leader cannot know that its namesake is gone. */
+function takenText(name: string, { silentMs }: PeerStatus): string {
+  const [heardS, replaceS] = [Math.round(silentMs / 100) / 10, silentMsMin / 1000];
+  return `the name ${name} belongs to a member that was admitted or heard of ${heardS} s ago; a node with an empty data directory takes its place once that member has been silent for ${replaceS} s`;
+}

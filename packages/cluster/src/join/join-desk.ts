@@ -1,0 +1,157 @@
+import { callerGroup } from '@transitd/access';
+import type { WrappedJoinSecret } from '@transitd/barrier';
+import { JoinError } from '../refusals/join-error.ts';
+import { exchangedBefore, type JoinOpening, joinerProof, leaderProof, sameProof } from './join-exchange.ts';
+import { type Admission, decodeAnswer, decodeRequest, encodeOffer, encodeWelcome, type Joiner } from './join-messages.ts';
+
+export interface JoinDeskOptions {
+  /** `Barrier.wrapForJoin`. */
+  readonly wrap: (exchanged: Uint8Array) => Promise<WrappedJoinSecret>;
+  readonly cluster: () => Promise<{
+    readonly id: string;
+    /** The certificate of the cluster's authority, PEM. */
+    readonly authority: string;
+  }>;
+  /**
+   * Signs the request, adds the node by a change of the configuration and waits for its commit.
+   * @throws JoinError `request_refused`, `name_taken`, `node_id_used`, `node_removed`; StoreError
+   */
+  readonly admit: (joiner: Joiner) => Promise<Admission>;
+  /** Monotonic. */
+  readonly nowMs: () => number;
+  readonly randomBytes: (count: number) => Buffer;
+}
+
+interface OpenChallenge extends JoinOpening {
+  readonly secret: Buffer;
+  readonly source: string;
+  readonly openedMs: number;
+}
+
+type Ending = 'challenge_used' | 'challenge_expired' | 'challenge_displaced';
+
+/** Challenges open at a time. */
+const openMax = 16;
+/** How long one is good. */
+const lifeMs = 60_000;
+/** Ends that are remembered, so that a late answer is told what became of its challenge. */
+const endsMax = 64;
+
+/**
+ * The leader's side of joins. Anybody may ask for a challenge, so there is no full desk that strangers could keep full: a new challenge
+ * displaces the oldest one of whoever has the most open. A stranger displaces its own, not those of a joiner at another address; with
+ * as many addresses as there are places it still has to fill all of them between a joiner's challenge and its answer.
+ */
+export class JoinDesk {
+  readonly #options: JoinDeskOptions;
+  /** By id, the oldest first. */
+  readonly #open = new Map<string, OpenChallenge>();
+  readonly #ends = new Map<string, Ending>();
+  /** Counts the calls of `clear`, so that a challenge that is being made when one comes is not opened. */
+  #clears = 0;
+
+  constructor(options: JoinDeskOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Opens a challenge for a node: the offer, as it goes back.
+   * @param source - where the request comes from: the client's address, as the node saw it that it was sent to
+   * @throws JoinError `join_malformed`, `leader_changed`; BarrierError `unseal_key_not_kept`; StoreError
+   */
+  async challenge(message: unknown, source: string): Promise<object> {
+    const request = decodeRequest(message);
+    const clears = this.#clears;
+    const { id: clusterId, authority } = await this.#options.cluster();
+    const announcement = { clusterId, authority, challengeId: this.#options.randomBytes(16).toString('hex') };
+    const { secret, ...wrapping } = await this.#options.wrap(exchangedBefore(request, announcement));
+    if (clears !== this.#clears) {
+      secret.fill(0);
+      throw new JoinError('leader_changed', 'this node has just ceased to be the active one');
+    }
+    const offer = { ...announcement, ...wrapping };
+    this.#makeRoom();
+    this.#open.set(offer.challengeId, { request, offer, secret, source, openedMs: this.#options.nowMs() });
+    return encodeOffer(offer);
+  }
+
+  /**
+   * Takes the answer to a challenge, which is used up by it, right or wrong: the welcome, as it goes back.
+   * @throws JoinError `join_malformed`, `challenge_unknown`, `challenge_used`, `challenge_expired`, `challenge_displaced`, `join_proof`;
+   *   what `admit` throws
+   */
+  async answer(message: unknown): Promise<object> {
+    const answer = decodeAnswer(message);
+    const { secret, ...opening } = this.#take(answer.challengeId);
+    try {
+      if (!sameProof(answer.proof, joinerProof(secret, opening)))
+        throw new JoinError(
+          'join_proof',
+          'the proof is wrong: the node does not hold the seal key, or what was sent has been changed on the way',
+        );
+      const { nonce: _, ...joiner } = opening.request;
+      const admission = await this.#options.admit(joiner);
+      return encodeWelcome({ ...admission, proof: leaderProof(secret, { ...opening, answer, admission }) });
+    } finally {
+      secret.fill(0);
+    }
+  }
+
+  /** Ends every open challenge at once: for a node that seals or is not the active one any more. */
+  clear(): void {
+    this.#clears += 1;
+    for (const { secret } of this.#open.values()) secret.fill(0);
+    this.#open.clear();
+    this.#ends.clear();
+  }
+
+  #take(id: string): OpenChallenge {
+    this.#endExpired();
+    const challenge = this.#open.get(id);
+    if (challenge === undefined) throw this.#notOpen(id);
+    this.#open.delete(id);
+    this.#remember(id, 'challenge_used');
+    return challenge;
+  }
+
+  #notOpen(id: string): JoinError {
+    const ending = this.#ends.get(id) ?? 'challenge_unknown';
+    return new JoinError(ending, `${endings[ending]}; a new one has to be asked for`);
+  }
+
+  #endExpired(): void {
+    const now = this.#options.nowMs();
+    for (const [id, { openedMs }] of this.#open) if (now - openedMs >= lifeMs) this.#end(id, 'challenge_expired');
+  }
+
+  #makeRoom(): void {
+    this.#endExpired();
+    if (this.#open.size >= openMax) this.#end(oldestOfTheGreediest(this.#open), 'challenge_displaced');
+  }
+
+  #end(id: string, ending: Ending): void {
+    this.#open.get(id)?.secret.fill(0);
+    this.#open.delete(id);
+    this.#remember(id, ending);
+  }
+
+  #remember(id: string, ending: Ending): void {
+    this.#ends.set(id, ending);
+    const [oldest] = this.#ends.keys();
+    if (this.#ends.size > endsMax && oldest !== undefined) this.#ends.delete(oldest);
+  }
+}
+
+const endings: Readonly<Record<Ending | 'challenge_unknown', string>> = {
+  challenge_unknown: 'this challenge was not given by this node, or long ago',
+  challenge_used: 'this challenge has been answered already',
+  challenge_expired: 'this challenge was good for one minute, which is over',
+  challenge_displaced: 'this challenge was displaced by newer ones: too many nodes ask at the same time',
+};
+
+/** Of equally many open ones, the source whose oldest is the oldest. */
+function oldestOfTheGreediest(open: ReadonlyMap<string, OpenChallenge>): string {
+  const bySource = Map.groupBy(open, ([, { source }]) => callerGroup(source));
+  const [[id] = ['']] = [...bySource.values()].reduce((most, one) => (one.length > most.length ? one : most), []);
+  return id;
+}

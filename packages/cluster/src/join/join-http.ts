@@ -1,0 +1,124 @@
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { JoinError } from '../refusals/join-error.ts';
+import type { Send } from './join-client.ts';
+
+export interface JoinHttpOptions {
+  /** PEM: what https addresses are checked against instead of the system's authorities. The join itself is safe without. */
+  readonly ca?: string;
+  /** Ends what is under way, as when the node stops. */
+  readonly signal?: AbortSignal;
+  /** For one message and its answer. A forwarded answer has 10 s at the leader. */
+  readonly deadlineMs?: number;
+}
+
+const deadlineDefaultMs = 15_000;
+/** The longest member list is 40 KiB. */
+const answerBytesMax = 128 * 1024;
+/** Of what a leader says about its refusal. */
+const reasonCharactersMax = 300;
+
+/** Sends by HTTP or HTTPS, over a connection of its own each time. A redirect is not followed. */
+export const sendByHttp =
+  (options: JoinHttpOptions = {}): Send =>
+  (address, path, message) =>
+    exchange({ address, path, body: JSON.stringify(message) }, options);
+
+interface Asked {
+  readonly address: string;
+  readonly path: string;
+  readonly body: string;
+}
+
+async function exchange(
+  { address, path, body }: Asked,
+  { ca, signal, deadlineMs = deadlineDefaultMs }: JoinHttpOptions,
+): Promise<unknown> {
+  const deadline = AbortSignal.timeout(deadlineMs);
+  let answer: Answer;
+  try {
+    answer = await answerTo(new URL(path, address), body, {
+      ca,
+      signal: signal === undefined ? deadline : AbortSignal.any([signal, deadline]),
+    });
+  } catch (error) {
+    if (error instanceof JoinError) throw error;
+    const reason = deadline.aborted ? `no answer within ${deadlineMs / 1000} s` : signal?.aborted ? 'stopped' : reasonOf(error);
+    throw new JoinError('leader_unavailable', reason, { cause: error });
+  }
+  return messageIn(answer);
+}
+
+interface Answer {
+  readonly status: number;
+  readonly body: Buffer;
+}
+
+interface RequestOptions {
+  readonly ca: string | undefined;
+  readonly signal: AbortSignal;
+}
+
+function answerTo(url: URL, body: string, { ca, signal }: RequestOptions): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
+    const options = { method: 'POST', headers, signal, agent: false } as const;
+    const take = (response: IncomingMessage) => bodyOf(response).then(resolve, reject);
+    const outgoing =
+      url.protocol === 'https:'
+        ? httpsRequest(url, { ...options, ...(ca !== undefined && { ca }) }, take)
+        : httpRequest(url, options, take);
+    outgoing.on('error', reject);
+    outgoing.end(body);
+  });
+}
+
+async function bodyOf(response: IncomingMessage): Promise<Answer> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > answerBytesMax) throw new JoinError('leader_untrusted', `its answer has more than ${answerBytesMax} bytes`); // leaving the loop ends the connection
+    chunks.push(chunk);
+  }
+  return { status: response.statusCode ?? 0, body: Buffer.concat(chunks) };
+}
+
+/** Refusals that a later attempt may not meet: no leader, sealed, too many at the same time. */
+const isForNow = (status: number): boolean => status >= 500 || status === 408 || status === 429;
+
+function messageIn({ status, body }: Answer): unknown {
+  const json = jsonIn(body);
+  if (status === 200) {
+    if (json === undefined) throw new JoinError('leader_untrusted', 'its answer is not JSON');
+    return json;
+  }
+  const reason = refusalIn(json);
+  const answered = status >= 300 && status < 400 ? 'a redirect, which is not followed' : `status ${status}`;
+  const text = `it answered with ${answered}${reason === undefined ? '' : `: ${reason}`}`;
+  throw new JoinError(isForNow(status) ? 'leader_unavailable' : 'leader_refused', text);
+}
+
+function jsonIn(body: Buffer): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The first of `errors`, in one line of printable characters: it comes from a stranger and goes into a log. */
+function refusalIn(json: unknown): string | undefined {
+  const errors = typeof json === 'object' && json !== null && 'errors' in json ? json.errors : undefined;
+  const [first] = Array.isArray(errors) ? errors : [];
+  return typeof first === 'string'
+    ? first.slice(0, reasonCharactersMax).replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, '?')
+    : undefined;
+}
+
+/** What a failed connection says: its code where there is one, since some errors of several addresses have no message. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'it cannot be reached';
+  const { code } = error as NodeJS.ErrnoException;
+  return error.message === '' ? (code ?? 'it cannot be reached') : error.message;
+}

@@ -1,0 +1,264 @@
+import { checkCounts, type SealTerms, wrappedJoinSecretBytes } from '@transitd/barrier';
+import type { NodeId } from '@transitd/raft-core';
+import { z } from 'zod';
+import { type Member, parseHostAndPort, parseMembers } from '../membership/membership.ts';
+import { JoinError } from '../refusals/join-error.ts';
+
+/** A node that asks to become a member. */
+export interface Joiner {
+  readonly id: NodeId;
+  /** `node_id` of its configuration. */
+  readonly name: string;
+  /** URL of its API. */
+  readonly apiAddress: string;
+  /** `host:port` of its cluster port. */
+  readonly clusterAddress: string;
+  readonly nonVoter: boolean;
+  /** PKCS #10 in PEM, signed with the node's own key. */
+  readonly request: string;
+}
+
+/** 1, joiner → leader. */
+export interface JoinRequest extends Joiner {
+  /** 32 random bytes: what the leader says cannot be older than this. */
+  readonly nonce: Buffer;
+}
+
+/** What an offer says beside the seal's part of it. */
+export interface Announcement {
+  readonly clusterId: string;
+  /** The certificate of the cluster's authority, PEM. */
+  readonly authority: string;
+  /** 16 random bytes, hex. */
+  readonly challengeId: string;
+}
+
+/** 2, leader → joiner. */
+export interface JoinOffer extends Announcement {
+  readonly terms: SealTerms;
+  /** A secret that only a holder of the seal's key can open. */
+  readonly wrapped: Buffer;
+}
+
+/** 3, joiner → leader. */
+export interface JoinAnswer {
+  readonly challengeId: string;
+  readonly proof: Buffer;
+}
+
+/** What makes a joiner a member. */
+export interface Admission {
+  /** The node's certificate, PEM. */
+  readonly certificate: string;
+  /** Everybody, the new member included. */
+  readonly members: readonly Member[];
+}
+
+/** 4, leader → joiner. */
+export interface JoinWelcome extends Admission {
+  readonly proof: Buffer;
+}
+
+// Every field has a bound, every text one spelling: what is decoded and encoded again is what was sent.
+
+const matching = (pattern: RegExp, error: string) => z.string(error).regex(pattern, error);
+
+/** Strict base64 of exactly that many bytes, with no bit to spare. */
+const bytes = (count: number) => {
+  const error = `is not the base64 of ${count} bytes`;
+  return matching(new RegExp(`^[A-Za-z0-9+/=]{${4 * Math.ceil(count / 3)}}$`), error)
+    .refine((text) => Buffer.from(text, 'base64').toString('base64') === text, error)
+    .transform((text) => Buffer.from(text, 'base64'))
+    .refine(({ length }) => length === count, error);
+};
+
+/** One block. */
+const pem = (label: string, charactersMax: number) => {
+  const error = `is not one ${label} in PEM of at most ${charactersMax} characters`;
+  const block = new RegExp(`^-----BEGIN ${label}-----\n(?:[A-Za-z0-9+/=]{1,76}\n)+-----END ${label}-----\n?$`);
+  return z.string(error).max(charactersMax, error).regex(block, error);
+};
+
+const whole = (min: number, max: number) => {
+  const error = `is not a whole number from ${min} to ${max}`;
+  return z.int(error).min(min, error).max(max, error);
+};
+
+const apiAddressProblem = 'is not an http or https address of at most 256 characters';
+const apiAddress = matching(/^https?:\/\/[\x21-\x7e]{1,248}$/, apiAddressProblem).refine((text) => {
+  const url = URL.parse(text);
+  return url !== null && url.username === '' && url.password === '';
+}, apiAddressProblem);
+
+/** Whether a text is an address at which a member can be asked: scheme, host and port, nothing else. */
+export const isLeaderAddress = (text: string): boolean =>
+  apiAddress.safeParse(text).success && /^https?:\/\/[^/?#\\]+\/?$/.test(text);
+
+const clusterAddressProblem = 'is not an address such as 10.0.0.1:8201, of at most 256 characters';
+const clusterAddress = matching(/^[\x21-\x7e]{1,256}$/, clusterAddressProblem).refine(
+  (text) => parseHostAndPort(text) !== undefined,
+  clusterAddressProblem,
+);
+
+const flag = z.boolean('is neither true nor false');
+const challengeId = matching(/^[0-9a-f]{32}$/, 'is not the id of a challenge');
+const proof = bytes(32);
+const fingerprint = matching(/^[0-9a-f]{64}$/, 'is not a SHA-256 in hex');
+
+const requestMessage = z.strictObject({
+  node_id: whole(1, 2 ** 48 - 1),
+  name: matching(/^[\w.-]{1,64}$/, 'is not a name of at most 64 letters, digits, _ . and -'),
+  api_addr: apiAddress,
+  cluster_addr: clusterAddress,
+  non_voter: flag,
+  request: pem('CERTIFICATE REQUEST', 4096),
+  nonce: bytes(32),
+});
+
+const seal = z.strictObject({
+  type: z.enum(['shamir', 'static'], 'is not a type of seal that this release knows'),
+  threshold: whole(1, 255),
+  shares: whole(1, 255),
+  share_hashes: z.array(fingerprint, 'is not a list').max(255, 'has more than 255 entries'),
+  key_id: z.string('is not a text').max(128, 'is longer than 128 characters'),
+});
+
+const offerMessage = z.strictObject({
+  cluster_id: matching(/^[0-9a-f-]{1,64}$/, 'is not the id of a cluster'),
+  authority: pem('CERTIFICATE', 8192),
+  seal,
+  challenge_id: challengeId,
+  wrapped: bytes(wrappedJoinSecretBytes),
+});
+
+const answerMessage = z.strictObject({ challenge_id: challengeId, proof });
+
+/** What those two may be, as a JSON Schema. */
+export const joinRequestSchema = z.toJSONSchema(requestMessage, { io: 'input' });
+export const joinAnswerSchema = z.toJSONSchema(answerMessage, { io: 'input' });
+
+const memberMessage = z.strictObject({
+  node_id: whole(1, 2 ** 48 - 1),
+  name: z.string(),
+  api_addr: z.string(),
+  cluster_addr: z.string(),
+  certificate: z.string(),
+  next_certificate: z.string().exactOptional(),
+  non_voter: flag,
+});
+
+const welcomeMessage = z.strictObject({
+  certificate: pem('CERTIFICATE', 8192),
+  members: z.array(memberMessage, 'is not a list').max(256, 'has more than 256 entries'),
+  proof,
+});
+
+export const encodeRequest = (request: JoinRequest): object => ({
+  node_id: request.id,
+  name: request.name,
+  api_addr: request.apiAddress,
+  cluster_addr: request.clusterAddress,
+  non_voter: request.nonVoter,
+  request: request.request,
+  nonce: request.nonce.toString('base64'),
+});
+
+/** @throws JoinError `join_malformed`, as all that decode here */
+export function decodeRequest(message: unknown): JoinRequest {
+  const { node_id, name, api_addr, cluster_addr, non_voter, request, nonce } = parse(requestMessage, message);
+  return { id: node_id, name, apiAddress: api_addr, clusterAddress: cluster_addr, nonVoter: non_voter, request, nonce };
+}
+
+export const encodeAnnouncement = ({ clusterId, authority, challengeId }: Announcement): object => ({
+  cluster_id: clusterId,
+  authority,
+  challenge_id: challengeId,
+});
+
+export const encodeOffer = (offer: JoinOffer): object => ({
+  ...encodeAnnouncement(offer),
+  seal: {
+    type: offer.terms.type,
+    threshold: offer.terms.threshold,
+    shares: offer.terms.shares,
+    share_hashes: offer.terms.shareHashes.map((hash) => hash.toString('hex')),
+    key_id: offer.terms.keyId,
+  },
+  wrapped: offer.wrapped.toString('base64'),
+});
+
+export function decodeOffer(message: unknown): JoinOffer {
+  const { cluster_id, authority, seal, challenge_id, wrapped } = parse(offerMessage, message);
+  return { clusterId: cluster_id, authority, terms: termsOf(seal), challengeId: challenge_id, wrapped };
+}
+
+function termsOf({ type, threshold, shares, share_hashes, key_id }: z.output<typeof seal>): SealTerms {
+  try {
+    checkCounts({ shares, threshold });
+  } catch (error) {
+    throw new JoinError('join_malformed', 'seal: no seal has these shares', { cause: error });
+  }
+  if (share_hashes.length !== shares) throw new JoinError('join_malformed', 'seal.share_hashes are not as many as the shares');
+  if ((key_id === '') !== (type === 'shamir'))
+    throw new JoinError('join_malformed', 'seal.key_id does not fit the type of the seal');
+  return { type, shares, threshold, shareHashes: share_hashes.map((hash) => Buffer.from(hash, 'hex')), keyId: key_id };
+}
+
+export const encodeAnswer = ({ challengeId, proof }: JoinAnswer): object => ({
+  challenge_id: challengeId,
+  proof: proof.toString('base64'),
+});
+
+export function decodeAnswer(message: unknown): JoinAnswer {
+  const { challenge_id, proof } = parse(answerMessage, message);
+  return { challengeId: challenge_id, proof };
+}
+
+export const encodeAdmission = ({ certificate, members }: Admission): object => ({
+  certificate,
+  members: members.map((member) => ({
+    node_id: member.id,
+    name: member.name,
+    api_addr: member.apiAddress,
+    cluster_addr: member.clusterAddress,
+    certificate: member.certificate,
+    ...(member.nextCertificate !== undefined && { next_certificate: member.nextCertificate }),
+    non_voter: member.nonVoter,
+  })),
+});
+
+export const encodeWelcome = (welcome: JoinWelcome): object => ({
+  ...encodeAdmission(welcome),
+  proof: welcome.proof.toString('base64'),
+});
+
+export function decodeWelcome(message: unknown): JoinWelcome {
+  const { certificate, members, proof } = parse(welcomeMessage, message);
+  return { certificate, members: membersOf(members), proof };
+}
+
+function membersOf(members: z.output<typeof welcomeMessage>['members']): readonly Member[] {
+  const list = members.map(({ node_id, api_addr, cluster_addr, non_voter, next_certificate, ...same }) => ({
+    ...same,
+    id: node_id,
+    apiAddress: api_addr,
+    clusterAddress: cluster_addr,
+    nonVoter: non_voter,
+    ...(next_certificate !== undefined && { nextCertificate: next_certificate }),
+  }));
+  try {
+    return parseMembers(list);
+  } catch (error) {
+    throw new JoinError('join_malformed', 'members is not a list of members', { cause: error });
+  }
+}
+
+/** The first problem, with its place; nothing of what was sent is repeated. */
+function parse<S extends z.ZodType>(schema: S, message: unknown): z.output<S> {
+  const result = schema.safeParse(message);
+  if (result.success) return result.data;
+  const [issue] = result.error.issues;
+  const place = issue?.path.join('.') || 'the message';
+  const problem = issue?.code === 'unrecognized_keys' ? 'has a member that is not known' : (issue?.message ?? 'is malformed');
+  throw new JoinError('join_malformed', `${place} ${problem}`);
+}

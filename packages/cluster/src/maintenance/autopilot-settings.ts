@@ -1,0 +1,70 @@
+import { RequestError } from '@transitd/http';
+import type { Store } from '@transitd/storage-fsm';
+import { z } from 'zod';
+
+/** When the active node takes a member for healthy, and when it removes one by itself. Times in whole seconds. */
+export interface AutopilotSettings {
+  readonly cleanupDeadServers: boolean;
+  readonly deadServerLastContactThreshold: number;
+  readonly lastContactThreshold: number;
+  readonly maxTrailingLogs: number;
+  readonly minQuorum: number;
+  readonly serverStabilizationTime: number;
+}
+
+export const defaultSettings: AutopilotSettings = {
+  cleanupDeadServers: false,
+  deadServerLastContactThreshold: 24 * 3600,
+  lastContactThreshold: 10,
+  maxTrailingLogs: 1000,
+  minQuorum: 0,
+  serverStabilizationTime: 10,
+};
+
+const path = 'core/autopilot';
+const format = 1;
+const count = z.int().min(0);
+const record = z.strictObject({
+  format: z.literal(format),
+  cleanupDeadServers: z.boolean(),
+  deadServerLastContactThreshold: count,
+  lastContactThreshold: count,
+  maxTrailingLogs: count,
+  minQuorum: count,
+  serverStabilizationTime: count,
+});
+
+/** @throws RequestError `invalid_request` */
+export function checkSettings(settings: AutopilotSettings): void {
+  const { cleanupDeadServers, deadServerLastContactThreshold, lastContactThreshold, maxTrailingLogs, minQuorum } = settings;
+  if (deadServerLastContactThreshold < 60) throw refusal('dead_server_last_contact_threshold should not be less than 1m');
+  if (cleanupDeadServers && minQuorum < 3)
+    throw refusal('min_quorum must be set when cleanup_dead_servers is set and it should at least be 3');
+  if (lastContactThreshold < 1) throw refusal('last_contact_threshold should not be less than 1s');
+  if (maxTrailingLogs < 0) throw refusal('max_trailing_logs must not be negative');
+  if (minQuorum < 0) throw refusal('min_quorum must not be negative');
+}
+
+const refusal = (message: string): RequestError => new RequestError('invalid_request', message);
+
+/** Those stored, else the defaults. @throws Error for an unknown format; StoreError */
+export async function readSettings(store: Pick<Store, 'get'>): Promise<AutopilotSettings> {
+  const stored = await store.get(path);
+  if (stored === undefined) return defaultSettings;
+  const read = record.safeParse(JSON.parse(Buffer.from(stored.value).toString('utf8')));
+  if (!read.success) throw new Error(`the record ${path} has an unknown format`);
+  const { format: _, ...settings } = read.data;
+  return settings;
+}
+
+/** Stores those that are told, beside the others as they are. @throws RequestError `invalid_request`, StoreError */
+export async function changeSettings(store: Store, told: Partial<AutopilotSettings>): Promise<void> {
+  for (;;) {
+    const revision = (await store.get(path))?.revision ?? 0;
+    const settings = { ...(await readSettings(store)), ...told };
+    checkSettings(settings);
+    const value = Buffer.from(JSON.stringify({ format, ...settings }));
+    const { outcome } = await store.commit({ conditions: [{ path, revision }], writes: [{ path, value }] });
+    if (outcome === 'committed') return;
+  }
+}

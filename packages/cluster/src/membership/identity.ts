@@ -1,0 +1,71 @@
+import { X509Certificate } from 'node:crypto';
+import { open, readFile, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { requireOwnerOnly, StartError } from '@transitd/process';
+import { syncDirectory } from '@transitd/storage-fsm';
+import { isPair } from './authority.ts';
+import { nameIn } from './certificate.ts';
+import { type Member, parseMembers } from './membership.ts';
+
+/** By what a node is known to its peers. */
+export interface NodeIdentity {
+  /** PEM of PKCS #8, EC P-256. In clear on disk: a sealed node votes. */
+  readonly key: string;
+  /** PEM, signed by the authority. */
+  readonly certificate: string;
+  /** PEM of the cluster's own authority. */
+  readonly authority: string;
+  /** The member list told at the join, until the log tells. */
+  readonly seeds: readonly Member[];
+}
+
+const fileName = 'identity.json';
+const format = 1;
+
+/**
+ * The identity kept in a data directory; undefined when there is none.
+ * @throws StartError when others than its owner can use the file, and when it is damaged; errors of the file system
+ */
+export async function readIdentity(directory: string): Promise<NodeIdentity | undefined> {
+  const path = join(directory, fileName);
+  requireOwnerOnly(path);
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+  const identity = identityIn(text);
+  if (identity === undefined) throw new StartError(`${path} is damaged or of an unknown format`);
+  return identity;
+}
+
+/** Nothing of the text goes into an error: it holds the node's key. */
+function identityIn(text: string): NodeIdentity | undefined {
+  try {
+    const fields: unknown = JSON.parse(text);
+    if (typeof fields !== 'object' || fields === null || !('format' in fields) || fields.format !== format) return undefined;
+    const { key, certificate, authority, seeds } = fields as Partial<Record<keyof NodeIdentity, unknown>>;
+    if (typeof key !== 'string' || typeof certificate !== 'string' || typeof authority !== 'string') return undefined;
+    const named = nameIn(new X509Certificate(certificate), new X509Certificate(authority)) !== undefined;
+    return named && isPair({ key, certificate }) ? { key, certificate, authority, seeds: parseMembers(seeds) } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Puts an identity in the place of the one before it, durably and as a whole. @throws errors of the file system */
+export async function writeIdentity(directory: string, { key, certificate, authority, seeds }: NodeIdentity): Promise<void> {
+  const path = join(directory, fileName);
+  await rm(`${path}.new`, { force: true });
+  const file = await open(`${path}.new`, 'wx', 0o600);
+  try {
+    await file.writeFile(`${JSON.stringify({ format, key, certificate, authority, seeds }, undefined, 2)}\n`);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(`${path}.new`, path);
+  await syncDirectory(directory);
+}

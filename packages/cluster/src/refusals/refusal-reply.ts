@@ -1,0 +1,71 @@
+import { BarrierError, type BarrierErrorCode } from '@transitd/barrier';
+import {
+  type Answer,
+  type Reply,
+  RequestError,
+  type RequestErrorCode,
+  refusalReply,
+  refused,
+  refusedForNow,
+  requestErrorAnswers,
+} from '@transitd/http';
+import { StoreError, type StoreErrorCode } from '@transitd/storage-fsm';
+import { JoinError, type JoinErrorCode } from './join-error.ts';
+
+type ClusterRefusalCode = BarrierErrorCode | JoinErrorCode | RequestErrorCode | StoreErrorCode;
+
+/** The status of each code with which this node, its barrier or its store refuses something. */
+export const clusterRefusalAnswers: Readonly<Record<ClusterRefusalCode, Answer>> = {
+  ...requestErrorAnswers,
+  already_initialized: refused(400),
+  barrier_corrupt: refused(500),
+  busy: refusedForNow(503),
+  challenge_displaced: refusedForNow(503),
+  challenge_expired: refused(400),
+  challenge_unknown: refused(400),
+  challenge_used: refused(400),
+  conflict: refusedForNow(503), // another change was faster, again and again
+  disk_low: refused(503),
+  foreign_cluster: refused(400),
+  invalid_rotation_config: refused(400),
+  invalid_seal_config: refused(400),
+  invalid_share: refused(400),
+  join_malformed: refused(400),
+  join_proof: refused(403),
+  join_seal: refused(400),
+  join_secret: refused(403),
+  leader_changed: refusedForNow(503),
+  leader_refused: refused(400),
+  leader_unavailable: refusedForNow(503),
+  leader_untrusted: refused(400),
+  name_taken: refused(400),
+  node_id_used: refused(400),
+  node_removed: refused(400),
+  not_leader: refusedForNow(503),
+  outcome_unknown: { status: 504, outcome: 'unknown' },
+  rekey_in_progress: refused(400),
+  rekey_nonce: refused(400),
+  rekey_not_started: refused(400),
+  request_refused: refused(400),
+  reserved_path: refused(500), // no caller can name a record
+  root_generation_in_progress: refused(400),
+  root_generation_nonce: refused(400),
+  root_generation_not_started: refused(400),
+  seal_changed: refused(400),
+  seal_mismatch: refused(400),
+  sealed: refused(503), // until someone unseals it: no time can be named
+  share_encoding: refused(400),
+  share_missing: refused(400),
+  stopped: refusedForNow(503),
+  too_large: refused(413),
+  unseal_key_not_kept: refused(409),
+  unsealed: refused(400),
+};
+
+/** An expected refusal of a call on the cluster port. */
+export const isClusterRefusal = (error: unknown): error is BarrierError | JoinError | RequestError | StoreError =>
+  error instanceof RequestError || error instanceof StoreError || error instanceof BarrierError || error instanceof JoinError;
+
+/** The reply to a refused call. */
+export const clusterRefusalReply = ({ code, message }: BarrierError | JoinError | RequestError | StoreError): Reply =>
+  refusalReply(clusterRefusalAnswers[code], message);

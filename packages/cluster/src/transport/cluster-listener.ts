@@ -1,0 +1,370 @@
+import { X509Certificate } from 'node:crypto';
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
+import { createServer, type Server } from 'node:https';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { SecureContextOptions, TLSSocket } from 'node:tls';
+import { OpenResponses, type Reply, readBody, sendReply } from '@transitd/http';
+import { StartError } from '@transitd/process';
+import { frameBytesMax, type NodeId, type WireVersions, wireVersions } from '@transitd/raft-core';
+import { type WebSocket, WebSocketServer } from 'ws';
+import { fingerprintOf, nameByAny, nameIn } from '../membership/certificate.ts';
+import type { NodeIdentity } from '../membership/identity.ts';
+import type { ListedNode } from '../membership/membership.ts';
+import { clusterRefusalReply, isClusterRefusal } from '../refusals/refusal-reply.ts';
+import { type IncarnationVerdict, incarnationHeader, type Run, readIncarnation } from './incarnations.ts';
+import { agreedProtocol } from './raft-protocol.ts';
+
+export interface ClusterCall {
+  readonly from: NodeId;
+  /** Fingerprint of what the caller showed: by it a renewed certificate is known to have arrived. */
+  readonly certificate: string;
+  /** At most 64 KiB. */
+  readonly body: Buffer;
+  readonly query: URLSearchParams;
+}
+
+/** JSON as a whole, or bytes as they come. A stream that throws cuts the connection: the caller sees that its end is missing. */
+export type ClusterAnswer =
+  | { readonly status: number; readonly json: unknown }
+  | { readonly headers?: Readonly<Record<string, string>>; readonly stream: AsyncIterable<Uint8Array> };
+
+/** Answers a call. Refusals that the API knows are answered as there; all else is a fault. */
+export type ClusterHandler = (call: ClusterCall) => Promise<ClusterAnswer>;
+
+export interface ClusterListenerOptions {
+  readonly identity: () => NodeIdentity;
+  /** The authorities that this node trusts, asked at every connection; without it, the one of the identity. */
+  readonly authorities?: () => readonly X509Certificate[];
+  /** Whose certificate that is, by the newest member list; asked on every call. */
+  readonly memberState: (fingerprint: string) => ListedNode | undefined;
+  /**
+   * Calls, as in `calls`, that a node with a certificate of the cluster's authority may make though no list names it. Nothing else of such a
+   * node is looked at.
+   */
+  readonly openToUnlisted?: () => readonly string[];
+  /** A connection was refused; `from` is the id in its certificate, where that is one of the cluster's authority. */
+  readonly onRefused?: (refused: { readonly address: string; readonly reason: string; readonly from?: NodeId }) => void;
+  /** By method and path: `POST /cluster/echo`. */
+  readonly calls: Readonly<Record<string, ClusterHandler>>;
+  /** A client's request under `/v1/`, handed on by a member. Its body is unread; a caller that asks first has not been told to go on. */
+  readonly forwarded: (req: IncomingMessage, res: ServerResponse, from: NodeId) => void;
+  readonly raft: (socket: WebSocket, from: NodeId, run: Run) => void;
+  /** What this run of a member is to those that were here before. */
+  readonly judge: (from: NodeId, run: Run) => IncarnationVerdict;
+  /** A handler failed in a way that is ours. */
+  readonly onFault: (error: unknown) => void;
+  /** How often the standing of those who stay connected is looked at. */
+  readonly checkMs?: number;
+  /** Of Raft's frames; those of this program without it. */
+  readonly versions?: WireVersions;
+}
+
+export const raftPath = '/cluster/raft';
+
+const bodyLimits = { bytesMax: 64 * 1024, deadlineMs: 5_000 };
+/** Handshakes under way at a time: further strangers push out the oldest, so that silent ones keep no member out. */
+const handshakesMax = 512;
+const handshakeMsMax = 5_000;
+/** Connections of nodes that no list names, in all. */
+const unlistedMax = 8;
+/** Connections of one node: more than its client opens. */
+const connectionsPerNodeMax = 256;
+const checkMs = 1_000;
+
+/** A connection of a node that was known when it connected. */
+interface Caller {
+  readonly from: NodeId;
+  readonly certificate: string;
+  readonly socket: TLSSocket;
+  /** Requests that are not answered yet. */
+  inFlight: number;
+  /** What lasts, and ends with the caller's membership: Raft's messages, a snapshot on its way. */
+  readonly lasting: Set<{ end(): void }>;
+}
+
+const gone: Reply = { status: 410, body: '{"removed":true}\n' };
+const foreignVersion: Reply = { status: 426, body: '{"errors":["no format of frames in common"]}\n' };
+/** To a connection for Raft's messages; calls of such a run are all misdirected (421). */
+const runRefusals: Readonly<Record<Exclude<IncarnationVerdict, 'in order'>, Reply>> = {
+  overtaken: { status: 409, body: '{"errors":["a later run of this node was here"]}\n' },
+  early: { status: 503, body: '{"errors":["an earlier run of this node is still connected"]}\n' },
+};
+const misdirected: Reply = { status: 421, body: '{"errors":["another run of this node is the one that counts"]}\n' };
+const runless: Reply = { status: 400, body: '{"errors":["a node has to name its run"]}\n' };
+const notFound: Reply = { status: 404, body: '{"errors":[]}\n' };
+const fault: Reply = { status: 500, body: '{"errors":["internal error"]}\n' };
+
+/**
+ * The port on which members of one cluster call each other: TLS 1.3 with certificates on both sides. The library's verdict on a
+ * certificate is replaced by ours: signed by the cluster's authority for this cluster, and listed. Whoever is not known is cut off
+ * without a word; who was removed is told so, and nothing else.
+ */
+export class ClusterListener {
+  readonly #options: ClusterListenerOptions;
+  readonly #server: Server;
+  readonly #versions: WireVersions;
+  /** The format of frames, by the request to speak it. */
+  readonly #agreed = new WeakMap<IncomingMessage, string>();
+  readonly #upgrades = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    maxPayload: frameBytesMax,
+    handleProtocols: (_offered, req) => this.#agreed.get(req) ?? false,
+  });
+  /** By the far end's address and port. */
+  readonly #handshakes = new Map<string, Socket>();
+  readonly #callers = new Map<Duplex, Caller>();
+  #identity: NodeIdentity;
+  #ownAuthority: X509Certificate;
+  #clusterId: string | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: ClusterListenerOptions) {
+    this.#options = options;
+    this.#versions = options.versions ?? wireVersions;
+    this.#identity = options.identity();
+    this.#ownAuthority = new X509Certificate(this.#identity.authority);
+    this.#clusterId = nameIn(new X509Certificate(this.#identity.certificate), this.#ownAuthority)?.clusterId;
+    this.#server = createServer({
+      ...contextOf(this.#identity),
+      requestCert: true,
+      rejectUnauthorized: false,
+      handshakeTimeout: handshakeMsMax,
+      headersTimeout: 5_000,
+      connectionsCheckingInterval: 1_000,
+      requestTimeout: 0, // bodies have deadlines of their own, where they are read
+      keepAliveTimeout: 60_000,
+      maxHeaderSize: 16 * 1024,
+      requireHostHeader: false,
+      noDelay: true,
+    });
+    this.#server.timeout = 60_000; // nothing read and nothing written for that long
+    this.#server.on('connection', (socket: Socket) => this.#handshake(socket));
+    this.#server.prependListener('secureConnection', (socket) => this.#admit(socket));
+    const onRequest = (req: IncomingMessage, res: ServerResponse): void => this.#onRequest(req, res);
+    this.#server.on('request', onRequest).on('checkContinue', onRequest).on('checkExpectation', onRequest);
+    this.#server.on('upgrade', (req, socket, head) => this.#onUpgrade(req, socket, head));
+    new OpenResponses().watch(this.#server);
+  }
+
+  /** Resolves with the port. @throws StartError */
+  listen({ host, port }: { readonly host: string; readonly port: number }): Promise<number> {
+    const server = this.#server;
+    return new Promise((resolve, reject) => {
+      const onError = ({ code, message }: NodeJS.ErrnoException): void =>
+        reject(new StartError(`cluster_listen: ${host}:${port} cannot be used: ${code ?? message}`));
+      server.once('error', onError);
+      server.listen(port, host, () => {
+        server.off('error', onError);
+        this.#timer = setInterval(() => this.recheck(), this.#options.checkMs ?? checkMs);
+        const bound = server.address();
+        resolve(typeof bound === 'object' && bound !== null ? bound.port : port);
+      });
+    });
+  }
+
+  /**
+   * The member list or this node's identity may have changed: ends what those may not have who are no members any more, and shows a renewed
+   * certificate from now on. It happens by itself every second; a call makes it at once.
+   */
+  recheck(): void {
+    const identity = this.#options.identity();
+    if (identity.certificate !== this.#identity.certificate) {
+      this.#identity = identity;
+      this.#ownAuthority = new X509Certificate(identity.authority);
+      this.#server.setSecureContext(contextOf(identity));
+    }
+    for (const caller of this.#callers.values()) {
+      const memberState = this.#memberState(caller);
+      if (memberState === 'member') continue;
+      for (const one of caller.lasting) one.end();
+      // An answer under way is let out: it may be the one that tells of the removal itself.
+      if (memberState === undefined && caller.inFlight === 0) caller.socket.destroy();
+    }
+  }
+
+  /** Takes no more connections and cuts those that there are. */
+  close(): Promise<void> {
+    clearInterval(this.#timer);
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    for (const socket of [...this.#callers.keys(), ...this.#handshakes.values()]) socket.destroy();
+    return closed;
+  }
+
+  #handshake(socket: Socket): void {
+    const from = endpointOf(socket);
+    this.#handshakes.set(from, socket);
+    socket.once('close', () => {
+      if (this.#handshakes.get(from) === socket) this.#handshakes.delete(from);
+    });
+    const [oldest] = this.#handshakes.values();
+    if (this.#handshakes.size > handshakesMax) oldest?.destroy();
+  }
+
+  #admit(socket: TLSSocket): void {
+    this.#handshakes.delete(endpointOf(socket));
+    socket.on('error', () => undefined); // `close` follows
+    const caller = this.#callerOn(socket);
+    if (caller === undefined) {
+      socket.destroy();
+      return;
+    }
+    this.#callers.set(socket, caller);
+    socket.once('close', () => this.#callers.delete(socket));
+  }
+
+  /** Who has connected, as far as the certificate is ours and listed. A resumed session is refused: it shows none of its own. */
+  #callerOn(socket: TLSSocket): Caller | undefined {
+    const shown = socket.getPeerX509Certificate();
+    const address = endpointOf(socket).replace(' ', ':');
+    const refused = (reason: string, from?: NodeId): undefined => {
+      this.#options.onRefused?.({ address, reason, ...(from !== undefined && { from }) });
+      return undefined;
+    };
+    if (shown === undefined || socket.isSessionReused()) return refused('it shows no certificate');
+    const name = nameByAny(shown, this.#options.authorities?.() ?? [this.#ownAuthority]);
+    if (name === undefined) return refused("its certificate is not signed by this cluster's authority");
+    const from = name.nodeId;
+    if (name.clusterId !== this.#clusterId) return refused('its certificate is for another cluster', from);
+    const caller = { from, certificate: fingerprintOf(shown), socket, inFlight: 0, lasting: new Set<never>() };
+    if (this.#memberState(caller) === undefined && !this.#mayIntroduce())
+      return refused('the member list of this node does not name its certificate', from);
+    let connections = 0;
+    for (const one of this.#callers.values()) if (one.from === from) connections++;
+    return connections < connectionsPerNodeMax ? caller : refused('it has too many connections', from);
+  }
+
+  /** Whether one more connection of a node that no list names is taken. */
+  #mayIntroduce(): boolean {
+    if ((this.#options.openToUnlisted?.() ?? []).length === 0) return false;
+    let unlisted = 0;
+    for (const caller of this.#callers.values()) if (this.#memberState(caller) === undefined) unlisted++;
+    return unlisted < unlistedMax;
+  }
+
+  #isOpenToUnlisted(req: IncomingMessage): boolean {
+    return (this.#options.openToUnlisted?.() ?? []).includes(`${req.method} ${targetOf(req).path}`);
+  }
+
+  #memberState({ from, certificate }: Pick<Caller, 'from' | 'certificate'>): ListedNode['memberState'] | undefined {
+    const listed = this.#options.memberState(certificate);
+    return listed?.id === from ? listed.memberState : undefined;
+  }
+
+  #onRequest(req: IncomingMessage, res: ServerResponse): void {
+    const caller = this.#callers.get(req.socket);
+    const memberState = caller === undefined ? undefined : this.#memberState(caller);
+    if (caller === undefined || (memberState === undefined && !this.#isOpenToUnlisted(req))) {
+      req.socket.destroy();
+      return;
+    }
+    caller.inFlight++;
+    res.once('close', () => caller.inFlight--);
+    const run = runOf(req);
+    const head = req.method === 'HEAD';
+    if (memberState === 'removed') sendReply(res, gone, { head });
+    else if (run === undefined) sendReply(res, runless, { head });
+    else if (this.#options.judge(caller.from, run) !== 'in order') sendReply(res, misdirected, { head });
+    else if (req.url?.startsWith('/v1/')) this.#options.forwarded(req, res, caller.from);
+    else void this.#answer(req, res, caller);
+  }
+
+  async #answer(req: IncomingMessage, res: ServerResponse, caller: Caller): Promise<void> {
+    const head = req.method === 'HEAD';
+    try {
+      const { path, query } = targetOf(req);
+      const handler = this.#options.calls[`${req.method} ${path}`];
+      if (handler === undefined) return sendReply(res, notFound, { head });
+      const body = await readBody(req, res, bodyLimits);
+      // While the body came in, the caller may have been removed.
+      const memberState = this.#memberState(caller);
+      if (memberState === undefined && !this.#isOpenToUnlisted(req)) return void req.socket.destroy();
+      if (memberState === 'removed') return sendReply(res, gone, { head });
+      const answer = await handler({ from: caller.from, certificate: caller.certificate, body, query });
+      if ('stream' in answer) await this.#stream(res, caller, answer);
+      else sendReply(res, { status: answer.status, body: `${JSON.stringify(answer.json)}\n` }, { head });
+    } catch (error) {
+      if (res.headersSent) res.destroy();
+      else sendReply(res, isClusterRefusal(error) ? clusterRefusalReply(error) : fault, { head });
+      if (!isClusterRefusal(error)) this.#options.onFault(error);
+    }
+  }
+
+  async #stream(
+    res: ServerResponse,
+    { lasting }: Caller,
+    { headers, stream }: Extract<ClusterAnswer, { stream: unknown }>,
+  ): Promise<void> {
+    const cut = new AbortController();
+    const one = { end: () => cut.abort() };
+    lasting.add(one);
+    res.writeHead(200, { 'Content-Type': 'application/octet-stream', ...headers });
+    try {
+      await pipeline(stream, res, { signal: cut.signal });
+    } catch (error) {
+      res.destroy();
+      if (!cut.signal.aborted && !isLost(error)) throw error;
+    } finally {
+      lasting.delete(one);
+    }
+  }
+
+  #onUpgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const caller = this.#callers.get(req.socket);
+    const memberState = caller === undefined ? undefined : this.#memberState(caller);
+    if (caller === undefined || memberState === undefined) {
+      socket.destroy();
+      return;
+    }
+    const [run, agreed] = [runOf(req), agreedProtocol(offeredBy(req), this.#versions)];
+    const verdict = run && this.#options.judge(caller.from, run);
+    if (memberState === 'removed') refuseUpgrade(socket, gone);
+    else if (targetOf(req).path !== raftPath) refuseUpgrade(socket, notFound);
+    else if (agreed === undefined) refuseUpgrade(socket, foreignVersion);
+    else if (run === undefined || verdict === undefined) refuseUpgrade(socket, runless);
+    else if (verdict !== 'in order') refuseUpgrade(socket, runRefusals[verdict]);
+    else {
+      this.#agreed.set(req, agreed);
+      this.#upgrades.handleUpgrade(req, socket, head, (webSocket) => {
+        caller.lasting.add({ end: () => webSocket.terminate() });
+        this.#options.raft(webSocket, caller.from, run);
+      });
+    }
+  }
+}
+
+const contextOf = ({ key, certificate, authority }: NodeIdentity): SecureContextOptions => ({
+  key,
+  cert: certificate,
+  ca: authority,
+  minVersion: 'TLSv1.3',
+});
+
+const endpointOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
+
+function targetOf({ url = '' }: IncomingMessage): { readonly path: string; readonly query: URLSearchParams } {
+  const mark = url.indexOf('?');
+  if (mark === -1) return { path: url, query: new URLSearchParams() };
+  return { path: url.slice(0, mark), query: new URLSearchParams(url.slice(mark + 1)) };
+}
+
+const runOf = ({ headers }: IncomingMessage): Run | undefined => readIncarnation(String(headers[incarnationHeader] ?? ''));
+
+const offeredBy = ({ headers }: IncomingMessage): ReadonlySet<string> =>
+  new Set(headers['sec-websocket-protocol']?.split(',').map((protocol) => protocol.trim()));
+
+/** The reader went away, which is no fault of ours. */
+const isLost = (error: unknown): boolean =>
+  ['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_DESTROYED', 'ECONNRESET', 'EPIPE'].includes(
+    (error as NodeJS.ErrnoException).code ?? '',
+  );
+
+function refuseUpgrade(socket: Duplex, { status, body = '' }: Reply): void {
+  const length = Buffer.byteLength(body);
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n${body}`,
+  );
+}

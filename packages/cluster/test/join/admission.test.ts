@@ -1,0 +1,96 @@
+import type { ConfState, PeerStatus } from '@transitd/raft-core';
+import type { Store } from '@transitd/storage-fsm';
+import { expect } from 'chai';
+import { admit } from '../../src/join/admission.ts';
+import { authorityRecord, makeRequest } from '../../src/membership/authority.ts';
+import type { ConfigurationChanges, MemberChange } from '../../src/membership/configuration-changes.ts';
+import type { Membership } from '../../src/membership/membership.ts';
+import { JoinError } from '../../src/refusals/join-error.ts';
+import { clusterId, type TestCluster, testCluster } from '../credentials.ts';
+
+const leader = 1;
+
+describe('the admission of a node', () => {
+  let cluster: TestCluster;
+  before(async () => {
+    cluster = await testCluster();
+  });
+
+  /** A leader alone, and what it knows of those that it admits. */
+  async function desk() {
+    const { value } = authorityRecord(cluster.authority);
+    const store = { get: async () => ({ value: Buffer.from(value ?? []), revision: 1 }) } as unknown as Store;
+    const self = await cluster.node(leader);
+    let membership: Membership = {
+      members: [
+        {
+          id: leader,
+          name: 'n1',
+          apiAddress: 'http://127.0.0.1:8200',
+          clusterAddress: '127.0.0.1:1',
+          certificate: self.certificate,
+          nonVoter: false,
+        },
+      ],
+      removed: [],
+    };
+    const peers = new Map<number, Partial<PeerStatus>>();
+    let last: Promise<unknown> = Promise.resolve();
+    const make = (decide: (conf: ConfState, before: Membership) => MemberChange | undefined): Promise<void> => {
+      const made = last.then(() => {
+        const change = decide({} as ConfState, membership);
+        if (change === undefined) return;
+        ({ membership } = change);
+        for (const { id } of membership.members)
+          if (id !== leader && !peers.has(id)) peers.set(id, { learner: true, match: 0, silentMs: 0 });
+      });
+      last = made.catch(() => undefined);
+      return made;
+    };
+    const joins = async (id: number, name = 'twin'): Promise<string> => {
+      const { request } = await makeRequest(id);
+      const joiner = { id, name, apiAddress: 'http://127.0.0.1:82', clusterAddress: '127.0.0.1:2', nonVoter: false, request };
+      const known = () => [...peers].map(([peer, status]) => ({ id: peer, ...status }) as PeerStatus);
+      return admit(
+        { store, changes: { make } as unknown as ConfigurationChanges, clusterId, self: leader, peers: known },
+        joiner,
+      ).then(
+        () => 'admitted',
+        (error: unknown) => (error instanceof JoinError ? `${error.code}: ${error.message}` : String(error)),
+      );
+    };
+    return { joins, peers, members: () => membership.members.map(({ id }) => id) };
+  }
+
+  it('is given to one of three joiners with one name', async () => {
+    const { joins, members } = await desk();
+    const answers = await Promise.all([2, 3, 4].map((id) => joins(id)));
+    expect(answers.filter((answer) => answer === 'admitted')).to.have.length(1);
+    expect(answers.filter((answer) => answer.startsWith('name_taken'))).to.have.length(2);
+    expect(members()).to.deep.equal([1, 2 + answers.indexOf('admitted')]);
+  });
+
+  it('is repeated for the same node, as long as nothing was heard of it: the answer may have been lost', async () => {
+    const { joins, peers, members } = await desk();
+    expect(await joins(2)).to.equal('admitted');
+    expect(await joins(2)).to.equal('admitted');
+    expect(members()).to.deep.equal([1, 2]);
+    peers.set(2, { learner: true, match: 9, silentMs: 0 });
+    expect(await joins(2)).to.match(/^name_taken/);
+  });
+
+  it('takes the place of a namesake that has been silent for ten seconds, and says so before', async () => {
+    const { joins, peers, members } = await desk();
+    await joins(2);
+    peers.set(2, { learner: false, match: 9, silentMs: 2_120 });
+    expect(await joins(3)).to.match(/heard of 2\.1 s ago; .* silent for 10 s$/);
+    peers.set(2, { learner: false, match: 9, silentMs: 10_000 });
+    expect(await joins(3)).to.equal('admitted');
+    expect(members()).to.deep.equal([1, 3]);
+  });
+
+  it('is refused under the name of the active node itself', async () => {
+    const { joins } = await desk();
+    expect(await joins(2, 'n1')).to.match(/^name_taken: the active node itself/);
+  });
+});

@@ -1,0 +1,455 @@
+import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { answerPath, challengePath, type Send } from '../../src/join/join-client.ts';
+import { PendingJoin } from '../../src/join/join-pending.ts';
+import { makeAuthority, makeRequest, signRequest } from '../../src/membership/authority.ts';
+import { fingerprintOf } from '../../src/membership/certificate.ts';
+import { JoinError } from '../../src/refusals/join-error.ts';
+import {
+  clientOf,
+  clusterId,
+  codeOf,
+  type JoiningNode,
+  type Leader,
+  makeJoiner,
+  messageOf,
+  sendTo,
+  startLeader,
+  staticSeal,
+} from './join-fixtures.ts';
+
+type Message = Record<string, unknown>;
+
+/** A relay between the two: it sees and may change every message, the request's in `up`, the answer's in `down`. */
+const relay =
+  (
+    send: Send,
+    change: { up?: (path: string, message: Message) => Message; down?: (path: string, message: Message) => Message },
+  ): Send =>
+  async (address, path, message) => {
+    const arriving = change.up?.(path, message as Message) ?? message;
+    const answer = (await send(address, path, arriving)) as Message;
+    return change.down?.(path, answer) ?? answer;
+  };
+
+const unreachable: Send = () => Promise.reject(new JoinError('leader_unavailable', 'connect ECONNREFUSED'));
+
+describe('a join', () => {
+  const seal = staticSeal();
+  let leader: Leader;
+  let node: JoiningNode;
+  beforeEach(async () => {
+    leader = await startLeader(seal);
+    node = await makeJoiner();
+  });
+
+  it('by a static seal gives the node a certificate for its own key, the authority and the member list', async () => {
+    const joined = await clientOf(node, sendTo(leader)).complete(seal);
+    const certificate = new X509Certificate(joined.certificate);
+    expect(certificate.checkPrivateKey(createPrivateKey(node.key))).to.equal(true);
+    expect(joined).to.deep.include({ clusterId, authority: leader.authority, key: node.key });
+    expect(joined.seeds.map(({ id, name }) => [id, name])).to.deep.equal([
+      [1, 'n1'],
+      [42, 'n42'],
+    ]);
+    expect(joined.seeds[1]?.certificate).to.equal(fingerprintOf(certificate));
+    expect(leader.admitted).to.deep.equal([node.joiner]);
+  });
+
+  it('by a shamir seal needs the shares first, and never sends one', async () => {
+    leader = await startLeader({ type: 'shamir' });
+    const sent: string[] = [];
+    const send = relay(sendTo(leader), {
+      up: (_, message) => {
+        sent.push(JSON.stringify(message));
+        return message;
+      },
+    });
+    const client = clientOf(node, send);
+    const { terms, clusterId: told } = await client.prepare();
+    expect(told).to.equal(clusterId);
+    const pending = new PendingJoin(terms);
+    expect(leader.shares.slice(1).map((share) => pending.addShare(share))).to.deep.equal([false, true]);
+    leader.clock.nowMs += 10 * 60_000; // the operators took their time
+    const joined = await client.complete(pending.shares, terms);
+    expect(joined.clusterId).to.equal(clusterId);
+    expect(leader.admitted).to.have.lengthOf(1);
+    for (const share of leader.shares)
+      for (const text of [share.toString('base64'), share.toString('hex')]) expect(sent.join()).not.to.include(text);
+    leader.barrier.seal();
+    for (const share of pending.shares.given) await leader.barrier.unseal(share);
+    expect(leader.barrier.state.sealed).to.equal(false);
+  });
+
+  it('can be tried again with the same id and key, as after an answer that got lost', async () => {
+    const lost = relay(sendTo(leader), {
+      down: (path, message) => {
+        if (path === answerPath) throw new JoinError('leader_unavailable', 'no answer within 15 s');
+        return message;
+      },
+    });
+    expect(await codeOf(clientOf(node, lost).complete(seal))).to.equal('leader_unavailable');
+    expect(await messageOf(clientOf(node, lost).complete(seal))).to.equal(
+      'no join: https://10.0.0.1:8200: no answer within 15 s; whether it has admitted this node is unknown, and to join again is safe',
+    );
+    await clientOf(node, sendTo(leader)).complete(seal);
+    expect(leader.admitted).to.deep.equal([node.joiner, node.joiner, node.joiner]);
+  });
+
+  it('goes on to the next address, and in the end tells what each one said', async () => {
+    const send = sendTo(leader);
+    const leaders = ['https://10.0.0.8:8200', 'https://10.0.0.1:8200'];
+    const half: Send = (address, ...rest) => (address === leaders[0] ? unreachable : send)(address, ...rest);
+    await clientOf(node, half, { leaders }).complete(seal);
+    const refusing: Send = (address, ...rest) =>
+      address === leaders[0]
+        ? unreachable(address, ...rest)
+        : Promise.reject(new JoinError('leader_refused', 'it answered with status 409: the name is taken'));
+    const attempt = clientOf(node, refusing, { leaders }).complete(seal);
+    expect(await codeOf(attempt)).to.equal('leader_refused');
+    expect(await messageOf(attempt)).to.equal(
+      'no join: https://10.0.0.8:8200: connect ECONNREFUSED; https://10.0.0.1:8200: it answered with status 409: the name is taken',
+    );
+    expect(await codeOf(clientOf(node, unreachable, { leaders }).complete(seal))).to.equal('leader_unavailable');
+  });
+
+  it('is refused by a node that belongs to another cluster, before anything is answered', async () => {
+    const client = clientOf(node, sendTo(leader), { clusterId: 'another' });
+    for (const attempt of [() => client.prepare(), () => client.complete(seal)]) {
+      expect(await codeOf(attempt())).to.equal('foreign_cluster');
+      expect(await messageOf(attempt())).to.match(/it belongs to the cluster 6b7c6f0e-.*, this node to another$/);
+    }
+    expect(leader.admitted).to.deep.equal([]);
+    await clientOf(node, sendTo(leader), { clusterId }).complete(seal);
+  });
+
+  it('is refused by a node that is configured with another seal', async () => {
+    const other = staticSeal('k2');
+    expect(await codeOf(clientOf(node, sendTo(leader)).prepare())).to.equal('join_seal');
+    expect(await codeOf(clientOf(node, sendTo(leader)).complete(other))).to.equal('join_seal');
+    expect(await messageOf(clientOf(node, sendTo(leader)).complete(other))).to.match(
+      /no seal key with the id "k1" is configured$/,
+    );
+    const shamir = await startLeader({ type: 'shamir' });
+    expect(await messageOf(clientOf(node, sendTo(shamir)).complete(seal))).to.match(
+      /the cluster's seal is of type shamir, the configuration says static$/,
+    );
+    expect([...leader.admitted, ...shamir.admitted]).to.deep.equal([]);
+  });
+
+  it('is refused when the key of that id is another one', async () => {
+    expect(await codeOf(clientOf(node, sendTo(leader)).complete(staticSeal('k1')))).to.equal('leader_untrusted');
+    expect(leader.admitted).to.deep.equal([]);
+  });
+
+  it('needs the shares anew when the cluster was rekeyed while they were gathered', async () => {
+    leader = await startLeader({ type: 'shamir' });
+    const client = clientOf(node, sendTo(leader));
+    const { terms } = await client.prepare();
+    const pending = new PendingJoin(terms);
+    for (const share of leader.shares.slice(1)) pending.addShare(share);
+    const { nonce } = await leader.barrier.rekey.start({ shares: 3, threshold: 2, requireVerification: false });
+    for (const share of leader.shares.slice(1)) await leader.barrier.rekey.update({ nonce, share });
+    expect(await codeOf(client.complete(pending.shares, terms))).to.equal('seal_changed');
+    expect(leader.admitted).to.deep.equal([]);
+  });
+
+  it('ends without an answer when the shares are wiped while it is under way', async () => {
+    leader = await startLeader({ type: 'shamir' });
+    const { terms } = await clientOf(node, sendTo(leader)).prepare();
+    const pending = new PendingJoin(terms);
+    for (const share of leader.shares.slice(1)) pending.addShare(share);
+    const send = relay(sendTo(leader), {
+      up: (_, message) => {
+        pending.reset();
+        return message;
+      },
+    });
+    expect(await codeOf(clientOf(node, send).complete(pending.shares, terms))).to.equal('share_missing');
+    expect(leader.admitted).to.deep.equal([]);
+  });
+
+  for (const [what, leaders] of [
+    ['no address', []],
+    ['17 addresses', Array.from({ length: 17 }, () => 'https://10.0.0.1:8200')],
+    ['an address of another scheme', ['ftp://10.0.0.1']],
+    ['an address with a path', ['https://10.0.0.1:8200/v1/sys']],
+    ['an address with a name and password', ['https://a:b@10.0.0.1:8200']],
+    ['something that is no address', ['https://10.0.0.1:99999']],
+  ] as const)
+    it(`is not begun with ${what}`, () => {
+      expect(() => clientOf(node, unreachable, { leaders }))
+        .to.throw(JoinError)
+        .with.property('code', 'join_malformed');
+    });
+
+  it('is not begun by a node whose own address no leader would take', () => {
+    const nowhere = { ...node, joiner: { ...node.joiner, clusterAddress: '10.0.0.42' } };
+    expect(() => clientOf(nowhere, unreachable)).to.throw('cluster_addr is not an address such as 10.0.0.1:8201');
+  });
+});
+
+describe('whoever stands between the two nodes of a join', () => {
+  const seal = staticSeal();
+  let leader: Leader;
+  let node: JoiningNode;
+  beforeEach(async () => {
+    leader = await startLeader(seal);
+    node = await makeJoiner();
+  });
+
+  /** Both ends refuse: the joiner has joined nothing, the leader has admitted nobody. */
+  async function failsOnBothSides(send: Send): Promise<void> {
+    expect(await codeOf(clientOf(node, send).complete(seal))).to.equal('leader_untrusted');
+    expect(leader.admitted).to.deep.equal([]);
+  }
+
+  it('cannot change any byte of any message', async () => {
+    const directions = ['up', 'down'] as const;
+    const place = { path: fc.constantFrom(challengePath, answerPath), direction: fc.constantFrom(...directions), at: fc.nat() };
+    await fc.assert(
+      fc.asyncProperty(fc.record({ ...place, mask: fc.integer({ min: 1, max: 255 }) }), async ({ path, direction, at, mask }) => {
+        let changes = 0;
+        const changed = (where: string, message: Message): Message => {
+          if (where !== path) return message;
+          const bytes = Buffer.from(JSON.stringify(message));
+          bytes.writeUInt8(bytes.readUInt8(at % bytes.length) ^ mask, at % bytes.length);
+          changes += 1;
+          return parsed(bytes);
+        };
+        const before = leader.admitted.length;
+        const code = await codeOf(clientOf(node, relay(sendTo(leader), { [direction]: changed })).complete(seal));
+        expect(changes).to.equal(1);
+        expect(code).to.not.equal('leader_unavailable');
+        // The last message comes after the admission of what the joiner really asked for; every other change ends before it.
+        const admitted = leader.admitted.slice(before);
+        expect(admitted).to.deep.equal(path === answerPath && direction === 'down' ? [node.joiner] : []);
+      }),
+      { numRuns: 600 },
+    );
+  }).timeout(240_000);
+
+  it('cannot put its own key in the place of the joiner’s', async () => {
+    const local = await makeRequest(node.joiner.id);
+    await failsOnBothSides(
+      relay(sendTo(leader), {
+        up: (path, message) => (path === challengePath ? { ...message, request: local.request } : message),
+      }),
+    );
+  });
+
+  it('cannot have its own key certified by an answer of its own', async () => {
+    const local = await makeRequest(node.joiner.id);
+    let answered: Promise<string> | undefined;
+    await failsOnBothSides(
+      relay(sendTo(leader), {
+        up: (path, message) => (path === challengePath ? { ...message, request: local.request } : message),
+        down: (_, offer) => {
+          const guess = { challenge_id: offer['challenge_id'], proof: randomBytes(32).toString('base64') };
+          answered = codeOf(leader.desk.answer(guess));
+          return offer;
+        },
+      }),
+    );
+    expect(await answered).to.equal('join_proof');
+  });
+
+  it('cannot put another authority in the place of the cluster’s', async () => {
+    const local = await makeAuthority(clusterId, new Date());
+    await failsOnBothSides(
+      relay(sendTo(leader), {
+        down: (path, message) => (path === challengePath ? { ...message, authority: local.certificate } : message),
+      }),
+    );
+  });
+
+  it('cannot lead a joiner to a cluster of its own that says the same of itself', async () => {
+    const local = await startLeader(staticSeal());
+    await failsOnBothSides(sendTo(local));
+    expect(local.admitted).to.deep.equal([]);
+  });
+
+  it('cannot lead a joiner to a cluster of its own by showing the share hashes of the true one', async () => {
+    leader = await startLeader({ type: 'shamir' });
+    const local = await startLeader({ type: 'shamir' });
+    let trueSeal: unknown;
+    await relay(sendTo(leader), {
+      down: (_, offer) => {
+        trueSeal = offer['seal'];
+        return offer;
+      },
+    })('', challengePath, { ...(await requestOf(node)) });
+    const client = clientOf(
+      node,
+      relay(sendTo(local), { down: (path, message) => (path === challengePath ? { ...message, seal: trueSeal } : message) }),
+    );
+    const { terms } = await client.prepare();
+    const pending = new PendingJoin(terms);
+    for (const share of leader.shares.slice(1)) pending.addShare(share);
+    expect(await codeOf(client.complete(pending.shares, terms))).to.equal('leader_untrusted');
+    expect([...leader.admitted, ...local.admitted]).to.deep.equal([]);
+  });
+
+  it('cannot change how many shares are needed', async () => {
+    leader = await startLeader({ type: 'shamir' });
+    const client = clientOf(
+      node,
+      relay(sendTo(leader), {
+        down: (path, message) =>
+          path === challengePath ? { ...message, seal: { ...(message['seal'] as Message), threshold: 3 } } : message,
+      }),
+    );
+    const { terms } = await client.prepare();
+    const pending = new PendingJoin(terms);
+    for (const share of leader.shares) pending.addShare(share);
+    expect(await codeOf(client.complete(pending.shares, terms))).to.equal('leader_untrusted');
+    expect(leader.admitted).to.deep.equal([]);
+  });
+
+  for (const [what, change] of [
+    ['the member list', (message: Message) => ({ ...message, members: (message['members'] as Message[]).slice(1) })],
+    [
+      'an address in the member list',
+      (message: Message) => ({
+        ...message,
+        members: (message['members'] as Message[]).map((member) => ({ ...member, cluster_addr: '203.0.113.9:8201' })),
+      }),
+    ],
+    [
+      'the order of the member list',
+      (message: Message) => ({ ...message, members: (message['members'] as Message[]).toReversed() }),
+    ],
+    ['the proof', (message: Message) => ({ ...message, proof: randomBytes(32).toString('base64') })],
+  ] as const)
+    it(`cannot change ${what}`, async () => {
+      const send = relay(sendTo(leader), { down: (path, message) => (path === answerPath ? change(message) : message) });
+      const attempt = clientOf(node, send).complete(seal);
+      expect(await codeOf(attempt)).to.equal('leader_untrusted');
+      expect(await messageOf(attempt)).to.match(/its proof is wrong/);
+      expect(leader.admitted).to.deep.equal([node.joiner]);
+    });
+
+  it('cannot give the joiner another certificate of the same authority', async () => {
+    const other = await makeJoiner(43);
+    const certificate = (await clientOf(other, sendTo(leader)).complete(seal)).certificate;
+    const send = relay(sendTo(leader), {
+      down: (path, message) => (path === answerPath ? { ...message, certificate } : message),
+    });
+    expect(await messageOf(clientOf(node, send).complete(seal))).to.match(/its proof is wrong/);
+  });
+
+  it('cannot play an old exchange to the joiner again', async () => {
+    const recorded = new Map<string, Message>();
+    const record = relay(sendTo(leader), {
+      down: (path, message) => {
+        recorded.set(path, message);
+        return message;
+      },
+    });
+    await clientOf(node, record).complete(seal);
+    const replay: Send = async (_, path) => recorded.get(path);
+    expect(await codeOf(clientOf(node, replay).complete(seal))).to.equal('leader_untrusted');
+  });
+
+  it('cannot play an old answer to the leader again', async () => {
+    let answer: Message | undefined;
+    const record = relay(sendTo(leader), {
+      up: (path, message) => {
+        if (path === answerPath) answer = message;
+        return message;
+      },
+    });
+    await clientOf(node, record).complete(seal);
+    expect(await codeOf(leader.desk.answer(answer))).to.equal('challenge_used');
+    expect(leader.admitted).to.have.lengthOf(1);
+  });
+
+  it('cannot answer one challenge by the proof for another', async () => {
+    const other = (await leader.desk.challenge(await requestOf(node), '')) as Message;
+    const splice = relay(sendTo(leader), {
+      up: (path, message) => (path === answerPath ? { ...message, challenge_id: other['challenge_id'] } : message),
+    });
+    expect(await codeOf(clientOf(node, splice).complete(seal))).to.equal('join_proof');
+    expect(leader.admitted).to.deep.equal([]);
+  });
+});
+
+describe('a leader that holds the seal key and gives the wrong things all the same', () => {
+  const seal = staticSeal();
+  const now = new Date('2026-06-01T00:00:00Z');
+
+  const certificateOf = async (id: number, key?: string): Promise<string> => {
+    const authority = await makeAuthority(clusterId, now);
+    const request = key ?? (await makeRequest(id)).request;
+    return signRequest(authority, { request, nodeId: id, clusterId, now });
+  };
+
+  for (const [what, admission, message] of [
+    ['is no certificate', async () => '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n', 'is none'],
+    ['is of another authority', ({ joiner }: JoiningNode) => certificateOf(42, joiner.request), 'not one of the authority'],
+  ] as const)
+    it(`is not joined when the certificate ${what}`, async () => {
+      const node = await makeJoiner();
+      const leader = await startLeader(seal, { admit: async () => ({ certificate: await admission(node), members: [] }) });
+      const attempt = clientOf(node, sendTo(leader)).complete(seal);
+      expect(await codeOf(attempt)).to.equal('leader_untrusted');
+      expect(await messageOf(attempt)).to.include(message);
+    });
+
+  for (const [what, change, message] of [
+    ['for another key', async () => ({ request: (await makeRequest(42)).request }), 'is for another key'],
+    ['for another node', async () => ({ request: (await makeRequest(41)).request, nodeId: 41 }), 'names another node'],
+    ['of another cluster', async () => ({ clusterId: 'abcdef' }), 'names another node'],
+  ] as const)
+    it(`is not joined when the certificate is one ${what}`, async () => {
+      const node = await makeJoiner();
+      const authority = await makeAuthority(clusterId, now);
+      const leader = await startLeader(seal, {
+        cluster: async () => ({ id: clusterId, authority: authority.certificate }),
+        admit: async ({ id, request }) => ({
+          certificate: await signRequest(authority, { request, nodeId: id, clusterId, now, ...(await change()) }),
+          members: [],
+        }),
+      });
+      expect(await messageOf(clientOf(node, sendTo(leader)).complete(seal))).to.include(message);
+    });
+
+  it('is not joined when the member list does not name the node, or names it with another certificate', async () => {
+    const node = await makeJoiner();
+    const authority = await makeAuthority(clusterId, now);
+    const { request, ...rest } = node.joiner;
+    for (const members of [[], [{ ...rest, certificate: 'cd'.repeat(32) }]]) {
+      const leader = await startLeader(seal, {
+        cluster: async () => ({ id: clusterId, authority: authority.certificate }),
+        admit: async ({ id }) => ({
+          certificate: await signRequest(authority, { request, nodeId: id, clusterId, now }),
+          members,
+        }),
+      });
+      expect(await messageOf(clientOf(node, sendTo(leader)).complete(seal))).to.include('does not name this node');
+    }
+  });
+});
+
+/** Bytes as they arrive: what is no UTF-8 or no JSON ends there, as a malformed message. */
+function parsed(bytes: Buffer): Message {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch {
+    throw new JoinError('join_malformed', 'not JSON');
+  }
+}
+
+/** A first message of this node. */
+async function requestOf(node: JoiningNode): Promise<Message> {
+  let message: Message | undefined;
+  const seen = relay(unreachable, {
+    up: (_, request) => {
+      message = request;
+      return request;
+    },
+  });
+  await codeOf(clientOf(node, seen).prepare());
+  return message ?? expect.fail('no message was sent');
+}

@@ -1,0 +1,159 @@
+import type { NodeId, PeerStatus } from '@transitd/raft-core';
+import { memoryStore } from '@transitd/storage-fsm';
+import { expect } from 'chai';
+import { changeSettings, defaultSettings, readSettings } from '../../src/maintenance/autopilot-settings.ts';
+import { clusterState, deadServer, type LeadersView, Stability } from '../../src/maintenance/autopilot-state.ts';
+import type { Member } from '../../src/membership/membership.ts';
+
+const member = (id: NodeId): Member => ({
+  id,
+  name: `n${id}`,
+  apiAddress: `http://10.0.0.${id}:8200`,
+  clusterAddress: `10.0.0.${id}:8201`,
+  certificate: String(id).repeat(64),
+  nonVoter: false,
+});
+const peer = (id: NodeId, change: Partial<PeerStatus> = {}): PeerStatus => ({
+  id,
+  learner: false,
+  state: 'replicate',
+  match: 5000,
+  next: 5001,
+  active: true,
+  silentMs: 100,
+  fit: true,
+  ...change,
+});
+/** Node 1 leads those that are given. */
+const view = (peers: readonly PeerStatus[], learners: readonly NodeId[] = []): LeadersView => {
+  const ids = [1, ...peers.map(({ id }) => id)];
+  const voters = ids.filter((id) => !learners.includes(id));
+  return {
+    status: { nodeId: 1, term: 7, lastIndex: 5000 },
+    termStartIndex: 4000,
+    conf: { voters, votersOutgoing: [], learners, learnersNext: [], autoLeave: false, context: new Uint8Array() },
+    membership: { members: ids.map(member), removed: [] },
+    peers,
+  };
+};
+const stateOf = (...[peers, learners]: Parameters<typeof view>) => clusterState(view(peers, learners), defaultSettings);
+
+describe('the health of a cluster', () => {
+  for (const { what, change, healthy } of [
+    { what: 'heard of lately, with the log', change: {}, healthy: true },
+    { what: 'not heard of for longer than the threshold', change: { silentMs: 10_001 }, healthy: false },
+    { what: 'not heard of for exactly that long', change: { silentMs: 10_000 }, healthy: true },
+    { what: 'more entries behind than allowed', change: { match: 3999 }, healthy: false },
+    { what: 'as many entries behind as allowed', change: { match: 4000 }, healthy: true },
+    { what: 'sealed, so that it could not lead', change: { fit: false }, healthy: false },
+  ]) {
+    it(`counts a member ${what} as ${healthy ? 'healthy' : 'not healthy'}`, () => {
+      const state = stateOf([peer(2, change), peer(3)]);
+      expect(state.servers[1]?.healthy).to.equal(healthy);
+      expect([state.healthy, state.failureTolerance]).to.deep.equal([healthy, healthy ? 1 : 0]);
+    });
+  }
+
+  it('counts voters only for what may fail', () => {
+    expect(stateOf([peer(2), peer(3, { learner: true })], [3]).failureTolerance).to.equal(0);
+    expect(stateOf([peer(2), peer(3), peer(4), peer(5)]).failureTolerance).to.equal(2);
+    expect(stateOf([peer(2, { fit: false }), peer(3, { fit: false })]).failureTolerance).to.equal(0);
+  });
+
+  it('does not tell a term that the leader does not know', () => {
+    const terms = stateOf([peer(2, { match: 3999 }), peer(3, { match: 4000 })]).servers.map(({ lastTerm }) => lastTerm);
+    expect(terms).to.deep.equal([7, 0, 7]);
+  });
+
+  it('remembers since when each member is as it is', () => {
+    const stability = new Stability();
+    stability.observe(stateOf([peer(2), peer(3)]), 1000);
+    stability.observe(stateOf([peer(2, { fit: false }), peer(3)]), 2000);
+    stability.observe(stateOf([peer(2, { fit: false })]), 3000);
+    expect([1, 2, 3].map((id) => stability.sinceUtcMs(id))).to.deep.equal([1000, 2000, undefined]);
+    stability.clear();
+    expect(stability.sinceUtcMs(1)).to.equal(undefined);
+  });
+});
+
+describe('a dead server', () => {
+  const on = { ...defaultSettings, cleanupDeadServers: true, minQuorum: 3, deadServerLastContactThreshold: 60 };
+  const dead = { active: false, silentMs: 60_001 };
+  const rows: readonly {
+    what: string;
+    settings: typeof on;
+    peers: readonly PeerStatus[];
+    learners?: readonly NodeId[];
+    removes: NodeId | undefined;
+  }[] = [
+    { what: 'is removed above min_quorum', settings: on, peers: [peer(2), peer(3), peer(4, dead)], removes: 4 },
+    { what: 'stays at min_quorum', settings: on, peers: [peer(2), peer(3, dead)], removes: undefined },
+    {
+      what: 'stays when nothing is to be cleaned up',
+      settings: { ...on, cleanupDeadServers: false },
+      peers: [peer(2), peer(3), peer(4, dead)],
+      removes: undefined,
+    },
+    {
+      what: 'stays with a min_quorum below three',
+      settings: { ...on, minQuorum: 2 },
+      peers: [peer(2), peer(3), peer(4, dead)],
+      removes: undefined,
+    },
+    {
+      what: 'is none before its time',
+      settings: on,
+      peers: [peer(2), peer(3), peer(4, { active: false, silentMs: 60_000 })],
+      removes: undefined,
+    },
+    {
+      what: 'is none while it is heard of',
+      settings: on,
+      peers: [peer(2), peer(3), peer(4, { silentMs: 60_001 })],
+      removes: undefined,
+    },
+    {
+      what: 'without a vote is removed at min_quorum too',
+      settings: on,
+      peers: [peer(2), peer(3), peer(4, dead)],
+      learners: [4],
+      removes: 4,
+    },
+  ];
+  for (const { what, settings, peers, learners = [], removes } of rows)
+    it(what, () => {
+      expect(deadServer(clusterState(view(peers, learners), settings), settings)).to.equal(removes);
+    });
+});
+
+describe('the settings of autopilot', () => {
+  it('are the defaults until some are told, which then stand beside the others', async () => {
+    const store = memoryStore();
+    expect(await readSettings(store)).to.deep.equal(defaultSettings);
+    await changeSettings(store, { minQuorum: 5 });
+    await changeSettings(store, { cleanupDeadServers: true });
+    expect(await readSettings(store)).to.deep.equal({ ...defaultSettings, minQuorum: 5, cleanupDeadServers: true });
+  });
+
+  it('are not stored when together they could cost the quorum', async () => {
+    const store = memoryStore();
+    await changeSettings(store, { minQuorum: 3, cleanupDeadServers: true });
+    for (const told of [
+      { minQuorum: 2 },
+      { minQuorum: -1, cleanupDeadServers: false },
+      { deadServerLastContactThreshold: 59 },
+      { lastContactThreshold: 0 },
+      { maxTrailingLogs: -1 },
+    ]) {
+      const failure = await changeSettings(store, told).catch((error: unknown) => error);
+      expect(failure, JSON.stringify(told)).to.have.property('code', 'invalid_request');
+    }
+    expect((await readSettings(store)).minQuorum).to.equal(3);
+  });
+
+  it('of an unknown format are not guessed', async () => {
+    const store = memoryStore();
+    await store.commit({ conditions: [], writes: [{ path: 'core/autopilot', value: Buffer.from('{"format":2}') }] });
+    expect(await readSettings(store).catch((error: unknown) => error)).to.be.instanceOf(Error);
+  });
+});

@@ -1,0 +1,245 @@
+import { X509Certificate } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { Renewal, renewalHandler } from '../../src/maintenance/renewal.ts';
+import { type ClusterAuthority, makeAuthority, makeRequest, signRequest } from '../../src/membership/authority.ts';
+import { fingerprintOf } from '../../src/membership/certificate.ts';
+import { type NodeIdentity, readIdentity, writeIdentity } from '../../src/membership/identity.ts';
+import {
+  certificateShown,
+  certificateSigned,
+  listedNode,
+  type Member,
+  type Membership,
+} from '../../src/membership/membership.ts';
+import { ClusterClient } from '../../src/transport/cluster-client.ts';
+import { ClusterListener } from '../../src/transport/cluster-listener.ts';
+import { clusterId } from '../join/join-fixtures.ts';
+
+const dayMs = 24 * 3_600_000;
+const shown = ({ certificate }: Pick<NodeIdentity, 'certificate'>): string => fingerprintOf(new X509Certificate(certificate));
+
+/** A certificate that was signed so many days ago; they are good for a year. */
+async function identityOf(authority: ClusterAuthority, nodeId: number, daysAgo: number): Promise<NodeIdentity> {
+  const { key, request } = await makeRequest(nodeId);
+  const now = new Date(Date.now() - daysAgo * dayMs);
+  const certificate = await signRequest(authority, { clusterId, nodeId, request, now });
+  return { key, certificate, authority: authority.certificate, seeds: [] };
+}
+
+const trusted = ({ authority }: NodeIdentity): X509Certificate[] => [new X509Certificate(authority)];
+
+/** Node 1 leads; node 2 has a certificate of that age. Both listen, and know the one list of members. */
+async function pair(daysAgo: number) {
+  const authority = await makeAuthority(clusterId, new Date());
+  const identities = [await identityOf(authority, 1, 0), await identityOf(authority, 2, daysAgo)] as const;
+  const state = { identity: identities[1], membership: { members: [], removed: [] } as Membership };
+  const renew = renewalHandler({
+    clusterId,
+    authority: async () => authority,
+    list: async (node, fingerprint) => {
+      state.membership = certificateSigned(state.membership, node, fingerprint);
+    },
+    now: () => new Date(),
+  });
+  const listenerOf = (identity: () => NodeIdentity) =>
+    new ClusterListener({
+      identity,
+      memberState: (fingerprint) => listedNode(state.membership, fingerprint),
+      calls: {
+        'POST /cluster/renew': renew,
+        'POST /cluster/whoami': async ({ certificate }) => ({ status: 200, json: { certificate } }),
+      },
+      forwarded: (_req, res) => res.destroy(),
+      raft: (socket) => socket.terminate(),
+      judge: () => 'in order',
+      onFault: (error) => {
+        throw error;
+      },
+    });
+  const leader = listenerOf(() => identities[0]);
+  const standby = listenerOf(() => state.identity);
+  const ports = [await leader.listen({ host: '127.0.0.1', port: 0 }), await standby.listen({ host: '127.0.0.1', port: 0 })];
+  const members = identities.map(
+    (identity, i): Member => ({
+      id: i + 1,
+      name: `n${i + 1}`,
+      apiAddress: 'http://127.0.0.1:1',
+      clusterAddress: `127.0.0.1:${ports[i]}`,
+      certificate: shown(identity),
+      nonVoter: false,
+    }),
+  );
+  state.membership = { members, removed: [] };
+  const clientOf = (identity: () => NodeIdentity) =>
+    new ClusterClient({
+      identity,
+      run: () => ({ incarnation: 1, nonce: 'a'.repeat(32) }),
+      member: (id) => state.membership.members.find((one) => one.id === id),
+    });
+  const toLeader = clientOf(() => state.identity);
+  const toStandby = clientOf(() => identities[0]);
+  const folder = mkdtempSync(join(tmpdir(), 'transitd-renewal-'));
+  const clock = { nowMs: Date.now() };
+  const losing = { answers: 0 };
+  const renewal = new Renewal({
+    client: {
+      post: async (...call) => {
+        const answer = await toLeader.post(...call);
+        losing.answers -= 1;
+        if (losing.answers >= 0) throw new Error('the answer was lost');
+        return answer;
+      },
+    },
+    identity: () => state.identity,
+    authorities: () => trusted(state.identity),
+    authority: () => undefined,
+    leader: () => 1,
+    become: async (identity) => {
+      await writeIdentity(folder, identity);
+      state.identity = identity;
+      standby.recheck();
+    },
+    now: () => clock.nowMs,
+  });
+  open.push(async () => {
+    toLeader.close();
+    toStandby.close();
+    await leader.close();
+    await standby.close();
+    rmSync(folder, { recursive: true });
+  });
+  /** Which certificate of node 2 the leader sees on a call. */
+  const seen = async (): Promise<unknown> => (await toLeader.post(1, '/cluster/whoami', { json: {}, timeoutMs: 60_000 })).json;
+  /** The leader calls node 2, and takes it for itself only under a certificate that the list names. */
+  const answers = async (): Promise<number> =>
+    (await toStandby.post(2, '/cluster/whoami', { json: {}, timeoutMs: 60_000 })).status;
+  return { state, renewal, clock, losing, folder, seen, answers };
+}
+
+const open: (() => Promise<void>)[] = [];
+
+const failureOf = (attempt: Promise<unknown>): Promise<unknown> =>
+  attempt.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+
+describe('the renewal of a standby', () => {
+  afterEach(async () => {
+    for (const close of open.splice(0)) await close();
+  });
+
+  for (const { daysAgo, renewed } of [
+    { daysAgo: 0, renewed: false },
+    { daysAgo: 182, renewed: false },
+    { daysAgo: 183, renewed: true },
+    { daysAgo: 364, renewed: true },
+    { daysAgo: 1000, renewed: true },
+  ])
+    it(`${renewed ? 'replaces' : 'keeps'} a certificate that is ${daysAgo} days old`, async () => {
+      const { state, renewal, seen } = await pair(daysAgo);
+      const before = shown(state.identity);
+      expect(await seen()).to.deep.equal({ certificate: before });
+      expect(await renewal.renewIfDue()).to.equal(renewed);
+      expect(shown(state.identity) !== before).to.equal(renewed);
+    });
+
+  it('has the new certificate in force without a restart: towards others, for others, and on the disk', async () => {
+    const { state, renewal, seen, answers, folder } = await pair(300);
+    expect(await answers()).to.equal(200);
+    const old = state.identity;
+    expect(await renewal.renewIfDue()).to.equal(true);
+    expect(state.identity.key).not.to.equal(old.key);
+    expect(await seen()).to.deep.equal({ certificate: shown(state.identity) });
+    expect(await answers()).to.equal(200);
+    expect(await readIdentity(folder)).to.deep.equal(state.identity);
+    expect(await renewal.renewIfDue(), 'once more').to.equal(false);
+    state.membership = certificateShown(state.membership, 2, shown(state.identity));
+    expect(await answers(), 'under the new one alone').to.equal(200);
+  });
+
+  it('leaves the certificate in force when the answer is lost, and gets another one later', async () => {
+    const { state, renewal, seen, answers, clock, losing } = await pair(300);
+    const old = shown(state.identity);
+    losing.answers = 1;
+    expect(await failureOf(renewal.renewIfDue())).to.be.instanceOf(Error);
+    const [, listed] = state.membership.members;
+    expect([listed?.certificate, listed?.nextCertificate === undefined]).to.deep.equal([old, false]);
+    expect([await seen(), await answers()]).to.deep.equal([{ certificate: old }, 200]);
+    expect(await renewal.renewIfDue(), 'not at once').to.equal(false);
+    clock.nowMs += 60_000;
+    expect(await renewal.renewIfDue()).to.equal(true);
+    expect(await seen()).to.deep.equal({ certificate: shown(state.identity) });
+    expect(state.membership.members[1]?.nextCertificate).to.equal(shown(state.identity));
+  });
+
+  it('takes no certificate but one for its own request', async () => {
+    const authority = await makeAuthority(clusterId, new Date());
+    const identity = await identityOf(authority, 2, 300);
+    const stranger = await makeAuthority(clusterId, new Date());
+    const became: NodeIdentity[] = [];
+    for (const [what, answer] of Object.entries({
+      'of another key': { status: 200, json: { certificate: (await identityOf(authority, 2, 0)).certificate } },
+      'of another node': { status: 200, json: { certificate: (await identityOf(authority, 3, 0)).certificate } },
+      'of another authority': { status: 200, json: { certificate: (await identityOf(stranger, 2, 0)).certificate } },
+      'that is none': { status: 200, json: { certificate: 'none' } },
+      'that is missing': { status: 200, json: undefined },
+      'in a refusal': { status: 503, json: { errors: ['no'] } },
+    })) {
+      const renewal = new Renewal({
+        client: { post: async () => answer },
+        identity: () => identity,
+        authorities: () => trusted(identity),
+        authority: () => undefined,
+        leader: () => 1,
+        become: async (next) => void became.push(next),
+        now: Date.now,
+      });
+      expect(await failureOf(renewal.renewIfDue()), what).to.be.instanceOf(Error);
+    }
+    expect(became).to.deep.equal([]);
+  });
+
+  it('takes a certificate of the authority that signs now, and has that one in its identity', async () => {
+    const [old, next] = [await makeAuthority(clusterId, new Date()), await makeAuthority(clusterId, new Date())];
+    let identity = await identityOf(old, 2, 0);
+    const renewal = new Renewal({
+      client: {
+        post: async (_to, _path, { json }) => {
+          const { request } = json as { request: string };
+          const certificate = await signRequest(next, { clusterId, nodeId: 2, request, now: new Date() });
+          return { status: 200, json: { certificate } };
+        },
+      },
+      identity: () => identity,
+      authorities: () => [old, next].map(({ certificate }) => new X509Certificate(certificate)),
+      authority: () => next.certificate,
+      leader: () => 1,
+      become: async (renewed) => {
+        identity = renewed;
+      },
+      now: Date.now,
+    });
+    expect(await renewal.renewIfDue()).to.equal(true);
+    expect(trusted(identity)[0]?.fingerprint256).to.equal(new X509Certificate(next.certificate).fingerprint256);
+    expect(await renewal.renewIfDue(), 'once').to.equal(false);
+  });
+
+  it('waits while no other node leads', async () => {
+    const authority = await makeAuthority(clusterId, new Date());
+    const identity = await identityOf(authority, 2, 300);
+    const renewal = new Renewal({
+      client: { post: () => Promise.reject(new Error('nobody is asked')) },
+      identity: () => identity,
+      authorities: () => trusted(identity),
+      authority: () => undefined,
+      leader: () => undefined,
+      become: () => Promise.reject(new Error('nothing changes')),
+      now: Date.now,
+    });
+    expect(await renewal.renewIfDue()).to.equal(false);
+  });
+});

@@ -1,0 +1,106 @@
+import type { LogIndex } from '@transitd/raft-core';
+import { expect } from 'chai';
+import { Heartbeats } from '../../src/standbys/heartbeats.ts';
+import { Standbys, type StandbysOptions } from '../../src/standbys/standbys.ts';
+import { type Played, type PlayOptions, playStandbys, realDecisions } from './play.ts';
+
+const EVENTS = 15_000;
+const FIXED = 16;
+const FRESH = 8;
+
+async function play(first: number, count: number): Promise<Played> {
+  const sum: Played = { revocations: 0, waited: 0, standbyReads: 0, activeReads: 0 };
+  for (let seed = first; seed < first + count; seed++) {
+    const { failure, ...played } = await playStandbys(seed, EVENTS);
+    expect(failure, `seed ${seed}`).to.equal(undefined);
+    for (const key of ['revocations', 'waited', 'standbyReads', 'activeReads'] as const) sum[key] += played[key];
+  }
+  return sum;
+}
+
+const faults: Readonly<Record<string, PlayOptions & { readonly firstSeed?: number }>> = {
+  'a revocation waits for nobody': {
+    decisions: {
+      ...realDecisions,
+      Standbys: class extends Standbys {
+        override async confirmed(): Promise<void> {}
+      },
+    },
+  },
+  'a revocation waits only for nodes that have sent a heartbeat in this term': {
+    decisions: {
+      ...realDecisions,
+      Standbys: class extends Standbys {
+        override leads(_others: Parameters<Standbys['leads']>[0], term: number): void {
+          super.leads(() => [], term);
+        }
+      },
+    },
+  },
+  'a revocation waits for less than two clocks may differ': {
+    decisions: {
+      ...realDecisions,
+      Standbys: class extends Standbys {
+        constructor(options: StandbysOptions) {
+          super({ ...options, servesForMs: (options.servesForMs * 1.1) / 1.25 });
+        }
+      },
+    },
+  },
+  'a heartbeat counts from when it was answered': {
+    decisions: {
+      ...realDecisions,
+      Heartbeats: class extends Heartbeats {
+        override answered(answer: Parameters<Heartbeats['answered']>[0], times: Parameters<Heartbeats['answered']>[1]): void {
+          super.answered(answer, { ...times, sentMs: times.receivedMs });
+        }
+      },
+    },
+  },
+  'a heartbeat counts before what it asks for is applied': {
+    decisions: {
+      ...realDecisions,
+      Heartbeats: class extends Heartbeats {
+        override appliedSentMs(): number | undefined {
+          return super.appliedSentMs(Number.POSITIVE_INFINITY as LogIndex);
+        }
+      },
+    },
+  },
+  'a heartbeat is answered by a node that does not know whether it still leads': {
+    decisions: { ...realDecisions, echoNeedsLead: false },
+    // A leader with one standby on its side of a partition, and a time to serve that ends before it steps down.
+    nodes: 5,
+    intervalMs: 200,
+    firstSeed: 100,
+  },
+};
+
+describe('a simulated cluster whose standbys answer from their own state', () => {
+  it(`serves no revoked right in ${FIXED} fixed seeds`, async () => {
+    const played = await play(1, FIXED);
+    expect(played.revocations).to.be.above(500);
+    expect(played.waited).to.be.above(5);
+    expect(played.standbyReads).to.be.above(2_000);
+    expect(played.activeReads).to.be.above(1_000);
+  }).timeout(300_000);
+
+  const base = Number(process.env['SIM_SEED'] ?? crypto.getRandomValues(new Uint32Array(1))[0]) % 2 ** 31;
+  it(`serves no revoked right in ${FRESH} fresh seeds (from ${base} on)`, async () => {
+    expect((await play(base, FRESH)).revocations).to.be.above(0);
+  }).timeout(300_000);
+
+  it('plays a seed twice alike', async () => {
+    expect(await playStandbys(7, EVENTS)).to.deep.equal(await playStandbys(7, EVENTS));
+  }).timeout(60_000);
+
+  for (const [fault, options] of Object.entries(faults)) {
+    it(`finds that ${fault}`, async () => {
+      let found: string | undefined;
+      const { firstSeed = 1 } = options;
+      for (let seed = firstSeed; seed < firstSeed + 300 && found === undefined; seed++)
+        found = (await playStandbys(seed, EVENTS, options)).failure;
+      expect(found).to.match(/^after a revocation was answered nobody serves/);
+    }).timeout(300_000);
+  }
+});

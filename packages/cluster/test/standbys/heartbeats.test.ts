@@ -1,0 +1,67 @@
+import { expect } from 'chai';
+import { Heartbeats } from '../../src/standbys/heartbeats.ts';
+
+const replication = { performance: 'disabled', disasterRecovery: 'disabled' } as const;
+
+describe('the echoes of a standby', () => {
+  const heartbeats = (): Heartbeats => new Heartbeats(1000, 0);
+  const answered = (to: Heartbeats, sentMs: number, commitIndex: number, receivedMs = sentMs + 5): void =>
+    to.answered({ commitIndex, utcMs: 7000, replication }, { sentMs, receivedMs, receivedUtcMs: 6990 });
+
+  it('count from when they were sent, once their commit index is applied', () => {
+    const of = heartbeats();
+    answered(of, 100, 10);
+    expect(of.appliedSentMs(9)).to.equal(undefined);
+    expect(of.appliedSentMs(10)).to.equal(100);
+  });
+
+  it('keep an applied one while a newer one waits for its index', () => {
+    const of = heartbeats();
+    answered(of, 100, 10);
+    expect(of.appliedSentMs(10)).to.equal(100);
+    answered(of, 1100, 20);
+    expect(of.appliedSentMs(15)).to.equal(100);
+    expect(of.appliedSentMs(20)).to.equal(1100);
+  });
+
+  it('show an older index as applied while newer ones are far ahead', () => {
+    const of = heartbeats();
+    for (const [sentMs, index] of [
+      [100, 10],
+      [1100, 20],
+      [2100, 30],
+    ] as const)
+      answered(of, sentMs, index);
+    expect(of.appliedSentMs(25)).to.equal(1100);
+  });
+
+  it('take a newer answer with the same index for the older one', () => {
+    const of = heartbeats();
+    answered(of, 100, 10);
+    answered(of, 1100, 10);
+    expect(of.appliedSentMs(10)).to.equal(1100);
+  });
+
+  it('tell duration and skew, and no skew after a failure', () => {
+    const of = heartbeats();
+    answered(of, 100, 10, 108);
+    expect(of.echoes).to.deep.include({ durationMs: 8, clockSkewMs: 10, answeredSentMs: 100 });
+    of.failed({ sentMs: 1100, nowMs: 3100 });
+    expect(of.echoes).to.deep.include({ durationMs: 2000, clockSkewMs: 0, answeredSentMs: 100 });
+  });
+
+  it('let nobody serve when they were sent before a restart', () => {
+    const of = heartbeats();
+    of.restart(500);
+    answered(of, 400, 10, 600);
+    expect(of.appliedSentMs(10)).to.equal(undefined);
+  });
+
+  it('are worth nothing after a restart', () => {
+    const of = heartbeats();
+    answered(of, 100, 10);
+    of.restart(500);
+    expect(of.appliedSentMs(10)).to.equal(undefined);
+    expect(of.echoes).to.deep.equal({ intervalMs: 1000, sinceMs: 500, durationMs: 5, clockSkewMs: 10 });
+  });
+});

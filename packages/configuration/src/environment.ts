@@ -1,0 +1,97 @@
+import { StartError } from '@transitd/process';
+
+/** Variables with our prefix that are not configuration: a client's, and the tests' switch for faults. */
+const notConfiguration = new Set([
+  'TRANSITD_ADDR',
+  'TRANSITD_TOKEN',
+  'TRANSITD_CACERT',
+  'TRANSITD_NAMESPACE',
+  'TRANSITD_FAILPOINTS',
+]);
+
+/** Where an environment variable goes: `TRANSITD_LOG_LEVEL` → `log.level`. Lists are configured in the file, but for the one listener. */
+const variables: Readonly<Record<string, readonly (string | number)[]>> = {
+  TRANSITD_NODE_ID: ['node_id'],
+  TRANSITD_DATA_DIR: ['data_dir'],
+  TRANSITD_API_ADDR: ['api_addr'],
+  TRANSITD_CLUSTER_ADDR: ['cluster_addr'],
+  TRANSITD_CLUSTER_LISTEN: ['cluster_listen'],
+  TRANSITD_CLUSTER_HEARTBEAT_INTERVAL: ['cluster_heartbeat_interval'],
+  TRANSITD_RETRY_JOIN_CA_FILE: ['retry_join_ca_file'],
+  TRANSITD_PERFORMANCE_STANDBY: ['performance_standby'],
+  TRANSITD_NON_VOTER: ['non_voter'],
+  TRANSITD_LISTEN_ADDRESS: ['listeners', 0, 'address'],
+  TRANSITD_LISTEN_TLS_CERT_FILE: ['listeners', 0, 'tls', 'cert_file'],
+  TRANSITD_LISTEN_TLS_KEY_FILE: ['listeners', 0, 'tls', 'key_file'],
+  TRANSITD_LISTEN_TLS_CLIENT_CA_FILE: ['listeners', 0, 'tls', 'client_ca_file'],
+  TRANSITD_LISTEN_TLS_MIN_VERSION: ['listeners', 0, 'tls', 'min_version'],
+  TRANSITD_LISTEN_TLS_DISABLE: ['listeners', 0, 'tls_disable'],
+  TRANSITD_LISTEN_MAX_REQUEST_SIZE: ['listeners', 0, 'max_request_size'],
+  TRANSITD_LISTEN_HEADERS_TIMEOUT: ['listeners', 0, 'headers_timeout'],
+  TRANSITD_TELEMETRY_ADDRESS: ['telemetry', 'address'],
+  TRANSITD_TELEMETRY_PREFIX: ['telemetry', 'prefix'],
+  TRANSITD_SEAL_TYPE: ['seal', 'type'],
+  TRANSITD_SEAL_KEY_ID: ['seal', 'key_id'],
+  TRANSITD_SEAL_KEY_FILE: ['seal', 'key_file'],
+  TRANSITD_SEAL_KEY_ENV: ['seal', 'key_env'],
+  TRANSITD_SEAL_PREVIOUS_KEY_ID: ['seal', 'previous', 'key_id'],
+  TRANSITD_SEAL_PREVIOUS_KEY_FILE: ['seal', 'previous', 'key_file'],
+  TRANSITD_SEAL_PREVIOUS_KEY_ENV: ['seal', 'previous', 'key_env'],
+  TRANSITD_RAFT_HEARTBEAT: ['raft', 'heartbeat'],
+  TRANSITD_RAFT_ELECTION_TIMEOUT: ['raft', 'election_timeout'],
+  TRANSITD_RAFT_LEASE: ['raft', 'lease'],
+  TRANSITD_RAFT_SNAPSHOT_THRESHOLD: ['raft', 'snapshot_threshold'],
+  TRANSITD_RAFT_TRAILING_LOGS: ['raft', 'trailing_logs'],
+  TRANSITD_RAFT_DISK_RESERVE: ['raft', 'disk_reserve'],
+  TRANSITD_BARRIER_ROTATION_MAX_OPERATIONS: ['barrier_rotation', 'max_operations'],
+  TRANSITD_BARRIER_ROTATION_INTERVAL: ['barrier_rotation', 'interval'],
+  TRANSITD_CIPHERTEXT_PREFIX: ['ciphertext_prefix'],
+  TRANSITD_LIMITS_READS: ['limits', 'reads'],
+  TRANSITD_LIMITS_CHANGES: ['limits', 'changes'],
+  TRANSITD_LIMITS_WAITING: ['limits', 'waiting'],
+  TRANSITD_LIMITS_BODY_MEMORY: ['limits', 'body_memory'],
+  TRANSITD_LIMITS_CONNECTIONS: ['limits', 'connections'],
+  TRANSITD_TOKENS_DEFAULT_TTL: ['tokens', 'default_ttl'],
+  TRANSITD_TOKENS_MAX_TTL: ['tokens', 'max_ttl'],
+  TRANSITD_LOG_LEVEL: ['log', 'level'],
+  TRANSITD_LOG_FORMAT: ['log', 'format'],
+};
+
+/**
+ * The configuration with what the environment says in its place. Text becomes what YAML would make of it: `true`, `50000`, or the text.
+ * @throws StartError for a variable with our prefix that nobody knows
+ */
+export function withEnvironment(input: unknown, environment: NodeJS.ProcessEnv): unknown {
+  let result = input;
+  const unknown: string[] = [];
+  for (const [name, text] of Object.entries(environment)) {
+    if (!name.startsWith('TRANSITD_') || notConfiguration.has(name) || text === undefined) continue;
+    const path = variables[name];
+    if (path === undefined) {
+      unknown.push(name);
+      continue;
+    }
+    const value = /^(true|false|0|[1-9]\d*)$/.test(text) && !name.endsWith('_ID') ? JSON.parse(text) : text;
+    result = withValueAt(result, path, value);
+  }
+  // The seal's key may itself come from a variable with our prefix: the whole configuration names it.
+  const stranger = unknown.find((name) => !namesKeyVariable(result, name));
+  if (stranger !== undefined) throw new StartError(`configuration: the environment variable ${stranger} is not known`);
+  return result;
+}
+
+function namesKeyVariable(input: unknown, name: string): boolean {
+  if (typeof input !== 'object' || input === null) return false;
+  return Object.entries(input).some(([key, value]) => (key === 'key_env' && value === name) || namesKeyVariable(value, name));
+}
+
+function withValueAt(target: unknown, [first, ...rest]: readonly (string | number)[], value: unknown): unknown {
+  if (first === undefined) return value;
+  if (typeof first === 'number') {
+    const list = Array.isArray(target) ? [...target] : [];
+    list[first] = withValueAt(list[first], rest, value);
+    return list;
+  }
+  const record = typeof target === 'object' && target !== null ? (target as Readonly<Record<string, unknown>>) : {};
+  return { ...record, [first]: withValueAt(record[first], rest, value) };
+}

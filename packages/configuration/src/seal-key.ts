@@ -1,0 +1,45 @@
+import { readFileSync } from 'node:fs';
+import { BarrierError, checkSealConfig, type SealConfig } from '@transitd/barrier';
+import { requireWrittenByOwner, StartError } from '@transitd/process';
+import type { Config } from './config.ts';
+
+/** How this node unseals, with the keys that the configuration names. @throws StartError */
+export function sealConfig({ seal }: Pick<Config, 'seal'>): SealConfig {
+  if (seal.type === 'shamir') return { type: 'shamir' };
+  const { key_id, previous } = seal;
+  const config: SealConfig = {
+    type: 'static',
+    current: { id: key_id, key: sealKey(seal) },
+    ...(previous === undefined ? {} : { previous: { id: previous.key_id, key: sealKey(previous) } }),
+  };
+  try {
+    checkSealConfig(config);
+  } catch (error) {
+    if (error instanceof BarrierError) throw new StartError(`seal: ${error.message}`);
+    throw error;
+  }
+  return config;
+}
+
+interface KeySource {
+  readonly key_file?: string | undefined;
+  readonly key_env?: string | undefined;
+}
+
+/** 32 bytes from a file or a variable: raw, or as base64 or hex text. @throws StartError */
+function sealKey({ key_file, key_env }: KeySource): Buffer {
+  const where = key_file ?? `the variable ${key_env}`;
+  let content: Buffer;
+  try {
+    if (key_file !== undefined) requireWrittenByOwner(key_file);
+    content = key_file === undefined ? Buffer.from(process.env[key_env ?? ''] ?? '') : readFileSync(key_file);
+  } catch (error) {
+    if (error instanceof StartError) throw new StartError(`seal: ${error.message}`);
+    throw new StartError(`seal: ${where} cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}`);
+  }
+  if (content.length === 32) return content;
+  const text = content.toString('latin1').trim();
+  if (/^[0-9a-fA-F]{64}$/.test(text)) return Buffer.from(text, 'hex');
+  if (/^[A-Za-z0-9+/]{43}=$/.test(text)) return Buffer.from(text, 'base64');
+  throw new StartError(`seal: ${where} holds no 32-byte key (raw, base64 or hex)`);
+}

@@ -1,0 +1,69 @@
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createSecureContext, type SecureContextOptions } from 'node:tls';
+import { StartError } from '@transitd/process';
+import type { ListenerConfig } from './config.ts';
+
+/**
+ * TLS 1.3's own, and of TLS 1.2 those with an AEAD and a key exchange that keeps nothing (RFC 9325 §4.2): a CBC suite has had one padding oracle
+ * after the other.
+ */
+export const cipherSuites = [
+  'TLS_AES_256_GCM_SHA384',
+  'TLS_CHACHA20_POLY1305_SHA256',
+  'TLS_AES_128_GCM_SHA256',
+  'ECDHE-ECDSA-AES256-GCM-SHA384',
+  'ECDHE-RSA-AES256-GCM-SHA384',
+  'ECDHE-ECDSA-CHACHA20-POLY1305',
+  'ECDHE-RSA-CHACHA20-POLY1305',
+  'ECDHE-ECDSA-AES128-GCM-SHA256',
+  'ECDHE-RSA-AES128-GCM-SHA256',
+].join(':');
+
+/**
+ * What a TLS listener takes from its files, as they are now. It is complete: a context that replaces another one keeps nothing of
+ * it, the lowest version included.
+ * @throws StartError
+ */
+export function tlsContext({
+  cert_file,
+  key_file,
+  client_ca_file,
+  min_version,
+}: NonNullable<ListenerConfig['tls']>): SecureContextOptions {
+  const context: SecureContextOptions = {
+    cert: readCertificate(cert_file),
+    key: read(key_file),
+    ...(client_ca_file !== undefined && { ca: readCertificate(client_ca_file) }),
+    minVersion: `TLSv${min_version}`,
+    ciphers: cipherSuites,
+    honorCipherOrder: true,
+  };
+  try {
+    createSecureContext(context);
+  } catch (error) {
+    throw new StartError(`listeners: ${key_file} is not the key of ${cert_file} in PEM: ${reasonOf(error)}`);
+  }
+  return context;
+}
+
+function read(file: string): Buffer {
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    throw new StartError(`listeners: ${file} cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}`);
+  }
+}
+
+/** OpenSSL takes a list of certificates without any for an empty one. */
+function readCertificate(file: string): Buffer {
+  const pem = read(file);
+  try {
+    new X509Certificate(pem);
+  } catch (error) {
+    throw new StartError(`listeners: ${file} holds no certificate in PEM: ${reasonOf(error)}`);
+  }
+  return pem;
+}
+
+const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

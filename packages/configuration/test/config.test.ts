@@ -1,0 +1,337 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { StartError } from '@transitd/process';
+import { expect } from 'chai';
+import { type ConfigInput, isLoopback, parseConfig, readConfigFile } from '../src/config.ts';
+import { parseByteSize, parseDurationMs } from '../src/units.ts';
+
+const least: ConfigInput = {
+  node_id: 'n1',
+  data_dir: '/var/lib/transitd',
+  listeners: [{ address: '127.0.0.1:8200', tls_disable: true }],
+};
+const withSeal = (seal: unknown): unknown => ({ ...least, seal });
+
+describe('configuration', () => {
+  it('fills in what is left out', () => {
+    const config = parseConfig(least);
+    expect(config.seal).to.deep.equal({ type: 'shamir' });
+    expect(config.ciphertext_prefix).to.equal('svc');
+    expect(config.listeners[0]).to.deep.include({
+      max_request_size: 33_554_432,
+      headers_timeout: 10_000,
+      address: { host: '127.0.0.1', port: 8200 },
+    });
+    expect(config.raft).to.deep.equal({
+      heartbeat: 150,
+      election_timeout: 1000,
+      lease: 800,
+      snapshot_threshold: 50_000,
+      trailing_logs: 10_000,
+      disk_reserve: 512 * 2 ** 20,
+    });
+    expect(config.barrier_rotation).to.deep.equal({ max_operations: 2 ** 31, interval: 0 });
+    expect(config.limits).to.deep.equal({
+      reads: 1024,
+      changes: 256,
+      logins: 64,
+      waiting: 1024,
+      body_memory: 256 * 2 ** 20,
+      connections: 4096,
+    });
+  });
+
+  it('makes an audit file for its owner alone, and syncs nothing, unless it is told to', () => {
+    const { audit } = parseConfig({ ...least, audit: [{ type: 'file', name: 'main', path: '/var/log/a' }] });
+    expect(audit).to.deep.equal([{ type: 'file', name: 'main', path: '/var/log/a', mode: 0o600, sync: false }]);
+    expect(parseConfig(least).audit).to.deep.equal([]);
+  });
+
+  for (const { what, input, says } of [
+    { what: 'nothing at all', input: {}, says: /node_id/ },
+    { what: 'an unknown key', input: { ...least, colour: 'red' }, says: /colour/ },
+    {
+      what: 'an unknown key of a listener',
+      input: { ...least, listeners: [{ address: '127.0.0.1:1', tls_disable: true, x: 1 }] },
+      says: /x/,
+    },
+    ...[
+      { what: 'an audit sink without a type', audit: [{ name: 'a' }], says: /audit\.0\.type/ },
+      { what: 'an audit sink of an unknown type', audit: [{ type: 'socket', name: 'a' }], says: /audit\.0\.type/ },
+      { what: 'an audit file with a relative path', audit: [{ type: 'file', name: 'a', path: 'a' }], says: /audit\.0\.path/ },
+      {
+        what: 'an audit file that all may write',
+        audit: [{ type: 'file', name: 'a', path: '/a', mode: '0666' }],
+        says: /audit\.0\.mode/,
+      },
+      {
+        what: 'an audit file that its owner may not write',
+        audit: [{ type: 'file', name: 'a', path: '/a', mode: '0400' }],
+        says: /mode/,
+      },
+      {
+        what: 'a name of two audit sinks',
+        audit: [
+          { type: 'stdout', name: 'a' },
+          { type: 'file', name: 'a', path: '/a' },
+        ],
+        says: /audit.*one name twice/,
+      },
+      {
+        what: 'a file of two audit sinks',
+        audit: [
+          { type: 'file', name: 'a', path: '/a' },
+          { type: 'file', name: 'b', path: '/x/../a' },
+        ],
+        says: /audit.*one file twice/,
+      },
+    ].map(({ what, audit, says }) => ({ what, input: { ...least, audit }, says })),
+    ...[
+      { what: 'a node that may work on nothing', limits: { reads: 0 }, says: /limits\.reads/ },
+      { what: 'part of a change at a time', limits: { changes: 1.5 }, says: /limits\.changes/ },
+      { what: 'a line of less than nobody', limits: { waiting: -1 }, says: /limits\.waiting/ },
+      { what: 'connections for next to nobody', limits: { connections: 1 }, says: /limits\.connections/ },
+      { what: 'no memory for bodies', limits: { body_memory: 0 }, says: /limits\.body_memory/ },
+      {
+        what: 'less memory than one body takes',
+        limits: { body_memory: '2MiB' },
+        says: /body_memory.*listeners\.0\.max_request_size/,
+      },
+      { what: 'a limit that there is not', limits: { rate: 1 }, says: /limits/ },
+    ].map(({ what, limits, says }) => ({ what, input: { ...least, limits }, says })),
+    {
+      what: 'a leader lease that outlasts the promises behind it',
+      input: { ...least, raft: { lease: '801ms' } },
+      says: /raft\.lease: is more than 800ms/,
+    },
+    {
+      what: 'an election timeout on which the leases of others could not rest',
+      input: { ...least, raft: { election_timeout: '999ms' } },
+      says: /raft\.election_timeout: is not between 1s and 1m/,
+    },
+    { what: 'no listener', input: { ...least, listeners: [] }, says: /listeners/ },
+    {
+      what: 'a PKCS#11 library that every folder could provide',
+      input: { ...least, pkcs11_libraries: [{ name: 'hsm', path: 'libsofthsm2.so' }] },
+      says: /pkcs11_libraries\.0\.path: is not an absolute path/,
+    },
+    {
+      what: 'two PKCS#11 libraries of one name',
+      input: { ...least, pkcs11_libraries: ['/a.so', '/b.so'].map((path) => ({ name: 'hsm', path })) },
+      says: /pkcs11_libraries: has one name twice/,
+    },
+    {
+      what: 'a PKCS#11 library whose name is none',
+      input: { ...least, pkcs11_libraries: [{ name: 'a/b', path: '/a.so' }] },
+      says: /pkcs11_libraries\.0\.name/,
+    },
+    {
+      what: 'a listener that says nothing of TLS',
+      input: { ...least, listeners: [{ address: '127.0.0.1:8200' }] },
+      says: /needs tls/,
+    },
+    {
+      what: 'TLS switched on and off',
+      input: { ...least, listeners: [{ address: '127.0.0.1:1', tls_disable: true, tls: { cert_file: 'a', key_file: 'b' } }] },
+      says: /both/,
+    },
+    {
+      what: 'a port out of range',
+      input: { ...least, listeners: [{ address: '127.0.0.1:70000', tls_disable: true }] },
+      says: /address/,
+    },
+    {
+      what: 'an address without a port',
+      input: { ...least, listeners: [{ address: 'localhost', tls_disable: true }] },
+      says: /address/,
+    },
+    { what: 'a node name with a slash', input: { ...least, node_id: 'a/b' }, says: /node_id/ },
+    {
+      what: 'a bad duration',
+      input: { ...least, listeners: [{ address: '127.0.0.1:1', tls_disable: true, headers_timeout: 'soon' }] },
+      says: /headers_timeout.*duration/,
+    },
+    ...['0', '900ms', '6m'].map((headers_timeout) => ({
+      what: `a head that may take ${headers_timeout}`,
+      input: { ...least, listeners: [{ address: '127.0.0.1:1', tls_disable: true, headers_timeout }] },
+      says: /headers_timeout.*1s and 5m/,
+    })),
+    {
+      what: "a rotation of the barrier's key every hour",
+      input: { ...least, barrier_rotation: { interval: '1h' } },
+      says: /barrier_rotation.interval.*24h/,
+    },
+    { what: 'a bad size', input: { ...least, raft: { disk_reserve: '1 parsec' } }, says: /disk_reserve.*size/ },
+    {
+      what: 'compactions that free nothing',
+      input: { ...least, raft: { snapshot_threshold: 1000, trailing_logs: 501 } },
+      says: /trailing_logs/,
+    },
+    { what: 'a seal type that does not exist', input: withSeal({ type: 'wax' }), says: /seal/ },
+    { what: 'a static seal without a key', input: withSeal({ type: 'static', key_id: 'a' }), says: /key_file and key_env/ },
+    {
+      what: 'a static seal with two sources',
+      input: withSeal({ type: 'static', key_id: 'a', key_file: 'a', key_env: 'b' }),
+      says: /key_file and key_env/,
+    },
+    {
+      what: 'a seal key inside the data directory',
+      input: withSeal({ type: 'static', key_id: 'a', key_file: '/var/lib/transitd/seal.key' }),
+      says: /inside data_dir/,
+    },
+    {
+      what: 'a previous seal key inside the data directory',
+      input: withSeal({
+        type: 'static',
+        key_id: 'a',
+        key_env: 'K',
+        previous: { key_id: 'b', key_file: '/var/lib/transitd/x/../old' },
+      }),
+      says: /inside data_dir/,
+    },
+    { what: 'a prefix that would break ciphertexts', input: { ...least, ciphertext_prefix: 'a:b' }, says: /ciphertext_prefix/ },
+    { what: 'a token TTL above the longest', input: { ...least, tokens: { default_ttl: '2h', max_ttl: '1h' } }, says: /tokens/ },
+    { what: 'a token TTL of nothing', input: { ...least, tokens: { default_ttl: 0 } }, says: /tokens.default_ttl/ },
+    { what: 'a proxy that is no address', input: { ...least, trusted_proxies: ['proxy.example'] }, says: /trusted_proxies/ },
+    { what: 'a list instead of a document', input: [], says: /document/ },
+  ]) {
+    it(`refuses ${what}, in one sentence that names the key`, () => {
+      expect(() => parseConfig(input))
+        .to.throw(StartError, says)
+        .with.property('message')
+        .that.does.not.include('\n');
+    });
+  }
+
+  it('takes every key from the environment too', () => {
+    const config = parseConfig(
+      {},
+      {
+        TRANSITD_NODE_ID: '7',
+        TRANSITD_DATA_DIR: '/d',
+        TRANSITD_LISTEN_ADDRESS: '127.0.0.1:0',
+        TRANSITD_LISTEN_TLS_DISABLE: 'true',
+        TRANSITD_LOG_LEVEL: 'debug',
+        TRANSITD_RAFT_TRAILING_LOGS: '50',
+        TRANSITD_LIMITS_READS: '7',
+        TRANSITD_LIMITS_BODY_MEMORY: '64MiB',
+        TRANSITD_SEAL_TYPE: 'static',
+        TRANSITD_SEAL_KEY_ID: '2026',
+        TRANSITD_SEAL_KEY_ENV: 'K',
+        TRANSITD_TOKEN: 'a client of this shell',
+        PATH: '/bin',
+      },
+    );
+    expect(config).to.deep.include({ node_id: '7', data_dir: '/d', seal: { type: 'static', key_id: '2026', key_env: 'K' } });
+    expect(config.log.level).to.equal('debug');
+    expect(config.raft.trailing_logs).to.equal(50);
+    expect(config.limits).to.deep.include({ reads: 7, body_memory: 64 * 2 ** 20 });
+  });
+
+  it('refuses a variable that it does not know, but for the one that holds the seal key', () => {
+    expect(() => parseConfig(least, { TRANSITD_COLOUR: 'red' })).to.throw(StartError, /TRANSITD_COLOUR/);
+    const seal = { type: 'static', key_id: 'a', key_env: 'TRANSITD_MY_SEAL' };
+    expect(parseConfig({ ...least, seal }, { TRANSITD_MY_SEAL: 'secret' }).seal).to.deep.equal(seal);
+  });
+
+  it('finds the variable of the seal key when the environment alone names it', () => {
+    const variables = { TRANSITD_SEAL_TYPE: 'static', TRANSITD_SEAL_KEY_ID: 'a', TRANSITD_SEAL_KEY_ENV: 'TRANSITD_MYKEY' };
+    expect(parseConfig(least, { ...variables, TRANSITD_MYKEY: 'secret' }).seal).to.include({ key_env: 'TRANSITD_MYKEY' });
+    expect(parseConfig(least, { TRANSITD_MYKEY: 'secret', ...variables }).seal).to.include({ key_env: 'TRANSITD_MYKEY' });
+  });
+
+  it('refuses a number with leading zeros in a sentence', () => {
+    expect(() => parseConfig(least, { TRANSITD_RAFT_TRAILING_LOGS: '0100' })).to.throw(StartError, /raft.trailing_logs/);
+  });
+
+  it('puts what is fixed before the environment', () => {
+    const environment = { TRANSITD_DATA_DIR: '/elsewhere', TRANSITD_NODE_ID: 'n2' };
+    expect(parseConfig(least, environment, { data_dir: '/here' })).to.include({ data_dir: '/here', node_id: 'n2' });
+  });
+
+  it('finds a seal key inside the data directory behind a symbolic link, or with dots in front of its name', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'transitd-config-'));
+    try {
+      mkdirSync(join(folder, 'data'));
+      symlinkSync(join(folder, 'data'), join(folder, 'link'));
+      writeFileSync(join(folder, 'data/key'), '');
+      symlinkSync(join(folder, 'data/key'), join(folder, 'key'));
+      const parse = (data_dir: string, key_file: string): unknown =>
+        parseConfig({
+          ...least,
+          data_dir: join(folder, data_dir),
+          seal: { type: 'static', key_id: 'a', key_file: join(folder, key_file) },
+        });
+      for (const [data, key] of [
+        ['data', 'link/key'],
+        ['link', 'data/later'],
+        ['link/new', 'data/new/..key'],
+        ['data', 'key'],
+        ['data', 'data/..key'],
+      ] as const)
+        expect(() => parse(data, key), `${data} ${key}`).to.throw(StartError, /inside data_dir/);
+      for (const [data, key] of [
+        ['data', 'database/key'],
+        ['data/deeper', 'key'],
+        ['data', '..key'],
+      ] as const)
+        expect(() => parse(data, key), `${data} ${key}`).not.to.throw();
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  it('reads YAML, and says what is wrong with a file', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'transitd-config-'));
+    try {
+      const file = join(folder, 'c.yaml');
+      writeFileSync(file, 'node_id: n1\ndata_dir: /d\nlisteners:\n  - address: "[::1]:8200"\n    tls_disable: true\n');
+      expect(readConfigFile(file, {}).listeners[0]?.address).to.deep.equal({ host: '::1', port: 8200 });
+      writeFileSync(file, 'node_id: n1\nnode_id: n2\n');
+      expect(() => readConfigFile(file, {})).to.throw(StartError, /not valid YAML/);
+      expect(() => readConfigFile(join(folder, 'none'), {})).to.throw(StartError, /cannot be read: ENOENT/);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  it('is right in the example that an operator starts from', () => {
+    const example = join(import.meta.dirname, '../../../deploy/transitd.example.yaml');
+    expect(readConfigFile(example, {}).seal).to.deep.equal({ type: 'shamir' });
+  });
+
+  it('knows loopback addresses', () => {
+    expect(['127.0.0.1', '127.9.9.9', '::1', 'localhost'].filter((host) => !isLoopback(host))).to.deep.equal([]);
+    expect(['0.0.0.0', '', '::', '10.0.0.1', '127.evil.example', 'example.org'].filter(isLoopback)).to.deep.equal([]);
+  });
+});
+
+describe('units', () => {
+  for (const [text, ms] of [
+    ['10s', 10_000],
+    ['150ms', 150],
+    ['1h30m', 5_400_000],
+    ['1.5h', 5_400_000],
+    ['0', 0],
+    [60, 60_000],
+    ['2d', 172_800_000],
+    ['x', undefined],
+    ['-1s', undefined],
+    ['1 s', undefined],
+    ['', undefined],
+  ] as const) {
+    it(`reads the duration ${JSON.stringify(text)} as ${ms} ms`, () => expect(parseDurationMs(text)).to.equal(ms));
+  }
+  for (const [text, bytes] of [
+    ['512MiB', 536_870_912],
+    ['1KiB', 1024],
+    [5, 5],
+    ['5', 5],
+    ['1MB', undefined],
+    ['-1', undefined],
+    ['99999999TiB', undefined],
+  ] as const) {
+    it(`reads the size ${JSON.stringify(text)} as ${bytes} bytes`, () => expect(parseByteSize(text)).to.equal(bytes));
+  }
+});

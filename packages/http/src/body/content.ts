@@ -1,0 +1,49 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { announcesBody } from '../reply/announced-body.ts';
+import { RequestError } from '../reply/request-error.ts';
+
+/** How long a large body may stand still. */
+const stallMsMax = 30_000;
+
+/**
+ * A body piece by piece, for what is too large to be kept in memory; undefined when there is none. Who stops reading leaves the rest
+ * to `sendReply`.
+ * @throws RequestError `invalid_request` for a transfer coding other than chunked; the stream `body_timeout`, `request_aborted`
+ */
+export function contentOf(req: IncomingMessage, res: ServerResponse): AsyncIterable<Uint8Array> | undefined {
+  if (!announcesBody(req)) return undefined;
+  const coding = req.headers['transfer-encoding'];
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked')
+    throw new RequestError('invalid_request', 'the only transfer coding that is supported is chunked');
+  return pieces(req, res);
+}
+
+async function* pieces(req: IncomingMessage, res: ServerResponse): AsyncGenerator<Uint8Array> {
+  if (req.headers.expect !== undefined && req.httpVersionMinor > 0) res.writeContinue();
+  const iterator = req.iterator({ destroyOnReturn: false });
+  req.on('error', () => undefined); // told by the iterator
+  try {
+    for (;;) {
+      const piece = await orStalled(iterator.next());
+      if (piece.done === true) return;
+      yield piece.value;
+    }
+  } finally {
+    await iterator.return?.();
+  }
+}
+
+async function orStalled<T>(next: Promise<T>): Promise<T> {
+  const { promise: stalled, reject } = Promise.withResolvers<never>();
+  const deadline = setTimeout(() => reject(new RequestError('body_timeout', 'the request body stands still')), stallMsMax);
+  try {
+    return await Promise.race([
+      next.catch(() => {
+        throw new RequestError('request_aborted', 'the request ended before its body did');
+      }),
+      stalled,
+    ]);
+  } finally {
+    clearTimeout(deadline);
+  }
+}

@@ -1,0 +1,164 @@
+import { integerOf, secondsOf } from '@transitd/access';
+import { RequestError } from '../reply/request-error.ts';
+import type { FieldKind, FieldSchema } from './field.ts';
+import type { Body, JsonValue } from './json.ts';
+import { textList, textsByName } from './text-list.ts';
+
+interface Converted {
+  readonly bool: boolean;
+  readonly int: number;
+  readonly string: string;
+  readonly strings: readonly string[];
+  readonly texts: Readonly<Record<string, string>>;
+  readonly duration: number;
+  readonly lease: number;
+  readonly any: JsonValue;
+}
+
+export interface Fields<S extends FieldSchema> {
+  /** Undefined when the field was absent, or null unless it is a text: then the route's default holds. No prototype. */
+  readonly values: { readonly [Name in keyof S]: Converted[NonNullable<S[Name]>['kind']] | undefined };
+  /** About members that had no effect; empty when all had one. */
+  readonly warnings: readonly string[];
+}
+
+const noPathParameters: Readonly<Record<string, string>> = {};
+
+/**
+ * Converts a body's members leniently, as the peers do, all of them before anything is done. A path parameter wins over a
+ * member of the same name; members that the schema does not know are named in a warning.
+ * @throws RequestError `invalid_field`
+ */
+export function fields<S extends FieldSchema>(schema: S, body: Body, pathParameters = noPathParameters): Fields<S> {
+  const values: Record<string, unknown> = Object.create(null);
+  const unrecognized = new NamesSeen();
+  const replaced = new NamesSeen();
+  const idle = new NamesSeen();
+  for (const name in body) {
+    if (Object.hasOwn(pathParameters, name)) replaced.add(name);
+    else if (!Object.hasOwn(schema, name)) unrecognized.add(name);
+    else {
+      values[name] = convert(name, schema[name]?.kind, body[name]);
+      if (schema[name]?.idle === true && isSet(body[name])) idle.add(name);
+    }
+  }
+  for (const name in pathParameters) values[name] = convert(name, schema[name]?.kind, pathParameters[name]);
+  const warnings = [
+    ...unrecognized.warning('Endpoint ignored these unrecognized parameters'),
+    ...idle.warning('These parameters have no effect here'),
+    ...replaced.warning("Endpoint replaced the value of these parameters with the values captured from the endpoint's path"),
+  ];
+  return { values: values as Fields<S>['values'], warnings };
+}
+
+/** Clients send settings that they do not use empty or off: nobody expects anything of those. */
+function isSet(value: JsonValue | undefined): boolean {
+  if (typeof value === 'object' && value !== null) return Object.keys(value).length > 0;
+  return value !== undefined && value !== null && value !== false && value !== '' && value !== 0 && value !== 'false';
+}
+
+/** A field that is an object with fields of its own; empty when it was absent. @throws RequestError `invalid_field` */
+export function objectIn(name: string, value: JsonValue | undefined): Body {
+  if (value === undefined || value === null) return {};
+  if (typeof value === 'object' && !Array.isArray(value)) return value as Body;
+  throw invalid(name, 'expected an object');
+}
+
+/** Caller-chosen names on their way into a warning: enough to see the mistake, never as many or as long as a body can hold. */
+class NamesSeen {
+  static readonly #namesMax = 32;
+  static readonly #charsMax = 128;
+  #names: string[] | undefined;
+  #count = 0;
+
+  add(name: string): void {
+    this.#count += 1;
+    this.#names ??= [];
+    if (this.#names.length < NamesSeen.#namesMax)
+      this.#names.push(name.length > NamesSeen.#charsMax ? `${name.slice(0, NamesSeen.#charsMax)}…` : name);
+  }
+
+  warning(text: string): readonly string[] {
+    if (this.#names === undefined) return [];
+    const more = this.#count - this.#names.length;
+    return [`${text}: [${this.#names.sort().join(' ')}]${more > 0 ? ` and ${more} more` : ''}`];
+  }
+}
+
+function convert(name: string, kind: FieldKind | undefined, value: JsonValue | undefined): unknown {
+  if (value === undefined) return undefined;
+  // The peers read null as an empty text; of other kinds it is as if the field were absent.
+  if (value === null) return kind === 'string' ? '' : undefined;
+  switch (kind) {
+    case 'bool':
+      return toBool(name, value);
+    case 'int':
+      return toInt(name, value);
+    case 'string':
+      return toText(name, value);
+    case 'duration':
+      return toSeconds(name, value);
+    case 'lease':
+      return value === '' ? undefined : value === 'system' ? 0 : toSeconds(name, value);
+    case 'strings':
+      return textList(name, value);
+    case 'texts':
+      return textsByName(name, value);
+    default:
+      return value;
+  }
+}
+
+// Go's strconv.ParseBool; an empty text is false.
+const booleans: ReadonlyMap<JsonValue, boolean> = new Map<JsonValue, boolean>([
+  ...[true, 1, '1', 't', 'T', 'TRUE', 'true', 'True'].map((value) => [value, true] as const),
+  ...[false, 0, '0', 'f', 'F', 'FALSE', 'false', 'False', ''].map((value) => [value, false] as const),
+]);
+
+function toBool(name: string, value: JsonValue): boolean {
+  const result = booleans.get(value);
+  if (result === undefined) throw invalid(name, 'expected a boolean');
+  return result;
+}
+
+function toInt(name: string, value: JsonValue): number {
+  if (typeof value === 'number') return safeInteger(name, value);
+  if (typeof value === 'boolean') return value ? 1 : 0;
+  if (value === '') return 0;
+  const integer = typeof value === 'string' ? integerOf(value) : Number.NaN;
+  if (Number.isNaN(integer)) throw invalid(name, 'expected an integer');
+  return safeInteger(name, integer);
+}
+
+/** Beyond 2^53 a JSON number has been rounded by its parser: no answer is better than one to another number. */
+function safeInteger(name: string, value: number): number {
+  if (!Number.isInteger(value)) throw invalid(name, 'expected an integer');
+  if (!Number.isSafeInteger(value)) throw invalid(name, 'value out of range');
+  return value + 0; // -0 becomes 0
+}
+
+function toText(name: string, value: JsonValue): string {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number') {
+    // Beyond 2^53 it is another number by now than the text that was sent, and not even finite beyond 1.8e308.
+    if (Math.abs(value) > Number.MAX_SAFE_INTEGER) throw invalid(name, 'value out of range');
+    return String(value);
+  }
+  if (typeof value === 'boolean') return value ? '1' : '0';
+  throw invalid(name, `expected a string, got ${Array.isArray(value) ? 'an array' : 'an object'}`);
+}
+
+/** The longest duration that Go's nanoseconds in 64 bits can hold, in seconds. */
+const secondsMax = 9_223_372_036;
+
+function toSeconds(name: string, value: JsonValue): number {
+  const seconds =
+    typeof value === 'number' ? value : value === '' ? 0 : typeof value === 'string' ? secondsOf(value) : Number.NaN;
+  if (!Number.isInteger(seconds)) throw invalid(name, 'expected a duration such as 3600, "90m", "1h30m" or "1d"');
+  if (seconds < 0) throw invalid(name, `cannot provide negative value '${seconds}'`);
+  if (seconds > secondsMax) throw invalid(name, 'duration out of range');
+  return seconds + 0;
+}
+
+const invalid = (name: string, reason: string): RequestError =>
+  new RequestError('invalid_field', `Field validation failed: error converting input for field "${name}": ${reason}`);

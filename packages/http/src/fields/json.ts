@@ -1,0 +1,163 @@
+import { isAscii, isUtf8 } from 'node:buffer';
+import { batchItemsMax, endOfString, type JsonRules, parseInTurns, pieceValuesMax } from '@transitd/transit-engine';
+import type { Query } from '../path.ts';
+import { RequestError } from '../reply/request-error.ts';
+
+export type JsonValue = null | boolean | number | string | readonly JsonValue[] | { readonly [member: string]: JsonValue };
+
+/** The members of a request body, own properties of an object without a prototype: `constructor` is there only if it was sent. */
+export type Body = { readonly [member: string]: JsonValue };
+
+/** Arrays and objects within each other, the body itself included. */
+export const jsonDepthMax = 64;
+/** Values in all: what the longest batch needs when each of its items has eight members, which is more than any kind of item has. */
+export const jsonValuesMax = 10 * batchItemsMax;
+/** Members of the body itself, and of an object within it: wide objects with ever new names cost the parser ten times as much. */
+export const jsonMembersMax = { body: 1_000, nested: 64 } as const;
+
+/**
+ * Reads a body as JSON whatever its content type says; as a form when the type says so and the text does not begin like JSON.
+ * Empty and `null` are `{}`; of a member sent twice the last counts. Nested objects keep their members as own properties too.
+ * What has many values is read in turns with other requests, and comes as a promise. Messages tell where the text broke, never what it held: a body may hold secrets.
+ * @throws RequestError `malformed_body`
+ */
+export function parseBody(bytes: Buffer, contentType: string | undefined): Body | Promise<Body> {
+  if (bytes.length === 0) return bare({});
+  const text = decode(bytes);
+  if (contentType !== undefined && isForm(contentType) && !/^[ \t\r\n]*(?:[[{]|null[ \t\r\n]*$|$)/.test(text))
+    return parseForm(text);
+  return parseJson(text);
+}
+
+/** A body's members as the query of a GET gives them: first value each, without the two that are about the request itself. */
+export function queryBody(query: Query): Body {
+  const members: Record<string, JsonValue> = bare({});
+  if (query.size === 0) return members;
+  for (const [name, value] of query.entries())
+    if (name !== 'list' && name !== 'help' && !(name in members)) members[name] = value;
+  return members;
+}
+
+function parseJson(text: string): Body | Promise<Body> {
+  if (isBlank(text)) return bare({});
+  if (hasManyValues(text)) return parseInTurns(text, rules).then((value) => membersOf(value as JsonValue));
+  let value: JsonValue;
+  try {
+    value = parsePiece(text);
+  } catch (error) {
+    throw error instanceof SyntaxError ? malformed(complaint(error, text.length)) : error;
+  }
+  return membersOf(value);
+}
+
+function membersOf(value: JsonValue): Body {
+  if (value === null) return bare({});
+  if (typeof value !== 'object' || Array.isArray(value))
+    throw malformed(`json: cannot unmarshal ${kindOf(value)} into an object`);
+  return bare(value as Body);
+}
+
+function parsePiece(text: string): JsonValue {
+  const value: JsonValue = JSON.parse(text);
+  if (/\\u[dD][89a-fA-F]/.test(text)) checkWellFormed(value);
+  return value;
+}
+
+/** Takes the prototype away; members named `__proto__` are own properties by then and stay. */
+const bare = <T extends object>(members: T): T => Object.setPrototypeOf(members, null);
+
+const isBlank = (text: string): boolean => /^[ \t\r\n]*$/.test(text);
+
+function decode(bytes: Buffer): string {
+  if (isAscii(bytes)) return bytes.toString('latin1');
+  if (!isUtf8(bytes)) throw malformed('the text is not UTF-8');
+  return bytes.toString('utf8');
+}
+
+/** Members so far of the objects around the place that the pass is at, by depth. Arrays begin so low that they never have too many. */
+const membersAt = new Int32Array(jsonDepthMax + 1);
+const arrayBegin = -2 * jsonValuesMax;
+const membersMaxAt = (depth: number): number => (depth === 1 ? jsonMembersMax.body : jsonMembersMax.nested);
+
+/**
+ * One pass over the text before it is parsed: whether it has so many values that parsing it at once would hold up everybody. One that is too
+ * deep, or has an object of too many members, costs this loop and nothing else. Strings are skipped by searching for their end, so large
+ * ones cost next to nothing. Up to the first syntax error it counts as the parser does; after it nothing matters.
+ */
+function hasManyValues(text: string): boolean {
+  let depth = 0;
+  let values = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === 0x22) {
+      at = endOfString(text, at);
+      if (at < 0) return false;
+    } else if (code === 0x2c) {
+      values += 1;
+      if (values > pieceValuesMax) return true;
+      const members = (membersAt[depth] ?? 0) + 1;
+      membersAt[depth] = members;
+      if (members > membersMaxAt(depth)) throw malformed(`more than ${membersMaxAt(depth)} members in an object`);
+    } else if (code === 0x7b || code === 0x5b) {
+      depth += 1;
+      values += 1;
+      if (values > pieceValuesMax) return true;
+      if (depth > jsonDepthMax) throw malformed(`more than ${jsonDepthMax} levels of nesting`);
+      membersAt[depth] = code === 0x7b ? 1 : arrayBegin;
+    } else if (code === 0x7d || code === 0x5d) depth -= 1;
+  }
+  return false;
+}
+
+/** Half a surrogate pair has no UTF-8 form: policy, audit and store would each see another text. */
+function checkWellFormed(value: JsonValue): void {
+  if (typeof value === 'string') {
+    if (!value.isWellFormed()) throw malformed('a string has half of a surrogate pair');
+  } else if (Array.isArray(value)) {
+    for (const item of value) checkWellFormed(item);
+  } else if (typeof value === 'object' && value !== null) {
+    for (const [name, member] of Object.entries(value)) {
+      checkWellFormed(name);
+      checkWellFormed(member);
+    }
+  }
+}
+
+const kindOf = (value: JsonValue): string =>
+  Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value;
+
+/** The parser's own message quotes the body, so only its position is taken over. */
+function complaint({ message }: SyntaxError, length: number): string {
+  const position = / in JSON at position (\d+)(?: \(line \d+ column \d+\))?$/.exec(message)?.[1];
+  if (message === 'Unexpected end of JSON input' || Number(position) >= length) return 'unexpected end of input';
+  return position === undefined ? 'invalid syntax' : `invalid syntax at position ${position}`;
+}
+
+const isForm = (contentType: string): boolean => /^\s*application\/x-www-form-urlencoded\s*(?:;|$)/i.test(contentType);
+
+function parseForm(text: string): Body {
+  let fields = 1;
+  for (let at = text.indexOf('&'); at >= 0; at = text.indexOf('&', at + 1)) {
+    fields += 1;
+    if (fields > jsonMembersMax.body) throw badForm(`more than ${jsonMembersMax.body} fields`);
+  }
+  try {
+    if (text.includes('%')) decodeURIComponent(text);
+  } catch {
+    throw badForm('a percent-encoding is broken or not UTF-8');
+  }
+  const members: Record<string, JsonValue> = bare({});
+  for (const [name, value] of new URLSearchParams(text)) members[name] = value;
+  return members;
+}
+
+const malformed = (reason: string): RequestError => new RequestError('malformed_body', `failed to decode JSON input: ${reason}`);
+const badForm = (reason: string): RequestError => new RequestError('malformed_body', `failed to decode form input: ${reason}`);
+
+const rules: JsonRules = {
+  depthMax: jsonDepthMax,
+  valuesMax: jsonValuesMax,
+  membersMax: membersMaxAt,
+  parse: parsePiece,
+  refusal: malformed,
+};

@@ -1,0 +1,36 @@
+import { RequestError } from '../reply/request-error.ts';
+import type { JsonValue } from './json.ts';
+
+/**
+ * A field that holds texts: a list of them, or one text with commas. Undefined when it was absent; an empty text is an empty list.
+ * @throws RequestError `invalid_field`
+ */
+export function textList(name: string, value: JsonValue | undefined): readonly string[] | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (value === '') return [];
+  if (typeof value === 'string') return value.split(',').map((text) => text.trim());
+  if (Array.isArray(value) && value.every((text) => typeof text === 'string')) return value;
+  throw new RequestError(
+    'invalid_field',
+    `Field validation failed: error converting input for field "${name}": expected a list of strings`,
+  );
+}
+
+/**
+ * A field that holds texts by name; empty when it was absent.
+ * @throws RequestError `invalid_field`
+ */
+export function textsByName(field: string, value: JsonValue | undefined): Readonly<Record<string, string>> {
+  if (value === undefined || value === null) return {};
+  const texts = Object.entries(typeof value === 'object' && value !== null && !Array.isArray(value) ? value : { '': value });
+  return Object.fromEntries(
+    texts.map(([name, text]) => {
+      if (name === '' || (typeof text !== 'string' && typeof text !== 'number' && typeof text !== 'boolean'))
+        throw new RequestError(
+          'invalid_field',
+          `Field validation failed: error converting input for field "${field}": expected texts by name`,
+        );
+      return [name, String(text)];
+    }),
+  );
+}

@@ -1,0 +1,73 @@
+export { readBody } from './body/body.ts';
+export { BodyMemory, uncountedBytes } from './body/body-memory.ts';
+export type { BodyCaller } from './body/body-room.ts';
+export { contentOf } from './body/content.ts';
+export { attachFront } from './connection/attach.ts';
+export { Connections, endpointOf } from './connection/connections.ts';
+export { OpenResponses } from './connection/open-responses.ts';
+export {
+  any,
+  base64,
+  bool,
+  duration,
+  type Field,
+  type FieldKind,
+  type FieldSchema,
+  idle,
+  int,
+  lease,
+  membersOf,
+  schemaOf,
+  text,
+  textMap,
+  texts,
+} from './fields/field.ts';
+export { type Fields, fields, objectIn } from './fields/fields.ts';
+export { type Body, type JsonValue, parseBody, queryBody } from './fields/json.ts';
+export {
+  anything,
+  boolean,
+  constant,
+  integer,
+  type JsonSchema,
+  list,
+  map,
+  nothing,
+  number,
+  object,
+  orNull,
+  string,
+  time,
+} from './fields/json-schema.ts';
+export { textList, textsByName } from './fields/text-list.ts';
+export { KeptTexts } from './kept-texts.ts';
+export { parsePath, type Query, type RequestPath } from './path.ts';
+export { announcesBody } from './reply/announced-body.ts';
+export {
+  authReply,
+  dataReply,
+  envelope,
+  errorsBody,
+  noContent,
+  twiceReply,
+  withRequestId,
+  wrapReply,
+  writtenReply,
+} from './reply/envelope.ts';
+export { type Answer, refusalReply, refused, refusedForNow } from './reply/refusal.ts';
+export { type Reply, sendReply, strictTransportSecurity } from './reply/reply.ts';
+export {
+  noHandler,
+  permissionDenied,
+  RequestError,
+  type RequestErrorCode,
+  requestErrorAnswers,
+  unsupportedOperation,
+  unsupportedPath,
+} from './reply/request-error.ts';
+export { notInitialized, unavailable } from './reply/unavailable.ts';
+export { indexHeader, indexHeaders, indexIn, indexValue, indexWanted } from './service-index.ts';
+export { namesNamespace, tokenOf, wrapTtlOf } from './token-header.ts';
+export { turns } from './turns.ts';
+export type { Verb } from './verb.ts';
+export { WorkLimit } from './work-limit.ts';

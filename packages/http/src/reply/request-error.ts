@@ -1,0 +1,81 @@
+import { type Answer, refusalReply, refused, refusedForNow } from './refusal.ts';
+import type { Reply } from './reply.ts';
+
+/** Why this server refuses a request before any engine sees it. */
+export type RequestErrorCode =
+  | 'audit_failed'
+  | 'body_timeout'
+  | 'body_too_large'
+  | 'expectation_failed'
+  | 'head_too_large'
+  | 'index_not_reached'
+  | 'invalid_field'
+  | 'invalid_path'
+  | 'invalid_request'
+  | 'malformed_body'
+  | 'namespace_not_found'
+  | 'no_handler'
+  | 'not_found'
+  | 'not_initialized'
+  | 'overloaded'
+  | 'path_too_long'
+  | 'permission_denied'
+  | 'request_aborted'
+  | 'unsupported_media_type'
+  | 'unsupported_operation'
+  | 'unsupported_path';
+
+/** A request that this server refuses. The message reaches the caller; an empty one becomes `{"errors":[]}`. */
+export class RequestError extends Error {
+  override readonly name = 'RequestError';
+  readonly code: RequestErrorCode;
+  constructor(code: RequestErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+/** The same for every caller that may not: it does not tell whether the path, the token or the policy is wrong. */
+export const permissionDenied = (): RequestError => new RequestError('permission_denied', 'permission denied');
+export const unsupportedPath = (): RequestError => new RequestError('unsupported_path', 'unsupported path');
+export const unsupportedOperation = (): RequestError => new RequestError('unsupported_operation', 'unsupported operation');
+/** @param path - below `/v1/`, without a leading slash */
+export const noHandler = (path: string): RequestError =>
+  new RequestError('no_handler', `no handler for route "${path}". route entry not found.`);
+export const expectationFailed = (): RequestError =>
+  new RequestError('expectation_failed', 'nothing but 100-continue may be expected');
+
+/**
+ * The node has all the work that it takes on; nothing was done. 503 and not 429, which tells a caller that it asks too often itself: both
+ * are repeated by Vault's clients after `Retry-After`, and proxies take a 503 to the next node.
+ */
+export const overloaded = (): RequestError =>
+  new RequestError('overloaded', 'the node has too much to do at the moment; nothing was done');
+
+/** The status of each code. */
+export const requestErrorAnswers: Readonly<Record<RequestErrorCode, Answer>> = {
+  audit_failed: refused(503), // its text says what became of the request; a sink is tried again with the next one
+  body_timeout: refused(408),
+  body_too_large: refused(413),
+  expectation_failed: refused(417),
+  head_too_large: refused(431),
+  index_not_reached: refusedForNow(412),
+  invalid_field: refused(400),
+  invalid_path: refused(400),
+  invalid_request: refused(400),
+  malformed_body: refused(400),
+  namespace_not_found: refused(404),
+  no_handler: refused(404),
+  not_found: { status: 404, outcome: 'refused', silent: true },
+  not_initialized: refused(400),
+  overloaded: refusedForNow(503), // the node's state, not the caller's doing: another node may take it at once
+  path_too_long: refused(414),
+  permission_denied: refused(403),
+  request_aborted: refused(400),
+  unsupported_media_type: refused(415),
+  unsupported_operation: refused(405),
+  unsupported_path: refused(404),
+};
+
+/** The reply to a request that is refused before its operation is known. */
+export const requestErrorReply = ({ code, message }: RequestError): Reply => refusalReply(requestErrorAnswers[code], message);

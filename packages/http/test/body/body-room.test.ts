@@ -1,0 +1,158 @@
+import { EventEmitter } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { BodyMemory } from '../../src/body/body-memory.ts';
+import { type BodyCaller, BodyRoom } from '../../src/body/body-room.ts';
+
+const response = () => new EventEmitter() as ServerResponse;
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+const caller = (tokenId: string, address = tokenId): BodyCaller => ({ tokenId, address });
+const roomOf = (bytesMax: number, shareBytesMax = bytesMax) =>
+  new BodyRoom({ bytesMax, shareBytesMax, waitingMax: 100, waitMsMax: 3_600_000 });
+
+describe('room for bodies', () => {
+  it('gives a token, and an address, no more than its share, but always one body', async () => {
+    const room = roomOf(100, 25);
+    expect(room.reserve(response(), caller('t', 'a'), 60)).to.equal(undefined);
+    let entered = 0;
+    for (const same of [caller('t', 'b'), caller('u', 'a')]) void room.reserve(response(), same, 10)?.then(() => (entered += 1));
+    expect([room.held, room.waiting]).to.deep.equal([60, 2]);
+    await turn();
+    expect(entered, 'they wait for their own share').to.equal(0);
+    const other = room.reserve(response(), caller('v', 'c'), 40);
+    await other;
+    expect(room.held, 'and keep nobody else out').to.equal(100);
+    room.release(caller('t', 'a'), 60);
+    await turn();
+    expect([entered, room.held, room.waiting]).to.deep.equal([2, 60, 0]);
+  });
+
+  it('lets no body wait whose caller has gone away already', async () => {
+    const room = roomOf(100);
+    void room.reserve(response(), caller('a'), 60);
+    const gone = Object.assign(response(), { closed: true });
+    const refusal: unknown = await room.reserve(gone, caller('b'), 80)?.catch((error: unknown) => error);
+    expect(refusal).to.have.property('code', 'request_aborted');
+    expect([room.held, room.waiting, room.refused]).to.deep.equal([60, 0, 0]);
+  });
+
+  it('passes over no large body for small ones', async () => {
+    const room = roomOf(100);
+    void room.reserve(response(), caller('a'), 60);
+    const order: string[] = [];
+    void room.reserve(response(), caller('b'), 80)?.then(() => order.push('large'));
+    void room.reserve(response(), caller('c'), 10)?.then(() => order.push('small'));
+    await turn();
+    expect(order).to.deep.equal([]);
+    room.release(caller('a'), 60);
+    await turn();
+    expect(order).to.deep.equal(['large', 'small']);
+  });
+
+  it('never holds more than it has, and everybody comes in as long as bodies end', async () => {
+    const body = fc.record({
+      who: fc.constantFrom('a', 'b', 'c'),
+      from: fc.constantFrom('x', 'y'),
+      bytes: fc.integer({ min: 1, max: 100 }),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(body, { maxLength: 40 }), fc.array(fc.nat(50)), async (bodies, endings) => {
+        const room = roomOf(100, 25);
+        const inside: (() => void)[] = [];
+        let entered = 0;
+        const end = async (at: number) => {
+          inside.splice(at % Math.max(1, inside.length), 1)[0]?.();
+          expect(room.held).to.be.within(0, 100);
+          await turn();
+        };
+        for (const [at, { who, from, bytes }] of bodies.entries()) {
+          const begin = () => {
+            entered += 1;
+            inside.push(() => room.release(caller(who, from), bytes));
+          };
+          const waits = room.reserve(response(), caller(who, from), bytes);
+          if (waits === undefined) begin();
+          else void waits.then(begin);
+          await turn();
+          if (endings[at] !== undefined) await end(endings[at]);
+        }
+        while (inside.length > 0) await end(0);
+        expect([entered, room.held, room.waiting]).to.deep.equal([bodies.length, 0, 0]);
+      }),
+    );
+  });
+});
+
+describe('memory for bodies', () => {
+  const counted = (bytes: number) => bytes - 65_536;
+  const mib = 1024 * 1024;
+
+  it('reserves a body that names no length in two steps, and gives back what it does not need', () => {
+    const memory = new BodyMemory(64 * mib, 10);
+    const res = response();
+    const body = memory.reservation(res, caller('t'));
+    expect(body.grow(65_536, undefined, 32 * mib)).to.equal(undefined);
+    expect(memory.held).to.equal(0);
+    body.grow(65_537, undefined, 32 * mib);
+    expect(memory.held).to.equal(counted(mib));
+    body.grow(mib, undefined, 32 * mib);
+    expect(memory.held).to.equal(counted(mib));
+    body.grow(mib + 1, undefined, 32 * mib);
+    expect(memory.held).to.equal(counted(32 * mib));
+    body.complete(2 * mib);
+    expect(memory.held).to.equal(counted(2 * mib));
+    res.emit('close');
+    expect(memory.held).to.equal(0);
+  });
+
+  it('lets many bodies that name no length all come in at last, however many grow at once', async () => {
+    const memory = new BodyMemory(64 * mib, 100);
+    let done = 0;
+    await Promise.all(
+      Array.from({ length: 40 }, async (_, n) => {
+        const res = response();
+        const body = memory.reservation(res, caller(`t${n % 7}`));
+        await body.grow(70_000, undefined, 32 * mib);
+        await turn();
+        await body.grow(2 * mib, undefined, 32 * mib);
+        await turn();
+        body.complete(3 * mib);
+        await turn();
+        res.emit('close');
+        done += 1;
+      }),
+    );
+    expect([done, memory.held, memory.waiting, memory.refused]).to.deep.equal([40, 0, 0, 0]);
+  });
+
+  it('gives back once what a body held that ended while it waited for more', async () => {
+    const memory = new BodyMemory(32 * mib, 10);
+    const first = response();
+    memory.reservation(first, caller('a')).grow(70_000, 32 * mib, 32 * mib);
+    const second = response();
+    const body = memory.reservation(second, caller('b'));
+    body.grow(70_000, undefined, 32 * mib);
+    const waits = body.grow(2 * mib, undefined, 32 * mib);
+    body.complete(0);
+    expect(memory.held).to.equal(counted(32 * mib));
+    first.emit('close');
+    await waits;
+    expect(memory.held).to.equal(counted(32 * mib));
+    second.emit('close');
+    expect([memory.held, memory.waiting]).to.deep.equal([0, 0]);
+  });
+
+  it('holds nothing for a caller that went away in the moment in which its turn came', async () => {
+    const memory = new BodyMemory(mib, 10);
+    const first = response();
+    memory.reservation(first, caller('a')).grow(70_000, mib, mib);
+    const second = response();
+    const waits = memory.reservation(second, caller('b')).grow(70_000, mib, mib);
+    first.emit('close');
+    Object.assign(second, { destroyed: true });
+    second.emit('close');
+    await waits?.catch(() => undefined);
+    expect([memory.held, memory.waiting]).to.deep.equal([0, 0]);
+  });
+});

@@ -1,0 +1,216 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { setImmediate as turn } from 'node:timers/promises';
+import { expect } from 'chai';
+import { type BodyLimits, readBody } from '../../src/body/body.ts';
+import { sendReply } from '../../src/reply/reply.ts';
+import { RequestError, requestErrorReply } from '../../src/reply/request-error.ts';
+
+describe('readBody', () => {
+  let server: Server;
+  let socket: Socket;
+  let received: string;
+  let outcome: Buffer | RequestError | undefined;
+  let limits: BodyLimits;
+
+  beforeEach(async () => {
+    received = '';
+    outcome = undefined;
+    limits = { bytesMax: 100, deadlineMs: 3_600_000 };
+    const handle = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
+      try {
+        outcome = await readBody(req, res, limits);
+        sendReply(res, { status: 200, body: `${outcome.length}` }, { head: false });
+      } catch (error) {
+        if (!(error instanceof RequestError)) throw error;
+        outcome = error;
+        sendReply(res, requestErrorReply(error), { head: false });
+      }
+    };
+    server = createServer(handle).on('checkContinue', handle).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    socket = connect({ port: (server.address() as AddressInfo).port, host: '127.0.0.1', noDelay: true });
+    socket.on('error', () => undefined);
+    socket.on('data', (chunk) => {
+      received += chunk.toString('latin1');
+    });
+    await once(socket, 'connect');
+  });
+
+  afterEach(async () => {
+    socket.destroy();
+    server.closeAllConnections();
+    server.close();
+    await once(server, 'close');
+  });
+
+  const head = (...headers: string[]): string =>
+    `POST /v1/x HTTP/1.1\r\nHost: node\r\n${headers.map((line) => `${line}\r\n`).join('')}\r\n`;
+  const until = async (holds: () => boolean): Promise<void> => {
+    while (!holds()) await turn();
+  };
+  const code = (): string | undefined => (outcome instanceof RequestError ? outcome.code : undefined);
+
+  for (const { name, parts, expected } of [
+    { name: 'one packet with head and body', parts: [`${head('Content-Length: 3')}abc`], expected: 'abc' },
+    { name: 'a body in pieces', parts: [head('Content-Length: 6'), 'ab', 'cd', 'ef'], expected: 'abcdef' },
+    { name: 'chunks', parts: [head('Transfer-Encoding: chunked'), '3\r\nabc\r\n', '3\r\ndef\r\n0\r\n\r\n'], expected: 'abcdef' },
+    { name: 'no body', parts: [head()], expected: '' },
+    { name: 'an announced length of 0', parts: [head('Content-Length: 0')], expected: '' },
+    { name: 'chunks without content', parts: [head('Transfer-Encoding: chunked'), '0\r\n\r\n'], expected: '' },
+    { name: 'exactly the limit', parts: [head('Content-Length: 100'), 'a'.repeat(100)], expected: 'a'.repeat(100) },
+    {
+      name: 'exactly the limit in chunks',
+      parts: [head('Transfer-Encoding: chunked'), `64\r\n${'a'.repeat(100)}\r\n0\r\n\r\n`],
+      expected: 'a'.repeat(100),
+    },
+  ]) {
+    it(`reads ${name}, and the connection stays usable`, async () => {
+      for (let round = 1; round <= 2; round += 1) {
+        outcome = undefined;
+        for (const part of parts) {
+          socket.write(part);
+          await turn();
+        }
+        await until(() => outcome !== undefined && received.split('HTTP/1.1 200').length > round);
+        expect(String(outcome)).to.equal(expected);
+      }
+    });
+  }
+
+  it('refuses an announced length above the limit before a byte of it has come, and closes', async () => {
+    socket.write(head('Content-Length: 101'));
+    await until(() => received.endsWith('}\n'));
+    expect(code()).to.equal('body_too_large');
+    expect(received)
+      .to.match(/^HTTP\/1\.1 413 /)
+      .and.match(/\r\nConnection: close\r\n/);
+    expect(received).to.contain('{"errors":["http: request body too large"]}\n');
+    socket.write('a'.repeat(101));
+    await once(socket, 'close');
+  });
+
+  it('refuses chunks as soon as they pass the limit, and closes', async () => {
+    socket.write(`${head('Transfer-Encoding: chunked')}65\r\n${'a'.repeat(101)}\r\n`);
+    await until(() => received.endsWith('}\n'));
+    expect(received).to.match(/^HTTP\/1\.1 413 /);
+    socket.end();
+    await once(socket, 'close');
+  });
+
+  it('gives a caller that sends on without reading its whole answer before the connection ends', async () => {
+    socket.write(head('Content-Length: 20000000'));
+    socket.write('a'.repeat(20_000_000));
+    await once(socket, 'close');
+    expect(received)
+      .to.match(/^HTTP\/1\.1 413 /)
+      .and.match(/too large"\]\}\n$/);
+  });
+
+  for (const coding of ['gzip, chunked', 'chunked, chunked', 'identity, chunked']) {
+    it(`refuses the transfer coding ${coding}, which would be read as what it is not`, async () => {
+      socket.write(`${head(`Transfer-Encoding: ${coding}`)}2\r\n{}\r\n0\r\n\r\n`);
+      await once(socket, 'close');
+      expect(outcome).to.not.be.instanceOf(Buffer);
+      expect(received).to.match(/^HTTP\/1\.1 400 /);
+    });
+  }
+
+  it('takes chunked in any case', async () => {
+    socket.write(`${head('Transfer-Encoding: Chunked')}2\r\n{}\r\n0\r\n\r\n`);
+    await until(() => outcome !== undefined);
+    expect(String(outcome)).to.equal('{}');
+  });
+
+  it('puts pieces of all sizes together in their order', async () => {
+    const sizes = [...Array(40).fill(1), 5000, 1, 4096, 4097, 3, 70_000, ...Array(200).fill(1000), 1];
+    const sent = sizes.map((size, i) => String.fromCharCode(97 + (i % 26)).repeat(size));
+    limits = { ...limits, bytesMax: 1_000_000 };
+    socket.write(head('Transfer-Encoding: chunked'));
+    socket.write(`${sent.map((text) => `${text.length.toString(16)}\r\n${text}\r\n`).join('')}0\r\n\r\n`);
+    await until(() => outcome !== undefined);
+    expect(String(outcome) === sent.join('')).to.equal(true);
+  });
+
+  it('takes no more memory than a few times a body that comes in chunks of one byte', async () => {
+    const bytes = 1_000_000;
+    limits = { ...limits, bytesMax: 2 * bytes };
+    socket.write(head('Transfer-Encoding: chunked'));
+    const before = process.memoryUsage();
+    let held = 0;
+    for (let sent = 0; sent < bytes; sent += 50_000) {
+      if (!socket.write('1\r\na\r\n'.repeat(50_000))) await once(socket, 'drain');
+      const { heapUsed, external } = process.memoryUsage();
+      held = Math.max(held, heapUsed + external - before.heapUsed - before.external);
+    }
+    socket.write('0\r\n\r\n');
+    await until(() => outcome !== undefined);
+    expect((outcome as Buffer).length).to.equal(bytes);
+    // A Buffer for each piece would be 120 MB and more; what else the process holds meanwhile comes on top.
+    expect(held).to.be.below(80_000_000);
+  }).timeout(240_000);
+
+  it('gives up a body that does not arrive in time with 408', async () => {
+    limits = { ...limits, deadlineMs: 10 };
+    socket.write(`${head('Content-Length: 5')}ab`);
+    await until(() => received.endsWith('}\n'));
+    expect(code()).to.equal('body_timeout');
+    expect(received)
+      .to.match(/^HTTP\/1\.1 408 /)
+      .and.match(/\r\nConnection: close\r\n/);
+  });
+
+  it('gives up a large body that arrives too slowly with 408, and none that waits for room', async () => {
+    const room = Promise.withResolvers<void>();
+    const grown: (number | undefined)[] = [];
+    const grow = (arrived: number, length: number | undefined) => {
+      grown.push(length);
+      return arrived > 100_000 ? undefined : room.promise;
+    };
+    const rate = { bytesMin: 10_000, windowMs: 20 };
+    limits = { bytesMax: 1_000_000, deadlineMs: 3_600_000, rate, room: { grow, complete: () => undefined } };
+    socket.write(`${head('Content-Length: 300000')}${'a'.repeat(70_000)}`);
+    await until(() => grown.length > 0);
+    await new Promise((resolve) => setTimeout(resolve, 50)); // windows that would be too slow
+    expect(outcome).to.equal(undefined);
+    room.resolve();
+    await until(() => received.endsWith('}\n'));
+    expect(code()).to.equal('body_timeout');
+    expect(received)
+      .to.match(/^HTTP\/1\.1 408 /)
+      .and.contain('the request body arrives too slowly: 10000 bytes in 20 ms are needed');
+    expect(grown[0]).to.equal(300_000);
+  });
+
+  it('notices a caller that leaves in the middle', async () => {
+    socket.write(`${head('Content-Length: 5')}ab`);
+    await once(server, 'request');
+    socket.destroy();
+    await until(() => outcome !== undefined);
+    expect(code()).to.equal('request_aborted');
+  });
+
+  it('notices a caller that ends its side in the middle', async () => {
+    socket.write(`${head('Content-Length: 5')}ab`);
+    await once(server, 'request');
+    socket.end();
+    await until(() => outcome !== undefined);
+    expect(code()).to.equal('request_aborted');
+  });
+
+  it('tells a caller that asks first to go on', async () => {
+    socket.write(head('Content-Length: 3', 'Expect: 100-continue'));
+    await until(() => received !== '');
+    expect(received).to.equal('HTTP/1.1 100 Continue\r\n\r\n');
+    socket.write('abc');
+    await until(() => received.includes('HTTP/1.1 200'));
+    expect(String(outcome)).to.equal('abc');
+  });
+
+  it('tells a caller that asks first not to send a body that is too large', async () => {
+    socket.write(head('Content-Length: 101', 'Expect: 100-continue'));
+    await until(() => received.endsWith('}\n'));
+    expect(received).to.match(/^HTTP\/1\.1 413 /);
+  });
+});

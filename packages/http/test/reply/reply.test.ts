@@ -1,0 +1,141 @@
+import { once } from 'node:events';
+import { createServer, request, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect } from 'chai';
+import { dataReply, envelope, errorsBody, noContent, twiceReply } from '../../src/reply/envelope.ts';
+import { type Reply, sendReply } from '../../src/reply/reply.ts';
+
+describe('sendReply', () => {
+  let server: Server;
+  let reply: Reply;
+  before(async () => {
+    server = createServer((req, res) => sendReply(res, reply, { head: req.method === 'HEAD' })).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+  });
+  after(async () => {
+    server.closeAllConnections();
+    server.close();
+    await once(server, 'close');
+  });
+
+  async function ask(method = 'GET') {
+    const call = request({ port: (server.address() as AddressInfo).port, host: '127.0.0.1', method }).end();
+    const [answer] = await once(call, 'response');
+    const chunks: Buffer[] = [];
+    for await (const chunk of answer) chunks.push(chunk);
+    return { status: answer.statusCode, headers: answer.headers, body: Buffer.concat(chunks).toString('utf8') };
+  }
+
+  it('sends JSON with its length, never to be stored, and only over TLS from now on', async () => {
+    reply = { status: 200, body: '{"a":1}\n' };
+    const { status, headers, body } = await ask();
+    expect([status, body]).to.deep.equal([200, '{"a":1}\n']);
+    expect(headers).to.include({
+      'content-type': 'application/json',
+      'cache-control': 'no-store',
+      'content-length': '8',
+      'strict-transport-security': 'max-age=31536000; includeSubDomains',
+    });
+    expect(headers).to.not.have.property('transfer-encoding');
+  });
+
+  for (const body of ['{"a":"ü"}\n', '{"a":"\u0080"}\n', '{"a":"🔑"}\n', `{"a":"${'x'.repeat(2_000_000)}ÿ"}\n`]) {
+    it(`sends text beyond ASCII as UTF-8 (${body.slice(0, 12).trim()}…)`, async () => {
+      reply = { status: 200, body };
+      const answer = await ask();
+      expect(answer.body).to.equal(body);
+      expect(answer.headers['content-length']).to.equal(String(Buffer.byteLength(body)));
+    });
+  }
+
+  it('sends no content and no content type with 204', async () => {
+    reply = noContent;
+    const { status, headers, body } = await ask('POST');
+    expect([status, body]).to.deep.equal([204, '']);
+    expect(headers).to.not.have.any.keys('content-type', 'content-length', 'transfer-encoding');
+    expect(headers).to.include({ 'cache-control': 'no-store' });
+  });
+
+  for (const status of [204, 205, 304]) {
+    it(`drops a body that ${status} may not have, as a health code can be any`, async () => {
+      reply = { status, body: '{"initialized":true}\n' };
+      const answer = await ask();
+      expect([answer.status, answer.body]).to.deep.equal([status, '']);
+    });
+  }
+
+  it('answers HEAD with the code and headers of the GET, without content and length', async () => {
+    reply = { status: 503, body: '{"sealed":true}\n' };
+    const { status, headers, body } = await ask('HEAD');
+    expect([status, body]).to.deep.equal([503, '']);
+    expect(headers).to.include({ 'content-type': 'application/json', 'cache-control': 'no-store' });
+    expect(headers).to.not.have.property('content-length');
+  });
+
+  it('lets a reply set its own headers and content type', async () => {
+    reply = { status: 200, body: 'svc_up 1\n', headers: { 'Content-Type': 'text/plain; version=0.0.4', 'X-Service-Index': '7' } };
+    const { headers } = await ask();
+    expect(headers).to.include({ 'content-type': 'text/plain; version=0.0.4', 'x-service-index': '7' });
+  });
+
+  it('is no error when the caller has gone', async () => {
+    const failures: unknown[] = [];
+    const gone = createServer((_req, res) => {
+      res.destroy();
+      try {
+        sendReply(res, { status: 200, body: '{}' }, { head: false });
+      } catch (error) {
+        failures.push(error);
+      }
+    }).listen(0, '127.0.0.1');
+    await once(gone, 'listening');
+    const call = request({ port: (gone.address() as AddressInfo).port, host: '127.0.0.1' }).end();
+    await once(call, 'error');
+    gone.close();
+    await once(gone, 'close');
+    expect(failures).to.deep.equal([]);
+  });
+});
+
+describe('the envelope', () => {
+  const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+  it('is what clients know, members in their order, with a newline', () => {
+    const text = envelope('{"a":1}');
+    const { request_id, ...rest } = JSON.parse(text);
+    expect(request_id).to.match(uuid);
+    expect(rest).to.deep.equal({
+      lease_id: '',
+      renewable: false,
+      lease_duration: 0,
+      data: { a: 1 },
+      wrap_info: null,
+      warnings: null,
+      auth: null,
+    });
+    expect(text.replace(request_id, 'ID')).to.equal(
+      '{"request_id":"ID","lease_id":"","renewable":false,"lease_duration":0,"data":{"a":1},"wrap_info":null,"warnings":null,"auth":null}\n',
+    );
+  });
+
+  it('has a new request id each time', () => {
+    const ids = Array.from({ length: 1000 }, () => JSON.parse(envelope('null')).request_id);
+    expect(new Set(ids).size).to.equal(1000);
+  });
+
+  it('carries warnings as an array, whatever stands in them', () => {
+    expect(JSON.parse(dataReply('{}', ['a "b"\n', 'c']).body ?? '').warnings).to.deep.equal(['a "b"\n', 'c']);
+  });
+
+  for (const data of [{}, { a: 1 }])
+    it(`says ${JSON.stringify(data)} twice, at the top and in data`, () => {
+      const { data: inside, ...top } = JSON.parse(twiceReply(data).body ?? '');
+      expect(inside).to.deep.equal(data);
+      expect(top).to.deep.include(data);
+    });
+
+  it('has an errors body of its own, empty when nothing is there', () => {
+    expect(errorsBody([])).to.equal('{"errors":[]}\n');
+    expect(JSON.parse(errorsBody(['a "b"']))).to.deep.equal({ errors: ['a "b"'] });
+  });
+});

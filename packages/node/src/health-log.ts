@@ -1,0 +1,46 @@
+import { type Logger, LogLimit } from '@transitd/process';
+
+export interface HealthLogParts {
+  readonly log: Logger;
+  /** Monotonic, in milliseconds. */
+  readonly nowMs: () => number;
+}
+
+/** The meaning of each code of health, for a log line. */
+const meanings: Readonly<Record<number, string>> = {
+  200: 'this node is the active node',
+  429: 'this node is a standby that does not answer from its own state at the moment',
+  473: 'this node has caught up with the active node and answers from its own state',
+  474: 'this node is cut off: no active node has answered its heartbeats for twice cluster_heartbeat_interval',
+  501: 'this node belongs to no cluster yet',
+  503: 'this node is sealed',
+  530: 'this node was removed from its cluster',
+};
+
+/** Logs each change of the code that health answers; a node that goes to and fro is logged once a minute for each pair of codes. */
+export class HealthLog {
+  readonly #parts: HealthLogParts;
+  readonly #limit: LogLimit;
+  #code: number | undefined;
+  #sinceMs = 0;
+
+  constructor(parts: HealthLogParts) {
+    this.#parts = parts;
+    this.#limit = new LogLimit(parts);
+  }
+
+  observe(code: number): void {
+    if (code === this.#code) return;
+    const nowMs = this.#parts.nowMs();
+    const before = this.#code === undefined ? {} : { before: this.#code, beforeMs: Math.round(nowMs - this.#sinceMs) };
+    const level = code === 474 || code === 530 ? 'warn' : 'info';
+    this.#limit.write(
+      level,
+      `${this.#code} ${code}`,
+      { health: code, ...before },
+      meanings[code] ?? 'the health of this node changed',
+    );
+    this.#code = code;
+    this.#sinceMs = nowMs;
+  }
+}

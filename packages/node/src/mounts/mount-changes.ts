@@ -1,0 +1,128 @@
+import { randomUUID } from 'node:crypto';
+import { ciphertextPrefixPattern } from '@transitd/configuration';
+import { RequestError } from '@transitd/http';
+import { shownName } from '@transitd/transit-engine';
+import { type Mount, type MountTable, type Move, newMount } from './mounts.ts';
+
+/** What can be said of a mount, when it is enabled and later; what is undefined stays. */
+export type MountTuning = {
+  readonly [Name in 'allowedManagedKeys' | 'ciphertextPrefix' | 'defaultTtlS' | 'description' | 'maxTtlS' | 'options']?:
+    | Mount[Name]
+    | undefined;
+};
+
+/** What can be said of it only when it is enabled. */
+export interface MountRequest extends MountTuning {
+  readonly path: string;
+  readonly type: string;
+  readonly local?: boolean | undefined;
+  readonly sealWrap?: boolean | undefined;
+}
+
+/** Mounts there may be: each has an engine, with caches, on every node. */
+export const mountsMax = 256;
+/** Moves that are remembered. */
+export const movesMax = 32;
+const pathCharsMax = 256;
+const descriptionCharsMax = 1024;
+const optionsCharsMax = 4096;
+const allowedKeysMax = 128;
+const keyNameCharsMax = 128;
+
+/** Where nothing can be mounted: the parts of this server that are no engines, and those that clients expect there. */
+const reserved: ReadonlySet<string> = new Set(['audit', 'auth', 'cubbyhole', 'identity', 'sys']);
+const isReserved = (path: string): boolean => reserved.has(path.split('/', 1)[0] ?? '');
+
+/** @throws RequestError `invalid_request` */
+export function enabled({ mounts, moves }: MountTable, request: MountRequest, ciphertextPrefix: string): MountTable {
+  const { path, type, local = false, sealWrap = false } = request;
+  if (type === '') throw refusal('backend type must be specified as a string');
+  if (isReserved(path)) throw refusal(`cannot mount "${path}/"`);
+  checkPath(path);
+  checkFree(mounts, path);
+  if (type !== 'transit') throw refusal(`plugin not found in the catalog: ${shownName(type)}`);
+  if (mounts.length >= mountsMax) throw refusal(`there are at most ${mountsMax} mounts`);
+  const mount = tunedMount({ ...newMount(path, ciphertextPrefix), local, sealWrap }, request);
+  return { mounts: [...mounts, mount], moves };
+}
+
+/** Undefined when nothing is mounted there. @throws RequestError `invalid_request` */
+export function disabled({ mounts, moves }: MountTable, path: string): (MountTable & { readonly removed: string }) | undefined {
+  if (isReserved(path)) throw refusal(`cannot unmount "${path}/"`);
+  const mount = mounts.find((each) => each.path === path);
+  return mount && { mounts: mounts.filter((each) => each !== mount), moves, removed: mount.id };
+}
+
+/** @throws RequestError `invalid_request` */
+export function tuned({ mounts, moves }: MountTable, path: string, tuning: MountTuning): MountTable {
+  const mount = mountAt(mounts, path);
+  const next = tunedMount(mount, tuning);
+  return { mounts: mounts.map((each) => (each === mount ? next : each)), moves };
+}
+
+/** @throws RequestError `invalid_request` */
+export function moved(
+  { mounts, moves }: MountTable,
+  { from, to }: { readonly from: string; readonly to: string },
+): MountTable & { readonly move: Move } {
+  const wrong = [from, to].find(isReserved);
+  if (wrong !== undefined) throw refusal(`cannot remount "${wrong}/"`);
+  const mount = mountAt(mounts, from);
+  checkPath(to);
+  // It does not stand in its own way, but for a move to where it is.
+  checkFree(from === to ? mounts : mounts.filter((each) => each !== mount), to);
+  const move = { id: randomUUID(), from, to };
+  return {
+    mounts: mounts.map((each) => (each === mount ? { ...mount, path: to } : each)),
+    moves: [...moves, move].slice(-movesMax),
+    move,
+  };
+}
+
+/** @throws RequestError `invalid_request` */
+export function mountAt(mounts: readonly Mount[], path: string): Mount {
+  const mount = mounts.find((each) => each.path === path);
+  if (mount === undefined) throw refusal(`No secret engine mount at ${path}/`);
+  return mount;
+}
+
+function checkPath(path: string): void {
+  const isNamed = path.length <= pathCharsMax && path.split('/').every((segment) => /^\w(?:[\w.-]*\w)?$/.test(segment));
+  if (!isNamed)
+    throw refusal(
+      `a mount path has segments of letters, digits, "_", and inside also "-" and ".", at most ${pathCharsMax} characters in all`,
+    );
+  if (path.endsWith('/tune')) throw refusal('a mount path does not end with "/tune": that is where a mount is tuned');
+}
+
+/** Neither may a path be the beginning of another: every request would belong to both. */
+function checkFree(mounts: readonly Mount[], path: string): void {
+  const inTheWay = mounts.find((mount) => `${mount.path}/`.startsWith(`${path}/`) || `${path}/`.startsWith(`${mount.path}/`));
+  if (inTheWay !== undefined) throw refusal(`path is already in use at ${inTheWay.path}/`);
+}
+
+function tunedMount(mount: Mount, tuning: MountTuning): Mount {
+  const given = Object.fromEntries(Object.entries(tuning).filter(([name, value]) => tunable.has(name) && value !== undefined));
+  const next: Mount = { ...mount, ...given };
+  if (next.description.length > descriptionCharsMax) throw refusal(`a description has at most ${descriptionCharsMax} characters`);
+  if (JSON.stringify(next.options).length > optionsCharsMax)
+    throw refusal(`options have at most ${optionsCharsMax} characters in all`);
+  if (!ciphertextPrefixPattern.test(next.ciphertextPrefix))
+    throw refusal('ciphertext_prefix has 1 to 32 lower-case letters and digits, the first a letter');
+  const { allowedManagedKeys: names } = next;
+  if (names.length > allowedKeysMax || names.some((name) => name.length > keyNameCharsMax))
+    throw refusal(`allowed_managed_keys has at most ${allowedKeysMax} names of at most ${keyNameCharsMax} characters`);
+  if (next.maxTtlS !== 0 && next.defaultTtlS > next.maxTtlS) throw refusal('default_lease_ttl must be at most max_lease_ttl');
+  return next;
+}
+
+const tunable: ReadonlySet<string> = new Set([
+  'allowedManagedKeys',
+  'ciphertextPrefix',
+  'defaultTtlS',
+  'description',
+  'maxTtlS',
+  'options',
+] satisfies (keyof MountTuning)[]);
+
+const refusal = (message: string): RequestError => new RequestError('invalid_request', message);

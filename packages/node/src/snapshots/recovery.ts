@@ -1,0 +1,104 @@
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { decodeMembership, overtakenFile, removalFile } from '@transitd/cluster';
+import { requireOwn, requireOwnerOnly, StartError, version } from '@transitd/process';
+import type { ConfState, NodeId } from '@transitd/raft-core';
+import { archiveOf, noProof, sumsOf } from '@transitd/snapshot-archive';
+import {
+  hasNode,
+  inspectSnapshot,
+  type RecoveredState,
+  type RecoveryOptions,
+  StorageInUse,
+  withRecoveredState,
+} from '@transitd/storage-fsm';
+
+/** A state from a node's disk, read through and found whole. */
+export interface Recovery {
+  readonly state: RecoveredState;
+  /** `node_id` of its configuration, as the member list has it. */
+  readonly name: string | undefined;
+  /** Whether the newest configuration still names the node, as far as that was read, and nobody told it that it was removed. */
+  readonly isMember: boolean;
+  /** Whether it was told that its disk was set back, or is a copy (decision 72). */
+  readonly isOvertaken: boolean;
+  readonly records: number;
+  /** What `GET sys/storage/raft/snapshot` gives, without a proof: the root key is not on the disk. */
+  readonly archive: () => Readable;
+}
+
+/**
+ * Reads the data directory of a stopped node for `use`.
+ * @throws StartError when it cannot be used as it is or a node runs on it; StorageDamaged, StorageFailed; what `use` throws
+ */
+export async function recovering<T>(
+  directory: string,
+  options: RecoveryOptions,
+  use: (recovery: Recovery) => Promise<T>,
+): Promise<T> {
+  await requireStoppedNode(directory);
+  try {
+    return await withRecoveredState(directory, options, async (state) => use(await recoveryOf(directory, state)));
+  } catch (error) {
+    if (error instanceof StorageInUse) throw new StartError(`${error.message}: stop the node first`);
+    throw error;
+  }
+}
+
+async function requireStoppedNode(directory: string): Promise<void> {
+  try {
+    if (!(await hasNode(directory))) throw new StartError(`${directory} holds no node`);
+    requireOwn(directory);
+    requireOwnerOnly(directory);
+    requireOwnerOnly(join(directory, 'node.state'));
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw code === undefined ? error : new StartError(`${directory} cannot be used: ${code}`);
+  }
+}
+
+async function recoveryOf(directory: string, state: RecoveredState): Promise<Recovery> {
+  const sum = createHash('sha256');
+  let bytes = 0;
+  const measured = async function* (): AsyncGenerator<Uint8Array> {
+    for await (const chunk of state.stream()) {
+      bytes += chunk.length;
+      sum.update(chunk);
+      yield chunk;
+    }
+  };
+  const { meta, records } = await inspectSnapshot(measured());
+  if (records === 0) throw new StartError(`${directory} holds no record to recover`);
+  const parts = {
+    meta: {
+      format: 1,
+      version,
+      clusterId: state.clusterId,
+      index: meta.index,
+      term: meta.term,
+      createdUtc: new Date().toISOString(),
+    } as const,
+    state: { bytes, sha256: sum.digest('hex') },
+  };
+  return {
+    state,
+    name: state.conf && nameOf(state.nodeId, state.conf),
+    isMember: (state.conf === undefined || isMember(state.nodeId, state.conf)) && !existsSync(join(directory, removalFile)),
+    isOvertaken: existsSync(join(directory, overtakenFile)),
+    records,
+    archive: () => archiveOf({ ...parts, sums: sumsOf(parts), proof: noProof }, state.stream()),
+  };
+}
+
+function nameOf(node: NodeId, { context }: ConfState): string | undefined {
+  try {
+    return decodeMembership(context).members.find(({ id }) => id === node)?.name;
+  } catch {
+    return undefined; // of another version: what is recovered does not depend on it
+  }
+}
+
+const isMember = (node: NodeId, { voters, votersOutgoing, learners, learnersNext }: ConfState): boolean =>
+  [voters, votersOutgoing, learners, learnersNext].some((list) => list.includes(node));

@@ -1,0 +1,49 @@
+import type { SealStatus, SealType } from '@transitd/barrier';
+import type { Cluster } from '@transitd/cluster';
+import type { Config } from '@transitd/configuration';
+import type { NodeStatus } from '@transitd/health';
+import { version } from '@transitd/process';
+import type { ReadEligibility } from './read-eligibility.ts';
+import type { Services } from './services.ts';
+
+export interface StatusParts {
+  readonly config: Config;
+  readonly clusterName: { readonly id: string; readonly name: string } | undefined;
+  readonly removed: boolean;
+  readonly initialized: boolean;
+  readonly services: Services | undefined;
+  readonly commitIndex: number;
+  readonly cluster: Cluster | undefined;
+  readonly eligibility: ReadEligibility;
+}
+
+/** What health reports of a node, from its state as it is now. */
+export function nodeStatus(parts: StatusParts): NodeStatus {
+  const { config, clusterName, services, cluster, eligibility } = parts;
+  const common = { version, ...(clusterName && { cluster: clusterName }) };
+  if (parts.removed) return { state: 'removed', ...common };
+  if (!parts.initialized) return { state: 'uninitialized', ...common };
+  if (services === undefined) return { state: 'sealed', ...common };
+  if (eligibility.activeForCertain) return { state: 'active', ...common, lastWal: parts.commitIndex };
+  const intervalMs = config.cluster_heartbeat_interval;
+  // A node without peers has nobody to echo; without leading it says soon that it is cut off.
+  const echoes = cluster?.heartbeats.echoes ?? { intervalMs, sinceMs: services.sinceMs, durationMs: 0, clockSkewMs: 0 };
+  const canaryUtcMs = cluster?.canaryUtcMs;
+  const standby = { ...common, echoes, ...(canaryUtcMs !== undefined && { canaryUtcMs }) };
+  const { appliedSentMs } = eligibility;
+  return appliedSentMs === undefined
+    ? { state: 'standby', ...standby }
+    : { state: 'performance_standby', appliedSentMs, ...standby };
+}
+
+/** The seal of a node that has no records. */
+export const sealBefore = (type: SealType): SealStatus => ({
+  type,
+  initialized: false,
+  sealed: true,
+  t: 0,
+  n: 0,
+  progress: 0,
+  nonce: '',
+  recoverySeal: type === 'static',
+});

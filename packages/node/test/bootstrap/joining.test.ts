@@ -1,0 +1,233 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer as createHttpServer, type Server } from 'node:http';
+import { type AddressInfo, connect, createServer, type Server as TcpServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { RateLimited } from '@transitd/access';
+import { BarrierError } from '@transitd/barrier';
+import { JoinError } from '@transitd/cluster';
+import { parseConfig } from '@transitd/configuration';
+import { StartError } from '@transitd/process';
+import { StoreError } from '@transitd/storage-fsm';
+import { expect } from 'chai';
+import { pino } from 'pino';
+import { until } from '../../../process/test/until.ts';
+import { Joining } from '../../src/bootstrap/joining.ts';
+import { Node } from '../../src/node.ts';
+
+const errorOf = (outcome: Promise<unknown>): Promise<unknown> =>
+  outcome.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+
+/** The parts of a member's API that a node asks on its way in. */
+function apiOf(member: Node): Server {
+  return createHttpServer(async (req, res) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of req) chunks.push(chunk);
+    const body = chunks.length === 0 ? {} : JSON.parse(Buffer.concat(chunks).toString());
+    const answer = req.url?.endsWith('challenge')
+      ? await member.joinDesk.challenge(body, '127.0.0.1')
+      : await member.joinDesk.answer(body);
+    res.end(JSON.stringify(answer));
+  });
+}
+
+describe('a node on its way into a cluster', () => {
+  let folder = '';
+  const closing: (() => unknown)[] = [];
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'transitd-joining-'));
+    writeFileSync(join(folder, 'key'), Buffer.alloc(32, 1), { mode: 0o600 });
+  });
+  afterEach(async () => {
+    for (const close of closing.splice(0).reverse()) await close();
+    rmSync(folder, { recursive: true });
+  });
+
+  async function open(node_id: string, seal: 'static' | 'shamir', clusterPort = 0): Promise<Node> {
+    const config = parseConfig({
+      node_id,
+      data_dir: join(folder, node_id),
+      listeners: [{ address: '127.0.0.1:0', tls_disable: true }],
+      cluster_addr: `${node_id}.example:8201`,
+      cluster_listen: `127.0.0.1:${clusterPort}`,
+      seal: seal === 'static' ? { type: 'static', key_id: 'one', key_file: join(folder, 'key') } : { type: 'shamir' },
+    });
+    const node = await Node.open({ config, log: pino({ level: 'silent' }), onFatal: () => undefined });
+    closing.push(() => node.stop());
+    node.listens(`http://${node_id}.example:8200`);
+    return node;
+  }
+
+  async function listening(server: Server | TcpServer, port = 0): Promise<number> {
+    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+    closing.push(() => server.close());
+    return (server.address() as AddressInfo).port;
+  }
+
+  /** A founder that serves, and where it is asked. */
+  async function founder(
+    seal: 'static' | 'shamir',
+  ): Promise<{ readonly node: Node; readonly port: number; readonly leader: string }> {
+    const node = await open('n1', seal);
+    const counts = seal === 'static' ? { recoveryShares: 1, recoveryThreshold: 1 } : { secretShares: 1, secretThreshold: 1 };
+    const { shares } = await node.initialize(counts);
+    if (seal === 'shamir' && shares[0] !== undefined) await node.unseal(shares[0]);
+    const port = await listening(apiOf(node));
+    return { node, port, leader: `http://127.0.0.1:${port}` };
+  }
+
+  /** Asked again when the node is busy: once a second it tries by itself what it was made for. */
+  async function joining(node: Node, leader: string): Promise<{ readonly joined: boolean }> {
+    for (;;) {
+      try {
+        return await node.join({ leaders: [leader] }, '127.0.0.1');
+      } catch (error) {
+        if (!(error instanceof StoreError) || error.code !== 'busy') throw error;
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    }
+  }
+
+  const accepts = (port: number): Promise<boolean> =>
+    new Promise((resolve) => {
+      const socket = connect(port, '127.0.0.1', () => {
+        socket.destroy();
+        resolve(true);
+      }).on('error', () => resolve(false));
+    });
+
+  it('whose cluster port is in use begins as soon as it is free, and is the member that it was made', async () => {
+    const { node, leader } = await founder('static');
+    const other = createServer();
+    const second = await open('n2', 'static', await listening(other));
+    expect(await errorOf(joining(second, leader))).to.be.instanceOf(StartError);
+    expect(second.store).to.equal(undefined);
+    expect(second.initialized).to.equal(false);
+    expect(await errorOf(joining(second, leader))).to.be.instanceOf(StartError);
+    await new Promise((resolve) => other.close(resolve));
+    expect(await joining(second, leader)).to.deep.equal({ joined: true });
+    expect(second.eligibility.clusterId).to.equal(node.eligibility.clusterId);
+    expect(node.cluster?.membershipList.members.map(({ name }) => name)).to.deep.equal(['n1', 'n2']);
+  });
+
+  it('whose cluster port is in use begins by itself too', async () => {
+    const { leader } = await founder('static');
+    const other = createServer();
+    const second = await open('n2', 'static', await listening(other));
+    expect(await errorOf(second.join({ leaders: [leader] }, '127.0.0.1'))).to.be.instanceOf(StartError);
+    expect(second.store).to.equal(undefined);
+    await new Promise((resolve) => other.close(resolve));
+    await until(() => second.store !== undefined);
+  });
+
+  it('that has founded it opens its cluster port when that is free', async () => {
+    const other = createServer();
+    const port = await listening(other);
+    const node = await open('n1', 'static', port);
+    await node.initialize({ recoveryShares: 1, recoveryThreshold: 1 });
+    await until(() => node.cluster?.membershipList.identity !== undefined);
+    await new Promise((resolve) => other.close(resolve));
+    for (let tries = 0; !(await accepts(port)) && tries < 500; tries++) await node.cluster?.maintain();
+    expect(await accepts(port)).to.equal(true);
+  });
+
+  it('that has founded it does not start while its cluster port is in use', async () => {
+    const node = await open('n1', 'static');
+    await node.initialize({ recoveryShares: 1, recoveryThreshold: 1 });
+    await until(() => node.cluster?.membershipList.identity !== undefined);
+    await node.stop();
+    expect(await errorOf(open('n1', 'static', await listening(createServer())))).to.be.instanceOf(StartError);
+  });
+
+  it('is a member though the shares that it was given do not unseal it', async () => {
+    const { leader } = await founder('static');
+    const second = await open('n2', 'static');
+    const { unseal } = Joining.prototype;
+    closing.push(() => Object.assign(Joining.prototype, { unseal }));
+    Joining.prototype.unseal = () => Promise.reject(new BarrierError('invalid_share', 'the shares are those of another key'));
+    expect(await second.join({ leaders: [leader] }, '127.0.0.1')).to.deep.equal({ joined: true });
+    expect(second.store).not.to.equal(undefined);
+    expect(second.cluster).not.to.equal(undefined);
+  });
+
+  it('waits for no shares any more when another join of it has failed', async () => {
+    const { leader } = await founder('shamir');
+    const second = await open('n2', 'shamir');
+    expect(await second.join({ leaders: [leader] }, '127.0.0.1')).to.deep.equal({ joined: false });
+    expect(second.initialized).to.equal(true);
+    const port = await listening(createServer((socket) => socket.destroy()));
+    expect(await errorOf(second.join({ leaders: [`http://127.0.0.1:${port}`] }, '127.0.0.1'))).to.be.instanceOf(JoinError);
+    expect(second.initialized).to.equal(false);
+    expect(await errorOf(second.unseal(Buffer.alloc(33))))
+      .to.be.instanceOf(BarrierError)
+      .with.property('code', 'not_initialized');
+    expect(await second.join({ leaders: [leader] }, '127.0.0.1')).to.deep.equal({ joined: false });
+    expect(second.initialized).to.equal(true);
+  });
+
+  it('keeps the shares that it has been given for a minute, whoever asks it to forget them or to join elsewhere', async () => {
+    const node = await open('n1', 'shamir');
+    const { shares } = await node.initialize({ secretShares: 3, secretThreshold: 2 });
+    const [one = Buffer.alloc(0), other = Buffer.alloc(0)] = shares;
+    expect(await node.unseal(one)).to.include({ sealed: true, progress: 1 });
+    expect(node.resetUnseal('192.0.2.66').ignored).to.match(/less than 60 s ago/);
+    expect(await node.unseal(other)).to.include({ sealed: false });
+    const port = await listening(apiOf(node));
+    const second = await open('n2', 'shamir');
+    const leader = `http://127.0.0.1:${port}`;
+    expect(await second.join({ leaders: [leader] }, '192.0.2.1')).to.deep.equal({ joined: false });
+    expect(await second.unseal(one)).to.include({ sealed: true, progress: 1 });
+    expect(second.resetUnseal('192.0.2.66').status).to.include({ progress: 1 });
+    expect(await errorOf(second.join({ leaders: [leader] }, '192.0.2.66'))).to.be.instanceOf(RateLimited);
+    expect(second.sealStatus.progress).to.equal(1);
+  });
+
+  it('calls nobody once it is a member, and answers all failed calls alike', async () => {
+    const { node } = await founder('static');
+    let calls = 0;
+    const closes = await listening(
+      createServer((socket) => {
+        calls += 1;
+        socket.destroy();
+      }),
+    );
+    expect(await node.join({ leaders: [`http://127.0.0.1:${closes}`] }, '192.0.2.1')).to.deep.equal({ joined: true });
+    expect(calls).to.equal(0);
+    const second = await open('n2', 'static');
+    const told = new Set<string>();
+    const answers = (status: number, body: string): Promise<number> =>
+      listening(createHttpServer((_req, res) => res.writeHead(status).end(body)));
+    for (const port of [
+      closes,
+      1,
+      await answers(404, '{"errors":["secret"]}'),
+      await answers(500, ''),
+      await answers(200, 'ok'),
+    ]) {
+      const error = await errorOf(second.join({ leaders: [`http://127.0.0.1:${port}`] }, '192.0.2.1'));
+      expect(error).to.be.instanceOf(JoinError);
+      told.add(`${(error as JoinError).code}: ${(error as JoinError).message}`);
+    }
+    expect([...told]).to.deep.equal(['leader_unavailable: this node could not join: its log says why']);
+    const target = { leaders: [`http://127.0.0.1:${closes}`] };
+    expect(await errorOf(second.join(target, '::ffff:192.0.2.1'))).to.be.instanceOf(RateLimited);
+    expect(await errorOf(second.join(target, '192.0.2.2'))).to.be.instanceOf(JoinError);
+  });
+
+  it('goes on asking when it was told to', async () => {
+    const { node } = await founder('static');
+    const refusing = createServer((socket) => socket.destroy());
+    const port = await listening(refusing);
+    const second = await open('n2', 'static');
+    const target = { leaders: [`http://127.0.0.1:${port}`] };
+    expect(await errorOf(second.join(target, '127.0.0.1'))).to.be.instanceOf(JoinError);
+    expect(await second.join({ ...target, retry: true }, '127.0.0.1')).to.deep.equal({ joined: false });
+    expect(second.store).to.equal(undefined);
+    await new Promise((resolve) => refusing.close(resolve));
+    await listening(apiOf(node), port);
+    await until(() => second.store !== undefined);
+  });
+});

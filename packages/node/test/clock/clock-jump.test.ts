@@ -1,0 +1,147 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { ClockJump, type ClockReading, readClocks, readWallClock, toleranceMs } from '../../src/clock/clock-jump.ts';
+
+/** A machine whose clocks can be moved apart. */
+class Machine {
+  readonly #bootStepMs: number;
+  #monotonicMs = 5_000;
+  #wallMs = 1_700_000_000_000;
+  #bootMs = 90_120;
+
+  /** @param bootStepMs - what the time since boot is rounded down to */
+  constructor({ bootStepMs = 10 }: { readonly bootStepMs?: number } = {}) {
+    this.#bootStepMs = bootStepMs;
+  }
+
+  runs(ms: number): void {
+    this.#monotonicMs += ms;
+    this.#wallMs += ms;
+    this.#bootMs += ms;
+  }
+
+  /** The monotonic clock stands still. */
+  suspended(ms: number, { seenBy = ['wall', 'boot'] }: { seenBy?: readonly ('wall' | 'boot')[] } = {}): void {
+    if (seenBy.includes('wall')) this.#wallMs += ms;
+    if (seenBy.includes('boot')) this.#bootMs += ms;
+  }
+
+  wallClockSet(ms: number): void {
+    this.#wallMs += ms;
+  }
+
+  read({ boot = true, takesMs = 0 } = {}): ClockReading {
+    const beforeMs = this.#monotonicMs;
+    this.runs(takesMs / 2);
+    const [wallMs, bootMs] = [Math.floor(this.#wallMs), Math.floor(this.#bootMs / this.#bootStepMs) * this.#bootStepMs];
+    this.runs(takesMs / 2);
+    return { beforeMs, afterMs: this.#monotonicMs, wallMs, ...(boot && { bootMs }) };
+  }
+}
+
+describe('a jump of the clocks', () => {
+  it('is none while all run, however long a reading takes', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.record({ ms: fc.double({ min: 0, max: 90_000, noNaN: true }), takesMs: fc.nat(500), boot: fc.boolean() })),
+        (steps) => {
+          const machine = new Machine();
+          const clocks = new ClockJump(machine.read());
+          for (const { ms, takesMs, boot } of steps) {
+            machine.runs(ms);
+            expect(clocks.look(machine.read({ boot, takesMs }))).to.equal(0);
+          }
+          expect(clocks.jumpedMs).to.equal(Number.NEGATIVE_INFINITY);
+        },
+      ),
+    );
+  });
+
+  for (const bootStepMs of [10, 100, 1_000]) {
+    it(`is none while all run and the time since boot is rounded down to ${bootStepMs} ms, also where that changes`, () => {
+      fc.assert(
+        fc.property(fc.array(fc.nat(3_000)), fc.boolean(), (steps, changes) => {
+          const [exact, coarse] = [new Machine(), new Machine({ bootStepMs })];
+          const clocks = new ClockJump(exact.read());
+          for (const [position, ms] of steps.entries()) {
+            for (const machine of [exact, coarse]) machine.runs(ms);
+            const machine = changes && position % 2 === 0 ? exact : coarse;
+            expect(clocks.look(machine.read())).to.equal(0);
+          }
+        }),
+      );
+    });
+
+    it(`is noticed after a suspension that only a time since boot in steps of ${bootStepMs} ms shows`, () => {
+      const machine = new Machine({ bootStepMs });
+      const clocks = new ClockJump(machine.read());
+      const runs = (): number => {
+        machine.runs(50);
+        return clocks.look(machine.read());
+      };
+      for (let ticks = 0; ticks < 40; ticks++) expect(runs()).to.equal(0);
+      machine.suspended(1_400, { seenBy: ['boot'] });
+      expect(Array.from({ length: 20 }, runs).filter((jumpMs) => jumpMs !== 0)).not.to.deep.equal([]);
+    });
+  }
+
+  for (const { what, act, boot } of [
+    { what: 'a suspension', act: (machine: Machine) => machine.suspended(1_400), boot: false },
+    {
+      what: 'a suspension that only the time since boot shows',
+      act: (machine: Machine) => machine.suspended(1_400, { seenBy: ['boot'] }),
+      boot: true,
+    },
+    { what: 'a wall clock that is set forward', act: (machine: Machine) => machine.wallClockSet(1_400), boot: false },
+    { what: 'a wall clock that is set back', act: (machine: Machine) => machine.wallClockSet(-1_400), boot: false },
+  ])
+    it(`is noticed after ${what}, once`, () => {
+      const machine = new Machine();
+      const clocks = new ClockJump(machine.read());
+      machine.runs(700);
+      act(machine);
+      const reading = machine.read({ boot });
+      expect(Math.abs(clocks.look(reading))).to.be.within(1_380, 1_420);
+      expect(clocks.jumpedMs).to.equal(reading.afterMs);
+      machine.runs(50);
+      if (what !== 'a suspension') expect(clocks.look(machine.read())).to.equal(0);
+    });
+
+  it('is noticed when pauses add up that are each too short to be', () => {
+    fc.assert(
+      fc.property(fc.array(fc.record({ ranMs: fc.integer({ min: 1, max: 500 }), pauseMs: fc.nat(15) })), (steps) => {
+        const machine = new Machine();
+        const clocks = new ClockJump(machine.read());
+        let pausedMs = 0;
+        for (const { ranMs, pauseMs } of steps) {
+          machine.runs(ranMs);
+          machine.suspended(pauseMs);
+          pausedMs += pauseMs;
+          if (clocks.look(machine.read()) !== 0) pausedMs = 0;
+          // A millisecond of each clock's resolution beside the tolerance.
+          expect(pausedMs).to.be.at.most(toleranceMs + 2);
+        }
+      }),
+    );
+  });
+
+  it('counts from the moment of the reading that showed it, also when another follows', () => {
+    const machine = new Machine();
+    const clocks = new ClockJump(machine.read());
+    machine.suspended(500);
+    clocks.look(machine.read());
+    machine.runs(5_000);
+    machine.suspended(500);
+    const second = machine.read();
+    clocks.look(second);
+    expect(clocks.jumpedMs).to.equal(second.afterMs);
+  });
+
+  it('is read off the clocks of this machine', () => {
+    const wall = readWallClock();
+    expect(wall.afterMs).to.be.at.least(wall.beforeMs);
+    const { beforeMs, afterMs, bootMs } = readClocks();
+    expect(afterMs).to.be.at.least(beforeMs);
+    expect(bootMs).to.be.greaterThan(0);
+  });
+});

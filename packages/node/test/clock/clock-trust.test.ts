@@ -1,0 +1,177 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import pino from 'pino';
+import { ClockTrust, usualClockTrust } from '../../src/clock/clock-trust.ts';
+import { NodeClock } from '../../src/clock/node-clock.ts';
+
+const [second, minute, hour, day] = [1000, 60_000, 3_600_000, 86_400_000];
+const beginMs = 1_700_000_000_000;
+const { toleranceMs, windowMs, holdMsMax } = usualClockTrust;
+
+/** Both clocks of a machine, looked at every second or as often as a test wants. */
+function machine() {
+  const clocks = { wallMs: beginMs, monotonicMs: 5 };
+  const trust = new ClockTrust({ ...clocks });
+  const changes: string[] = [];
+  const pass = (ms: number, { everyMs = second, rate = 1 }: { everyMs?: number; rate?: number } = {}): void => {
+    for (let left = ms; left > 0; left -= everyMs) {
+      clocks.monotonicMs += everyMs;
+      clocks.wallMs += everyMs * rate;
+      const change = trust.observe({ ...clocks });
+      if (change !== undefined) changes.push(change);
+    }
+  };
+  return { clocks, trust, changes, pass };
+}
+
+describe('the trust in a wall clock', () => {
+  it('holds while it goes like the monotonic clock, however long', () => {
+    const { trust, pass, changes } = machine();
+    pass(3 * day, { everyMs: 10 * second });
+    expect([trust.isTrusted, trust.deviationMs, changes]).to.deep.equal([true, 0, []]);
+  });
+
+  for (const { rate, expected, because } of [
+    { rate: 1.0005, expected: [], because: 'a time service slews by 500 parts in a million: 1.8 s an hour' },
+    { rate: 0.9995, expected: [], because: 'the same, backward' },
+    { rate: 1.01, expected: ['lost', 'accepted'], because: 'small steps add up: 36 s in an hour' },
+    { rate: 0.99, expected: ['lost', 'accepted'], because: 'the same, backward' },
+  ] as const)
+    it(`${expected.length === 0 ? 'holds' : 'is lost'} at a rate of ${rate}: ${because}`, () => {
+      const { pass, changes } = machine();
+      pass(1.5 * hour, { rate });
+      expect(changes).to.deep.equal(expected);
+    });
+
+  for (const jumpMs of [11 * second, hour, 400 * day, -11 * second, -hour, -400 * day])
+    it(`is lost with a jump of ${jumpMs / 1000} s, and returns when the clock is set back`, () => {
+      const { clocks, trust, pass, changes } = machine();
+      pass(minute);
+      clocks.wallMs += jumpMs;
+      pass(10 * minute);
+      expect([trust.isTrusted, trust.deviationMs, changes]).to.deep.equal([false, jumpMs, ['lost']]);
+      const beforeMs = clocks.wallMs - jumpMs;
+      expect(trust.steadyMs(clocks.monotonicMs)).to.equal(beforeMs);
+      clocks.wallMs -= jumpMs;
+      pass(3 * hour);
+      expect(changes, 'and nothing is left of it').to.deep.equal(['lost', 'returned']);
+    });
+
+  it('is not lost with a step that is within the tolerance', () => {
+    const { clocks, pass, changes } = machine();
+    clocks.wallMs += toleranceMs - 1;
+    pass(hour);
+    clocks.wallMs -= toleranceMs - 1;
+    pass(hour);
+    expect(changes).to.deep.equal([]);
+  });
+
+  it('is lost with steps that are small one by one', () => {
+    const { clocks, pass, changes } = machine();
+    for (let step = 0; step < 6; step += 1) {
+      clocks.wallMs += 2 * second;
+      pass(minute);
+    }
+    expect(changes).to.deep.equal(['lost']);
+  });
+
+  it('accepts the time of a clock that stays away, after an hour', () => {
+    const { clocks, trust, pass, changes } = machine();
+    clocks.wallMs += day;
+    pass(holdMsMax);
+    expect([trust.isTrusted, changes]).to.deep.equal([false, ['lost']]);
+    pass(second);
+    expect([trust.isTrusted, trust.deviationMs, changes]).to.deep.equal([true, 0, ['lost', 'accepted']]);
+    expect(trust.steadyMs(clocks.monotonicMs)).to.equal(clocks.wallMs);
+  });
+
+  it('is never lost for longer than an hour at a time, whatever the clock does', () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: -day, max: day }), { minLength: 1, maxLength: 200 }), (jumps) => {
+        const { clocks, trust, pass } = machine();
+        let lostMs = 0;
+        for (const jump of jumps) {
+          clocks.wallMs += jump;
+          pass(minute, { everyMs: minute });
+          lostMs = trust.isTrusted ? 0 : lostMs + minute;
+          expect(lostMs).to.be.at.most(holdMsMax);
+        }
+      }),
+    );
+  });
+
+  it('never puts the time by more than the tolerance and the slewing of a window beside the right one, before it accepts another', () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: -day, max: day }), { maxLength: 55 }), (jumps) => {
+        const { clocks, trust, pass, changes } = machine();
+        for (const jump of jumps) {
+          clocks.wallMs += jump;
+          pass(minute, { everyMs: minute });
+          if (changes.includes('accepted')) return;
+          const rightMs = beginMs + (clocks.monotonicMs - 5);
+          expect(Math.abs(trust.steadyMs(clocks.monotonicMs) - rightMs)).to.be.at.most(toleranceMs);
+        }
+      }),
+    );
+  });
+
+  it('forgets samples that are older than the window', () => {
+    const { trust, pass, clocks } = machine();
+    pass(windowMs, { rate: 1.002 });
+    pass(2 * windowMs);
+    expect(trust.deviationMs).to.equal(0);
+    expect(trust.steadyMs(clocks.monotonicMs)).to.be.closeTo(clocks.wallMs, 1);
+  });
+});
+
+describe('the clock of a node', () => {
+  function node() {
+    const clocks = { wallMs: beginMs, monotonicMs: 0 };
+    const lines: { level: number; msg: string }[] = [];
+    const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+    return { clocks, lines, clock: new NodeClock({ log, read: () => ({ ...clocks }) }) };
+  }
+
+  for (const jumpMs of [day, -day])
+    it(`that jumps by ${jumpMs / 1000} s calls expired what is so by either clock, and due what is so by both`, () => {
+      const { clocks, clock } = node();
+      clocks.wallMs += jumpMs; // before anyone has looked
+      expect(clock.now()).to.equal(beginMs + Math.max(0, jumpMs));
+      expect(clock.dueNow()).to.equal(beginMs + Math.min(0, jumpMs));
+      clock.look();
+      clocks.wallMs += minute;
+      clocks.monotonicMs += minute;
+      expect(clock.now()).to.equal(beginMs + minute + Math.max(0, jumpMs));
+      expect(clock.dueNow()).to.equal(beginMs + minute + Math.min(0, jumpMs));
+      expect([clock.isTrusted, clock.deviationS]).to.deep.equal([false, jumpMs / 1000]);
+    });
+
+  it('gives whole milliseconds, which records and their order rest on', () => {
+    const { clocks, clock } = node();
+    clocks.monotonicMs += 10.7;
+    clocks.wallMs += 10;
+    expect([clock.now(), clock.dueNow()].every(Number.isInteger)).to.equal(true);
+  });
+
+  it('logs when trust is lost, returns, or another time is accepted', () => {
+    const { clocks, clock, lines } = node();
+    const pass = (ms: number): void => {
+      clocks.wallMs += ms;
+      clocks.monotonicMs += ms;
+      clock.look();
+    };
+    clocks.wallMs += day;
+    for (let n = 0; n < 5; n += 1) pass(second);
+    clocks.wallMs -= day;
+    pass(second);
+    clocks.wallMs -= day;
+    pass(second);
+    pass(holdMsMax);
+    expect(lines.map(({ level, msg }) => [level, msg.split(':')[0]])).to.deep.equal([
+      [50, 'the wall clock departs from the monotonic clock'],
+      [30, 'the wall clock agrees with the monotonic clock again'],
+      [50, 'the wall clock departs from the monotonic clock'],
+      [40, 'the wall clock has differed for an hour'],
+    ]);
+  });
+});

@@ -1,0 +1,68 @@
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import type { RequestListener } from 'node:http';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { makeCertificate } from '../../process/test/certificate.ts';
+import { fetchText, keySources } from '../src/key-sources.ts';
+
+describe('keys by https', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'transitd-keys-'));
+  const { cert_file, key_file } = makeCertificate(folder, 'localhost');
+  const [cert, key] = [readFileSync(cert_file, 'utf8'), readFileSync(key_file)];
+  let server: Server;
+  let answer: RequestListener;
+  let url = '';
+
+  before(async () => {
+    server = createServer({ cert, key }, (req, res) => answer(req, res)).listen(0, 'localhost');
+    await once(server, 'listening');
+    url = `https://localhost:${(server.address() as AddressInfo).port}/keys`;
+  });
+  after(() => {
+    server.close();
+    server.closeAllConnections();
+    rmSync(folder, { recursive: true });
+  });
+
+  const outcome = (ca = cert): Promise<string> => fetchText(url, ca).catch((error: Error) => `refused: ${error.message}`);
+
+  it('are the text of the answer', async () => {
+    answer = (_req, res) => res.end('{"keys":[]}');
+    expect(await outcome()).to.equal('{"keys":[]}');
+  });
+
+  it('are refused from a server that nobody vouches for', async () => {
+    answer = (_req, res) => res.end('{"keys":[]}');
+    expect(await outcome('')).to.match(/^refused: /);
+  });
+
+  it('are not looked for where a redirect leads', async () => {
+    answer = (_req, res) => res.writeHead(302, { location: url }).end();
+    expect(await outcome()).to.equal('refused: the answer was 302');
+  });
+
+  it('are refused when they are too long', async () => {
+    answer = (_req, res) => res.end(Buffer.alloc(1024 * 1024 + 1, 0x20));
+    expect(await outcome()).to.equal('refused: the answer is too long');
+  });
+
+  it('are refused when the answer breaks off', async () => {
+    answer = (_req, res) => {
+      res.writeHead(200, { 'content-length': 100 }).write('{');
+      setImmediate(() => res.destroy());
+    };
+    expect(await outcome()).to.match(/^refused: /);
+  });
+
+  it('come from no file but those that the configuration names', async () => {
+    const file = join(folder, 'jwks.json');
+    writeFileSync(file, '{"keys":[]}');
+    const sources = keySources({ one: file });
+    expect(await sources.file('one')).to.equal('{"keys":[]}');
+    for (const name of ['two', file, 'toString', '../one']) expect(await sources.file(name), name).to.equal(undefined);
+  });
+});

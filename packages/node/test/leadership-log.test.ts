@@ -1,0 +1,76 @@
+import type { Logger } from '@transitd/process';
+import type { DriverStatus } from '@transitd/raft-core';
+import { expect } from 'chai';
+import { HealthLog } from '../src/health-log.ts';
+import { LeadershipLog } from '../src/leadership-log.ts';
+
+function logs() {
+  const clock = { nowMs: 0 };
+  const lines: string[] = [];
+  const write = ({ term, leader, former, health, before }: Record<string, unknown>, message: string) =>
+    lines.push([message, term, leader ?? former, health, before].filter((part) => part !== undefined).join(', '));
+  const log = { info: write, warn: write, error: write } as unknown as Logger;
+  return { clock, lines, log, nowMs: () => clock.nowMs };
+}
+
+type Seen = Pick<DriverStatus, 'role' | 'term' | 'leader'> & { readonly ready?: boolean };
+
+describe('the log of leadership', () => {
+  const told = (...statuses: readonly Seen[]): readonly string[] => {
+    const { lines, log, nowMs, clock } = logs();
+    const leadership = new LeadershipLog({ log, nowMs, nameOf: (id) => `n${id}` });
+    for (const status of statuses) {
+      leadership.statusChanged({ nodeId: 1, ready: false, lastIndex: 9, commitIndex: 8, ...status });
+      clock.nowMs += 100;
+    }
+    return lines;
+  };
+
+  it('says that this node was elected, serves and lost the leadership to another, each with its term', () =>
+    expect(
+      told(
+        { role: 'candidate', term: 3, leader: 0 },
+        { role: 'leader', term: 3, leader: 1 },
+        { role: 'leader', term: 3, leader: 1, ready: true },
+        { role: 'follower', term: 4, leader: 0 },
+        { role: 'follower', term: 4, leader: 2 },
+      ),
+    ).to.deep.equal([
+      'this node asks for votes, 3',
+      'no leader is heard, 3',
+      'this node was elected leader, 3',
+      'this node leads and has applied an entry of its term, 3',
+      'this node lost the leadership, 3',
+      'this node follows another leader, 4, n2',
+    ]));
+
+  it('says that a follower hears no leader any more, and when it hears one again', () =>
+    expect(
+      told(
+        { role: 'follower', term: 3, leader: 2 },
+        { role: 'precandidate', term: 3, leader: 0 },
+        { role: 'follower', term: 3, leader: 0 },
+        { role: 'precandidate', term: 3, leader: 0 },
+        { role: 'follower', term: 3, leader: 2 },
+        { role: 'follower', term: 5, leader: 3 },
+      ),
+    ).to.deep.equal([
+      'this node follows another leader, 3, n2',
+      'this node asks for votes, 3, n2',
+      'no leader is heard, 3, n2',
+      'the leader is heard again, 3, n2',
+      'this node follows another leader, 5, n3',
+    ]));
+
+  it('says the change of health once each time', () => {
+    const { lines, log, nowMs } = logs();
+    const health = new HealthLog({ log, nowMs });
+    for (const code of [501, 501, 473, 473, 474, 473]) health.observe(code);
+    expect(lines).to.deep.equal([
+      'this node belongs to no cluster yet, 501',
+      'this node has caught up with the active node and answers from its own state, 473, 501',
+      'this node is cut off: no active node has answered its heartbeats for twice cluster_heartbeat_interval, 474, 473',
+      'this node has caught up with the active node and answers from its own state, 473, 474',
+    ]);
+  });
+});

@@ -1,0 +1,25 @@
+import type { Store } from '@transitd/storage-fsm';
+import { managedKeysOf } from '../../src/mounts/managed-keys.ts';
+import { MountedEngines, type MountedEnginesOptions } from '../../src/mounts/mounted-engines.ts';
+import { newMount, writtenMounts } from '../../src/mounts/mounts.ts';
+
+/** What serves over a store in which engines are mounted at these paths. */
+export async function mounted(store: Store, ...paths: readonly string[]) {
+  const mounts = paths.map((path) => newMount(path, 'svc'));
+  await store.commit({ conditions: [], writes: [writtenMounts({ mounts, moves: [] })] });
+  const managedKeys = managedKeysOf(store, []);
+  return { mounts: await follow(store), managedKeys };
+}
+
+/** One node's view of the mounts in a store. */
+export const follow = (store: Store, options: Partial<MountedEnginesOptions> = {}): Promise<MountedEngines> =>
+  MountedEngines.open({
+    store,
+    ciphertextPrefix: 'svc',
+    now: Date.now,
+    managedKeysFor: () => managedKeysOf(store, []).forMount(() => []),
+    onFailure: (error) => {
+      throw error;
+    },
+    ...options,
+  });

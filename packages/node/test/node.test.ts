@@ -1,0 +1,247 @@
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { BarrierError } from '@transitd/barrier';
+import { parseConfig } from '@transitd/configuration';
+import { StartError } from '@transitd/process';
+import { StorageInUse, StoreError } from '@transitd/storage-fsm';
+import { expect } from 'chai';
+import { pino } from 'pino';
+import { until } from '../../process/test/until.ts';
+import { mountsPath, recordsOf } from '../src/mounts/mounts.ts';
+import { Node } from '../src/node.ts';
+
+describe('a node', () => {
+  let folder = '';
+  const nodes: Node[] = [];
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'transitd-node-'));
+    for (const [name, byte] of [
+      ['a', 1],
+      ['b', 2],
+    ] as const)
+      writeFileSync(join(folder, name), Buffer.alloc(32, byte), { mode: 0o600 });
+  });
+  afterEach(async () => {
+    for (const node of nodes.splice(0)) await node.stop();
+    rmSync(folder, { recursive: true });
+  });
+
+  const staticSeal = (key_id: string, file = 'a') => ({ type: 'static', key_id, key_file: join(folder, file) });
+  const open = async (seal: object = staticSeal('one'), data_dir = join(folder, 'data'), more: object = {}): Promise<Node> => {
+    const config = parseConfig({
+      node_id: 'n1',
+      data_dir,
+      listeners: [{ address: '127.0.0.1:0', tls_disable: true }],
+      seal,
+      ...more,
+    });
+    const node = await Node.open({
+      config,
+      log: pino({ level: 'silent' }),
+      onFatal: (error) => {
+        throw error;
+      },
+    });
+    nodes.push(node);
+    return node;
+  };
+  const errorOf = (outcome: Promise<unknown>): Promise<unknown> =>
+    outcome.then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+  const one = { recoveryShares: 1, recoveryThreshold: 1 };
+
+  it('leaves no cluster behind when it refuses to be initialised', async () => {
+    const node = await open();
+    expect(await errorOf(node.initialize({ recoveryShares: 1, recoveryThreshold: 2 }))).to.be.instanceOf(BarrierError);
+    expect(node.store).to.equal(undefined);
+    expect(readdirSync(join(folder, 'data'))).to.deep.equal(['lock']);
+    await node.initialize(one);
+    expect(node.active).to.equal(true);
+  });
+
+  it('clears tokens away that are good no more, piece by piece, also when the rest of its upkeep fails', async () => {
+    const node = await open();
+    const { rootToken } = await node.initialize(one);
+    const { tokens, registry, mounts } = node.services ?? {};
+    const principal = await tokens?.authenticate(rootToken);
+    if (node.store === undefined || registry === undefined || principal === undefined) throw new Error('not serving');
+    const sweeps: number[] = [];
+    registry.sweep = async (limit) => {
+      const removed = sweeps.length === 0 ? limit : 1;
+      sweeps.push(removed);
+      return { removed, unreadable: 0 };
+    };
+    const done: string[] = [];
+    const no = () => Promise.reject(new Error('no'));
+    node.store.barrier.maintain = no;
+    for (const engine of mounts?.engines.values() ?? []) {
+      engine.rotateDue = no;
+      engine.sweep = (limit) => {
+        done.push(`sweep of ${limit}`);
+        return no();
+      };
+      engine.transfers.wrappingKey = async () => {
+        done.push('wrapping key');
+        return '';
+      };
+    }
+    await node.maintenance.upkeep();
+    expect(sweeps).to.deep.equal([500, 1]);
+    expect(done, 'whatever failed before').to.deep.equal(['sweep of 500', 'wrapping key']);
+  });
+
+  it('has the mounts that it had before a restart, and clears away what those had that were removed', async () => {
+    const first = await open();
+    await first.initialize(one);
+    const transit = { type: 'transit' };
+    await first.services?.mounts.enable({ path: 'team/a', ...transit });
+    await first.services?.mounts.enable({ path: 'gone', ...transit });
+    await first.services?.mounts.engines.get('gone')?.createKey('k', {});
+    const id = first.services?.mounts.list.at(-1)?.id ?? '';
+    await first.services?.mounts.disable('gone');
+    await first.stop();
+    const node = await open();
+    expect([...(node.services?.mounts.engines.keys() ?? [])]).to.deep.equal(['transit', 'team/a']);
+    const records = async () => (await node.store?.barrier.store.range({ prefix: recordsOf(id) }))?.records.length;
+    expect(await records()).to.be.greaterThan(0);
+    await node.maintenance.upkeep();
+    expect(await records()).to.equal(0);
+  });
+
+  it('seals itself when it cannot follow the mounts any more', async () => {
+    const node = await open();
+    await node.initialize(one);
+    const { barrier } = node.store ?? {};
+    await barrier?.store.commit({ conditions: [], writes: [{ path: mountsPath, value: Buffer.from('{"format":9}') }] });
+    while (node.services !== undefined) await new Promise((resolve) => setImmediate(resolve));
+    expect(barrier?.state.sealed).to.equal(true);
+  });
+
+  it('has its data directory to itself before it is initialised', async () => {
+    const first = await open();
+    expect(await errorOf(open())).to.be.instanceOf(StorageInUse);
+    await first.initialize(one);
+    expect(await errorOf(open())).to.be.instanceOf(StorageInUse);
+    await first.stop();
+    expect((await open()).initialized).to.equal(true);
+  });
+
+  it('ends an initialisation that a stop overtakes, and is initialised by the next one', async () => {
+    const node = await open();
+    const overtaken = errorOf(node.initialize(one));
+    await node.stop();
+    const error = await overtaken;
+    expect(error).to.be.instanceOf(StoreError).with.property('code', 'stopped');
+    const again = await open();
+    expect(again.initialized).to.equal(false);
+    await again.initialize(one);
+    expect(again.active).to.equal(true);
+  });
+
+  for (const { what, made, opened, says } of [
+    { what: 'another static key', made: staticSeal, opened: () => staticSeal('one', 'b'), says: /does not open the record/ },
+    { what: 'another key id', made: staticSeal, opened: () => staticSeal('two'), says: /no seal key with the id "one"/ },
+    { what: 'a shamir seal on static data', made: staticSeal, opened: () => ({ type: 'shamir' }), says: /type static/ },
+    { what: 'a static seal on shamir data', made: () => ({ type: 'shamir' }), opened: staticSeal, says: /type shamir/ },
+    {
+      what: 'one id for the present and the previous key',
+      made: staticSeal,
+      opened: () => ({ ...staticSeal('one'), previous: { key_id: 'one', key_file: join(folder, 'b') } }),
+      says: /id of its own/,
+    },
+  ]) {
+    it(`does not start with ${what}, and lets go of the directory`, async () => {
+      const seal = made('one');
+      const node = await open(seal);
+      await node.initialize(seal.type === 'static' ? one : { secretShares: 1, secretThreshold: 1 });
+      await node.stop();
+      expect(await errorOf(open(opened('one'))))
+        .to.be.instanceOf(StartError)
+        .with.property('message')
+        .that.matches(says);
+      expect((await open(seal)).initialized).to.equal(true);
+    });
+  }
+
+  for (const { what, mode } of [
+    { what: 'data', mode: 0o750 },
+    { what: 'data/node.state', mode: 0o640 },
+    { what: 'a', mode: 0o620 },
+  ]) {
+    it(`does not start when others than its owner can use what is its own: ${what}`, async () => {
+      const node = await open();
+      await node.initialize(one);
+      await node.stop();
+      chmodSync(join(folder, what), mode);
+      const error = await errorOf(open());
+      expect(error)
+        .to.be.instanceOf(StartError)
+        .with.property('message')
+        .that.matches(/others than its owner/);
+    });
+  }
+
+  for (const { what, path } of [
+    { what: 'a file', path: 'a' },
+    { what: 'below a file', path: 'a/data' },
+  ]) {
+    it(`says in a sentence that data_dir is ${what}`, async () => {
+      mkdirSync(join(folder, 'elsewhere'));
+      writeFileSync(join(folder, 'elsewhere/key'), Buffer.alloc(32, 1), { mode: 0o600 });
+      const error = await errorOf(open(staticSeal('one', 'elsewhere/key'), join(folder, path)));
+      expect(error)
+        .to.be.instanceOf(StartError)
+        .with.property('message')
+        .that.matches(/data_dir/);
+    });
+  }
+
+  it('with other records than its cluster serves nothing as the active node, and leads no more', async () => {
+    const node = await open(staticSeal('one'), join(folder, 'data'), {
+      cluster_addr: '127.0.0.1:1',
+      cluster_listen: '127.0.0.1:0',
+    });
+    node.listens('http://127.0.0.1:8200');
+    await node.initialize(one);
+    await node.store?.barrier.rootGeneration.start(Buffer.alloc(26, 1));
+    expect(node.active).to.equal(true);
+    expect(node.consensus?.leader).not.to.equal(0);
+    Object.defineProperty(node.cluster, 'differs', { value: true });
+    expect(node.active).to.equal(false);
+    expect(node.eligibility.readRole).to.equal(undefined);
+    await until(() => node.consensus?.leader === 0);
+    expect(node.store?.barrier.rootGeneration.status.started, 'an attempt that only this node knew').to.equal(false);
+  });
+
+  it('that is alone is active also when it stood still for long, asked before anything else has run', async () => {
+    const node = await open();
+    await node.initialize(one);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1100);
+    expect(node.status.state).to.equal('active');
+  });
+
+  it('is not sealed by the failure of a load that a seal and an unseal have overtaken', async () => {
+    const node = await open();
+    await node.initialize(one);
+    const barrier = node.store?.barrier;
+    if (barrier === undefined) throw new Error('no barrier');
+    const { store } = barrier;
+    const { get } = store;
+    const stale = Promise.withResolvers<undefined>();
+    barrier.seal();
+    Object.assign(store, { get: () => stale.promise });
+    await barrier.autoUnseal();
+    expect(node.services).to.equal(undefined);
+    barrier.seal();
+    Object.assign(store, { get });
+    await barrier.autoUnseal();
+    while (node.services === undefined) await new Promise((resolve) => setImmediate(resolve));
+    stale.reject(new Error('sealed meanwhile'));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(barrier.state.sealed).to.equal(false);
+    expect(node.active).to.equal(true);
+  });
+});

@@ -1,0 +1,125 @@
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { encodeMembership, overtakenFile, recordExclusion, removalFile } from '@transitd/cluster';
+import { StartError } from '@transitd/process';
+import { bootstrapBase, type Entry, encodeConfState } from '@transitd/raft-core';
+import { noProof, readArchive } from '@transitd/snapshot-archive';
+import { createNode, LocalReplica, SegmentLog } from '@transitd/storage-fsm';
+import { expect } from 'chai';
+import { type Recovery, recovering } from '../../src/snapshots/recovery.ts';
+
+const self = 7;
+const { conf: alone } = bootstrapBase(self);
+const member = {
+  id: self,
+  name: 'n1',
+  apiAddress: 'https://n1.example:8200',
+  clusterAddress: 'n1.example:8201',
+  certificate: 'ab'.repeat(32),
+  nonVoter: false,
+};
+
+/** As a replica would propose it. */
+async function putOf(path: string): Promise<Uint8Array> {
+  const { promise, resolve } = Promise.withResolvers<Uint8Array>();
+  const replica = new LocalReplica({
+    consensus: { propose: resolve, readIndex: () => undefined, status: () => expect.fail('nobody asks') },
+    machine: { applied: { appliedIndex: 0, valuesWritten: 0, digest: 0n }, getSync: () => undefined } as never,
+    diskLow: () => false,
+  });
+  void replica.commit({ conditions: [], writes: [{ path, value: Buffer.from('value') }] });
+  return promise;
+}
+
+describe('a recovery', () => {
+  let folder = '';
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'transitd-recovery-'));
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  /** A node whose log holds these entries, none of which it knows to be committed. */
+  async function stoppedNode(entries: readonly Pick<Entry, 'type' | 'data'>[], name = 'node'): Promise<string> {
+    const directory = join(folder, name);
+    await createNode(directory, { clusterId: 'c', nodeId: self, base: bootstrapBase(self) });
+    const log = await SegmentLog.open(directory);
+    const stored = entries.map((entry, at) => ({ ...entry, term: 1, index: at + 1 }));
+    await new Promise<void>((resolve, reject) =>
+      log.write({ hardState: { term: 1, vote: self, commit: 0 }, entries: stored }, (error) =>
+        error ? reject(error) : resolve(),
+      ),
+    );
+    await new Promise<void>((resolve) => log.close(() => resolve()));
+    return directory;
+  }
+  const seen = (directory: string): Promise<Pick<Recovery, 'name' | 'isMember' | 'records'>> =>
+    recovering(directory, {}, async ({ name, isMember, records }) => ({ name, isMember, records }));
+  const put = async () => ({ type: 'normal', data: await putOf('a') }) as const;
+  const conf = (change: Partial<typeof alone>) => ({ type: 'conf', data: encodeConfState({ ...alone, ...change }) }) as const;
+
+  it('is an archive that can be read, with what says that there is no proof', async () => {
+    const directory = await stoppedNode([await put()]);
+    const archive = await recovering(directory, {}, (recovery) => buffer(recovery.archive()));
+    const statePath = join(folder, 'state.bin');
+    const read = await readArchive(
+      (async function* () {
+        yield archive;
+      })(),
+      { statePath, bytesMax: 1e6, watch: () => undefined },
+    );
+    expect(read.meta).to.include({ clusterId: 'c', index: 1, term: 1 });
+    expect(read.proof).to.deep.equal(noProof);
+  });
+
+  it('names the node when the newest configuration does', async () => {
+    const context = encodeMembership({ members: [member], removed: [] });
+    expect(await seen(await stoppedNode([await put(), conf({ context })]))).to.deep.equal({
+      name: 'n1',
+      isMember: true,
+      records: 1,
+    });
+  });
+
+  it('tells that the node was no member any more', async () => {
+    const found = await seen(await stoppedNode([await put(), conf({ voters: [8], context: Buffer.alloc(0) })]));
+    expect(found).to.include({ name: undefined, isMember: false });
+    const told = await stoppedNode([await put()], 'told');
+    expect(await seen(told)).to.include({ isMember: true });
+    await recordExclusion(told, removalFile, {});
+    expect(await seen(told)).to.include({ isMember: false });
+  });
+
+  it('tells that the node was told that its disk was set back', async () => {
+    const directory = await stoppedNode([await put()]);
+    const isOvertaken = () => recovering(directory, {}, async (recovery) => recovery.isOvertaken);
+    expect(await isOvertaken()).to.equal(false);
+    await recordExclusion(directory, overtakenFile, {});
+    expect(await isOvertaken()).to.equal(true);
+  });
+
+  it('does not need to understand the list of members', async () => {
+    const found = await seen(await stoppedNode([await put(), conf({ context: Buffer.from('{"format":9}') })]));
+    expect(found).to.include({ name: undefined, isMember: true, records: 1 });
+  });
+
+  for (const { what, make, pattern } of [
+    { what: 'that holds no record', make: () => stoppedNode([conf({})]), pattern: /holds no record to recover$/ },
+    {
+      what: 'that others can read',
+      make: async () => {
+        const directory = await stoppedNode([await put()]);
+        chmodSync(directory, 0o750);
+        return directory;
+      },
+      pattern: /has the mode 0750/,
+    },
+    { what: 'that is none', make: async () => join(folder, 'nowhere'), pattern: /holds no node$/ },
+  ])
+    it(`of a node ${what} is refused`, async () => {
+      const directory = await make();
+      const error = await seen(directory).catch((reason: unknown) => reason);
+      expect(error).to.be.instanceOf(StartError).and.have.property('message').that.matches(pattern);
+    });
+});

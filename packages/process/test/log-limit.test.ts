@@ -1,0 +1,47 @@
+import { expect } from 'chai';
+import { LogLimit } from '../src/log-limit.ts';
+import type { Logger } from '../src/logger.ts';
+
+function limited() {
+  const clock = { nowMs: 0 };
+  const lines: object[] = [];
+  const write = (fields: object, message: string) => lines.push({ ...fields, message });
+  const log = { info: write, warn: write, error: write } as unknown as Logger;
+  return { clock, lines, limit: new LogLimit({ log, nowMs: () => clock.nowMs, everyMs: 1_000 }) };
+}
+
+describe('lines that repeat', () => {
+  it('are written once in the time, then with the number of those left out', () => {
+    const { clock, lines, limit } = limited();
+    for (; clock.nowMs < 1_000; clock.nowMs += 100) limit.write('warn', 'a', { at: clock.nowMs }, 'away');
+    limit.write('warn', 'a', { at: clock.nowMs }, 'away');
+    expect(lines).to.deep.equal([
+      { at: 0, message: 'away' },
+      { at: 1_000, omitted: 9, message: 'away' },
+    ]);
+  });
+
+  it('are told apart by their kind', () => {
+    const { lines, limit } = limited();
+    for (const kind of ['a', 'b', 'a', 'b']) limit.write('info', kind, { kind }, 'away');
+    expect(lines.length).to.equal(2);
+  });
+
+  it('are written at once when what they are about ended in between, ten times at most', () => {
+    const { lines, limit } = limited();
+    expect(limit.ended('a')).to.equal(false);
+    for (let i = 0; i < 50; i++) {
+      limit.write('warn', 'a', {}, 'away');
+      limit.write('warn', 'a', {}, 'away');
+      expect(limit.ended('a')).to.equal(true);
+    }
+    expect(lines.length).to.equal(10);
+  });
+
+  it('are remembered for a bounded number of kinds', () => {
+    const { lines, limit } = limited();
+    for (let i = 0; i < 600; i++) limit.write('warn', `${i}`, {}, 'away');
+    limit.write('warn', '0', {}, 'away');
+    expect(lines.length).to.equal(601);
+  });
+});

@@ -1,0 +1,20 @@
+import type { LocalWork } from '@transitd/cli';
+
+/** The commands that run in this process; each loads what it needs when it runs, since all other commands end within a moment. */
+export const localWork: LocalWork = {
+  async runServer({ config, dev, ...devOptions }) {
+    const [{ readConfigFile }, { prepareDev }, { runServer }] = await Promise.all([
+      import('@transitd/configuration'),
+      import('./dev.ts'),
+      import('./run-server.ts'),
+    ]);
+    if (config !== undefined) return runServer(readConfigFile(config), { reread: () => readConfigFile(config) });
+    const prepared = prepareDev(devOptions);
+    return runServer(prepared.config, { dev: prepared.dev });
+  },
+
+  async recover(directory, options, use) {
+    const { recovering } = await import('@transitd/node');
+    await recovering(directory, options, use);
+  },
+};

@@ -1,0 +1,308 @@
+// One node behind its listeners, in this process, asked byte by byte.
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
+import { allRoutes, createRouter } from '@transitd/api';
+import { type Config, parseConfig } from '@transitd/configuration';
+import { Node } from '@transitd/node';
+import { expect } from 'chai';
+import { pino } from 'pino';
+import { createListener, Listener } from '../src/listener.ts';
+import { Metrics } from '../src/metrics.ts';
+import { createTelemetry } from '../src/telemetry.ts';
+
+interface Served {
+  readonly node: Node;
+  readonly token: string;
+  readonly port: number;
+  readonly telemetryPort: number;
+  stop(): Promise<void>;
+}
+
+async function serve(folder: string, seal: object, { initialize }: { readonly initialize: boolean }): Promise<Served> {
+  const config: Config = parseConfig({
+    node_id: 'n1',
+    data_dir: join(folder, 'data'),
+    listeners: [{ address: '127.0.0.1:0', tls_disable: true, max_request_size: '1MiB' }],
+    seal,
+  });
+  const [listenerConfig] = config.listeners;
+  if (listenerConfig === undefined) throw new Error('no listener');
+  const log = pino({ level: 'silent' });
+  const onFatal = (error: Error): never => {
+    throw error;
+  };
+  const node = await Node.open({ config, log, onFatal });
+  const token = initialize ? (await node.initialize({ recoveryShares: 1, recoveryThreshold: 1 })).rootToken : '';
+  const metrics = new Metrics('svc', {
+    unsealed: () => node.services !== undefined,
+    active: () => node.active,
+    raft: () => node.replicaStatus,
+    barrierEncryptions: () => 0,
+  });
+  const front = createRouter({ node, log, metrics, routes: allRoutes(metrics), bodyBytesMax: listenerConfig.max_request_size });
+  const listener = new Listener(front, (counted) => createListener(listenerConfig, counted));
+  const telemetry = new Listener(createTelemetry(node, metrics), createServer);
+  const portOf = async (each: Listener) => Number(new URL(await each.listen(listenerConfig.address)).port);
+  return {
+    node,
+    token,
+    port: await portOf(listener),
+    telemetryPort: await portOf(telemetry),
+    stop: async () => {
+      await Promise.all([listener.drain(), telemetry.drain()]);
+      await node.stop();
+    },
+  };
+}
+
+describe('the front', () => {
+  let folder = '';
+  let served: Served;
+  const sockets: Socket[] = [];
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'transitd-front-'));
+    writeFileSync(join(folder, 'seal'), Buffer.alloc(32, 1), { mode: 0o600 });
+    served = await serve(folder, { type: 'static', key_id: 'one', key_file: join(folder, 'seal') }, { initialize: true });
+    await served.node.services?.mounts.engines.get('transit')?.createKey('k1', {});
+  });
+  afterEach(() => {
+    for (const socket of sockets.splice(0)) socket.destroy();
+  });
+  after(async () => {
+    await served.stop();
+    rmSync(folder, { recursive: true });
+  });
+
+  /** Sends the bytes and collects what comes back, until the server ends the connection or as many answers as expected are there. */
+  async function exchange(bytes: string, { port = served.port, until = /\r\n\r\n/ } = {}): Promise<string> {
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    sockets.push(socket);
+    socket.on('error', () => undefined);
+    let received = '';
+    let closed = false;
+    socket.on('data', (chunk) => {
+      received += chunk.toString('latin1');
+    });
+    socket.on('end', () => {
+      closed = true;
+    });
+    socket.write(bytes, 'latin1');
+    const whole = () => {
+      const end = received.search(until);
+      const length = Number(/\r\nContent-Length: (\d+)/.exec(received)?.[1] ?? 0);
+      return end >= 0 && received.length >= end + 4 + (bytes.startsWith('HEAD') ? 0 : length);
+    };
+    while (!closed && !whole()) await turn();
+    return received;
+  }
+
+  interface Asked {
+    readonly token?: string | null;
+    readonly body?: string;
+    readonly headers?: readonly string[];
+    readonly port?: number;
+  }
+
+  async function ask(line: string, { token = served.token, body, headers = [], port = served.port }: Asked = {}) {
+    const all = [
+      'Host: node',
+      ...(token === null ? [] : [`X-Service-Token: ${token}`]),
+      ...(body === undefined ? [] : [`Content-Length: ${body.length}`]),
+      ...headers,
+    ];
+    const text = await exchange(`${line} HTTP/1.1\r\n${all.map((each) => `${each}\r\n`).join('')}\r\n${body ?? ''}`, { port });
+    const [head = '', content = ''] = text.split('\r\n\r\n');
+    return { status: Number(/^HTTP\/1\.1 (\d+)/.exec(head)?.[1]), head, content };
+  }
+
+  for (const { line, status, error } of [
+    { line: 'GET /v1/nope/keys/k1', status: 404, error: 'no handler for route \\"nope/keys/k1\\". route entry not found.' },
+    { line: 'LIST /v1/nope/keys', status: 404, error: 'no handler for route' },
+    { line: 'GET /v1/nope/keys/?list=true', status: 404, error: 'no handler for route' },
+    { line: 'POST /v1/nope/encrypt/k1', status: 404, error: 'no handler for route' },
+    { line: 'GET /v1/nope/encrypt/k1', status: 404, error: 'no handler for route' },
+    { line: 'OPTIONS /v1/nope/encrypt/k1', status: 404, error: 'no handler for route' },
+    { line: 'GET /v1/__proto__/keys/a', status: 404, error: 'no handler for route' },
+    { line: 'GET /v1/sys/keys/k1', status: 404, error: 'unsupported path' },
+    { line: 'GET /v1/transit/nope', status: 404, error: 'unsupported path' },
+    { line: 'GET /v1/transit/encrypt/k1', status: 405, error: 'unsupported operation' },
+    { line: 'OPTIONS /v1/transit/encrypt/k1', status: 405, error: 'unsupported operation' },
+    { line: 'GET /v1/transit/keys', status: 405, error: 'unsupported operation' },
+    { line: 'GET /v1/transit/keys/', status: 405, error: 'unsupported operation' },
+    { line: 'GET /v1/transit/keys/?list=true', status: 200, error: '"k1"' },
+    { line: 'LIST /v1/transit/keys/', status: 200, error: '"k1"' },
+    { line: 'GET /v1/transit/keys/k1/', status: 400, error: 'slash' },
+    { line: 'DELETE /v1/transit/keys/k1/', status: 400, error: 'slash' },
+    { line: 'POST /v1/transit/encrypt/k1/', status: 400, error: 'slash' },
+    { line: 'GET /v1/sys/seal-status/', status: 400, error: 'slash' },
+    { line: 'GET /v1/sys/health/', status: 400, error: 'slash' },
+    { line: 'PATCH /v1/transit/keys/k1', status: 415, error: 'merge-patch' },
+  ])
+    it(`answers ${line} with ${status}`, async () => {
+      const answer = await ask(line);
+      expect(answer.status).to.equal(status);
+      expect(answer.content).to.contain(error);
+    });
+
+  it('answers a PATCH of the known form with 405', async () => {
+    const headers = ['Content-Type: application/merge-patch+json; charset=utf-8'];
+    expect((await ask('PATCH /v1/transit/keys/k1', { headers, body: '{}' })).status).to.equal(405);
+  });
+
+  it('says of routes, mounts and slashes nothing without a token', async () => {
+    for (const line of ['GET /v1/nope/keys/k1', 'GET /v1/transit/keys/k1/', 'GET /v1/sys/health/', 'GET /v1/transit/encrypt/k1'])
+      expect((await ask(line, { token: null })).status, line).to.equal(403);
+  });
+
+  it('answers 403 to a long body without a token, announced or in chunks', async () => {
+    const long = 'a'.repeat(70_000);
+    const announced = await ask('POST /v1/transit/encrypt/k1', { token: null, body: long });
+    const chunked = await ask('POST /v1/transit/encrypt/k1', {
+      token: null,
+      headers: ['Transfer-Encoding: chunked', '', `${long.length.toString(16)}\r\n${long}`],
+    });
+    for (const { status, head, content } of [announced, chunked]) {
+      expect([status, content]).to.deep.equal([403, '{"errors":["permission denied"]}\n']);
+      expect(head).to.match(/\r\nConnection: close/);
+    }
+  });
+
+  it('answers malformed JSON without a token with 400, and too long a body with one with 413', async () => {
+    expect((await ask('POST /v1/transit/encrypt/k1', { token: null, body: '{' })).status).to.equal(400);
+    expect((await ask('POST /v1/transit/encrypt/k1', { headers: ['Content-Length: 1048577'] })).status).to.equal(413);
+  });
+
+  for (const { name, line, headers } of [
+    { name: 'health', line: 'GET /v1/sys/health', headers: [] },
+    { name: 'the refusal to wrap', line: 'POST /v1/transit/encrypt/k1', headers: ['X-Service-Wrap-TTL: soon'] },
+    { name: 'an unknown namespace', line: 'POST /v1/transit/encrypt/k1', headers: ['X-Service-Namespace: a'] },
+  ])
+    it(`ends the connection behind a body that ${name} leaves unread`, async () => {
+      const { head } = await ask(line, { headers: ['Content-Length: 1000', ...headers] });
+      expect(head).to.match(/\r\nConnection: close/);
+    });
+
+  it('keeps the connection where an empty body is announced', async () => {
+    const { head } = await ask('GET /v1/sys/health', { headers: ['Content-Length: 0'] });
+    expect(head).to.not.match(/\r\nConnection: close/);
+  });
+
+  it('answers every request itself, whatever the parser or its server think of it', async () => {
+    for (const { bytes, status, text } of [
+      { bytes: 'GET /v1/sys/health HTTP/1.1\r\n\r\n', status: 400, text: 'Host' },
+      { bytes: 'GET /v1/sys/health HTTP/1.0\r\n\r\n', status: 200, text: '"initialized":true' },
+      { bytes: 'GET /v1/sys/health HTTP/1.1\r\nHost: n\r\nExpect: foo\r\n\r\n', status: 417, text: '100-continue' },
+      { bytes: 'LIST /v1/transit/keys HTTP/1.1\r\nHost: n\r\nExpect: foo\r\n\r\n', status: 417, text: '100-continue' },
+      { bytes: 'CONNECT host:443 HTTP/1.1\r\nHost: host:443\r\n\r\n', status: 405, text: 'unsupported operation' },
+    ]) {
+      const answer = await exchange(bytes);
+      expect(answer, bytes).to.match(new RegExp(`^HTTP/1\\.1 ${status} `));
+      expect(answer.match(/HTTP\/1\.1 \d/g), bytes).to.have.length(1);
+      expect(answer, bytes)
+        .to.match(/\r\nCache-Control: no-store\r\n/)
+        .and.contain(text);
+    }
+  });
+
+  it('answers CONNECT behind an open request after that request', async () => {
+    const get = `GET /v1/transit/keys/k1 HTTP/1.1\r\nHost: n\r\nX-Service-Token: ${served.token}\r\n\r\n`;
+    const answer = await exchange(`${get}CONNECT host:443 HTTP/1.1\r\nHost: host:443\r\n\r\n`, { until: /405[\s\S]*\r\n\r\n/ });
+    expect([...answer.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).to.deep.equal(['200', '405']);
+  });
+
+  it('gives a refused HEAD of health no content type', async () => {
+    const { status, head } = await ask('HEAD /v1/sys/health?activecode=x');
+    expect(status).to.equal(400);
+    expect(head).to.not.match(/content-type/i);
+  });
+
+  it('is no string where a number was sent that cannot be one', async () => {
+    const { status, content } = await ask('POST /v1/transit/encrypt/k1', { body: '{"plaintext":1e400}' });
+    expect(status).to.equal(400);
+    expect(content).to.contain('out of range');
+  });
+
+  for (const path of ['sys/rotate', 'sys/rotate/config'])
+    it(`warns of members that ${path} does not know`, async () => {
+      const { status, content } = await ask(`POST /v1/${path}`, { body: '{"foo":1}' });
+      expect(status).to.equal(200);
+      expect(content).to.contain('Endpoint ignored these unrecognized parameters: [foo]');
+      expect((await ask(`POST /v1/${path}`, { body: '{}' })).status).to.equal(204);
+    });
+
+  it('gives up connections that stand still while an answer is due', () => {
+    const { listeners } = served.node.config;
+    const [config] = listeners;
+    if (config === undefined) throw new Error('no listener');
+    expect(createListener(config, () => undefined).timeout).to.equal(120_000);
+  });
+
+  for (const [line, status] of [
+    ['GET /v1/sys/health', 200],
+    ['GET /v1/sys/health?activecode=299', 299],
+    ['GET /v1/sys/health/', 404],
+    ['GET /v1/transit/keys/k1', 404],
+    ['POST /v1/sys/health', 405],
+    ['GET /metrics', 200],
+  ] as const)
+    it(`answers ${line} on the telemetry listener with ${status}`, async () => {
+      expect((await ask(line, { port: served.telemetryPort })).status).to.equal(status);
+    });
+});
+
+/** What is in between: unsealed, and reading what it is to serve. */
+const loadingNode = (): Node =>
+  Object.create(Node.prototype, {
+    services: { value: undefined },
+    initialized: { value: true },
+    sealStatus: { value: { sealed: false } },
+  });
+
+describe('the front of a node that does not serve', () => {
+  let folder = '';
+  let served: Served;
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'transitd-front-'));
+    served = await serve(folder, { type: 'shamir' }, { initialize: false });
+  });
+  after(async () => {
+    await served.stop();
+    rmSync(folder, { recursive: true });
+  });
+
+  for (const { state, node, status } of [
+    { state: 'is sealed', node: () => served.node, status: 204 },
+    { state: 'is still loading what it serves, and is not sealed by it,', node: loadingNode, status: 503 },
+  ])
+    it(`answers sys/seal without a token with ${status} when it ${state}`, async () => {
+      const metrics = new Metrics('svc', {
+        unsealed: () => false,
+        active: () => false,
+        raft: () => undefined,
+        barrierEncryptions: () => 0,
+      });
+      const log = pino({ level: 'silent' });
+      const front = createRouter({ node: node(), log, metrics, routes: allRoutes(metrics), bodyBytesMax: 1000 });
+      const listener = new Listener(front, createServer);
+      const url = await listener.listen({ host: '127.0.0.1', port: 0 });
+      const response = await fetch(`${url}/v1/sys/seal`, { method: 'POST' });
+      await listener.drain();
+      expect(response.status).to.equal(status);
+    });
+
+  for (const [method, path, body, status] of [
+    ['GET', 'sys/leader', undefined, 503],
+    ['GET', 'transit/keys/k1', undefined, 503],
+    ['POST', 'sys/unseal', '{"key":"00"}', 400],
+    ['POST', 'sys/unseal', '{"reset":true}', 400],
+  ] as const)
+    it(`says of an uninitialised one that it is that: ${method} ${path} ${body ?? ''}`, async () => {
+      const response = await fetch(`http://127.0.0.1:${served.port}/v1/${path}`, { method, ...(body && { body }) });
+      expect([response.status, await response.text()]).to.deep.equal([status, '{"errors":["transitd is not initialized"]}\n']);
+    });
+});

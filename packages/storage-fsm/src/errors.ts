@@ -1,0 +1,32 @@
+/**
+ * The disk does not hold the bytes that were written to it. The message is one plain sentence for the operator. A damaged node must
+ * not vote, acknowledge or serve.
+ */
+export class StorageDamaged extends Error {
+  override readonly name: string = 'StorageDamaged';
+}
+
+/** A later version wrote this file: it may be intact, but this version cannot read it. */
+export class NewerFormat extends StorageDamaged {
+  override readonly name = 'NewerFormat';
+}
+
+/**
+ * The disk refused a write, a sync or a read, or the caller broke the log's contract. Whether a failed write is on the disk
+ * is unknown, so nothing is retried on the same handles and the process ends (fail-stop, exit code 74).
+ */
+export class StorageFailed extends Error {
+  override readonly name = 'StorageFailed';
+}
+
+/** Another process uses this data directory. */
+export class StorageInUse extends Error {
+  override readonly name = 'StorageInUse';
+}
+
+/** Returns an error with one sentence for the operator: the file, what is wrong with it, what to do. */
+export const damaged = (file: string, problem: string, remedy = 'restore this node from a backup or replace it by a new node') =>
+  new StorageDamaged(`${file} ${problem}: ${remedy}.`);
+
+export const newerFormat = (file: string) =>
+  new NewerFormat(`${file} has a newer format than this version reads: run the version that wrote it.`);

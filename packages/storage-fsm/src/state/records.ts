@@ -1,0 +1,149 @@
+import { CodecError } from '@transitd/raft-core';
+import { damaged } from '../errors.ts';
+import { comparePaths } from '../store/path.ts';
+import { checkQuery, mergeAscending, mergeRows, type Row, takePage } from '../store/range.ts';
+import {
+  decodeSpaces,
+  isUnreachable,
+  nameOf,
+  noSpaces,
+  type Spaces,
+  spaceHead,
+  spaceOf,
+  spacesBelow,
+  spacesName,
+  visiblePath,
+} from '../store/spaces.ts';
+import type { RangePage, RangeQuery, StoredRecord } from '../store/store.ts';
+import { Overlay } from './overlay.ts';
+import type { OpenDatabase } from './state-level.ts';
+import { StateStore } from './state-store.ts';
+
+/** The records as of all applied entries: pending writes over the records on disk, found by the routes of the spaces. */
+export class Records {
+  #store: StateStore;
+  #pending = new Overlay();
+  spaces: Spaces;
+
+  /** @param store - opened by {@link openState} */
+  constructor(store: StateStore) {
+    this.#store = store;
+    this.spaces = storedSpaces(store);
+  }
+
+  get store(): StateStore {
+    return this.#store;
+  }
+  get pending(): Overlay {
+    return this.#pending;
+  }
+
+  /** Replaces the state, also for readers that are in the middle of a range. */
+  replace(store: StateStore): void {
+    this.#store = store;
+    this.#pending = new Overlay();
+    this.spaces = storedSpaces(store);
+  }
+
+  /** Returns the record itself, not a copy: callers must not pass it on. */
+  at(path: string): StoredRecord | undefined {
+    return this.find(nameOf(this.spaces, path));
+  }
+
+  /** Returns the record by its name, as {@link at} does by path. */
+  find(name: string): StoredRecord | undefined {
+    const pending = this.#pending.get(name);
+    if (pending === undefined) return this.#store.getSync(name);
+    const { value, revision } = pending;
+    return value === null ? undefined : { value, revision };
+  }
+
+  /** @throws TypeError for an invalid query */
+  async range(query: RangeQuery): Promise<RangePage> {
+    checkQuery(query);
+    const { spaces } = this;
+    const sources = spacesBelow(spaces, query.prefix).map((space) => this.#rowsOf(space, query, spaces));
+    return takePage(query, sources.length === 1 && sources[0] !== undefined ? sources[0] : mergeAscending(sources));
+  }
+
+  /** Yields every record under its name, including records that no reader sees. */
+  all(): AsyncGenerator<Row> {
+    return this.#merged({ prefix: '' });
+  }
+
+  /** Returns up to `limit` names of records that are unreachable, now and later. */
+  async unreachableNames(limit: number): Promise<string[]> {
+    const names: string[] = [];
+    const { spaces } = this;
+    for (let space = 0; space < spaces.nextSpace; space++) {
+      const isWholeLive =
+        spaces.routes.length === 0 ? space === 0 : spaces.routes.some((route) => route.prefix === '' && route.space === space);
+      if (isWholeLive || space === spaces.attempt?.space) continue;
+      for await (const { path: name } of this.#merged(inSpace(space, { prefix: '' }))) {
+        if (!isUnreachable(spaces, name)) continue;
+        names.push(name);
+        if (names.length >= limit) return names;
+      }
+    }
+    return names;
+  }
+
+  /** Yields the visible records of one space under their paths, as of this call. */
+  #rowsOf(space: number, query: RangeQuery, spaces: Spaces): AsyncGenerator<Row> {
+    return visibleRows(this.#merged(inSpace(space, query)), spaces, space);
+  }
+
+  /** Yields the records under their names. */
+  #merged(query: Pick<RangeQuery, 'prefix' | 'after'>): AsyncGenerator<Row> {
+    // Both are taken in one event-loop turn. A write that is being flushed is still in the overlay, so it does not matter whether the
+    // scan's snapshot already has it; a flushed one is certainly in the snapshot.
+    const pending = this.#pending.within(query);
+    const stored = this.#store.scan(query);
+    return mergeRows(stored, pending);
+  }
+}
+
+/**
+ * Translates a query by path into one by name within a space. In space 0, the names of all other spaces and of the spaces record sort
+ * before the first path.
+ */
+const inSpace = (
+  space: number,
+  { prefix, after = '' }: Pick<RangeQuery, 'prefix' | 'after'>,
+): { prefix: string; after: string } => {
+  const head = spaceHead(space);
+  const from = space === 0 && comparePaths(after, lastControl) < 0 ? lastControl : after;
+  return { prefix: head + prefix, after: from === '' ? '' : head + from };
+};
+
+async function* visibleRows(rows: AsyncIterable<Row>, spaces: Spaces, space: number): AsyncGenerator<Row> {
+  for await (const row of rows) {
+    const path = visiblePath(spaces, row.path);
+    if (path !== undefined && spaceOf(spaces, path) === space) yield { ...row, path };
+  }
+}
+
+const lastControl = '\u001f';
+
+/** Opens a state and checks its spaces record too: without it no path could be resolved. */
+export async function openState(
+  directory: string,
+  onFailure: (error: Error) => void,
+  openDatabase?: OpenDatabase,
+): Promise<StateStore> {
+  const store = await StateStore.open(directory, onFailure, openDatabase);
+  try {
+    storedSpaces(store);
+    return store;
+  } catch (error) {
+    await store.close();
+    throw error instanceof CodecError
+      ? damaged(directory, `has a spaces record that this version cannot read (${error.message})`)
+      : error;
+  }
+}
+
+const storedSpaces = (store: StateStore): Spaces => {
+  const record = store.getSync(spacesName);
+  return record === undefined ? noSpaces : decodeSpaces(record.value);
+};

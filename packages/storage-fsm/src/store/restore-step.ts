@@ -1,0 +1,91 @@
+import { addToDigest, emptyDigest, recordDigest } from './digest.ts';
+import { type Attempt, isUnreachable, rerouted, type Spaces, spaceHead } from './spaces.ts';
+
+/** A record of the snapshot that is being restored. Readers see it as `path` once the restore is live. */
+export interface RestoredRecord {
+  readonly path: string;
+  readonly value: Uint8Array;
+}
+
+/**
+ * One step of a restore; each is one log entry. A step may be proposed again at any time: a step that was already applied changes nothing
+ * and succeeds.
+ */
+export type RestoreStep =
+  /** Stages records where no reader sees them. Chunk 0 begins the attempt and ends any other attempt. */
+  | { readonly kind: 'stage'; readonly attempt: string; readonly chunk: number; readonly records: readonly RestoredRecord[] }
+  /**
+   * Makes the staged records the state, atomically, if their count and digest are as given. The records below the prefixes in `keep` stay
+   * as they are.
+   */
+  | {
+      readonly kind: 'swap';
+      readonly attempt: string;
+      readonly records: number;
+      /** Sum of the digests of the records, each computed with revision 0. */
+      readonly digest: bigint;
+      /** The restored state's count; this state's count is raised to it. */
+      readonly valuesWritten: number;
+      readonly keep: readonly string[];
+    }
+  | { readonly kind: 'abandon'; readonly attempt: string }
+  /** Deletes the named records that are unreachable. */
+  | { readonly kind: 'sweep'; readonly names: readonly string[] };
+
+/** The effect of a step: the records it writes, by name, and the new spaces if they change. */
+export interface RestoreEffect {
+  readonly writes: readonly { readonly name: string; readonly value: Uint8Array | null }[];
+  readonly spaces?: Spaces;
+}
+
+const nothing: RestoreEffect = { writes: [] };
+
+/** Returns a record's share of the sum that a swap checks. It is computed with revision 0: before the restore there is no revision. */
+export const restoredDigest = ({ path, value }: RestoredRecord): bigint => recordDigest({ path, value, revision: 0 });
+
+/**
+ * Returns the effect of a step; a pure function, so that it is the same on every node. `conflict`: this is not the next step of the attempt
+ * that is being staged.
+ */
+export function applyRestoreStep(step: RestoreStep, spaces: Spaces): RestoreEffect | 'conflict' {
+  switch (step.kind) {
+    case 'stage':
+      return spaces.live === step.attempt ? nothing : stage(step, spaces);
+    case 'swap':
+      return spaces.live === step.attempt ? nothing : swap(step, spaces);
+    case 'abandon':
+      return spaces.attempt?.id === step.attempt ? { writes: [], spaces: { ...spaces, attempt: undefined } } : nothing;
+    case 'sweep':
+      return { writes: step.names.filter((name) => isUnreachable(spaces, name)).map((name) => ({ name, value: null })) };
+  }
+}
+
+function stage({ attempt: id, chunk, records }: RestoreStep & { kind: 'stage' }, spaces: Spaces): RestoreEffect | 'conflict' {
+  const isNew = spaces.attempt?.id !== id;
+  if (isNew && chunk > 0) return 'conflict';
+  const attempt: Attempt =
+    isNew || spaces.attempt === undefined
+      ? { id, space: spaces.nextSpace, chunks: 0, records: 0, digest: emptyDigest }
+      : spaces.attempt;
+  if (chunk < attempt.chunks) return nothing;
+  if (chunk > attempt.chunks) return 'conflict';
+  const head = spaceHead(attempt.space);
+  const digest = records.map(restoredDigest).reduce(addToDigest, attempt.digest);
+  return {
+    writes: records.map(({ path, value }) => ({ name: head + path, value })),
+    spaces: {
+      ...spaces,
+      nextSpace: Math.max(spaces.nextSpace, attempt.space + 1),
+      attempt: { ...attempt, chunks: chunk + 1, records: attempt.records + records.length, digest },
+    },
+  };
+}
+
+function swap(
+  { attempt: id, records, digest, keep }: RestoreStep & { kind: 'swap' },
+  spaces: Spaces,
+): RestoreEffect | 'conflict' {
+  const { attempt } = spaces;
+  if (attempt?.id !== id || attempt.records !== records || attempt.digest !== digest) return 'conflict';
+  return { writes: [], spaces: { ...spaces, routes: rerouted(spaces, attempt.space, keep), attempt: undefined, live: id } };
+}

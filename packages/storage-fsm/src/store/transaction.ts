@@ -1,0 +1,33 @@
+import type { LogIndex } from '@transitd/raft-core';
+import type { RestoreStep } from './restore-step.ts';
+
+/** Holds while the record at `path` has this `revision`, the index of the log entry that last wrote it; 0 means absent. */
+export interface Condition {
+  readonly path: string;
+  readonly revision: LogIndex;
+}
+
+/** Writes a record; a null `value` deletes it. The state machine sees only ciphertext. */
+export interface Write {
+  readonly path: string;
+  readonly value: Uint8Array | null;
+}
+
+/** The content of one log entry. */
+export interface Transaction {
+  readonly conditions: readonly Condition[];
+  readonly writes: readonly Write[];
+  /** A restore step; a transaction with one has no conditions and no writes. */
+  readonly restore?: RestoreStep;
+}
+
+/**
+ * Returns the writes of a committed entry, or `conflict`, without any writes, when a condition no longer holds.
+ * The caller stores the writes, their new revision (the entry's index), the digest and the applied index in one batch.
+ */
+export function applyTransaction(
+  { conditions, writes }: Pick<Transaction, 'conditions' | 'writes'>,
+  revisionOf: (path: string) => LogIndex,
+): { readonly writes: readonly Write[] } | 'conflict' {
+  return conditions.every(({ path, revision }) => revisionOf(path) === revision) ? { writes } : 'conflict';
+}

@@ -1,6 +1,0 @@
-// Opens the node in the directory given, says so, and stays until it is killed.
-import { SegmentLog } from '../src/segment-log.ts';
-
-await SegmentLog.open(process.argv[2] ?? '', { growBytes: 4096 });
-process.stdout.write('open\n');
-setInterval(() => undefined, 60_000);

@@ -1,4 +1,0 @@
-import { memoryStore } from '../src/memory-store.ts';
-import { storeSuite } from './store.suite.ts';
-
-storeSuite('memoryStore', async () => ({ replica: memoryStore(), close: async () => {} }));
