@@ -304,6 +304,7 @@ export const mutants: readonly Mutant[] = [
     file: `${core}commit/commit-index.ts`,
     find: 'return this.#isInstalling ? this.#hint :',
     replace: 'return this.#value < 0 ? this.#hint :',
+    extra: true,
   },
   {
     name: 'the driver sends what a write still holds back',
