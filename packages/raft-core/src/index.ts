@@ -1,9 +1,9 @@
 export { type Changed, changeConf } from './confchange/change.ts';
 export { bootstrapBase, flawOf, membersOf, soleVoter, votersOf } from './confchange/conf-state.ts';
+export type { CoverageEvent, Observe } from './core/coverage-events.ts';
 export { type RaftLimits, raftLimits } from './core/limits.ts';
 export { Raft, type RaftOptions } from './core/raft.ts';
 export type { ConfRefusal, CoreEvent, CoreRefusal, PeerStatus, RaftCore, Ready, Status } from './core/raft-core.ts';
-export type { Observe, Situation } from './core/situations.ts';
 export { Driver } from './driver/driver.ts';
 export { type DriverLimits, driverLimits } from './driver/limits.ts';
 export type { DriverOptions, DriverPorts, PeerPorts } from './driver/options.ts';
@@ -24,6 +24,7 @@ export * from './ports.ts';
 export { majority } from './quorum/majority.ts';
 export * from './types.ts';
 export { decodeBatch, encodeBatch } from './wire/batch.ts';
+export { ByteReader } from './wire/byte-reader.ts';
 export { CodecError } from './wire/codec-error.ts';
 export { decodeConfState, encodeConfState } from './wire/conf-state.ts';
 export { decodeMessage, encodeMessage, frameBytesMax, WIRE_VERSION } from './wire/message.ts';

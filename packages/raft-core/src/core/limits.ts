@@ -1,29 +1,32 @@
 import { invariant } from '../invariant.ts';
 
 export interface RaftLimits {
-  /** Payload bytes accepted and not yet committed. */
+  /** Limit of payload bytes accepted and not yet committed. */
   readonly uncommittedBytesMax: number;
   /**
-   * Payload bytes of committed entries that are not yet on this node's disks, in log and state. Beyond it a leader takes no proposals and a follower no
-   * entries: a state store that hangs must not fill the memory.
+   * Limit of payload bytes of committed entries that are not yet in both the log and the state on this node's disk. Above it a leader takes
+   * no proposals and a follower no entries, so that a hanging state store does not fill the memory.
    */
   readonly memoryBytesMax: number;
-  /** Payload bytes of one entry. */
+  /** Limit of payload bytes of one entry. */
   readonly entryBytesMax: number;
-  /** Payload bytes of the committed entries of one `Ready`. */
+  /** Limit of payload bytes of the committed entries in one `Ready`. */
   readonly committedBytesMax: number;
-  /** Payload bytes of one Append; a larger entry travels alone. */
+  /** Limit of payload bytes of one Append; a larger entry is sent alone. */
   readonly messageBytesMax: number;
-  /** Appends sent to one peer and not answered. */
+  /** Limit of Appends sent to one peer and not answered. */
   readonly inflightMessagesMax: number;
-  /** Payload bytes sent to one peer and not answered. */
+  /** Limit of payload bytes sent to one peer and not answered. */
   readonly inflightBytesMax: number;
   readonly heartbeatMs: number;
-  /** How long a heard leader is believed in, at least. */
+  /** Minimum time for which a node trusts a leader after its last message. */
   readonly electionMs: number;
-  /** Campaigns begin up to so much later, at random: the more, the rarer two begin at once; the less, the sooner one leads. */
+  /**
+   * Campaigns start up to this much later, at random. A longer time makes two simultaneous campaigns rarer; a shorter time elects a leader
+   * sooner.
+   */
   readonly electionJitterMs: number;
-  /** How long an acknowledged round backs reads without another one; 0 turns lease reads off. */
+  /** How long an answered round backs lease reads; 0 turns lease reads off. */
   readonly leaseMs: number;
 }
 
@@ -42,8 +45,8 @@ export const raftLimits: RaftLimits = {
 };
 
 /**
- * A leader's clock at rate 0.9 lets 800 of its ms last 889; a follower's at 1.1 ends its promise of 1 000 ms after 909. So a
- * lease of 0.8 election timeouts ends first while rates differ by less than a tenth from the true one.
+ * A leader's clock at rate 0.9 takes 889 ms of real time for 800 of its own; a follower's clock at rate 1.1 ends its promise of 1 000 ms
+ * after 909. So a lease of 0.8 election timeouts ends first while every clock rate differs by less than a tenth from real time.
  */
 export function checkLimits({ electionMs, electionJitterMs, heartbeatMs, leaseMs }: RaftLimits): void {
   invariant(leaseMs <= 0.8 * electionMs, 'a lease ends before the promise that backs it', { leaseMs, electionMs });

@@ -2,14 +2,14 @@ import type { Message, Term } from '../types.ts';
 
 interface Posted {
   readonly message: Message;
-  /** The term of the node that it was posted in; a pre-vote asks for the term after it. */
+  /** The term in which the node posted it; a pre-vote asks for the term after it. */
   readonly term: Term;
   readonly vouches: boolean;
 }
 
 /**
- * Messages of one batch, sorted by what they have to wait for: one that vouches for stored state (a vote, an acknowledgement)
- * for the batch's write, and any message for the term that it carries.
+ * The messages of one batch, sorted by what they wait for. A message that vouches for stored state (a vote, an acknowledgement) waits for
+ * the batch's write; every message waits until the term it carries is durable.
  */
 export class Outbox {
   #posted: Posted[] = [];

@@ -6,8 +6,8 @@ interface Slot {
 }
 
 /**
- * The hard state as it lies on disk: two slots in separate blocks, each with a running number. A change counts once both are
- * written, one after the other, so that whichever of them turns out unreadable later, the other never holds an older vote.
+ * The hard state on disk: two slots in separate blocks, each with a sequence number. A change counts once both are written, one after the
+ * other, so that if either becomes unreadable later, the other never holds an older vote.
  */
 export class HardStateSlots {
   #slots: [Slot | undefined, Slot | undefined];
@@ -17,7 +17,7 @@ export class HardStateSlots {
     this.#slots = [slot, slot];
   }
 
-  /** What the next start would find. */
+  /** Returns what the next start would find. */
   get newest(): HardState {
     const [first, second] = this.#slots;
     const newest = first !== undefined && (second === undefined || first.sequence >= second.sequence) ? first : second;
@@ -35,7 +35,7 @@ export class HardStateSlots {
     this.write(1, hardState);
   }
 
-  /** That block cannot be read any more; the next write mends it. */
+  /** Makes that block unreadable; the next write repairs it. */
   rot(slot: 0 | 1): void {
     this.#slots[slot] = undefined;
   }

@@ -10,11 +10,11 @@ import type { Scheduler } from './sim-clock.ts';
 export interface MemoryDiskOptions {
   readonly nodeId: NodeId;
   readonly clusterId: string;
-  /** The founder's unless given; a joiner's names nobody. */
+  /** The founder's configuration by default; a joiner's is empty. */
   readonly base?: SnapshotMeta;
 }
 
-/** What of a simulated node's log survives a crash. Each `open` is one start of the node. */
+/** The part of a simulated node's log that survives a crash. Each `open` is one start of the node. */
 export class MemoryDisk {
   readonly nodeId: NodeId;
   readonly clusterId: string;
@@ -23,11 +23,11 @@ export class MemoryDisk {
   entries: Entry[] = [];
   readonly #slots = new HardStateSlots({ term: 0, vote: 0, commit: 0 });
   #incarnation = 0;
-  /** High-water mark: an entry that was durable when this was last noted. A log that ends below it has lost its tail. */
+  /** High-water mark: an entry that was durable when the mark was last raised. A log that ends below it has lost its tail. */
   #mark: LogIndex;
-  /** The first entry that cannot be read any more. */
+  /** The first entry that is no longer readable. */
   #rotten = Number.POSITIVE_INFINITY;
-  /** Pieces of a write lie behind its end, with a hole before them. */
+  /** Pieces of a write are stored after the end of the log, with a hole before them. */
   #torn = false;
 
   constructor({ nodeId, clusterId, base = bootstrapBase(nodeId) }: MemoryDiskOptions) {
@@ -49,12 +49,12 @@ export class MemoryDisk {
   get mark(): LogIndex {
     return this.#mark;
   }
-  /** The next start has to cut off what a crash left half written. */
+  /** The next start has to cut off a half-written end. */
   get isTorn(): boolean {
     return this.#torn;
   }
 
-  /** @throws LogDamage when what was durable cannot be read, or is gone */
+  /** @throws LogDamage if durable data is unreadable or missing */
   open(scheduler: Scheduler, options: Partial<MemoryLogOptions> = {}): MemoryLog {
     this.#incarnation += 1;
     const end = Math.min(this.lastIndex, this.#rotten - 1);
@@ -77,11 +77,11 @@ export class MemoryDisk {
     return { nodeId, clusterId, incarnation: this.#incarnation, hardState, base, lastIndex, bytes, terms, confEntries };
   }
 
-  /** Stores one entry; it supersedes all from its index on. */
+  /** Stores one entry; it supersedes everything from its index on. */
   store(entry: Entry): void {
     const { index } = entry;
     invariant(index > this.base.index && index <= this.lastIndex + 1, 'a log has no gap', { index, lastIndex: this.lastIndex });
-    // Lowered before the truncation, or a crash between the two would look like damage.
+    // Lowered before the truncation; otherwise a crash between the two would look like damage.
     this.#mark = Math.min(this.#mark, index - 1);
     this.entries.length = index - this.base.index - 1;
     this.entries.push(entry);
@@ -101,7 +101,7 @@ export class MemoryDisk {
     this.#mark = Math.max(this.#mark, base.index);
   }
 
-  /** Begins anew behind a snapshot, in one step; term and vote stay. */
+  /** Starts over after a snapshot, in one step; term and vote stay. */
   install(base: SnapshotMeta): void {
     this.entries = [];
     this.base = base;
@@ -117,7 +117,7 @@ export class MemoryDisk {
     this.#torn = true;
   }
 
-  /** A durable entry turns unreadable; the next start finds that out. */
+  /** Makes a durable entry unreadable; the next start finds that out. */
   rotEntry(index: LogIndex): void {
     this.#rotten = Math.min(this.#rotten, index);
   }

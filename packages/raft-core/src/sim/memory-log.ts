@@ -4,9 +4,9 @@ import type { MemoryDisk } from './memory-disk.ts';
 import type { Scheduler } from './sim-clock.ts';
 
 export interface MemoryLogOptions {
-  /** How long the next sync, read or compaction takes. */
+  /** Returns how long the next sync, read or compaction takes. */
   delayMs(): number;
-  /** Hears of every write as it is asked for. */
+  /** Called for every requested write. */
   onWrite?(write: LogWrite): void;
 }
 
@@ -15,7 +15,7 @@ const MARK_EVERY_MS = 200;
 
 export type LogOperation = 'write' | 'read' | 'compact' | 'close';
 
-/** One thing that reaches the disk on its own: a slot of the hard state or an entry. */
+/** One piece that reaches the disk separately: a slot of the hard state or an entry. */
 type Piece = { readonly hardState: HardState; readonly slot: 0 | 1 } | { readonly entry: Entry };
 
 interface Sync {
@@ -24,9 +24,9 @@ interface Sync {
 }
 
 /**
- * A log in memory that behaves like one on disk: a write is durable only after its sync, writes that arrive during a sync
- * share the next one, a hard state is synced before the entries that come with it, and a crash keeps a prefix of what was
- * being synced. Each step of a sync is an event of its own, so that a test can crash between any two.
+ * A log in memory that behaves like one on disk: a write is durable only after its sync, writes that arrive during a sync share the next
+ * one, a hard state is synced before the entries that come with it, and a crash keeps a prefix of what was being synced. Each step of a
+ * sync is a separate event, so that a test can crash between any two.
  */
 export class MemoryLog implements LogStore {
   readonly start: LogStart;
@@ -42,7 +42,7 @@ export class MemoryLog implements LogStore {
   #ended: Error | undefined;
   /** Reads and compactions under way. */
   #operations = 0;
-  /** Writes and reads asked for, and syncs finished: fewer syncs than writes are group commit. */
+  /** Requested writes and reads, and finished syncs: fewer syncs than writes show group commit. */
   readonly counts = { syncs: 0, writes: 0, reads: 0 };
 
   constructor(disk: MemoryDisk, scheduler: Scheduler, { delayMs = () => 1, onWrite }: Partial<MemoryLogOptions>) {
@@ -54,24 +54,24 @@ export class MemoryLog implements LogStore {
     this.#markedAtMs = scheduler.now();
   }
 
-  /** Pieces of the sync under way. */
+  /** The number of pieces in the sync under way. */
   get unsynced(): number {
     return this.#syncing?.pieces.length ?? 0;
   }
 
-  /** The next such operation fails, and with it the log. Of a failing write the first `landed` pieces are on disk all the same. */
+  /** Makes the next such operation fail, and with it the log. Of a failing write the first `landed` pieces are stored nevertheless. */
   failNext(operation: LogOperation, error: Error, { landed = 0 }: { readonly landed?: number } = {}): void {
     this.#faults.set(operation, { error, landed });
   }
 
-  /** No operation fails that has not failed yet. */
+  /** Cancels every failure that has not happened yet. */
   mend(): void {
     this.#faults.clear();
   }
 
   /**
-   * The process dies: the first `landed` pieces of what was being synced are on disk. The rest never was, or, `torn`, lies there
-   * behind a hole.
+   * Ends the process: the first `landed` pieces of what was being synced are stored. The rest is not, or, if `torn`, is stored after a
+   * hole.
    */
   crash({ landed, torn = false }: { readonly landed: number; readonly torn?: boolean }): void {
     const pieces = this.#syncing?.pieces ?? [];
@@ -82,7 +82,7 @@ export class MemoryLog implements LogStore {
   }
 
   write(write: LogWrite, done: Done): void {
-    // Told even when the log has failed already: the node may not know of that yet, and has taken the entries in.
+    // Called even if the log has already failed: the node may not know that yet, and has taken the entries in.
     this.#onWrite?.(write);
     if (this.#refuses(done)) return;
     const { hardState, entries } = write;
@@ -121,7 +121,7 @@ export class MemoryLog implements LogStore {
     });
   }
 
-  /** Only a log at rest can be closed. */
+  /** Closes the log; nothing may be under way. */
   close(done: Done): void {
     if (this.#refuses(done)) return;
     const busy =
@@ -132,7 +132,7 @@ export class MemoryLog implements LogStore {
     this.#scheduler.afterTurn(() => done(error));
   }
 
-  /** As they are now: what is written or compacted later does not change a read under way. */
+  /** The entries as they are now: later writes and compactions do not change a read under way. */
   #collect({ lo, hi, maxBytes }: { readonly lo: LogIndex; readonly hi: LogIndex; readonly maxBytes: number }): Entry[] | Error {
     const entries: Entry[] = [];
     let bytes = 0;
@@ -171,7 +171,7 @@ export class MemoryLog implements LogStore {
     this.#scheduler.after(this.#delayMs(), () => this.#land(sync));
   }
 
-  /** A hard state goes alone; all entries waiting before the next hard state go together. */
+  /** A hard state is synced alone; all entries waiting before the next hard state are synced together. */
   #nextSync(): Sync | undefined {
     const isHardState = ({ pieces: [first] }: Sync): boolean => first !== undefined && 'slot' in first;
     const firstHardState = this.#waiting.findIndex(isHardState);

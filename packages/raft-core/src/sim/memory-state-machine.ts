@@ -3,25 +3,25 @@ import type { StateMachine } from '../ports.ts';
 import type { Entry, LogIndex } from '../types.ts';
 import type { Scheduler } from './sim-clock.ts';
 
-/** A digest over all entries up to and including `index`, in order: equal digests, equal histories. */
+/** Returns a digest over all entries up to and including `index`, in order: equal digests mean equal histories. */
 export interface HistoryResult {
   readonly index: LogIndex;
   readonly digest: number;
 }
 
-/** What of a simulated node's state survives a crash: every entry it applied durably, in order. */
+/** The part of a simulated node's state that survives a crash: every entry it applied durably, in order. */
 export class MemoryState {
   flushed: Entry[] = [];
 }
 
 export interface MemoryStateMachineOptions {
-  /** How long the next flush takes. */
+  /** Returns how long the next flush takes. */
   delayMs(): number;
-  /** Called within each apply, for tests that let it take time or fail. */
+  /** Called within each apply, for tests in which it takes time or fails. */
   onApply?(entry: Entry): void;
 }
 
-/** A state machine whose state is the history itself, so that a lost, doubled or reordered entry shows at once. */
+/** A state machine whose state is the history itself, so that a lost, duplicated or reordered entry shows at once. */
 export class MemoryStateMachine implements StateMachine<HistoryResult> {
   readonly flushedAtOpen: LogIndex;
   /** Everything applied, flushed or not. */
@@ -66,7 +66,7 @@ export class MemoryStateMachine implements StateMachine<HistoryResult> {
     this.#flushFault = error;
   }
 
-  /** The process dies; a flush under way is on disk as a whole or not at all. */
+  /** Ends the process; a flush under way is stored as a whole or not at all. */
   crash({ flushLands }: { readonly flushLands: boolean }): void {
     if (flushLands && this.#flushing !== undefined) this.#state.flushed = [...this.#flushing];
   }

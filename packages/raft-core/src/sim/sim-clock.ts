@@ -13,7 +13,7 @@ interface Planned {
   readonly task: () => void;
 }
 
-/** `Clock.every` by means of `after`; ends too when the scheduler forgets what it planned. */
+/** Implements `Clock.every` by `after`; also ends when the scheduler drops its planned tasks. */
 export function repeatedly(scheduler: Pick<Scheduler, 'after'>, intervalMs: number, task: () => void): () => void {
   let ended = false;
   const tick = (): void => {
@@ -27,7 +27,7 @@ export function repeatedly(scheduler: Pick<Scheduler, 'after'>, intervalMs: numb
   };
 }
 
-/** Virtual time: a heap of planned tasks, run one by one. Everything in a simulation happens in a task of one such clock. */
+/** Virtual time: a heap of planned tasks, run one by one. Every event of a simulation is a task of one such clock. */
 export class SimClock implements Scheduler {
   #nowMs = 0;
   #sequence = 0;
@@ -50,12 +50,12 @@ export class SimClock implements Scheduler {
     return repeatedly(this, intervalMs, task);
   }
 
-  /** The running task takes this long: what it is planned behind comes later. */
+  /** Lets the running task take this long: tasks planned earlier than that run late. */
   spend(ms: number): void {
     this.#nowMs += ms;
   }
 
-  /** Runs the next task; false when there is none. */
+  /** Runs the next task; returns false if there is none. */
   step(): boolean {
     const next = this.#pop();
     if (next === undefined) return false;
@@ -67,7 +67,7 @@ export class SimClock implements Scheduler {
   /** Runs tasks until the condition holds. @throws InvariantViolation after `tasksMax` tasks, or when none is left */
   runUntil(condition: () => boolean, tasksMax = 100_000): void {
     for (let ran = 0; !condition(); ran++) {
-      invariant(ran < tasksMax && this.step(), 'the awaited condition comes true', { ran, nowMs: this.#nowMs });
+      invariant(ran < tasksMax && this.step(), 'the awaited condition holds in time', { ran, nowMs: this.#nowMs });
     }
   }
 
@@ -111,7 +111,7 @@ export class SimClock implements Scheduler {
 
 const isBefore = (a: Planned, b: Planned): boolean => a.atMs < b.atMs || (a.atMs === b.atMs && a.sequence < b.sequence);
 
-/** One run of a simulated process: what it planned dies with it. */
+/** One incarnation of a simulated process; its planned tasks end with it. */
 export class SimProcess implements Scheduler {
   readonly #clock: SimClock;
   #alive = true;

@@ -14,25 +14,25 @@ export interface SimNodeOptions {
   readonly stateMachine?: Partial<MemoryStateMachineOptions>;
 }
 
-/** One run of a node, from its start to its crash or stop. */
+/** One incarnation of a node, from its start to its crash or stop. */
 export interface SimRun {
   readonly process: SimProcess;
   readonly log: MemoryLog;
   readonly stateMachine: MemoryStateMachine;
   readonly driver: Driver<HistoryResult>;
-  /** What `onFatal` was called with. */
+  /** The error that `onFatal` was called with. */
   readonly fatal: Error[];
   readonly statuses: DriverStatus[];
 }
 
-/** How much of what was on its way to the disk has got there when the process dies. */
+/** How much of the data under way is stored when the process dies. */
 export interface Crash {
   /** Pieces (hard states, entries) of the sync under way. */
   readonly landed: number;
   readonly flushLands: boolean;
 }
 
-/** The real driver on simulated ports: a disk that outlives it, and runs that follow one another on that disk. */
+/** The real driver on simulated ports: a disk that survives it, and consecutive incarnations on that disk. */
 export class SimNode {
   readonly clock: SimClock;
   readonly disk: MemoryDisk;
@@ -43,7 +43,7 @@ export class SimNode {
     this.disk = new MemoryDisk({ nodeId, clusterId: 'simulated' });
   }
 
-  /** @throws what the driver throws when it refuses to run on this disk */
+  /** @throws the driver's error if it refuses to run on this disk */
   start({ driver: options = {}, ...ports }: SimNodeOptions = {}): SimRun {
     const process = new SimProcess(this.clock);
     const log = this.disk.open(process, ports.log);

@@ -1,8 +1,8 @@
 import type { Random } from '../ports.ts';
 
 /**
- * Random numbers that a seed repeats: xoshiro128** (Blackman, Vigna: Scrambled linear pseudorandom number generators, 2018),
- * its state filled from the seed by the mixing steps of MurmurHash3. Not for anything secret.
+ * Random numbers repeatable from a seed: xoshiro128** (Blackman, Vigna: Scrambled linear pseudorandom number generators, 2018), its state
+ * filled from the seed by the mixing steps of MurmurHash3. Not for secrets.
  */
 export class SimRandom implements Random {
   readonly #state: Uint32Array;
@@ -24,17 +24,17 @@ export class SimRandom implements Random {
     return result;
   }
 
-  /** Uniform enough in [0, bound) for choosing among few. */
+  /** Uniform in [0, bound), well enough for choosing among few. */
   below(bound: number): number {
     return this.uint32() % bound;
   }
 
-  /** True once in a while: `probability` is in [0, 1]. Draws a number even when the answer is sure, so that streams stay in step. */
+  /** Returns true with the given `probability`, in [0, 1]. Draws a number even if the answer is certain, so that streams stay in step. */
   chance(probability: number): boolean {
     return this.uint32() < probability * 2 ** 32;
   }
 
-  /** Whole number from `low` to `high`, both included. */
+  /** Returns an integer from `low` to `high`, both included. */
   between(low: number, high: number): number {
     return low + this.below(high - low + 1);
   }

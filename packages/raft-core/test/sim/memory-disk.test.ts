@@ -13,7 +13,7 @@ function disk(last: number): MemoryDisk {
 }
 
 describe('MemoryDisk', () => {
-  it('takes a log that ends below its high-water mark for damaged, and opens one that lost what was above it', () => {
+  it('reports damage if the log ends below its high-water mark, and opens one that lost entries above it', () => {
     const stored = disk(3);
     stored.raiseMark();
     stored.store(entry(4));
@@ -34,7 +34,7 @@ describe('MemoryDisk', () => {
   });
 
   for (const rotten of [0, 1] as const) {
-    it(`keeps its vote when slot ${rotten} cannot be read any more, and mends the slot at the next start`, () => {
+    it(`keeps its vote when slot ${rotten} is no longer readable, and repairs the slot at the next start`, () => {
       const stored = disk(0);
       stored.hardState = state(1, 1);
       stored.hardState = state(2, 3);
@@ -46,7 +46,7 @@ describe('MemoryDisk', () => {
     });
   }
 
-  it('may have an older vote in its second slot while a newer one is being written, which nobody has been told of yet', () => {
+  it('may have an older vote in its second slot while a newer one, not sent to any node yet, is being written', () => {
     const stored = disk(0);
     stored.hardState = state(1, 1);
     stored.storeSlot(0, state(2, 2));
@@ -55,7 +55,7 @@ describe('MemoryDisk', () => {
     expect(stored.hardState).to.deep.equal(state(1, 1));
   });
 
-  it('begins anew behind a snapshot with its term and vote', () => {
+  it('starts over after a snapshot with its term and vote', () => {
     const stored = disk(3);
     stored.hardState = state(4, 2);
     stored.install({ ...stored.base, index: 9, term: 3 });

@@ -33,7 +33,7 @@ describe('MemoryLog', () => {
     clock.runUntil(() => disk.lastIndex === 1);
   });
 
-  it('lets what is written from an index supersede all from there', () => {
+  it('lets a write from an index supersede everything from there', () => {
     const { clock, disk, log, note } = open();
     log.write({ entries: [entry(1), entry(2), entry(3)] }, note('a'));
     log.write({ entries: [entry(2, 2)] }, note('b'));
@@ -48,7 +48,7 @@ describe('MemoryLog', () => {
     });
   });
 
-  it('keeps a prefix of a sync that a crash cuts off, and answers nothing any more', () => {
+  it('keeps a prefix of a sync that a crash cuts off, and answers nothing after it', () => {
     const { clock, disk, log, note, done } = open();
     log.write({ entries: [entry(1), entry(2), entry(3)] }, note('a'));
     log.crash({ landed: 2 });
@@ -59,7 +59,7 @@ describe('MemoryLog', () => {
     expect(disk.lastIndex).to.equal(2);
   });
 
-  it('fails everything from the first error on, also what had joined', () => {
+  it('fails everything from the first error on, including writes that had joined the sync', () => {
     const { clock, disk, log, note, done } = open();
     log.failNext('write', new Error('full'), { landed: 1 });
     log.write({ entries: [entry(1), entry(2)] }, note('a'));
@@ -81,7 +81,7 @@ describe('MemoryLog', () => {
     expect(disk.hardState.commit).to.equal(1);
   });
 
-  it('reads what is there, cut by bytes but never to none, and says when an entry is not there', () => {
+  it('reads entries up to a limit of bytes but at least one, and reports a missing entry', () => {
     const { clock, log, note } = open();
     log.write({ entries: [entry(1), entry(2), entry(3)] }, note('a'));
     const answers: unknown[] = [];
@@ -98,7 +98,7 @@ describe('MemoryLog', () => {
     expect(answers).to.deep.equal([3, 2, 1, 'entry 4 is not in the log']);
   });
 
-  it('closes at rest only, and takes no write after', () => {
+  it('closes only at rest, and takes no write after', () => {
     const { clock, disk, log, note, done } = open();
     log.close(note('close'));
     log.write({ entries: [entry(1)] }, note('a'));

@@ -15,7 +15,7 @@ describe('SimClock', () => {
     );
   });
 
-  it('moves only with its tasks, by what a task spends, or to the end of a run', () => {
+  it('advances only with its tasks, by what a task spends, or to the end of a run', () => {
     const clock = new SimClock();
     const seen: number[] = [];
     clock.after(5, () => clock.spend(10));
@@ -40,8 +40,8 @@ describe('SimClock', () => {
     expect(tasks).to.equal(0);
   });
 
-  it('says so when an awaited condition does not come true', () => {
-    expect(() => new SimClock().runUntil(() => false)).to.throw(/comes true/);
+  it('throws when an awaited condition never holds', () => {
+    expect(() => new SimClock().runUntil(() => false)).to.throw(/holds in time/);
   });
 });
 

@@ -6,26 +6,26 @@ import type { ConfState, Message, NodeId, SnapshotMeta } from '../../types.ts';
 import type { WireVersions } from '../../wire/version.ts';
 import { SimClock } from '../sim-clock.ts';
 import { SimRandom } from '../sim-random.ts';
-import { Clients } from './clients.ts';
+import { Coverage } from './checks/coverage.ts';
+import { factsOf } from './checks/message-facts.ts';
+import { Promises } from './checks/promises.ts';
+import { Safety } from './checks/safety.ts';
+import type { Trace } from './checks/trace.ts';
+import { holds } from './checks/violation.ts';
+import { Clients } from './clients/clients.ts';
+import { Operator } from './clients/operator.ts';
 import type { SimConfig } from './config.ts';
-import { CoreHost } from './core-host.ts';
-import { Coverage } from './coverage.ts';
-import { DeviceTimes } from './device-times.ts';
-import { driverHost } from './driver-host.ts';
-import type { Host } from './host.ts';
-import { LocalClock } from './local-clock.ts';
-import { Member, type MemberRun } from './member.ts';
-import { MemoryStorage } from './memory-storage.ts';
-import { factsOf } from './message-facts.ts';
-import { SimNetwork } from './network.ts';
-import { Operator } from './operator.ts';
-import { NodeProcess } from './process.ts';
-import { Promises } from './promises.ts';
-import { Safety } from './safety.ts';
-import { SnapshotTransfers } from './snapshot-transfers.ts';
-import type { OpenStorage, StorageMaker } from './storage.ts';
-import type { Trace } from './trace.ts';
-import { holds } from './violation.ts';
+import { SimNetwork } from './network/network.ts';
+import { CoreHost } from './node/core-host.ts';
+import { driverHost } from './node/driver-host.ts';
+import type { Host } from './node/host.ts';
+import { LocalClock } from './node/local-clock.ts';
+import { type Incarnation, Member } from './node/member.ts';
+import { NodeProcess } from './node/process.ts';
+import { SnapshotTransfers } from './snapshots/snapshot-transfers.ts';
+import { DeviceTimes } from './storage/device-times.ts';
+import { MemoryStorage } from './storage/memory-storage.ts';
+import type { OpenStorage, StorageMaker } from './storage/storage.ts';
 
 export const electionMs = 1_000;
 const CLUSTER_ID = 'simulated';
@@ -48,7 +48,7 @@ export class Cluster {
   readonly clients: Clients;
   readonly operator = new Operator(this);
   readonly random: SimRandom;
-  /** For what {@link ExtraFaults} bring about. */
+  /** For the choices of {@link ExtraFaults}. */
   readonly extraRandom: SimRandom;
   readonly members: Member[] = [];
   readonly trace: Trace;
@@ -56,13 +56,15 @@ export class Cluster {
   readonly operations = new Set<number>();
   events = 0;
   isHealed = false;
-  /** The first thing that went wrong inside a node that would have caught it. */
+  /** Until this time no scheduled action is carried out, because a scenario of many steps is under way. */
+  undisturbedUntilMs = 0;
+  /** The first exception that a node would otherwise have caught. */
   failure: Error | undefined;
   readonly #limits: DriverLimits;
   readonly #storage: StorageMaker;
   readonly #times = new DeviceTimes(this);
   readonly #transfers = new SnapshotTransfers(this, this.#times);
-  /** Ids that left never come back, unless the schedule brings them back: a core alone has to stand that. */
+  /** Ids that left never come back, unless the schedule brings them back, which a core alone must tolerate. */
   readonly #hasTombstones: boolean;
 
   constructor(config: SimConfig, trace: Trace, storage: StorageMaker = (node) => new MemoryStorage(node)) {
@@ -100,16 +102,16 @@ export class Cluster {
   }
 
   get running(): readonly Member[] {
-    return this.members.filter(({ run }) => run !== undefined);
+    return this.members.filter(({ incarnation }) => incarnation !== undefined);
   }
 
-  /** The leader of the newest term among the running ones. */
+  /** Returns the running leader of the newest term. */
   get leader(): Member | undefined {
     let newest: Member | undefined;
     for (const member of this.members) {
-      const { status } = member.watched;
-      if (member.run === undefined || status?.role !== 'leader') continue;
-      if (newest?.watched.status === undefined || newest.watched.status.term < status.term) newest = member;
+      const { status } = member.observed;
+      if (member.incarnation === undefined || status?.role !== 'leader') continue;
+      if (newest?.observed.status === undefined || newest.observed.status.term < status.term) newest = member;
     }
     return newest;
   }
@@ -118,19 +120,19 @@ export class Cluster {
     return this.members[id - 1];
   }
 
-  /** A new node under a new id, which knows nobody until a leader speaks to it. */
+  /** Starts a new node under a new id; it knows nobody until a leader sends to it. */
   join(): Member {
     const member = this.#create(this.members.length + 1, NOBODY);
     this.start(member);
     return member;
   }
 
-  /** Runs a task in the node's process, and looks at the node afterwards. */
-  enter(member: Member, run: MemberRun, task: () => void): void {
-    if (member.run === run) run.process.run(task);
+  /** Runs a task in the node's process, and checks the node afterwards. */
+  enter(member: Member, incarnation: Incarnation, task: () => void): void {
+    if (member.incarnation === incarnation) incarnation.process.run(task);
   }
 
-  /** Starts the node on its disk, if it may; a disk that turns out damaged keeps it from it for good. */
+  /** Starts the node on its disk, unless it is damaged or wiped; a disk found damaged never starts again. */
   start(member: Member): void {
     if (member.process !== undefined || member.fate !== 'healthy') return;
     this.#upgrade(member);
@@ -147,7 +149,7 @@ export class Cluster {
           process,
           delayMs: (part) => this.#times.syncMs(member, part),
           enter: (task) => this.report(process, task),
-          onWrite: (write) => this.safety.wrote(member.watched, write),
+          onWrite: (write) => this.safety.wrote(member.observed, write),
           onApply: ({ index, digest, operation }) => {
             if (operation !== undefined) this.operations.add(operation);
             this.safety.applied(member.id, index, digest);
@@ -160,22 +162,22 @@ export class Cluster {
     }
   }
 
-  /** The power goes: the process ends at once, and of what was on its way to the disk some is there. */
+  /** Simulates a power failure: the process ends at once, and only part of the data on its way to the disk is stored. */
   crash(member: Member): void {
-    const { run, process, storage, id } = member;
+    const { incarnation, process, storage, id } = member;
     if (process === undefined) return;
     this.#end(member, process);
     const { isLost, facts } = storage.crash(this.random, this.config.disk);
     this.trace.note(this.clock.now(), 'crash', id, ...facts);
     if (isLost) this.coverage.met('unsynced write lost in a crash');
-    if (run?.snapshots.isInstalling === true) this.coverage.met('install crashed half-way');
+    if (incarnation?.snapshots.isInstalling === true) this.coverage.met('install crashed half-way');
     if (this.config.disk.slotRot > 0 && this.random.chance(this.config.disk.slotRot)) {
       this.coverage.met('vote slot unreadable at a start');
       storage.rotSlot(this.random.chance(0.5) ? 0 : 1);
     }
   }
 
-  /** The process ends at once, and its machine goes on: what it had written is found again, synced or not. */
+  /** Ends the process at once while its machine goes on: everything written is still there, synced or not. */
   kill(member: Member): void {
     const { process, storage, id } = member;
     if (process === undefined) return;
@@ -185,7 +187,7 @@ export class Cluster {
     this.coverage.met('process killed');
   }
 
-  /** Runs what a device of the node has to say; whatever that throws ends the simulation. */
+  /** Runs a callback of a device of the node; an exception in it ends the simulation. */
   report(process: NodeProcess, task: () => void): void {
     try {
       process.run(task);
@@ -194,7 +196,7 @@ export class Cluster {
     }
   }
 
-  /** Runs one event. @throws whatever rule it broke */
+  /** Runs one event. @throws the violation of the rule that it broke */
   step(): boolean {
     if (!this.clock.step()) return false;
     this.events += 1;
@@ -203,12 +205,12 @@ export class Cluster {
   }
 
   #end(member: Member, process: NodeProcess): void {
-    member.run = undefined;
+    member.incarnation = undefined;
     member.process = undefined;
     process.kill();
   }
 
-  /** Each start may be one of a newer program, until all are of the newest. */
+  /** May start a newer program at each start, until all nodes run the newest. */
   #upgrade(member: Member): void {
     const { skew } = this.config;
     if (skew === 0) return;
@@ -224,7 +226,7 @@ export class Cluster {
 
   #create(id: NodeId, conf: ConfState): Member {
     const base: SnapshotMeta = { index: 0, term: 0, conf, confIndex: 0 };
-    // Mostly as far apart as is allowed at all: a lease is right only up to there.
+    // Mostly at the limits of what is allowed: a lease is only correct up to there.
     const skewed = this.random.pick([0.9, 0.9, 1.1, 1.1, 0.9 + this.random.below(201) / 1000]);
     const clockRate = this.config.clockSkew ? skewed : 1;
     const storage = this.#storage({ nodeId: id, clusterId: CLUSTER_ID, base });
@@ -238,20 +240,20 @@ export class Cluster {
     if (member.process !== process) return;
     try {
       if (opened instanceof Error) throw opened;
-      holds('a start finds what was destroyed below the mark', !member.isDamaged, () => ({ id: member.id }));
+      holds('a start finds damage below the high-water mark', !member.isDamaged, () => ({ id: member.id }));
       const { hardState, lastIndex } = member.storage.durable;
-      this.safety.started(member.watched);
+      this.safety.started(member.observed);
       const { flushedAtOpen } = opened.machine;
       this.trace.note(this.clock.now(), 'start', member.id, lastIndex, hardState.term, hardState.vote, flushedAtOpen);
-      const run = this.#host(member, process, opened);
-      member.run = run;
-      process.run(() => run.host.start());
+      const incarnation = this.#host(member, process, opened);
+      member.incarnation = incarnation;
+      process.run(() => incarnation.host.start());
     } catch (error) {
       this.#notOpened(member, process, error);
     }
   }
 
-  /** @throws the error, unless it is what was done to the disk */
+  /** @throws the error, unless it reports the damage that was done to the disk */
   #notOpened(member: Member, process: NodeProcess, error: unknown): void {
     const verdict = error instanceof Error ? member.storage.verdict(error) : 'bug';
     if (verdict !== 'damaged' || !member.isDamaged) throw error;
@@ -264,18 +266,18 @@ export class Cluster {
 
   #around(member: Member, process: NodeProcess, task: () => void): void {
     task();
-    const { run } = member;
-    if (run === undefined || run.process !== process) return;
-    const status = run.host.consensus();
-    this.safety.observed(member.watched, status);
-    const { flushed } = run.machine;
-    if (flushed !== undefined) this.safety.flushed(member.watched, status, flushed);
+    const { incarnation } = member;
+    if (incarnation === undefined || incarnation.process !== process) return;
+    const status = incarnation.host.consensus();
+    this.safety.observed(member.observed, status);
+    const { flushed } = incarnation.machine;
+    if (flushed !== undefined) this.safety.flushed(member.observed, status, flushed);
   }
 
-  #host(member: Member, process: NodeProcess, { log, machine, streams }: OpenStorage): MemberRun {
+  #host(member: Member, process: NodeProcess, { log, machine, streams }: OpenStorage): Incarnation {
     const random = new SimRandom(this.random.uint32());
     const snapshots = this.#transfers.of(member, process, streams);
-    const inbox: MemberRun['inbox'] = { receiver: undefined };
+    const inbox: Incarnation['inbox'] = { receiver: undefined };
     const transport = {
       send: (messages: readonly Message[]) => this.#send(member, messages),
       receive: (receiver: TransportReceiver) => {
@@ -284,11 +286,11 @@ export class Cluster {
     };
     const peers = { transport, snapshots, random };
     const options = {
-      // Nodes forget at different times, so that what one has forgotten another may still have.
+      // Nodes compact at different times, so that one may still have what another has deleted.
       limits: { ...this.#limits, compactAfterEntries: this.#limits.compactAfterEntries * (1 + (member.id % 3)) },
       fitness: member.fitness,
       removed: this.#hasTombstones && member.removedAt !== undefined,
-      observe: (situation: Parameters<Coverage['met']>[0]) => this.coverage.met(situation),
+      observe: (event: Parameters<Coverage['met']>[0]) => this.coverage.met(event),
       onFatal: (error: Error) => this.#fatal(member, process, error),
       onRemoved: (atIndex: number) => {
         member.removedAt = atIndex;
@@ -306,38 +308,40 @@ export class Cluster {
 
   #send(member: Member, messages: readonly Message[]): void {
     for (const message of messages) {
-      this.safety.sent(member.watched, message);
+      this.safety.sent(member.observed, message);
       this.network.send(message);
-      const { run } = member;
-      const lost = this.network.isCut(message.from, message.to) || this.member(message.to)?.run === undefined;
-      if (lost && run !== undefined && this.random.chance(0.05)) {
-        run.process.after(1, () => run.inbox.receiver?.unreachable(message.to));
+      const { incarnation } = member;
+      const lost = this.network.isCut(message.from, message.to) || this.member(message.to)?.incarnation === undefined;
+      if (lost && incarnation !== undefined && this.random.chance(0.05)) {
+        incarnation.process.after(1, () => incarnation.inbox.receiver?.unreachable(message.to));
       }
     }
   }
 
   #deliver(message: Message, sentAtMs: number): void {
     const member = this.member(message.to);
-    const run = member?.run;
-    if (member === undefined || run === undefined) return;
-    if (sentAtMs < run.startedAtMs) this.coverage.met('message of an earlier run delivered');
+    const incarnation = member?.incarnation;
+    if (member === undefined || incarnation === undefined) return;
+    if (sentAtMs < incarnation.startedAtMs) this.coverage.met('message to an earlier incarnation delivered');
     this.trace.note(this.clock.now(), message.type, message.to, message.from, message.term, ...factsOf(message));
-    const isStale = this.safety.isOfEarlierSession(member.watched, message);
-    this.enter(member, run, () => {
-      const before = isStale ? run.host.matchOf(message.from) : undefined;
-      const led = this.#ledWithoutPeer(run, message);
-      run.inbox.receiver?.message(message);
-      if (isStale) this.safety.ignored(message, before, run.host.matchOf(message.from));
-      if (led !== undefined && member.run === run) this.safety.answeredByStranger(led, run.host.consensus(), message.from);
-      // Who is known to have left is not heard: it stepped down when that was committed. A driver hears at its next turn only.
-      const isHeard = !(this.#hasTombstones && run.machine.removed.has(message.from));
-      if (member.run !== run || !isHeard || this.config.profile !== 'core') return;
-      this.safety.promises.received(member.id, message, run.host.consensus());
+    const isStale = this.safety.isOfEarlierSession(member.observed, message);
+    this.enter(member, incarnation, () => {
+      const before = isStale ? incarnation.host.matchOf(message.from) : undefined;
+      const led = this.#ledWithoutPeer(incarnation, message);
+      incarnation.inbox.receiver?.message(message);
+      if (isStale) this.safety.ignored(message, before, incarnation.host.matchOf(message.from));
+      if (led !== undefined && member.incarnation === incarnation)
+        this.safety.answeredByNonPeer(led, incarnation.host.consensus(), message.from);
+      // A node that is known to be removed is not heard: it stepped down when its removal was committed. A driver takes input in only at
+      // its next turn.
+      const isHeard = !(this.#hasTombstones && incarnation.machine.removed.has(message.from));
+      if (member.incarnation !== incarnation || !isHeard || this.config.profile !== 'core') return;
+      this.safety.promises.received(member.id, message, incarnation.host.consensus());
     });
   }
 
-  /** Status of a leader that is about to hear an answer, in a later term, of a node that is no peer of it. */
-  #ledWithoutPeer({ host }: MemberRun, { type, from, term }: Message): Status | undefined {
+  /** Returns the status of a leader that is about to receive an answer in a later term from a node that is not its peer. */
+  #ledWithoutPeer({ host }: Incarnation, { type, from, term }: Message): Status | undefined {
     const isAnswer = type === 'AppendResp' || type === 'HeartbeatResp' || type === 'SnapResult';
     if (!isAnswer || this.config.profile !== 'core') return undefined;
     const status = host.consensus();
@@ -348,7 +352,7 @@ export class Cluster {
     this.trace.note(this.clock.now(), 'fatal', member.id, error.message);
     if (member.storage.verdict(error) === 'failed') {
       this.coverage.met('sync failed');
-      if (member.run?.process !== process) return;
+      if (member.incarnation?.process !== process) return;
       this.crash(member);
       this.clock.after(200 + this.random.below(1500), () => this.start(member));
     } else this.failure ??= error;

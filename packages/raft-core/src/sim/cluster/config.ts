@@ -1,19 +1,19 @@
 import { SimRandom } from '../sim-random.ts';
-import type { ExtraFaults } from './extra-faults.ts';
+import type { ExtraFaults } from './faults/extra-faults.ts';
 
 /**
- * `core`: the core with every effect done at once. `driver`: the real driver. `storage`: the real driver on a storage of the caller's,
- * which may be a real one on a fake disk.
+ * `core`: the core with every effect carried out at once. `driver`: the real driver. `storage`: the real driver on a storage that the
+ * caller provides, which may be a real one on a fake disk.
  */
 export type Profile = 'core' | 'driver' | 'storage';
 
-/** Chances per message, in [0, 1]; 0 switches the fault off. */
+/** Probability per message, in [0, 1]; 0 switches the fault off. */
 export interface NetworkFaults {
   readonly drop: number;
   readonly duplicate: number;
   /** Delivered up to ten election timeouts late. */
   readonly heavyTail: number;
-  /** Delivered again long after, perhaps to a later run of its receiver. */
+  /** Delivered again much later, perhaps to a later incarnation of its receiver. */
   readonly replay: number;
   readonly corrupt: number;
   /** Later messages of a link may overtake earlier ones. */
@@ -26,11 +26,11 @@ export interface NetworkFaults {
 export interface DiskFaults {
   /** Longest ordinary sync. */
   readonly syncMsMax: number;
-  /** Chance that a sync takes up to two seconds. */
+  /** Probability that a sync takes up to two seconds. */
   readonly slow: number;
-  /** A crash keeps any subset of the batch under way, else a prefix. */
+  /** A crash keeps any subset of the batch under way; otherwise a prefix. */
   readonly torn: boolean;
-  /** Chance, at a crash, that one slot of the hard state is unreadable at the next start. */
+  /** Probability, at a crash, that one slot of the hard state is unreadable at the next start. */
   readonly slotRot: number;
 }
 
@@ -44,11 +44,11 @@ export interface Sizes {
   readonly compactAfterEntries: number;
   readonly keepTrailingEntries: number;
   readonly snapshotChunkBytes: number;
-  /** Of committed entries in memory; the product's own limit in runs that were recorded without one. */
+  /** Limit of committed entries in memory; runs recorded without it use the product's own limit. */
   readonly memoryBytes?: number;
 }
 
-/** Kinds of what is done to a cluster beside its clients' requests; a class of a seed's schedule can be switched off. */
+/** Kinds of actions on a cluster, in addition to its clients' requests; a configuration can switch a kind off. */
 export const actionKinds = [
   'crash',
   'crashAll',
@@ -86,7 +86,10 @@ export const actionKinds = [
 ] as const;
 export type ActionKind = (typeof actionKinds)[number];
 
-/** One step of a schedule, `atMs` from the start. `pick` chooses nodes when it is carried out, so that it means something in a smaller cluster too. */
+/**
+ * One step of a schedule, `atMs` from the start. `pick` chooses nodes when the step is carried out, so that it is meaningful in a smaller
+ * cluster too.
+ */
 export interface Action {
   readonly atMs: number;
   readonly kind: ActionKind;
@@ -94,7 +97,7 @@ export interface Action {
   readonly durationMs: number;
 }
 
-/** Everything that decides a run. The same configuration and schedule give the same run, event by event. */
+/** Everything that determines a run. The same configuration and schedule give the same run, event by event. */
 export interface SimConfig {
   readonly seed: number;
   readonly profile: Profile;
@@ -105,10 +108,10 @@ export interface SimConfig {
   readonly keys: number;
   /** Longest time that a client waits between two requests. */
   readonly thinkMsMax: number;
-  /** Clocks run at rates from 0.9 to 1.1, else all alike. */
+  /** Clocks run at rates from 0.9 to 1.1; otherwise all at the same rate. */
   readonly clockSkew: boolean;
   readonly leaseReads: boolean;
-  /** By how many versions of the wire format nodes may be apart: 1 in a rolling upgrade, 2 where some do not understand each other. */
+  /** How many versions of the wire format nodes may differ by: 1 in a rolling upgrade, 2 where some nodes do not understand each other. */
   readonly skew: 0 | 1 | 2;
   readonly network: NetworkFaults;
   readonly disk: DiskFaults;
@@ -120,7 +123,7 @@ export interface SimConfig {
 
 const ACTIONS = 600;
 
-/** How many of the seeds know a kind of action, where it is not the usual share. */
+/** The fraction of seeds that use a kind of action, where it is not the default. */
 const shares: Partial<Record<ActionKind, number>> = {
   crash: 0.8,
   heal: 0.8,
@@ -130,15 +133,15 @@ const shares: Partial<Record<ActionKind, number>> = {
 };
 
 /**
- * Swarm testing (Groce et al., 2012): each seed switches a random subset of faults on, and draws its sizes, so that a fault is
- * not always hidden behind another one.
+ * Swarm testing (Groce et al., 2012): each seed enables a random subset of faults and draws its sizes, so that no fault is always hidden
+ * behind another.
  */
 export function configOf(seed: number, profile: Profile, events: number): SimConfig {
   const random = new SimRandom(seed);
   const on = (share: number): boolean => random.chance(share);
   const rate = (share: number, highest: number): number => (on(share) ? (highest * random.between(1, 10)) / 10 : 0);
   const small = on(0.4);
-  // From a stream of its own, so that every other draw of a seed stays as it was.
+  // From a random stream of its own, so that all other draws of a seed stay the same.
   const room = new SimRandom(seed ^ 0x4007);
   const kinds = actionKinds.filter((kind) => on(shares[kind] ?? 0.4));
   const paceMs = random.pick([100, 300, 800, 2000]);
