@@ -3,7 +3,7 @@
 // prints a report as markdown.
 import { parseArgs } from 'node:util';
 import { Coverage, type Profile } from '../packages/raft-core/src/sim/cluster/index.ts';
-import { SimRandom } from '../packages/raft-core/src/sim/sim-random.ts';
+import { SimRandom } from '../packages/raft-core/src/sim/fakes/sim-random.ts';
 import { encodeMessage } from '../packages/raft-core/src/wire/message.ts';
 import { sampleMessages } from '../packages/raft-core/test/wire/arbitrary-message.ts';
 import { mutated } from '../packages/raft-core/test/wire/mutated-frame.ts';

@@ -1,9 +1,9 @@
 export { type Changed, changeConf } from './confchange/change.ts';
 export { bootstrapBase, flawOf, membersOf, soleVoter, votersOf } from './confchange/conf-state.ts';
-export type { CoverageEvent, Observe } from './core/coverage-events.ts';
-export { type RaftLimits, raftLimits } from './core/limits.ts';
+export type { CoverageEvent, Observe } from './core/contract/coverage-events.ts';
+export { type RaftLimits, raftLimits } from './core/contract/limits.ts';
+export type { ConfRefusal, CoreEvent, CoreRefusal, PeerStatus, RaftCore, Ready, Status } from './core/contract/raft-core.ts';
 export { Raft, type RaftOptions } from './core/raft.ts';
-export type { ConfRefusal, CoreEvent, CoreRefusal, PeerStatus, RaftCore, Ready, Status } from './core/raft-core.ts';
 export { Driver } from './driver/driver.ts';
 export { type DriverLimits, driverLimits } from './driver/limits.ts';
 export type { DriverOptions, DriverPorts, PeerPorts } from './driver/options.ts';

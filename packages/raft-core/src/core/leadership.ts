@@ -3,7 +3,7 @@ import { invariant } from '../invariant.ts';
 import { quorumValue } from '../quorum/joint.ts';
 import type { ConfState, Entry, Fitness, LogIndex, Message, NodeId, Term } from '../types.ts';
 import { UncommittedBytes } from './commit/uncommitted.ts';
-import type { LogReadRequest, PeerStatus } from './raft-core.ts';
+import type { LogReadRequest, PeerStatus } from './contract/raft-core.ts';
 import { type ConfirmedRead, type Read, ReadIndexQueue } from './reads/read-index.ts';
 import type { Progress } from './replication/progress.ts';
 import { type LeaderNode, Replication } from './replication/replication.ts';

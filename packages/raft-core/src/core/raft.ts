@@ -2,13 +2,13 @@ import { isVoter } from '../confchange/conf-state.ts';
 import { invariant } from '../invariant.ts';
 import type { LogStart } from '../ports.ts';
 import type { ConfChange, Entry, Fitness, LogIndex, Message, NodeId, SnapshotMeta } from '../types.ts';
-import { Campaign } from './election/campaign.ts';
+import { Campaign } from './campaign.ts';
+import { checkLimits } from './contract/limits.ts';
+import type { ConfRefusal, CoreRefusal, PeerStatus, ProposeResult, RaftCore, Ready, Status } from './contract/raft-core.ts';
 import { Follower } from './follower.ts';
 import type { PeerAnswer } from './leadership.ts';
-import { checkLimits } from './limits.ts';
-import { Membership } from './membership/membership.ts';
-import type { ConfRefusal, CoreRefusal, PeerStatus, ProposeResult, RaftCore, Ready, Status } from './raft-core.ts';
-import { LinearizableReads } from './reads/linearizable-reads.ts';
+import { LinearizableReads } from './linearizable-reads.ts';
+import { Membership } from './membership.ts';
 import { SnapshotReceiver } from './snapshot-receiver.ts';
 import { RaftState, type StateOptions } from './state.ts';
 

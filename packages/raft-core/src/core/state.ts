@@ -18,12 +18,12 @@ import type {
 } from '../types.ts';
 import type { CommittedEntries } from './commit/committed.ts';
 import { ReplicatedLog } from './commit/replicated-log.ts';
-import type { Observe } from './coverage-events.ts';
+import type { Observe } from './contract/coverage-events.ts';
+import type { RaftLimits } from './contract/limits.ts';
+import { Outbox } from './contract/outbox.ts';
 import { Ballot } from './election/ballot.ts';
 import { ElectionClock } from './election/election-clock.ts';
 import { Leadership } from './leadership.ts';
-import type { RaftLimits } from './limits.ts';
-import { Outbox } from './outbox.ts';
 import { PendingReads } from './reads/pending-reads.ts';
 
 export interface StateOptions {

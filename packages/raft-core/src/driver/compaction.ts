@@ -1,4 +1,4 @@
-import type { PeerStatus } from '../core/raft-core.ts';
+import type { PeerStatus } from '../core/contract/raft-core.ts';
 import type { LogStart } from '../ports.ts';
 import type { Entry, LogIndex } from '../types.ts';
 import type { DriverLimits } from './limits.ts';

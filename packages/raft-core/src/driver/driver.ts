@@ -1,5 +1,5 @@
+import type { PeerStatus, RaftCore, Status } from '../core/contract/raft-core.ts';
 import { Raft } from '../core/raft.ts';
-import type { PeerStatus, RaftCore, Status } from '../core/raft-core.ts';
 import type { Clock, Done, LogStore } from '../ports.ts';
 import type { ConfChange, Fitness, LogIndex, Message, NodeId, SnapshotMeta } from '../types.ts';
 import { Effects } from './effects.ts';

@@ -1,4 +1,4 @@
-import type { RaftCore, Ready } from '../core/raft-core.ts';
+import type { RaftCore, Ready } from '../core/contract/raft-core.ts';
 import type { LogIndex, Message } from '../types.ts';
 import { Applier } from './applier.ts';
 import type { DriverLimits } from './limits.ts';

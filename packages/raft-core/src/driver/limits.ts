@@ -1,4 +1,4 @@
-import { type RaftLimits, raftLimits } from '../core/limits.ts';
+import { type RaftLimits, raftLimits } from '../core/contract/limits.ts';
 
 export interface DriverLimits extends RaftLimits {
   /** Limit of proposals taken and not yet answered. */

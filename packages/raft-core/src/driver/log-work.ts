@@ -1,4 +1,4 @@
-import type { LogReadRequest, RaftCore } from '../core/raft-core.ts';
+import type { LogReadRequest, RaftCore } from '../core/contract/raft-core.ts';
 import type { Clock, LogStore, LogWrite } from '../ports.ts';
 import type { Entry, LogIndex, Message } from '../types.ts';
 import { Compaction } from './compaction.ts';

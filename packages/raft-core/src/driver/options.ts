@@ -1,4 +1,4 @@
-import type { Observe } from '../core/coverage-events.ts';
+import type { Observe } from '../core/contract/coverage-events.ts';
 import type { Clock, LogStore, Random, SnapshotTransfer, StateMachine, Transport } from '../ports.ts';
 import type { ConfState, Fitness, LogIndex, NodeId } from '../types.ts';
 import type { DriverLimits } from './limits.ts';

@@ -1,4 +1,4 @@
-import type { ConfRefusal, CoreRefusal } from '../core/raft-core.ts';
+import type { ConfRefusal, CoreRefusal } from '../core/contract/raft-core.ts';
 import type { LogIndex, NodeId, Role, Term } from '../types.ts';
 
 /**

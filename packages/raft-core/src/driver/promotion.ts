@@ -1,5 +1,5 @@
 import { isJoint } from '../confchange/conf-state.ts';
-import type { PeerStatus, RaftCore } from '../core/raft-core.ts';
+import type { PeerStatus, RaftCore } from '../core/contract/raft-core.ts';
 import type { LogIndex, NodeId, Term } from '../types.ts';
 import type { DriverOptions } from './options.ts';
 

@@ -1,4 +1,4 @@
-import type { ProposeResult } from '../core/raft-core.ts';
+import type { ProposeResult } from '../core/contract/raft-core.ts';
 import type { Entry, LogIndex, Term } from '../types.ts';
 import type { ProposalOutcome, RefusalReason } from './outcome.ts';
 

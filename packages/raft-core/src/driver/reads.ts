@@ -1,4 +1,4 @@
-import type { CoreRefusal, ReadResult } from '../core/raft-core.ts';
+import type { CoreRefusal, ReadResult } from '../core/contract/raft-core.ts';
 import { invariant } from '../invariant.ts';
 import type { LogIndex } from '../types.ts';
 import type { ReadOutcome, RefusalReason } from './outcome.ts';

@@ -1,4 +1,4 @@
-import type { Ready } from '../core/raft-core.ts';
+import type { Ready } from '../core/contract/raft-core.ts';
 import { invariant } from '../invariant.ts';
 import type { SnapshotTransfer } from '../ports.ts';
 import type { SnapshotMeta } from '../types.ts';

@@ -1,4 +1,4 @@
-import type { CoreRefusal, Status } from '../core/raft-core.ts';
+import type { CoreRefusal, Status } from '../core/contract/raft-core.ts';
 import type { NodeId, Term } from '../types.ts';
 import type { RefusalReason, TransferOutcome } from './outcome.ts';
 

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { soleVoter } from '../../src/confchange/conf-state.ts';
-import type { CoverageEvent } from '../../src/core/coverage-events.ts';
-import { type RaftLimits, raftLimits } from '../../src/core/limits.ts';
+import type { CoverageEvent } from '../../src/core/contract/coverage-events.ts';
+import { type RaftLimits, raftLimits } from '../../src/core/contract/limits.ts';
+import type { CoreEvent, Ready } from '../../src/core/contract/raft-core.ts';
 import { Raft, type RaftOptions } from '../../src/core/raft.ts';
-import type { CoreEvent, Ready } from '../../src/core/raft-core.ts';
 import type { LogStart } from '../../src/ports.ts';
 import type { ConfState, Entry, HardState, LogIndex, Message, NodeId, SnapshotMeta } from '../../src/types.ts';
 import { decodeConfState } from '../../src/wire/conf-state.ts';

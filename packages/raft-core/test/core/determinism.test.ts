@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { SimRandom } from '../../src/sim/sim-random.ts';
+import { SimRandom } from '../../src/sim/fakes/sim-random.ts';
 import type { MemberChange } from '../../src/types.ts';
 import { bytes, Cluster, confOf, text } from './cluster.ts';
 

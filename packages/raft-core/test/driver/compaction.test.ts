@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { bootstrapBase } from '../../src/confchange/conf-state.ts';
-import type { PeerStatus } from '../../src/core/raft-core.ts';
+import type { PeerStatus } from '../../src/core/contract/raft-core.ts';
 import { Compaction, type StoredLog } from '../../src/driver/compaction.ts';
 import { type DriverLimits, driverLimits } from '../../src/driver/limits.ts';
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { SimClock } from '../../src/sim/sim-clock.ts';
-import { type Crash, SimNode, type SimNodeOptions } from '../../src/sim/sim-node.ts';
+import { SimClock } from '../../src/sim/fakes/sim-clock.ts';
+import { type Crash, SimNode, type SimNodeOptions } from '../../src/sim/fakes/sim-node.ts';
 import { Observed, restart, written } from './observed.ts';
 
 const options: SimNodeOptions = { driver: { limits: { compactAfterEntries: 6, keepTrailingEntries: 2 } } };

@@ -1,7 +1,7 @@
 import type { ProposalOutcome, ReadOutcome } from '../../src/driver/outcome.ts';
-import type { HistoryResult } from '../../src/sim/memory-state-machine.ts';
-import { SimClock } from '../../src/sim/sim-clock.ts';
-import { SimNode, type SimNodeOptions, type SimRun } from '../../src/sim/sim-node.ts';
+import type { HistoryResult } from '../../src/sim/fakes/memory-state-machine.ts';
+import { SimClock } from '../../src/sim/fakes/sim-clock.ts';
+import { SimNode, type SimNodeOptions, type SimRun } from '../../src/sim/fakes/sim-node.ts';
 
 export const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 export const text = (data: Uint8Array): string => new TextDecoder().decode(data);

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { PeerStatus } from '../../src/core/raft-core.ts';
+import type { PeerStatus } from '../../src/core/contract/raft-core.ts';
 import { Promotion } from '../../src/driver/promotion.ts';
 
 const learner = (match: number, active = true): PeerStatus => ({

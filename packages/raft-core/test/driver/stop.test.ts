@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { SimClock } from '../../src/sim/sim-clock.ts';
-import { SimNode, type SimRun } from '../../src/sim/sim-node.ts';
+import { SimClock } from '../../src/sim/fakes/sim-clock.ts';
+import { SimNode, type SimRun } from '../../src/sim/fakes/sim-node.ts';
 import { Observed, readyNode, restart, written } from './observed.ts';
 
 const stop = (clock: SimClock, run: SimRun): void => {

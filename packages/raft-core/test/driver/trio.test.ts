@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { ConfRefusalReason, ProposalOutcome, ReadOutcome, TransferOutcome } from '../../src/driver/outcome.ts';
-import type { HistoryResult } from '../../src/sim/memory-state-machine.ts';
+import type { HistoryResult } from '../../src/sim/fakes/memory-state-machine.ts';
 import type { ConfChange, ConfState, MemberChange } from '../../src/types.ts';
 import { confOf } from '../core/cluster.ts';
 import { bytes } from './observed.ts';

@@ -86,13 +86,13 @@ export const mutants: readonly Mutant[] = [
   // Votes (§5.2, §5.4.1, thesis §9.6)
   {
     name: 'a vote is sent before it is durable',
-    file: `${core}election/campaign.ts`,
+    file: `${core}campaign.ts`,
     find: "const vouches = answer === 'VoteResp' && !reject;",
     replace: 'const vouches = false;',
   },
   {
     name: 'a term is sent before it is durable',
-    file: `${core}outbox.ts`,
+    file: `${core}contract/outbox.ts`,
     find: 'vouches || term > durableTerm;',
     replace: 'vouches || term < 0;',
   },
@@ -128,7 +128,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a candidate counts its own vote before it is durable',
-    file: `${core}election/campaign.ts`,
+    file: `${core}campaign.ts`,
     find: "    this.#ask('Vote', { term: this.#state.term, transfer: byTransfer });\n",
     replace:
       "    this.#ask('Vote', { term: this.#state.term, transfer: byTransfer });\n    this.#tally.note(this.#state.id, true);\n    this.#count();\n",
@@ -156,13 +156,13 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a second change begins before the first is committed',
-    file: `${core}membership/membership.ts`,
+    file: `${core}membership.ts`,
     find: 'if (confs.newest.index <= commitIndex) return undefined;',
     replace: 'return undefined;',
   },
   {
     name: "a change begins before the leader's term has committed an entry",
-    file: `${core}membership/membership.ts`,
+    file: `${core}membership.ts`,
     find: 'if (commitIndex < (leadership?.termStart ?? Number.POSITIVE_INFINITY)) {',
     replace: 'if (leadership === undefined) {',
   },
@@ -180,7 +180,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a joint configuration is left before it is committed',
-    file: `${core}membership/membership.ts`,
+    file: `${core}membership.ts`,
     find: '!conf.autoLeave || index > commitIndex) return;',
     replace: '!conf.autoLeave) return;',
   },
@@ -237,7 +237,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'an answer to an earlier incarnation of the asker confirms a read',
-    file: `${core}reads/linearizable-reads.ts`,
+    file: `${core}linearizable-reads.ts`,
     find: 'request.incarnation !== incarnation || !reads.answered(request.id)',
     replace: 'incarnation < 0 || !reads.answered(request.id)',
     extra: true,
@@ -283,13 +283,13 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'the high-water mark is ignored',
-    file: 'src/sim/memory-disk.ts',
+    file: 'src/sim/fakes/memory-disk.ts',
     find: 'if (end < this.#mark) throw',
     replace: 'if (end < 0) throw',
   },
   {
     name: 'the hard state is written to one slot only',
-    file: 'src/sim/memory-log.ts',
+    file: 'src/sim/fakes/memory-log.ts',
     find: '        { hardState, slot: 1 },\n',
     replace: '',
   },

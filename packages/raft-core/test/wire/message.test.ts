@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { SimRandom } from '../../src/sim/sim-random.ts';
+import { SimRandom } from '../../src/sim/fakes/sim-random.ts';
 import type { Message } from '../../src/types.ts';
 import { decodeBatch, encodeBatch } from '../../src/wire/batch.ts';
 import { CodecError } from '../../src/wire/codec-error.ts';

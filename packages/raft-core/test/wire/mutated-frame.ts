@@ -1,4 +1,4 @@
-import type { SimRandom } from '../../src/sim/sim-random.ts';
+import type { SimRandom } from '../../src/sim/fakes/sim-random.ts';
 import { decodeBatch } from '../../src/wire/batch.ts';
 import { CodecError } from '../../src/wire/codec-error.ts';
 

@@ -1,13 +1,13 @@
 import { type ConfAt, ConfHistory } from '../../confchange/conf-history.ts';
 import { membersOf } from '../../confchange/conf-state.ts';
+import { Removal } from '../../confchange/removal.ts';
 import { invariant } from '../../invariant.ts';
 import { LogView } from '../../log/log-view.ts';
 import type { LogStart } from '../../ports.ts';
 import type { ConfState, Entry, LogIndex, NodeId, SnapshotMeta } from '../../types.ts';
 import { decodeConfState } from '../../wire/conf-state.ts';
-import type { Observe } from '../coverage-events.ts';
-import { Removal } from '../membership/removal.ts';
-import type { CoreEvent } from '../raft-core.ts';
+import type { Observe } from '../contract/coverage-events.ts';
+import type { CoreEvent } from '../contract/raft-core.ts';
 import { CommitIndex } from './commit-index.ts';
 import { CommittedEntries } from './committed.ts';
 import { committedAtStart } from './start.ts';

@@ -1,4 +1,4 @@
-import type { RaftLimits } from '../limits.ts';
+import type { RaftLimits } from '../contract/limits.ts';
 import { Xorshift32 } from './xorshift.ts';
 
 /**

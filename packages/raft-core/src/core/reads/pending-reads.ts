@@ -1,4 +1,4 @@
-import type { ReadResult } from '../raft-core.ts';
+import type { ReadResult } from '../contract/raft-core.ts';
 
 /**
  * This node's own reads. A read sent to the leader waits until it is answered, the leadership ends, or it times out; the results of all

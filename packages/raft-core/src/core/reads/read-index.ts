@@ -1,5 +1,5 @@
 import type { LogIndex, NodeId, ReadRequest } from '../../types.ts';
-import type { Observe } from '../coverage-events.ts';
+import type { Observe } from '../contract/coverage-events.ts';
 
 /** A read that waits for the leader: this node's own (`asker` is its own id), or one forwarded by another node. */
 export interface Read {

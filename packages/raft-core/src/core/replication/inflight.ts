@@ -1,6 +1,6 @@
 import { invariant } from '../../invariant.ts';
 import type { LogIndex } from '../../types.ts';
-import type { RaftLimits } from '../limits.ts';
+import type { RaftLimits } from '../contract/limits.ts';
 
 /** Appends sent to one peer and not acknowledged, limited by count and by bytes. */
 export class Inflight {

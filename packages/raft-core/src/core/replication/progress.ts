@@ -1,6 +1,6 @@
 import { invariant } from '../../invariant.ts';
 import type { LogIndex, NodeId } from '../../types.ts';
-import type { RaftLimits } from '../limits.ts';
+import type { RaftLimits } from '../contract/limits.ts';
 import { Inflight } from './inflight.ts';
 
 /**

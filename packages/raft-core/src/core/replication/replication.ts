@@ -3,9 +3,9 @@ import { membersOf } from '../../confchange/conf-state.ts';
 import { invariant } from '../../invariant.ts';
 import type { LogView } from '../../log/log-view.ts';
 import type { Entry, LogIndex, MessageBody, NodeId, SnapshotMeta } from '../../types.ts';
-import type { Observe } from '../coverage-events.ts';
-import type { RaftLimits } from '../limits.ts';
-import type { LogReadRequest } from '../raft-core.ts';
+import type { Observe } from '../contract/coverage-events.ts';
+import type { RaftLimits } from '../contract/limits.ts';
+import type { LogReadRequest } from '../contract/raft-core.ts';
 import { Progress } from './progress.ts';
 
 /** What the parts of a leader need from its node. */

@@ -2,11 +2,11 @@ import type { Verdict } from '../history/linearizable.ts';
 import type { CoverageEvent } from './checks/coverage.ts';
 import { Trace, type TraceLine } from './checks/trace.ts';
 import { holds, Violation } from './checks/violation.ts';
-import { Cluster, electionMs } from './cluster.ts';
-import type { SimConfig } from './config.ts';
+import type { SimConfig } from './config/config.ts';
 import { act, setFitness } from './faults/actions.ts';
 import { runExtraSchedule } from './faults/extra-actions.ts';
 import type { StorageMaker } from './storage/storage.ts';
+import { Cluster, electionMs } from './world/cluster.ts';
 
 export interface RunResult {
   readonly seed: number;

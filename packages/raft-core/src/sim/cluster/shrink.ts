@@ -1,4 +1,4 @@
-import type { Action, SimConfig } from './config.ts';
+import type { Action, SimConfig } from './config/config.ts';
 
 /** Returns whether this smaller run still fails in the same way. */
 export type StillFails = (config: SimConfig) => boolean | Promise<boolean>;

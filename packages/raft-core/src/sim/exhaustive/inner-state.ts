@@ -1,5 +1,5 @@
-import type { RaftLimits } from '../../core/limits.ts';
-import type { PeerStatus, Status } from '../../core/raft-core.ts';
+import type { RaftLimits } from '../../core/contract/limits.ts';
+import type { PeerStatus, Status } from '../../core/contract/raft-core.ts';
 import type { Message, NodeId, Role } from '../../types.ts';
 
 /** The visible state of a core before and after it took something in. */

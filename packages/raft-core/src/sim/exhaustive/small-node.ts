@@ -1,7 +1,7 @@
 import { soleVoter } from '../../confchange/conf-state.ts';
-import { raftLimits } from '../../core/limits.ts';
+import { raftLimits } from '../../core/contract/limits.ts';
+import type { Ready, Status } from '../../core/contract/raft-core.ts';
 import { Raft } from '../../core/raft.ts';
-import type { Ready, Status } from '../../core/raft-core.ts';
 import type { Entry, HardState, LogIndex, Message, NodeId, Term } from '../../types.ts';
 import { InnerState } from './inner-state.ts';
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { raftLimits } from '../../../src/core/limits.ts';
+import { raftLimits } from '../../../src/core/contract/limits.ts';
 import { Inflight } from '../../../src/core/replication/inflight.ts';
 import { Progress } from '../../../src/core/replication/progress.ts';
 

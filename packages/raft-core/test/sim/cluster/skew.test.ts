@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { Trace } from '../../../src/sim/cluster/checks/trace.ts';
-import { Cluster } from '../../../src/sim/cluster/cluster.ts';
-import { configOf, type SimConfig } from '../../../src/sim/cluster/config.ts';
+import { configOf, type SimConfig } from '../../../src/sim/cluster/config/config.ts';
+import { Cluster } from '../../../src/sim/cluster/world/cluster.ts';
 
 const quiet: SimConfig = {
   ...configOf(1, 'driver', 0),

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
+import { raftLimits } from '../../../src/core/contract/limits.ts';
 import { Xorshift32 } from '../../../src/core/election/xorshift.ts';
-import { raftLimits } from '../../../src/core/limits.ts';
 import { type Input, take } from '../../../src/sim/exhaustive/local-states.ts';
 import { type Renaming, renamed, renamedMessage, renamings } from '../../../src/sim/exhaustive/renaming.ts';
 import { jitterSeed, SmallNode } from '../../../src/sim/exhaustive/small-node.ts';
-import { SimRandom } from '../../../src/sim/sim-random.ts';
+import { SimRandom } from '../../../src/sim/fakes/sim-random.ts';
 import type { Message, NodeId } from '../../../src/types.ts';
 import { encodeMessage } from '../../../src/wire/message.ts';
 

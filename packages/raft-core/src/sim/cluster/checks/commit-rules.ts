@@ -1,4 +1,4 @@
-import type { Status } from '../../../core/raft-core.ts';
+import type { Status } from '../../../core/contract/raft-core.ts';
 import type { LogIndex, NodeId, Term } from '../../../types.ts';
 import type { ObservedNode } from './observed-node.ts';
 import { isQuorum } from './quorums.ts';

@@ -1,4 +1,4 @@
-import type { CoverageEvent as CoreCoverageEvent } from '../../../core/coverage-events.ts';
+import type { CoverageEvent as CoreCoverageEvent } from '../../../core/contract/coverage-events.ts';
 import { holds } from './violation.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { isVoter } from '../../../confchange/conf-state.ts';
-import type { Status } from '../../../core/raft-core.ts';
+import type { Status } from '../../../core/contract/raft-core.ts';
 import type { ConfState, Message, NodeId, Term } from '../../../types.ts';
 import { holds } from './violation.ts';
 

@@ -1,4 +1,4 @@
-import type { Status } from '../../../core/raft-core.ts';
+import type { Status } from '../../../core/contract/raft-core.ts';
 import type { LogWrite } from '../../../ports.ts';
 import type { ConfState, Entry, LogIndex, Message, NodeId, SnapshotMeta, Term } from '../../../types.ts';
 import { CommitRules } from './commit-rules.ts';

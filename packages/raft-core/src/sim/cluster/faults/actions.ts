@@ -1,8 +1,8 @@
-import type { Cluster } from '../cluster.ts';
-import type { Action } from '../config.ts';
-import { between, both, cut, type Link, later } from '../network/links.ts';
+import type { Action } from '../config/config.ts';
 import type { Member } from '../node/member.ts';
 import { DiskError } from '../storage/storage.ts';
+import type { Cluster } from '../world/cluster.ts';
+import { between, both, cut, type Link, later } from '../world/links.ts';
 import { raceSnapshot } from './snapshot-race.ts';
 
 const BURST = 40;

@@ -1,7 +1,7 @@
 import type { Message, SnapshotMeta } from '../../../types.ts';
-import type { Cluster } from '../cluster.ts';
-import { later } from '../network/links.ts';
 import type { Member } from '../node/member.ts';
+import type { Cluster } from '../world/cluster.ts';
+import { later } from '../world/links.ts';
 import { pickFollower } from './scenarios.ts';
 import { inTurn, type Step } from './steps.ts';
 

@@ -1,9 +1,9 @@
-import type { Cluster } from '../cluster.ts';
-import { later } from '../network/links.ts';
+import type { ExtraAction } from '../config/extra-faults.ts';
 import type { Member } from '../node/member.ts';
 import { diskParts } from '../storage/storage.ts';
+import type { Cluster } from '../world/cluster.ts';
+import { later } from '../world/links.ts';
 import { appendBesideInstall } from './append-beside-install.ts';
-import type { ExtraAction } from './extra-faults.ts';
 import {
   abortTransfer,
   answerToEarlierRun,

@@ -1,9 +1,9 @@
 import { isVoter } from '../../../confchange/conf-state.ts';
 import type { NodeId } from '../../../types.ts';
-import type { Cluster } from '../cluster.ts';
-import { both, cut, later } from '../network/links.ts';
 import type { Member } from '../node/member.ts';
 import type { DiskPart } from '../storage/storage.ts';
+import type { Cluster } from '../world/cluster.ts';
+import { both, cut, later } from '../world/links.ts';
 import { inTurn, type Step } from './steps.ts';
 
 /** How long a scenario waits for each step. */

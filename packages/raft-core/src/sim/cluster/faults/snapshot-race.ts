@@ -1,6 +1,6 @@
-import type { Cluster } from '../cluster.ts';
-import { both, cut, type Link, later } from '../network/links.ts';
 import type { Member } from '../node/member.ts';
+import type { Cluster } from '../world/cluster.ts';
+import { both, cut, type Link, later } from '../world/links.ts';
 import { inTurn, type Step } from './steps.ts';
 
 /** How long the scenario waits for each step, and how long its cuts last. */

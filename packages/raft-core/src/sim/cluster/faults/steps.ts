@@ -1,5 +1,5 @@
-import type { Cluster } from '../cluster.ts';
-import { later } from '../network/links.ts';
+import type { Cluster } from '../world/cluster.ts';
+import { later } from '../world/links.ts';
 
 const LOOK_MS = 20;
 

@@ -2,10 +2,10 @@ import type { Message, NodeId } from '../../../types.ts';
 import { CodecError } from '../../../wire/codec-error.ts';
 import { decodeMessage, encodeMessage } from '../../../wire/message.ts';
 import { commonVersion, type WireVersions } from '../../../wire/version.ts';
-import type { SimClock } from '../../sim-clock.ts';
-import type { SimRandom } from '../../sim-random.ts';
+import type { SimClock } from '../../fakes/sim-clock.ts';
+import type { SimRandom } from '../../fakes/sim-random.ts';
 import type { Coverage } from '../checks/coverage.ts';
-import type { NetworkFaults } from '../config.ts';
+import type { NetworkFaults } from '../config/config.ts';
 import { crc32c } from './crc32c.ts';
 import { readFrame, writeFrame } from './versioned-frame.ts';
 

@@ -1,6 +1,6 @@
-import type { Observe } from '../../../core/coverage-events.ts';
+import type { Observe } from '../../../core/contract/coverage-events.ts';
+import type { ConfRefusal, ProposeResult, RaftCore, Ready, Status } from '../../../core/contract/raft-core.ts';
 import { Raft } from '../../../core/raft.ts';
-import type { ConfRefusal, ProposeResult, RaftCore, Ready, Status } from '../../../core/raft-core.ts';
 import type { DriverLimits } from '../../../driver/limits.ts';
 import type { PeerPorts } from '../../../driver/options.ts';
 import type { RefusalReason } from '../../../driver/outcome.ts';
@@ -8,7 +8,7 @@ import type { ProposalDone } from '../../../driver/proposals.ts';
 import type { ReadDone } from '../../../driver/reads.ts';
 import type { Done, LogStore } from '../../../ports.ts';
 import type { ConfChange, Entry, Fitness, LogIndex, Message, NodeId, Term } from '../../../types.ts';
-import type { Scheduler } from '../../sim-clock.ts';
+import type { Scheduler } from '../../fakes/sim-clock.ts';
 import type { MachineResult } from '../storage/machine.ts';
 import type { SimMachine } from '../storage/storage.ts';
 import type { ConfDone, Host } from './host.ts';

@@ -1,4 +1,4 @@
-import type { Status } from '../../../core/raft-core.ts';
+import type { Status } from '../../../core/contract/raft-core.ts';
 import type { ConfRefusalReason } from '../../../driver/outcome.ts';
 import type { ProposalDone } from '../../../driver/proposals.ts';
 import type { ReadDone } from '../../../driver/reads.ts';

@@ -1,12 +1,12 @@
 import type { TransportReceiver } from '../../../ports.ts';
 import type { Fitness, LogIndex, NodeId, SnapshotMeta } from '../../../types.ts';
 import { ObservedNode } from '../checks/observed-node.ts';
+import type { LocalClock } from '../process/local-clock.ts';
+import type { NodeProcess } from '../process/process.ts';
 import type { SnapshotPort } from '../snapshots/snapshot-port.ts';
 import type { StreamedSnapshots } from '../snapshots/streamed-snapshots.ts';
 import type { DiskPart, NodeStorage, SimMachine } from '../storage/storage.ts';
 import type { Host } from './host.ts';
-import type { LocalClock } from './local-clock.ts';
-import type { NodeProcess } from './process.ts';
 
 /** One incarnation of a node, from its start to its end. */
 export interface Incarnation {

@@ -1,7 +1,7 @@
 import type { Done, SnapshotSource, SnapshotTransfer } from '../../../ports.ts';
 import type { NodeId, SnapshotMeta } from '../../../types.ts';
-import type { SimClock } from '../../sim-clock.ts';
-import type { NodeProcess } from '../node/process.ts';
+import type { SimClock } from '../../fakes/sim-clock.ts';
+import type { NodeProcess } from '../process/process.ts';
 import type { StateImage } from '../storage/storage.ts';
 
 /** Another node, as a stream sees it. */

@@ -2,8 +2,8 @@ import { membersOf } from '../../../confchange/conf-state.ts';
 import { invariant } from '../../../invariant.ts';
 import type { ConfState, Entry, LogIndex, NodeId } from '../../../types.ts';
 import { decodeConfState } from '../../../wire/conf-state.ts';
-import type { Scheduler } from '../../sim-clock.ts';
-import { type Command, decodeCommand, encodeCommand } from '../clients/command.ts';
+import type { Scheduler } from '../../fakes/sim-clock.ts';
+import { type Command, decodeCommand, encodeCommand } from './command.ts';
 import type { SimMachine } from './storage.ts';
 
 /** A list as its last element and the list before it, so that a copy of the state costs nothing. */

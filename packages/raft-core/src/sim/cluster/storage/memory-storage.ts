@@ -1,9 +1,9 @@
 import { LogDamage } from '../../../log/log-damage.ts';
 import type { LogIndex, NodeId, SnapshotMeta } from '../../../types.ts';
-import { MemoryDisk } from '../../memory-disk.ts';
-import type { MemoryLog } from '../../memory-log.ts';
-import type { SimRandom } from '../../sim-random.ts';
-import { operationOf } from '../clients/command.ts';
+import { MemoryDisk } from '../../fakes/memory-disk.ts';
+import type { MemoryLog } from '../../fakes/memory-log.ts';
+import type { SimRandom } from '../../fakes/sim-random.ts';
+import { operationOf } from './command.ts';
 import { emptyImage, KeyMachine, type MachineImage } from './machine.ts';
 import { DiskError, type NodeStorage, type OpenStorage, type StateImage, type StateImages, type StorageRun } from './storage.ts';
 

@@ -1,8 +1,8 @@
 import type { Done, LogStore, LogWrite, SnapshotTransfer, StateMachine } from '../../../ports.ts';
 import type { Entry, HardState, LogIndex, NodeId, SnapshotMeta } from '../../../types.ts';
-import type { SimRandom } from '../../sim-random.ts';
-import type { Command } from '../clients/command.ts';
-import type { NodeProcess } from '../node/process.ts';
+import type { SimRandom } from '../../fakes/sim-random.ts';
+import type { NodeProcess } from '../process/process.ts';
+import type { Command } from './command.ts';
 import type { MachineResult } from './machine.ts';
 
 /** The error of a broken disk; every other error that stops a node fails the run. */

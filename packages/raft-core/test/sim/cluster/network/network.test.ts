@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { NetworkFaults } from '../../../../src/sim/cluster/config.ts';
+import type { NetworkFaults } from '../../../../src/sim/cluster/config/config.ts';
 import { crc32c } from '../../../../src/sim/cluster/network/crc32c.ts';
 import { SimNetwork } from '../../../../src/sim/cluster/network/network.ts';
 import { Coverage, SimClock, SimRandom } from '../../../../src/sim/index.ts';

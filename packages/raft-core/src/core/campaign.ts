@@ -1,0 +1,202 @@
+import { isVoter, votersOf } from '../confchange/conf-state.ts';
+import type { Message, Term } from '../types.ts';
+import { isSoleMember, isUpToDate, mayCampaign, Tally, wouldGrant } from './election/election.ts';
+import type { RaftState } from './state.ts';
+
+type VoteRequest = Extract<Message, { type: 'PreVote' | 'Vote' }>;
+type VoteAnswer = Extract<Message, { type: 'PreVoteResp' | 'VoteResp' }>;
+type TimeoutNow = Extract<Message, { type: 'TimeoutNow' }>;
+
+/** How many election timeouts the sole member stays leader while a write hangs. */
+const soleMemberTimeouts = 10;
+
+/** Elections (Raft §5.2, §5.4.1, thesis §9.6): this node's campaigns, and its votes in the campaigns of others. */
+export class Campaign {
+  readonly #state: RaftState;
+  #tally = new Tally();
+  /** Why voters refused in the current round: `split` while every refusal was only because the vote went to another candidate. */
+  #refusals: 'none' | 'split' | 'other' = 'none';
+  /** The previous leader started the current round by transferring its leadership. */
+  #byTransfer = false;
+  /** A write hangs, so this node could not even vote for itself. */
+  #stalled = false;
+  /** Until this time a sealed voter may campaign, because another voter lacks entries that this node has. */
+  #mayCampaignSealedUntilMs = Number.NEGATIVE_INFINITY;
+
+  constructor(state: RaftState) {
+    this.#state = state;
+  }
+
+  setStalled(forMs: number): void {
+    const { role, confs, id, limits } = this.#state;
+    this.#stalled = forMs > limits.electionMs;
+    // The sole member never steps down for another node, only so that no caller is left without an answer.
+    const patienceMs = isSoleMember(confs, id) ? soleMemberTimeouts * limits.electionMs : limits.electionMs;
+    if (role === 'leader' && forMs > patienceMs) this.#state.stepDown();
+  }
+
+  /** Starts a campaign when one is due. */
+  tick(): void {
+    const { role, clock, nowMs, confs, id, durableTerm, term, fitness } = this.#state;
+    if (role === 'leader') return;
+    // Until the ballot is durable, no vote is requested; a new ballot would only be written after it.
+    if (role === 'candidate' && durableTerm < term) return;
+    const isAlone = role === 'follower' && isSoleMember(confs, id);
+    if (!isAlone && !clock.isDue(nowMs)) return;
+    const mayLead = fitness !== 'sealed' || nowMs < this.#mayCampaignSealedUntilMs;
+    if (mayLead && this.#mayCampaign()) {
+      this.#preCampaign();
+      return;
+    }
+    clock.reset(nowMs);
+    if (role !== 'follower') this.#state.stepDown();
+  }
+
+  onRequest(ask: VoteRequest): void {
+    const state = this.#state;
+    const refusal = ask.transfer ? undefined : this.#refusalByTime();
+    if (refusal !== undefined) {
+      state.observe(`vote refused: ${refusal}`);
+      this.#answer(ask, { reject: true });
+      return;
+    }
+    if (ask.type === 'Vote' && ask.term > state.term) state.becomeFollower({ term: ask.term, leader: 0 });
+    const log = { index: ask.lastIndex, term: ask.lastTerm };
+    const own = { term: state.term, vote: state.vote, log: state.last };
+    if (!wouldGrant({ term: ask.term, from: ask.from, log }, own)) {
+      const longerLog = !isUpToDate(log, own.log);
+      if (longerLog) this.#refusedShorterLog(ask);
+      const votedElsewhere = !longerLog && ask.term === own.term;
+      this.#answer(ask, { reject: true, longerLog, votedElsewhere });
+      return;
+    }
+    // Only the log decides: the candidate may be a voter of a configuration that this node does not have yet.
+    if (!isVoter(state.confs.newest.conf, state.id)) state.observe('learner voted');
+    if (ask.type === 'Vote') {
+      state.stepDown();
+      state.voteFor(ask.from);
+      state.clock.reset(state.nowMs);
+    }
+    this.#answer(ask, { reject: false });
+  }
+
+  onAnswer({ type, from, term, reject, forTerm, votedElsewhere }: VoteAnswer): void {
+    const state = this.#state;
+    // The term of the sender does not matter; what counts is the term that the vote is granted for.
+    if (reject && term > state.term) {
+      state.becomeFollower({ term, leader: 0 });
+      return;
+    }
+    const asked = type === 'PreVoteResp' ? 'precandidate' : 'candidate';
+    const askedTerm = type === 'PreVoteResp' ? state.term + 1 : state.term;
+    if (state.role !== asked || forTerm !== askedTerm) return;
+    if (!reject && term < state.term) state.observe('grant from a lagging node');
+    this.#tally.note(from, !reject);
+    if (reject && asked === 'candidate' && isVoter(state.confs.newest.conf, from)) this.#refused({ votedElsewhere });
+    this.#count();
+  }
+
+  /** A leader has given up its lease and transfers leadership: no pre-vote, and voters do not refuse for having heard it. */
+  onTimeoutNow({ from, term, lastIndex, lastTerm }: TimeoutNow): void {
+    const state = this.#state;
+    if (term < state.term || state.role === 'leader') return;
+    if (term > state.term) state.becomeFollower({ term, leader: from });
+    const hasAll = lastIndex === state.log.lastIndex && lastTerm === state.log.lastTerm;
+    const isTarget = hasAll && isVoter(state.confs.newest.conf, state.id) && state.fitness !== 'sealed';
+    if (!isTarget || !this.#mayCampaign()) return;
+    state.observe('campaign by transfer');
+    this.#campaign({ byTransfer: true });
+  }
+
+  /** §5.2: the vote for itself counts once it is durable. Otherwise a crash could let this node campaign twice in one term. */
+  persisted(): void {
+    const { role, durableTerm, term, id } = this.#state;
+    if (role !== 'candidate' || durableTerm < term) return;
+    this.#tally.note(id, true);
+    this.#count();
+  }
+
+  #mayCampaign(): boolean {
+    const { observe, isRemoved, replicated, confs, id, commitIndex } = this.#state;
+    if (this.#stalled) observe('stalled disk refused to campaign');
+    return !this.#stalled && !isRemoved && !replicated.isInstalling && mayCampaign(confs, id, commitIndex);
+  }
+
+  #preCampaign(): void {
+    const state = this.#state;
+    if (state.fitness === 'sealed') state.observe('sealed node campaigned to pass its log on');
+    if (!isVoter(state.confs.newest.conf, state.id)) state.observe('node without a vote campaigned');
+    state.becomePrecandidate();
+    this.#tally = new Tally();
+    this.#tally.note(state.id, true);
+    this.#ask('PreVote', { term: state.term + 1, transfer: false });
+    this.#count();
+  }
+
+  /** The permission to ignore a leader heard recently, which a transfer gives, is valid for this one attempt. */
+  #campaign({ byTransfer }: { readonly byTransfer: boolean }): void {
+    this.#state.becomeCandidate();
+    this.#tally = new Tally();
+    this.#refusals = 'none';
+    this.#byTransfer = byTransfer;
+    this.#ask('Vote', { term: this.#state.term, transfer: byTransfer });
+  }
+
+  /** §5.2: this node asks for votes once its own vote is durable; otherwise it could ask again with a shorter log after a crash. */
+  #ask(type: VoteRequest['type'], { term, transfer }: { readonly term: Term; readonly transfer: boolean }): void {
+    const { id, confs, last } = this.#state;
+    for (const to of votersOf(confs.newest.conf)) {
+      if (to === id) continue;
+      const envelope = { to, session: 0, vouches: type === 'Vote', term };
+      this.#state.post(envelope, { type, lastIndex: last.index, lastTerm: last.term, transfer });
+    }
+  }
+
+  /**
+   * A split vote is no reason against this candidate, so it retries soon instead of losing a whole election timeout. After any other
+   * refusal the next round would be refused too, so the wait is that of a new campaign.
+   */
+  #refused({ votedElsewhere }: { readonly votedElsewhere: boolean }): void {
+    const { clock, nowMs, observe } = this.#state;
+    const before = this.#refusals;
+    this.#refusals = votedElsewhere && before !== 'other' ? 'split' : 'other';
+    if (this.#refusals === before) return;
+    if (this.#refusals === 'split') {
+      observe('split vote retried soon');
+      clock.retrySoon(nowMs);
+    } else if (before === 'split') clock.reset(nowMs);
+  }
+
+  #count(): void {
+    const state = this.#state;
+    const result = this.#tally.result(state.confs.newest.conf);
+    if (result === 'lost') state.stepDown();
+    if (result !== 'won') return;
+    if (state.role === 'precandidate') this.#campaign({ byTransfer: false });
+    else state.becomeLeader({ byTransfer: this.#byTransfer });
+  }
+
+  /** A leader counts as having heard a leader, itself. */
+  #refusalByTime(): 'leader heard' | 'after start' | undefined {
+    const { role, clock, nowMs } = this.#state;
+    return role === 'leader' ? 'leader heard' : clock.refusal(nowMs);
+  }
+
+  /** Lets even a sealed voter campaign, because perhaps no other node can bring the end of this log to the others. */
+  #refusedShorterLog({ type, from }: VoteRequest): void {
+    const { observe, confs, fitness, id, nowMs, limits } = this.#state;
+    observe('vote refused: longer log');
+    const { conf } = confs.newest;
+    if (type !== 'PreVote' || fitness !== 'sealed' || !isVoter(conf, from) || !isVoter(conf, id)) return;
+    this.#mayCampaignSealedUntilMs = nowMs + 2 * limits.electionMs;
+  }
+
+  #answer(
+    { type, from, term: forTerm }: VoteRequest,
+    { reject, longerLog = false, votedElsewhere = false }: { reject: boolean; longerLog?: boolean; votedElsewhere?: boolean },
+  ): void {
+    const answer = type === 'PreVote' ? 'PreVoteResp' : 'VoteResp';
+    const vouches = answer === 'VoteResp' && !reject;
+    this.#state.post({ to: from, session: 0, vouches }, { type: answer, reject, forTerm, longerLog, votedElsewhere });
+  }
+}

@@ -1,0 +1,70 @@
+import type { LogIndex, Message } from '../types.ts';
+import type { CoreRefusal } from './contract/raft-core.ts';
+import type { ConfirmedRead } from './reads/read-index.ts';
+import type { RaftState } from './state.ts';
+
+type ReadIndex = Extract<Message, { type: 'ReadIndex' }>;
+type ReadIndexResp = Extract<Message, { type: 'ReadIndexResp' }>;
+
+/** Reads without a log entry (Raft §8, thesis §6.4): this node's own reads, and on a leader the reads forwarded by others. */
+export class LinearizableReads {
+  readonly #state: RaftState;
+
+  constructor(state: RaftState) {
+    this.#state = state;
+  }
+
+  /** Requests a read index for the read `ctx`: from this node if it leads, otherwise from its leader. */
+  request(ctx: number): CoreRefusal | undefined {
+    const { role, leader, leadership, fitness, isRemoved, id, incarnation, reads, nowMs, limits, observe } = this.#state;
+    if (role === 'faulty') return 'faulty';
+    const request = { id: ctx, incarnation };
+    if (leadership !== undefined) {
+      if (fitness === 'sealed') return 'sealed';
+      leadership.addRead({ asker: id, request });
+      return undefined;
+    }
+    if (leader === 0) return isRemoved ? 'removed' : 'notLeader';
+    observe('read forwarded');
+    reads.forward(ctx, nowMs + limits.electionMs);
+    this.#state.post({ to: leader, session: 0, vouches: false }, { type: 'ReadIndex', requests: [request] });
+    return undefined;
+  }
+
+  byLease(nowMs: number): LogIndex | undefined {
+    const { leadership, fitness, commitIndex } = this.#state;
+    return fitness !== 'sealed' && leadership?.holdsLease(nowMs) === true ? commitIndex : undefined;
+  }
+
+  onRequest({ from, term, requests }: ReadIndex): void {
+    const { leadership, fitness } = this.#state;
+    if (leadership === undefined || fitness === 'sealed' || term !== this.#state.term) {
+      this.#state.post({ to: from, session: 0, vouches: false }, { type: 'ReadIndexResp', requests, index: 0, ok: false });
+      return;
+    }
+    for (const request of requests) leadership.addRead({ asker: from, request });
+  }
+
+  onAnswer({ requests, index, ok }: ReadIndexResp): void {
+    const { incarnation, reads, observe } = this.#state;
+    for (const request of requests) {
+      // An answer to an earlier incarnation of this node must not confirm a read that now has the same number.
+      if (request.incarnation !== incarnation || !reads.answered(request.id)) observe('late read answer ignored');
+      else if (ok) reads.confirm({ ctx: request.id, index });
+      else reads.drop([request.id]);
+    }
+  }
+
+  /** Sends what this leader has confirmed to the nodes that asked. */
+  confirmed(confirmed: readonly ConfirmedRead[]): void {
+    const { id, reads } = this.#state;
+    for (const { asker, request, index } of confirmed) {
+      if (asker === id) reads.confirm({ ctx: request.id, index });
+      else
+        this.#state.post(
+          { to: asker, session: 0, vouches: false },
+          { type: 'ReadIndexResp', requests: [request], index, ok: true },
+        );
+    }
+  }
+}
