@@ -15,7 +15,7 @@ export interface Entry {
   readonly data: Uint8Array;
 }
 
-/** What must survive a restart in addition to the log (Raft figure 2). `commit` is a hint, stored lazily: no rule relies on it. */
+/** The state that must survive a restart besides the log (Raft figure 2). `commit` is a hint, stored lazily: no rule relies on it. */
 export interface HardState {
   readonly term: Term;
   readonly vote: NodeId;

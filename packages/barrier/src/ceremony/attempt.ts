@@ -96,7 +96,7 @@ export class Attempt<Purpose extends object> {
     return true;
   }
 
-  /** Checks a step's nonce. All participants know it, so a plain comparison suffices; no error reveals it. @throws BarrierError `…_nonce` */
+  /** Checks a step's nonce. All participants know it, so a plain comparison suffices. @throws BarrierError `…_nonce` */
   requireNonce({ shares }: OngoingAttempt<Purpose>, nonce: string): void {
     const { code, step } = this.#parts.labels;
     if (shares.nonce !== nonce) throw new BarrierError(`${code}_nonce`, `incorrect nonce for this ${step}`);

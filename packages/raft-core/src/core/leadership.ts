@@ -127,7 +127,7 @@ export class Leadership {
       this.#node.observe('stale answer ignored: session');
       return;
     }
-    // Whatever the answer says, the peer still followed this leader when it sent it.
+    // Even if it refuses, the peer still followed this leader when it sent it.
     peer.heardMs = nowMs;
     if ('round' in answer) this.#answeredRound(peer, answer.round);
     if (answer.type === 'HeartbeatResp') {

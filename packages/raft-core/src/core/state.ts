@@ -213,7 +213,7 @@ export class RaftState {
     this.outbox.clear();
   }
 
-  // What changes of the log mean for a leader
+  // Effects of log changes on a leader
 
   /** Appends an entry; a leader only appends (§5.3). */
   append(type: EntryType, data: Uint8Array): Entry {

@@ -13,7 +13,7 @@ export interface LogWorkParts {
   readonly clock: Clock;
   readonly core: RaftCore;
   readonly limits: DriverLimits;
-  /** What the state machine had on disk when the log was opened. */
+  /** The state machine's position on disk when the log was opened. */
   readonly flushedIndex: LogIndex;
   readonly finished: Finished;
   readonly send: (messages: readonly Message[]) => void;

@@ -4,7 +4,7 @@ import type { ConfState, Fitness, LogIndex, NodeId } from '../types.ts';
 import type { DriverLimits } from './limits.ts';
 import type { DriverStatus } from './outcome.ts';
 
-/** What a node needs to run with peers. */
+/** The ports that a node with peers needs. */
 export interface PeerPorts {
   readonly transport: Transport;
   readonly snapshots: SnapshotTransfer;

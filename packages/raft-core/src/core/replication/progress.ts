@@ -4,7 +4,7 @@ import type { RaftLimits } from '../contract/limits.ts';
 import { Inflight } from './inflight.ts';
 
 /**
- * What a leader knows of one peer's log. `probe`: the matching point is unknown, so one message at a time asks for it. `replicate`: it is
+ * One peer's log as the leader knows it. `probe`: the matching point is unknown, so one message at a time asks for it. `replicate`: it is
  * known, and entries are sent ahead of acknowledgements. `snapshot`: the leader's log no longer reaches back to the peer.
  */
 export class Progress {

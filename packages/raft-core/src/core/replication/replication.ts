@@ -8,7 +8,7 @@ import type { RaftLimits } from '../contract/limits.ts';
 import type { LogReadRequest } from '../contract/raft-core.ts';
 import { Progress } from './progress.ts';
 
-/** What the parts of a leader need from its node. */
+/** The node as the parts of a leader see it. */
 export interface LeaderNode {
   readonly id: NodeId;
   readonly limits: RaftLimits;

@@ -4,7 +4,7 @@ import { Numbering } from './numbering.ts';
 import { type Renaming, renamed, renamedMessage } from './renaming.ts';
 import { SmallNode } from './small-node.ts';
 
-/** What can happen to one node. */
+/** An event at one node. */
 export type Input =
   | { readonly kind: 'message'; readonly message: Message }
   | { readonly kind: 'pass' }

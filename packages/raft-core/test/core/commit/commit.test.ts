@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { bytes, Cluster, confOf } from '../cluster.ts';
 
 describe('commit and proposals', () => {
-  it('§5.4.2, figure 8: an entry of an earlier term is not committed by counting, only below one of the own term', () => {
+  it('§5.4.2, figure 8: an entry of an earlier term is not committed by counting, only below one of its own term', () => {
     const own = { 1: { terms: [1, 2] }, 2: { terms: [1, 2] }, 3: { terms: [1] } };
     const cluster = new Cluster([1, 2, 3], {}, own);
     cluster.passes = (message) => message.type !== 'Append' || message.entries.every(({ type }) => type !== 'noop');

@@ -15,7 +15,7 @@ interface Life {
   readonly id: NodeId;
   readonly inputs: readonly Input[];
   readonly print: string;
-  /** What happened to it next. */
+  /** The event that follows. */
   next?: Input;
 }
 

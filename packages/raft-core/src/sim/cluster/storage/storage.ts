@@ -10,7 +10,7 @@ export class DiskError extends Error {
   override readonly name = 'DiskError';
 }
 
-/** What is certainly on a node's disk; there may be more. The checkers rely on it. */
+/** A lower bound of the state on a node's disk, on which the checkers rely. */
 export interface DurableLog {
   readonly nodeId: NodeId;
   readonly base: SnapshotMeta;
@@ -45,7 +45,7 @@ export interface AppliedEntry {
 export const diskParts = ['log', 'state', 'node'] as const;
 export type DiskPart = (typeof diskParts)[number];
 
-/** What one incarnation of a node provides to its storage. */
+/** The host that one incarnation of a node is for its storage. */
 export interface StorageRun {
   readonly process: NodeProcess;
   /** Returns how long the next sync, read or compaction takes; of the log by default. */
