@@ -189,7 +189,7 @@ describe('a node that is replaced', function () {
       renameSync(earlier, hurt.dataDir);
       expect(await hurt.launch().exited).to.deep.equal({ code: 74, signal: null });
       expect(lastWords(hurt)).to.match(
-        /^node \d+ knows a later run of this node: .*\.$|^The log ends at entry \d+ but entry \d+ was acknowledged .*\.$/,
+        /^node \d+ knows a later incarnation of this node: .*\.$|^The log ends at entry \d+ but entry \d+ was acknowledged .*\.$/,
       );
       // Its next start raises its incarnation to a number that the others have not met yet.
       expect(await hurt.launch().exited).to.deep.equal({ code: 74, signal: null });

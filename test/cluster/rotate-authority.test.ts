@@ -96,7 +96,7 @@ describe("the cluster's authority is rotated", function () {
       expect([phase, waits_for]).to.deep.equal(['announced', [away.name]]);
       const again = await cluster.ask(other, 'POST', 'sys/storage/raft/authority/rotate', {});
       expect([again.status, again.text]).to.satisfy(
-        ([status, text]: [number, string]) => status === 400 && /under way/.test(text),
+        ([status, text]: [number, string]) => status === 400 && /in progress/.test(text),
       );
       await away.start();
       await reaches(cluster, other, 'none');

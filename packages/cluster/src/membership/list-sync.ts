@@ -4,7 +4,7 @@ import { type Logger, LogLimit } from '@transitd/process';
 import type { NodeId } from '@transitd/raft-core';
 import { syncDirectory } from '@transitd/storage-fsm';
 import type { MembershipList } from './membership-list.ts';
-import { type HeldList, judgeList, ListRefused, type ListVerdict, openList } from './signed-list.ts';
+import { judgeList, ListRefused, type ListVerdict, openList, type VerifiedList } from './signed-list.ts';
 
 export interface MembershipListSyncParts {
   /** The data directory. */
@@ -12,29 +12,29 @@ export interface MembershipListSyncParts {
   readonly clusterId: string;
   readonly membershipList: MembershipList;
   readonly log: Logger;
-  /** The members whom this node knows may have changed. */
+  /** The members known to this node may have changed. */
   readonly onMembers: () => void;
-  /** A list was refused that names other members as of an index that is known here. */
+  /** A list was refused because it names other members at an index that this node knows. */
   readonly onConflict: () => void;
 }
 
 const fileName = 'membership-list.json';
 
-/** The node that shows a list, with the fingerprint of the certificate that it used where that is known. */
+/** The node that sent a list, with the fingerprint of its certificate if known. */
 export interface Caller {
   readonly id: NodeId;
   readonly certificate?: string;
 }
 
 /**
- * Keeps the newest signed membership list that this node has seen, durably: to show it to members that were away, and to admit by it while
- * this node's own log does not reach as far. A list never gives a vote, a quorum or read eligibility.
+ * Stores the newest signed membership list that this node has accepted: to send it to members that were away, and to admit its members while
+ * this node's log has not reached its index. A list never grants a vote, a quorum or read eligibility.
  */
 export class MembershipListSync {
   readonly #parts: MembershipListSyncParts;
   readonly #logLimit: LogLimit;
-  #held: HeldList | undefined;
-  /** One list at a time, so that an older one is never stored over a newer one. */
+  #newest: VerifiedList | undefined;
+  /** Lists are handled one at a time, so that an older one never overwrites a newer one. */
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(parts: MembershipListSyncParts) {
@@ -42,36 +42,39 @@ export class MembershipListSync {
     this.#logLimit = new LogLimit({ log: parts.log, nowMs: () => performance.now() });
   }
 
-  /** The newest list that this node has seen. */
-  get held(): HeldList | undefined {
-    return this.#held;
+  /** The newest list that this node has accepted. */
+  get newest(): VerifiedList | undefined {
+    return this.#newest;
   }
 
-  /** Reads the list that was kept. One that cannot be read is logged and left for the next one to replace. */
+  /** Reads the stored list. An unreadable one is logged, and the next list replaces it. */
   async open(): Promise<void> {
     const { directory, clusterId, membershipList, log } = this.#parts;
     try {
       const stored: unknown = JSON.parse(await readFile(join(directory, fileName), 'utf8'));
       const list = openList(stored, membershipList.authorities);
-      if (list.clusterId !== clusterId) throw new ListRefused('it is of another cluster');
-      this.#held = list;
-      membershipList.listed(list);
+      if (list.clusterId !== clusterId) throw new ListRefused('it belongs to another cluster');
+      this.#newest = list;
+      membershipList.useSignedList(list);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT' || membershipList.identity === undefined) return;
-      log.warn({ reason: (error as Error).message }, `the membership list in ${fileName} cannot be used`);
+      log.warn(
+        { reason: (error as Error).message },
+        `${fileName} cannot be used: this node goes on without a signed membership list until another member sends one`,
+      );
     }
   }
 
   /**
-   * Takes a list that another node shows, if it is newer than all that this node knows: stored before it counts.
+   * Accepts a list from another node if it is newer than every list accepted before; stores it before using it.
    * @throws ListRefused when it is malformed or not signed by this cluster's authority; errors of the file system
    */
-  shown(shown: unknown, caller: Caller): Promise<ListVerdict> {
-    return this.#inTurn(() => this.#judge(openList(shown, this.#parts.membershipList.authorities), caller));
+  receive(list: unknown, caller: Caller): Promise<ListVerdict> {
+    return this.#inTurn(() => this.#judge(openList(list, this.#parts.membershipList.authorities), caller));
   }
 
-  /** Keeps a list that this node itself has signed. @throws errors of the file system */
-  signed(list: HeldList, self: NodeId): Promise<ListVerdict> {
+  /** Stores a list that this node has signed. @throws errors of the file system */
+  storeSigned(list: VerifiedList, self: NodeId): Promise<ListVerdict> {
     return this.#inTurn(() => this.#judge(list, { id: self }));
   }
 
@@ -81,14 +84,14 @@ export class MembershipListSync {
     return done;
   }
 
-  async #judge(list: HeldList, caller: Caller): Promise<ListVerdict> {
+  async #judge(list: VerifiedList, caller: Caller): Promise<ListVerdict> {
     const { clusterId, membershipList, directory, onMembers } = this.#parts;
-    const verdict = judgeList(list, { clusterId, held: this.#held, committed: membershipList.committed, caller });
-    if (verdict === 'conflict') this.#alarm(list, caller);
+    const verdict = judgeList(list, { clusterId, newest: this.#newest, committed: membershipList.committed, caller });
+    if (verdict === 'conflict') this.#reportConflict(list, caller);
     if (verdict !== 'take') return verdict;
     await store(join(directory, fileName), list);
-    this.#held = list;
-    if (membershipList.listed(list))
+    this.#newest = list;
+    if (membershipList.useSignedList(list))
       this.#parts.log.info(
         {
           from: caller.id,
@@ -96,26 +99,26 @@ export class MembershipListSync {
           ownIndex: membershipList.committed.index,
           members: list.members.map(({ name }) => name),
         },
-        'a signed membership list names members that the log of this node does not hold yet: they are admitted to the cluster port',
+        'a signed membership list names members that the log of this node does not hold yet: this node admits them to its cluster port',
       );
-    onMembers(); // also where it names the same members: they may have other certificates or addresses
+    onMembers(); // also for the same members: their certificates or addresses may have changed
     return verdict;
   }
 
-  #alarm({ index }: HeldList, { id }: Caller): void {
+  #reportConflict({ index }: VerifiedList, { id }: Caller): void {
     const { onConflict } = this.#parts;
     this.#logLimit.write(
       'error',
       `conflict ${id}`,
       { from: id, index },
-      'a node showed a membership list that names other members at an index that this node knows: two histories exist under this cluster id, for example because disks were set back. Its list is refused',
+      'refused the membership list of a node: it names other members at an index that this node knows, so two histories exist under this cluster id, for example because disks were set back. Find out which nodes hold the right one and stop the others',
     );
     onConflict();
   }
 }
 
-/** In one step and durably. @throws errors of the file system */
-async function store(path: string, { signed }: HeldList): Promise<void> {
+/** Replaces the file, atomically and durably. @throws errors of the file system */
+async function store(path: string, { signed }: VerifiedList): Promise<void> {
   await rm(`${path}.new`, { force: true });
   const file = await open(`${path}.new`, 'wx', 0o600);
   try {

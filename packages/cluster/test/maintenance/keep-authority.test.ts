@@ -17,7 +17,7 @@ const failureOf = (attempt: Promise<unknown>): Promise<unknown> =>
   );
 
 describe('the authority of a cluster after a restore', () => {
-  it('is written again where its record cannot be read, and by nobody who does not have its key', async () => {
+  it('is written again when its record cannot be read, but only by a caller that has its key', async () => {
     const [local, other] = [await makeAuthority(clusterId, new Date()), await makeAuthority(clusterId, new Date())];
     const store = memoryStore();
     const unreadable = [authorityPath, nextAuthorityPath].map((path) => ({ path, value: Buffer.from('unreadable') }));
@@ -34,7 +34,7 @@ describe('the authority of a cluster after a restore', () => {
     expect(await store.get(nextAuthorityPath), 'one that was announced').to.equal(undefined);
   });
 
-  it('stays as it is where it can be read', async () => {
+  it('stays as it is when it can be read', async () => {
     const local = await makeAuthority(clusterId, new Date());
     const store = memoryStore();
     await store.commit({ conditions: [], writes: [authorityRecord(local)] });
@@ -43,7 +43,7 @@ describe('the authority of a cluster after a restore', () => {
     expect((await store.get(authorityPath))?.revision).to.equal(before);
   });
 
-  it('is not taken for unreadable on a node that cannot read at all', async () => {
+  it('does not count as unreadable on a node that can read nothing', async () => {
     const local = await makeAuthority(clusterId, new Date());
     const store = { get: () => Promise.reject(new StoreError('sealed', 'sealed')) } as unknown as Store;
     expect(await failureOf(keepAuthority(store, local.certificate, local))).to.have.property('code', 'sealed');

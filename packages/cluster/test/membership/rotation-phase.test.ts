@@ -13,10 +13,10 @@ import {
 import {
   advanced,
   announced,
+  blockingMembers,
   maySign,
   namedAuthorities,
   phaseOf,
-  waitedFor,
   withdrawn,
 } from '../../src/membership/rotation-phase.ts';
 import { clusterId } from '../credentials.ts';
@@ -61,20 +61,20 @@ describe("the rotation of the cluster's authority", () => {
     expect(announced(done, a, b)).to.equal(done);
   });
 
-  it('waits until every member holds the announcement, and names those that do not', () => {
+  it('waits until every member has stored the announcement, and names those that have not', () => {
     const before = announced(listOf(1, 2, 3), a, b);
     const holds = (id: NodeId): boolean => id !== 2;
     expect(advanced(before, holds)).to.equal(before);
-    expect(waitedFor(before, holds).map(({ id }) => id)).to.deep.equal([2]);
+    expect(blockingMembers(before, holds).map(({ id }) => id)).to.deep.equal([2]);
     const after = advanced(before, everybody);
     expect(phaseOf(after.authorities)).to.equal('switched');
     expect([maySign(after, a), maySign(after, b)]).to.deep.equal([false, true]);
     expect(namedAuthorities(after)).to.have.members([a, b]);
   });
 
-  it('trusts the old authority until every member has shown a certificate of the new one, or was removed', () => {
+  it('trusts the old authority until every member uses a certificate of the new one, or was removed', () => {
     const switched = advanced(announced(certificateSigned(listOf(1, 2, 3), 3, fingerprint(3, 5)), a, b), everybody);
-    const names = (membership: Membership) => waitedFor(membership, everybody).map(({ id }) => id);
+    const names = (membership: Membership) => blockingMembers(membership, everybody).map(({ id }) => id);
     expect(names(switched)).to.deep.equal([1, 2, 3]);
     const signed = certificateSigned(switched, 1, fingerprint(1, 1));
     expect(names(signed), 'signed, and not shown yet').to.deep.equal([1, 2, 3]);
@@ -96,7 +96,7 @@ describe("the rotation of the cluster's authority", () => {
     expect(withdrawn(switched)).to.equal(switched);
   });
 
-  it('is written with the list of members; a list without it is written as releases before write it', () => {
+  it('is stored with the membership; a membership without it is stored in the format of earlier releases', () => {
     const [announcement, plain] = [announced(listOf(1, 2), a, b), listOf(1, 2)];
     for (const one of [plain, announcement, advanced(announcement, everybody), withdrawn(announcement)])
       expect(decodeMembership(encodeMembership(one))).to.deep.equal(one);

@@ -124,8 +124,8 @@ export class Joining {
       this.#seal.type === 'shamir' && this.#pending !== undefined
         ? await this.#client.complete(this.#pending.shares, this.#pending.terms)
         : await this.#client.complete(this.#seal as Extract<SealConfig, { type: 'static' }>);
-    const { clusterId, key, certificate, authority, seeds } = joined;
-    return { clusterId, nodeId: this.#nodeId, identity: { key, certificate, authority, seeds } };
+    const { clusterId, key, certificate, authority, membersAtJoin } = joined;
+    return { clusterId, nodeId: this.#nodeId, identity: { key, certificate, authority, membersAtJoin } };
   }
 
   /** Gives the barrier of the new member the shares that were given here, as soon as its records have arrived. @throws BarrierError, StoreError */
