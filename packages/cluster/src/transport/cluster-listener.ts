@@ -1,18 +1,16 @@
-import { X509Certificate } from 'node:crypto';
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { SecureContextOptions, TLSSocket } from 'node:tls';
+import type { SecureContextOptions } from 'node:tls';
 import { OpenResponses, type Reply, readBody, sendReply } from '@transitd/http';
 import { StartError } from '@transitd/process';
 import { frameBytesMax, type NodeId, type WireVersions, wireVersions } from '@transitd/raft-core';
 import { type WebSocket, WebSocketServer } from 'ws';
-import { fingerprintOf, nameByAny, nameIn } from '../membership/certificate.ts';
 import type { NodeIdentity } from '../membership/identity.ts';
-import type { ListedNode } from '../membership/membership.ts';
 import { clusterRefusalReply, isClusterRefusal } from '../refusals/refusal-reply.ts';
+import { type Caller, type CallerChecks, Callers } from './callers.ts';
 import { type Incarnation, type IncarnationVerdict, incarnationHeader, readIncarnation } from './incarnations.ts';
 import { agreedProtocol } from './raft-protocol.ts';
 
@@ -33,19 +31,8 @@ export type ClusterAnswer =
 /** Answers a call. Refusals that the API knows get the API's status; every other error is a fault of this node. */
 export type ClusterHandler = (call: ClusterCall) => Promise<ClusterAnswer>;
 
-export interface ClusterListenerOptions {
+export interface ClusterListenerOptions extends CallerChecks {
   readonly identity: () => NodeIdentity;
-  /** Returns the authorities that this node trusts, for every connection; by default, the one of the identity. */
-  readonly authorities?: () => readonly X509Certificate[];
-  /** Returns the node that a certificate belongs to, by the newest membership list; used for every call. */
-  readonly memberState: (fingerprint: string) => ListedNode | undefined;
-  /**
-   * Returns the calls, named as in `calls`, that are open to an unlisted node: one with a certificate of the cluster's authority that no list
-   * names. Its other requests are not read.
-   */
-  readonly openToUnlisted?: () => readonly string[];
-  /** A connection was refused; `from` is the id in its certificate, if the cluster's authority signed that. */
-  readonly onRefused?: (refused: { readonly address: string; readonly reason: string; readonly from?: NodeId }) => void;
   /** By method and path: `POST /cluster/echo`. */
   readonly calls: Readonly<Record<string, ClusterHandler>>;
   /** Serves a client's request under `/v1/` that a member forwarded. Its body is unread, and `Expect: 100-continue` is not answered yet. */
@@ -64,25 +51,8 @@ export interface ClusterListenerOptions {
 export const raftPath = '/cluster/raft';
 
 const bodyLimits = { bytesMax: 64 * 1024, deadlineMs: 5_000 };
-/** Concurrent TLS handshakes: a further one displaces the oldest, so that silent strangers keep no member out. */
-const handshakesMax = 512;
 const handshakeMsMax = 5_000;
-/** Connections of all unlisted nodes together. */
-const unlistedMax = 8;
-/** Connections of one node; its client opens fewer. */
-const connectionsPerNodeMax = 256;
 const checkMs = 1_000;
-
-/** A connection that was admitted, and the node at its far end. */
-interface Caller {
-  readonly from: NodeId;
-  readonly certificate: string;
-  readonly socket: TLSSocket;
-  /** Requests without a complete answer. */
-  inFlight: number;
-  /** Long-lived streams, which end with the caller's membership: Raft messages and snapshots. */
-  readonly streams: Set<{ end(): void }>;
-}
 
 const removedReply: Reply = { status: 410, body: '{"removed":true}\n' };
 const foreignVersion: Reply = { status: 426, body: '{"errors":["no frame format in common"]}\n' };
@@ -114,20 +84,15 @@ export class ClusterListener {
     maxPayload: frameBytesMax,
     handleProtocols: (_offered, req) => this.#agreed.get(req) ?? false,
   });
-  /** By remote address and port. */
-  readonly #handshakes = new Map<string, Socket>();
-  readonly #callers = new Map<Duplex, Caller>();
+  readonly #callers: Callers;
   #identity: NodeIdentity;
-  #ownAuthority: X509Certificate;
-  #clusterId: string | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: ClusterListenerOptions) {
     this.#options = options;
     this.#versions = options.versions ?? wireVersions;
     this.#identity = options.identity();
-    this.#ownAuthority = new X509Certificate(this.#identity.authority);
-    this.#clusterId = nameIn(new X509Certificate(this.#identity.certificate), this.#ownAuthority)?.clusterId;
+    this.#callers = new Callers(options, this.#identity);
     this.#server = createServer({
       ...contextOf(this.#identity),
       requestCert: true,
@@ -142,8 +107,8 @@ export class ClusterListener {
       noDelay: true,
     });
     this.#server.timeout = 60_000; // nothing read and nothing written for this long
-    this.#server.on('connection', (socket: Socket) => this.#handshake(socket));
-    this.#server.prependListener('secureConnection', (socket) => this.#admit(socket));
+    this.#server.on('connection', (socket: Socket) => this.#callers.handshake(socket));
+    this.#server.prependListener('secureConnection', (socket) => this.#callers.admit(socket));
     const onRequest = (req: IncomingMessage, res: ServerResponse): void => this.#onRequest(req, res);
     this.#server.on('request', onRequest).on('checkContinue', onRequest).on('checkExpectation', onRequest);
     this.#server.on('upgrade', (req, socket, head) => this.#onUpgrade(req, socket, head));
@@ -174,90 +139,24 @@ export class ClusterListener {
     const identity = this.#options.identity();
     if (identity.certificate !== this.#identity.certificate) {
       this.#identity = identity;
-      this.#ownAuthority = new X509Certificate(identity.authority);
+      this.#callers.useIdentity(identity);
       this.#server.setSecureContext(contextOf(identity));
     }
-    for (const caller of this.#callers.values()) {
-      const memberState = this.#memberState(caller);
-      if (memberState === 'member') continue;
-      for (const one of caller.streams) one.end();
-      // An answer in flight is finished: it may be the one that reports the removal itself.
-      if (memberState === undefined && caller.inFlight === 0) caller.socket.destroy();
-    }
+    this.#callers.recheck();
   }
 
   /** Stops accepting connections and cuts all open ones. */
   close(): Promise<void> {
     clearInterval(this.#timer);
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    for (const socket of [...this.#callers.keys(), ...this.#handshakes.values()]) socket.destroy();
+    this.#callers.close();
     return closed;
   }
 
-  #handshake(socket: Socket): void {
-    const from = endpointOf(socket);
-    this.#handshakes.set(from, socket);
-    socket.once('close', () => {
-      if (this.#handshakes.get(from) === socket) this.#handshakes.delete(from);
-    });
-    const [oldest] = this.#handshakes.values();
-    if (this.#handshakes.size > handshakesMax) oldest?.destroy();
-  }
-
-  #admit(socket: TLSSocket): void {
-    this.#handshakes.delete(endpointOf(socket));
-    socket.on('error', () => undefined); // `close` follows
-    const caller = this.#callerOn(socket);
-    if (caller === undefined) {
-      socket.destroy();
-      return;
-    }
-    this.#callers.set(socket, caller);
-    socket.once('close', () => this.#callers.delete(socket));
-  }
-
-  /** Returns the caller, if the cluster's authority signed its certificate and a list names it. A resumed session shows no certificate. */
-  #callerOn(socket: TLSSocket): Caller | undefined {
-    const shown = socket.getPeerX509Certificate();
-    const address = endpointOf(socket).replace(' ', ':');
-    const refused = (reason: string, from?: NodeId): undefined => {
-      this.#options.onRefused?.({ address, reason, ...(from !== undefined && { from }) });
-      return undefined;
-    };
-    if (shown === undefined || socket.isSessionReused()) return refused('it shows no certificate');
-    const name = nameByAny(shown, this.#options.authorities?.() ?? [this.#ownAuthority]);
-    if (name === undefined) return refused("its certificate is not signed by this cluster's authority");
-    const from = name.nodeId;
-    if (name.clusterId !== this.#clusterId) return refused('its certificate is for another cluster', from);
-    const caller = { from, certificate: fingerprintOf(shown), socket, inFlight: 0, streams: new Set<never>() };
-    if (this.#memberState(caller) === undefined && !this.#hasRoomForUnlisted())
-      return refused('the membership list of this node does not name its certificate', from);
-    let connections = 0;
-    for (const one of this.#callers.values()) if (one.from === from) connections++;
-    return connections < connectionsPerNodeMax ? caller : refused('it has too many connections', from);
-  }
-
-  /** Whether one more connection of an unlisted node is accepted. */
-  #hasRoomForUnlisted(): boolean {
-    if ((this.#options.openToUnlisted?.() ?? []).length === 0) return false;
-    let unlisted = 0;
-    for (const caller of this.#callers.values()) if (this.#memberState(caller) === undefined) unlisted++;
-    return unlisted < unlistedMax;
-  }
-
-  #isOpenToUnlisted(req: IncomingMessage): boolean {
-    return (this.#options.openToUnlisted?.() ?? []).includes(`${req.method} ${targetOf(req).path}`);
-  }
-
-  #memberState({ from, certificate }: Pick<Caller, 'from' | 'certificate'>): ListedNode['memberState'] | undefined {
-    const listed = this.#options.memberState(certificate);
-    return listed?.id === from ? listed.memberState : undefined;
-  }
-
   #onRequest(req: IncomingMessage, res: ServerResponse): void {
-    const caller = this.#callers.get(req.socket);
-    const memberState = caller === undefined ? undefined : this.#memberState(caller);
-    if (caller === undefined || (memberState === undefined && !this.#isOpenToUnlisted(req))) {
+    const caller = this.#callers.on(req.socket);
+    const memberState = caller && this.#callers.memberState(caller);
+    if (caller === undefined || (memberState === undefined && !this.#callers.isOpenToUnlisted(callOf(req)))) {
       req.socket.destroy();
       return;
     }
@@ -275,13 +174,13 @@ export class ClusterListener {
   async #answer(req: IncomingMessage, res: ServerResponse, caller: Caller): Promise<void> {
     const head = req.method === 'HEAD';
     try {
-      const { path, query } = targetOf(req);
-      const handler = this.#options.calls[`${req.method} ${path}`];
+      const { query } = targetOf(req);
+      const handler = this.#options.calls[callOf(req)];
       if (handler === undefined) return sendReply(res, notFound, { head });
       const body = await readBody(req, res, bodyLimits);
       // The caller may have been removed while its body arrived.
-      const memberState = this.#memberState(caller);
-      if (memberState === undefined && !this.#isOpenToUnlisted(req)) return void req.socket.destroy();
+      const memberState = this.#callers.memberState(caller);
+      if (memberState === undefined && !this.#callers.isOpenToUnlisted(callOf(req))) return void req.socket.destroy();
       if (memberState === 'removed') return sendReply(res, removedReply, { head });
       const answer = await handler({ from: caller.from, certificate: caller.certificate, body, query });
       if ('stream' in answer) await this.#stream(res, caller, answer);
@@ -313,8 +212,8 @@ export class ClusterListener {
   }
 
   #onUpgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void {
-    const caller = this.#callers.get(req.socket);
-    const memberState = caller === undefined ? undefined : this.#memberState(caller);
+    const caller = this.#callers.on(req.socket);
+    const memberState = caller && this.#callers.memberState(caller);
     if (caller === undefined || memberState === undefined) {
       socket.destroy();
       return;
@@ -343,13 +242,14 @@ const contextOf = ({ key, certificate, authority }: NodeIdentity): SecureContext
   minVersion: 'TLSv1.3',
 });
 
-const endpointOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
-
 function targetOf({ url = '' }: IncomingMessage): { readonly path: string; readonly query: URLSearchParams } {
   const at = url.indexOf('?');
   if (at === -1) return { path: url, query: new URLSearchParams() };
   return { path: url.slice(0, at), query: new URLSearchParams(url.slice(at + 1)) };
 }
+
+/** Names a call as in `calls`. */
+const callOf = (req: IncomingMessage): string => `${req.method} ${targetOf(req).path}`;
 
 const incarnationOf = ({ headers }: IncomingMessage): Incarnation | undefined =>
   readIncarnation(String(headers[incarnationHeader] ?? ''));
