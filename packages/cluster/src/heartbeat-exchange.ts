@@ -1,8 +1,8 @@
 import { hostname } from 'node:os';
 import { reasonOf, version } from '@transitd/process';
 import type { LogIndex, NodeId } from '@transitd/raft-core';
-import type { MembershipListSync } from './membership/list-sync.ts';
 import type { CommittedMembers, MembershipList } from './membership/membership-list.ts';
+import type { MembershipListSync } from './membership/membership-list-sync.ts';
 import type { SignedList } from './membership/signed-list.ts';
 import type { ClusterHost, LocalNode } from './ports/cluster-host.ts';
 import { EchoSender } from './standbys/echo-sender.ts';

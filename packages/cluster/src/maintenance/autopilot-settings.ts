@@ -35,7 +35,7 @@ const record = z.strictObject({
 });
 
 /** @throws RequestError `invalid_request` */
-export function checkSettings(settings: AutopilotSettings): void {
+function checkSettings(settings: AutopilotSettings): void {
   const { cleanupDeadServers, deadServerLastContactThreshold, lastContactThreshold, maxTrailingLogs, minQuorum } = settings;
   if (deadServerLastContactThreshold < 60) throw refusal('dead_server_last_contact_threshold should not be less than 1m');
   if (cleanupDeadServers && minQuorum < 3)
