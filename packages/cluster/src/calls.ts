@@ -62,9 +62,9 @@ export function clusterCalls({
   };
   return {
     /**
-     * Answers with 200 only under a lease, or after a quorum has confirmed leadership: a deposed leader must not keep a standby serving. After
-     * a failed leadership transfer there is no lease for the rest of the term. A node that is not active reports the members, since the caller
-     * may not know the leader. 409: a node with another interval would serve old state for longer than this node waits.
+     * Answers with 200 only under a lease, or after a quorum has confirmed leadership: a deposed leader must not keep a standby serving.
+     * After a failed leadership transfer there is no lease for the rest of the term. A node that is not active reports the members, since
+     * the caller may not know the leader. 409: a node with another interval would serve old state for longer than this node waits.
      */
     'POST /cluster/echo': async ({ from, certificate, body }) => {
       const read = echoRequestSchema.safeParse(jsonIn(body));

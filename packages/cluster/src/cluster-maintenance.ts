@@ -42,7 +42,9 @@ export interface ClusterMaintenanceParts {
 
 const sendListWithinMs = 2_500;
 
-/** The periodic work of a member: on the active node for the cluster, on others for themselves. A failed task is retried in the next round. */
+/**
+ * The periodic work of a member: on the active node for the cluster, on others for themselves. A failed task is retried in the next round.
+ */
 export class ClusterMaintenance {
   readonly #parts: ClusterMaintenanceParts;
   #isRunning = false;
@@ -83,8 +85,8 @@ export class ClusterMaintenance {
   }
 
   /**
-   * Signs the members of the newest committed configuration, if this node is active. Others get the list with the answers to their heartbeats.
-   * A failure is logged, and the next round retries.
+   * Signs the members of the newest committed configuration, if this node is active. Others get the list with the answers to their
+   * heartbeats. A failure is logged, and the next round retries.
    */
   async signList(): Promise<void> {
     const { host, local, membershipList, lists } = this.#parts;

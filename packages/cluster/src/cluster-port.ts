@@ -74,7 +74,9 @@ export class ClusterPort {
     return cluster_listen ?? { host: listeners[0]?.address.host ?? '127.0.0.1', port };
   }
 
-  /** Runs one attempt at a time. Does nothing until handlers and identity are set: the call that sets the last of them must open the port. */
+  /**
+   * Runs one attempt at a time. Does nothing until handlers and identity are set: the call that sets the last of them must open the port.
+   */
   async #open(): Promise<void> {
     const calls = this.#calls;
     const isReady = calls !== undefined && this.#options.membershipList.identity !== undefined;

@@ -139,7 +139,7 @@ export class ClusterServices {
       onDifference: (index) => {
         log.error(
           { index },
-          "state digest mismatch: this node's records differ from the active node's at this index, so it serves nothing. Remove it and let it join again with an empty data_dir",
+          "state digest mismatch: this node's records differ from the active node's at this index, so it serves nothing. Replace it, or restart it to compare again",
         );
         host.onDifference();
         void this.#digestCheck.run();

@@ -31,7 +31,9 @@ const snapshotHeadMs = 10_000;
 /** How long recording an exclusion may take before the process ends without it. */
 const exclusionMsMax = 2_000;
 
-/** This node's ties to the other members: cluster port, client, Raft connections, membership list and, once its log is open, the services. */
+/**
+ * This node's ties to the other members: cluster port, client, Raft connections, membership list and, once its log is open, the services.
+ */
 export class Cluster {
   readonly membershipList: MembershipList;
   readonly heartbeats: Heartbeats;
@@ -259,8 +261,8 @@ export class Cluster {
   }
 
   /**
-   * Excludes this node at all later starts too, and ends the process: each start raises the number of the incarnation, which would finally pass
-   * the one that the peers know.
+   * Excludes this node at all later starts too, and ends the process: each start raises the number of the incarnation, which would finally
+   * pass the one that the peers know.
    */
   async #stopExcluded(error: Error): Promise<void> {
     if (this.#isStopping) return;

@@ -47,9 +47,9 @@ export async function admit(
   let members: readonly Member[] = [];
   await changes.make((_conf, before) => {
     requireSigner(before, authority);
-    // A node that lost its disk returns under a new id: it may replace a member with its name that has been silent for a while. If the answer to
-    // an earlier attempt was lost, the same id may try again as long as the member was never heard. A member that was just admitted counts as
-    // heard, so only one of several joiners with the same name is admitted.
+    // A node that lost its disk returns under a new id: it may replace a member with its name that has been silent for a while. If the
+    // answer to an earlier attempt was lost, the same id may try again as long as the member was never heard. A member that was just
+    // admitted counts as heard, so only one of several joiners with the same name is admitted.
     const namesake = before.members.find((one) => one.name === name);
     const peer = peers().find((one) => one.id === namesake?.id);
     const neverHeard = peer?.learner === true && peer.match === 0;

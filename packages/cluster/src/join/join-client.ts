@@ -19,7 +19,10 @@ import {
   type JoinWelcome,
 } from './join-messages.ts';
 
-/** Sends a message to a node; resolves with its JSON answer. @throws JoinError `leader_unavailable`, `leader_refused`, `leader_untrusted` */
+/**
+ * Sends a message to a node; resolves with its JSON answer.
+ * @throws JoinError `leader_unavailable`, `leader_refused`, `leader_untrusted`
+ */
 export type Send = (address: string, path: string, message: object) => Promise<unknown>;
 
 export interface JoinClientOptions {

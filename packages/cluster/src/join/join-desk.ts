@@ -38,9 +38,9 @@ const lifeMs = 60_000;
 const endsMax = 64;
 
 /**
- * The leader's side of joins. Any node may request a challenge, so strangers must not be able to use up the limit: a new challenge displaces the
- * oldest one of the address with the most open ones. A stranger thus displaces its own challenges, not those of a joiner at another address. With
- * as many addresses as the limit it must still open all of them between a joiner's challenge and its answer.
+ * The leader's side of joins. Any node may request a challenge, so strangers must not be able to use up the limit: a new challenge
+ * displaces the oldest one of the address with the most open ones. A stranger thus displaces its own challenges, not those of a joiner at
+ * another address. With as many addresses as the limit it must still open all of them between a joiner's challenge and its answer.
  */
 export class JoinDesk {
   readonly #options: JoinDeskOptions;

@@ -1,8 +1,8 @@
 import { type SealStatus, type SealTerms, ShareCollection } from '@transitd/barrier';
 
 /**
- * A node with a shamir seal that has asked to join and collects shares, by the terms that the leader reported. Whether the terms are true shows
- * later, when the key from the shares opens the wrapped secret or does not; the shares never leave this node.
+ * A node with a shamir seal that has asked to join and collects shares, by the terms that the leader reported. Whether the terms are true
+ * shows later, when the key from the shares opens the wrapped secret or does not; the shares never leave this node.
  */
 export class PendingJoin {
   readonly terms: SealTerms;
@@ -20,7 +20,10 @@ export class PendingJoin {
     return { type, initialized: false, sealed: true, t: threshold, n: shares, progress, nonce, recoverySeal: false };
   }
 
-  /** Adds a share; a repeated one counts once. Returns whether there are enough. @throws BarrierError `invalid_share`, and nothing changes */
+  /**
+   * Adds a share; a repeated one counts once. Returns whether there are enough.
+   * @throws BarrierError `invalid_share`, and nothing changes
+   */
   addShare(share: Uint8Array): boolean {
     this.#shares.add(share);
     return this.#shares.complete;

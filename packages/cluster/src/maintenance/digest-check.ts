@@ -5,8 +5,8 @@ import type { KeyValueMachine } from '@transitd/storage-fsm';
 const intervalMs = 60_000;
 
 /**
- * Recomputes this node's state digest from its records after a state digest mismatch between nodes. A node whose records do not match its own
- * digest is damaged, and stops.
+ * Recomputes this node's state digest from its records after a state digest mismatch between nodes. A node whose records do not match its
+ * own digest is damaged, and stops.
  */
 export class DigestCheck {
   readonly #machine: KeyValueMachine;

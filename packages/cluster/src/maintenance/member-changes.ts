@@ -62,8 +62,8 @@ function withVote(membership: Membership, id: NodeId, votes: boolean): Membershi
 }
 
 /**
- * Refuses a change that the remaining voters could not commit: with too few of them in contact, neither the change nor any later entry would
- * ever be committed.
+ * Refuses a change that the remaining voters could not commit: with too few of them in contact, neither the change nor any later entry
+ * would ever be committed.
  * @throws RequestError `invalid_request`
  */
 export function refuseTooFewVoters({ voters }: ConfState, without: NodeId, { self, isActive }: VoterContact): void {

@@ -19,7 +19,10 @@ export interface RenewalOptions {
   readonly now: () => Date;
 }
 
-/** Answers `POST /cluster/renew {request}` with `{certificate}`, both PEM. The certificate is for the caller and is listed before it is sent. */
+/**
+ * Answers `POST /cluster/renew {request}` with `{certificate}`, both PEM. The certificate is for the caller and is listed before it is
+ * sent.
+ */
 export function renewalHandler({ clusterId, authority, list, now }: RenewalOptions): ClusterHandler {
   return async ({ from, body }) => {
     const request = requestIn(body);
@@ -116,8 +119,8 @@ const answerWithinMs = 10_000;
 const retryMs = 60_000;
 
 /**
- * Renews this node's certificate, for a new key, in the second half of its validity and after a rotation of the authority. A lost answer does no
- * harm: the present certificate stays valid until the new one is used, and the next request replaces the unused one.
+ * Renews this node's certificate, for a new key, in the second half of its validity and after a rotation of the authority. A lost answer
+ * does no harm: the present certificate stays valid until the new one is used, and the next request replaces the unused one.
  */
 export class Renewal {
   readonly #parts: RenewalParts;

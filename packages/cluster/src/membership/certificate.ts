@@ -15,7 +15,8 @@ export const uriOf = ({ clusterId, nodeId }: NodeName): string => `transitd:${cl
 
 /**
  * Returns the node that a certificate names; undefined unless `authority` issued and signed it for a node: one common name and one URI that
- * agree, and nothing else. Validity dates are ignored: the membership list decides, and a listed member with an expired certificate is admitted.
+ * agree, and nothing else. Validity dates are ignored: the membership list decides, and a listed member with an expired certificate is
+ * admitted.
  */
 export function nameIn(certificate: X509Certificate, authority: X509Certificate): NodeName | undefined {
   if (certificate.ca || !certificate.checkIssued(authority) || !certificate.verify(authority.publicKey)) return undefined;

@@ -1,8 +1,8 @@
 import type { NodeId } from '@transitd/raft-core';
 
 /**
- * Tracks which members each other member's log certainly names: the members at the time of this process's last connection to it. A voter that is
- * away while all of those are replaced reaches no member when it returns, unless a member sends it a signed membership list.
+ * Tracks which members each other member's log certainly names: the members at the time of this process's last connection to it. A voter
+ * that is away while all of those are replaced reaches no member when it returns, unless a member sends it a signed membership list.
  */
 export class KnownNodes {
   readonly #known = new Map<NodeId, ReadonlySet<NodeId>>();

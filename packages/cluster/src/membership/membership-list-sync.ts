@@ -27,8 +27,8 @@ export interface Caller {
 }
 
 /**
- * Stores the newest signed membership list that this node has accepted: to send it to members that were away, and to admit its members while
- * this node's log has not reached its index. A list never grants a vote, a quorum or read eligibility.
+ * Stores the newest signed membership list that this node has accepted: to send it to members that were away, and to admit its members
+ * while this node's log has not reached its index. A list never grants a vote, a quorum or read eligibility.
  */
 export class MembershipListSync {
   readonly #parts: MembershipListSyncParts;

@@ -90,7 +90,8 @@ export class MembershipList {
 
   /**
    * Takes the committed members as reported by a member while this node has no leader: it may have been away while all other members were
-   * replaced. Also admits the members named there, in memory only, until this node's log catches up or no longer names the reporting member.
+   * replaced. Also admits the members named there, in memory only, until this node's log catches up or no longer names the reporting
+   * member.
    * @returns whether the report was used
    */
   useReport(from: NodeId, { index, members }: CommittedMembers): boolean {
@@ -141,8 +142,8 @@ export class MembershipList {
   }
 
   /**
-   * All members that this node calls and admits. An uncommitted configuration may be rolled back, so the members of the committed one belong here
-   * too: an election may need them. A member that several lists name is taken from the newest.
+   * All members that this node calls and admits. An uncommitted configuration may be rolled back, so the members of the committed one
+   * belong here too: an election may need them. A member that several lists name is taken from the newest.
    */
   get knownMembers(): readonly Member[] {
     const known = new Map<NodeId, Member>();

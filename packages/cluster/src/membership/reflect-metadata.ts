@@ -1,6 +1,6 @@
 /**
- * Provides the three functions of the `Reflect` metadata proposal that the dependency container of `@peculiar/x509` calls and that Node lacks.
- * An existing implementation is kept. Import this module before the library.
+ * Provides the three functions of the `Reflect` metadata proposal that the dependency container of `@peculiar/x509` calls and that Node
+ * lacks. An existing implementation is kept. Import this module before the library.
  */
 const metadata = new WeakMap<object, Map<unknown, unknown>>();
 

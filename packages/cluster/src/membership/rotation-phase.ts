@@ -4,8 +4,9 @@ import { fingerprintOf } from './certificate.ts';
 import { type Authorities, certificatesOf, type Member, type Membership } from './membership.ts';
 
 /**
- * The phase of a rotation of the cluster's authority. `announced`: the new authority is trusted but signs nothing until every member has stored
- * the configuration that names it. `switched`: the new authority signs; the old one is trusted until no member has a certificate that it signed.
+ * The phase of a rotation of the cluster's authority. `announced`: the new authority is trusted but signs nothing until every member has
+ * stored the configuration that names it. `switched`: the new authority signs; the old one is trusted until no member has a certificate
+ * that it signed.
  */
 export type RotationPhase = 'none' | 'announced' | 'switched';
 

@@ -77,8 +77,8 @@ export interface ListContext {
 }
 
 /**
- * The decision about a signed list. `take`: its index is higher than that of every list accepted before. `known`: nothing new. `conflict`: this
- * node knows other members at the same index, so two histories exist under one cluster id. The others are reasons to refuse it.
+ * The decision about a signed list. `take`: its index is higher than that of every list accepted before. `known`: nothing new. `conflict`:
+ * this node knows other members at the same index, so two histories exist under one cluster id. The others are reasons to refuse it.
  */
 export type ListVerdict = 'take' | 'known' | 'conflict' | 'foreign cluster' | 'caller not listed';
 

@@ -52,7 +52,10 @@ export const intervalIn = (json: unknown): number | undefined => otherInterval.s
 
 const refusal = z.object({ committed: z.object({ index: z.int().min(0), members: z.array(z.unknown()) }) });
 
-/** Returns the committed members that a node which is not active reports; undefined when the answer has none. @throws Error when malformed */
+/**
+ * Returns the committed members that a node which is not active reports; undefined when the answer has none.
+ * @throws Error when malformed
+ */
 export function committedMembersIn(json: unknown): CommittedMembers | undefined {
   const read = refusal.safeParse(json);
   if (!read.success) return undefined;

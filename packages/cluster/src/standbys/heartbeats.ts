@@ -11,8 +11,8 @@ interface Answered {
 }
 
 /**
- * The results of this node's echoes to the active node. Times are readings of the monotonic clock. An echo counts from the time it was sent,
- * and only once it is answered: an answer that was buffered must not look fresh.
+ * The results of this node's echoes to the active node. Times are readings of the monotonic clock. An echo counts from the time it was
+ * sent, and only once it is answered: an answer that was buffered must not look fresh.
  */
 export class Heartbeats {
   readonly #intervalMs: number;

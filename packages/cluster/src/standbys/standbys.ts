@@ -35,15 +35,15 @@ interface Standby extends StandbyReport {
 }
 
 /**
- * Clock rates are off by less than a tenth, as the leader lease assumes: a standby whose clock runs at 0.9 serves 1/0.9 times as long, and this
- * node's clock at 1.1 counts 1.1 times that: 1.23 in all.
+ * Clock rates are off by less than a tenth, as the leader lease assumes: a standby whose clock runs at 0.9 serves 1/0.9 times as long, and
+ * this node's clock at 1.1 counts 1.1 times that: 1.23 in all.
  */
 const clockRateMargin = 1.25;
 const confirmRetryMs = 50;
 
 /**
- * The active node's knowledge of the other nodes: it decides when none of them can serve an older state (decisions 49 and 50). Each must have
- * confirmed that it applied the new state, or its permission to serve must have expired.
+ * The active node's knowledge of the other nodes: it decides when none of them can serve an older state (decisions 49 and 50). Each must
+ * have confirmed that it applied the new state, or its permission to serve must have expired.
  */
 export class Standbys {
   readonly #options: StandbysOptions;
@@ -59,8 +59,8 @@ export class Standbys {
   /** The leader that this node follows or followed last. */
   #followed: { readonly id: NodeId; readonly term: Term; readonly sinceMs: number } | undefined;
   /**
-   * The former leader, if it led for so long that any permission to serve that it got as a standby has expired. It has lost its lease too, so
-   * it serves nothing.
+   * The former leader, if it led for so long that any permission to serve that it got as a standby has expired. It has lost its lease too,
+   * so it serves nothing.
    */
   #formerLeader: NodeId | undefined;
 
@@ -75,9 +75,9 @@ export class Standbys {
   }
 
   /**
-   * This node's term as leader begins. The former leader got no permission to serve after it was elected, so a leader that died is not waited
-   * for, no matter how many elections failed since: only a leader that committed an entry of its term answers echoes, and this node's log would
-   * contain that entry.
+   * This node's term as leader begins. The former leader got no permission to serve after it was elected, so a leader that died is not
+   * waited for, no matter how many elections failed since: only a leader that committed an entry of its term answers echoes, and this
+   * node's log would contain that entry.
    * @param others - the other members, and recently removed ones
    * @param termBefore - the term of the last entry before this node's term
    */

@@ -14,8 +14,8 @@ export interface CallerChecks {
   /** Returns the node that a certificate belongs to, by the newest membership list; used for every call. */
   readonly memberState: (fingerprint: string) => ListedNode | undefined;
   /**
-   * Returns the calls, named as in `calls`, that are open to an unlisted node: one with a certificate of the cluster's authority that no list
-   * names. Its other requests are not read.
+   * Returns the calls, named as in `calls`, that are open to an unlisted node: one with a certificate of the cluster's authority that no
+   * list names. Its other requests are not read.
    */
   readonly openToUnlisted?: () => readonly string[];
   /** A connection was refused; `from` is the id in its certificate, if the cluster's authority signed that. */

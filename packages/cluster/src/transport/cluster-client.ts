@@ -34,8 +34,8 @@ export interface ClusterRequest {
 }
 
 /**
- * An answer, whatever its status: 410 says that this node was removed, 421 that the peer accepts another incarnation of this node. The caller
- * reads the body to its end or destroys it.
+ * An answer, whatever its status: 410 says that this node was removed, 421 that the peer accepts another incarnation of this node. The
+ * caller reads the body to its end or destroys it.
  */
 export interface ClusterResponse {
   readonly status: number;
@@ -56,7 +56,10 @@ export interface ClusterClientOptions {
   readonly stallMsMax?: number;
 }
 
-/** Concurrent requests to one peer: forwarded ones, and the cluster's own calls, which have their own connections and never queue after clients' requests. */
+/**
+ * Concurrent requests to one peer: forwarded ones, and the cluster's own calls, which have their own connections and never queue after
+ * clients' requests.
+ */
 const forwardedMax = 128;
 const clusterCallsMax = 16;
 /** Shorter than the listener's keep-alive, so that a request seldom uses a connection that the peer is closing. */
@@ -66,7 +69,9 @@ const defaultStallMsMax = 10_000;
 /** Limit for the body of a JSON answer. */
 const jsonBytesMax = 64 * 1024;
 
-/** Calls peers by HTTP over keep-alive connections. Each connection is bound to a certificate that the membership list names for the peer. */
+/**
+ * Calls peers by HTTP over keep-alive connections. Each connection is bound to a certificate that the membership list names for the peer.
+ */
 export class ClusterClient {
   readonly #options: ClusterClientOptions;
   readonly #peers = new Map<NodeId, Peer>();
@@ -248,7 +253,9 @@ function exchange(peer: Peer, request: ClusterRequest, stallMs: number): Promise
   });
 }
 
-/** Fails the body when nothing arrives for `stallMs` although the reader has consumed everything; a slow reader does not count as a stall. */
+/**
+ * Fails the body when nothing arrives for `stallMs` although the reader has consumed everything; a slow reader does not count as a stall.
+ */
 function breakWhenStalled(res: IncomingMessage, stallMs: number): void {
   const { socket } = res;
   let before = socket.bytesRead;

@@ -67,9 +67,9 @@ const notFound: Reply = { status: 404, body: '{"errors":[]}\n' };
 const fault: Reply = { status: 500, body: '{"errors":["internal error"]}\n' };
 
 /**
- * The port on which members of one cluster call each other: TLS 1.3 with certificates on both sides. Node's certificate check is replaced by
- * our own: signed by the cluster's authority for this cluster, and listed. An unknown node is cut off without an answer; a removed node is
- * told that it was removed, and nothing else.
+ * The port on which members of one cluster call each other: TLS 1.3 with certificates on both sides. Node's certificate check is replaced
+ * by our own: signed by the cluster's authority for this cluster, and listed. An unknown node is cut off without an answer; a removed node
+ * is told that it was removed, and nothing else.
  */
 export class ClusterListener {
   readonly #options: ClusterListenerOptions;
@@ -132,8 +132,8 @@ export class ClusterListener {
   }
 
   /**
-   * Ends the streams and connections of nodes that are no longer members, and puts a renewed certificate into use. Runs every second; call it
-   * to apply a change of the membership list or of this node's identity at once.
+   * Ends the streams and connections of nodes that are no longer members, and puts a renewed certificate into use. Runs every second; call
+   * it to apply a change of the membership list or of this node's identity at once.
    */
   recheck(): void {
     const identity = this.#options.identity();

@@ -125,7 +125,8 @@ export class Forwarder {
       this.#inFlight.delete(abort); // the outcome is known: a new leader must not cut the answer
       const unread = body === undefined && !req.readableEnded && announcesBody(req);
       res.writeHead(answer.status, { ...answerHeaders(answer.headers), ...(unread && { connection: 'close' }) });
-      if (unread) req.resume(); // discard the rest of the body: closing with unread bytes would reset the connection before the client has the answer
+      // Discard the rest of the body: closing with unread bytes would reset the connection before the client has the answer.
+      if (unread) req.resume();
       await pipeline(answer.body, res);
       return answer.status;
     } catch (error) {

@@ -23,7 +23,10 @@ export interface WebSocketTransportOptions {
   readonly onRemoved?: () => void;
   /** A member and this node have no frame format in common; reported once until they have. */
   readonly onForeignVersion?: (peer: NodeId) => void;
-  /** `later`: a member knows a later incarnation of this node, or another with the same number. `other`: it stays connected to another process. */
+  /**
+   * `later`: a member knows a later incarnation of this node, or another with the same number. `other`: it stays connected to another
+   * process.
+   */
   readonly onOvertaken?: (peer: NodeId, by: 'later' | 'other') => void;
   /** A member is still connected to an earlier incarnation of this node; reported once until it admits this one. */
   readonly onEarlierConnected?: (peer: NodeId) => void;

@@ -14,7 +14,9 @@ interface Peer {
   met: Incarnation[];
 }
 
-/** Plays a node that restarts again and again, on a disk that is sometimes set back to an earlier state; returns the first wrong verdict. */
+/**
+ * Plays a node that restarts again and again, on a disk that is sometimes set back to an earlier state; returns the first wrong verdict.
+ */
 function play(
   seed: number,
   { setsBack, Judge }: { readonly setsBack: boolean; readonly Judge: typeof Incarnations },
@@ -63,7 +65,9 @@ function play(
   return undefined;
 }
 
-/** An incarnation that is not later than all that connected runs on a disk that was set back; a later one waits until the earlier is gone. */
+/**
+ * An incarnation that is not later than all that connected runs on a disk that was set back; a later one waits until the earlier is gone.
+ */
 function expectedOf({ met, connected }: Peer, incarnation: Incarnation): IncarnationVerdict {
   const others = met.filter(({ nonce }) => nonce !== incarnation.nonce);
   const isSame = met.at(-1)?.nonce === incarnation.nonce;

@@ -40,8 +40,8 @@ const flushPromises = (): Promise<void> => new Promise((resolve) => setImmediate
 const revocationKey = 200;
 
 /**
- * Simulates a cluster whose nodes serve reads from their own state while rights are revoked: after a revocation is answered, no node serves a
- * state from before it. The fault schedule is the consensus simulator's, without stopped clocks, which nothing here could detect.
+ * Simulates a cluster whose nodes serve reads from their own state while rights are revoked: after a revocation is answered, no node serves
+ * a state from before it. The fault schedule is the consensus simulator's, without stopped clocks, which nothing here could detect.
  */
 export async function playStandbys(
   seed: number,
