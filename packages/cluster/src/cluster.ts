@@ -26,7 +26,7 @@ import { ClusterClient } from './transport/cluster-client.ts';
 import type { ClusterListenerOptions } from './transport/cluster-listener.ts';
 import type { Forwarder } from './transport/forwarder.ts';
 
-/** Deadline for the head of a snapshot: the active node opens its state for it. */
+/** Deadline for the head of a snapshot: the leader opens its state for it. */
 const snapshotHeadMs = 10_000;
 /** How long recording an exclusion may take before the process ends without it. */
 const exclusionMsMax = 2_000;
@@ -160,7 +160,7 @@ export class Cluster {
         },
       },
       onFetchFailed: (error) =>
-        this.#host.log.warn({ reason: error.message }, 'could not fetch a snapshot from the active node; retrying'),
+        this.#host.log.warn({ reason: error.message }, 'could not fetch a snapshot from the leader; retrying'),
       peers: ({ nodeId, incarnation, snapshots, random }) => ({
         transport: this.#raftPeers.open(nodeId, incarnation),
         snapshots,
@@ -188,6 +188,12 @@ export class Cluster {
   sealChanged(): void {
     this.heartbeats.restart(performance.now());
     this.#services?.sealChanged();
+  }
+
+  /** Handles a storage failure. Damage of the log is recorded: a later start may not notice that acknowledged entries are missing. */
+  storageFailed(error: Error): void {
+    if (error instanceof LogDamage) void this.#stopExcluded(error);
+    else if (!this.#isStopping) this.#host.onFatal(error); // otherwise the process ends once the exclusion is recorded
   }
 
   /** Starts the cluster services; call it once the log and the records are open. @throws StartError */
@@ -252,12 +258,6 @@ export class Cluster {
     const { status, json } = await this.#client.post(id, '/cluster/confirm', { json: { index }, timeoutMs });
     if (status !== 200) throw new Error(`node ${id} did not confirm: status ${status}`);
     return (json as { appliedIndex: LogIndex }).appliedIndex;
-  }
-
-  /** Handles a storage failure. Damage of the log is recorded: a later start may not notice that acknowledged entries are missing. */
-  storageFailed(error: Error): void {
-    if (error instanceof LogDamage) void this.#stopExcluded(error);
-    else if (!this.#isStopping) this.#host.onFatal(error); // otherwise the process ends once the exclusion is recorded
   }
 
   /**

@@ -67,8 +67,8 @@ describe('a join', () => {
       },
     });
     const client = clientOf(node, send);
-    const { terms, clusterId: told } = await client.prepare();
-    expect(told).to.equal(clusterId);
+    const { terms, clusterId: reported } = await client.prepare();
+    expect(reported).to.equal(clusterId);
     const pending = new PendingJoin(terms);
     expect(leader.shares.slice(1).map((share) => pending.addShare(share))).to.deep.equal([false, true]);
     leader.clock.nowMs += 10 * 60_000; // the operators took their time

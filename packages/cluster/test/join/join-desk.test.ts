@@ -184,7 +184,7 @@ describe('the desk for joins', () => {
     expect(secrets.map(isWiped)).to.deep.equal([true, true, true, ...Array(16).fill(false)]);
     at.clock.nowMs += 60_000;
     await at.desk.answer(await ask('', at));
-    expect(secrets.every(isWiped), 'those that ran out').to.equal(true);
+    expect(secrets.every(isWiped), 'the expired ones').to.equal(true);
     await ask('', at);
     at.desk.clear();
     expect(secrets.every(isWiped), 'those of a node that is not active any more').to.equal(true);

@@ -23,7 +23,7 @@ const founder: Member = {
   nonVoter: false,
 };
 
-/** The active node of a cluster, as far as a join needs it. */
+/** The active node of a cluster, with the parts that a join needs. */
 export interface Leader {
   readonly barrier: Barrier;
   /** Key shares, or recovery shares. */

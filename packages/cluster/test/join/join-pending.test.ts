@@ -58,7 +58,7 @@ describe('a join that waits for shares', () => {
     pending.reset();
     expect(pending.sealStatus).to.include({ progress: 0, nonce: '' });
     expect(given.map((share) => share.every((byte) => byte === 0))).to.deep.equal([true]);
-    expect(first, 'the share belongs to whoever gave it').to.deep.equal(copy);
+    expect(first, 'the share stays with its owner').to.deep.equal(copy);
     pending.addShare(first);
     expect(pending.sealStatus.nonce).not.to.equal(nonce);
   });

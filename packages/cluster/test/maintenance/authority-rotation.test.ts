@@ -46,7 +46,7 @@ function replicated() {
     const { conf } = consensus();
     const change = decide(conf, decodeMembership(conf.context));
     if (change === undefined) return;
-    if (failing.changes) throw new Error('the lead was lost');
+    if (failing.changes) throw new Error('leadership was lost');
     state.membership = change.membership;
     state.index += 1;
   };
@@ -115,7 +115,7 @@ describe('the active node that rotates the authority', () => {
     const { failing, store, active, signing } = replicated();
     const before = await signing();
     failing.changes = true;
-    expect(await failureOf(active().begin())).to.equal('the lead was lost');
+    expect(await failureOf(active().begin())).to.equal('leadership was lost');
     const unused = await readAuthority(store, nextAuthorityPath);
     expect([active().status.phase, await signing()]).to.deep.equal(['none', before]);
     failing.changes = false;

@@ -24,7 +24,7 @@ const peer = (id: NodeId, change: Partial<PeerStatus> = {}): PeerStatus => ({
   fit: true,
   ...change,
 });
-/** Node 1 leads those that are given. */
+/** The view of node 1, which leads these peers. */
 const view = (peers: readonly PeerStatus[], learners: readonly NodeId[] = []): LeaderView => {
   const ids = [1, ...peers.map(({ id }) => id)];
   const voters = ids.filter((id) => !learners.includes(id));
@@ -138,15 +138,15 @@ describe('the settings of autopilot', () => {
   it('are not stored when together they could cost the quorum', async () => {
     const store = memoryStore();
     await changeSettings(store, { minQuorum: 3, cleanupDeadServers: true });
-    for (const told of [
+    for (const change of [
       { minQuorum: 2 },
       { minQuorum: -1, cleanupDeadServers: false },
       { deadServerLastContactThreshold: 59 },
       { lastContactThreshold: 0 },
       { maxTrailingLogs: -1 },
     ]) {
-      const failure = await changeSettings(store, told).catch((error: unknown) => error);
-      expect(failure, JSON.stringify(told)).to.have.property('code', 'invalid_request');
+      const failure = await changeSettings(store, change).catch((error: unknown) => error);
+      expect(failure, JSON.stringify(change)).to.have.property('code', 'invalid_request');
     }
     expect((await readSettings(store)).minQuorum).to.equal(3);
   });

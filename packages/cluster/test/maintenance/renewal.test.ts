@@ -185,7 +185,7 @@ describe('the renewal of a standby', () => {
       'of another key': { status: 200, json: { certificate: (await identityOf(authority, 2, 0)).certificate } },
       'of another node': { status: 200, json: { certificate: (await identityOf(authority, 3, 0)).certificate } },
       'of another authority': { status: 200, json: { certificate: (await identityOf(stranger, 2, 0)).certificate } },
-      'that is none': { status: 200, json: { certificate: 'none' } },
+      'that is malformed': { status: 200, json: { certificate: 'none' } },
       'that is missing': { status: 200, json: undefined },
       'in a refusal': { status: 503, json: { errors: ['no'] } },
     })) {

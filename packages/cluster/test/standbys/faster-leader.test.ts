@@ -40,7 +40,7 @@ describe('FasterLeader', () => {
     { who: 'one that is only twice as fast', writeMs: 600, candidateMs: 300 },
     { who: 'one that has not reported a time', writeMs: 600, candidateMs: undefined },
     { who: 'one that is faster than a disk that is fast enough', writeMs: 20, candidateMs: 0.1 },
-    { who: 'anybody while nothing is written here', writeMs: undefined, candidateMs: 1 },
+    { who: 'any voter while nothing is written here', writeMs: undefined, candidateMs: 1 },
   ])
     it(`does not name ${who}`, () => {
       expect(namedAt(elected(), { writeMs, candidates: () => [{ id: 2, writeMs: candidateMs }] })).to.equal(undefined);

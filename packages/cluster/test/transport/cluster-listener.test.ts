@@ -508,7 +508,7 @@ describe('the cluster port', () => {
   });
 
   describe('failures', () => {
-    for (const [what, thrown, expected, told] of [
+    for (const [what, thrown, expected, isReported] of [
       ['a refusal', new RequestError('invalid_request', 'not that'), { status: 400, body: '{"errors":["not that"]}\n' }, false],
       ['a fault', new Error('secret'), { status: 500, body: '{"errors":["internal error"]}\n' }, true],
     ] as const)
@@ -521,7 +521,7 @@ describe('the cluster port', () => {
           },
         });
         expect(await call(port, member.identity, 'POST /cluster/echo')).to.deep.equal(expected);
-        expect(faults).to.deep.equal(told ? [thrown] : []);
+        expect(faults).to.deep.equal(isReported ? [thrown] : []);
         faults = [];
       });
 

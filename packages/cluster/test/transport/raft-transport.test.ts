@@ -202,7 +202,7 @@ describe('Raft’s messages', () => {
       const copy = endOf(one, quick, incarnation(6, 'b'));
       copy.transport.members(list);
       await until(() => copy.unreachable.length > 3);
-      expect(copy.early, 'told once').to.deep.equal([2]);
+      expect(copy.early, 'reported once').to.deep.equal([2]);
       expect(copy.overtaken).to.deep.equal([]);
       await untilHeard(first, b, heartbeat(1, 2));
       first.transport.close();
@@ -226,7 +226,7 @@ describe('Raft’s messages', () => {
       copy.transport.members(list);
       await until(() => copy.overtaken.length > 0);
       expect(copy.unreachable.length).to.be.at.least(6);
-      expect(b.refused, 'told once').to.deep.equal([[1, 'early']]);
+      expect(b.refused, 'reported once').to.deep.equal([[1, 'early']]);
       await untilHeard(first, b, heartbeat(1, 2));
     });
 
@@ -400,10 +400,10 @@ describe('Raft’s messages', () => {
       await until(() => a.unreachable.length >= 3);
       await listen(two, b, { port });
       await meet(a, b);
-      const told = a.unreachable.length;
+      const reports = a.unreachable.length;
       expect(a.unreachable.every((peer) => peer === 2)).to.equal(true);
       await meet(a, b);
-      expect(a.unreachable.length).to.equal(told);
+      expect(a.unreachable.length).to.equal(reports);
       expect(accepted.length).to.equal(1);
     });
 
@@ -445,12 +445,12 @@ describe('Raft’s messages', () => {
       await meet(a, b);
       a.transport.members([memberAt(one, 1)]);
       await until(() => accepted[1]?.readyState === WebSocket.CLOSED);
-      const told = a.unreachable.length;
+      const reports = a.unreachable.length;
       b.heard.length = 0;
       a.transport.send([heartbeat(1, 2)]);
       await new Promise((resolve) => setImmediate(resolve));
       expect(b.heard).to.deep.equal([]);
-      expect(a.unreachable.length).to.equal(told);
+      expect(a.unreachable.length).to.equal(reports);
     });
 
     it('keep the connection while the peer’s certificate is renewed, and drop it when the certificate is not the peer’s', async () => {
