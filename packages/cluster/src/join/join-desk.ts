@@ -35,7 +35,7 @@ const openMax = 16;
 /** Validity of a challenge. */
 const lifeMs = 60_000;
 /** Limit of remembered endings: a late answer is told how its challenge ended. */
-const endsMax = 64;
+const endingsMax = 64;
 
 /**
  * The leader's side of joins. Any node may request a challenge, so strangers must not be able to use up the limit: a new challenge
@@ -46,7 +46,7 @@ export class JoinDesk {
   readonly #options: JoinDeskOptions;
   /** By id, oldest first. */
   readonly #open = new Map<string, OpenChallenge>();
-  readonly #ends = new Map<string, Ending>();
+  readonly #endings = new Map<string, Ending>();
   /** Counts the calls of `clear`: a challenge that is being made during one is not opened. */
   #clears = 0;
 
@@ -102,7 +102,7 @@ export class JoinDesk {
     this.#clears += 1;
     for (const { secret } of this.#open.values()) secret.fill(0);
     this.#open.clear();
-    this.#ends.clear();
+    this.#endings.clear();
   }
 
   #take(id: string): OpenChallenge {
@@ -115,7 +115,7 @@ export class JoinDesk {
   }
 
   #notOpen(id: string): JoinError {
-    const ending = this.#ends.get(id) ?? 'challenge_unknown';
+    const ending = this.#endings.get(id) ?? 'challenge_unknown';
     return new JoinError(ending, `${endings[ending]}; request a new one`);
   }
 
@@ -136,9 +136,9 @@ export class JoinDesk {
   }
 
   #remember(id: string, ending: Ending): void {
-    this.#ends.set(id, ending);
-    const [oldest] = this.#ends.keys();
-    if (this.#ends.size > endsMax && oldest !== undefined) this.#ends.delete(oldest);
+    this.#endings.set(id, ending);
+    const [oldest] = this.#endings.keys();
+    if (this.#endings.size > endingsMax && oldest !== undefined) this.#endings.delete(oldest);
   }
 }
 

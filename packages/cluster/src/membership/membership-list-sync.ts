@@ -70,15 +70,15 @@ export class MembershipListSync {
    * @throws ListRefused when it is malformed or not signed by this cluster's authority; errors of the file system
    */
   receive(list: unknown, caller: Caller): Promise<ListVerdict> {
-    return this.#inTurn(() => this.#judge(openList(list, this.#parts.membershipList.authorities), caller));
+    return this.#oneAtATime(() => this.#judge(openList(list, this.#parts.membershipList.authorities), caller));
   }
 
   /** Stores a list that this node has signed. @throws errors of the file system */
   storeSigned(list: VerifiedList, self: NodeId): Promise<ListVerdict> {
-    return this.#inTurn(() => this.#judge(list, { id: self }));
+    return this.#oneAtATime(() => this.#judge(list, { id: self }));
   }
 
-  #inTurn<T>(task: () => Promise<T>): Promise<T> {
+  #oneAtATime<T>(task: () => Promise<T>): Promise<T> {
     const done = this.#last.then(task);
     this.#last = done.catch(() => undefined);
     return done;

@@ -52,7 +52,7 @@ export class Standbys {
   readonly #confirmedWithoutEcho = new Map<NodeId, LogIndex>();
   readonly #confirming = new Map<NodeId, Promise<void>>();
   /** Highest index that a caller waits for. */
-  #wanted: LogIndex = 0;
+  #waitedForIndex: LogIndex = 0;
   /** When this term began. Any node may have received permission to serve from the former leader just before. */
   #termStartMs = Number.NEGATIVE_INFINITY;
   #others: () => readonly NodeId[] = () => [];
@@ -88,7 +88,7 @@ export class Standbys {
     this.#formerLeader = isOver ? followed.id : undefined;
     this.#known.clear();
     this.#confirmedWithoutEcho.clear();
-    this.#wanted = 0;
+    this.#waitedForIndex = 0;
     this.#termStartMs = this.#options.nowMs();
     this.#others = others;
   }
@@ -108,7 +108,7 @@ export class Standbys {
 
   /** Resolves when no node can serve a state from before `index`. */
   async confirmed(index: LogIndex): Promise<void> {
-    this.#wanted = Math.max(this.#wanted, index);
+    this.#waitedForIndex = Math.max(this.#waitedForIndex, index);
     // A node removed in this term may still serve for a while.
     const ids = new Set([...this.#others(), ...this.#known.keys()]);
     await Promise.all([...ids].map((id) => this.#confirmedBy(id, index)));
@@ -136,7 +136,7 @@ export class Standbys {
   /** One request serves all waiting callers; those that arrive while it is in flight share the next one. */
   async #confirm(id: NodeId): Promise<void> {
     const { confirm, pause } = this.#options;
-    const applied = await confirm(id, this.#wanted).catch(() => undefined);
+    const applied = await confirm(id, this.#waitedForIndex).catch(() => undefined);
     if (applied === undefined) return pause(confirmRetryMs);
     const known = this.#known.get(id);
     if (known !== undefined) this.#known.set(id, { ...known, appliedIndex: Math.max(known.appliedIndex, applied) });

@@ -108,18 +108,18 @@ export class Callers {
 
   /** Returns the caller, if the cluster's authority signed its certificate and a list names it. A resumed session shows no certificate. */
   #callerOn(socket: TLSSocket): Caller | undefined {
-    const shown = socket.getPeerX509Certificate();
+    const certificate = socket.getPeerX509Certificate();
     const address = endpointOf(socket).replace(' ', ':');
     const refused = (reason: string, from?: NodeId): undefined => {
       this.#checks.onRefused?.({ address, reason, ...(from !== undefined && { from }) });
       return undefined;
     };
-    if (shown === undefined || socket.isSessionReused()) return refused('it shows no certificate');
-    const name = nameByAny(shown, this.#checks.authorities?.() ?? [this.#ownAuthority]);
+    if (certificate === undefined || socket.isSessionReused()) return refused('it shows no certificate');
+    const name = nameByAny(certificate, this.#checks.authorities?.() ?? [this.#ownAuthority]);
     if (name === undefined) return refused("its certificate is not signed by this cluster's authority");
     const from = name.nodeId;
     if (name.clusterId !== this.#clusterId) return refused('its certificate is for another cluster', from);
-    const caller = { from, certificate: fingerprintOf(shown), socket, inFlight: 0, streams: new Set<never>() };
+    const caller = { from, certificate: fingerprintOf(certificate), socket, inFlight: 0, streams: new Set<never>() };
     if (this.memberState(caller) === undefined && !this.#hasRoomForUnlisted())
       return refused('the membership list of this node does not name its certificate', from);
     let connections = 0;

@@ -154,37 +154,37 @@ export class ClusterClient {
 class Peer {
   readonly connectionKey: string;
   readonly member: Member;
-  readonly #local: PeerAgent;
-  readonly #forwarded: PeerAgent;
+  readonly #clusterAgent: PeerAgent;
+  readonly #forwardAgent: PeerAgent;
 
   constructor(connectionKey: string, member: Member, via: PeerConnectionOptions) {
     this.connectionKey = connectionKey;
     this.member = member;
-    this.#local = new PeerAgent({ ...via, member, maxSockets: clusterCallsMax });
-    this.#forwarded = new PeerAgent({ ...via, member, maxSockets: forwardedMax });
+    this.#clusterAgent = new PeerAgent({ ...via, member, maxSockets: clusterCallsMax });
+    this.#forwardAgent = new PeerAgent({ ...via, member, maxSockets: forwardedMax });
   }
 
   agentFor(path: string): Agent {
-    return path.startsWith('/cluster/') ? this.#local : this.#forwarded;
+    return path.startsWith('/cluster/') ? this.#clusterAgent : this.#forwardAgent;
   }
 
   /** Closes idle connections after a call without an answer: TCP may still be backing off long after the network has recovered. */
   dropFree(): void {
-    this.#local.dropFree();
-    this.#forwarded.dropFree();
+    this.#clusterAgent.dropFree();
+    this.#forwardAgent.dropFree();
   }
 
   /** Lets requests in flight finish; reuses no connection. */
   retire(): void {
-    this.#local.maxFreeSockets = 0;
-    this.#forwarded.maxFreeSockets = 0;
+    this.#clusterAgent.maxFreeSockets = 0;
+    this.#forwardAgent.maxFreeSockets = 0;
     this.dropFree();
   }
 
   destroy(): void {
     this.retire();
-    this.#local.destroy();
-    this.#forwarded.destroy();
+    this.#clusterAgent.destroy();
+    this.#forwardAgent.destroy();
   }
 }
 
@@ -204,8 +204,8 @@ class PeerAgent extends Agent {
   /** Returns the connection by the callback only, so that no request is sent before the peer is verified. */
   override createConnection(_options: unknown, callback?: (error: Error | null, socket: Duplex) => void): undefined {
     connectToPeer(this.#to.member, this.#to, (error, connection) => {
-      const given = callback as ((error: Error | null, socket?: Duplex) => void) | undefined;
-      given?.(error ?? null, connection?.socket);
+      const done = callback as ((error: Error | null, socket?: Duplex) => void) | undefined;
+      done?.(error ?? null, connection?.socket);
     });
   }
 

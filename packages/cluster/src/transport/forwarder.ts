@@ -39,7 +39,7 @@ const bodyDeadlineMs = 120_000;
 /** The same for a request that may take minutes, such as a restore, including its body. */
 const slowDeadlineMs = 30 * 60_000;
 /** How long a forwarded write waits until this node has applied it (decision 25). */
-const ownCopyMs = 1000;
+const ownApplyMs = 1000;
 
 /** Headers that are not forwarded: hop-by-hop (RFC 9110 §7.6.1), or set again by the connection to the active node. */
 const notForwarded = new Set([
@@ -121,7 +121,7 @@ export class Forwarder {
         throw new LeadershipTransferred(leader.term);
       }
       const index = indexIn(answer.headers[indexHeader.toLowerCase()], this.#options.clusterId);
-      if (index !== undefined) await this.#options.reached(index, ownCopyMs);
+      if (index !== undefined) await this.#options.reached(index, ownApplyMs);
       this.#inFlight.delete(abort); // the outcome is known: a new leader must not cut the answer
       const unread = body === undefined && !req.readableEnded && announcesBody(req);
       res.writeHead(answer.status, { ...answerHeaders(answer.headers), ...(unread && { connection: 'close' }) });

@@ -54,10 +54,10 @@ export function connectToPeer(
   const onClose = (): void => finish('the connection ended');
   const onSecure = (): void => {
     const certificate = socket.getPeerX509Certificate();
-    const shown = certificate === undefined ? '' : fingerprintOf(certificate);
-    if (certificatesOf(member).includes(shown)) {
+    const fingerprint = certificate === undefined ? '' : fingerprintOf(certificate);
+    if (certificatesOf(member).includes(fingerprint)) {
       finish();
-      done(undefined, { socket, certificate: shown });
+      done(undefined, { socket, certificate: fingerprint });
     } else finish('it shows a certificate that the membership list does not name');
   };
   const deadline = setTimeout(() => finish(`no connection within ${connectMsMax} ms`), connectMsMax);
