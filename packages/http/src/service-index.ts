@@ -25,11 +25,11 @@ export function indexIn(header: string | string[] | undefined, clusterId: string
   return indexValue(clusterId, index) === header ? index : undefined; // the decoder reads much that was never encoded
 }
 
-/** The index that a caller wants to see. @throws RequestError when it is none of this cluster */
+/** The index that a caller wants to see. @throws RequestError when it belongs to another cluster */
 export function indexWanted(headers: NodeJS.Dict<string | string[]>, clusterId: string): LogIndex | undefined {
   const header = headers['x-service-index'] || headers['x-vault-index'];
   if (header === undefined || header === '') return undefined;
   const index = indexIn(header, clusterId);
-  if (index === undefined) throw new RequestError('invalid_request', `${indexHeader} is none of this cluster`);
+  if (index === undefined) throw new RequestError('invalid_request', `${indexHeader} belongs to another cluster`);
   return index;
 }

@@ -80,5 +80,8 @@ function refuseUsedId({ members, removed }: Membership, { id }: Joiner): void {
 /** A node that lost its disk gets this refusal until the leader can assume that the member with its name is gone. */
 function takenText(name: string, { silentMs }: PeerStatus): string {
   const [heardS, replaceS] = [Math.round(silentMs / 100) / 10, silentMsMin / 1000];
-  return `the name ${name} belongs to a member that was admitted or heard ${heardS} s ago; a node with an empty data directory can replace it once it has been silent for ${replaceS} s`;
+  return (
+    `the name ${name} belongs to a member that was admitted or heard ${heardS} s ago; ` +
+    `a node with an empty data directory can replace it once it has been silent for ${replaceS} s`
+  );
 }

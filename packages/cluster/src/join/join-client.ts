@@ -37,7 +37,7 @@ export interface JoinClientOptions {
   readonly randomBytes: (count: number) => Buffer;
 }
 
-/** What a leader reports about its cluster, without proof so far. */
+/** A leader's claims about its cluster, without proof so far. */
 export interface UnverifiedCluster {
   readonly clusterId: string;
   readonly terms: SealTerms;

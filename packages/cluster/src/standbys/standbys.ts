@@ -1,6 +1,6 @@
 import type { LogIndex, NodeId, Term } from '@transitd/raft-core';
 
-/** What a node reports about itself in an echo. */
+/** A node's report about itself in an echo. */
 export interface StandbyReport {
   readonly appliedIndex: LogIndex;
   /** Whether it is a performance standby: it may serve reads from its own state while its echoes are answered. */

@@ -143,7 +143,7 @@ describe('Standbys: a node that may still serve an older state', () => {
       termBefore: 6,
       waits: true,
     },
-    { who: 'another node than the former leader', led: 6, ledForMs: 9000, termBefore: 6, waits: true },
+    { who: 'a node that is not the former leader', led: 6, ledForMs: 9000, termBefore: 6, waits: true },
   ])
     it(`at the beginning of a term ${waits ? 'may be' : 'is not'} ${who}`, async () => {
       const { standbys, clock } = setup(() => undefined);
