@@ -15,7 +15,7 @@ import { printWelcome } from './dev-welcome.ts';
 import { createListener, Listener } from './listener.ts';
 import { createLog } from './log.ts';
 import { Metrics } from './metrics.ts';
-import { figuresOf } from './metrics-node.ts';
+import { metricSourcesOf } from './metrics-node.ts';
 import { listenForStop } from './stop-request.ts';
 import { createTelemetry } from './telemetry.ts';
 
@@ -56,7 +56,7 @@ export async function runServer(config: Config, { dev, reread }: RunOptions = {}
   arm(process.env['TRANSITD_FAILPOINTS']);
   const limits = new Limits(config.limits);
   const connections = new Connections(connectionsMax(config, log));
-  const metrics = new Metrics(config.telemetry.prefix, { ...figuresOf(() => running.node), load: { limits, connections } });
+  const metrics = new Metrics(config.telemetry.prefix, { ...metricSourcesOf(() => running.node), load: { limits, connections } });
   const audit = await AuditDevices.open({ devices: config.audit, log, observer: metrics.audit });
   running.audit = audit;
   const routes = allRoutes(metrics, audit);
