@@ -55,7 +55,7 @@ export interface StartOptions {
 /** A page that is there without a token, and when the node is sealed. */
 const telemetry = { TRANSITD_TELEMETRY_ADDRESS: '127.0.0.1:0' };
 /** What a dev node tells whoever has started it: the one place where a token is shown on purpose. */
-const welcome = /\ntransitd is running, [\s\S]*?paste it here…"}'\n/;
+const welcome = /\ntransitd is running in dev mode, [\s\S]*?paste the ciphertext here…"}'\n/;
 const metricsMs = 2_000;
 
 export class LiveServer {
