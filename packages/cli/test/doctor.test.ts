@@ -149,7 +149,7 @@ describe('the doctor', () => {
     });
 
     for (const { what, more, found } of [
-      { what: 'an unknown key', more: { colour: 'red' }, found: ['fail configuration'] },
+      { what: 'an unknown key', more: { color: 'red' }, found: ['fail configuration'] },
       {
         what: 'a public listener without TLS',
         more: { listeners: [{ address: '0.0.0.0:1', tls_disable: true }] },
