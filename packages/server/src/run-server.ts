@@ -98,7 +98,7 @@ export async function runServer(config: Config, { dev, reread }: RunOptions = {}
       const create = (counted: RequestListener) => createListener({ headers_timeout: telemetryHeadersMs }, counted);
       const listener = new Listener(createTelemetry(node, metrics), create, { connections });
       listeners.push(listener);
-      log.info({ telemetry: await listener.listen(config.telemetry.address) }, 'telemetry');
+      log.info({ telemetry: await listener.listen(config.telemetry.address) }, 'telemetry listening');
     }
     if (!stop.isRequested)
       log.info({ version, node: config.node_id, initialized: node.initialized, sealed: node.services === undefined }, 'started');
