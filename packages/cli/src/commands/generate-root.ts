@@ -31,9 +31,9 @@ export function generateRootCommand(operator: Command, { serverAction }: Runner)
     .action(serverAction(generateRoot));
 }
 
-async function generateRoot({ client, output, sources }: Session, given: string | undefined, options: Options): Promise<void> {
+async function generateRoot({ client, output, sources }: Session, argument: string | undefined, options: Options): Promise<void> {
   const { init, status, cancel, decode, nonce } = options;
-  if ([init, status, cancel, decode, given].filter((chosen) => chosen !== undefined).length > 1)
+  if ([init, status, cancel, decode, argument].filter((chosen) => chosen !== undefined).length > 1)
     throw new StartError('use only one of --init, --status, --cancel, --decode and a share');
   const otp = options.otp === undefined ? undefined : await secretFrom(options.otp, 'an OTP', sources);
   if (decode !== undefined) {
@@ -46,7 +46,7 @@ async function generateRoot({ client, output, sources }: Session, given: string 
   if (status === true) return show(output, await client.sys.rootGeneration());
   if (init === true) return show(output, await client.sys.startRootGeneration(otp));
   if (nonce === undefined) throw new StartError('a share requires --nonce: use the nonce that --init printed');
-  show(output, await client.sys.generateRoot({ key: await shareFrom(sources, given), nonce }));
+  show(output, await client.sys.generateRoot({ key: await shareFrom(sources, argument), nonce }));
 }
 
 const show = (output: Session['output'], step: RootGeneration): void =>

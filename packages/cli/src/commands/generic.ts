@@ -88,8 +88,8 @@ export function unwrapCommand(program: Command, { serverAction }: Runner): void 
     .argument('[token]', '- or @file to read the wrapping token; default: the calling token')
     .action(
       serverAction(
-        async ({ client, output, sources, token: callingToken }, given: string | undefined, options: ResponseOptions) => {
-          const token = given === undefined ? callingToken : await secretFrom(given, 'a wrapping token', sources);
+        async ({ client, output, sources, token: callingToken }, argument: string | undefined, options: ResponseOptions) => {
+          const token = argument === undefined ? callingToken : await secretFrom(argument, 'a wrapping token', sources);
           if (token === undefined || token === '') throw new StartError('no wrapping token: use - or @FILE to read it');
           output.answer(await client.sys.wrapping.unwrap(token), options);
         },

@@ -71,13 +71,15 @@ export function keyDataCommands(key: Command, { serverAction }: Runner): void {
     .argument('<name>', 'name of the key')
     .argument('[ciphertext]', 'ciphertext, @file, or - for standard input (default)')
     .action(
-      serverAction(async ({ client, output, sources }, name: string, given: string | undefined, options: CipherOptions) => {
-        const ciphertext = (await textFrom(given ?? '-', sources)).trim();
-        const answer = await client.transit(options.mount).decrypt(name, ciphertext, await dataOptions(options, sources));
-        if (output.format === 'json' || options.field !== undefined) return output.answer(answer, options);
-        output.warnings(answer);
-        output.raw(Buffer.from(answer.data.plaintext, 'base64'));
-      }),
+      serverAction(
+        async ({ client, output, sources }, name: string, ciphertextArgument: string | undefined, options: CipherOptions) => {
+          const ciphertext = (await textFrom(ciphertextArgument ?? '-', sources)).trim();
+          const answer = await client.transit(options.mount).decrypt(name, ciphertext, await dataOptions(options, sources));
+          if (output.format === 'json' || options.field !== undefined) return output.answer(answer, options);
+          output.warnings(answer);
+          output.raw(Buffer.from(answer.data.plaintext, 'base64'));
+        },
+      ),
     );
 
   keyVersionOption(cipherOptions(key.command('rewrap')))
@@ -85,14 +87,16 @@ export function keyDataCommands(key: Command, { serverAction }: Runner): void {
     .argument('<name>', 'name of the key')
     .argument('[ciphertext]', 'ciphertext, @file, or - for standard input (default)')
     .action(
-      serverAction(async ({ client, output, sources }, name: string, given: string | undefined, options: CipherOptions) => {
-        const ciphertext = (await textFrom(given ?? '-', sources)).trim();
-        const { padding_scheme: scheme, ...rest } = await dataOptions(options, sources);
-        if (scheme !== undefined)
-          throw new StartError('rewrap takes two padding schemes: use transitd write on the rewrap path to set them');
-        const answer = await client.transit(options.mount).rewrap(name, ciphertext, rest);
-        printValue(output, answer, answer.data.ciphertext, options);
-      }),
+      serverAction(
+        async ({ client, output, sources }, name: string, ciphertextArgument: string | undefined, options: CipherOptions) => {
+          const ciphertext = (await textFrom(ciphertextArgument ?? '-', sources)).trim();
+          const { padding_scheme: scheme, ...rest } = await dataOptions(options, sources);
+          if (scheme !== undefined)
+            throw new StartError('rewrap takes two padding schemes: use transitd write on the rewrap path to set them');
+          const answer = await client.transit(options.mount).rewrap(name, ciphertext, rest);
+          printValue(output, answer, answer.data.ciphertext, options);
+        },
+      ),
     );
 
   cipherOptions(key.command('datakey'))
@@ -106,8 +110,8 @@ export function keyDataCommands(key: Command, { serverAction }: Runner): void {
           if (kind !== 'plaintext' && kind !== 'wrapped')
             throw new StartError('the kind of data key must be plaintext or wrapped');
           const bits = options.bits === undefined ? {} : { bits: options.bits };
-          const given = await dataOptions(options, sources);
-          output.answer(await client.transit(options.mount).datakey(name, kind, { ...given, ...bits }), options);
+          const request = await dataOptions(options, sources);
+          output.answer(await client.transit(options.mount).datakey(name, kind, { ...request, ...bits }), options);
         },
       ),
     );
@@ -118,8 +122,8 @@ export function keyDataCommands(key: Command, { serverAction }: Runner): void {
     .argument(...dataArgument)
     .action(
       serverAction(async ({ client, output, sources }, name: string, data: string | undefined, options: SignedOptions) => {
-        const given = await signOptions(options, sources);
-        const answer = await client.transit(options.mount).sign(name, await base64From(data, sources), given);
+        const request = await signOptions(options, sources);
+        const answer = await client.transit(options.mount).sign(name, await base64From(data, sources), request);
         printValue(output, answer, answer.data.signature, options);
       }),
     );
@@ -134,8 +138,8 @@ export function keyDataCommands(key: Command, { serverAction }: Runner): void {
     .action(
       serverAction(async ({ client, output, sources }, name: string, data: string | undefined, options: VerifyOptions) => {
         const proof = await proofIn(options, sources);
-        const given = await signOptions(options, sources);
-        const answer = await client.transit(options.mount).verify(name, await base64From(data, sources), proof, given);
+        const request = await signOptions(options, sources);
+        const answer = await client.transit(options.mount).verify(name, await base64From(data, sources), proof, request);
         const { valid } = answer.data;
         if (output.format === 'json' || options.field !== undefined) output.answer(answer, options);
         else output.line(valid ? 'valid' : 'not valid');
@@ -150,8 +154,8 @@ export function keyDataCommands(key: Command, { serverAction }: Runner): void {
     .option('--algorithm <name>', 'hash algorithm (default: sha2-256)')
     .action(
       serverAction(async ({ client, output, sources }, name: string, data: string | undefined, options: MacOptions) => {
-        const given = { ...versionIn(options), ...(options.algorithm !== undefined && { algorithm: options.algorithm }) };
-        const answer = await client.transit(options.mount).hmac(name, await base64From(data, sources), given);
+        const request = { ...versionIn(options), ...(options.algorithm !== undefined && { algorithm: options.algorithm }) };
+        const answer = await client.transit(options.mount).hmac(name, await base64From(data, sources), request);
         printValue(output, answer, answer.data.hmac, options);
       }),
     );
@@ -163,8 +167,8 @@ export function keyDataCommands(key: Command, { serverAction }: Runner): void {
     .option('--mac-length <bytes>', 'length of the CMAC in bytes (default: 16)', wholeNumber)
     .action(
       serverAction(async ({ client, output, sources }, name: string, data: string | undefined, options: MacOptions) => {
-        const given = { ...versionIn(options), ...(options.macLength !== undefined && { mac_length: options.macLength }) };
-        const answer = await client.transit(options.mount).cmac(name, await base64From(data, sources), given);
+        const request = { ...versionIn(options), ...(options.macLength !== undefined && { mac_length: options.macLength }) };
+        const answer = await client.transit(options.mount).cmac(name, await base64From(data, sources), request);
         printValue(output, answer, answer.data.cmac, options);
       }),
     );
@@ -227,9 +231,9 @@ async function proofIn(
   { signature, hmac, cmac }: VerifyOptions,
   sources: Sources,
 ): Promise<{ signature: string } | { hmac: string } | { cmac: string }> {
-  const given = [signature, hmac, cmac].filter((one) => one !== undefined);
-  const [only] = given;
-  if (only === undefined || given.length > 1) throw new StartError('use exactly one of --signature, --hmac and --cmac');
-  const text = (await textFrom(only, sources)).trim();
+  const proofs = [signature, hmac, cmac].filter((one) => one !== undefined);
+  const [proof] = proofs;
+  if (proof === undefined || proofs.length > 1) throw new StartError('use exactly one of --signature, --hmac and --cmac');
+  const text = (await textFrom(proof, sources)).trim();
   return signature !== undefined ? { signature: text } : hmac !== undefined ? { hmac: text } : { cmac: text };
 }

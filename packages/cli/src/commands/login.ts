@@ -57,15 +57,15 @@ async function login(session: Session, data: readonly string[], options: LoginOp
 /** Returns the token that the method issues; for the method `token`, looks up the given token. @throws StartError */
 async function issuedToken(session: Session, data: readonly string[], { method, path }: LoginOptions): Promise<Issued> {
   const { client, sources } = session;
-  const tokenFrom = async (given: string | undefined): Promise<string> =>
-    given === undefined
+  const tokenFrom = async (argument: string | undefined): Promise<string> =>
+    argument === undefined
       ? promptHidden('Token (will be hidden): ', 'use - to read the token from standard input')
-      : secretFrom(given.replace(/^token=/, ''), 'a token', sources);
+      : secretFrom(argument.replace(/^token=/, ''), 'a token', sources);
   const at = { ...(path !== undefined && { path }) };
   if (method === 'token') {
-    const [given, ...more] = data;
+    const [argument, ...more] = data;
     if (more.length > 0) throw new StartError('the method token takes one argument');
-    return tokenLogin(session, await tokenFrom(given));
+    return tokenLogin(session, await tokenFrom(argument));
   }
   const members = await membersOf(data, sources);
   /** Returns the given value, or prompts for it without echo. */

@@ -68,8 +68,13 @@ export function secretsCommands(program: Command, { serverAction }: Runner): voi
     .action(
       serverAction(async ({ client, output }, type: string, options: Tuning & { path?: string; options?: readonly string[] }) => {
         const path = options.path ?? type;
-        const given = options.options === undefined ? {} : { options: pairsOf('--options', options.options) };
-        const answer = await client.sys.enableMount(path, { type, config: configOf(options), ...described(options), ...given });
+        const engineOptions = options.options === undefined ? {} : { options: pairsOf('--options', options.options) };
+        const answer = await client.sys.enableMount(path, {
+          type,
+          config: configOf(options),
+          ...described(options),
+          ...engineOptions,
+        });
         output.done(answer, `Enabled ${type} at ${path}/.`);
       }),
     );

@@ -41,8 +41,9 @@ export function operatorCommands(program: Command, runner: Runner): void {
     .argument('[share]', '- for standard input or @file, in hex or base64; prompted for if omitted')
     .option('--reset', 'discard the shares submitted so far')
     .action(
-      serverAction(async ({ client, output, sources }, given: string | undefined, { reset }: { reset?: true }) => {
-        const status = reset === true ? await client.sys.resetUnseal() : await client.sys.unseal(await shareFrom(sources, given));
+      serverAction(async ({ client, output, sources }, argument: string | undefined, { reset }: { reset?: true }) => {
+        const status =
+          reset === true ? await client.sys.resetUnseal() : await client.sys.unseal(await shareFrom(sources, argument));
         output.warnings(status);
         output.rows(sealRows(status), status);
       }),
@@ -110,12 +111,14 @@ async function initialize({ client, output }: Session, options: InitOptions): Pr
     throw new StartError('this seal unseals automatically: use --recovery-shares and --recovery-threshold');
   const shares = (isRecovery ? options.recoveryShares : options.keyShares) ?? 5;
   const threshold = (isRecovery ? options.recoveryThreshold : options.keyThreshold) ?? Math.min(3, shares);
-  const made = await client.sys.initialize(
+  const response = await client.sys.initialize(
     isRecovery
       ? { recovery_shares: shares, recovery_threshold: threshold }
       : { secret_shares: shares, secret_threshold: threshold },
   );
-  const [hex, base64] = isRecovery ? [made.recovery_keys ?? [], made.recovery_keys_base64 ?? []] : [made.keys, made.keys_base64];
+  const [hex, base64] = isRecovery
+    ? [response.recovery_keys ?? [], response.recovery_keys_base64 ?? []]
+    : [response.keys, response.keys_base64];
   if (output.format === 'json') {
     const none: readonly string[] = [];
     output.json({
@@ -127,16 +130,17 @@ async function initialize({ client, output }: Session, options: InitOptions): Pr
       recovery_keys_hex: isRecovery ? hex : none,
       recovery_keys_shares: isRecovery ? shares : 0,
       recovery_keys_threshold: isRecovery ? threshold : 0,
-      root_token: made.root_token,
+      root_token: response.root_token,
     });
     return undefined;
   }
   for (const [index, share] of base64.entries()) output.line(`${isRecovery ? 'Recovery' : 'Unseal'} Key ${index + 1}: ${share}`);
-  output.line(`\nInitial Root Token: ${made.root_token}\n`);
+  output.line(`\nInitial Root Token: ${response.root_token}\n`);
   output.line(
     isRecovery
-      ? `Any ${threshold} of the ${shares} recovery keys can generate a new root token. They are printed only once: store each with a different holder.`
-      : `Each start of a node requires ${threshold} of the ${shares} unseal keys. They are printed only once, and without them the data is lost:\nstore each with a different holder.`,
+      ? `Any ${threshold} of the ${shares} recovery keys can generate a new root token.`
+      : `Each start of a node requires ${threshold} of the ${shares} unseal keys; without them the data is lost.`,
   );
+  output.line('They are printed only once: store each with a different holder.');
   return undefined;
 }

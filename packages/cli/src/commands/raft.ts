@@ -35,7 +35,7 @@ export function raftCommands(operator: Command, runner: Runner): void {
           server.leader ? 'leader' : 'follower',
           server.voter,
         ]);
-        output.table(['Node', 'Id', 'Address', 'State', 'Voter'], rows, data);
+        output.table(['Node', 'ID', 'Address', 'State', 'Voter'], rows, data);
       }),
     );
 
@@ -130,7 +130,7 @@ function autopilotCommands(raft: Command, { serverAction }: Runner): void {
           server.version,
         ]);
         output.line('');
-        output.table(['Node', 'Address', 'Part', 'Status', 'Healthy', 'Last Contact', 'Last Index', 'Version'], rows, data);
+        output.table(['Node', 'Address', 'Role', 'Status', 'Healthy', 'Last Contact', 'Last Index', 'Version'], rows, data);
       }),
     );
 

@@ -67,19 +67,21 @@ function noticesFor({ state, isMember, isOvertaken }: Recovery, file: string): r
   return [
     ...(index > commitIndex
       ? [
-          `The snapshot includes entries ${commitIndex + 1} to ${index}, which this disk does not record as committed: they may never have been acknowledged.`,
+          `The snapshot includes entries ${commitIndex + 1} to ${index}, which may be uncommitted: they may never have been acknowledged.`,
         ]
       : []),
     ...(conf === undefined
       ? [
-          `The log was not read, so all entries after ${index} are missing: this disk is known to have held entries up to ${storedIndex}, committed up to ${commitIndex}.`,
+          `The log was not read, so all entries after ${index} are missing.`,
+          `This disk is known to have held entries up to ${storedIndex}, committed up to ${commitIndex}.`,
         ]
       : []),
     ...(isMember ? [] : ['This node had been removed from the cluster: the other members continued without it.']),
     ...(isOvertaken
       ? ['Another node reported that this disk was rolled back or copied: another disk may hold newer entries.']
       : []),
-    `Writes that other nodes acknowledged after entry ${index} are missing. Run this on every remaining disk, and use the snapshot with the highest last_term and, among equal terms, the highest last_index.`,
+    `Writes that other nodes acknowledged after entry ${index} are missing.`,
+    'Run this on every remaining disk. Use the snapshot with the highest last_term, and among those the highest last_index.',
     `Then initialize a new cluster with the same seal and run: transitd operator raft snapshot restore --force ${file}`,
   ];
 }

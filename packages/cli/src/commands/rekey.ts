@@ -33,11 +33,11 @@ export function rekeyCommand(operator: Command, { serverAction }: Runner): void 
     .action(serverAction(rekey));
 }
 
-async function rekey({ client, output, sources }: Session, given: string | undefined, options: RekeyOptions): Promise<void> {
+async function rekey({ client, output, sources }: Session, argument: string | undefined, options: RekeyOptions): Promise<void> {
   const { init, status, cancel, verify, nonce } = options;
   if (
     [init, status, cancel].filter((chosen) => chosen === true).length > 1 ||
-    (given !== undefined && (init || status || cancel))
+    (argument !== undefined && (init || status || cancel))
   )
     throw new StartError('use only one of --init, --status, --cancel and a share');
   if (cancel === true) return output.done(await client.sys.cancelRekey(), 'Rekey canceled, if one was in progress.');
@@ -52,10 +52,10 @@ async function rekey({ client, output, sources }: Session, given: string | undef
     output.warnings(answer);
     return showStatus(output, answer.data);
   }
-  if (given !== undefined) refusePlainSecret(given, 'a share');
+  if (argument !== undefined) refusePlainSecret(argument, 'a share');
   const currentNonce = nonce ?? (await client.sys.rekeyStatus()).data.nonce;
   if (currentNonce === '') throw new StartError('no rekey is in progress: start one with --init');
-  const share = { key: await shareFrom(sources, given), nonce: currentNonce };
+  const share = { key: await shareFrom(sources, argument), nonce: currentNonce };
   const answer = await (verify === true ? client.sys.verifyRekey(share) : client.sys.rekey(share));
   output.warnings(answer);
   if (output.format === 'json') return output.json(answer);
@@ -82,8 +82,8 @@ function showStep(output: Session['output'], step: RekeyStep): void {
   if (step.keys_base64 === undefined) output.line('The new shares are now in effect.');
   else if (step.verification_nonce === undefined)
     output.line('\nThe new shares are now in effect, and the old shares are invalid. They are printed only once.');
-  else
-    output.line(
-      `\nThe old shares stay in effect until a threshold of the new shares is verified:\n\n  transitd operator rekey --verify --nonce ${step.verification_nonce}`,
-    );
+  else {
+    output.line('\nThe old shares stay in effect until a threshold of the new shares is verified:\n');
+    output.line(`  transitd operator rekey --verify --nonce ${step.verification_nonce}`);
+  }
 }

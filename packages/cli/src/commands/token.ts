@@ -53,9 +53,9 @@ export function tokenCommands(program: Command, { serverAction }: Runner): void 
     .option('--self', 'use the calling token')
     .option('--accessor', 'the argument is an accessor')
     .action(
-      serverAction(async (session, given: string | undefined, options: Named & { field?: string }) => {
+      serverAction(async (session, argument: string | undefined, options: TokenSelection & { field?: string }) => {
         const { client, output } = session;
-        const answer = await client.auth.token.look(await namedBy(session, given, options));
+        const answer = await client.auth.token.look(await selectedToken(session, argument, options));
         if (output.format === 'json' || options.field !== undefined) return output.answer(answer, options);
         output.warnings(answer);
         // The caller has the token already; output stays in scrollback buffers and logs.
@@ -70,10 +70,12 @@ export function tokenCommands(program: Command, { serverAction }: Runner): void 
     .option('--accessor', 'the argument is an accessor')
     .option('--increment <duration>', 'requested TTL')
     .action(
-      serverAction(async (session, given: string | undefined, options: Named & { increment?: string; field?: string }) => {
-        const named = await namedBy(session, given, options);
-        session.output.answer(await session.client.auth.token.renew(named, options.increment), options);
-      }),
+      serverAction(
+        async (session, argument: string | undefined, options: TokenSelection & { increment?: string; field?: string }) => {
+          const selected = await selectedToken(session, argument, options);
+          session.output.answer(await session.client.auth.token.renew(selected, options.increment), options);
+        },
+      ),
     );
 
   serverOptions(token.command('revoke'))
@@ -83,17 +85,17 @@ export function tokenCommands(program: Command, { serverAction }: Runner): void 
     .option('--accessor', 'the argument is an accessor')
     .option('--mode <mode>', 'orphan: keep the children of the token')
     .action(
-      serverAction(async (session, given: string | undefined, options: Named & { mode?: string }) => {
+      serverAction(async (session, argument: string | undefined, options: TokenSelection & { mode?: string }) => {
         const { client, output } = session;
-        if (given === undefined && options.self !== true)
+        if (argument === undefined && options.self !== true)
           throw new StartError('no token to revoke: use - or @FILE to read it, or --self for the calling token');
-        const named = await namedBy(session, given, options);
+        const selected = await selectedToken(session, argument, options);
         if (options.mode === undefined)
-          return output.done(await client.auth.token.revoke(named), 'Revoked the token, if it existed.');
+          return output.done(await client.auth.token.revoke(selected), 'Revoked the token, if it existed.');
         if (options.mode !== 'orphan') throw new StartError('--mode must be orphan');
-        if (named === undefined || 'accessor' in named)
+        if (selected === undefined || 'accessor' in selected)
           throw new StartError('--mode orphan requires the token, not --self or --accessor');
-        output.done(await client.auth.token.revokeOrphan(named.token), 'Revoked the token and kept its children.');
+        output.done(await client.auth.token.revokeOrphan(selected.token), 'Revoked the token and kept its children.');
       }),
     );
 
@@ -143,22 +145,22 @@ async function createToken({ client, output, sources }: Session, options: Create
   output.answer(answer, options);
 }
 
-interface Named {
+interface TokenSelection {
   readonly self?: true;
   readonly accessor?: true;
 }
 
 /** Returns the named token or accessor; undefined for the calling token. @throws StartError */
-async function namedBy(
+async function selectedToken(
   { sources }: Session,
-  given: string | undefined,
-  { self, accessor }: Named,
+  argument: string | undefined,
+  { self, accessor }: TokenSelection,
 ): Promise<TokenNamed | undefined> {
-  if (self === true && given !== undefined) throw new StartError('use either a token or --self, not both');
-  if (given === undefined) {
+  if (self === true && argument !== undefined) throw new StartError('use either a token or --self, not both');
+  if (argument === undefined) {
     if (accessor === true) throw new StartError('--accessor requires an accessor as the argument');
     return undefined;
   }
-  if (accessor === true) return { accessor: await textFrom(given, sources) };
-  return { token: await secretFrom(given, 'a token', sources) };
+  if (accessor === true) return { accessor: await textFrom(argument, sources) };
+  return { token: await secretFrom(argument, 'a token', sources) };
 }

@@ -18,12 +18,13 @@ export function certificateFinding(
   { fromMs, untilMs }: { readonly fromMs: number; readonly untilMs: number },
   nowMs: number,
 ): Finding {
-  const until = `valid until ${new Date(untilMs).toISOString()}`;
-  if (nowMs >= untilMs) return fail(check, `expired: ${until}`, 'replace it and send SIGHUP to reload');
-  if (nowMs < fromMs)
-    return fail(check, `not valid before ${new Date(fromMs).toISOString()}`, 'check the clock, or replace the certificate');
+  const [from, until] = [fromMs, untilMs].map((ms) => new Date(ms).toISOString());
+  if (nowMs >= untilMs) return fail(check, `expired on ${until}`, 'replace it and send SIGHUP to reload');
+  if (nowMs < fromMs) return fail(check, `not valid before ${from}`, 'check the clock, or replace the certificate');
   const days = Math.floor((untilMs - nowMs) / dayMs);
-  return days < 30 ? warn(check, `expires in ${days} days: ${until}`, 'replace it and send SIGHUP to reload') : ok(check, until);
+  return days < 30
+    ? warn(check, `expires in ${days} days, on ${until}`, 'replace it and send SIGHUP to reload')
+    : ok(check, `valid until ${until}`);
 }
 
 /** Compares free space with the reserve, below which a node refuses writes. */

@@ -68,7 +68,8 @@ export function clockFinding(
 ): Finding {
   const [earliestMs, latestMs] = [serverS * 1000, serverS * 1000 + 999];
   const apartMs = latestMs < requestedMs ? requestedMs - latestMs : earliestMs > answeredMs ? earliestMs - answeredMs : 0;
-  const found = `${apartMs < 1000 ? 'less than 1 s' : `${Math.round(apartMs / 1000)} s`} between this machine and the node, ${skewMs} ms between the node and the active one`;
+  const apart = apartMs < 1000 ? 'less than 1 s' : `${Math.round(apartMs / 1000)} s`;
+  const found = `the node differs by ${apart} from this machine and by ${skewMs} ms from the active node`;
   return apartMs > skewMsMax || Math.abs(skewMs) > skewMsMax
     ? warn('clocks', found, 'run a time synchronization service on every machine')
     : ok('clocks', found);

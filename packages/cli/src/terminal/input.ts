@@ -63,8 +63,11 @@ export function refusePlainSecret(argument: string, what: string): void {
 /** Returns the error for a secret on the command line. @param alternatives - syntax for standard input and for a file */
 export const plainSecretError = (what: string, ...[stdin, file]: readonly [stdin: string, file: string]): StartError =>
   new StartError(
-    `${what} must not be on the command line, where other users and the shell history can expose it: use ${stdin} to read it from standard input, or ${file} to read it from a file`,
+    `${what} must not be on the command line, where other users and the shell history can expose it: ${waysToRead(stdin, file)}`,
   );
+
+const waysToRead = (stdin: string, file: string): string =>
+  `use ${stdin} to read it from standard input, or ${file} to read it from a file`;
 
 /** Like `textFrom`, but returns all bytes, and reads standard input if there is no argument. */
 export async function bytesFrom(argument: string | undefined, { stdin, file }: Sources): Promise<Buffer> {

@@ -20,10 +20,10 @@ export async function membersOf(args: readonly string[], sources: Sources): Prom
     }
     if (split <= 0) throw new StartError(`data argument ${at + 1} is not of the form name=value`);
     const name = argument.slice(0, split);
-    const given = argument.slice(split + 1);
-    if (secretNames.has(name) && given !== '-' && !given.startsWith('@'))
+    const text = argument.slice(split + 1);
+    if (secretNames.has(name) && text !== '-' && !text.startsWith('@'))
       throw plainSecretError(name, `${name}=-`, `${name}=@FILE`);
-    const value = await textOf(given, sources);
+    const value = await textOf(text, sources);
     members.set(name, members.has(name) ? [members.get(name), value].flat() : value);
   }
   return Object.fromEntries(members);
