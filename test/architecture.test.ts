@@ -1,8 +1,8 @@
-// The arrows between packages point inward. TypeScript's API is not available here (version 7 has none), so imports are
-// read from the text; type imports count as well.
+// The arrows between packages point inward. The arrows between folders of a package are in scripts/check/folder-arrows.ts.
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { expect } from 'chai';
+import { specifiersOf } from '../scripts/check/imports.ts';
 
 const packagesFolder = join(import.meta.dirname, '../packages');
 
@@ -11,14 +11,15 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   'raft-core': [],
   health: [],
   client: [],
+  'event-loop': [],
   'storage-fsm': ['raft-core'],
   barrier: ['storage-fsm'],
-  'transit-engine': ['storage-fsm'],
-  access: ['storage-fsm'],
+  'transit-engine': ['event-loop', 'storage-fsm'],
+  access: ['event-loop', 'storage-fsm'],
   pkcs11: [],
   process: [],
   configuration: ['process', 'barrier', 'access'],
-  http: ['access', 'storage-fsm', 'raft-core', 'transit-engine'],
+  http: ['event-loop', 'access', 'storage-fsm', 'raft-core', 'transit-engine'],
   cluster: ['http', 'process', 'configuration', 'raft-core', 'storage-fsm', 'barrier', 'access', 'health'],
   audit: ['http', 'process', 'configuration', 'storage-fsm', 'access'],
   'snapshot-archive': ['http', 'storage-fsm'],
@@ -28,12 +29,12 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   ],
   api: [
     ...['node', 'cluster', 'audit', 'http', 'process', 'configuration'],
-    ...['raft-core', 'health', 'storage-fsm', 'barrier', 'transit-engine', 'access'],
+    ...['event-loop', 'raft-core', 'health', 'storage-fsm', 'barrier', 'transit-engine', 'access'],
   ],
   cli: ['client', 'audit', 'snapshot-archive', 'http', 'process', 'configuration', 'storage-fsm', 'access'],
   server: [
     ...['api', 'cli', 'node', 'audit', 'http', 'process', 'configuration'],
-    ...['raft-core', 'storage-fsm', 'barrier', 'access'],
+    ...['event-loop', 'raft-core', 'storage-fsm', 'barrier', 'access'],
   ],
 };
 
@@ -41,12 +42,6 @@ const sourcesOf = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts') && statSync(join(folder, name)).isFile())
     .map((name) => join(folder, name));
-
-/** Every module specifier of `import … from`, `export … from`, `import '…'` and `import('…')`. */
-function specifiersOf(text: string): string[] {
-  const code = text.replace(/^\s*(\/\/|\*|\/\*).*$/gm, '');
-  return [...code.matchAll(/(?<!['"\w])(?:from\s*|import\s*\(?\s*)(['"])([^'"\n]+)\1/g)].map((match) => match[2] ?? '');
-}
 
 interface Import {
   readonly file: string;

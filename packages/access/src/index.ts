@@ -5,7 +5,6 @@ export type { KeySources } from './auth/jwt-keys.ts';
 export type { Login } from './auth/login.ts';
 export type { Logins } from './auth/logins.ts';
 export type { SecretId } from './auth/secret-id.ts';
-export { AccessError, type AccessErrorCode, RateLimited } from './errors.ts';
 export { type AuthMount, authTypes } from './mounts/auth-mount.ts';
 export type { AuthMounts, AuthTuning, StoredMount } from './mounts/auth-mounts.ts';
 export { type Capability, isCapability } from './policy/capability.ts';
@@ -15,8 +14,6 @@ export { policyPermits } from './policy/policy-text.ts';
 export type { Quota, QuotaChange } from './quota/quota.ts';
 export type { Allowance, Quotas } from './quota/quotas.ts';
 export { admission, type Bucket, type Rate } from './quota/token-bucket.ts';
-export { FairLine } from './scheduling/fair-line.ts';
-export { TimeSlice } from './scheduling/time-slice.ts';
 export {
   allows,
   allowsItems,
@@ -43,5 +40,6 @@ export { Tokens, type TokensOptions } from './tokens/tokens.ts';
 export type { WrapInfo, Wrapped, Wrapping } from './tokens/wrapping.ts';
 export { callerGroup, checkCidrs, isCidr, plainAddress, withinCidrs } from './values/cidr.ts';
 export { secondsOf } from './values/duration.ts';
+export { AccessError, type AccessErrorCode, RateLimited } from './values/errors.ts';
 export { integerOf } from './values/integer.ts';
 export { isRoleName, loginName } from './values/names.ts';

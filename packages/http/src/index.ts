@@ -68,6 +68,5 @@ export {
 export { notInitialized, unavailable } from './reply/unavailable.ts';
 export { indexHeader, indexHeaders, indexIn, indexValue, indexWanted } from './service-index.ts';
 export { namesNamespace, tokenOf, wrapTtlOf } from './token-header.ts';
-export { turns } from './turns.ts';
 export type { Verb } from './verb.ts';
 export { WorkLimit } from './work-limit.ts';

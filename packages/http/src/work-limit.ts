@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { FairLine } from '@transitd/access';
+import { FairQueue } from '@transitd/event-loop';
 import { overloaded, RequestError } from './reply/request-error.ts';
 
 export interface WorkLimitOptions {
@@ -25,7 +25,7 @@ export class WorkLimit {
   readonly #atOnceMax: number;
   readonly #perCallerMax: number;
   readonly #waitMsMax: number;
-  readonly #line: FairLine<Waiting>;
+  readonly #line: FairQueue<Waiting>;
   /** Requests at work by caller, where one caller may not have all places. */
   readonly #of = new Map<string, number>();
   #atWork = 0;
@@ -35,7 +35,7 @@ export class WorkLimit {
     this.#atOnceMax = atOnceMax;
     this.#perCallerMax = perCallerMax;
     this.#waitMsMax = waitMsMax;
-    this.#line = new FairLine(waitingMax);
+    this.#line = new FairQueue(waitingMax);
   }
 
   get atWork(): number {

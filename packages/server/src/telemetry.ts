@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener } from 'node:http';
 import { asksHealth, healthReply, isProbe } from '@transitd/api';
-import { errorsBody, parsePath, type Reply, sendReply, turns } from '@transitd/http';
+import { turns } from '@transitd/event-loop';
+import { errorsBody, parsePath, type Reply, sendReply } from '@transitd/http';
 import type { Node } from '@transitd/node';
 import type { Metrics } from './metrics.ts';
 

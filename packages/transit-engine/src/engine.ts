@@ -1,11 +1,7 @@
 import type { Store } from '@transitd/storage-fsm';
-import { type CacheConfig, readCacheConfig, writeCacheConfig } from './cache-config.ts';
-import { ChangeQueue } from './change-queue.ts';
-import { commitSecrets } from './commit-secrets.ts';
-import { rotateDue } from './due-rotation.ts';
-import { Encryption } from './encryption.ts';
-import { TransitError } from './errors.ts';
-import { withFreshVersion } from './fresh-version.ts';
+import { NoncePool } from './algorithms/nonce-pool.ts';
+import { dueMs, rotateDue } from './keys/auto-rotation.ts';
+import { ChangeQueue } from './keys/change-queue.ts';
 import {
   type CreateKeyRequest,
   creationWarnings,
@@ -16,31 +12,36 @@ import {
   settingsOf,
   trimKey,
   typeWarnings,
-} from './key.ts';
-import { KeyCache, type LoadedKey } from './key-cache.ts';
-import { KeyCertificates } from './key-certificates.ts';
-import { type ConfigureKeyRequest, configureKey } from './key-config.ts';
-import { dueMs } from './key-due.ts';
-import { KeyNames, type ListRequest } from './key-names.ts';
-import { KeyTransfers } from './key-transfers.ts';
-import { type KeyView, keyView } from './key-view.ts';
-import { KeyedWork } from './keyed-work.ts';
-import { type KeysConfig, readKeysConfig, writeKeysConfig } from './keys-config.ts';
-import { boundVersion } from './managed/bound-version.ts';
+} from './keys/key.ts';
+import { KeyCache, type LoadedKey } from './keys/key-cache.ts';
+import { type ConfigureKeyRequest, configureKey } from './keys/key-config.ts';
+import { KeyNames, type ListRequest } from './keys/key-names.ts';
+import { type KeyView, keyView } from './keys/key-view.ts';
+import {
+  type CacheConfig,
+  type KeysConfig,
+  readCacheConfig,
+  readKeysConfig,
+  writeCacheConfig,
+  writeKeysConfig,
+} from './keys/mount-config.ts';
+import { managedMaterial, newKey, withFreshVersion } from './keys/new-version.ts';
+import { type DuePlace, type Paths, pathsOf } from './keys/paths.ts';
+import { visibleVersions } from './keys/stored-versions.ts';
+import { sweepVersions } from './keys/sweep.ts';
 import { type ManagedKeyReference, type ManagedKeys, noManagedKeys } from './managed/provider.ts';
-import { newKey } from './new-key.ts';
-import { NoncePool } from './nonce-pool.ts';
+import { Encryption } from './operations/encryption.ts';
 import { checkText, contextOf } from './operations/inputs.ts';
 import type { Tools } from './operations/operation.ts';
-import { type DuePlace, type Paths, pathsOf } from './paths.ts';
-import { Signing } from './signing.ts';
-import { sweepVersions } from './sweep.ts';
-import { wipe } from './version-record.ts';
-import { visibleVersions } from './visible-versions.ts';
-import { WrappingKey } from './wrapping-key.ts';
+import { Signing } from './operations/signing.ts';
+import { KeyTransfers } from './transfers/key-transfers.ts';
+import { WrappingKey } from './transfers/wrapping-key.ts';
+import { TransitError } from './values/errors.ts';
+import { commitAndWipe, wipe } from './values/secrets.ts';
+import { KeyCertificates } from './x509/key-certificates.ts';
 
 export interface TransitEngineOptions {
-  /** Shows plaintext records; what lies below encrypts them. */
+  /** Holds plaintext records; the layers below encrypt them. */
   readonly store: Store;
   /** The mount's own id, part of every path. */
   readonly mountId: string;
@@ -48,13 +49,13 @@ export interface TransitEngineOptions {
   readonly ciphertextPrefix?: string;
   /** Unix milliseconds. */
   readonly now: () => number;
-  /** Bytes that decoded keys take at most, about; 64 MiB when absent. */
+  /** Approximate maximum of bytes for cached keys; 64 MiB when absent. */
   readonly cacheBytesMax?: number;
-  /** Keys of other systems that this mount may use; none when absent. */
+  /** Keys of other systems that the mount may use; none when absent. */
   readonly managedKeys?: ManagedKeys;
 }
 
-/** A key after a change that succeeded, and what its caller should know. */
+/** A key after a successful change, and warnings for the caller. */
 export interface KeyAnswer {
   readonly key: KeyView;
   readonly warnings: readonly string[];
@@ -63,8 +64,8 @@ export interface KeyAnswer {
 const cacheBytesDefault = 64 * 1024 * 1024;
 
 /**
- * One mount's named keys and what is done with them. Every change is one conditional transaction made from the records as they
- * are, so it happens as a whole or not at all. A refusal is a {@link TransitError}; what the store throws passes through.
+ * One mount's named keys and the operations on them. Every change is one conditional transaction computed from the current records, so
+ * it is applied completely or not at all. A refusal is a {@link TransitError}; errors of the store pass through.
  */
 export class TransitEngine {
   readonly #store: Store;
@@ -94,7 +95,7 @@ export class TransitEngine {
     this.#cacheBytesMax = cacheBytesMax;
     this.#keys = new KeyCache(store, this.#paths, { entries: 0, bytes: cacheBytesMax });
     this.#names = new KeyNames(store, this.#paths.keys);
-    // A node that is being sealed cannot read the size; it reads it when it is unsealed.
+    // A node that is being sealed cannot read the size. It reads it again after unsealing.
     this.#unwatch = store.watch(this.#paths.cacheReload, () => void this.open().catch(() => undefined));
     this.#managedKeys = options.managedKeys ?? noManagedKeys;
     this.#tools = {
@@ -104,34 +105,33 @@ export class TransitEngine {
       managedKeys: this.#managedKeys,
     };
     const tools: Tools = this.#tools;
-    const work = new KeyedWork(this.#keys, tools);
     const parts = { store, paths: this.#paths, keys: this.#keys, changes: this.#changes, now };
-    this.encryption = new Encryption({ ...parts, tools, work });
-    this.signing = new Signing(work);
+    this.encryption = new Encryption({ ...parts, tools });
+    this.signing = new Signing(tools);
     this.transfers = new KeyTransfers({ ...parts, wrappingKey: new WrappingKey(store, this.#paths) });
     this.certificates = new KeyCertificates(parts);
   }
 
-  /** First part of every ciphertext string from now on. */
+  /** Changes the first part of ciphertext strings. */
   set ciphertextPrefix(prefix: string) {
     this.#tools.prefix = prefix;
   }
 
-  /** Puts the stored cache size in force. To be called before the first request. */
+  /** Applies the stored cache size. Call it before the first request. */
   async open(): Promise<void> {
     const { size } = await readCacheConfig(this.#store, this.#paths);
     this.#keys.resize({ entries: size, bytes: this.#cacheBytesMax });
   }
 
-  /** Has every node put the stored cache size in force and forget the keys at hand; here it is done when this resolves. */
+  /** Makes every node apply the stored cache size and empty its cache. On this node it is done when the promise resolves. */
   async reload(): Promise<void> {
     await this.#store.commit({ conditions: [], writes: [{ path: this.#paths.cacheReload, value: reloadMark }] });
     await this.open();
   }
 
   /**
-   * Ends the watch and forgets every key. Nothing is to be asked of the engine afterwards.
-   * @param refusal - how operations on data end that are under way; StoreError `sealed` when absent
+   * Ends the watches and drops every key. The engine must not be used afterwards.
+   * @param refusal - makes the error for operations in progress; StoreError `sealed` when absent
    */
   close(refusal?: () => Error): void {
     this.#unwatch();
@@ -139,32 +139,32 @@ export class TransitEngine {
     this.#keys.close(refusal);
   }
 
-  /** Whether there is a key of that name, which decides between the capabilities create and update. */
+  /** Whether the key exists, which decides between the capabilities create and update. */
   async keyExists(name: string): Promise<boolean> {
     return (this.#keys.cached(name) ?? (await this.#keys.key(name))) !== undefined;
   }
 
-  /** The revision of the key if it is at hand: while it stays, so does everything made from it. */
+  /** Returns the revision of a cached key. While the revision is the same, responses made from the key are valid. */
   cachedRevision(name: string): number | undefined {
     return this.#keys.cached(name)?.revision;
   }
 
-  /** Makes a key; one of that name that exists already is the answer as it is. @throws TransitError `invalid_request` */
+  /** Creates a key, or returns the existing key of that name unchanged. @throws TransitError `invalid_request` */
   async createKey(name: string, request: CreateKeyRequest): Promise<KeyAnswer> {
     const settings = settingsOf(request);
     return this.#changes.run(name, async () => {
       const existing = await this.#keys.key(name);
       if (existing !== undefined) return { key: await this.#view(existing), warnings: creationWarnings(existing, request) };
       const { key, firstVersion, transaction } = await newKey(this.#paths, name, settings, this.#now(), () =>
-        boundVersion(this.#managedKeys, settings, request),
+        managedMaterial(this.#managedKeys, settings, request),
       );
-      const revision = await commitSecrets(this.#store, transaction);
+      const revision = await commitAndWipe(this.#store, transaction);
       if (revision === undefined) return undefined;
       return { key: keyView({ ...key, revision }, [firstVersion]), warnings: typeWarnings(key.record) };
     });
   }
 
-  /** @param context - base64; of a derived key pair, it selects the public key that is shown @throws TransitError `not_found` */
+  /** @param context - base64; selects the public key of a derived key pair @throws TransitError `not_found` */
   async readKey(name: string, { context = '' }: { readonly context?: string | undefined } = {}): Promise<KeyView> {
     checkText('context', context);
     const key = await this.#keys.key(name);
@@ -173,8 +173,8 @@ export class TransitEngine {
   }
 
   /**
-   * Names in ascending byte order. All of them are the very same list as before while none came or went.
-   * @throws TransitError `not_found` when there is none to show
+   * Returns names in ascending byte order. The full list is the same object as before if no key was added or removed.
+   * @throws TransitError `not_found` for an empty list
    */
   async listKeys(request: ListRequest = {}): Promise<readonly string[]> {
     const names = await this.#names.list(request);
@@ -189,7 +189,7 @@ export class TransitEngine {
       if (key === undefined) {
         throw new TransitError('key_not_found', `error deleting policy ${name}: could not delete key; not found`);
       }
-      return commitSecrets(this.#store, deleteKey(this.#paths, key));
+      return commitAndWipe(this.#store, deleteKey(this.#paths, key));
     });
   }
 
@@ -198,16 +198,19 @@ export class TransitEngine {
     return this.#change(name, `no existing key named ${name} could be found`, (key) => configureKey(this.#paths, key, request));
   }
 
-  /** @param reference - what the new version of a managed key stands for @throws TransitError `key_not_found`, `invalid_request` */
+  /**
+   * @param reference - the key of another system, for a new version of a managed key
+   * @throws TransitError `key_not_found`, `invalid_request`
+   */
   rotateKey(name: string, reference: ManagedKeyReference = {}): Promise<KeyAnswer> {
     return this.#change(name, 'key not found', (key) => this.#rotation(key, reference));
   }
 
   /**
-   * Rotates the keys whose automatic rotation is due. Each rotation is one transaction that moves the key's due time as well, so of
-   * several nodes that try, one rotates. Only the active node calls it, again and again.
-   * @param limit - rotations at most
-   * @returns how many were rotated, and how many could not be
+   * Rotates the keys whose automatic rotation is due. Only the active node calls it, periodically. Each rotation is one transaction that
+   * also moves the key's due time, so if several nodes try, only one rotates.
+   * @param limit - maximum number of rotations
+   * @returns numbers of rotated keys and of keys that could not be rotated
    */
   rotateDue(limit: number): Promise<{ readonly rotated: number; readonly failed: number }> {
     return rotateDue(this.#store, this.#paths, this.#now(), limit, (place) => this.#rotateAsDue(place));
@@ -231,15 +234,16 @@ export class TransitEngine {
     return readCacheConfig(this.#store, this.#paths);
   }
 
-  /** Stores the size; it is in force after {@link reload}. @throws TransitError `invalid_request` */
+  /** Stores the cache size, which {@link reload} applies. @throws TransitError `invalid_request` */
   async writeCacheConfig(config: CacheConfig): Promise<CacheConfig> {
     await writeCacheConfig(this.#store, this.#paths, config);
     return config;
   }
 
   /**
-   * Goes on with clearing version records that no key can reach; see {@link sweepVersions}. Each call does at most about `limit`
-   * records' work. @returns whether the end was reached, and how many records were deleted
+   * Continues the deletion of unreachable version records; see {@link sweepVersions}.
+   * @param limit - approximate maximum of records to read and delete
+   * @returns whether the end was reached, and the number of deleted records
    */
   async sweep(limit: number): Promise<{ readonly removed: number; readonly finished: boolean }> {
     const { cursor, removed, finished } = await sweepVersions(this.#store, this.#paths, this.#sweepCursor, limit);
@@ -253,10 +257,10 @@ export class TransitEngine {
       if (key === undefined) throw new TransitError('key_not_found', missing);
       const { record, newVersion, transaction, warnings } = await change(key);
       try {
-        // Nothing is read after the commit: a change that is in force is answered, even if the node seals at that moment.
+        // Nothing is read after the commit, so a committed change is answered even if the node is sealed at that moment.
         const versions = await visibleVersions(this.#store, this.#paths, record);
         if (newVersion !== undefined) versions.push(newVersion);
-        const revision = transaction === undefined ? key.revision : await commitSecrets(this.#store, transaction);
+        const revision = transaction === undefined ? key.revision : await commitAndWipe(this.#store, transaction);
         if (revision === undefined) return undefined;
         return { key: keyView({ name, record, revision }, versions), warnings };
       } finally {
@@ -266,17 +270,17 @@ export class TransitEngine {
   }
 
   async #rotation(key: StoredKey, reference: ManagedKeyReference = {}): Promise<KeyChange> {
-    const given = await boundVersion(this.#managedKeys, key.record, reference);
+    const given = await managedMaterial(this.#managedKeys, key.record, reference);
     return withFreshVersion({ record: key.record, nowMs: this.#now(), given }, (fresh) => rotateKey(this.#paths, key, fresh));
   }
 
-  /** Whether the key was rotated; it is not when it is gone or its due time has moved since. */
+  /** Returns whether the key was rotated; false if it was deleted or its due time has changed. */
   #rotateAsDue(place: DuePlace): Promise<boolean> {
     return this.#changes.run(place.name, async () => {
       const key = await this.#keys.key(place.name);
       if (key === undefined || dueMs(key.record) !== place.dueMs) return false;
       const { transaction } = await this.#rotation(key);
-      return transaction !== undefined && (await commitSecrets(this.#store, transaction)) !== undefined ? true : undefined;
+      return transaction !== undefined && (await commitAndWipe(this.#store, transaction)) !== undefined ? true : undefined;
     });
   }
 
@@ -284,12 +288,12 @@ export class TransitEngine {
     if (context !== '') {
       return keyView(key, await visibleVersions(this.#store, this.#paths, key.record, contextOf(key, context)));
     }
-    if (key.shown !== undefined) return key.shown.view;
+    if (key.cachedView !== undefined) return key.cachedView.view;
     const view = keyView(key, await visibleVersions(this.#store, this.#paths, key.record));
     this.#keys.keepView(key, view);
     return view;
   }
 }
 
-/** That it was written is what counts. */
+/** The write itself is the signal; its value is not read. */
 const reloadMark = Uint8Array.of(1);

@@ -1,22 +1,14 @@
-export { type BatchReply, batchItemsMax, type ItemResult, itemsPerTurn } from './batch.ts';
-export type { WrappedKey, WrapRequest } from './byok-export.ts';
-export type { CacheConfig } from './cache-config.ts';
-export { hashesSignedAsIs } from './digest-info.ts';
-export type { Encryption } from './encryption.ts';
+export { defaultHash, hashNames, noHash } from './algorithms/hash-algorithm.ts';
 export { type KeyAnswer, TransitEngine, type TransitEngineOptions } from './engine.ts';
-export { DamagedRecord, TransitError, type TransitErrorCode } from './errors.ts';
-export { defaultHash, hashNames, noHash } from './hash-algorithm.ts';
-export { endOfString, type JsonRules, parseInTurns, pieceValuesMax } from './json-in-turns.ts';
-export type { CreateKeyRequest } from './key.ts';
-export type { CertificateChainRequest, CertificateSigningRequest, KeyCertificates } from './key-certificates.ts';
-export type { ConfigureKeyRequest } from './key-config.ts';
-export type { ExportRequest, KeyExport } from './key-export.ts';
-export type { ImportKeyRequest, ImportVersionRequest } from './key-import.ts';
-export type { ListRequest } from './key-names.ts';
-export type { KeyTransfers, RestoreRequest } from './key-transfers.ts';
-export { defaultKeyType, keyTypeNames } from './key-type.ts';
-export type { KeyView, PairView, VersionView } from './key-view.ts';
-export type { KeysConfig } from './keys-config.ts';
+export { shownName, shownPath } from './formats/shown-name.ts';
+export { hashesSignedAsIs } from './key-pairs/digest-info.ts';
+export type { CreateKeyRequest } from './keys/key.ts';
+export type { ConfigureKeyRequest } from './keys/key-config.ts';
+export type { ListRequest } from './keys/key-names.ts';
+export { defaultKeyType, keyTypeNames } from './keys/key-type.ts';
+export type { KeyView, PairView, VersionView } from './keys/key-view.ts';
+export type { CacheConfig, KeysConfig } from './keys/mount-config.ts';
+export { isKeyName } from './keys/paths.ts';
 export {
   type ManagedKeyRecord,
   type Pkcs11Curve,
@@ -36,22 +28,22 @@ export type {
   ManagedSigningInput,
   ManagedUsage,
 } from './managed/provider.ts';
-export { nextTurn } from './next-turn.ts';
+export { type BatchReply, batchItemsMax, type ItemResult, itemsPerTurn } from './operations/batch.ts';
+export type { CmacRequest, CmacResult } from './operations/cmac.ts';
 export type { DatakeyRequest, DatakeyResult } from './operations/datakey.ts';
+export type { DecryptRequest, DecryptResult } from './operations/decrypt.ts';
+export type { EncryptRequest, EncryptResult } from './operations/encrypt.ts';
+export type { Encryption } from './operations/encryption.ts';
 export { type HashRequest, type HashResult, hashOf } from './operations/hash.ts';
+export type { HmacRequest, HmacResult } from './operations/hmac.ts';
 export { type RandomRequest, type RandomResult, random, randomBytesMax, randomSources } from './operations/random.ts';
-export { isKeyName } from './paths.ts';
-export type {
-  CmacRequest,
-  CmacResult,
-  DecryptRequest,
-  DecryptResult,
-  EncryptRequest,
-  EncryptResult,
-  HmacRequest,
-  HmacResult,
-  RewrapRequest,
-} from './requests.ts';
-export { shownName, shownPath } from './shown-name.ts';
-export type { SignRequest, SignResult, VerifyRequest, VerifyResult } from './signature-requests.ts';
-export type { Signing } from './signing.ts';
+export type { RewrapRequest } from './operations/rewrap.ts';
+export type { SignRequest, SignResult } from './operations/sign.ts';
+export type { Signing } from './operations/signing.ts';
+export type { VerifyRequest, VerifyResult } from './operations/verify.ts';
+export type { WrappedKey, WrapRequest } from './transfers/byok-export.ts';
+export type { ExportRequest, KeyExport } from './transfers/key-export.ts';
+export type { ImportKeyRequest, ImportVersionRequest } from './transfers/key-import.ts';
+export type { KeyTransfers, RestoreRequest } from './transfers/key-transfers.ts';
+export { DamagedRecord, TransitError, type TransitErrorCode } from './values/errors.ts';
+export type { CertificateChainRequest, CertificateSigningRequest, KeyCertificates } from './x509/key-certificates.ts';

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { DamagedRecord, type TransitEngine, TransitError } from '../src/index.ts';
 import { anything, decryptOne, encryptOne, everything, fox, newEngine, paths, refusalOf, storedKey } from './fixtures.ts';
 
-/** A store whose reads of one path stop on their way back, with what they read, until they are let go. */
+/** A store that delays the results of reads of one path until they are released. */
 function heldReads(inner: Store, held: (path: string) => boolean) {
   let letGo = (): void => {};
   let arrived = (): void => {};
@@ -26,7 +26,7 @@ function heldReads(inner: Store, held: (path: string) => boolean) {
   return { store, waiting, letGo: () => letGo() };
 }
 
-describe('changes of one key that come together', () => {
+describe('concurrent changes of one key', () => {
   it('all take effect, without a conflict', async () => {
     const inner = memoryStore();
     let conflicts = 0;
@@ -51,7 +51,7 @@ describe('changes of one key that come together', () => {
     expect(conflicts).to.equal(0);
   });
 
-  it('from two nodes all take effect too, by starting over', async () => {
+  it('from two nodes all take effect, because they start over after a conflict', async () => {
     const store = memoryStore();
     const [one, other] = [newEngine({ store }).engine, newEngine({ store }).engine];
     await one.createKey('k', {});
@@ -64,8 +64,8 @@ describe('changes of one key that come together', () => {
     expect(await one.readKey('k')).to.include({ latestVersion: 4, exportable: true });
   });
 
-  describe('with another node in between reading and writing', () => {
-    /** A node that, before its first commit goes through, sees `change` made by another one. */
+  describe('when another node changes the key between reading and writing', () => {
+    /** A node whose first commit is preceded by a change of another node. */
     async function overtaken(change: (other: TransitEngine) => Promise<unknown>) {
       const inner = memoryStore();
       const other = newEngine({ store: inner }).engine;
@@ -85,31 +85,31 @@ describe('changes of one key that come together', () => {
       return { engine: newEngine({ store }).engine, other };
     }
 
-    it('undo nothing of what it did', async () => {
+    it('do not undo its change', async () => {
       const { engine, other } = await overtaken((node) => node.rotateKey('k'));
       expect((await engine.configureKey('k', { exportable: true })).key).to.include({ exportable: true, latestVersion: 2 });
       expect(await other.readKey('k')).to.include({ exportable: true, latestVersion: 2 });
     });
 
-    it('keep to what it forbids', async () => {
+    it('respect its new settings', async () => {
       const { engine, other } = await overtaken((node) => node.configureKey('k', { deletionAllowed: false }));
       expect(await refusalOf(engine.deleteKey('k'))).to.include({ code: 'deletion_not_allowed' });
       expect(await other.keyExists('k')).to.equal(true);
     });
 
-    it('find the key gone that it deleted', async () => {
+    it('find the key deleted', async () => {
       const { engine } = await overtaken((node) => node.deleteKey('k'));
       expect(await refusalOf(engine.rotateKey('k'))).to.include({ code: 'key_not_found' });
     });
   });
 
-  it('create one key, once', async () => {
+  it('create a key only once', async () => {
     const { engine } = newEngine();
     const answers = await Promise.all(Array.from({ length: 5 }, () => engine.createKey('k', {})));
     expect(new Set(answers.map(({ key }) => key.revision)).size).to.equal(1);
   });
 
-  it('that never get through end with a refusal, and nothing done', async () => {
+  it('are refused after too many conflicts, and change nothing', async () => {
     const inner = memoryStore();
     const store: Store = { ...inner, commit: async () => ({ outcome: 'conflict', index: 1 }) };
     const { engine } = newEngine({ store });
@@ -142,7 +142,7 @@ describe('a key in use while it changes', () => {
   });
 
   for (const reportsEverything of [false, true])
-    it(`is never older than the last ${reportsEverything ? 'state' : 'change'} that was answered`, async () => {
+    it(`is never older than the last applied ${reportsEverything ? 'state' : 'change'}`, async () => {
       const { engine } = newEngine({ store: memoryStore({ reportsEverything }) });
       await engine.createKey('k', {});
       const { ciphertext } = await encryptOne(engine, 'k', { plaintext: fox });
@@ -158,7 +158,7 @@ describe('a key in use while it changes', () => {
     });
 
   for (const reportsEverything of [false, true])
-    it(`is loaded anew when ${reportsEverything ? 'another state' : 'a change'} overtakes its load`, async () => {
+    it(`is loaded again when ${reportsEverything ? 'another state' : 'a change'} overtakes its load`, async () => {
       const inner = memoryStore({ reportsEverything });
       const changer = newEngine({ store: inner }).engine;
       await changer.createKey('k', {});
@@ -176,7 +176,7 @@ describe('a key in use while it changes', () => {
       expect(engine.cachedRevision('k')).to.equal((await changer.readKey('k')).revision);
     });
 
-  it('is taken as it is by then when a version is trimmed away under a request', async () => {
+  it('is read again when a version is trimmed during a request', async () => {
     const inner = memoryStore();
     const changer = newEngine({ store: inner }).engine;
     await changer.createKey('k', {});
@@ -196,7 +196,7 @@ describe('a key in use while it changes', () => {
     expect(await refusalOf(request)).to.include({ code: 'key_version_unavailable' });
   });
 
-  it('is taken as missing when it is deleted and swept under a request', async () => {
+  it('counts as missing when it is deleted and swept during a request', async () => {
     const inner = memoryStore();
     const changer = newEngine({ store: inner }).engine;
     await changer.createKey('k', {});
@@ -223,7 +223,7 @@ describe('a store that fails', () => {
     writeKeysConfig: (engine: TransitEngine) => engine.writeKeysConfig({ disableUpsert: true }),
   };
   for (const [name, change] of Object.entries(changes)) {
-    it(`under ${name} changes nothing, tries once, and the key works on`, async () => {
+    it(`in ${name} changes nothing, is tried once, and leaves the key usable`, async () => {
       const inner = memoryStore();
       let failing = false;
       let commits = 0;
@@ -255,7 +255,7 @@ describe('a store that fails', () => {
     });
   }
 
-  it('under any read behind a commit does not turn a change that is in force into a refusal', async () => {
+  it('in any read after a commit does not turn a committed change into a refusal', async () => {
     const inner = memoryStore();
     let sealed = false;
     const refuseSealed = (): void => {
@@ -295,7 +295,7 @@ describe('a store that fails', () => {
     }
   });
 
-  it('and lost a version of a key is not blamed on the caller', async () => {
+  it('and has lost a version of a key gives an error that does not blame the caller', async () => {
     const { engine, store } = newEngine();
     await engine.createKey('k', {});
     const { id } = await storedKey(store, 'k');
@@ -308,7 +308,7 @@ describe('a store that fails', () => {
 });
 
 describe('an engine that is closed while an operation waits for the store', () => {
-  it('does not answer it', async () => {
+  it('does not answer the operation', async () => {
     const inner = memoryStore();
     const maker = newEngine({ store: inner }).engine;
     await maker.createKey('k', {});
@@ -356,14 +356,14 @@ describe('the cache', () => {
     return { engine, readsOf };
   }
 
-  it('keeps as many keys as it is told to, the last used ones', async () => {
+  it('keeps the configured number of keys, the last used ones', async () => {
     const { readsOf } = await countingEngine({ cacheSize: 10 });
     for (let i = 0; i < 30; i++) expect(await readsOf(`k${i}`)).to.equal(2);
     for (let i = 20; i < 30; i++) expect(await readsOf(`k${i}`)).to.equal(0);
     expect(await readsOf('k0')).to.equal(2);
   });
 
-  it('keeps no more than its memory holds, whatever the number', async () => {
+  it('keeps no more keys than fit its memory, for any configured number', async () => {
     for (const cacheSize of [0, 1_000_000_000]) {
       const { readsOf } = await countingEngine({ cacheSize, cacheBytesMax: 30_000 });
       for (let i = 0; i < 30; i++) await readsOf(`k${i}`);
@@ -372,7 +372,7 @@ describe('the cache', () => {
     }
   });
 
-  it('counts the versions that a key has loaded', async () => {
+  it('counts the loaded versions of a key', async () => {
     const inner = memoryStore();
     const { engine } = newEngine({ store: inner, cacheBytesMax: 13_000 });
     await engine.createKey('k', {});
@@ -384,7 +384,7 @@ describe('the cache', () => {
     expect(await encryptOne(engine, 'k', { plaintext: fox })).to.include({ keyVersion: 10 });
   });
 
-  it('forgets everything when the engine is closed', async () => {
+  it('is emptied when the engine is closed', async () => {
     const { engine, store } = newEngine();
     await engine.createKey('k', {});
     await encryptOne(engine, 'k', { plaintext: fox });

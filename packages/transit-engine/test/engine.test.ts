@@ -15,7 +15,7 @@ import {
 } from './fixtures.ts';
 
 describe('creating a key', () => {
-  it('gives the defaults of the specification', async () => {
+  it('has the default settings of the API specification', async () => {
     const { engine } = newEngine();
     const { key, warnings } = await engine.createKey('k', {});
     expect(warnings).to.deep.equal([]);
@@ -44,7 +44,7 @@ describe('creating a key', () => {
     expect(await engine.readKey('k')).to.deep.equal(key);
   });
 
-  it('keeps every setting that was asked for', async () => {
+  it('stores every requested setting', async () => {
     const { engine } = newEngine();
     const settings = { type: 'aes128-gcm96', exportable: true, allowPlaintextBackup: true, autoRotatePeriodS: 3600 };
     await engine.createKey('k', { ...settings, derived: true, convergentEncryption: true });
@@ -75,7 +75,7 @@ describe('creating a key', () => {
     expect(await everything(store)).to.deep.equal({});
   });
 
-  it('on an existing name changes nothing, and warns when something else was asked for', async () => {
+  it('leaves an existing key unchanged, and warns if the request differs from it', async () => {
     const { engine, store } = newEngine();
     await engine.createKey('k', { exportable: true });
     const before = await everything(store);
@@ -107,7 +107,7 @@ describe('creating a key', () => {
 });
 
 describe('reading and listing keys', () => {
-  it('has nothing to show for an unknown name, or one that could not be a name', async () => {
+  it('refuses an unknown name and an invalid name', async () => {
     const { engine } = newEngine();
     for (const name of ['k', '', 'a/b', '..', 'x'.repeat(5000), '\ud800']) {
       expect(await refusalOf(engine.readKey(name)), name).to.include({ code: 'not_found' });
@@ -115,13 +115,13 @@ describe('reading and listing keys', () => {
     }
   });
 
-  it('lists names in the order of their bytes', async () => {
+  it('lists names in byte order', async () => {
     const { engine } = newEngine();
     for (const name of ['b', 'a', 'B', '_x', 'a.1', 'a-1', '10', '2']) await engine.createKey(name, {});
     expect(await engine.listKeys()).to.deep.equal(['10', '2', 'B', '_x', 'a', 'a-1', 'a.1', 'b']);
   });
 
-  it('goes on behind a name, as far as a limit', async () => {
+  it('lists names after a given name, up to a limit', async () => {
     const { engine } = newEngine();
     for (const name of ['a', 'b', 'c', 'd']) await engine.createKey(name, {});
     expect(await engine.listKeys({ after: 'a', limit: 2 })).to.deep.equal(['b', 'c']);
@@ -143,7 +143,7 @@ describe('reading and listing keys', () => {
     expect(await engine.listKeys({ limit: 1050 })).to.have.lengthOf(1050);
   });
 
-  it('has nothing to list without keys, also while a mount beside it has some', async () => {
+  it('lists no keys of other mounts', async () => {
     const { engine, store } = newEngine();
     await newEngine({ store, mountId: 'm2' }).engine.createKey('k', {});
     expect(await refusalOf(engine.listKeys())).to.include({ code: 'not_found' });
@@ -166,7 +166,7 @@ describe('rotating, configuring and trimming a key', () => {
     }
   });
 
-  it('refuses them on an unknown key, each in its own words', async () => {
+  it('refuses each change of an unknown key with its own error text', async () => {
     const { engine } = newEngine();
     expect(await refusalOf(engine.rotateKey('k'))).to.deep.equal({ code: 'key_not_found', message: 'key not found' });
     expect(await refusalOf(engine.configureKey('k', {}))).to.deep.equal({
@@ -198,7 +198,7 @@ describe('rotating, configuring and trimming a key', () => {
     expect(versions.map(({ version }) => version)).to.deep.equal([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
   });
 
-  it('applies nothing of a configuration of which a part is refused', async () => {
+  it('applies no part of a configuration if one part is refused', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', {});
     const request = { deletionAllowed: true, exportable: true, minDecryptionVersion: 2 };
@@ -206,7 +206,7 @@ describe('rotating, configuring and trimming a key', () => {
     expect(await engine.readKey('k')).to.include({ deletionAllowed: false, exportable: false });
   });
 
-  it('trims for good: the material is gone from the store', async () => {
+  it('trims permanently: the material is deleted from the store', async () => {
     const { engine, store } = newEngine();
     await engine.createKey('k', {});
     const { ciphertext } = await encryptOne(engine, 'k', { plaintext: fox });
@@ -233,7 +233,7 @@ describe('deleting a key', () => {
     expect(await engine.keyExists('k')).to.equal(true);
   });
 
-  it('is one write; the name is free at once, for a key that shares nothing with the old one', async () => {
+  it('is one write; a new key of the same name shares nothing with the deleted one', async () => {
     const { engine, store } = newEngine();
     await engine.createKey('k', {});
     const { ciphertext } = await encryptOne(engine, 'k', { plaintext: fox });
@@ -251,8 +251,8 @@ describe('deleting a key', () => {
   });
 });
 
-describe('one mount beside another', () => {
-  it('keeps its own keys, under its own prefix', async () => {
+describe('two mounts', () => {
+  it('have separate keys, each under its own prefix', async () => {
     const { engine, store } = newEngine();
     const other = newEngine({ store, mountId: 'm2', ciphertextPrefix: 'acme' }).engine;
     await engine.createKey('k', {});
@@ -265,7 +265,7 @@ describe('one mount beside another', () => {
 });
 
 describe('the settings of all keys', () => {
-  it('allow keys to be made on the way until they are told not to', async () => {
+  it('allow encryptions to create keys, unless upsert is disabled', async () => {
     const { engine } = newEngine();
     expect(await engine.readKeysConfig()).to.deep.equal({ disableUpsert: false });
     expect(await engine.writeKeysConfig({ disableUpsert: true })).to.deep.equal({ disableUpsert: true });

@@ -1,12 +1,20 @@
-import type { KeyObject } from 'node:crypto';
-import { createSecretKey } from 'node:crypto';
+import { createSecretKey, type KeyObject } from 'node:crypto';
 import { memoryStore, type Store } from '@transitd/storage-fsm';
-import type { DecryptRequest, DecryptResult, EncryptRequest, EncryptResult, RewrapRequest } from '../src/index.ts';
-import { TransitEngine, type TransitEngineOptions, TransitError } from '../src/index.ts';
-import { decodeKeyRecord, type KeyRecord } from '../src/key-record.ts';
-import { type Aead, keyType } from '../src/key-type.ts';
-import { pathsOf } from '../src/paths.ts';
-import { decodeVersionRecord, type VersionRecord } from '../src/version-record.ts';
+import type { Aead } from '../src/algorithms/aead.ts';
+import {
+  type DecryptRequest,
+  type DecryptResult,
+  type EncryptRequest,
+  type EncryptResult,
+  type RewrapRequest,
+  TransitEngine,
+  type TransitEngineOptions,
+  TransitError,
+} from '../src/index.ts';
+import { decodeKeyRecord, type KeyRecord } from '../src/keys/key-record.ts';
+import { keyType } from '../src/keys/key-type.ts';
+import { pathsOf } from '../src/keys/paths.ts';
+import { decodeVersionRecord, type VersionRecord } from '../src/keys/version-record.ts';
 
 export const mountId = 'm1';
 export const paths = pathsOf(mountId);
@@ -14,7 +22,7 @@ export const startMs = 1_760_000_000_000;
 export const base64 = (text: string): string => Buffer.from(text).toString('base64');
 export const fox = base64('the quick brown fox');
 export const contextOne = base64('context one');
-/** The capabilities of a caller who may do everything. */
+/** The capabilities of a caller with all permissions. */
 export const anything = { mayCreate: true, mayUpdate: true };
 export const aeadTypes = ['aes128-gcm96', 'aes256-gcm96', 'chacha20-poly1305'];
 
@@ -26,7 +34,7 @@ export function newEngine(options: Partial<TransitEngineOptions> = {}) {
   return { engine, store, clock };
 }
 
-/** The refusal that a request must meet; anything else fails the test. */
+/** Returns the refusal of a request, and fails if it is not refused. */
 export async function refusalOf(request: Promise<unknown>): Promise<Pick<TransitError, 'code' | 'message'>> {
   try {
     await request;
@@ -61,7 +69,7 @@ export async function storedKey(store: Store, name: string): Promise<KeyRecord> 
   return decodeKeyRecord(stored.value);
 }
 
-/** A version's record, as an export will give it out. */
+/** Returns a version's record. */
 export async function storedVersion(store: Store, name: string, version: number): Promise<VersionRecord> {
   const { id } = await storedKey(store, name);
   const stored = await store.get(paths.version({ keyId: id, version }));
@@ -75,7 +83,7 @@ export async function everything(store: Store): Promise<Record<string, string>> 
   return Object.fromEntries(records.map(({ path, value }) => [path, Buffer.from(value).toString('hex')]));
 }
 
-/** A payload taken apart by hand. */
+/** Splits a payload into its parts. */
 export function layoutOf(ciphertext: string): { nonce: Buffer; sealed: Buffer; tag: Buffer } {
   const payload = Buffer.from(ciphertext.split(':')[2] ?? '', 'base64');
   return { nonce: payload.subarray(0, 12), sealed: payload.subarray(12, -16), tag: payload.subarray(-16) };

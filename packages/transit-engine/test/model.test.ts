@@ -14,7 +14,7 @@ const minimums = fc.record(
   { requiredKeys: ['kind'] },
 );
 
-/** What the answer to a request was: nothing but a refusal counts as one. */
+/** Returns whether a request was accepted. Errors other than refusals fail the test. */
 async function accepted(request: Promise<unknown>): Promise<boolean> {
   try {
     await request;

@@ -1,4 +1,4 @@
-// Published vectors, as their files have them: binary values in hexadecimal.
+// Published vectors. Binary values are in hexadecimal.
 import { readFileSync } from 'node:fs';
 
 /** A file of Wycheproof. */

@@ -1,13 +1,13 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { memoryStore, type Store, StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
-import { decodeVersionRecord } from '../src/version-record.ts';
+import { decodeVersionRecord } from '../src/keys/version-record.ts';
 import { contextOne, decryptOne, encryptOne, fox, newEngine, paths, storedKey, storedVersion } from './fixtures.ts';
-import { storeWithWrappingKey, wrapped } from './wrapped.ts';
+import { storeWithWrappingKey, wrapped } from './transfers/wrapped.ts';
 
 type Commit = Store['commit'];
 
-/** A store that keeps hold of every version record that it gave out or was handed. */
+/** A store that keeps a reference to every version record that it returned or received. */
 function rememberingStore(commitOf: (inner: Store) => Commit = (inner) => inner.commit) {
   const inner = memoryStore();
   const commit = commitOf(inner);
@@ -39,7 +39,7 @@ function expectWiped(buffers: readonly Uint8Array[], count: number): void {
   for (const bytes of buffers) expect(bytes.every((byte) => byte === 0)).to.equal(true);
 }
 
-/** The dates and lengths before the secrets are none. */
+/** The header of a record contains no secrets, so only the bytes after it are compared. */
 function expectSecretsWiped(buffers: readonly Uint8Array[], count: number): void {
   expect(buffers).to.have.lengthOf(count);
   for (const bytes of buffers) {
@@ -48,8 +48,8 @@ function expectSecretsWiped(buffers: readonly Uint8Array[], count: number): void
   }
 }
 
-describe('a version record that was written', () => {
-  it('is wiped after the commit, by creation, rotation and encryption, and stays whole in the store', async () => {
+describe('a written version record', () => {
+  it('is wiped after the commit of a creation, rotation or encryption, but not in the store', async () => {
     const { store, inner, written } = rememberingStore();
     const { engine } = newEngine({ store });
     await engine.createKey('k', {});
@@ -60,7 +60,7 @@ describe('a version record that was written', () => {
     expect(await decryptOne(newEngine({ store: inner }).engine, 'on-the-way', { ciphertext })).to.deep.equal({ plaintext: fox });
   });
 
-  it('is wiped when it holds a key pair, also one whose private half came later', async () => {
+  it('is wiped for a key pair, also one whose private half is added later', async () => {
     const wrapping = await storeWithWrappingKey();
     const { store, inner, read, written } = rememberingStore();
     const record = await wrapping.get(paths.wrappingKey);
@@ -104,8 +104,8 @@ describe('a version record that was written', () => {
   }
 });
 
-describe('a version record that was read', () => {
-  it('is wiped once its handle is made, also for a derived key', async () => {
+describe('a version record read from the store', () => {
+  it('is wiped after it was decoded, also for a derived key', async () => {
     const { store, inner, read } = rememberingStore();
     const maker = newEngine({ store: inner }).engine;
     await maker.createKey('plain', {});
@@ -118,7 +118,7 @@ describe('a version record that was read', () => {
     expect(await decryptOne(maker, 'derived', { ...derived, context: contextOne })).to.deep.equal({ plaintext: fox });
   });
 
-  it('is wiped when it was only looked at for its date', async () => {
+  it('is wiped after its date was read', async () => {
     const { store, read } = rememberingStore();
     const { engine } = newEngine({ store });
     await engine.createKey('k', {});
@@ -128,7 +128,7 @@ describe('a version record that was read', () => {
     expectWiped(read, 2);
   });
 
-  it('is wiped when it was exported, backed up, or found incomplete', async () => {
+  it('is wiped after an export, a backup, or an incomplete read', async () => {
     const { store, inner, read } = rememberingStore();
     const { engine } = newEngine({ store });
     await engine.createKey('k', { exportable: true, allowPlaintextBackup: true });
@@ -149,7 +149,7 @@ describe('a version record that was read', () => {
     expectWiped(read, 1);
   });
 
-  it('is wiped when it is the wrapping key, which is read once', async () => {
+  it('is wiped for the wrapping key, which is read once', async () => {
     const inner = await storeWithWrappingKey();
     const read: Uint8Array[] = [];
     const get: Store['get'] = async (path) => {
@@ -162,7 +162,7 @@ describe('a version record that was read', () => {
     expectWiped(read, 1);
   });
 
-  it('is wiped when the sweep looked where it belongs', async () => {
+  it('is wiped after the sweep read its key', async () => {
     const { store, read } = rememberingStore();
     const { engine } = newEngine({ store });
     for (const name of ['kept', 'deleted']) {
@@ -177,7 +177,7 @@ describe('a version record that was read', () => {
   });
 });
 
-describe('the secrets of a backup that is restored', () => {
+describe('the secrets of a restored backup', () => {
   for (const outcome of ['is restored', 'is refused']) {
     it(`are wiped when it ${outcome}`, async () => {
       const { engine } = newEngine();

@@ -1,15 +1,14 @@
 import { randomUUID } from 'node:crypto';
+import { NamedLocks, runInSlices, sorted } from '@transitd/event-loop';
 import type { Store, Write } from '@transitd/storage-fsm';
-import { AccessError, invalidRequest } from '../errors.ts';
-import { decodeJson, encodeJson } from '../json-record.ts';
 import type { StoredMount } from '../mounts/auth-mounts.ts';
-import { runInSlices, sorted } from '../scheduling/steps.ts';
-import { Turns } from '../scheduling/turns.ts';
 import { loginIdOf } from '../tokens/token.ts';
 import type { Granted, TokenRegistry } from '../tokens/token-registry.ts';
 import { changedSettings, newTokenSettings } from '../tokens/token-settings.ts';
 import type { Tokens } from '../tokens/tokens.ts';
 import { commonCidrs, withinCidrs } from '../values/cidr.ts';
+import { AccessError, invalidRequest } from '../values/errors.ts';
+import { decodeJson, encodeJson } from '../values/json-record.ts';
 import { loginName } from '../values/names.ts';
 import { type AppRole, type AppRoleChange, checkRole, idCharsMax, roleExample } from './approle-role.ts';
 import { equalizeReads, type Login } from './login.ts';
@@ -35,7 +34,7 @@ export class AppRoles {
   readonly #registry: TokenRegistry;
   readonly #now: () => number;
   /** Serializes logins with one secret id, so that concurrent uses do not conflict. */
-  readonly #turns = new Turns();
+  readonly #locks = new NamedLocks();
 
   constructor({ store, tokens, registry, now }: AppRolesOptions) {
     this.roles = new LoginRecords({ store, kind: 'role', example: roleExample });
@@ -159,7 +158,7 @@ export class AppRoles {
   async login(login: Login, roleId: string, secretId: string): Promise<Granted & { readonly token: string }> {
     if (roleId === '' || roleId.length > idCharsMax || secretId.length > idCharsMax) throw invalidCredentials();
     const key = await this.#tokens.key();
-    return this.#turns.take(loginIdOf(key, 'secret-id', secretId), async () => {
+    return this.#locks.run(loginIdOf(key, 'secret-id', secretId), async () => {
       for (let attempt = 0; attempt < attemptsMax; attempt++) {
         const granted = await this.#login(login, key, roleId, secretId);
         if (granted !== undefined) return granted;

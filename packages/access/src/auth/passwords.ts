@@ -1,7 +1,7 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
-import { AccessError } from '../errors.ts';
-import { FairLine } from '../scheduling/fair-line.ts';
+import { FairQueue } from '@transitd/event-loop';
 import { callerGroup } from '../values/cidr.ts';
+import { AccessError } from '../values/errors.ts';
 
 /** A stored password: scrypt (RFC 7914) of its UTF-8 bytes, with the parameters. */
 export interface PasswordHash {
@@ -35,7 +35,7 @@ export class Passwords {
   /** Compared with the password of an unknown user. */
   readonly #decoy: PasswordHash;
   #working = 0;
-  readonly #waiting = new FairLine<Waiting>(waitingMax);
+  readonly #waiting = new FairQueue<Waiting>(waitingMax);
 
   constructor(work: PasswordWork = defaultWork) {
     this.#work = work;

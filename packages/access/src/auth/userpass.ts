@@ -1,10 +1,10 @@
+import { NamedLocks } from '@transitd/event-loop';
 import type { Store } from '@transitd/storage-fsm';
-import { AccessError, invalidRequest } from '../errors.ts';
 import type { StoredMount } from '../mounts/auth-mounts.ts';
-import { Turns } from '../scheduling/turns.ts';
 import type { Granted, TokenRegistry } from '../tokens/token-registry.ts';
 import { changedSettings, newTokenSettings, type TokenSettings, type TokenSettingsChange } from '../tokens/token-settings.ts';
 import { withinCidrs } from '../values/cidr.ts';
+import { AccessError, invalidRequest } from '../values/errors.ts';
 import { isRoleName, loginName } from '../values/names.ts';
 import { LockOuts } from './lock-outs.ts';
 import { equalizeReads, type Login } from './login.ts';
@@ -36,7 +36,7 @@ export class Userpass {
   readonly #passwords: Passwords;
   readonly #lockOuts: LockOuts;
   /** Serializes logins of one name, so that concurrent guesses cannot pass before the first failure is counted. */
-  readonly #turns = new Turns();
+  readonly #locks = new NamedLocks();
   readonly #unwatch: () => void;
   #logins = 0;
 
@@ -77,7 +77,7 @@ export class Userpass {
     const key = this.users.pathOf(login.mount.id, name);
     this.#logins += 1;
     try {
-      return await this.#turns.take(key, () => this.#login(login, name, password, key));
+      return await this.#locks.run(key, () => this.#login(login, name, password, key));
     } finally {
       this.#logins -= 1;
     }

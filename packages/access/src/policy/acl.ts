@@ -1,4 +1,4 @@
-import { runAtOnce, runInSlices, type Steps } from '../scheduling/steps.ts';
+import { runAtOnce, runInSlices, type Steps } from '@transitd/event-loop';
 import { bitOf, type Capability, namesOf } from './capability.ts';
 import {
   isUnrestricted,

@@ -1,4 +1,4 @@
-import type { Steps } from '../scheduling/steps.ts';
+import type { Steps } from '@transitd/event-loop';
 import type { Document, Member, Value } from './document.ts';
 import { Scanner } from './scanner.ts';
 

@@ -1,4 +1,4 @@
-import { TimeSlice } from '../scheduling/time-slice.ts';
+import { TimeSlice } from '@transitd/event-loop';
 import { secondsOf } from '../values/duration.ts';
 import { globMatches } from '../values/glob.ts';
 import { integerOf } from '../values/integer.ts';

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import { AccessError } from '../errors.ts';
-import { runAtOnce, type Steps } from '../scheduling/steps.ts';
+import { runAtOnce, type Steps } from '@transitd/event-loop';
+import { AccessError } from '../values/errors.ts';
 import { Acl, permits } from './acl.ts';
 import type { Capability } from './capability.ts';
 import { PolicyMistake, positionOf } from './document.ts';

@@ -1,4 +1,4 @@
-import type { Steps } from '../scheduling/steps.ts';
+import type { Steps } from '@transitd/event-loop';
 import { secondsOf } from '../values/duration.ts';
 import { bitOf, type CapabilityBits, isCapability, legacyPolicyWords } from './capability.ts';
 import { type Document, type Member, PolicyMistake, type Value } from './document.ts';

@@ -1,4 +1,4 @@
-import type { Steps } from '../scheduling/steps.ts';
+import type { Steps } from '@transitd/event-loop';
 import { documentDepthMax, PolicyMistake, type Value } from './document.ts';
 
 /** Text that is skipped between two tokens. */

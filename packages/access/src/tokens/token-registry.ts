@@ -1,8 +1,7 @@
+import { NamedLocks, runInSlices, sorted } from '@transitd/event-loop';
 import type { Store, Transaction } from '@transitd/storage-fsm';
-import { AccessError, invalidRequest } from '../errors.ts';
 import type { Policies } from '../policy/policies.ts';
-import { runInSlices, sorted } from '../scheduling/steps.ts';
-import { Turns } from '../scheduling/turns.ts';
+import { AccessError, invalidRequest } from '../values/errors.ts';
 import { isBatchToken } from './batch-token.ts';
 import { type LoginGrant, loginRecord } from './login-grant.ts';
 import type { Principal } from './principal.ts';
@@ -69,7 +68,7 @@ export class TokenRegistry {
   #dueCursor = '';
   #orphanCursor = '';
   /** By the token's id. */
-  readonly #turns = new Turns();
+  readonly #locks = new NamedLocks();
 
   constructor({ store, tokens, policies, now, dueNow = now, limits = defaultLimits }: TokenRegistryOptions) {
     this.roles = new TokenRoles({ store });
@@ -221,7 +220,7 @@ export class TokenRegistry {
    */
   async revoke(name: TokenName): Promise<boolean> {
     const id = await this.#idOf(name, 'revoked');
-    return id !== undefined && this.#turns.take(id, () => this.#attempt(() => this.#delete(id)));
+    return id !== undefined && this.#locks.run(id, () => this.#attempt(() => this.#delete(id)));
   }
 
   /**
@@ -334,7 +333,7 @@ export class TokenRegistry {
   async #change<T>(name: TokenName, doing: string, step: (found: LoadedToken | undefined) => Promise<T | undefined>): Promise<T> {
     const id = await this.#idOf(name, doing);
     if (id === undefined) return this.#attempt(() => step(undefined));
-    return this.#turns.take(id, () => this.#attempt(async () => step(await this.#tokens.findById(id))));
+    return this.#locks.run(id, () => this.#attempt(async () => step(await this.#tokens.findById(id))));
   }
 
   async #commit(transaction: Transaction): Promise<boolean> {

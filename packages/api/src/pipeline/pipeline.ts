@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Allowance, callerGroup } from '@transitd/access';
-import { indexHeaders, type Reply, RequestError, sendReply, tokenOf, turns, unavailable, wrapTtlOf } from '@transitd/http';
+import { turns } from '@transitd/event-loop';
+import { indexHeaders, type Reply, RequestError, sendReply, tokenOf, unavailable, wrapTtlOf } from '@transitd/http';
 import { StoreError } from '@transitd/storage-fsm';
 import { type GuardedOperation, type OpenOperation, type Where, whereOf } from '../operation/operation.ts';
 import { exchangeOf, isAuditFailure, recorded } from './audit-recording.ts';

@@ -1,5 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { namesNamespace, parsePath, RequestError, type RequestPath, sendReply, turns, type Verb } from '@transitd/http';
+import { turns } from '@transitd/event-loop';
+import { namesNamespace, parsePath, RequestError, type RequestPath, sendReply, type Verb } from '@transitd/http';
 import express, { type Express } from 'express';
 import { isBelowMount, MountRoutes } from '../operation/mount-routes.ts';
 import type { Operation, Params, Route } from '../operation/operation.ts';

@@ -1,4 +1,5 @@
-import { type Principal, TimeSlice } from '@transitd/access';
+import type { Principal } from '@transitd/access';
+import { TimeSlice } from '@transitd/event-loop';
 import { type FieldSchema, list, map, type Reply, RequestError, string, text, texts, twiceReply } from '@transitd/http';
 import { twice } from '../operation/answers.ts';
 import { type Asked, type Context, type GuardedOperation, guarded, type Route } from '../operation/operation.ts';

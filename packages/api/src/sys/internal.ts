@@ -1,4 +1,5 @@
-import { allows, type Capability, type NamedRule, type Principal, rulesOf, TimeSlice, withinCidrs } from '@transitd/access';
+import { allows, type Capability, type NamedRule, type Principal, rulesOf, withinCidrs } from '@transitd/access';
+import { TimeSlice } from '@transitd/event-loop';
 import {
   boolean,
   dataReply,

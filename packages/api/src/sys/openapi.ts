@@ -1,5 +1,6 @@
 import type { Principal } from '@transitd/access';
-import { anything, bool, KeptTexts, list, map, object, string, turns, unavailable } from '@transitd/http';
+import { turns } from '@transitd/event-loop';
+import { anything, bool, KeptTexts, list, map, object, string, unavailable } from '@transitd/http';
 import { version } from '@transitd/process';
 import { openApi, type Place } from '../openapi/openapi.ts';
 import * as answers from '../operation/answers.ts';

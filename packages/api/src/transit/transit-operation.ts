@@ -1,4 +1,5 @@
-import { hasDenials, isDenied, isUseDenied, type ParameterValue, type Principal, TimeSlice } from '@transitd/access';
+import { hasDenials, isDenied, isUseDenied, type ParameterValue, type Principal } from '@transitd/access';
+import { nextTurn, TimeSlice } from '@transitd/event-loop';
 import {
   any,
   base64,
@@ -18,14 +19,7 @@ import {
   text,
 } from '@transitd/http';
 import type { Services } from '@transitd/node';
-import {
-  type BatchReply,
-  batchItemsMax,
-  type ItemResult,
-  itemsPerTurn,
-  nextTurn,
-  type TransitEngine,
-} from '@transitd/transit-engine';
+import { type BatchReply, batchItemsMax, type ItemResult, itemsPerTurn, type TransitEngine } from '@transitd/transit-engine';
 import type { Call, Context, Described, GuardedOperation, Params } from '../operation/operation.ts';
 
 /** The engine of the mount that the path begins with. */

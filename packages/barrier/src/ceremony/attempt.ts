@@ -1,5 +1,5 @@
 import { StoreError } from '@transitd/storage-fsm';
-import { BarrierError } from '../errors.ts';
+import { BarrierError } from '../records/errors.ts';
 import type { SealKeeper } from '../seal/seal-keeper.ts';
 import type { SealRecord } from '../seal/seal-record.ts';
 import { ShareCollection } from '../seal/shares.ts';

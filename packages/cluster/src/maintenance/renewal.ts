@@ -5,7 +5,7 @@ import { type ClusterAuthority, isPair, makeRequest, RequestRefused, signRequest
 import { fingerprintOf, nameByAny, nameIn, renewalDue } from '../membership/certificate.ts';
 import type { NodeIdentity } from '../membership/identity.ts';
 import { isSameAuthority } from '../membership/rotation-phase.ts';
-import type { ClusterClient } from '../transport/cluster-client.ts';
+import { ClusterCallError, type ClusterClient } from '../transport/cluster-client.ts';
 import type { ClusterHandler } from '../transport/cluster-listener.ts';
 
 export const renewPath = '/cluster/renew';
@@ -109,7 +109,7 @@ export interface RenewalParts {
 }
 
 const answerWithinMs = 10_000;
-/** The leader lists each certificate that it signs: no more of them than one a minute. */
+/** The leader lists each certificate that it signs, so a node asks each authority for at most one a minute. A call not sent does not count. */
 const againMs = 60_000;
 
 /**
@@ -118,7 +118,8 @@ const againMs = 60_000;
  */
 export class Renewal {
   readonly #parts: RenewalParts;
-  #triedMs = Number.NEGATIVE_INFINITY;
+  /** The last attempt: when it was made, and the authority that signed then. */
+  #tried: { readonly ms: number; readonly authority: string | undefined } | undefined;
 
   constructor(parts: RenewalParts) {
     this.#parts = parts;
@@ -129,10 +130,18 @@ export class Renewal {
     const { client, identity: present, authorities, authority, leader: leading, become, now } = this.#parts;
     const [identity, leader] = [present(), leading()];
     if (identity === undefined || leader === undefined) return false;
-    const isDue = renewalDue(new X509Certificate(identity.certificate), now()) || isOfFormerAuthority(identity, authority());
-    if (!isDue || Math.abs(now() - this.#triedMs) < againMs) return false;
-    this.#triedMs = now();
-    await become(await renewIdentity(client, { identity, authorities: authorities(), leader, timeoutMs: answerWithinMs }));
+    const signing = authority();
+    const isDue = renewalDue(new X509Certificate(identity.certificate), now()) || isOfFormerAuthority(identity, signing);
+    const tried = this.#tried;
+    const isTooSoon = tried !== undefined && tried.authority === signing && Math.abs(now() - tried.ms) < againMs;
+    if (!isDue || isTooSoon) return false;
+    this.#tried = { ms: now(), authority: signing };
+    try {
+      await become(await renewIdentity(client, { identity, authorities: authorities(), leader, timeoutMs: answerWithinMs }));
+    } catch (error) {
+      if (error instanceof ClusterCallError && error.code === 'not_sent') this.#tried = undefined; // nothing was listed
+      throw error;
+    }
     return true;
   }
 }

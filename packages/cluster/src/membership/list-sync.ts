@@ -88,7 +88,7 @@ export class MembershipListSync {
     if (verdict !== 'take') return verdict;
     await store(join(directory, fileName), list);
     this.#held = list;
-    if (membershipList.listed(list)) {
+    if (membershipList.listed(list))
       this.#parts.log.info(
         {
           from: caller.id,
@@ -98,8 +98,7 @@ export class MembershipListSync {
         },
         'a signed membership list names members that the log of this node does not hold yet: they are admitted to the cluster port',
       );
-      onMembers();
-    }
+    onMembers(); // also where it names the same members: they may have other certificates or addresses
     return verdict;
   }
 

@@ -14,7 +14,7 @@ import {
   type Member,
   type Membership,
 } from '../../src/membership/membership.ts';
-import { ClusterClient } from '../../src/transport/cluster-client.ts';
+import { ClusterCallError, ClusterClient } from '../../src/transport/cluster-client.ts';
 import { ClusterListener } from '../../src/transport/cluster-listener.ts';
 import { clusterId } from '../join/join-fixtures.ts';
 
@@ -226,6 +226,37 @@ describe('the renewal of a standby', () => {
     expect(await renewal.renewIfDue()).to.equal(true);
     expect(trusted(identity)[0]?.fingerprint256).to.equal(new X509Certificate(next.certificate).fingerprint256);
     expect(await renewal.renewIfDue(), 'once').to.equal(false);
+  });
+
+  it('asks each authority at most once a minute; a new one, or one that was not reached, at once', async () => {
+    const first = await makeAuthority(clusterId, new Date());
+    const identity = await identityOf(first, 2, 0);
+    const state = { nowMs: Date.now(), signing: (await makeAuthority(clusterId, new Date())).certificate, asked: 0 };
+    let failure: Error = new Error('the answer is lost');
+    const renewal = new Renewal({
+      client: {
+        post: async () => {
+          state.asked += 1;
+          throw failure;
+        },
+      },
+      identity: () => identity,
+      authorities: () => trusted(identity),
+      authority: () => state.signing,
+      leader: () => 1,
+      become: () => Promise.reject(new Error('nothing changes')),
+      now: () => state.nowMs,
+    });
+    const askedAfter = async (passedMs: number): Promise<number> => {
+      state.nowMs += passedMs;
+      await renewal.renewIfDue().catch(() => undefined);
+      return state.asked;
+    };
+    expect([await askedAfter(0), await askedAfter(59_999), await askedAfter(1)]).to.deep.equal([1, 1, 2]);
+    state.signing = (await makeAuthority(clusterId, new Date())).certificate;
+    expect([await askedAfter(0), await askedAfter(0), await askedAfter(60_000)]).to.deep.equal([3, 3, 4]);
+    failure = new ClusterCallError('not_sent', 'the leader has just died');
+    expect([await askedAfter(60_000), await askedAfter(0)], 'nothing was sent').to.deep.equal([5, 6]);
   });
 
   it('waits while no other node leads', async () => {

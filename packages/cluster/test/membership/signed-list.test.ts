@@ -118,14 +118,14 @@ describe('the keeper of the membership list', () => {
   });
   afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-  function keeper() {
+  function keeper({ namesOthers = true } = {}) {
     const seen = { listed: [] as number[], errors: [] as string[], conflicts: 0, changes: 0 };
     const membershipList = {
       identity,
       requireIdentity: () => identity,
       authorities: trusted(cluster.authority),
       committed: { index: 5, members: membersOf([1, 2]) },
-      listed: ({ index }: ToldMembers) => seen.listed.push(index) > 0,
+      listed: ({ index }: ToldMembers) => seen.listed.push(index) > 0 && namesOthers,
     } as unknown as MembershipList;
     const write = (_fields: object, message: string) => seen.errors.push(message);
     const log = { info: () => undefined, warn: write, error: write } as unknown as Logger;
@@ -149,6 +149,14 @@ describe('the keeper of the membership list', () => {
     expect(later.seen.listed).to.deep.equal([8]);
     expect(await later.lists.shown(list(7, 1, 5).signed, { id: 5 })).to.equal('known');
     expect(later.lists.held?.index).to.equal(8);
+  });
+
+  it('has members called again where a list names the same ones, since their certificates may differ', async () => {
+    const { lists, seen } = keeper({ namesOthers: false });
+    expect(await lists.shown(list(8, 1, 2).signed, { id: 2 })).to.equal('take');
+    expect(seen).to.deep.include({ listed: [8], changes: 1 });
+    expect(await lists.shown(list(8, 1, 2).signed, { id: 2 })).to.equal('known');
+    expect(seen.changes).to.equal(1);
   });
 
   it('takes lists that come at once one after the other, and keeps the highest', async () => {

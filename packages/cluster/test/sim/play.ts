@@ -156,7 +156,7 @@ class World implements ServingWorld {
 
   #meetNodes(): void {
     for (const member of this.#cluster.members) {
-      const { run, id } = member;
+      const { incarnation: run, id } = member;
       if (run === undefined) this.#nodes.delete(id);
       else if (this.#nodes.get(id)?.run !== run) {
         const node = new ServingNode(this, member, run);
@@ -182,7 +182,7 @@ class World implements ServingWorld {
   /** A leader whose clock is slow goes on with one standby, while the others elect another leader as soon as they may. */
   #isolateLeaderWithStandby(): void {
     const { leader, members, network, clock } = this.#cluster;
-    const standby = members.find((member) => member !== leader && member.run !== undefined);
+    const standby = members.find((member) => member !== leader && member.incarnation !== undefined);
     if (leader === undefined || standby === undefined || !this.#random.chance(0.5)) return;
     const here = [leader, standby];
     for (const member of members) member.clock.setRate(here.includes(member) ? 0.9 : 1.1);

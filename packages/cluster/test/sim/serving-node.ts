@@ -1,6 +1,6 @@
 import { isFresh } from '@transitd/health';
 import { type LogIndex, membersOf, type NodeId } from '@transitd/raft-core';
-import type { Member, MemberRun } from '@transitd/raft-core/sim';
+import type { Incarnation, Member } from '@transitd/raft-core/sim';
 import { confirmWithinMs } from '../../src/calls.ts';
 import type { Heartbeats } from '../../src/standbys/heartbeats.ts';
 import type { StandbyNews, Standbys } from '../../src/standbys/standbys.ts';
@@ -32,7 +32,7 @@ const replication = { performance: 'disabled', disasterRecovery: 'disabled' } as
 /** One run of a node as the others see it on the cluster port: the real decisions on the simulated clock, consensus and network. */
 export class ServingNode {
   readonly member: Member;
-  readonly run: MemberRun;
+  readonly run: Incarnation;
   readonly standbys: Standbys;
   readonly #world: ServingWorld;
   readonly #heartbeats: Heartbeats;
@@ -42,7 +42,7 @@ export class ServingNode {
   #serves = false;
   #echoSender = false;
 
-  constructor(world: ServingWorld, member: Member, run: MemberRun) {
+  constructor(world: ServingWorld, member: Member, run: Incarnation) {
     const { decisions, intervalMs } = world;
     this.#world = world;
     this.member = member;

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { FairLine } from '@transitd/access';
+import { FairQueue } from '@transitd/event-loop';
 import { overloaded, RequestError } from '../reply/request-error.ts';
 
 /** The caller that a body counts for, once it is known. */
@@ -32,7 +32,7 @@ interface Waiting {
  */
 export class BodyRoom {
   readonly #options: BodyRoomOptions;
-  readonly #line: FairLine<Waiting>;
+  readonly #line: FairQueue<Waiting>;
   /** Bytes by `token …` and by `address …`. */
   readonly #of = new Map<string, number>();
   #held = 0;
@@ -40,7 +40,7 @@ export class BodyRoom {
 
   constructor(options: BodyRoomOptions) {
     this.#options = options;
-    this.#line = new FairLine(options.waitingMax);
+    this.#line = new FairQueue(options.waitingMax);
   }
 
   get bytesMax(): number {

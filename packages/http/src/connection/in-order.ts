@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { turns } from '../turns.ts';
+import { turns } from '@transitd/event-loop';
 import type { OpenResponses } from './open-responses.ts';
 import { type Reading, reading } from './reading.ts';
 

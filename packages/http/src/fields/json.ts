@@ -1,5 +1,6 @@
 import { isAscii, isUtf8 } from 'node:buffer';
-import { batchItemsMax, endOfString, type JsonRules, parseInTurns, pieceValuesMax } from '@transitd/transit-engine';
+import { endOfJsonString, type JsonRules, parseJsonInSlices, pieceValuesMax } from '@transitd/event-loop';
+import { batchItemsMax } from '@transitd/transit-engine';
 import type { Query } from '../path.ts';
 import { RequestError } from '../reply/request-error.ts';
 
@@ -40,7 +41,7 @@ export function queryBody(query: Query): Body {
 
 function parseJson(text: string): Body | Promise<Body> {
   if (isBlank(text)) return bare({});
-  if (hasManyValues(text)) return parseInTurns(text, rules).then((value) => membersOf(value as JsonValue));
+  if (hasManyValues(text)) return parseJsonInSlices(text, rules).then((value) => membersOf(value as JsonValue));
   let value: JsonValue;
   try {
     value = parsePiece(text);
@@ -90,7 +91,7 @@ function hasManyValues(text: string): boolean {
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
     if (code === 0x22) {
-      at = endOfString(text, at);
+      at = endOfJsonString(text, at);
       if (at < 0) return false;
     } else if (code === 0x2c) {
       values += 1;

@@ -9,38 +9,38 @@ import {
   parseDer,
   parseDerSequence,
   withoutLeadingZeros,
-} from '../der.ts';
-import type { KeyPairBytes } from '../key-pair.ts';
+} from '../formats/der.ts';
 import { encodePkcs8, encodeSpki, notImported } from './key-formats.ts';
+import type { KeyPairBytes } from './key-pair.ts';
 
 export type CurveName = 'P-256' | 'P-384' | 'P-521';
 
-/** A curve of NIST SP 800-186 by the names that it has in different places. */
+/** A curve of NIST SP 800-186 and its names. */
 export interface Curve {
   readonly name: CurveName;
   readonly openssl: string;
   readonly oid: string;
-  /** Of a coordinate, and of the private number. */
+  /** Bytes of a coordinate and of the private number. */
   readonly coordinateBytes: number;
-  /** Signs digests that callers made, which node:crypto does not take for this algorithm. */
-  readonly overDigests: typeof p256;
+  /** Signs and verifies digests of callers; node:crypto supports only messages for this algorithm. */
+  readonly forDigests: typeof p256;
 }
 
 export const curves: Readonly<Record<CurveName, Curve>> = {
-  'P-256': { name: 'P-256', openssl: 'prime256v1', oid: '1.2.840.10045.3.1.7', coordinateBytes: 32, overDigests: p256 },
-  'P-384': { name: 'P-384', openssl: 'secp384r1', oid: '1.3.132.0.34', coordinateBytes: 48, overDigests: p384 },
-  'P-521': { name: 'P-521', openssl: 'secp521r1', oid: '1.3.132.0.35', coordinateBytes: 66, overDigests: p521 },
+  'P-256': { name: 'P-256', openssl: 'prime256v1', oid: '1.2.840.10045.3.1.7', coordinateBytes: 32, forDigests: p256 },
+  'P-384': { name: 'P-384', openssl: 'secp384r1', oid: '1.3.132.0.34', coordinateBytes: 48, forDigests: p384 },
+  'P-521': { name: 'P-521', openssl: 'secp521r1', oid: '1.3.132.0.35', coordinateBytes: 66, forDigests: p521 },
 };
 
-/** The algorithm, which the curve's identifier follows. */
+/** The identifier id-ecPublicKey, which the curve's identifier follows. */
 export const ecPublicKey = encodeOid('1.2.840.10045.2.1');
 const uncompressed = 0x04;
-/** SEC 1 §2.3.3: the two short forms, and the whole one. */
+/** SEC 1 §2.3.3: the two compressed forms and the uncompressed one. */
 const pointForms: readonly number[] = [0x02, 0x03, uncompressed];
 const one = encodeDer(derTag.integer, Uint8Array.of(1));
 
-/** PKCS#8 with the named curve and the point, and SubjectPublicKeyInfo. @param number - absent where the public half alone is known */
-export function encodePair({ oid }: Curve, point: Uint8Array, number: Uint8Array | undefined): KeyPairBytes {
+/** Encodes PKCS#8 with the named curve and the point, and SubjectPublicKeyInfo. @param number - absent if only the public half is known */
+export function encodeEcPair({ oid }: Curve, point: Uint8Array, number: Uint8Array | undefined): KeyPairBytes {
   const algorithm = Buffer.concat([ecPublicKey, encodeOid(oid)]);
   const publicKey = encodeSpki(algorithm, point);
   if (number === undefined) return { material: new Uint8Array(0), publicKey };
@@ -56,8 +56,8 @@ export function encodePair({ oid }: Curve, point: Uint8Array, number: Uint8Array
 }
 
 /**
- * A pair from its numbers, big-endian, as other services write them; whether they belong together is not asked. Undefined for one that is longer
- * than its curve's are.
+ * Encodes a pair from big-endian numbers, as other services write them. It does not check that they belong together. Returns undefined if a
+ * number is too long for its curve.
  */
 export function encodeEcdsa(
   name: CurveName,
@@ -67,13 +67,13 @@ export function encodeEcdsa(
   const [paddedX, paddedY] = [padded(x, curve), padded(y, curve)];
   const paddedNumber = number && padded(number, curve);
   if (paddedX === undefined || paddedY === undefined || (number !== undefined && paddedNumber === undefined)) return undefined;
-  const pair = encodePair(curve, Buffer.concat([Uint8Array.of(uncompressed), paddedX, paddedY]), paddedNumber);
+  const pair = encodeEcPair(curve, Buffer.concat([Uint8Array.of(uncompressed), paddedX, paddedY]), paddedNumber);
   paddedNumber?.fill(0);
   number?.fill(0);
   return pair;
 }
 
-/** At the curve's length; undefined for what is longer. */
+/** Pads a number to the curve's length; returns undefined if it is longer. */
 function padded(magnitude: Uint8Array, { coordinateBytes }: Curve): Buffer | undefined {
   const digits = withoutLeadingZeros(magnitude);
   if (digits.length > coordinateBytes) return undefined;
@@ -82,7 +82,7 @@ function padded(magnitude: Uint8Array, { coordinateBytes }: Curve): Buffer | und
   return bytes;
 }
 
-/** An ECPrivateKey (RFC 5915 §3): the number at the curve's length, whose user wipes it, and the point if it is there. */
+/** Parses an ECPrivateKey (RFC 5915 §3): the number at the curve's length, which the caller wipes, and the point if present. */
 export function parseEcPrivateKey(der: Uint8Array, curve: Curve) {
   const sequence = parseDer(der);
   const [version, number, ...rest] = (sequence?.tag === derTag.sequence && parseDerSequence(sequence.content)) || [];
@@ -94,13 +94,13 @@ export function parseEcPrivateKey(der: Uint8Array, curve: Curve) {
   return { number: whole, ...(point && { point: bitsOf(point) }) };
 }
 
-/** The content of a BIT STRING of whole bytes; empty for anything else, which no point is. */
+/** Returns the content of a BIT STRING of whole bytes; empty for anything else, which is not a valid point. */
 function bitsOf({ content }: DerElement): Uint8Array {
   const bits = parseDer(content);
   return bits?.tag === derTag.bitString && bits.content[0] === 0 ? bits.content.subarray(1) : new Uint8Array(0);
 }
 
-/** @throws TransitError `invalid_request` for zero, and for the curve's order and above */
+/** Computes the public point. @throws TransitError `invalid_request` for zero, and for the curve's order and above */
 export function pointOf(curve: Curve, number: Uint8Array): Buffer {
   const pair = createECDH(curve.openssl);
   try {
@@ -111,8 +111,8 @@ export function pointOf(curve: Curve, number: Uint8Array): Buffer {
   return pair.getPublicKey();
 }
 
-/** The point uncompressed, from its short form too; undefined for what is none of the curve, its neutral element included. */
-export function wholePoint({ openssl, coordinateBytes }: Curve, point: Uint8Array): Buffer | undefined {
+/** Returns the uncompressed point; undefined for a point off the curve and for the point at infinity. */
+export function uncompressedPoint({ openssl, coordinateBytes }: Curve, point: Uint8Array): Buffer | undefined {
   const form = point[0] ?? 0;
   const pointBytes = 1 + (form === uncompressed ? 2 : 1) * coordinateBytes;
   if (!pointForms.includes(form) || point.length !== pointBytes) return undefined;

@@ -1,19 +1,18 @@
 import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
-import { derTag, encodeOid, parseDerSequence } from '../der.ts';
-import { TransitError } from '../errors.ts';
-import { isDigestLength, signatureHash } from '../hash-algorithm.ts';
-import type { KeyPair, KeyPairBytes, KeyPairScheme, SigningOptions } from '../key-pair.ts';
-import { nextTurn } from '../next-turn.ts';
+import { nextTurn } from '@transitd/event-loop';
+import { isDigestLength, signatureHash } from '../algorithms/hash-algorithm.ts';
+import { derTag, encodeOid, parseDerSequence } from '../formats/der.ts';
+import { TransitError } from '../values/errors.ts';
 import {
   type Curve,
   type CurveName,
   curves,
   ecPublicKey,
-  encodePair,
+  encodeEcPair,
   parseEcPrivateKey,
   pointOf,
-  wholePoint,
+  uncompressedPoint,
 } from './ec-forms.ts';
 import {
   encodeSpki,
@@ -25,24 +24,25 @@ import {
   publicDerOf,
   publicPemOf,
 } from './key-formats.ts';
+import type { KeyPair, KeyPairBytes, KeyPairScheme, SigningOptions } from './key-pair.ts';
 import { signNatively, verifyNatively } from './native-signature.ts';
 
 const generate = promisify(generateKeyPair);
 
 /**
- * ECDSA (FIPS 186-5 §6) on one curve. Both halves are in one form, whatever form they came in: PKCS#8 with the named curve and the
- * public point, SubjectPublicKeyInfo with the point uncompressed.
+ * ECDSA (FIPS 186-5 §6) on one curve. Imported halves are converted to one format: PKCS#8 with the named curve and the public point, and
+ * SubjectPublicKeyInfo with the uncompressed point.
  */
 export function ecdsa(curveName: CurveName, keyType: string): KeyPairScheme {
   const curve = curves[curveName];
   const algorithm = Buffer.concat([ecPublicKey, encodeOid(curve.oid)]);
   const spkiOf = (point: Uint8Array): Buffer => encodeSpki(algorithm, point);
 
-  /** From the private number; the point is computed. @throws TransitError `invalid_request` for a number out of range */
+  /** Encodes the pair of a private number and computes the point. @throws TransitError `invalid_request` for a number out of range */
   const fromNumber = (number: Uint8Array, givenPoint?: Uint8Array): KeyPairBytes => {
     const point = pointOf(curve, number);
     if (givenPoint !== undefined && !point.equals(givenPoint)) throw notImported('key pair does not match');
-    return encodePair(curve, point, number);
+    return encodeEcPair(curve, point, number);
   };
 
   const fromPkcs8 = (der: Uint8Array): KeyPairBytes => {
@@ -62,7 +62,7 @@ export function ecdsa(curveName: CurveName, keyType: string): KeyPairScheme {
     const spki = parseSpki(der);
     if (spki === undefined) throw notPublicKey();
     if (!algorithm.equals(spki.algorithm)) throw notImported(wrongAlgorithm(spki.algorithm, keyType, curveName));
-    return spkiOf(wholePoint(curve, spki.publicKey) ?? notOnCurve());
+    return spkiOf(uncompressedPoint(curve, spki.publicKey) ?? notOnCurve());
   };
 
   const spkiBytes = spkiOf(new Uint8Array(1 + 2 * curve.coordinateBytes)).length;
@@ -94,7 +94,7 @@ export function ecdsa(curveName: CurveName, keyType: string): KeyPairScheme {
       privateKey: privateHandle,
       publicKey: (spki) => createPublicKey({ key: Buffer.from(spki), format: 'der', type: 'spki' }),
     },
-    // The other services' exports of this kind have no final newline.
+    // The peers export these keys without a final newline.
     exported: {
       form: 'text',
       of(material) {
@@ -128,9 +128,9 @@ async function sign(curve: Curve, key: KeyObject, input: Uint8Array, options: Si
   const der = key.export({ type: 'sec1', format: 'der' });
   const number = parseEcPrivateKey(der, curve)?.number;
   der.fill(0);
-  if (number === undefined) throw new Error('a key that was loaded is not in the form of its kind');
+  if (number === undefined) throw new Error('a loaded ECDSA key has an unexpected encoding');
   try {
-    return Buffer.from(curve.overDigests.sign(input, number, { prehash: false, lowS: false, extraEntropy: true, format }));
+    return Buffer.from(curve.forDigests.sign(input, number, { prehash: false, lowS: false, extraEntropy: true, format }));
   } finally {
     number.fill(0);
   }
@@ -148,18 +148,19 @@ async function verify(
   if (isSlow(curve)) await nextTurn();
   if (!options.prehashed) return verifyNatively(hash, input, { key, dsaEncoding }, signature);
   try {
-    return curve.overDigests.verify(signature, input, point, { prehash: false, lowS: false, format });
+    return curve.forDigests.verify(signature, input, point, { prehash: false, lowS: false, format });
   } catch {
-    return false; // a form that no signature has
+    return false; // malformed signature
   }
 }
 
-/** A millisecond for each signature: many at once take turns. */
+/** Signatures on the larger curves take a millisecond each, so they yield to the event loop. */
 const isSlow = ({ coordinateBytes }: Curve): boolean => coordinateBytes > 32;
 
 /**
- * A digest is as long as one of the hashes makes it, whichever of them the request names but for SHA-1: ECDSA takes its leftmost bits, so that longer
- * inputs with one beginning would share a signature, and an empty one has signatures that need no key.
+ * Checks the options and returns those of the libraries. A prehashed input must be as long as a digest of some hash; SHA-1 must be named.
+ * ECDSA uses only the leftmost bits of its input: longer inputs with the same prefix would share a signature, and signatures of an
+ * empty input can be made without the key.
  * @throws TransitError `invalid_request`
  */
 export function ecdsaOptions(input: Uint8Array, { hash: name, prehashed, signatureContext, marshaling }: SigningOptions) {
@@ -176,10 +177,10 @@ export function ecdsaOptions(input: Uint8Array, { hash: name, prehashed, signatu
     : ({ hash, dsaEncoding: 'der', format: 'der' } as const);
 }
 
-/** More than two numbers of the largest curve take. */
+/** Longer than any DER signature on the largest curve. */
 const derSignatureBytesMax = 256;
 
-/** Tells a caller's mistake from a signature that is only wrong; what passes is still judged as DER by who verifies. @throws TransitError */
+/** Refuses a malformed signature, unlike one that is only invalid. The verifier still checks the DER strictly. @throws TransitError */
 function checkForm(signature: Uint8Array): void {
   if (signature.length > derSignatureBytesMax) throw new TransitError('invalid_ciphertext', 'supplied signature is invalid');
   const [whole, ...more] = parseDerSequence(signature) ?? [];
@@ -201,5 +202,5 @@ const privateHandle = (material: Uint8Array): KeyObject =>
   createPrivateKey({ key: Buffer.from(material.buffer, material.byteOffset, material.length), format: 'der', type: 'pkcs8' });
 
 function notOnCurve(): never {
-  throw notImported('error parsing public key: it is no point of its curve');
+  throw notImported('error parsing public key: it is not a point of its curve');
 }

@@ -1,9 +1,8 @@
 import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
 import { ed25519 as curve } from '@noble/curves/ed25519.js';
-import { derTag, encodeDer, encodeOid, parseDer } from '../der.ts';
-import { TransitError } from '../errors.ts';
-import type { KeyPair, KeyPairBytes, KeyPairScheme, SigningOptions } from '../key-pair.ts';
+import { derTag, encodeDer, encodeOid, parseDer } from '../formats/der.ts';
+import { TransitError } from '../values/errors.ts';
 import { ed25519ph } from './ed25519ph.ts';
 import {
   encodePkcs8,
@@ -15,19 +14,20 @@ import {
   parseSpki,
   publicDerOf,
 } from './key-formats.ts';
+import type { KeyPair, KeyPairBytes, KeyPairScheme, SigningOptions } from './key-pair.ts';
 import { signNatively, verifyNatively } from './native-signature.ts';
 
 const halfBytes = 32;
 const digestBytes = 64;
 const contextBytesMax = 255;
 const algorithm = encodeOid('1.3.101.112');
-/** SubjectPublicKeyInfo without the key, which is its end. */
+/** Bytes of a SubjectPublicKeyInfo before the key at its end. */
 const spkiPrefixBytes = encodeSpki(algorithm, new Uint8Array(halfBytes)).length - halfBytes;
 const generate = promisify(generateKeyPair);
 
 /**
- * Ed25519 (RFC 8032 §5.1). The private half is seed ‖ public key, 64 bytes, from which derived keys are derived; the public half is raw.
- * Ed25519ctx and pure signatures are node:crypto's; Ed25519ph, which it does not have, is @noble/curves'.
+ * Ed25519 (RFC 8032 §5.1). The private half is seed ‖ public key, 64 bytes, which is also the material of derived keys; the public half is
+ * raw. node:crypto makes Ed25519 and Ed25519ctx signatures; @noble/curves makes Ed25519ph, which node:crypto does not support.
  */
 export const ed25519: KeyPairScheme = {
   versionName: 'ed25519',
@@ -105,7 +105,7 @@ async function sign(privateKey: KeyObject, input: Uint8Array, options: SigningOp
   }
 }
 
-/** Which of the three schemes (RFC 8032 §5.1) the options ask for. @throws TransitError `invalid_request` */
+/** Returns the scheme (RFC 8032 §5.1) that the options select. @throws TransitError `invalid_request` */
 function variantOf(input: Uint8Array, { hash, prehashed, signatureContext }: SigningOptions): 'pure or ctx' | 'ph' | 'never' {
   if (signatureContext.length > contextBytesMax) {
     throw new TransitError('invalid_request', `signature_context must not be longer than ${contextBytesMax} bytes`);
@@ -119,7 +119,7 @@ function variantOf(input: Uint8Array, { hash, prehashed, signatureContext }: Sig
   throw new TransitError('invalid_request', `prehashed input for sha2-512 must be ${digestBytes} bytes`);
 }
 
-/** With a context it is Ed25519ctx, without one Ed25519: node:crypto takes an empty one as none. */
+/** A context selects Ed25519ctx. node:crypto treats an empty one as absent. */
 const contextOf = ({ signatureContext }: SigningOptions) => (signatureContext.length > 0 ? { context: signatureContext } : {});
 
 function privateHandle(seed: Uint8Array): KeyObject {
@@ -145,7 +145,10 @@ function pkcs8Of(seed: Uint8Array): Buffer {
 const rawPublic = (publicKey: KeyObject): Buffer =>
   Buffer.from(publicKey.export({ type: 'spki', format: 'der' }).subarray(spkiPrefixBytes));
 
-/** node:crypto takes any 32 bytes. Under a point of small order everybody can sign. @throws TransitError `invalid_request` */
+/**
+ * Checks the point, because node:crypto accepts any 32 bytes. For a point of small order anyone can forge signatures.
+ * @throws TransitError `invalid_request`
+ */
 function checkPoint(publicKey: Uint8Array): void {
   let point: ReturnType<typeof curve.Point.fromBytes>;
   try {

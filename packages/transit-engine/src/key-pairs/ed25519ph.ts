@@ -6,8 +6,8 @@ import { ed25519 } from '@noble/curves/ed25519.js';
 const label = Buffer.from('SigEd25519 no Ed25519 collisions');
 
 /**
- * Ed25519ph (RFC 8032 §5.1) over a digest that the caller made: @noble/curves' own hashes the message itself. Curve and
- * algorithm are its, only the hashing before is left out.
+ * Ed25519ph (RFC 8032 §5.1) of a digest. The Ed25519ph of @noble/curves hashes the message itself; this variant uses its curve and
+ * algorithm without that hash.
  */
 export const ed25519ph = eddsa(ed25519.Point, sha512, {
   adjustScalarBytes: clamp,

@@ -1,18 +1,19 @@
-import { decodeBase64 } from '../base64.ts';
-import { derInteger, derTag, encodeDer, parseDer, parseDerSequence } from '../der.ts';
-import { TransitError } from '../errors.ts';
+import { decodeBase64 } from '../formats/base64.ts';
+import { derInteger, derTag, encodeDer, parseDer, parseDerSequence } from '../formats/der.ts';
+import { pemOf } from '../formats/pem.ts';
+import { TransitError } from '../values/errors.ts';
 
-/** A private key of any algorithm, taken apart (RFC 5958 §2); every field is a view of what was read. */
+/** The parts of a PKCS#8 private key of any algorithm (RFC 5958 §2), as views of the parsed bytes. */
 export interface Pkcs8 {
   /** The AlgorithmIdentifier's content: object identifier and parameters, in DER. */
   readonly algorithm: Uint8Array;
-  /** What the algorithm makes of the octets. */
+  /** The octets, in the format of the algorithm. */
   readonly privateKey: Uint8Array;
 }
 
 const zero = encodeDer(derTag.integer, Uint8Array.of(0));
 
-/** @returns undefined for anything but one PKCS#8 structure, version 0 or 1 */
+/** Parses PKCS#8, version 0 or 1; returns undefined for anything else. */
 export function parsePkcs8(der: Uint8Array): Pkcs8 | undefined {
   const whole = parseDer(der);
   if (whole?.tag !== derTag.sequence) return undefined;
@@ -23,7 +24,7 @@ export function parsePkcs8(der: Uint8Array): Pkcs8 | undefined {
   return { algorithm: algorithm.content, privateKey: privateKey.content };
 }
 
-/** @returns bytes that their user wipes */
+/** Returns bytes that the caller wipes. */
 export function encodePkcs8({ algorithm, privateKey }: Pkcs8): Buffer {
   const octets = encodeDer(derTag.octetString, privateKey);
   const der = encodeDer(derTag.sequence, zero, encodeDer(derTag.sequence, algorithm), octets);
@@ -31,11 +32,11 @@ export function encodePkcs8({ algorithm, privateKey }: Pkcs8): Buffer {
   return der;
 }
 
-/** A SubjectPublicKeyInfo (RFC 5280 §4.1). */
+/** Encodes a SubjectPublicKeyInfo (RFC 5280 §4.1). */
 export const encodeSpki = (algorithm: Uint8Array, publicKey: Uint8Array): Buffer =>
   encodeDer(derTag.sequence, encodeDer(derTag.sequence, algorithm), encodeDer(derTag.bitString, Uint8Array.of(0), publicKey));
 
-/** A public key of any algorithm, taken apart; `algorithm` as {@link Pkcs8} has it. Undefined for anything else. */
+/** Parses a SubjectPublicKeyInfo of any algorithm; `algorithm` as in {@link Pkcs8}. Returns undefined for anything else. */
 export function parseSpki(der: Uint8Array): { readonly algorithm: Uint8Array; readonly publicKey: Uint8Array } | undefined {
   const whole = parseDer(der);
   const [algorithm, bits, ...more] = (whole?.tag === derTag.sequence && parseDerSequence(whole.content)) || [];
@@ -44,10 +45,10 @@ export function parseSpki(der: Uint8Array): { readonly algorithm: Uint8Array; re
 }
 
 const publicPem = /^\s*-----BEGIN PUBLIC KEY-----\r?\n([A-Za-z0-9+/=\r\n]*)-----END PUBLIC KEY-----\s*$/;
-/** More than a key of any type takes. */
+/** Longer than a key of any type. */
 const publicPemLengthMax = 8192;
 
-/** The DER in a PEM of a public key and nothing else (RFC 7468 §13). @throws TransitError `invalid_request` */
+/** Decodes the PEM of exactly one public key (RFC 7468 §13). @throws TransitError `invalid_request` */
 export function publicDerOf(pem: string): Buffer {
   const encoded = pem.length <= publicPemLengthMax ? publicPem.exec(pem)?.[1] : undefined;
   if (encoded === undefined) throw notImported('error parsing public key: not in PEM format');
@@ -58,21 +59,14 @@ export function publicDerOf(pem: string): Buffer {
   }
 }
 
-/** PEM with a final newline (RFC 7468 §2). */
-export function pemOf(label: string, der: Uint8Array): string {
-  const encoded = Buffer.from(der.buffer, der.byteOffset, der.length).toString('base64');
-  const lines = encoded.match(/.{1,64}/g) ?? [];
-  return `-----BEGIN ${label}-----\n${lines.join('\n')}\n-----END ${label}-----\n`;
-}
-
-export const publicPemOf = (der: Uint8Array): string => pemOf('PUBLIC KEY', der);
+export const publicPemOf = (der: Uint8Array): string => pemOf({ label: 'PUBLIC KEY', der });
 
 const notImportedPrefix = 'error importing key: ';
 
-/** The refusal of key material that comes in; it never quotes it. */
+/** The refusal of imported key material, which it never quotes. */
 export const notImported = (reason: string): TransitError => new TransitError('invalid_request', `${notImportedPrefix}${reason}`);
 
-/** The reason in a {@link notImported} refusal, for a refusal that says the rest in its own words. */
+/** Returns the reason of a {@link notImported} refusal, for use in another refusal. */
 export const reasonOf = ({ message }: TransitError): string =>
   message.startsWith(notImportedPrefix) ? message.slice(notImportedPrefix.length) : message;
 

@@ -1,8 +1,26 @@
-import { randomBytes } from 'node:crypto';
-import { TransitError } from '../errors.ts';
-import type { KeyPair, KeyPairBytes, KeyPairScheme, SigningOptions } from '../key-pair.ts';
-import { type MlDsa, mlDsaPrivateKey, mlDsaPublicKey, rawPublicKey, seedBytes, signMlDsa, verifyMlDsa } from '../pq/ml-dsa.ts';
+import { createPrivateKey, createPublicKey, type KeyObject, randomBytes, sign, verify } from 'node:crypto';
+import { promisify } from 'node:util';
+import { TransitError } from '../values/errors.ts';
 import { notImported, notPublicKey } from './key-formats.ts';
+import type { KeyPair, KeyPairBytes, KeyPairScheme, SigningOptions } from './key-pair.ts';
+
+/** A parameter set of FIPS 204 tables 1 and 2; sizes in bytes. */
+export interface MlDsa {
+  /** Its name in OpenSSL and in the API. */
+  readonly name: 'ml-dsa-44' | 'ml-dsa-65' | 'ml-dsa-87';
+  readonly parameterSet: '44' | '65' | '87';
+  readonly publicKeyBytes: number;
+  readonly signatureBytes: number;
+}
+
+export const parameterSets: readonly MlDsa[] = [
+  { name: 'ml-dsa-44', parameterSet: '44', publicKeyBytes: 1312, signatureBytes: 2420 },
+  { name: 'ml-dsa-65', parameterSet: '65', publicKeyBytes: 1952, signatureBytes: 3309 },
+  { name: 'ml-dsa-87', parameterSet: '87', publicKeyBytes: 2592, signatureBytes: 4627 },
+];
+
+/** Bytes of a stored private key of any set: the seed ξ of FIPS 204 algorithm 1. */
+export const seedBytes = 32;
 
 /** Pure ML-DSA (FIPS 204 §5.2) without a context. The private half is the seed of 32 bytes, the public half is raw. */
 export function mlDsaPairs(set: MlDsa): KeyPairScheme {
@@ -45,8 +63,40 @@ function load(set: MlDsa, { material, publicKey: raw }: KeyPairBytes): KeyPair {
   };
 }
 
-/** HashML-DSA (FIPS 204 §5.4) and contexts are not offered, and no other algorithm takes their place. @throws TransitError `invalid_request` */
+/** Refuses HashML-DSA (FIPS 204 §5.4) and contexts, which are not supported. @throws TransitError `invalid_request` */
 export function checkPure({ prehashed, signatureContext }: SigningOptions): void {
   if (prehashed) throw new TransitError('invalid_request', 'ml-dsa signs whole messages: prehashed input is not supported');
   if (signatureContext.length > 0) throw new TransitError('invalid_request', 'signature_context is for ed25519 keys');
 }
+
+const noContext = new Uint8Array();
+
+/** @param seed - 32 bytes, which the caller wipes */
+export const mlDsaPrivateKey = ({ name }: MlDsa, seed: Uint8Array): KeyObject =>
+  createPrivateKey({ key: Buffer.from(seed.buffer, seed.byteOffset, seed.length), format: 'raw-seed', asymmetricKeyType: name });
+
+/** @param raw - the encoding of FIPS 204 algorithm 22; every string of the set's length is a valid key */
+export const mlDsaPublicKey = ({ name }: MlDsa, raw: Uint8Array): KeyObject =>
+  createPublicKey({
+    key: Buffer.from(raw.buffer, raw.byteOffset, raw.length),
+    format: 'raw-public',
+    asymmetricKeyType: name,
+  });
+
+/** Returns the raw public key of either half. */
+export const rawPublicKey = (key: KeyObject): Buffer =>
+  (key.type === 'private' ? createPublicKey(key) : key).export({ format: 'raw-public' });
+
+const signOnPool = promisify(sign);
+const verifyOnPool = promisify(verify);
+
+/**
+ * Signs with pure, randomized ML-DSA (FIPS 204 algorithm 2) on the thread pool.
+ * @param context - at most 255 bytes
+ */
+export const signMlDsa = (key: KeyObject, message: Uint8Array, context = noContext): Promise<Buffer> =>
+  signOnPool(null, message, { key, context });
+
+/** Verifies a signature (FIPS 204 algorithm 3) on the thread pool; false for a malformed one. @param context - at most 255 bytes */
+export const verifyMlDsa = (key: KeyObject, message: Uint8Array, signature: Uint8Array, context = noContext): Promise<boolean> =>
+  verifyOnPool(null, message, { key, context }, signature);

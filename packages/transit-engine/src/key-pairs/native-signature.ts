@@ -1,7 +1,7 @@
 import { type SignKeyObjectInput, sign, type VerifyKeyObjectInput, verify } from 'node:crypto';
 import { promisify } from 'node:util';
 
-/** What is signed or verified on this thread: hashing more would keep other requests waiting. */
+/** Longest input to sign or verify on this thread. Hashing a longer one would block the event loop. */
 const onThreadBytesMax = 1024 * 1024;
 
 const signOnPool = promisify(sign) as unknown as (
@@ -16,7 +16,10 @@ const verifyOnPool = promisify(verify) as unknown as (
   signature: Uint8Array,
 ) => Promise<boolean>;
 
-/** Long inputs on the thread pool, short ones here, where that costs less. @param hash - as OpenSSL calls it; null where the key knows */
+/**
+ * Signs long inputs on the thread pool, and short ones on this thread, which is faster.
+ * @param hash - OpenSSL's name; null if the key determines it
+ */
 export const signNatively = async (hash: string | null, input: Uint8Array, key: SignKeyObjectInput): Promise<Buffer> =>
   input.length > onThreadBytesMax ? signOnPool(hash, input, key) : sign(hash, input, key);
 
@@ -28,7 +31,7 @@ export const verifyNatively = async (
 ): Promise<boolean> =>
   input.length > onThreadBytesMax ? verifyOnPool(hash, input, key, signature) : verify(hash, input, key, signature);
 
-/** On the thread pool whatever the length: a key that was never used may be slower than any that is in use. */
+/** Checks with one signature that two halves belong together. It runs on the thread pool, because an unchecked key may be very slow. */
 export async function isPair(
   hash: string | null,
   privateKey: SignKeyObjectInput,

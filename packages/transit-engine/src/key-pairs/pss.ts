@@ -1,13 +1,13 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { Hash } from '../hash-algorithm.ts';
+import type { Hash } from '../algorithms/hash-algorithm.ts';
 
 const trailer = 0xbc;
 const zeros = Buffer.alloc(8);
 
 /**
- * EMSA-PSS (RFC 8017 §9.1) over a digest that the caller made; node:crypto signs messages only. The mask is MGF1 with the same hash.
- * @param emBits - bits of the modulus less one, so that the encoding is below it
- * @returns the encoded message, or undefined when the modulus has no room for that salt
+ * EMSA-PSS-ENCODE (RFC 8017 §9.1.1) of a digest; node:crypto signs only messages. The mask is MGF1 with the same hash.
+ * @param emBits - bits of the modulus minus one, so that the encoded message is smaller than the modulus
+ * @returns the encoded message, or undefined if the salt does not fit
  */
 export function encodePss(digest: Uint8Array, emBits: number, hash: Hash, saltBytes: number): Buffer | undefined {
   const emBytes = Math.ceil(emBits / 8);
@@ -23,7 +23,7 @@ export function encodePss(digest: Uint8Array, emBits: number, hash: Hash, saltBy
   return Buffer.concat([db, h, Uint8Array.of(trailer)]);
 }
 
-/** EMSA-PSS-VERIFY (RFC 8017 §9.1.2). @param saltBytes - the length that it must have; any when undefined */
+/** EMSA-PSS-VERIFY (RFC 8017 §9.1.2). @param saltBytes - required length; any if undefined */
 export function verifyPss(
   digest: Uint8Array,
   encoded: Uint8Array,

@@ -1,7 +1,7 @@
 import { checkPrime } from 'node:crypto';
 import { promisify } from 'node:util';
-import { TransitError } from '../errors.ts';
-import { nextTurn } from '../next-turn.ts';
+import { nextTurn, SerialQueue } from '@transitd/event-loop';
+import { TransitError } from '../values/errors.ts';
 
 /** The numbers of an RSA private key of two primes (RFC 8017 §3.2), big-endian. */
 export interface RsaNumbers {
@@ -15,17 +15,17 @@ export interface RsaNumbers {
   readonly qInverse: Uint8Array;
 }
 
-/** FIPS 186-5 A.1.3: the primes differ within their first 100 bits, or Fermat's method finds them. */
+/** FIPS 186-5 A.1.3: the primes must differ in their first 100 bits. Otherwise Fermat's method finds them. */
 const distanceBitsBelowHalf = 100;
-/** A public modulus with a prime factor below this is refused; every honest key passes. */
+/** A public modulus with a prime factor up to this is refused. Properly generated keys never have one. */
 const smallFactorMax = 2 ** 16 + 1;
 /** Steps of Fermat's method on a public modulus. */
 const fermatSteps = 100;
 
 /**
- * The reason why the numbers are not those of one sound key; undefined when they are (FIPS 186-5 A.1.1, SP 800-56B §6.4.1). Primality is
- * tested by OpenSSL on the thread pool with at least 64 random bases, so that no number made for the purpose passes; one key after the
- * other, since the pool's few threads also sync the log. The copies made here live on the JavaScript heap until they are collected.
+ * Returns the reason why the numbers are not a valid key, or undefined if they are (FIPS 186-5 A.1.1, SP 800-56B §6.4.1). OpenSSL tests the
+ * primes on the thread pool with at least 64 random bases, so that a composite number made to pass the test does not. Keys are checked one
+ * after the other, because the pool's few threads also sync the log. The copies made here stay on the JavaScript heap until collected.
  * @param bits - of the modulus
  * @throws TransitError `busy_generation` when too many keys wait for their check
  */
@@ -34,25 +34,25 @@ export async function rsaFault(bits: number, numbers: RsaNumbers): Promise<strin
   const [dP, dQ, qInverse] = [numbers.dP, numbers.dQ, numbers.qInverse].map(numberOf) as Three;
   const half = bits / 2;
   const top = 1n << BigInt(half - 1);
-  if (p * q !== n) return apart;
+  if (p * q !== n) return mismatch;
   if (p === q) return 'the two primes are the same';
   if (p < top || q < top || p >> BigInt(half) > 0n || q >> BigInt(half) > 0n) {
     return `each prime must have ${half} bits`;
   }
   const distance = p > q ? p - q : q - p;
   if (distance >> BigInt(half - distanceBitsBelowHalf) === 0n) return 'the two primes are too close to each other';
-  // ed = 1 modulo p − 1 and modulo q − 1 is the same as modulo their least common multiple.
-  if (d >= n || (e * d) % (p - 1n) !== 1n || (e * d) % (q - 1n) !== 1n) return apart;
+  // ed = 1 modulo p − 1 and modulo q − 1 is equivalent to ed = 1 modulo their least common multiple.
+  if (d >= n || (e * d) % (p - 1n) !== 1n || (e * d) % (q - 1n) !== 1n) return mismatch;
   if (d >> BigInt(half) === 0n) return 'the private exponent is too small';
-  if (dP !== d % (p - 1n) || dQ !== d % (q - 1n)) return apart;
-  if (qInverse >= p || (qInverse * q) % p !== 1n) return apart;
-  const prime = await oneAtATime(async () => (await isPrime(p)) && (await isPrime(q)));
+  if (dP !== d % (p - 1n) || dQ !== d % (q - 1n)) return mismatch;
+  if (qInverse >= p || (qInverse * q) % p !== 1n) return mismatch;
+  const prime = await queue.run(async () => (await isPrime(p)) && (await isPrime(q)));
   return prime ? undefined : 'a prime is not prime';
 }
 
 /**
- * The same for a public half alone, of which less can be known: it is refused when it is a prime or a square, has a prime factor up to
- * 65,537, or has two factors so close that Fermat's method finds them (SP 800-56B §6.4.2.2 and the check of public authorities).
+ * The same for a public half alone, which allows fewer checks. It is refused if it is a prime or a square, has a prime factor up to 65,537,
+ * or has two factors so close that Fermat's method finds them (SP 800-56B §6.4.2.2 and the checks of public certificate authorities).
  * @throws TransitError `busy_generation`
  */
 export async function modulusFault(modulus: Uint8Array): Promise<string | undefined> {
@@ -60,17 +60,17 @@ export async function modulusFault(modulus: Uint8Array): Promise<string | undefi
   if (smallPrimes().some((prime) => n % prime === 0n)) return 'the modulus has a small factor';
   await nextTurn();
   if (hasCloseFactors(n)) return 'the two primes are too close to each other';
-  return (await oneAtATime(() => isPrime(n))) ? 'the modulus is a prime' : undefined;
+  return (await queue.run(() => isPrime(n))) ? 'the modulus is a prime' : undefined;
 }
 
-const apart = 'the parts of the key do not belong together';
+const mismatch = 'the parts of the key do not belong together';
 
 type Three = [bigint, bigint, bigint];
 type Five = [bigint, bigint, bigint, bigint, bigint];
 
 const numberOf = (magnitude: Uint8Array): bigint => BigInt(`0x0${Buffer.from(magnitude).toString('hex')}`);
 
-/** Whether n = a² − b² with a within a few steps above its root; with b = 0 it is a square. */
+/** Whether n = a² − b² for an a within a few steps above the root of n. With b = 0, n is a square. */
 function hasCloseFactors(n: bigint): boolean {
   const root = squareRoot(n);
   let a = root * root === n ? root : root + 1n;
@@ -82,7 +82,7 @@ function hasCloseFactors(n: bigint): boolean {
   return false;
 }
 
-/** Rounded down, by Newton's method. */
+/** Returns the square root, rounded down, by Newton's method. */
 function squareRoot(n: bigint): bigint {
   if (n < 2n) return n;
   let x = 1n << BigInt(Math.ceil(n.toString(16).length * 2) + 1);
@@ -95,7 +95,7 @@ function squareRoot(n: bigint): bigint {
 
 let known: readonly bigint[] | undefined;
 
-/** Those up to {@link smallFactorMax}, by Eratosthenes' sieve when they are first needed. */
+/** Returns the primes up to {@link smallFactorMax}; computes them on first use by Eratosthenes' sieve. */
 function smallPrimes(): readonly bigint[] {
   if (known !== undefined) return known;
   const composite = new Uint8Array(smallFactorMax + 1);
@@ -111,20 +111,9 @@ function smallPrimes(): readonly bigint[] {
 
 const isPrime = promisify<bigint, boolean>(checkPrime);
 
-/** Keys that wait for their check; each takes up to a quarter of a second. */
+/** Keys in the queue; each check takes up to a quarter of a second. */
 const checksMax = 64;
-let checks = 0;
-let last: Promise<unknown> = Promise.resolve();
-
-/** @throws TransitError `busy_generation` */
-async function oneAtATime(check: () => Promise<boolean>): Promise<boolean> {
-  if (checks >= checksMax) {
-    throw new TransitError('busy_generation', 'too many RSA keys are being checked; nothing was done');
-  }
-  checks += 1;
-  const mine = last.then(check).finally(() => {
-    checks -= 1;
-  });
-  last = mine.catch(() => undefined);
-  return mine;
-}
+const queue = new SerialQueue(
+  checksMax,
+  () => new TransitError('busy_generation', 'too many RSA keys are being checked; nothing was done'),
+);

@@ -1,20 +1,20 @@
 import { constants, type KeyObject, privateEncrypt, publicDecrypt, timingSafeEqual } from 'node:crypto';
-import { derTag, encodeDer, encodeOid } from '../der.ts';
-import { digestInfoOids } from '../digest-info.ts';
-import { TransitError } from '../errors.ts';
-import { type Hash, noHash, signatureHash } from '../hash-algorithm.ts';
-import type { SigningOptions } from '../key-pair.ts';
-import { nextTurn } from '../next-turn.ts';
-import { shownName } from '../shown-name.ts';
+import { nextTurn } from '@transitd/event-loop';
+import { type Hash, noHash, signatureHash } from '../algorithms/hash-algorithm.ts';
+import { derTag, encodeDer, encodeOid } from '../formats/der.ts';
+import { shownName } from '../formats/shown-name.ts';
+import { TransitError } from '../values/errors.ts';
+import { digestInfoOids } from './digest-info.ts';
+import type { SigningOptions } from './key-pair.ts';
 import { signNatively, verifyNatively } from './native-signature.ts';
 import { encodePss, verifyPss } from './pss.ts';
 
 const { RSA_PKCS1_PADDING, RSA_PKCS1_PSS_PADDING, RSA_NO_PADDING, RSA_PSS_SALTLEN_AUTO } = constants;
 
-/** Signs with RSASSA-PSS or RSASSA-PKCS1-v1_5 (RFC 8017 §8). @param key - of that many bits @throws TransitError `invalid_request` */
+/** Signs with RSASSA-PSS or RSASSA-PKCS1-v1_5 (RFC 8017 §8). @param bits - of the key @throws TransitError `invalid_request` */
 export async function signRsa(key: KeyObject, bits: number, input: Uint8Array, options: SigningOptions): Promise<Buffer> {
   const scheme = rsaOptions(bits, input, options);
-  await nextTurn(); // a signature takes a millisecond or more: many at once take turns
+  await nextTurn(); // a signature takes a millisecond or more
   if (scheme.padding === 'pkcs1v15') {
     return options.prehashed
       ? privateEncrypt({ key, padding: RSA_PKCS1_PADDING }, scheme.digestInfo)
@@ -24,11 +24,11 @@ export async function signRsa(key: KeyObject, bits: number, input: Uint8Array, o
   if (!options.prehashed)
     return signNatively(hash.openssl, input, { key, padding: RSA_PKCS1_PSS_PADDING, saltLength: native(saltLength) });
   const encoded = encodePss(input, bits - 1, hash, saltLength === 'auto' ? saltBytesMax(bits, hash) : saltLength);
-  if (encoded === undefined) throw saltRefused(options.saltLength);
+  if (encoded === undefined) throw invalidSalt(options.saltLength);
   return privateEncrypt({ key, padding: RSA_NO_PADDING }, encoded);
 }
 
-/** @throws TransitError `invalid_request` for options that no signature can have */
+/** @throws TransitError `invalid_request` for invalid options */
 export async function verifyRsa(
   key: KeyObject,
   bits: number,
@@ -61,11 +61,11 @@ export type RsaSignatureScheme =
   | {
       readonly padding: 'pkcs1v15';
       readonly hash: Hash;
-      /** What is padded when the input is the digest; with `none` the input itself. */
+      /** The bytes to pad for a prehashed input: the DigestInfo or, with hash `none`, the input itself. */
       readonly digestInfo: Uint8Array;
     };
 
-/** What the options come to for a key of that many bits. @throws TransitError `invalid_request` */
+/** Checks the options for a key size and applies defaults. @throws TransitError `invalid_request` */
 export function rsaOptions(bits: number, input: Uint8Array, options: SigningOptions): RsaSignatureScheme {
   const { signatureAlgorithm: padding, prehashed } = options;
   if (options.signatureContext.length > 0) throw refusal('signature_context is for ed25519 keys');
@@ -75,26 +75,26 @@ export function rsaOptions(bits: number, input: Uint8Array, options: SigningOpti
     if (padding !== 'pkcs1v15' || !prehashed || options.hash !== noHash)
       throw refusal('hash_algorithm=none requires prehashed=true');
     if (input.length > bits / 8 - paddingBytesMin) throw refusal('input is too long for the size of the key');
-    return { padding, hash: noneAs(input), digestInfo: input };
+    return { padding, hash: noHashFor(input), digestInfo: input };
   }
   if (prehashed && input.length !== hash.digestBytes) throw refusal('crypto/rsa: input must be hashed with given hash');
   if (padding === 'pkcs1v15') return { padding, hash, digestInfo: prehashed ? digestInfo(options.hash, input) : input };
   const saltLength = options.saltLength === 'hash' ? hash.digestBytes : options.saltLength;
-  if (saltLength !== 'auto' && saltLength > saltBytesMax(bits, hash)) throw saltRefused(options.saltLength);
+  if (saltLength !== 'auto' && saltLength > saltBytesMax(bits, hash)) throw invalidSalt(options.saltLength);
   return { padding, hash, saltLength };
 }
 
-/** RFC 8017 §9.2: at least eight bytes of padding and three more around it. */
+/** RFC 8017 §9.2: at least eight bytes of padding, and three others. */
 const paddingBytesMin = 11;
-const noneAs = ({ length }: Uint8Array): Hash => ({ openssl: noHash, digestBytes: length });
+const noHashFor = ({ length }: Uint8Array): Hash => ({ openssl: noHash, digestBytes: length });
 
-/** The longest salt that the encoding has room for. */
+/** Returns the longest salt that fits. */
 const saltBytesMax = (bits: number, { digestBytes }: Hash): number => Math.ceil((bits - 1) / 8) - digestBytes - 2;
 
-/** For signing the longest, for verifying any. */
+/** `auto` selects the longest salt for signing, and accepts any for verifying. */
 const native = (saltLength: number | 'auto'): number => (saltLength === 'auto' ? RSA_PSS_SALTLEN_AUTO : saltLength);
 
-/** What a signature was made from; undefined when its padding is wrong. */
+/** Recovers the padded content of a signature; undefined for wrong padding. */
 function recover(key: KeyObject, padding: number, signature: Uint8Array): Buffer | undefined {
   try {
     return publicDecrypt({ key, padding }, signature);
@@ -104,7 +104,7 @@ function recover(key: KeyObject, padding: number, signature: Uint8Array): Buffer
 }
 
 const nothing = encodeDer(0x05);
-/** The digest with the name of its hash, as RSASSA-PKCS1-v1_5 pads it. */
+/** Encodes the DigestInfo, which RSASSA-PKCS1-v1_5 pads. */
 const digestInfo = (hash: string, digest: Uint8Array): Buffer =>
   encodeDer(
     derTag.sequence,
@@ -113,5 +113,5 @@ const digestInfo = (hash: string, digest: Uint8Array): Buffer =>
   );
 
 const refusal = (message: string): TransitError => new TransitError('invalid_request', message);
-const saltRefused = (asked: number | string): TransitError =>
-  refusal(`requested salt length ${shownName(String(asked))} is invalid`);
+const invalidSalt = (requested: number | string): TransitError =>
+  refusal(`requested salt length ${shownName(String(requested))} is invalid`);

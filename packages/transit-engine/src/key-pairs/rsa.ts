@@ -1,7 +1,6 @@
 import { constants, createPrivateKey, createPublicKey, type KeyObject, privateDecrypt, publicEncrypt } from 'node:crypto';
-import { derInteger, derTag, encodeDer, encodeDerInteger, encodeOid, parseDer, parseDerSequence } from '../der.ts';
-import { TransitError } from '../errors.ts';
-import type { KeyPair, KeyPairBytes, KeyPairScheme } from '../key-pair.ts';
+import { derInteger, derTag, encodeDer, encodeDerInteger, encodeOid, parseDer, parseDerSequence } from '../formats/der.ts';
+import { TransitError } from '../values/errors.ts';
 import {
   encodePkcs8,
   encodeSpki,
@@ -13,25 +12,25 @@ import {
   publicDerOf,
   publicPemOf,
 } from './key-formats.ts';
+import type { KeyPair, KeyPairBytes, KeyPairScheme } from './key-pair.ts';
 import { isPair } from './native-signature.ts';
-import { decryptOaep } from './oaep.ts';
 import { generateRsa } from './rsa-generation.ts';
 import { modulusFault, type RsaNumbers, rsaFault } from './rsa-numbers.ts';
 import { signRsa, verifyRsa } from './rsa-signature.ts';
 
 const none = encodeDer(0x05);
 const rsaEncryption = Buffer.concat([encodeOid('1.2.840.113549.1.1.1'), none]);
-/** A key that says of itself that it is for PSS; here it is one like the others. */
+/** The algorithm of a key restricted to PSS. Here such a key is treated like other RSA keys. */
 const rsassaPss = encodeOid('1.2.840.113549.1.1.10');
 /**
- * Public exponents are odd, from 3 to 2^31 − 1, as the other services of this kind accept them; keys made here have 65537. Larger ones make
- * public operations slow.
+ * Public exponents must be odd, from 3 to 2^31 − 1, as in Vault and OpenBao; larger ones make public operations slow. Keys generated here
+ * have 65537.
  */
 const exponentMax = 2 ** 31;
-/** More than any PKCS#8 of 4,096 bits takes. */
+/** Longer than the PKCS#8 of any key of 4,096 bits. */
 const pkcs8BytesMax = 4096;
 
-/** RSA (RFC 8017) of one size. Both halves are in DER: PKCS#8 and SubjectPublicKeyInfo with rsaEncryption, two primes. */
+/** RSA (RFC 8017) of one size, with two primes. Both halves are in DER: PKCS#8 and SubjectPublicKeyInfo with rsaEncryption. */
 export function rsa(bits: 2048 | 3072 | 4096): KeyPairScheme {
   const name = `rsa-${bits}`;
 
@@ -97,8 +96,8 @@ export function rsa(bits: 2048 | 3072 | 4096): KeyPairScheme {
 }
 
 /**
- * A pair from its numbers, big-endian, as other services write them; whether they belong together is not asked.
- * @param secrets - d, p, q, dP, dQ, qInv (RFC 8017 appendix A.1.2); absent where the public half alone is known
+ * Encodes a pair from big-endian numbers, as other services write them. It does not check that they belong together.
+ * @param secrets - d, p, q, dP, dQ, qInv (RFC 8017 appendix A.1.2); absent if only the public half is known
  */
 export function encodeRsa(numbers: {
   readonly modulus: Uint8Array;
@@ -130,7 +129,7 @@ function load(bits: number, { material, publicKey: spki }: KeyPairBytes): KeyPai
 
 const oaep = { padding: constants.RSA_PKCS1_OAEP_PADDING, oaepHash: 'sha256' };
 const pkcs1v15 = { padding: constants.RSA_PKCS1_PADDING };
-/** What the padding takes up at least: RFC 8017 §7.1.1 with SHA-256, and §7.2.1. */
+/** Minimum bytes of padding: RFC 8017 §7.1.1 with SHA-256, and §7.2.1. */
 const [oaepBytes, pkcs1v15Bytes] = [66, 11];
 
 function encrypt(key: KeyObject, bits: number, plaintext: Uint8Array, padding: string): Buffer {
@@ -142,8 +141,8 @@ function encrypt(key: KeyObject, bits: number, plaintext: Uint8Array, padding: s
 }
 
 /**
- * One text for all failures of OAEP. A wrong PKCS#1 v1.5 padding is no failure: OpenSSL answers it with bytes that depend on key and
- * ciphertext (implicit rejection), since an error beside a success would tell the plaintexts of others.
+ * All OAEP failures get the same error text. Wrong PKCS#1 v1.5 padding is not an error: OpenSSL returns bytes that depend on the
+ * key and the ciphertext (implicit rejection), because an error would reveal other callers' plaintexts (Bleichenbacher's attack).
  */
 function decrypt(key: KeyObject, bits: number, ciphertext: Uint8Array, padding: string): Buffer {
   const isOfSize = ciphertext.length === bits / 8;
@@ -156,7 +155,16 @@ function decrypt(key: KeyObject, bits: number, ciphertext: Uint8Array, padding: 
   throw new TransitError('invalid_ciphertext', 'failed to RSA decrypt the ciphertext: crypto/rsa: decryption error');
 }
 
-/** Undefined only for what is no number below the modulus, as everybody can see. */
+/** Decrypts RSA-OAEP without a label, whose mask uses the same hash (RFC 8017 §7.1.2). Returns undefined for every failure. */
+export function decryptOaep(key: KeyObject, oaepHash: string, ciphertext: Uint8Array): Buffer | undefined {
+  try {
+    return privateDecrypt({ key, oaepHash, padding: constants.RSA_PKCS1_OAEP_PADDING }, ciphertext);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns undefined only for a number that is not below the modulus, which is public information. */
 function decryptPkcs1v15(key: KeyObject, ciphertext: Uint8Array): Buffer | undefined {
   try {
     return privateDecrypt({ key, ...pkcs1v15 }, ciphertext);
@@ -166,8 +174,9 @@ function decryptPkcs1v15(key: KeyObject, ciphertext: Uint8Array): Buffer | undef
 }
 
 /**
- * The numbers of an RSAPrivateKey (RFC 8017 appendix A.1.2) of two primes, views of what was read. None is larger than it must be: larger
- * ones would make this check slow. @throws TransitError `invalid_request`
+ * Parses an RSAPrivateKey (RFC 8017 appendix A.1.2) of two primes into views of its numbers. It refuses oversized numbers, which would make
+ * the checks slow.
+ * @throws TransitError `invalid_request`
  */
 function checkPrivateParts(der: Uint8Array, bits: number): RsaNumbers {
   const whole = parseDer(der);
@@ -192,7 +201,7 @@ function checkPublicParts(modulus: Uint8Array, exponent: Uint8Array, bits: numbe
   if (((modulus.at(-1) ?? 0) & 1) === 0) throw notImported('the modulus is even');
 }
 
-/** One signature shows it, made on the thread pool. */
+/** Checks with one signature, on the thread pool, that the halves belong together. */
 async function belongTogether(material: Uint8Array, publicKey: Uint8Array): Promise<boolean> {
   try {
     return await isPair('sha256', { key: privateHandle(material) }, { key: publicHandle(publicKey) });

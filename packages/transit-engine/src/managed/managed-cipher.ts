@@ -1,19 +1,19 @@
-import { TransitError } from '../errors.ts';
-import { nonceBytes } from '../nonce-pool.ts';
+import { nonceBytes } from '../algorithms/nonce-pool.ts';
+import { TransitError } from '../values/errors.ts';
 import type { ManagedKey, ManagedUsage } from './provider.ts';
 
-/** What is encrypted, or its ciphertext. */
+/** A plaintext or a ciphertext. */
 export interface ManagedCipherRequest {
   readonly bytes: Uint8Array;
   readonly associatedData: Uint8Array;
-  /** The initialization vector, of 12 bytes, where the caller gives it; it is no part of the ciphertext then. Else empty. */
+  /** The initialization vector of 12 bytes if the caller gives it; the ciphertext then does not contain it. Otherwise empty. */
   readonly nonce: Uint8Array;
 }
 
-/** What is handed to a system in one call at most; modules have far less memory than this machine. */
+/** Maximum input of one call. Hardware modules have little memory. */
 export const managedBytesMax = 1024 * 1024;
 
-/** @param fresh - a random vector, which goes before the ciphertext @throws TransitError */
+/** @param fresh - returns a random vector, which is prepended to the ciphertext @throws TransitError */
 export async function encryptManaged(
   key: ManagedKey,
   { bytes, associatedData, nonce }: ManagedCipherRequest,

@@ -1,8 +1,8 @@
-import { DamagedRecord } from '../errors.ts';
-import { parseObject } from '../key-record.ts';
+import { parseJsonObject } from '../formats/json-object.ts';
+import { DamagedRecord } from '../values/errors.ts';
 import type { ManagedAlgorithm, ManagedUsage } from './provider.ts';
 
-/** Mechanisms of PKCS#11 by their names: what they do here, and the number that callers may write instead. */
+/** PKCS#11 mechanisms by name: the algorithm, and the number that callers may use instead of the name. */
 export const pkcs11Mechanisms = {
   CKM_RSA_PKCS: { algorithm: 'rsa-pkcs1v15', number: 0x0001 },
   CKM_RSA_PKCS_PSS: { algorithm: 'rsa-pss', number: 0x000d },
@@ -14,12 +14,12 @@ export type Pkcs11Mechanism = keyof typeof pkcs11Mechanisms;
 export const pkcs11Curves = ['P256', 'P384', 'P521'] as const;
 export type Pkcs11Curve = (typeof pkcs11Curves)[number];
 
-/** A managed key as the operator described it: where it lies, what opens its token, how it is used. The record lies behind the barrier. */
+/** A managed key as configured by the operator: its location, the PIN of its token, its use. The barrier encrypts the record. */
 export interface ManagedKeyRecord {
-  /** UUID; versions of keys refer to it. */
+  /** UUID, referenced by versions of keys. */
   readonly id: string;
   readonly name: string;
-  /** A name of the configuration. */
+  /** Name of a library in the configuration. */
   readonly library: string;
   readonly slot?: number;
   readonly tokenLabel?: string;
@@ -28,27 +28,27 @@ export interface ManagedKeyRecord {
   /** CKA_ID in hexadecimal. */
   readonly keyId?: string;
   readonly mechanism: Pkcs11Mechanism;
-  /** Of a key that is made: RSA and AES. */
+  /** For generated RSA and AES keys. */
   readonly keyBits?: number;
-  /** Of a key that is made: ECDSA. */
+  /** For generated ECDSA keys. */
   readonly curve?: Pkcs11Curve;
-  /** A key that is not in the token is made there. */
+  /** A missing key is generated in the token. */
   readonly allowGenerateKey: boolean;
-  /** Mounts need not list the key. */
+  /** All mounts may use the key, without listing it. */
   readonly anyMount: boolean;
   readonly usages: readonly ManagedUsage[];
 }
 
 const formatVersion = 1;
 
-/** JSON in UTF-8 with a format number. */
+/** Encodes JSON in UTF-8 with a format number. */
 export const encodeManagedKeyRecord = (record: ManagedKeyRecord): Uint8Array =>
   Buffer.from(JSON.stringify({ format: formatVersion, ...record }));
 
 /** @throws DamagedRecord for anything that {@link encodeManagedKeyRecord} did not write */
 export function decodeManagedKeyRecord(bytes: Uint8Array): ManagedKeyRecord {
-  const { format, ...fields } = parseObject(bytes);
-  if (format !== formatVersion) throw new DamagedRecord('a managed key has a format that this program does not know');
+  const { format, ...fields } = parseJsonObject(bytes);
+  if (format !== formatVersion) throw new DamagedRecord('a managed key has a format unknown to this program');
   if (!isRecord(fields)) throw new DamagedRecord('a managed key lacks a field');
   return fields;
 }

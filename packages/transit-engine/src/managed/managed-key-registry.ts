@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Store, Transaction } from '@transitd/storage-fsm';
-import { DamagedRecord, TransitError } from '../errors.ts';
-import { wipe } from '../version-record.ts';
+import { DamagedRecord, TransitError } from '../values/errors.ts';
+import { commitAndWipe, wipe } from '../values/secrets.ts';
 import { decodeManagedKeyRecord, encodeManagedKeyRecord, type ManagedKeyRecord } from './managed-key-record.ts';
 import { isManagedKeyName, type ManagedKeyRequest, managedKeyRecord } from './managed-key-request.ts';
 
@@ -10,25 +10,25 @@ const idPrefix = 'managed-keys/id/';
 const pathOf = (name: string): string => prefix + name;
 const idPathOf = (id: string): string => idPrefix + id;
 
-/** A change that met others is tried this often at most. */
+/** Attempts of a change that conflicts with others. */
 const attemptsMax = 5;
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
- * The managed keys of all mounts, by name, and their names by id: what they are called and where they lie, not the keys themselves.
- * A refusal is a {@link TransitError}; what the store throws passes through.
+ * The configuration of managed keys of all mounts, by name and by id; the keys themselves stay in their systems.
+ * A refusal is a {@link TransitError}; errors of the store pass through.
  */
 export class ManagedKeyRegistry {
   readonly #store: Store;
   readonly #libraries: readonly string[];
 
-  /** @param options.libraries - names of the configuration */
+  /** @param options.libraries - names of the libraries in the configuration */
   constructor({ store, libraries }: { readonly store: Store; readonly libraries: readonly string[] }) {
     this.#store = store;
     this.#libraries = libraries;
   }
 
-  /** Makes a managed key, or changes what may change of one. @throws TransitError `invalid_request`, `too_many_conflicts` */
+  /** Creates a managed key, or changes an existing one. @throws TransitError `invalid_request`, `too_many_conflicts` */
   async write(name: string, request: ManagedKeyRequest): Promise<void> {
     if (!isManagedKeyName(name)) throw new TransitError('invalid_request', 'invalid managed key name');
     for (let attempt = 1; attempt <= attemptsMax; attempt++) {
@@ -45,7 +45,7 @@ export class ManagedKeyRegistry {
       });
       if (written) return;
     }
-    throw new TransitError('too_many_conflicts', 'the managed key changed again and again; nothing was done');
+    throw new TransitError('too_many_conflicts', 'the managed key changed too often in the meantime; nothing was done');
   }
 
   /** @throws TransitError `not_found` */
@@ -55,7 +55,7 @@ export class ManagedKeyRegistry {
     return stored.record;
   }
 
-  /** Names, sorted. */
+  /** Returns the names, sorted. */
   async list(): Promise<string[]> {
     const names: string[] = [];
     for (let after: string | undefined = ''; after !== undefined; ) {
@@ -67,7 +67,10 @@ export class ManagedKeyRegistry {
     return names;
   }
 
-  /** Deletes it, if there is one. The key itself stays where it lies; versions that stand for it are of no use any more. */
+  /**
+   * Deletes the configuration of a managed key if it exists. The key stays in its system; versions that reference it can no longer
+   * be used.
+   */
   async delete(name: string): Promise<void> {
     for (let attempt = 1; attempt <= attemptsMax; attempt++) {
       const stored = await this.#stored(name);
@@ -81,15 +84,15 @@ export class ManagedKeyRegistry {
       });
       if (deleted) return;
     }
-    throw new TransitError('too_many_conflicts', 'the managed key changed again and again; nothing was done');
+    throw new TransitError('too_many_conflicts', 'the managed key changed too often in the meantime; nothing was done');
   }
 
-  /** What is registered under an id; nothing when nothing is. */
+  /** Returns the managed key with this id, or undefined. */
   async byId(id: string): Promise<ManagedKeyRecord | undefined> {
     const place = uuid.test(id) ? await this.#store.get(idPathOf(id)) : undefined;
     if (place === undefined) return undefined;
     const stored = await this.#stored(Buffer.from(place.value).toString());
-    // Between the two looks the name may have gone to another key.
+    // Between the two reads, the name may have been given to another key.
     return stored?.record.id === id ? stored.record : undefined;
   }
 
@@ -102,12 +105,11 @@ export class ManagedKeyRegistry {
     if (stored === undefined) return undefined;
     const record = decodeManagedKeyRecord(stored.value);
     wipe([stored]);
-    if (record.name !== name) throw new DamagedRecord('a managed key lies under a name that is not its own');
+    if (record.name !== name) throw new DamagedRecord('a managed key is stored under another name');
     return { record, revision: stored.revision };
   }
 
   async #commit(transaction: Transaction): Promise<boolean> {
-    const { outcome } = await this.#store.commit(transaction).finally(() => wipe(transaction.writes));
-    return outcome === 'committed';
+    return (await commitAndWipe(this.#store, transaction)) !== undefined;
   }
 }

@@ -1,5 +1,5 @@
-import { TransitError } from '../errors.ts';
-import { shownName, shownPath } from '../shown-name.ts';
+import { shownName, shownPath } from '../formats/shown-name.ts';
+import { TransitError } from '../values/errors.ts';
 import {
   type ManagedKeyRecord,
   type Pkcs11Curve,
@@ -9,7 +9,7 @@ import {
 } from './managed-key-record.ts';
 import type { ManagedUsage } from './provider.ts';
 
-/** What an operator says of a managed key. What is absent stays as it is or, of a new key, is not there. */
+/** A request to create or change a managed key. An absent field keeps its value or, for a new key, has none. */
 export interface ManagedKeyRequest {
   readonly library?: string | undefined;
   /** A number, decimal or hexadecimal with `0x`. */
@@ -29,17 +29,17 @@ export interface ManagedKeyRequest {
 }
 
 const textBytesMax = 255;
-/** What PKCS#11 keys are commonly given at most. */
+/** Longest key id; PKCS#11 modules commonly use shorter ones. */
 const keyIdBytesMax = 64;
 const [rsaBits, aesBits] = [new Set([2048, 3072, 4096]), new Set([128, 256])];
 
-/** Whether a text can name a managed key; paths end with it. */
+/** Whether a text is a valid name of a managed key. Paths end with it. */
 export const isManagedKeyName = (name: string): boolean => /^\w(?:[\w.-]{0,126}\w)?$/.test(name);
 
 /**
- * The record that a request asks for.
- * @param present - what there is of that name; which key it is cannot change, since versions of keys rest on it
- * @param libraries - names of the configuration
+ * Returns the record for a request.
+ * @param present - the existing record. The key that it refers to cannot change, because versions of keys depend on it
+ * @param libraries - names of the libraries in the configuration
  * @throws TransitError `invalid_request`
  */
 export function managedKeyRecord(
@@ -49,34 +49,34 @@ export function managedKeyRecord(
 ): ManagedKeyRecord {
   const library = text('library', request.library) ?? present?.library;
   const pin = text('pin', request.pin) ?? present?.pin;
-  const mechanism = mechanismAsked(request.mechanism) ?? present?.mechanism;
+  const mechanism = requestedMechanism(request.mechanism) ?? present?.mechanism;
   if (library === undefined) throw missing('library');
   if (!libraries.includes(library)) throw refusal(`no PKCS#11 library is configured under the name ${shownPath(library)}`);
   if (pin === undefined) throw missing('pin');
   if (mechanism === undefined) throw missing('mechanism');
-  const place = placeAsked(request, present);
-  const key = keyAsked(request, mechanism, present);
+  const place = requestedPlace(request, present);
+  const key = requestedKey(request, mechanism, present);
   const allowGenerateKey = request.allowGenerateKey ?? present?.allowGenerateKey ?? false;
   const anyMount = request.anyMount ?? present?.anyMount ?? false;
-  const usages = usagesAsked(request.usages, mechanism) ?? present?.usages ?? usagesOf(mechanism);
+  const usages = requestedUsages(request.usages, mechanism) ?? present?.usages ?? usagesOf(mechanism);
   const record = { ...identity, library, ...place, pin, ...key, mechanism, allowGenerateKey, anyMount, usages };
   if (present !== undefined) checkSameKey(present, record);
   return record;
 }
 
-function placeAsked(request: ManagedKeyRequest, present: ManagedKeyRecord | undefined) {
-  const slot = slotAsked(request.slot) ?? present?.slot;
+function requestedPlace(request: ManagedKeyRequest, present: ManagedKeyRecord | undefined) {
+  const slot = requestedSlot(request.slot) ?? present?.slot;
   const tokenLabel = text('token_label', request.tokenLabel) ?? present?.tokenLabel;
   if (slot === undefined && tokenLabel === undefined) throw refusal('one of slot and token_label is required');
   return { ...(slot !== undefined && { slot }), ...(tokenLabel !== undefined && { tokenLabel }) };
 }
 
-function keyAsked(request: ManagedKeyRequest, mechanism: Pkcs11Mechanism, present: ManagedKeyRecord | undefined) {
+function requestedKey(request: ManagedKeyRequest, mechanism: Pkcs11Mechanism, present: ManagedKeyRecord | undefined) {
   const keyLabel = text('key_label', request.keyLabel) ?? present?.keyLabel;
-  const keyId = keyIdAsked(request.keyId) ?? present?.keyId;
+  const keyId = requestedKeyId(request.keyId) ?? present?.keyId;
   if (keyLabel === undefined && keyId === undefined) throw refusal('one of key_label and key_id is required');
-  const keyBits = keyBitsAsked(request.keyBits, mechanism) ?? present?.keyBits;
-  const curve = curveAsked(request.curve, mechanism) ?? present?.curve;
+  const keyBits = requestedKeyBits(request.keyBits, mechanism) ?? present?.keyBits;
+  const curve = requestedCurve(request.curve, mechanism) ?? present?.curve;
   return {
     ...(keyLabel !== undefined && { keyLabel }),
     ...(keyId !== undefined && { keyId }),
@@ -85,7 +85,7 @@ function keyAsked(request: ManagedKeyRequest, mechanism: Pkcs11Mechanism, presen
   };
 }
 
-/** @throws TransitError for a change after which versions of keys would stand for another key */
+/** @throws TransitError for a change that would make versions refer to another key */
 function checkSameKey(present: ManagedKeyRecord, record: ManagedKeyRecord): void {
   const members = { mechanism: 'mechanism', keyLabel: 'key_label', keyId: 'key_id' } as const;
   for (const field of ['mechanism', 'keyLabel', 'keyId'] as const) {
@@ -93,66 +93,69 @@ function checkSameKey(present: ManagedKeyRecord, record: ManagedKeyRecord): void
   }
 }
 
-function mechanismAsked(asked = ''): Pkcs11Mechanism | undefined {
-  if (asked === '') return undefined;
-  const number = /^(?:0x[0-9a-f]{1,8}|\d{1,10})$/i.test(asked) ? Number(asked) : undefined;
+function requestedMechanism(requested = ''): Pkcs11Mechanism | undefined {
+  if (requested === '') return undefined;
+  const number = /^(?:0x[0-9a-f]{1,8}|\d{1,10})$/i.test(requested) ? Number(requested) : undefined;
   for (const name of Object.keys(pkcs11Mechanisms).filter(isMechanism)) {
-    if (name === asked || pkcs11Mechanisms[name].number === number) return name;
+    if (name === requested || pkcs11Mechanisms[name].number === number) return name;
   }
   throw refusal(`mechanism has to be one of ${Object.keys(pkcs11Mechanisms).join(', ')}`);
 }
 
 const isMechanism = (name: string): name is Pkcs11Mechanism => Object.hasOwn(pkcs11Mechanisms, name);
 
-function slotAsked(asked = ''): number | undefined {
-  if (asked === '') return undefined;
-  const slot = /^(?:0x[0-9a-f]{1,12}|\d{1,15})$/i.test(asked) ? Number(asked) : Number.NaN;
+function requestedSlot(requested = ''): number | undefined {
+  if (requested === '') return undefined;
+  const slot = /^(?:0x[0-9a-f]{1,12}|\d{1,15})$/i.test(requested) ? Number(requested) : Number.NaN;
   if (!(slot < 2 ** 48)) throw refusal('slot is not a number'); // NaN included
   return slot;
 }
 
-function keyIdAsked(asked = ''): string | undefined {
-  if (asked === '') return undefined;
-  const digits = asked.replace(/^0x/i, '').toLowerCase();
+function requestedKeyId(requested = ''): string | undefined {
+  if (requested === '') return undefined;
+  const digits = requested.replace(/^0x/i, '').toLowerCase();
   if (!/^(?:[0-9a-f]{2})+$/.test(digits) || digits.length > 2 * keyIdBytesMax) {
     throw refusal(`key_id has to be hexadecimal, of 1 to ${keyIdBytesMax} bytes`);
   }
   return digits;
 }
 
-function keyBitsAsked(asked: number | undefined, mechanism: Pkcs11Mechanism): number | undefined {
-  if (asked === undefined || asked === 0) return undefined;
+function requestedKeyBits(requested: number | undefined, mechanism: Pkcs11Mechanism): number | undefined {
+  if (requested === undefined || requested === 0) return undefined;
   const { algorithm } = pkcs11Mechanisms[mechanism];
   const sizes = algorithm === 'aes-gcm' ? aesBits : algorithm === 'ecdsa' ? new Set<number>() : rsaBits;
-  if (!sizes.has(asked)) throw refusal(`key_bits ${asked} is not a size of keys for ${mechanism}`);
-  return asked;
+  if (!sizes.has(requested)) throw refusal(`key_bits ${requested} is not a size of keys for ${mechanism}`);
+  return requested;
 }
 
-function curveAsked(asked = '', mechanism: Pkcs11Mechanism): Pkcs11Curve | undefined {
-  if (asked === '') return undefined;
-  const curve = pkcs11Curves.find((each) => each === asked);
+function requestedCurve(requested = '', mechanism: Pkcs11Mechanism): Pkcs11Curve | undefined {
+  if (requested === '') return undefined;
+  const curve = pkcs11Curves.find((each) => each === requested);
   if (curve === undefined || mechanism !== 'CKM_ECDSA')
-    throw refusal(`curve ${shownName(asked)} is not one of keys for ${mechanism}`);
+    throw refusal(`curve ${shownName(requested)} is not one of keys for ${mechanism}`);
   return curve;
 }
 
 const usagesOf = (mechanism: Pkcs11Mechanism): readonly ManagedUsage[] =>
   pkcs11Mechanisms[mechanism].algorithm === 'aes-gcm' ? ['encrypt', 'decrypt'] : ['sign', 'verify'];
 
-function usagesAsked(asked: readonly string[] | undefined, mechanism: Pkcs11Mechanism): readonly ManagedUsage[] | undefined {
-  if (asked === undefined || asked.length === 0) return undefined;
+function requestedUsages(
+  requested: readonly string[] | undefined,
+  mechanism: Pkcs11Mechanism,
+): readonly ManagedUsage[] | undefined {
+  if (requested === undefined || requested.length === 0) return undefined;
   const possible = usagesOf(mechanism);
-  const wrong = asked.find((usage) => !possible.some((each) => each === usage));
+  const wrong = requested.find((usage) => !possible.some((each) => each === usage));
   if (wrong !== undefined) throw refusal(`usages of keys for ${mechanism} are ${possible.join(' and ')}`);
-  return possible.filter((usage) => asked.includes(usage));
+  return possible.filter((usage) => requested.includes(usage));
 }
 
-function text(member: string, asked = ''): string | undefined {
-  if (asked === '') return undefined;
-  if (Buffer.byteLength(asked) > textBytesMax || /\p{Cc}/u.test(asked) || !asked.isWellFormed()) {
+function text(member: string, requested = ''): string | undefined {
+  if (requested === '') return undefined;
+  if (Buffer.byteLength(requested) > textBytesMax || /\p{Cc}/u.test(requested) || !requested.isWellFormed()) {
     throw refusal(`${member} has to be a text of at most ${textBytesMax} bytes without control characters`);
   }
-  return asked;
+  return requested;
 }
 
 const missing = (member: string): TransitError => refusal(`${member} is required`);

@@ -1,28 +1,28 @@
 import { createHash, createPublicKey, type KeyObject } from 'node:crypto';
-import { noBytes } from '../aead.ts';
-import { derTag, encodeDer, encodeDerInteger } from '../der.ts';
-import { DamagedRecord, TransitError } from '../errors.ts';
-import type { Hash } from '../hash-algorithm.ts';
-import type { KeyPair, KeyPairScheme, SigningOptions } from '../key-pair.ts';
+import { inPieces } from '@transitd/event-loop';
+import { noBytes } from '../algorithms/aead.ts';
+import type { Hash } from '../algorithms/hash-algorithm.ts';
+import { derTag, encodeDer, encodeDerInteger } from '../formats/der.ts';
 import { ecdsaOptions } from '../key-pairs/ecdsa.ts';
+import type { KeyPair, KeyPairScheme, SigningOptions } from '../key-pairs/key-pair.ts';
 import { rsaOptions } from '../key-pairs/rsa-signature.ts';
-import { keyType } from '../key-type.ts';
-import { inTurns } from '../turns.ts';
+import { ecdsaSchemes, rsaSchemes } from '../key-pairs/schemes.ts';
+import { DamagedRecord, TransitError } from '../values/errors.ts';
 import { checkUsage } from './managed-cipher.ts';
 import type { ManagedKey, ManagedSigningInput } from './provider.ts';
 
-/** The types of keys of our own that public halves of managed keys have. */
-const typesBySize: ReadonlyMap<string | number | undefined, string> = new Map<string | number, string>([
-  [2048, 'rsa-2048'],
-  [3072, 'rsa-3072'],
-  [4096, 'rsa-4096'],
-  ['prime256v1', 'ecdsa-p256'],
-  ['secp384r1', 'ecdsa-p384'],
-  ['secp521r1', 'ecdsa-p521'],
+/** The schemes of public halves of managed keys, by RSA modulus size or OpenSSL's name of the curve. */
+const schemes: ReadonlyMap<string | number | undefined, KeyPairScheme> = new Map<string | number, KeyPairScheme>([
+  [2048, rsaSchemes[2048]],
+  [3072, rsaSchemes[3072]],
+  [4096, rsaSchemes[4096]],
+  ['prime256v1', ecdsaSchemes['P-256']],
+  ['secp384r1', ecdsaSchemes['P-384']],
+  ['secp521r1', ecdsaSchemes['P-521']],
 ]);
 
 /**
- * The scheme of a managed key's public half that comes in; undefined where no kind of key has it, or not in this form, or where it is unsound.
+ * Checks an imported public half of a managed key and returns its scheme; undefined for an unsupported, wrongly encoded or weak key.
  * @throws TransitError `busy_generation`
  */
 export async function managedScheme(publicKey: Uint8Array): Promise<KeyPairScheme | undefined> {
@@ -38,26 +38,25 @@ export async function managedScheme(publicKey: Uint8Array): Promise<KeyPairSchem
 
 function schemeOf(publicKey: Uint8Array): KeyPairScheme | undefined {
   const { modulusLength, namedCurve } = readPublicKey(publicKey)?.asymmetricKeyDetails ?? {};
-  const name = typesBySize.get(modulusLength ?? namedCurve);
-  return name === undefined ? undefined : keyType(name).keyPair;
+  return schemes.get(modulusLength ?? namedCurve);
 }
 
 /**
- * A managed key in the place of a key pair of our own: its system signs, and this node verifies, also what was signed just now, so that no
- * signature of another key than the version's is answered. The key's mechanism decides between PSS and PKCS#1 v1.5, whatever the request
- * says; `auto` signs PSS with a salt as long as the hash, since modules seldom take a longer one.
- * @throws DamagedRecord when the public half is none of ours
+ * Adapts a managed key to a key pair. Its system signs; this node verifies. Every new signature is verified before it is returned, so that
+ * a signature of a wrong key is never answered. The key's mechanism selects PSS or PKCS#1 v1.5 and overrides the request. `auto` signs PSS
+ * with a salt as long as the hash, because few modules support a longer one.
+ * @throws DamagedRecord for an unsupported public half
  */
 export async function managedPair(key: ManagedKey, publicKey: Uint8Array | undefined): Promise<KeyPair> {
   if (publicKey === undefined) return { verify: () => Promise.reject(noPair(key)), sign: () => Promise.reject(noPair(key)) };
-  // It was checked when it came in; a check for each use would take milliseconds.
+  // The public half was checked when it was stored; a check for each use would take milliseconds.
   const own = schemeOf(publicKey)?.load({ material: noBytes, publicKey });
-  if (own === undefined) throw new DamagedRecord('the public half of a managed key is none that this program knows');
+  if (own === undefined) throw new DamagedRecord('the public half of a managed key is of an unsupported type');
   const bits = createPublicKey({ key: Buffer.from(publicKey), format: 'der', type: 'spki' }).asymmetricKeyDetails?.modulusLength;
   return {
-    async sign(input, asked) {
+    async sign(input, requested) {
       checkUsage(key, 'sign');
-      const options = optionsOf(key, asked);
+      const options = optionsOf(key, requested);
       const made = await key.sign(await signingInput(bits, input, options));
       const signature = key.algorithm === 'ecdsa' && options.marshaling === 'asn1' ? derSignature(made) : made;
       if (await own.verify(input, signature, options)) return signature;
@@ -78,7 +77,7 @@ function optionsOf({ algorithm }: ManagedKey, options: SigningOptions): SigningO
   return algorithm === 'rsa-pkcs1v15' ? { ...options, signatureAlgorithm: 'pkcs1v15' } : options;
 }
 
-/** @param bits - of an RSA modulus @throws TransitError `invalid_request` */
+/** @param bits - of an RSA modulus; undefined for ECDSA @throws TransitError `invalid_request` */
 async function signingInput(bits: number | undefined, input: Uint8Array, options: SigningOptions): Promise<ManagedSigningInput> {
   if (bits === undefined) {
     const { hash } = ecdsaOptions(input, options);
@@ -95,11 +94,11 @@ const saltBytes = ({ saltLength, hash }: { readonly saltLength: number | 'auto';
 
 async function digestOf(hash: string, input: Uint8Array): Promise<Buffer> {
   const hashing = createHash(hash);
-  await inTurns(input, (piece) => hashing.update(piece));
+  await inPieces(input, (piece) => hashing.update(piece));
   return hashing.digest();
 }
 
-/** DER of r ‖ s (RFC 3279 §2.2.3). */
+/** Converts r ‖ s to DER (RFC 3279 §2.2.3). */
 function derSignature(signature: Buffer): Buffer {
   const half = signature.length / 2;
   const [r, s] = [signature.subarray(0, half), signature.subarray(half)];

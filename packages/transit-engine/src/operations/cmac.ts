@@ -1,18 +1,23 @@
-import { formatVersioned } from '../ciphertext.ts';
-import { blockBytes, cmac } from '../cmac.ts';
-import { TransitError } from '../errors.ts';
-import type { LoadedKey, LoadedVersion } from '../key-cache.ts';
+import { blockBytes, cmac } from '../algorithms/cmac.ts';
+import { formatVersioned } from '../formats/ciphertext.ts';
+import type { LoadedKey, LoadedVersion } from '../keys/key-cache.ts';
+import { TransitError } from '../values/errors.ts';
 import { bytesOf } from './inputs.ts';
-import { versionForMac } from './mac-version.ts';
-import { type Item, type Operation, versionOf } from './operation.ts';
+import { versionFor } from './key-version.ts';
+import { batchOf, type Item, isBatch, type Operation, type RequestOf } from './operation.ts';
 
 export interface CmacItem extends Item {
-  /** base64; it may be empty, but has to be there. */
+  /** base64; required, but may be empty. */
   readonly input: string | undefined;
-  /** Bytes of the MAC, 0 for all 16. */
+  /** Bytes of the MAC; 0 for all 16. */
   readonly macLength: number;
-  /** Of the request, for all its items alike. 0 is the latest. */
+  /** The same for all items of a request; 0 selects the latest. */
   readonly keyVersion: number;
+}
+
+export interface CmacRequest extends RequestOf<CmacItem> {
+  /** Overrides the `mac_length` of the items; absent when they may set it. */
+  readonly macLengthForAll?: number | undefined;
 }
 
 export interface CmacResult {
@@ -21,28 +26,41 @@ export interface CmacResult {
   readonly keyVersion: number;
 }
 
-export const cmacOperation: Pick<Operation<CmacItem, CmacResult>, 'run'> = {
-  run: async (tools, key, { input, macLength, keyVersion }) => {
+export const cmacOperation: Operation<CmacRequest, CmacItem, CmacResult> = {
+  workOf(request) {
+    const { keyVersion = 0, macLength = 0, macLengthForAll, input } = request;
+    if (!isBatch(request)) return { item: { input, macLength: macLengthForAll ?? macLength, keyVersion, reference: '' } };
+    return batchOf(
+      (members) => ({
+        input: members.optionalText('input'),
+        macLength: macLengthForAll ?? (members.integer('mac_length') || macLength),
+        keyVersion,
+        reference: members.text('reference'),
+      }),
+      request,
+    );
+  },
+  async run(tools, key, { input, macLength, keyVersion }) {
     checkMakesCmacs(key);
-    const version = versionForMac('CMAC', key, keyVersion);
+    const version = versionFor('CMAC', key, keyVersion);
     if (macLength < 0 || macLength > blockBytes) {
       const refusal = `mac_length must not be larger than the cipher block size of ${blockBytes} bytes`;
       throw new TransitError('invalid_request', refusal);
     }
     if (input === undefined) throw new TransitError('invalid_request', 'missing input for CMAC');
     const message = bytesOf(input);
-    const mac = await cmacUnder(key.versions.get(version) ?? (await versionOf(tools, key, version)), message);
+    const mac = await cmacUnder(key.versions.get(version) ?? (await tools.keys.loadVersion(key, version)), message);
     const shown = macLength === 0 ? mac : mac.subarray(0, macLength);
     return { cmac: formatVersioned(tools.prefix, version, shown), keyVersion: version };
   },
 };
 
-/** @throws TransitError `invalid_request` for any other type of key */
+/** @throws TransitError `invalid_request` for key types that make no CMACs */
 export function checkMakesCmacs({ type }: LoadedKey): void {
   if (type.cmac === undefined) throw new TransitError('invalid_request', `key type ${type.name} does not support CMAC`);
 }
 
 export function cmacUnder({ cmacKey }: LoadedVersion, message: Uint8Array): Promise<Buffer> {
-  if (cmacKey === undefined) throw new Error('a version was loaded as one that makes no CMACs');
+  if (cmacKey === undefined) throw new Error('the loaded version has no CMAC key');
   return cmac(cmacKey, message);
 }

@@ -1,12 +1,13 @@
-import { open } from '../aead.ts';
-import { decodePayload, parseCiphertext } from '../ciphertext.ts';
-import { deriveKey } from '../derivation.ts';
-import { TransitError } from '../errors.ts';
-import type { LoadedKey } from '../key-cache.ts';
-import type { KeyPair } from '../key-pair.ts';
+import { open } from '../algorithms/aead.ts';
+import { decodePayload, parseCiphertext } from '../formats/ciphertext.ts';
+import type { KeyPair } from '../key-pairs/key-pair.ts';
+import { deriveKey } from '../keys/derivation.ts';
+import type { LoadedKey } from '../keys/key-cache.ts';
 import { decryptManaged } from '../managed/managed-cipher.ts';
+import { TransitError } from '../values/errors.ts';
+import type { ItemMembers } from './batch.ts';
 import { associatedDataOf, checkEncrypts, contextOf, nonceOf, paddingOf } from './inputs.ts';
-import { type Item, type Operation, type Tools, versionOf } from './operation.ts';
+import { batchWithContexts, type Item, isBatch, type Operation, type RequestOf, type Tools } from './operation.ts';
 
 /** `ciphertext` is a `svc:v1:…` string, the other texts are base64; empty when absent. */
 export interface DecryptItem extends Item {
@@ -17,6 +18,8 @@ export interface DecryptItem extends Item {
   readonly paddingScheme: string;
 }
 
+export type DecryptRequest = RequestOf<DecryptItem>;
+
 export interface DecryptResult {
   /** base64. */
   readonly plaintext: string;
@@ -24,16 +27,14 @@ export interface DecryptResult {
 
 export const missingCiphertext = 'missing ciphertext to decrypt';
 
-export const decryption: Operation<DecryptItem, DecryptResult> = {
-  read: (members) => ({
-    ciphertext: members.requiredText('ciphertext', missingCiphertext),
-    context: members.text('context'),
-    associatedData: members.text('associated_data'),
-    nonce: members.text('nonce'),
-    paddingScheme: members.text('padding_scheme'),
-    reference: members.text('reference'),
-  }),
-  run: async (tools, key, item, index) => {
+export const decryption: Operation<DecryptRequest, DecryptItem, DecryptResult> = {
+  workOf(request) {
+    if (isBatch(request)) return batchWithContexts(readItem, request);
+    const { ciphertext = '', context = '', associatedData = '', nonce = '', paddingScheme = '' } = request;
+    if (ciphertext === '') throw new TransitError('invalid_request', missingCiphertext);
+    return { item: { ciphertext, context, associatedData, nonce, paddingScheme, reference: '' } };
+  },
+  async run(tools, key, item, index) {
     checkEncrypts(key, 'decryption');
     const context = contextOf(key, item.context);
     const nonce = nonceOf(key, item.nonce);
@@ -44,33 +45,42 @@ export const decryption: Operation<DecryptItem, DecryptResult> = {
   },
 };
 
-/** A ciphertext string to decrypt, and under what. */
-export interface Opening {
+const readItem = (members: ItemMembers): DecryptItem => ({
+  ciphertext: members.requiredText('ciphertext', missingCiphertext),
+  context: members.text('context'),
+  associatedData: members.text('associated_data'),
+  nonce: members.text('nonce'),
+  paddingScheme: members.text('padding_scheme'),
+  reference: members.text('reference'),
+});
+
+/** A ciphertext string and the decoded inputs of its decryption. */
+export interface DecryptInputs {
   readonly ciphertext: string;
   readonly associatedData: Uint8Array;
   readonly context: Uint8Array;
-  /** From the caller, where it is not part of the ciphertext; else empty. */
+  /** Given by the caller when it is not part of the ciphertext; otherwise empty. */
   readonly nonce: Uint8Array;
-  /** `oaep` or `pkcs1v15`; counts for RSA only. */
+  /** `oaep` or `pkcs1v15`; used by RSA only. */
   readonly padding: string;
 }
 
-/** @throws TransitError `invalid_ciphertext`, `key_version_unavailable`, or `invalid_request` when there is no ciphertext at all */
-export async function decryptText(tools: Tools, key: LoadedKey, opening: Opening): Promise<Buffer> {
+/** @throws TransitError `invalid_ciphertext`, `key_version_unavailable`, or `invalid_request` for an empty ciphertext */
+export async function decryptText(tools: Tools, key: LoadedKey, inputs: DecryptInputs): Promise<Buffer> {
   const { record, type } = key;
-  if (opening.ciphertext === '') throw new TransitError('invalid_request', missingCiphertext);
-  const { version, payload: encoded } = parseCiphertext(opening.ciphertext, tools.prefix);
+  if (inputs.ciphertext === '') throw new TransitError('invalid_request', missingCiphertext);
+  const { version, payload: encoded } = parseCiphertext(inputs.ciphertext, tools.prefix);
   checkVersion(key, version);
-  const loaded = key.versions.get(version) ?? (await versionOf(tools, key, version));
+  const loaded = key.versions.get(version) ?? (await tools.keys.loadVersion(key, version));
   if (loaded.managed !== undefined) {
     const managed = await tools.managedKeys.find(loaded.managed.id);
-    return decryptManaged(managed, { ...opening, bytes: decodePayload(encoded) });
+    return decryptManaged(managed, { ...inputs, bytes: decodePayload(encoded) });
   }
-  const payload = opening.nonce.length > 0 ? Buffer.concat([opening.nonce, decodePayload(encoded)]) : decodePayload(encoded);
-  if (loaded.pair !== undefined) return decryptWithPair(loaded.pair, payload, opening.padding);
-  if (type.aead === undefined || loaded.key === undefined) throw new Error('a version was loaded as one that does not decrypt');
-  const openingKey = record.derived ? deriveKey(loaded.key, opening.context, type.materialBytes, record.kdf) : loaded.key;
-  return open(type.aead, openingKey, { payload, associatedData: opening.associatedData });
+  const payload = inputs.nonce.length > 0 ? Buffer.concat([inputs.nonce, decodePayload(encoded)]) : decodePayload(encoded);
+  if (loaded.pair !== undefined) return decryptWithPair(loaded.pair, payload, inputs.padding);
+  if (type.aead === undefined || loaded.key === undefined) throw new Error('the loaded version has no key to decrypt with');
+  const cipherKey = record.derived ? deriveKey(loaded.key, inputs.context, type.materialBytes, record.kdf) : loaded.key;
+  return open(type.aead, cipherKey, { payload, associatedData: inputs.associatedData });
 }
 
 function decryptWithPair({ decrypt }: KeyPair, payload: Uint8Array, padding: string): Buffer {

@@ -1,24 +1,37 @@
 import type { KeyObject } from 'node:crypto';
-import { seal } from '../aead.ts';
-import { decodeBase64 } from '../base64.ts';
-import { formatVersioned } from '../ciphertext.ts';
-import { contextNonce, deriveConvergent, deriveKey } from '../derivation.ts';
-import { TransitError } from '../errors.ts';
-import type { LoadedKey, LoadedVersion } from '../key-cache.ts';
+import { seal } from '../algorithms/aead.ts';
+import { nonceBytes } from '../algorithms/nonce-pool.ts';
+import { decodeBase64 } from '../formats/base64.ts';
+import { formatVersioned } from '../formats/ciphertext.ts';
+import { contextNonce, deriveConvergent, deriveKey } from '../keys/derivation.ts';
+import type { LoadedKey, LoadedVersion } from '../keys/key-cache.ts';
 import { encryptManaged } from '../managed/managed-cipher.ts';
-import { nonceBytes } from '../nonce-pool.ts';
+import { TransitError } from '../values/errors.ts';
+import type { ItemMembers } from './batch.ts';
 import { associatedDataOf, checkEncrypts, contextOf, nonceOf, paddingOf } from './inputs.ts';
-import { type Item, type Operation, type Tools, versionOf } from './operation.ts';
+import { versionFor } from './key-version.ts';
+import { batchWithContexts, type Item, isBatch, type Operation, type RequestOf, type Tools } from './operation.ts';
 
 /** Texts are base64, and empty when absent. */
 export interface EncryptItem extends Item {
   readonly plaintext: string;
   readonly context: string;
   readonly associatedData: string;
-  /** 0 is the latest. */
+  /** 0 selects the latest. */
   readonly keyVersion: number;
   readonly nonce: string;
   readonly paddingScheme: string;
+}
+
+/** Creates the key if none of that name exists and the caller may create it. */
+export interface EncryptRequest extends RequestOf<EncryptItem> {
+  /** Type of a created key. */
+  readonly type?: string | undefined;
+  /** For a created key. */
+  readonly convergentEncryption?: boolean | undefined;
+  /** The caller's capabilities on this path: `create` applies to an unknown key, `update` to an existing one. */
+  readonly mayCreate: boolean;
+  readonly mayUpdate: boolean;
 }
 
 export interface EncryptResult {
@@ -26,95 +39,84 @@ export interface EncryptResult {
   readonly keyVersion: number;
 }
 
-export const missingPlaintext = 'missing plaintext to encrypt';
+const missingPlaintext = 'missing plaintext to encrypt';
 
-export const encryption: Operation<EncryptItem, EncryptResult> = {
-  read: (members) => ({
-    plaintext: members.requiredText('plaintext', missingPlaintext),
-    context: members.text('context'),
-    associatedData: members.text('associated_data'),
-    keyVersion: members.integer('key_version'),
-    nonce: members.text('nonce'),
-    paddingScheme: members.text('padding_scheme'),
-    reference: members.text('reference'),
-  }),
-  run: async (tools, key, item, index) => {
+export const encryption: Operation<EncryptRequest, EncryptItem, EncryptResult> = {
+  workOf(request) {
+    if (isBatch(request)) return batchWithContexts(readItem, request);
+    const { plaintext, context = '', associatedData = '', keyVersion = 0, nonce = '', paddingScheme = '' } = request;
+    if (plaintext === undefined) throw new TransitError('invalid_request', missingPlaintext);
+    return { item: { plaintext, context, associatedData, keyVersion, nonce, paddingScheme, reference: '' } };
+  },
+  async run(tools, key, item, index) {
     checkEncrypts(key, 'encryption');
     const context = contextOf(key, item.context);
     const nonce = nonceOf(key, item.nonce);
     const padding = paddingOf(key, { name: 'padding_scheme', scheme: item.paddingScheme }, index);
-    const version = versionForEncryption(key, item.keyVersion);
+    const version = versionFor('encryption', key, item.keyVersion);
     const plaintext = decodeBase64(item.plaintext);
     const associatedData = associatedDataOf(key, item.associatedData, index);
     return encryptBytes(tools, key, { version, plaintext, associatedData, context, nonce, padding });
   },
 };
 
-/** Bytes to encrypt, and under what. */
-export interface Sealing {
+const readItem = (members: ItemMembers): EncryptItem => ({
+  plaintext: members.requiredText('plaintext', missingPlaintext),
+  context: members.text('context'),
+  associatedData: members.text('associated_data'),
+  keyVersion: members.integer('key_version'),
+  nonce: members.text('nonce'),
+  paddingScheme: members.text('padding_scheme'),
+  reference: members.text('reference'),
+});
+
+/** The decoded inputs of one encryption. */
+export interface EncryptInputs {
   readonly version: number;
   readonly plaintext: Uint8Array;
   readonly associatedData: Uint8Array;
   readonly context: Uint8Array;
-  /** From the caller, where the key takes it from there; else empty. */
+  /** Given by the caller on keys that require it; otherwise empty. */
   readonly nonce: Uint8Array;
-  /** `oaep` or `pkcs1v15`; counts for RSA only. */
+  /** `oaep` or `pkcs1v15`; used by RSA only. */
   readonly padding: string;
 }
 
-/** Encrypts under one version: with the public key of a pair, or with the key or its context's, with a random nonce or, on a convergent key, its inputs'. */
-export async function encryptBytes(tools: Tools, key: LoadedKey, sealing: Sealing): Promise<EncryptResult> {
-  const { version, plaintext, associatedData, padding } = sealing;
-  const loaded = key.versions.get(version) ?? (await versionOf(tools, key, version));
+/** Encrypts under one version: with its public key, with the managed key, or with the key itself or the key derived from the context. */
+export async function encryptBytes(tools: Tools, key: LoadedKey, inputs: EncryptInputs): Promise<EncryptResult> {
+  const { version, plaintext, associatedData, padding } = inputs;
+  const loaded = key.versions.get(version) ?? (await tools.keys.loadVersion(key, version));
   if (loaded.pair?.encrypt !== undefined) {
     return { ciphertext: formatVersioned(tools.prefix, version, loaded.pair.encrypt(plaintext, padding)), keyVersion: version };
   }
   if (loaded.managed !== undefined) {
     const managed = await tools.managedKeys.find(loaded.managed.id);
-    const ciphertext = await encryptManaged(managed, { ...sealing, bytes: plaintext }, () => tools.nonces.take());
+    const ciphertext = await encryptManaged(managed, { ...inputs, bytes: plaintext }, () => tools.nonces.take());
     return { ciphertext: formatVersioned(tools.prefix, version, ciphertext), keyVersion: version };
   }
   const { aead } = key.type;
-  if (aead === undefined) throw new Error('a version was loaded as one that does not encrypt');
-  const { key: sealingKey, nonce = tools.nonces.take() } = sealerOf(key, loaded, sealing);
-  const payload = seal(aead, sealingKey, { plaintext, associatedData, nonce });
-  const kept = sealing.nonce.length > 0 ? payload.subarray(nonceBytes) : payload; // its caller keeps the nonce, not the ciphertext
+  if (aead === undefined) throw new Error('the loaded version has no key to encrypt with');
+  const { key: cipherKey, nonce = tools.nonces.take() } = cipherKeyOf(key, loaded, inputs);
+  const payload = seal(aead, cipherKey, { plaintext, associatedData, nonce });
+  const kept = inputs.nonce.length > 0 ? payload.subarray(nonceBytes) : payload; // the caller has the nonce, so the ciphertext omits it
   return { ciphertext: formatVersioned(tools.prefix, version, kept), keyVersion: version };
 }
 
-/** The key to seal with and, on convergent keys, the nonce; others have a random one. */
-function sealerOf(
+/** Returns the cipher key and, for convergent keys, the nonce. Other keys use a random nonce. */
+function cipherKeyOf(
   { record, type }: LoadedKey,
   { key, convergentVersion }: LoadedVersion,
-  { context, associatedData, plaintext, nonce }: Sealing,
+  { context, associatedData, plaintext, nonce }: EncryptInputs,
 ): { readonly key: KeyObject; readonly nonce?: Uint8Array } {
-  if (key === undefined) throw new Error('a version was loaded as a key pair whose type has none');
+  if (key === undefined) throw new Error('the loaded version has no symmetric key');
   if (!record.derived) return { key };
   if (!record.convergent) return { key: deriveKey(key, context, type.materialBytes, record.kdf) };
   if (convergentVersion === 3) return deriveConvergent(key, { context, associatedData, plaintext }, type.materialBytes);
-  // Their nonces leave associated data out: two of them under one nonce would give the authentication key away.
-  if (associatedData.length > 0) throw new TransitError('invalid_request', oldConvergence(convergentVersion));
+  // The nonces of versions 1 and 2 do not depend on associated data. Two values of it under one nonce would reveal the authentication key.
+  if (associatedData.length > 0) throw new TransitError('invalid_request', noAssociatedData(convergentVersion));
   const derived = deriveKey(key, context, type.materialBytes, record.kdf);
   return { key: derived, nonce: convergentVersion === 1 ? nonce : contextNonce(context, plaintext) };
 }
 
-const oldConvergence = (version: number): string =>
-  `associated_data cannot be used to encrypt under a key version with convergent encryption version ${version}`;
-
-/**
- * The version to encrypt under: the latest, unless another one is asked for that may still be used both ways.
- * @throws TransitError `key_version_unavailable`
- */
-export function versionForEncryption({ record }: LoadedKey, asked: number): number {
-  const { latestVersion, minEncryptionVersion, minDecryptionVersion } = record;
-  if (asked === 0) return latestVersion;
-  if (asked < 0) throw unavailable('requested version for encryption is negative');
-  if (asked > latestVersion) throw unavailable('requested version for encryption is higher than the latest key version');
-  if (asked < minEncryptionVersion) {
-    throw unavailable('requested version for encryption is less than the minimum encryption key version');
-  }
-  if (asked < minDecryptionVersion) throw unavailable('no such key version');
-  return asked;
-}
-
-const unavailable = (message: string): TransitError => new TransitError('key_version_unavailable', message);
+const noAssociatedData = (convergentVersion: number): string =>
+  `associated_data cannot be used to encrypt under a key version with convergent encryption version ${convergentVersion}`;

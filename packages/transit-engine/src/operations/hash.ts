@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
-import { TransitError } from '../errors.ts';
-import { defaultHash, hashAlgorithm } from '../hash-algorithm.ts';
-import { shownName } from '../shown-name.ts';
-import { inTurns } from '../turns.ts';
+import { inPieces } from '@transitd/event-loop';
+import { defaultHash, hashAlgorithm } from '../algorithms/hash-algorithm.ts';
+import { shownName } from '../formats/shown-name.ts';
+import { TransitError } from '../values/errors.ts';
 import { bytesOf } from './inputs.ts';
 import { encodingOf } from './random.ts';
 
 export interface HashRequest {
-  /** base64; it may be empty, but has to be there. */
+  /** base64; required, but may be empty. */
   readonly input?: string | undefined;
   readonly algorithm?: string | undefined;
   /** `hex`, the default, or `base64`. */
@@ -18,7 +18,7 @@ export interface HashResult {
   readonly sum: string;
 }
 
-/** A hash without a key (FIPS 180-4, FIPS 202). @throws TransitError `invalid_request` */
+/** Computes a hash without a key (FIPS 180-4, FIPS 202). @throws TransitError `invalid_request` */
 export async function hashOf({ input, algorithm = defaultHash, format = 'hex' }: HashRequest): Promise<HashResult> {
   if (input === undefined) throw new TransitError('invalid_request', 'input missing');
   const message = bytesOf(input);
@@ -26,7 +26,7 @@ export async function hashOf({ input, algorithm = defaultHash, format = 'hex' }:
   const name = hashAlgorithm(algorithm);
   if (name === undefined) throw new TransitError('invalid_request', `unsupported algorithm ${shownName(algorithm)}`);
   const hash = createHash(name);
-  const work = inTurns(message, (piece) => hash.update(piece));
-  if (work !== undefined) await work;
+  const pending = inPieces(message, (piece) => hash.update(piece));
+  if (pending !== undefined) await pending;
   return { sum: hash.digest(encoding) };
 }

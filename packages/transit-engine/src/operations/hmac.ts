@@ -1,21 +1,23 @@
 import { createHmac, type KeyObject } from 'node:crypto';
-import { formatVersioned } from '../ciphertext.ts';
-import { TransitError } from '../errors.ts';
-import { hmacAlgorithm } from '../hash-algorithm.ts';
-import { shownName } from '../shown-name.ts';
-import { inTurns } from '../turns.ts';
+import { inPieces } from '@transitd/event-loop';
+import { defaultHash, hmacAlgorithm } from '../algorithms/hash-algorithm.ts';
+import { formatVersioned } from '../formats/ciphertext.ts';
+import { shownName } from '../formats/shown-name.ts';
+import { TransitError } from '../values/errors.ts';
 import { bytesOf } from './inputs.ts';
-import { versionForMac } from './mac-version.ts';
-import { type Item, type Operation, versionOf } from './operation.ts';
+import { versionFor } from './key-version.ts';
+import { batchOf, type Item, isBatch, type Operation, type RequestOf } from './operation.ts';
 
 export interface HmacItem extends Item {
-  /** base64; it may be empty, but has to be there. */
+  /** base64; required, but may be empty. */
   readonly input: string | undefined;
-  /** Of the request, for all its items alike; as is the next. */
+  /** The same for all items of a request. */
   readonly algorithm: string;
-  /** 0 is the latest. */
+  /** The same for all items of a request; 0 selects the latest. */
   readonly keyVersion: number;
 }
+
+export type HmacRequest = RequestOf<HmacItem>;
 
 export interface HmacResult {
   /** `svc:v1:…` */
@@ -23,22 +25,35 @@ export interface HmacResult {
   readonly keyVersion: number;
 }
 
-export const hmacOperation: Pick<Operation<HmacItem, HmacResult>, 'run'> = {
-  run: async (tools, key, { input, algorithm, keyVersion }) => {
+export const hmacOperation: Operation<HmacRequest, HmacItem, HmacResult> = {
+  workOf(request) {
+    const { algorithm = defaultHash, keyVersion = 0, input } = request;
+    if (!isBatch(request)) return { item: { input, algorithm, keyVersion, reference: '' } };
+    return batchOf(
+      (members) => ({
+        input: members.optionalText('input'),
+        algorithm,
+        keyVersion,
+        reference: members.text('reference'),
+      }),
+      request,
+    );
+  },
+  async run(tools, key, { input, algorithm, keyVersion }) {
     const hash = hmacAlgorithm(algorithm);
     if (hash === undefined) throw new TransitError('invalid_request', `unsupported algorithm "${shownName(algorithm)}"`);
-    const version = versionForMac('HMAC', key, keyVersion);
+    const version = versionFor('HMAC', key, keyVersion);
     if (input === undefined) throw new TransitError('invalid_request', 'missing input for HMAC');
     const message = bytesOf(input);
-    const { hmacKey } = key.versions.get(version) ?? (await versionOf(tools, key, version));
+    const { hmacKey } = key.versions.get(version) ?? (await tools.keys.loadVersion(key, version));
     return { hmac: formatVersioned(tools.prefix, version, await hmacOf(hash, hmacKey, message)), keyVersion: version };
   },
 };
 
-/** HMAC (FIPS 198-1, RFC 2104). @param hash - as OpenSSL calls it */
+/** HMAC (FIPS 198-1, RFC 2104). @param hash - OpenSSL's name */
 export async function hmacOf(hash: string, key: KeyObject, message: Uint8Array): Promise<Buffer> {
   const hmac = createHmac(hash, key);
-  const work = inTurns(message, (piece) => hmac.update(piece));
-  if (work !== undefined) await work;
+  const pending = inPieces(message, (piece) => hmac.update(piece));
+  if (pending !== undefined) await pending;
   return hmac.digest();
 }

@@ -1,33 +1,34 @@
-import { noBytes } from '../aead.ts';
-import { decodeBase64 } from '../base64.ts';
-import { TransitError } from '../errors.ts';
-import type { LoadedKey } from '../key-cache.ts';
-import type { KeyType } from '../key-type.ts';
-import { nonceBytes } from '../nonce-pool.ts';
-import { shownName } from '../shown-name.ts';
-import { convergenceOf } from '../version-record.ts';
+import { noBytes } from '../algorithms/aead.ts';
+import { nonceBytes } from '../algorithms/nonce-pool.ts';
+import { decodeBase64 } from '../formats/base64.ts';
+import { shownName } from '../formats/shown-name.ts';
+import type { LoadedKey } from '../keys/key-cache.ts';
+import type { KeyType } from '../keys/key-type.ts';
+import { convergenceOf } from '../keys/version-record.ts';
+import { TransitError } from '../values/errors.ts';
 
 export const defaultPadding = 'oaep';
 const paddingSchemes: readonly string[] = [defaultPadding, 'pkcs1v15'];
 
-/** What selects the key of one item: empty on keys that are not derived, where a context is read and then not used. */
+/** Decodes the context, which selects a derived key. On keys that are not derived, the result is empty, but the context must be base64. */
 export function contextOf({ record }: LoadedKey, context: string): Uint8Array {
   const bytes = context === '' ? noBytes : decodeBase64(context);
   if (!record.derived) return noBytes;
   if (bytes.length > 0) return bytes;
   throw new TransitError(
     'invalid_request',
-    "missing 'context' for key derivation; the key was created using a derived key, which means additional, per-request information must be included in order to perform operations with the key",
+    "missing 'context' for key derivation; the key was created using a derived key, which means additional, per-request " +
+      'information must be included in order to perform operations with the key',
   );
 }
 
-/** The same for signatures, where another text says that it is no base64. */
+/** The same for signatures, whose error text for invalid base64 differs. */
 export function signingContextOf(key: LoadedKey, context: string): Uint8Array {
   checkText('context', context);
   return contextOf(key, context);
 }
 
-/** @throws TransitError `invalid_request`, naming the member whose base64 it is */
+/** Checks a member for base64. @throws TransitError `invalid_request` */
 export function checkText(name: string, text: string): void {
   if (text === '') return;
   try {
@@ -37,7 +38,7 @@ export function checkText(name: string, text: string): void {
   }
 }
 
-/** What is hashed, authenticated or signed. */
+/** Decodes the input to hash, authenticate or sign. */
 export function bytesOf(input: string): Buffer {
   try {
     return decodeBase64(input);
@@ -47,7 +48,7 @@ export function bytesOf(input: string): Buffer {
   }
 }
 
-/** What an AEAD binds; other ciphers can bind nothing. */
+/** Decodes associated data, which only AEADs and managed keys support. */
 export function associatedDataOf({ type }: LoadedKey, associatedData: string, index: number): Uint8Array {
   if (associatedData === '') return noBytes;
   if (type.aead === undefined && !type.managed) {
@@ -64,15 +65,15 @@ export function associatedDataOf({ type }: LoadedKey, associatedData: string, in
   }
 }
 
-/** @throws TransitError `invalid_request` for a type that cannot */
+/** @throws TransitError `invalid_request` for a type that does not support it */
 export function checkEncrypts({ type }: LoadedKey, purpose: 'encryption' | 'decryption'): void {
   if (purpose === 'encryption' ? type.supportsEncryption : type.supportsDecryption) return;
   throw new TransitError('invalid_request', `message ${purpose} not supported for key type ${type.name}`);
 }
 
 /**
- * The nonce that convergent keys of version 1 take from their caller, who must never repeat one; only restored keys are of that kind.
- * Managed keys may be given one. On any other key a nonce is refused.
+ * Decodes the caller's nonce. Convergent keys of version 1 require one, which the caller must never reuse; only restored keys are of
+ * that version. Managed keys accept one. Other keys refuse it.
  * @returns 12 bytes, or none
  */
 export function nonceOf({ record, type }: LoadedKey, nonce: string): Uint8Array {
@@ -88,21 +89,21 @@ export function nonceOf({ record, type }: LoadedKey, nonce: string): Uint8Array 
   throw new TransitError('invalid_request', refusal);
 }
 
-/** An initialization vector of GCM. @returns 12 bytes, or none */
+/** Decodes an initialization vector of GCM. @returns 12 bytes, or none */
 function vectorOf(nonce: string): Uint8Array {
   const bytes = nonce === '' ? noBytes : decodeBase64(nonce);
   if (bytes.length === 0 || bytes.length === nonceBytes) return bytes;
   throw new TransitError('invalid_request', `base64-decoded nonce must be ${nonceBytes} bytes long`);
 }
 
-/** Padding belongs to RSA; `name` is the member that carries it. @returns the scheme to use @throws TransitError `invalid_request` */
+/** Returns the padding scheme, which only RSA uses. @param name - the member with the scheme @throws TransitError `invalid_request` */
 export function paddingOf({ type }: LoadedKey, { name, scheme }: { name: string; scheme: string }, index: number): string {
   const fault = paddingFault(type, scheme);
   if (fault !== undefined) throw new TransitError('invalid_request', `'[${index}].${name}' invalid: ${fault}`);
   return scheme === '' ? defaultPadding : scheme;
 }
 
-/** What is wrong with a padding scheme, if something is. */
+/** Returns the error of a padding scheme, or undefined. */
 export function paddingFault(
   { name, aead, managed }: Pick<KeyType, 'name' | 'aead' | 'managed'>,
   scheme: string,

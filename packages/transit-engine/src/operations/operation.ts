@@ -1,59 +1,115 @@
-import type { BatchReply, ItemMembers } from '../batch.ts';
-import { parseBatch, runBatch } from '../batch.ts';
-import type { KeyCache, LoadedKey, LoadedVersion } from '../key-cache.ts';
+import type { NoncePool } from '../algorithms/nonce-pool.ts';
+import { type KeyCache, type LoadedKey, VersionGone } from '../keys/key-cache.ts';
 import type { ManagedKeys } from '../managed/provider.ts';
-import type { NoncePool } from '../nonce-pool.ts';
+import type { TransitError } from '../values/errors.ts';
+import { type BatchReply, checkContexts, type ItemMembers, parseBatch, runBatch } from './batch.ts';
 
-/** What an operation works with besides the key. */
+/** The dependencies of an operation besides the key. */
 export interface Tools {
-  readonly keys: Pick<KeyCache, 'assertOpen' | 'loadVersion'>;
+  readonly keys: Pick<KeyCache, 'assertOpen' | 'cached' | 'key' | 'loadVersion'>;
   readonly nonces: NoncePool;
-  /** Keys that other systems hold. */
+  /** Keys held by other systems. */
   readonly managedKeys: Pick<ManagedKeys, 'find'>;
   /** First part of the mount's ciphertext strings. */
   readonly prefix: string;
 }
 
-/** What every item has. */
+/** Fields of every item. */
 export interface Item {
-  /** Empty when absent. Comes back with the item's result; batches only. */
+  /** Returned with the item's result; batches only. Empty when absent. */
   readonly reference: string;
 }
 
-/** A data operation: how an item of a batch is read, and what is done with one item under one state of a key. */
-export interface Operation<I extends Item, R> {
-  readonly read: (members: ItemMembers) => I;
-  /** @param index - the item's place in the batch, 0 without one; some error texts name it */
+/** The members of a request for one input, each optional, or `batchInput`, which is JSON of any form. Null counts as absent. */
+export type RequestOf<I> = { readonly [Member in keyof Omit<I, 'reference'>]?: I[Member] | undefined } & {
+  readonly batchInput?: unknown;
+};
+
+/** The input of a request: one item, or the items of a batch. */
+export type Work<I> = { readonly item: I } | { readonly items: readonly I[] };
+
+/** Reading a batch yields to the event loop, so it returns a promise. Reading a single item does not. */
+export type PendingWork<I> = Work<I> | Promise<Work<I>>;
+
+/** An operation with a key. */
+export interface Operation<Request, I extends Item, R> {
+  /** Reads the input of a request. @throws TransitError `invalid_request` */
+  readonly workOf: (request: Request) => PendingWork<I>;
+  /** Processes one item. @param index - position in the batch, 0 without one; some error texts contain it */
   readonly run: (tools: Tools, key: LoadedKey, item: I, index: number) => Promise<R>;
 }
 
-/** A request taken apart: one item, or those of a batch. */
-export type Work<I> = { readonly item: I } | { readonly items: readonly I[] };
-
-/** @throws TransitError `invalid_request` */
-export const batchOf = async <I extends Item, R>(
-  { read }: Pick<Operation<I, R>, 'read'>,
-  batchInput: unknown,
-): Promise<{ readonly items: readonly I[] }> => ({ items: await parseBatch(batchInput, read) });
+/** An operation that loses a version to a concurrent change starts over with the changed key, at most this often. */
+const attemptsMax = 5;
 
 /**
- * Does all the work under one state of the key.
- * @throws TransitError when the one item of a request without a batch is refused
- * @throws StoreError `sealed` when the keys were closed on the way
+ * Performs an operation under an existing key. All items are processed under the same state of the key.
+ * @param missing - makes the refusal for an unknown key name
+ * @throws TransitError when a request without a batch is refused
+ * @throws StoreError `sealed` when the keys are closed before the end
  */
-export async function perform<I extends Item, R>(
-  operation: Pick<Operation<I, R>, 'run'>,
+export async function perform<Request, I extends Item, R>(
+  operation: Operation<Request, I, R>,
+  tools: Tools,
+  name: string,
+  request: Request,
+  missing: () => TransitError,
+): Promise<R | BatchReply<R>> {
+  const pending = operation.workOf(request);
+  const work = pending instanceof Promise ? await pending : pending;
+  return underKey(tools, name, (key) => runUnder(operation, tools, key, work), missing);
+}
+
+/** Calls `use` with the current state of a key, and again with a newer state if a version disappears meanwhile. */
+export async function underKey<R>(
+  { keys }: Pick<Tools, 'keys'>,
+  name: string,
+  use: (key: LoadedKey) => Promise<R>,
+  missing: () => TransitError,
+): Promise<R> {
+  for (let attempt = 1; ; attempt++) {
+    const key = keys.cached(name) ?? (await keys.key(name));
+    if (key === undefined) throw missing();
+    try {
+      const reply = await use(key);
+      keys.assertOpen();
+      return reply;
+    } catch (error) {
+      if (!(error instanceof VersionGone) || attempt === attemptsMax) throw error;
+    }
+  }
+}
+
+/** Processes all items under one state of a key. The caller checks with `assertOpen` that the result may be answered. */
+export function runUnder<I extends Item, R>(
+  { run }: Pick<Operation<never, I, R>, 'run'>,
   tools: Tools,
   key: LoadedKey,
   work: Work<I>,
 ): Promise<R | BatchReply<R>> {
-  const run = (item: I, index: number): Promise<R> => operation.run(tools, key, item, index);
-  const assertOpen = (): void => tools.keys.assertOpen();
-  const reply = 'item' in work ? await run(work.item, 0) : await runBatch(work.items, run, assertOpen);
-  assertOpen();
-  return reply;
+  if ('item' in work) return run(tools, key, work.item, 0);
+  return runBatch(
+    work.items,
+    (item, index) => run(tools, key, item, index),
+    () => tools.keys.assertOpen(),
+  );
 }
 
-/** A version's handles, from the key or from the store. Only the second takes a wait worth the name. */
-export const versionOf = ({ keys }: Tools, key: LoadedKey, version: number): LoadedVersion | Promise<LoadedVersion> =>
-  key.versions.get(version) ?? keys.loadVersion(key, version);
+export const isBatch = ({ batchInput }: { readonly batchInput?: unknown }): boolean =>
+  batchInput !== undefined && batchInput !== null;
+
+/** @throws TransitError `invalid_request` */
+export const batchOf = async <I extends Item>(
+  read: (members: ItemMembers) => I,
+  { batchInput }: { readonly batchInput?: unknown },
+): Promise<{ readonly items: readonly I[] }> => ({ items: await parseBatch(batchInput, read) });
+
+/** Reads a batch whose items either all have a context or all have none. @throws TransitError `invalid_request` */
+export async function batchWithContexts<I extends Item & { readonly context: string }>(
+  read: (members: ItemMembers) => I,
+  request: { readonly batchInput?: unknown },
+): Promise<Work<I>> {
+  const work = await batchOf(read, request);
+  checkContexts(work.items);
+  return work;
+}

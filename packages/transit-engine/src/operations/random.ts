@@ -1,8 +1,8 @@
 import { randomFillSync } from 'node:crypto';
-import { TransitError } from '../errors.ts';
-import { shownName } from '../shown-name.ts';
+import { shownName } from '../formats/shown-name.ts';
+import { TransitError } from '../values/errors.ts';
 
-/** What random bytes are asked for. */
+/** A request for random bytes. */
 export interface RandomRequest {
   /** 1 to 131,072; 32 when absent. */
   readonly bytes?: number | undefined;
@@ -20,7 +20,7 @@ export interface RandomResult {
 export const randomSources: readonly string[] = ['platform', 'seal', 'all'];
 export const randomBytesMax = 131_072;
 
-/** Random bytes of the operating system. @throws TransitError `invalid_request` */
+/** Returns random bytes of the operating system. @throws TransitError `invalid_request` */
 export function random({ bytes = 32, format = 'base64', source = 'platform' }: RandomRequest): RandomResult {
   if (!randomSources.includes(source)) {
     throw refusal(`unsupported entropy source "${shownName(source)}"; must be "platform" or "seal", or "all"`);
@@ -28,7 +28,7 @@ export function random({ bytes = 32, format = 'base64', source = 'platform' }: R
   if (bytes < 1) throw refusal("'bytes' cannot be less than 1");
   if (bytes > randomBytesMax) throw refusal(`'bytes' should be less than ${randomBytesMax}`);
   const encoding = encodingOf(format);
-  const drawn = randomFillSync(Buffer.allocUnsafeSlow(bytes)); // not from the shared pool: the bytes are wiped
+  const drawn = randomFillSync(Buffer.allocUnsafeSlow(bytes)); // not from Node's buffer pool, because the bytes are wiped
   const randomBytes = drawn.toString(encoding);
   drawn.fill(0);
   return { randomBytes, warnings: source === 'platform' ? [] : [noOtherSource] };

@@ -1,37 +1,65 @@
-import { formatVersioned } from '../ciphertext.ts';
-import { TransitError } from '../errors.ts';
-import type { SigningOptions } from '../key-pair.ts';
+import { formatVersioned } from '../formats/ciphertext.ts';
+import type { SigningOptions } from '../key-pairs/key-pair.ts';
+import { TransitError } from '../values/errors.ts';
 import { bytesOf, signingContextOf } from './inputs.ts';
-import type { Item, Operation } from './operation.ts';
-import { pairOf, versionForSigning } from './pair-version.ts';
+import { versionFor } from './key-version.ts';
+import { batchOf, type Item, isBatch, type Operation } from './operation.ts';
+import { type SignatureSettings, signingOptions } from './signature-settings.ts';
+import { signingPair } from './signing-pair.ts';
+
+/** One input, or `batchInput`: JSON of any form. Null counts as absent. */
+export interface SignRequest extends SignatureSettings {
+  /** base64. */
+  readonly input?: string | undefined;
+  readonly context?: string | undefined;
+  /** 0 selects the latest. */
+  readonly keyVersion?: number | undefined;
+  readonly batchInput?: unknown;
+}
 
 export interface SignItem extends Item {
-  /** base64; it may be empty, but has to be there. */
+  /** base64; required, but may be empty. */
   readonly input: string | undefined;
   /** base64; empty when absent. */
   readonly context: string;
-  /** Of the request, for all its items alike; as is the next. 0 is the latest. */
+  /** The same for all items of a request; 0 selects the latest. */
   readonly keyVersion: number;
+  /** The same for all items of a request. */
   readonly options: SigningOptions;
 }
 
 export interface SignResult {
-  /** `svc:v1:…`; what follows is base64 or, for JWS, base64url without padding (RFC 7515 §2). */
+  /** `svc:v1:` and base64 or, for JWS, base64url without padding (RFC 7515 §2). */
   readonly signature: string;
   readonly keyVersion: number;
   /** On derived keys, whose public half depends on the context. */
   readonly publicKey?: string;
 }
 
-export const signing: Pick<Operation<SignItem, SignResult>, 'run'> = {
-  run: async (tools, key, { input, context, keyVersion, options }) => {
+export const signing: Operation<SignRequest, SignItem, SignResult> = {
+  workOf(request) {
+    const options = signingOptions(request);
+    const { input = '', context = '', keyVersion = 0 } = request;
+    if (!isBatch(request)) return { item: { input, context, keyVersion, options, reference: '' } };
+    return batchOf(
+      (members) => ({
+        input: members.optionalText('input'),
+        context: members.text('context'),
+        keyVersion,
+        options,
+        reference: members.text('reference'),
+      }),
+      request,
+    );
+  },
+  async run(tools, key, { input, context, keyVersion, options }) {
     if (!key.type.supportsSigning) {
       throw new TransitError('invalid_request', `key type ${key.type.name} does not support signing`);
     }
-    const version = versionForSigning(key, keyVersion);
+    const version = versionFor('signing', key, keyVersion);
     if (input === undefined) throw new TransitError('invalid_request', 'missing input');
     const message = bytesOf(input);
-    const { pair, publicKey } = await pairOf(tools, key, version, signingContextOf(key, context));
+    const { pair, publicKey } = await signingPair(tools, key, version, signingContextOf(key, context));
     if (pair.sign === undefined) {
       throw new TransitError('invalid_request', 'requested version for signing does not contain a private part');
     }

@@ -1,33 +1,45 @@
 import { timingSafeEqual } from 'node:crypto';
-import { decodeBase64, decodeBase64Url } from '../base64.ts';
-import { parseVersioned } from '../ciphertext.ts';
-import { TransitError } from '../errors.ts';
-import { hmacAlgorithm } from '../hash-algorithm.ts';
-import type { LoadedKey } from '../key-cache.ts';
-import type { SigningOptions } from '../key-pair.ts';
-import { shownName } from '../shown-name.ts';
+import { defaultHash, hmacAlgorithm } from '../algorithms/hash-algorithm.ts';
+import { decodeBase64, decodeBase64Url } from '../formats/base64.ts';
+import { parseVersioned } from '../formats/ciphertext.ts';
+import { shownName } from '../formats/shown-name.ts';
+import type { SigningOptions } from '../key-pairs/key-pair.ts';
+import type { LoadedKey } from '../keys/key-cache.ts';
+import { TransitError } from '../values/errors.ts';
+import type { ItemMembers } from './batch.ts';
 import { checkMakesCmacs, cmacUnder } from './cmac.ts';
 import { hmacOf } from './hmac.ts';
 import { bytesOf, signingContextOf } from './inputs.ts';
-import { parseMac } from './mac-version.ts';
-import { type Item, type Operation, type Tools, versionOf } from './operation.ts';
-import { pairOf } from './pair-version.ts';
+import { parseMac } from './mac-text.ts';
+import { batchOf, type Item, isBatch, type Operation, type Tools, type Work } from './operation.ts';
+import { type SignatureSettings, signingOptions } from './signature-settings.ts';
+import { signingPair } from './signing-pair.ts';
 
-/** What a request may verify; one kind for all its items. */
-export const verifiable = ['signature', 'hmac', 'cmac'] as const;
+/** A request verifies one of these kinds, the same for all its items. */
+const verifiable = ['signature', 'hmac', 'cmac'] as const;
 export type Verifiable = (typeof verifiable)[number];
 
+/** One of `signature`, `hmac` and `cmac`, or a batch of one kind. */
+export type VerifyRequest = SignatureSettings & { readonly [Kind in Verifiable]?: string | undefined } & {
+  /** Hash of an HMAC; `hashAlgorithm` when absent. */
+  readonly hmacAlgorithm?: string | undefined;
+  readonly input?: string | undefined;
+  readonly context?: string | undefined;
+  readonly batchInput?: unknown;
+};
+
 export interface VerifyItem extends Item {
-  /** base64; it may be empty, but has to be there. */
+  /** base64; required, but may be empty. */
   readonly input: string | undefined;
-  /** What kind of thing `value` is. */
+  /** The kind of `value`. */
   readonly kind: Verifiable;
   /** `svc:v1:…` */
   readonly value: string;
-  /** base64; empty when absent. Of signatures only. */
+  /** base64; empty when absent. Used for signatures only. */
   readonly context: string;
-  /** Of the request, for all its items alike; as are the next, which signatures have. */
+  /** The same for all items of a request. */
   readonly hashAlgorithm: string;
+  /** Of signatures; the same for all items of a request. */
   readonly options?: SigningOptions;
 }
 
@@ -35,15 +47,77 @@ export interface VerifyResult {
   readonly valid: boolean;
 }
 
-/** A shorter one would verify by guessing (NIST SP 800-38B appendix A.2 asks for a limit). */
+/** A shorter CMAC could be found by guessing (NIST SP 800-38B appendix A.2 requires a limit). */
 const cmacBytesMin = 4;
 
-export const verification: Pick<Operation<VerifyItem, VerifyResult>, 'run'> = {
-  run: async (tools, key, { input, ...item }) => {
+export const verification: Operation<VerifyRequest, VerifyItem, VerifyResult> = {
+  workOf(request) {
+    if (isBatch(request)) return readBatch(request);
+    const { input = '', context = '' } = request;
+    const [kind, ...more] = kindsIn([request]);
+    if (kind === undefined) {
+      throw new TransitError('invalid_request', "neither a 'signature' nor an 'hmac' or a 'cmac' was given to verify");
+    }
+    if (more.length > 0) throw new TransitError('invalid_request', "provide one of 'signature', 'hmac' or 'cmac'");
+    return { item: { input, context, kind, value: request[kind] ?? '', ...settingsFor(kind, request), reference: '' } };
+  },
+  async run(tools, key, { input, ...item }) {
     if (input === undefined) throw new TransitError('invalid_request', 'missing input');
     return { valid: await checks[item.kind](tools, key, { ...item, input }) };
   },
 };
+
+/** Reads items that all verify the same kind. */
+async function readBatch(request: VerifyRequest): Promise<Work<VerifyItem>> {
+  const { items } = await batchOf(readItem, request);
+  const kinds = kindsIn(items);
+  const [kind] = kinds;
+  if (kind === undefined) {
+    throw new TransitError('invalid_request', "no batch_input elements have 'signature', 'hmac' or 'cmac'");
+  }
+  if (kinds.length > 1) {
+    const refusal = "elements of batch_input must all provide either 'signature', 'hmac' or 'cmac'";
+    throw new TransitError('invalid_request', refusal);
+  }
+  if (!items.every((item) => item[kind] !== undefined)) {
+    throw new TransitError('invalid_request', `some elements of batch_input are missing '${kind}'`);
+  }
+  const settings = settingsFor(kind, request);
+  return {
+    items: items.map(({ input, context, reference, [kind]: value }) => ({
+      input,
+      context,
+      kind,
+      value: value ?? '',
+      ...settings,
+      reference,
+    })),
+  };
+}
+
+const readItem = (members: ItemMembers) => ({
+  input: members.optionalText('input'),
+  context: members.text('context'),
+  signature: members.optionalText('signature'),
+  hmac: members.optionalText('hmac'),
+  cmac: members.optionalText('cmac'),
+  reference: members.text('reference'),
+});
+
+/**
+ * Returns the kinds that are given, of which there should be one. Clients also send members that they do not use as empty texts, so an
+ * empty text counts only if no other kind is given. It is then refused as an invalid value, not as a missing one, as the peers do.
+ */
+function kindsIn(given: readonly { readonly [Kind in Verifiable]?: string | undefined }[]): readonly Verifiable[] {
+  const kinds = verifiable.filter((kind) => given.some((each) => each[kind] !== undefined && each[kind] !== ''));
+  return kinds.length > 0 ? kinds : verifiable.filter((kind) => given.some((each) => each[kind] !== undefined)).slice(0, 1);
+}
+
+/** MACs have a hash at most; the other settings are checked for signatures only. */
+function settingsFor(kind: Verifiable, settings: VerifyRequest): Pick<VerifyItem, 'hashAlgorithm' | 'options'> {
+  const hashAlgorithm = (kind === 'hmac' && settings.hmacAlgorithm) || settings.hashAlgorithm || defaultHash;
+  return kind === 'signature' ? { hashAlgorithm, options: signingOptions(settings) } : { hashAlgorithm };
+}
 
 const checks: Readonly<
   Record<Verifiable, (tools: Tools, key: LoadedKey, item: VerifyItem & { readonly input: string }) => Promise<boolean>>
@@ -52,10 +126,10 @@ const checks: Readonly<
     if (!key.type.supportsSigning) {
       throw new TransitError('invalid_request', `key type ${key.type.name} does not support verification`);
     }
-    if (options === undefined) throw new Error('a signature is to be verified of which nothing is known');
+    if (options === undefined) throw new Error('the signature to verify has no signing options');
     const { version, signature } = parseSignature(key, value, tools.prefix, options);
     const message = bytesOf(input);
-    const { pair } = await pairOf(tools, key, version, signingContextOf(key, context));
+    const { pair } = await signingPair(tools, key, version, signingContextOf(key, context));
     return pair.verify(message, signature, options);
   },
 
@@ -64,7 +138,7 @@ const checks: Readonly<
     if (hash === undefined) throw new TransitError('invalid_request', `invalid hash algorithm "${shownName(hashAlgorithm)}"`);
     const { version, mac } = parseMac('HMAC', key, value, tools.prefix);
     const message = bytesOf(input);
-    const { hmacKey } = key.versions.get(version) ?? (await versionOf(tools, key, version));
+    const { hmacKey } = key.versions.get(version) ?? (await tools.keys.loadVersion(key, version));
     return sameBytes(mac, await hmacOf(hash, hmacKey, message));
   },
 
@@ -72,12 +146,12 @@ const checks: Readonly<
     checkMakesCmacs(key);
     const { version, mac } = parseMac('CMAC', key, value, tools.prefix);
     const message = bytesOf(input);
-    const whole = await cmacUnder(key.versions.get(version) ?? (await versionOf(tools, key, version)), message);
+    const whole = await cmacUnder(key.versions.get(version) ?? (await tools.keys.loadVersion(key, version)), message);
     return mac.length >= cmacBytesMin && sameBytes(mac, whole.subarray(0, mac.length));
   },
 };
 
-/** Takes a signature to verify apart. @throws TransitError `invalid_ciphertext`, `key_version_unavailable` */
+/** Parses a signature to verify. @throws TransitError `invalid_ciphertext`, `key_version_unavailable` */
 function parseSignature({ record }: LoadedKey, text: string, prefix: string, { marshaling }: SigningOptions) {
   const parsed = parseVersioned(text, prefix);
   if (typeof parsed === 'string') throw new TransitError('invalid_ciphertext', `invalid signature: ${parsed}`);
@@ -86,12 +160,12 @@ function parseSignature({ record }: LoadedKey, text: string, prefix: string, { m
   if (version < record.minDecryptionVersion) {
     throw new TransitError('key_version_unavailable', 'ciphertext or signature version is disallowed by policy (too old)');
   }
-  const signature = marshaling === 'jws' ? decodeBase64Url(payload) : decodedOrNot(payload);
+  const signature = marshaling === 'jws' ? decodeBase64Url(payload) : decodedOrUndefined(payload);
   if (signature === undefined) throw new TransitError('invalid_ciphertext', 'invalid base64 signature value');
   return { version, signature };
 }
 
-function decodedOrNot(payload: string): Buffer | undefined {
+function decodedOrUndefined(payload: string): Buffer | undefined {
   try {
     return decodeBase64(payload);
   } catch (error) {
@@ -100,6 +174,6 @@ function decodedOrNot(payload: string): Buffer | undefined {
   }
 }
 
-/** The length is no secret, the content is compared in constant time. */
+/** The length is not secret; the content is compared in constant time. */
 const sameBytes = (given: Uint8Array, expected: Uint8Array): boolean =>
   given.length === expected.length && timingSafeEqual(given, expected);

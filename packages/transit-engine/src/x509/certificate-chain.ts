@@ -1,22 +1,22 @@
 import { type KeyObject, X509Certificate } from 'node:crypto';
-import { TransitError } from '../errors.ts';
-import { pemOf, readPem } from './pem.ts';
+import { pemOf, readPem } from '../formats/pem.ts';
+import { TransitError } from '../values/errors.ts';
 
-/** Longest chain, in characters of PEM as it is given and as it is kept, and in certificates. */
+/** Maximum length of a chain: characters of PEM, as given and as stored, and certificates. */
 export const [chainCharsMax, chainCertificatesMax] = [64 * 1024, 16];
 
 const label = 'CERTIFICATE';
 
-/** What a leaf's key is compared with. */
+/** The key that the leaf certificate must certify. */
 export interface CertifiedKey {
-  /** The name of the key's type, for the refusal. */
+  /** The name of the key's type, for error texts. */
   readonly keyType: string;
   readonly publicKey: KeyObject;
 }
 
 /**
- * Reads a chain that starts with the certificate of the key itself, each certified by the one that follows it, and checks it.
- * Blocks that are no certificates are skipped. Times and revocation are not looked at: whoever relies on a certificate does.
+ * Reads and checks a chain: the first certificate certifies the key, and each one was issued by the next. Blocks other than certificates
+ * are skipped. Validity times and revocation are not checked; relying parties check them.
  * @returns the certificates as PEM, each with a final newline
  * @throws TransitError `invalid_request`
  */
@@ -25,13 +25,13 @@ export function certificateChain(text: string, key: CertifiedKey): string {
   checkPlaces(chain);
   checkLeaf(chain, key);
   checkSignatures(chain);
-  const kept = chain.map(({ raw: der }) => pemOf({ label, der })).join('');
-  if (kept.length > chainCharsMax) throw tooLong();
-  return kept;
+  const stored = chain.map(({ raw: der }) => pemOf({ label, der })).join('');
+  if (stored.length > chainCharsMax) throw tooLong();
+  return stored;
 }
 
-/** Whether a text is a chain as it is kept; what it certifies is not looked at. */
-export const isKeptChain = (text: string): boolean =>
+/** Whether a text has the format of a stored chain. The certificates are not checked. */
+export const isStoredChain = (text: string): boolean =>
   text.length <= chainCharsMax && /^(?:-----BEGIN CERTIFICATE-----\n[A-Za-z0-9+/=\n]+-----END CERTIFICATE-----\n)+$/.test(text);
 
 function certificatesIn(text: string): readonly X509Certificate[] {
@@ -48,7 +48,7 @@ function certificatesIn(text: string): readonly X509Certificate[] {
   return certificates.map(({ der }, index) => certificateOf(der, index));
 }
 
-/** OpenSSL reads what stands at the beginning; a certificate is to be all of it. */
+/** OpenSSL ignores bytes after the certificate; they are refused here. */
 function certificateOf(der: Buffer, index: number): X509Certificate {
   const fault = refusal(
     `could not parse a certificate in the certificate chain: number ${index + 1} is not an X.509 certificate`,
@@ -94,7 +94,7 @@ function checkSignatures(chain: readonly X509Certificate[]): void {
   }
 }
 
-/** Undefined for a key of a kind that OpenSSL does not know. */
+/** Returns undefined for a key type that OpenSSL does not support. */
 function keyOf(certificate: X509Certificate): KeyObject | undefined {
   try {
     return certificate.publicKey;

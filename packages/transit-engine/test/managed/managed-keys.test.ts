@@ -1,8 +1,8 @@
 import { createPublicKey, generateKeyPairSync, randomBytes, verify } from 'node:crypto';
 import { expect } from 'chai';
-import { TransitError } from '../../src/errors.ts';
 import type { CreateKeyRequest, SignRequest, TransitEngine, VerifyRequest } from '../../src/index.ts';
 import { managedBytesMax } from '../../src/managed/managed-cipher.ts';
+import { TransitError } from '../../src/values/errors.ts';
 import { anything, base64, decryptOne, encryptOne, fox, newEngine, refusalOf, rewrapOne } from '../fixtures.ts';
 import { type MemoryKey, MemoryManagedKeys, newId } from './memory-managed-keys.ts';
 
@@ -41,8 +41,8 @@ async function holds(engine: TransitEngine, name: string, signature: string, req
 const payloadOf = (text: string): Buffer => Buffer.from(text.split(':')[2] ?? '', 'base64');
 
 describe('keys of type managed_key', function () {
-  this.timeout(240_000); // one test searches for an RSA key
-  it('stand for a key of another system, by its name or its id', async () => {
+  this.timeout(240_000); // one test generates an RSA key
+  it('reference a key of another system by name or id', async () => {
     const { engine, ids, publicKey } = setup();
     await engine.createKey('n', managed('ec'));
     await engine.createKey('i', { type: 'managed_key', managedKeyId: ids.ec });
@@ -69,27 +69,27 @@ describe('keys of type managed_key', function () {
       message: 'key derivation and convergent encryption not supported for keys of type managed_key',
     },
   ] satisfies { request: CreateKeyRequest; message: string }[]) {
-    it(`are not made with ${JSON.stringify(request)}, and leave nothing behind`, async () => {
+    it(`are refused with ${JSON.stringify(request)}, and leave nothing behind`, async () => {
       const { engine } = setup();
       expect((await refusalOf(engine.createKey('k', { type: 'managed_key', ...request }))).message).to.equal(refusal);
       expect((await refusalOf(engine.readKey('k'))).code).to.equal('not_found');
     });
   }
 
-  it('are not made where there is no such system, nor on the way of an encryption', async () => {
+  it('are refused without managed keys on the node, and cannot be created by an encryption', async () => {
     const { engine } = newEngine();
     expect((await refusalOf(engine.createKey('k', managed('ec')))).message).to.equal('there are no managed keys on this node');
     const upsert = encryptOne(setup().engine, 'k', { plaintext: fox, type: 'managed_key' });
     expect((await refusalOf(upsert)).message).to.equal('one of managed_key_name or managed_key_id is required');
   });
 
-  it('are made once: the existing key is the answer, and the other system is not asked', async () => {
+  it('are created once: a second creation returns the existing key without calling the other system', async () => {
     const { engine } = setup();
     await engine.createKey('k', managed('ec'));
     expect((await engine.createKey('k', managed('unknown'))).key.type).to.equal('managed_key');
   });
 
-  it('rotate to a key that is named, and old versions stay with theirs', async () => {
+  it('rotate to a named key; older versions keep theirs', async () => {
     const { engine, ids, add } = setup();
     const other = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const second = add({ name: 'second', algorithm: 'ecdsa', ...other });
@@ -105,7 +105,7 @@ describe('keys of type managed_key', function () {
   });
 
   describe('signatures', () => {
-    it('are those that node:crypto verifies, as DER and as r ‖ s', async () => {
+    it('are valid for node:crypto, as DER and as r ‖ s', async () => {
       const { engine, publicKey, system } = setup();
       await engine.createKey('k', managed('ec'));
       const asn1 = await sign(engine, 'k');
@@ -118,7 +118,7 @@ describe('keys of type managed_key', function () {
       expect(system.calls.map(({ hash }) => hash)).to.deep.equal(['sha256', 'sha384']);
     });
 
-    it('are made over digests too', async () => {
+    it('can be made for digests', async () => {
       const { engine, publicKey } = setup();
       await engine.createKey('k', managed('ec'));
       const { createHash } = await import('node:crypto');
@@ -141,7 +141,7 @@ describe('keys of type managed_key', function () {
       expect(system.calls).to.deep.equal([{ name: 'rsa', hash: null, saltBytes: 0 }]);
     });
 
-    it('of another key than the version’s never leave', async () => {
+    it('of a key other than the version’s are never returned', async () => {
       const { engine, system, ids } = setup();
       await engine.createKey('k', managed('ec'));
       const other = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -153,7 +153,7 @@ describe('keys of type managed_key', function () {
       });
     });
 
-    it('need a key that signs and may', async () => {
+    it('require a key that supports signing and permits it', async () => {
       const { engine, add } = setup();
       const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' });
       add({ name: 'verifies', algorithm: 'ecdsa', usages: ['verify'], ...pair });
@@ -165,7 +165,7 @@ describe('keys of type managed_key', function () {
   });
 
   describe('encryption', () => {
-    it('has a vector of its own, which goes with the ciphertext', async () => {
+    it('uses a random vector, which the ciphertext contains', async () => {
       const { engine, system } = setup();
       await engine.createKey('k', managed('aes'));
       const bound = { associatedData: base64('bound') };
@@ -181,7 +181,7 @@ describe('keys of type managed_key', function () {
       expect((await refusalOf(wrong)).code).to.equal('invalid_ciphertext');
     });
 
-    it('takes the vector of the caller, who keeps it', async () => {
+    it('uses the vector of the caller, which the ciphertext omits', async () => {
       const { engine, system } = setup();
       await engine.createKey('k', managed('aes'));
       const { ciphertext } = await encryptOne(engine, 'k', { plaintext: fox, nonce });
@@ -195,7 +195,7 @@ describe('keys of type managed_key', function () {
       }
     });
 
-    it('rewraps from one key to another, and wraps new keys', async () => {
+    it('rewraps from one key to another, and encrypts data keys', async () => {
       const { engine } = setup();
       await engine.createKey('k', managed('aes'));
       const { ciphertext } = await encryptOne(engine, 'k', { plaintext: fox });
@@ -208,7 +208,7 @@ describe('keys of type managed_key', function () {
       expect((await decryptOne(engine, 'k', { ciphertext: datakey.ciphertext })).plaintext).to.equal(datakey.plaintext);
     });
 
-    it('is not what keys for signatures do, and takes no padding', async () => {
+    it('is refused with signing keys and with a padding scheme', async () => {
       const { engine } = setup();
       await engine.createKey('k', managed('ec'));
       expect((await refusalOf(encryptOne(engine, 'k', { plaintext: fox }))).message).to.equal(
@@ -220,7 +220,7 @@ describe('keys of type managed_key', function () {
       );
     });
 
-    it('takes no more than a module has room for, and no ciphertext without a vector', async () => {
+    it('refuses inputs that are too long, and ciphertexts without a vector', async () => {
       const { engine, system } = setup();
       await engine.createKey('k', managed('aes'));
       const large = Buffer.alloc(managedBytesMax + 1).toString('base64');
@@ -233,7 +233,7 @@ describe('keys of type managed_key', function () {
     });
   });
 
-  it('are of no use when the other system does not let this mount use them any more', async () => {
+  it('cannot be used when the mount may no longer use the key of the other system', async () => {
     const { engine, system, ids } = setup();
     await engine.createKey('k', managed('aes'));
     const { ciphertext } = await encryptOne(engine, 'k', { plaintext: fox });
@@ -245,7 +245,7 @@ describe('keys of type managed_key', function () {
     expect((await refusalOf(encryptOne(engine, 'k', { plaintext: fox }))).message).to.equal(`managed key ${ids.aes} not found`);
   });
 
-  it('end a batch when the other system does not answer: each item would wait for it', async () => {
+  it('end a batch when the other system does not answer, because each item would wait', async () => {
     const { engine, system } = setup();
     await engine.createKey('k', managed('aes'));
     let asked = 0;
@@ -258,7 +258,7 @@ describe('keys of type managed_key', function () {
     expect(asked).to.equal(1);
   });
 
-  it('have an HMAC secret of their own, and show their public key', async () => {
+  it('have a separate HMAC secret, and show their public key', async () => {
     const { engine, publicKey } = setup();
     await engine.createKey('k', { ...managed('ec'), exportable: true });
     const { versions } = await engine.transfers.exportKey('k', { exportType: 'public-key' });
@@ -271,7 +271,7 @@ describe('keys of type managed_key', function () {
     expect('hmac' in hmac && hmac.hmac.startsWith('svc:v1:')).to.equal(true);
   });
 
-  it('come back from a backup as what stands for the same key', async () => {
+  it('reference the same key after backup and restore', async () => {
     const { engine, ids } = setup();
     await engine.createKey('k', { ...managed('ec'), exportable: true, allowPlaintextBackup: true });
     const signature = await sign(engine, 'k');
@@ -282,7 +282,7 @@ describe('keys of type managed_key', function () {
     expect(await holds(engine, 'k', await sign(engine, 'copy'))).to.equal(true);
   });
 
-  it('do not rotate by themselves, have no certificates, and never come in or go out', async () => {
+  it('have no automatic rotation, no certificates, no import and no export', async () => {
     const { engine } = setup();
     await engine.createKey('k', { ...managed('ec'), exportable: true });
     await engine.createKey('d', { type: 'rsa-2048' });

@@ -1,7 +1,7 @@
 import { constants, createCipheriv, createDecipheriv, type KeyObject, privateEncrypt, randomBytes } from 'node:crypto';
 import { p256 } from '@noble/curves/nist.js';
-import { TransitError } from '../../src/errors.ts';
 import type { ManagedAlgorithm, ManagedKey, ManagedKeyReference, ManagedKeys, ManagedUsage } from '../../src/index.ts';
+import { TransitError } from '../../src/values/errors.ts';
 
 export interface MemoryKey {
   readonly id: string;
@@ -13,7 +13,7 @@ export interface MemoryKey {
   readonly secret?: Buffer;
 }
 
-/** A system that holds keys in memory, and remembers what it was asked. */
+/** A system that holds keys in memory and records its calls. */
 export class MemoryManagedKeys implements ManagedKeys {
   readonly keys: MemoryKey[] = [];
   readonly calls: { readonly name: string; readonly iv?: string; readonly hash?: string | null; readonly saltBytes?: number }[] =

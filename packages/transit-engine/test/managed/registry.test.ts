@@ -1,8 +1,8 @@
 import { memoryStore, type Store } from '@transitd/storage-fsm';
 import { expect } from 'chai';
-import { DamagedRecord } from '../../src/errors.ts';
 import { ManagedKeyRegistry, type ManagedKeyRequest } from '../../src/index.ts';
 import { decodeManagedKeyRecord } from '../../src/managed/managed-key-record.ts';
+import { DamagedRecord } from '../../src/values/errors.ts';
 import { refusalOf } from '../fixtures.ts';
 
 const signing: ManagedKeyRequest = {
@@ -18,7 +18,7 @@ const newRegistry = (store: Store = memoryStore()) => ({
 });
 
 describe('managed keys', () => {
-  it('are kept under their name with an id, and found by both', async () => {
+  it('are stored under their name with an id, and found by both', async () => {
     const { registry } = newRegistry();
     await registry.write('k', signing);
     const { id, ...record } = await registry.read('k');
@@ -35,7 +35,7 @@ describe('managed keys', () => {
     expect(await registry.list()).to.deep.equal(['B', 'a', 'b']);
   });
 
-  it('that are deleted are gone, by their id too, and their name is free for another', async () => {
+  it('are not found by name or id after deletion, and the name can be reused', async () => {
     const { registry, store } = newRegistry();
     await registry.write('k', signing);
     const { id } = await registry.read('k');
@@ -48,7 +48,7 @@ describe('managed keys', () => {
     expect((await store.range({ prefix: 'managed-keys/' })).records).to.have.lengthOf(2);
   });
 
-  it('lie under paths of their own, and ids that nobody gave lead nowhere', async () => {
+  it('have separate paths, and unknown ids find nothing', async () => {
     const { registry, store } = newRegistry();
     await registry.write('k', signing);
     expect((await store.range({ prefix: '' })).records.map(({ path }) => path.replace(/[0-9a-f-]{36}$/, '<id>'))).to.deep.equal([
@@ -60,7 +60,7 @@ describe('managed keys', () => {
     }
   });
 
-  it('keep their id and what is not said when they are written again', async () => {
+  it('keep their id and absent fields when they are changed', async () => {
     const { registry } = newRegistry();
     await registry.write('k', { ...signing, keyBits: 0, curve: 'P384', allowGenerateKey: true, usages: ['sign'] });
     const before = await registry.read('k');
@@ -73,7 +73,7 @@ describe('managed keys', () => {
   });
 
   for (const change of [{ mechanism: 'CKM_RSA_PKCS' }, { keyLabel: 'other' }, { keyId: '01' }] satisfies ManagedKeyRequest[]) {
-    it(`do not become other keys: ${JSON.stringify(change)}`, async () => {
+    it(`cannot be changed to refer to another key: ${JSON.stringify(change)}`, async () => {
       const { registry } = newRegistry();
       await registry.write('k', signing);
       const before = await registry.read('k');
@@ -92,7 +92,7 @@ describe('managed keys', () => {
     ['0x1041', 'CKM_ECDSA'],
     ['4231', 'CKM_AES_GCM'],
   ] as const) {
-    it(`work by ${mechanism} when ${asked} is asked for`, async () => {
+    it(`use ${mechanism} if the request says ${asked}`, async () => {
       const { registry } = newRegistry();
       await registry.write('k', { ...signing, mechanism: asked });
       expect((await registry.read('k')).mechanism).to.equal(mechanism);
@@ -132,7 +132,7 @@ describe('managed keys', () => {
     { change: { usages: ['encrypt'] }, message: 'usages of keys for CKM_ECDSA are sign and verify' },
     { change: { mechanism: 'CKM_AES_GCM', usages: ['sign'] }, message: 'usages of keys for CKM_AES_GCM are encrypt and decrypt' },
   ] satisfies { change: ManagedKeyRequest; message: string }[]) {
-    it(`are not made with ${JSON.stringify(change).slice(0, 60)}`, async () => {
+    it(`are refused with ${JSON.stringify(change).slice(0, 60)}`, async () => {
       const { registry, store } = newRegistry();
       expect(await refusalOf(registry.write('k', { ...signing, ...change }))).to.deep.equal({ code: 'invalid_request', message });
       expect((await store.range({ prefix: '' })).records).to.have.lengthOf(0);
@@ -140,14 +140,14 @@ describe('managed keys', () => {
   }
 
   for (const name of ['', '.', 'a/b', '-a', 'a-', 'ü', 'x'.repeat(129), '__proto__/x']) {
-    it(`are not called ${JSON.stringify(name).slice(0, 20)}`, async () => {
+    it(`cannot have the name ${JSON.stringify(name).slice(0, 20)}`, async () => {
       const { registry } = newRegistry();
       expect((await refusalOf(registry.write(name, signing))).message).to.equal('invalid managed key name');
       expect((await refusalOf(registry.read(name))).code).to.equal('not_found');
     });
   }
 
-  it('are not found by an id whose name another key has by now', async () => {
+  it('are not found by an id whose name now belongs to another key', async () => {
     const { registry, store } = newRegistry();
     await registry.write('k', signing);
     const stale = '00000000-0000-4000-8000-000000000000';
@@ -155,7 +155,7 @@ describe('managed keys', () => {
     expect(await registry.byId(stale)).to.equal(undefined);
   });
 
-  it('that another node writes in between are read again: nothing of either is lost', async () => {
+  it('are read again after a concurrent change on another node, and neither change is lost', async () => {
     const { registry, store } = newRegistry();
     await registry.write('k', signing);
     let overtaken = false;
@@ -178,7 +178,7 @@ describe('managed keys', () => {
     expect([await registry.byName('k'), await registry.byId(id)]).to.deep.equal([undefined, undefined]);
   });
 
-  it('written at once by two callers are one, with one id', async () => {
+  it('get one id when two callers create the same key at once', async () => {
     const { registry, store } = newRegistry();
     await Promise.all([registry.write('k', signing), registry.write('k', { ...signing, anyMount: true })]);
     const { id } = await registry.read('k');
@@ -187,7 +187,7 @@ describe('managed keys', () => {
     ]);
   });
 
-  it('are not read from records of another program', () => {
+  it('are not read from damaged records', () => {
     for (const text of ['', '{}', '{"format":2}', '{"format":1,"id":"x"}', '[]']) {
       expect(() => decodeManagedKeyRecord(Buffer.from(text))).to.throw(DamagedRecord);
     }

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { cmac, cmacKey } from '../../src/cmac.ts';
+import { cmac, cmacKey } from '../../src/algorithms/cmac.ts';
 import type { CmacRequest, TransitEngine } from '../../src/index.ts';
-import { keyType } from '../../src/key-type.ts';
+import { keyType } from '../../src/keys/key-type.ts';
 import { fox, newEngine, refusalOf, secret, storedVersion } from '../fixtures.ts';
 
 async function cmacOne(engine: TransitEngine, name: string, request: CmacRequest): Promise<string> {
@@ -14,7 +14,7 @@ const shortened = (mac: string, bytes: number): string =>
   `svc:v1:${Buffer.from(mac.slice('svc:v1:'.length), 'base64').subarray(0, bytes).toString('base64')}`;
 
 describe('cmac', () => {
-  it('is made under the key of each version', async () => {
+  it('uses the key of each version', async () => {
     const { engine, store } = newEngine();
     for (const type of ['aes128-cmac', 'aes256-cmac']) {
       await engine.createKey(type, { type });
@@ -31,7 +31,7 @@ describe('cmac', () => {
     }
   });
 
-  it('is as long as asked for: by the path, else by the item, else by the request', async () => {
+  it('has the length of the path, otherwise of the item, otherwise of the request', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', { type: 'aes128-cmac' });
     const whole = await cmacOne(engine, 'k', { input: fox });
@@ -47,7 +47,7 @@ describe('cmac', () => {
     expect(await lengths({ macLength: 9, macLengthForAll: 4 })).to.deep.equal([4, 4]);
   });
 
-  it('verifies from four bytes up, and no more than it is long', async () => {
+  it('is accepted from four bytes up to its full length', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', { type: 'aes256-cmac' });
     const whole = await cmacOne(engine, 'k', { input: fox });
@@ -75,7 +75,7 @@ describe('cmac', () => {
     });
   }
 
-  it('is of no other type, and its keys do nothing else but HMACs', async () => {
+  it('is refused for other key types; CMAC keys make only CMACs and HMACs', async () => {
     const { engine } = newEngine();
     for (const type of ['aes256-gcm96', 'hmac']) {
       await engine.createKey(type, { type });

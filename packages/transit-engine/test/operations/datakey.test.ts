@@ -5,7 +5,7 @@ import { base64, contextOne, decryptOne, fox, newEngine, refusalOf } from '../fi
 
 describe('datakey', () => {
   for (const bits of [undefined, 128, 256, 512]) {
-    it(`of ${bits ?? 'default'} bits opens under the key, and is shown only when asked for`, async () => {
+    it(`of ${bits ?? 'default'} bits is decrypted by the key, and returned in plaintext only on request`, async () => {
       const { engine } = newEngine();
       await engine.createKey('k', {});
       const made = await engine.encryption.datakey('k', { kind: 'plaintext', bits });
@@ -18,7 +18,7 @@ describe('datakey', () => {
     });
   }
 
-  it('takes a context, associated data and a version', async () => {
+  it('accepts a context, associated data and a version', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', { derived: true });
     await engine.rotateKey('k');
@@ -48,7 +48,7 @@ describe('datakey', () => {
     });
   }
 
-  it('makes no key on the way', async () => {
+  it('does not create a key', async () => {
     const { engine } = newEngine();
     expect((await refusalOf(engine.encryption.datakey('k', { kind: 'wrapped' }))).message).to.equal('encryption key not found');
     expect(await engine.keyExists('k')).to.equal(false);
@@ -56,14 +56,14 @@ describe('datakey', () => {
 });
 
 describe('random', () => {
-  it('gives 1 to 131072 bytes, in base64 or hex, each time others', () => {
+  it('returns 1 to 131072 different bytes each time, in base64 or hex', () => {
     expect(Buffer.from(random({}).randomBytes, 'base64')).to.have.lengthOf(32);
     expect(random({ bytes: 10, format: 'hex' }).randomBytes).to.match(/^[0-9a-f]{20}$/);
     expect(random({ bytes: 131_072, format: 'hex' }).randomBytes).to.have.lengthOf(262_144);
     expect(random({}).randomBytes).to.not.equal(random({}).randomBytes);
   });
 
-  it('says so when a source was asked for that there is not', () => {
+  it('warns about an unavailable source', () => {
     expect(random({ source: 'platform' }).warnings).to.deep.equal([]);
     for (const source of ['seal', 'all']) expect(random({ source }).warnings.join()).to.contain('no seal/entropy augmentation');
   });
@@ -81,7 +81,7 @@ describe('random', () => {
 });
 
 describe('hash', () => {
-  it('has every algorithm, sha2-256 in hex when none is named', async () => {
+  it('supports every algorithm, and defaults to sha2-256 in hex', async () => {
     expect(await hashOf({ input: base64('abc') })).to.deep.equal({
       sum: 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad',
     });

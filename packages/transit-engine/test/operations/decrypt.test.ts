@@ -50,7 +50,7 @@ for (const operation of ['decrypt', 'rewrap'] as const) {
       });
     }
 
-    it('does not know a key that is not there', async () => {
+    it('refuses an unknown key', async () => {
       const { engine } = newEngine();
       expect(await refusalOf(engine.encryption[operation]('k', { ciphertext: 'svc:v1:AAAA' }))).to.deep.equal({
         code: 'key_not_found',
@@ -81,7 +81,7 @@ for (const operation of ['decrypt', 'rewrap'] as const) {
 }
 
 describe('decrypt', () => {
-  it('wants the associated data that was bound, and takes none for empty', async () => {
+  it('requires the associated data of the encryption; absent and empty are the same', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', {});
     const associatedData = base64('bound data');
@@ -99,7 +99,7 @@ describe('decrypt', () => {
     expect(await decryptOne(engine, 'k', { ciphertext: unbound.ciphertext })).to.deep.equal({ plaintext: fox });
   });
 
-  it('refuses padding, which is for RSA keys', async () => {
+  it('refuses a padding scheme, which only RSA keys use', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', {});
     expect(
@@ -107,7 +107,7 @@ describe('decrypt', () => {
     ).to.equal("'[0].padding_scheme' invalid: unknown padding scheme: none");
   });
 
-  it('opens every version from the lowest allowed on', async () => {
+  it('decrypts every version from the minimum on', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', {});
     const made: string[] = [];
@@ -120,7 +120,7 @@ describe('decrypt', () => {
     }
   });
 
-  it('reads the prefix of a service from which data moves here', async () => {
+  it('accepts the prefix of Vault', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', {});
     const { ciphertext } = await encryptOne(engine, 'k', { plaintext: fox });
@@ -129,7 +129,7 @@ describe('decrypt', () => {
 });
 
 describe('rewrap', () => {
-  it('moves to the latest version and shows no plaintext', async () => {
+  it('encrypts under the latest version and does not return the plaintext', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', {});
     const { ciphertext } = await encryptOne(engine, 'k', { plaintext: fox });
@@ -140,14 +140,14 @@ describe('rewrap', () => {
     expect(reply.keyVersion).to.equal(2);
   });
 
-  it('has a fresh nonce at the same version', async () => {
+  it('uses a new nonce at the same version', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', {});
     const { ciphertext } = await encryptOne(engine, 'k', { plaintext: fox });
     expect((await rewrapOne(engine, 'k', { ciphertext })).ciphertext).to.not.equal(ciphertext);
   });
 
-  it('cannot open what is bound to associated data', async () => {
+  it('refuses ciphertexts with associated data', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', {});
     const { ciphertext } = await encryptOne(engine, 'k', { plaintext: fox, associatedData: base64('x') });

@@ -19,7 +19,7 @@ import {
 const missingContext =
   "missing 'context' for key derivation; the key was created using a derived key, which means additional, per-request information must be included in order to perform operations with the key";
 
-/** Opens a ciphertext with nothing but node:crypto, from the raw key. */
+/** Decrypts a ciphertext with node:crypto and the raw key. */
 function openByHand(type: string, key: Uint8Array, ciphertext: string, associatedData: string): string {
   const { nonce, sealed, tag } = layoutOf(ciphertext);
   const { cipher } = aeadOf(type);
@@ -34,7 +34,7 @@ function openByHand(type: string, key: Uint8Array, ciphertext: string, associate
 
 describe('encrypt', () => {
   for (const type of aeadTypes) {
-    it(`${type}: nonce, ciphertext, tag, as anyone with the raw key can open it`, async () => {
+    it(`${type}: the payload is nonce, ciphertext, tag under the raw key`, async () => {
       const { engine, store } = newEngine();
       await engine.createKey('k', { type });
       const associatedData = base64('bound data');
@@ -46,7 +46,7 @@ describe('encrypt', () => {
       expect(openByHand(type, material, ciphertext, associatedData)).to.equal(fox);
     });
 
-    it(`${type}: on a derived key, under HKDF-SHA256 of the context`, async () => {
+    it(`${type}: a derived key uses HKDF-SHA256 of the context`, async () => {
       const { engine, store } = newEngine();
       await engine.createKey('k', { type, derived: true });
       const { ciphertext } = await encryptOne(engine, 'k', { plaintext: fox, context: contextOne });
@@ -56,7 +56,7 @@ describe('encrypt', () => {
     });
   }
 
-  it('gives another ciphertext each time, on derived keys too', async () => {
+  it('returns a different ciphertext each time, also on derived keys', async () => {
     const { engine } = newEngine();
     await engine.createKey('plain', {});
     await engine.createKey('derived', { derived: true });
@@ -68,7 +68,7 @@ describe('encrypt', () => {
     expect(seen.size).to.equal(200);
   });
 
-  it('takes the empty plaintext', async () => {
+  it('accepts an empty plaintext', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', {});
     const { ciphertext } = await encryptOne(engine, 'k', { plaintext: '' });
@@ -105,7 +105,7 @@ describe('encrypt', () => {
     });
   }
 
-  it('refuses a version below min_encryption_version, and takes that one', async () => {
+  it('refuses a version below min_encryption_version, and accepts that one', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', {});
     await engine.rotateKey('k');
@@ -125,14 +125,14 @@ describe('encrypt', () => {
     expect((await refusalOf(encryptOne(engine, 'k', { plaintext: fox, keyVersion: 1 }))).message).to.equal('no such key version');
   });
 
-  it('reads a context on a key that is not derived, and does not use it', async () => {
+  it('ignores a valid context on a key that is not derived', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', {});
     const { ciphertext } = await encryptOne(engine, 'k', { plaintext: fox, context: contextOne });
     expect(await decryptOne(engine, 'k', { ciphertext })).to.deep.equal({ plaintext: fox });
   });
 
-  it('needs a context on a derived key: none, empty, or empty once decoded will not do', async () => {
+  it('requires a context on a derived key, not empty before or after decoding', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', { derived: true });
     for (const context of [undefined, '', '\r\n']) {
@@ -142,7 +142,7 @@ describe('encrypt', () => {
     expect((await refusalOf(engine.encryption.decrypt('k', { ciphertext }))).message).to.equal(missingContext);
   });
 
-  it('takes a context of any length', async () => {
+  it('accepts a context of any length', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', { derived: true });
     const context = base64('c'.repeat(100_000));
@@ -155,7 +155,7 @@ describe('a round trip', () => {
   const bytes = fc.uint8Array({ maxLength: 100 }).map((array) => Buffer.from(array).toString('base64'));
   const context = fc.uint8Array({ minLength: 1, maxLength: 40 }).map((array) => Buffer.from(array).toString('base64'));
 
-  it('gives any plaintext back, whatever the type, derivation, associated data and version', async () => {
+  it('returns any plaintext, for any type, derivation, associated data and version', async () => {
     const { engine } = newEngine();
     const keys = aeadTypes.flatMap((type) => [
       { name: `${type}-plain`, type },
@@ -177,7 +177,7 @@ describe('a round trip', () => {
     );
   });
 
-  it('through rewrap keeps the plaintext, at any version', async () => {
+  it('through rewrap returns the plaintext, at any version', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', { derived: true });
     await engine.rotateKey('k');
@@ -216,7 +216,7 @@ describe('convergent encryption', () => {
   const bytes = fc.uint8Array({ maxLength: 20 }).map((array) => Buffer.from(array).toString('base64'));
   const context = fc.uint8Array({ minLength: 1, maxLength: 20 }).map((array) => Buffer.from(array).toString('base64'));
 
-  it('is one function of plaintext, context, associated data and version', async () => {
+  it('is a function of plaintext, context, associated data and version', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', convergent);
     await engine.rotateKey('k');
@@ -234,7 +234,7 @@ describe('convergent encryption', () => {
     );
   });
 
-  it('never has one nonce for two different pairs of plaintext and associated data', async () => {
+  it('never uses one nonce for two different pairs of plaintext and associated data', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', convergent);
     const pair = fc.record({ plaintext: fc.constantFrom('', fox), associatedData: bytes });
@@ -248,7 +248,7 @@ describe('convergent encryption', () => {
     );
   });
 
-  it('survives a rewrap: an unchanged version gives the same ciphertext', async () => {
+  it('is unchanged by a rewrap at the same version', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', convergent);
     const made = await encryptOne(engine, 'k', { plaintext: fox, context: contextOne });

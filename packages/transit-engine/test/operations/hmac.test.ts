@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { hmacAlgorithm } from '../../src/hash-algorithm.ts';
+import { hmacAlgorithm } from '../../src/algorithms/hash-algorithm.ts';
 import type { BatchReply, HmacRequest, HmacResult, TransitEngine, VerifyRequest, VerifyResult } from '../../src/index.ts';
 import { hmacOf } from '../../src/operations/hmac.ts';
 import { base64, fox, newEngine, refusalOf, secret, storedVersion } from '../fixtures.ts';
@@ -42,7 +42,7 @@ describe('HMAC, on the vectors of Wycheproof', () => {
     ['sha3-384', 'hmac_sha3_384', 126],
     ['sha3-512', 'hmac_sha3_512', 138],
   ] as const) {
-    it(`agrees with the ${cases} cases of ${algorithm}; a tag that was cut is no tag`, async () => {
+    it(`agrees with the ${cases} cases of ${algorithm}; a truncated tag is invalid`, async () => {
       const text = readFileSync(new URL(`../vectors/${file}_test.json`, import.meta.url), 'utf8');
       const groups: readonly Group[] = JSON.parse(text).testGroups;
       let seen = 0;
@@ -60,7 +60,7 @@ describe('HMAC, on the vectors of Wycheproof', () => {
 });
 
 describe('hmac', () => {
-  it('is made under the secret that every key has beside its material', async () => {
+  it('uses the separate HMAC secret of a key', async () => {
     const { engine, store } = newEngine();
     for (const type of ['aes128-gcm96', 'aes256-gcm96', 'chacha20-poly1305', 'aes128-cmac', 'aes256-cmac']) {
       await engine.createKey(type, { type });
@@ -71,7 +71,7 @@ describe('hmac', () => {
     }
   });
 
-  it('of a key of type hmac is made under the key itself, of the size that was asked for', async () => {
+  it('of a key of type hmac uses the key itself, which has the requested size', async () => {
     const { engine, store } = newEngine();
     for (const keySize of [0, 32, 33, 512]) {
       const name = `k${keySize}`;
@@ -85,7 +85,7 @@ describe('hmac', () => {
     }
   });
 
-  it('has every algorithm, verifies under it and under no other', async () => {
+  it('supports every algorithm, and is valid only under the one that made it', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', { type: 'hmac' });
     const names = ['sha1', ...['sha2', 'sha3'].flatMap((family) => [224, 256, 384, 512].map((bits) => `${family}-${bits}`))];
@@ -117,7 +117,7 @@ describe('hmac', () => {
     });
   }
 
-  it('of a large input is that of the whole, and leaves others their turn', async () => {
+  it('of a large input covers all of it, and yields to the event loop', async () => {
     const { engine, store } = newEngine();
     await engine.createKey('k', {});
     const input = Buffer.alloc(4 * 1024 * 1024 + 1, 3);
@@ -134,7 +134,7 @@ describe('hmac', () => {
 });
 
 describe('verify of an HMAC', () => {
-  it('says false to another input, a changed one and a shortened one', async () => {
+  it('returns false for another input, and for a modified or shortened MAC', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', {});
     const { hmac } = await hmacOne(engine, 'k', { input: fox });
@@ -194,7 +194,7 @@ describe('verify of an HMAC', () => {
 });
 
 describe('batches of HMACs', () => {
-  it('answer each item, with its version, its reference, or its error', async () => {
+  it('answer each item with its version and reference, or its error', async () => {
     const { engine } = newEngine();
     await engine.createKey('k', {});
     const reply = await engine.signing.hmac('k', {

@@ -33,7 +33,7 @@ describe('signatures', () => {
 
   for (const type of signingTypes) {
     for (const marshalingAlgorithm of ['asn1', 'jws']) {
-      it(`of ${type} as ${marshalingAlgorithm} verify, and over another message they do not`, async () => {
+      it(`of ${type} as ${marshalingAlgorithm} are valid for their message only`, async () => {
         const { signature, keyVersion } = await signOne(engine, type, { input: fox, marshalingAlgorithm });
         expect(keyVersion).to.equal(1);
         expect(signature).to.match(marshalingAlgorithm === 'jws' ? /^svc:v1:[\w-]+$/ : /^svc:v1:[A-Za-z0-9+/]+=*$/);
@@ -42,7 +42,7 @@ describe('signatures', () => {
       });
     }
 
-    it(`of ${type} over more than a megabyte are those over the whole of it`, async () => {
+    it(`of ${type} of more than a megabyte cover all of it`, async () => {
       const input = Buffer.alloc(1024 * 1024 + 1, 7);
       const { signature } = await signOne(engine, type, { input: input.toString('base64') });
       expect(await verifies(engine, type, { input: input.toString('base64'), signature })).to.equal(true);
@@ -53,7 +53,7 @@ describe('signatures', () => {
 
   for (const type of ['ecdsa-p256', 'ecdsa-p384', 'ecdsa-p521']) {
     for (const hashAlgorithm of hashes) {
-      it(`of ${type} with ${hashAlgorithm} are the same kind over a message and over its digest`, async () => {
+      it(`of ${type} with ${hashAlgorithm} are interchangeable for a message and its digest`, async () => {
         const input = digest(openssl(hashAlgorithm));
         for (const marshalingAlgorithm of ['asn1', 'jws']) {
           const options = { hashAlgorithm, marshalingAlgorithm };
@@ -71,7 +71,7 @@ describe('signatures', () => {
   for (const type of ['rsa-2048', 'rsa-3072', 'rsa-4096']) {
     for (const signatureAlgorithm of ['pss', 'pkcs1v15']) {
       for (const hashAlgorithm of hashes) {
-        it(`of ${type} with ${signatureAlgorithm} and ${hashAlgorithm} are the same kind over a message and over its digest`, async () => {
+        it(`of ${type} with ${signatureAlgorithm} and ${hashAlgorithm} are interchangeable for a message and its digest`, async () => {
           const options = { hashAlgorithm, signatureAlgorithm };
           const input = digest(openssl(hashAlgorithm));
           const overMessage = await signOne(engine, type, { ...options, input: fox });
@@ -108,7 +108,7 @@ describe('signatures', () => {
   ]) {
     for (const prehashed of [false, true]) {
       const over = prehashed ? 'a digest' : 'a message';
-      it(`of PSS over ${over} with salt ${saltLength} ${valid ? 'verify' : 'do not verify'} with salt ${verifiedWith}`, async () => {
+      it(`of PSS for ${over} with salt ${saltLength} are ${valid ? 'valid' : 'invalid'} with salt ${verifiedWith}`, async () => {
         const input = prehashed ? digest('sha256') : fox;
         const { signature } = await signOne(engine, 'rsa-2048', { input, prehashed, saltLength });
         expect(await verifies(engine, 'rsa-2048', { input, prehashed, signature, saltLength: verifiedWith })).to.equal(valid);
@@ -117,7 +117,7 @@ describe('signatures', () => {
     }
   }
 
-  it('of Ed25519 with a context, over a digest and plain are three kinds, none of which is another', async () => {
+  it('of Ed25519, Ed25519ctx and Ed25519ph are not valid as each other', async () => {
     const signatureContext = base64('context');
     const kinds = [
       { input: digest('sha512') },
@@ -133,7 +133,7 @@ describe('signatures', () => {
     }
   });
 
-  it('of a derived key belong to its context, whose public key the answer shows', async () => {
+  it('of a derived key depend on the context, and the answer shows its public key', async () => {
     const { signature, publicKey = '' } = await signOne(engine, 'derived', { input: fox, context: contextOne });
     expect(await verifies(engine, 'derived', { input: fox, context: contextOne, signature })).to.equal(true);
     expect(await verifies(engine, 'derived', { input: fox, context: base64('two'), signature })).to.equal(false);
@@ -144,7 +144,7 @@ describe('signatures', () => {
     expect(verify(null, Buffer.from(fox, 'base64'), handle, Buffer.from(signature.slice(7), 'base64'))).to.equal(true);
   });
 
-  it('of one batch are under one version, with the public key of each context', async () => {
+  it('of one batch use one version, and show the public key of each context', async () => {
     const reply = await engine.signing.sign('derived', {
       batchInput: [
         { input: fox, context: contextOne, reference: 'a' },
@@ -237,7 +237,7 @@ describe('signatures', () => {
 
   for (const name of signingTypes) {
     for (const prehashed of [false, true]) {
-      it(`of ${name} are wrong, and no refusal, at any other length${prehashed ? ', over a digest too' : ''}`, async () => {
+      it(`of ${name} are invalid, not refused, at any other length${prehashed ? ', over a digest too' : ''}`, async () => {
         const input = digest(name === 'ed25519' ? 'sha512' : 'sha256');
         const asked = {
           input,
@@ -260,7 +260,7 @@ describe('signatures', () => {
     }
   }
 
-  it('of older versions verify until the minimum rises, and new ones are under the version that is asked for', async () => {
+  it('of older versions are valid until the minimum rises; new ones use the requested version', async () => {
     await engine.createKey('rotated', { type: 'ecdsa-p256' });
     await engine.rotateKey('rotated');
     const old = await signOne(engine, 'rotated', { input: fox, keyVersion: 1 });

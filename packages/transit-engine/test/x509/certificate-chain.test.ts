@@ -1,9 +1,9 @@
 import { createPublicKey, generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { TransitError } from '../../src/errors.ts';
+import { pemOf, readPem } from '../../src/formats/pem.ts';
+import { TransitError } from '../../src/values/errors.ts';
 import { certificateChain, chainCertificatesMax, chainCharsMax } from '../../src/x509/certificate-chain.ts';
-import { pemOf, readPem } from '../../src/x509/pem.ts';
 import { Authority } from './certificates.ts';
 
 const root = new Authority('root');
@@ -25,13 +25,13 @@ function refusalOf(text: string, of = key): string {
 }
 
 describe('a certificate chain', function () {
-  this.timeout(240_000); // some search for RSA keys
-  it('comes back as it was given', () => {
+  this.timeout(240_000); // some generate RSA keys
+  it('is returned as given', () => {
     const chain = leaf + middleCertificate + root.certificate;
     expect(certificateChain(chain, key)).to.equal(chain);
   });
 
-  it('may be the one certificate of the key, and need not reach a root', () => {
+  it('may be only the key’s certificate, and need not reach a root', () => {
     expect(certificateChain(leaf, key)).to.equal(leaf);
     expect(certificateChain(leaf + middleCertificate, key)).to.equal(leaf + middleCertificate);
   });
@@ -44,7 +44,7 @@ describe('a certificate chain', function () {
     });
   }
 
-  it('may have explanations before a certificate, other blocks and other line ends between', () => {
+  it('may contain explanations before a certificate, other blocks and other line ends', () => {
     const other = pemOf({ label: 'X509 CRL', der: Buffer.from('anything') });
     const text = `subject=CN = a-b-c\r\n${leaf.replaceAll('\n', '\r\n')}\n${other}\ni:CN - root\n${middleCertificate}\n\n`;
     expect(certificateChain(text, key)).to.equal(leaf + middleCertificate);
@@ -123,15 +123,15 @@ describe('a certificate chain', function () {
       message: 'the certificate chain is longer than 65536 characters',
     },
   ]) {
-    it(`is not ${name}`, () => expect(refusalOf(text)).to.equal(message));
+    it(`refuses ${name}`, () => expect(refusalOf(text)).to.equal(message));
   }
 
-  it('is as many certificates as are taken', () => {
+  it('may have the maximum number of certificates', () => {
     const chain = leaf + middleCertificate + root.certificate.repeat(chainCertificatesMax - 2);
     expect(certificateChain(chain, key)).to.equal(chain);
   });
 
-  it('does not hold with an altered byte anywhere in the signed part of a certificate', () => {
+  it('is refused with a modified byte anywhere in the signed part of a certificate', () => {
     const { raw } = new X509Certificate(leaf);
     fc.assert(
       fc.property(fc.nat(raw.length - 1), fc.integer({ min: 1, max: 255 }), (at, mask) => {
@@ -145,7 +145,7 @@ describe('a certificate chain', function () {
 });
 
 describe('PEM', () => {
-  it('gives back the blocks that were written', () => {
+  it('is decoded to the encoded blocks', () => {
     const blocks = fc.array(fc.record({ label: fc.constantFrom('A', 'CERTIFICATE', 'X509 CRL'), bytes: fc.uint8Array() }));
     fc.assert(
       fc.property(blocks, (all) => {
@@ -156,7 +156,7 @@ describe('PEM', () => {
     );
   });
 
-  it('is read or refused, whatever the text', () => {
+  it('is decoded or refused for any text', () => {
     const piece = fc.constantFrom('-----BEGIN ', '-----END ', 'CERTIFICATE', '-----', '\n', 'AAAA', '=', ' ', '-');
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 30 }), (pieces) => {
@@ -166,7 +166,7 @@ describe('PEM', () => {
     );
   });
 
-  it('is what node:crypto reads and writes', () => {
+  it('agrees with node:crypto', () => {
     const pem = publicKey.export({ format: 'pem', type: 'spki' }).toString();
     const [block] = readPem(pem) ?? [];
     expect(block && pemOf(block)).to.equal(pem);

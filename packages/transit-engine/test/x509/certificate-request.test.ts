@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { derTag, encodeDer, parseDer, parseDerSequence } from '../../src/der.ts';
-import { TransitError } from '../../src/errors.ts';
+import { derTag, encodeDer, parseDer, parseDerSequence } from '../../src/formats/der.ts';
+import { pemOf, readPem } from '../../src/formats/pem.ts';
+import { TransitError } from '../../src/values/errors.ts';
 import { certificateRequest, templateCharsMax } from '../../src/x509/certificate-request.ts';
-import { pemOf, readPem } from '../../src/x509/pem.ts';
 
 const kinds: Readonly<Record<string, () => KeyObject>> = {
   'rsa-2048': () => generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey,
@@ -20,7 +20,7 @@ const kinds: Readonly<Record<string, () => KeyObject>> = {
 };
 const key = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
 
-/** What `openssl` says of a request, its signature checked first. */
+/** Returns the output of `openssl` for a request whose signature it has verified. */
 function opensslOn(request: string, ...args: readonly string[]): string {
   return execFileSync('openssl', ['req', '-verify', '-noout', ...args], {
     input: request,
@@ -28,7 +28,7 @@ function opensslOn(request: string, ...args: readonly string[]): string {
   }).toString();
 }
 
-/** A template as `openssl` makes it, for a key of its own. */
+/** Returns a template that `openssl` makes for a new key. */
 function opensslTemplate(subject: string, ...args: readonly string[]): string {
   const folder = mkdtempSync(join(tmpdir(), 'transitd-csr-'));
   try {
@@ -58,7 +58,7 @@ function derOf(pem: string): Buffer {
 }
 
 describe('a certificate request', function () {
-  this.timeout(240_000); // some search for RSA keys
+  this.timeout(240_000); // some generate RSA keys
   for (const [kind, newKey] of Object.entries(kinds)) {
     it(`of a key of type ${kind} is for its public half and signed by it`, async () => {
       const privateKey = newKey();
@@ -77,12 +77,12 @@ describe('a certificate request', function () {
   }
 
   for (const [kind, newKey] of Object.entries(kinds).filter(([name]) => name !== 'ml-dsa-65')) {
-    it(`of a key of type ${kind} is one to openssl too, with an empty subject`, async () => {
+    it(`of a key of type ${kind} is accepted by openssl, with an empty subject`, async () => {
       expect(opensslOn(await certificateRequest(newKey()), '-subject').trim()).to.equal('subject=');
     });
   }
 
-  it('keeps the subject and the extensions of its template', async () => {
+  it('takes the subject and the extensions of its template', async () => {
     const template = opensslTemplate(
       '/C=CH/O=Müller & Söhne/CN=a.example',
       '-addext',
@@ -95,14 +95,14 @@ describe('a certificate request', function () {
     expect(text).to.include('ecdsa-with-SHA256').and.not.include('ED25519');
   });
 
-  it('does not look at the signature of its template', async () => {
+  it('does not check the signature of its template', async () => {
     const der = derOf(opensslTemplate('/CN=a.example'));
     der[der.length - 1] = (der.at(-1) ?? 0) ^ 1;
     const request = await certificateRequest(key, pemOf({ label: 'NEW CERTIFICATE REQUEST', der }));
     expect(opensslOn(request, '-subject')).to.include('a.example');
   });
 
-  it('is a template itself, and nothing changes but key and signature', async () => {
+  it('can be a template; only key and signature differ', async () => {
     const template = opensslTemplate('/CN=a.example', '-addext', 'basicConstraints=CA:FALSE');
     const once = await certificateRequest(key, template);
     const again = await certificateRequest(key, once);
@@ -119,7 +119,7 @@ describe('a certificate request', function () {
   const pemFrom = (...parts: readonly Uint8Array[]): string =>
     pemOf({ label: 'CERTIFICATE REQUEST', der: encodeDer(sequence, ...parts) });
   const withInfo = (...info: readonly Uint8Array[]): string => pemFrom(encodeDer(sequence, ...info), algorithm, signature);
-  it('takes the smallest template there is', async () => {
+  it('accepts the smallest template', async () => {
     expect(opensslOn(await certificateRequest(key, withInfo(zero, empty, algorithm)))).to.be.a('string');
   });
 
@@ -183,10 +183,10 @@ describe('a certificate request', function () {
       message: notRequest,
     },
   ]) {
-    it(`takes no template that is ${name}`, async () => expect(await refusalOf(template)).to.equal(message));
+    it(`refuses a template that is ${name}`, async () => expect(await refusalOf(template)).to.equal(message));
   }
 
-  it('of a template with altered bytes is refused or well formed', async () => {
+  it('is refused or well-formed for a template with modified bytes', async () => {
     const der = derOf(opensslTemplate('/CN=a.example', '-addext', 'subjectAltName=DNS:a.example'));
     await fc.assert(
       fc.asyncProperty(fc.nat(der.length - 1), fc.integer({ min: 1, max: 255 }), async (at, mask) => {

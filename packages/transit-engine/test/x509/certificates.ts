@@ -1,6 +1,6 @@
 import { generateKeyPairSync, type KeyObject, type KeyPairKeyObjectResult, sign } from 'node:crypto';
-import { derTag, encodeDer, encodeDerInteger, encodeOid } from '../../src/der.ts';
-import { pemOf } from '../../src/x509/pem.ts';
+import { derTag, encodeDer, encodeDerInteger, encodeOid } from '../../src/formats/der.ts';
+import { pemOf } from '../../src/formats/pem.ts';
 
 const { sequence, bitString, octetString } = derTag;
 const ecdsaWithSha256 = encodeDer(sequence, encodeOid('1.2.840.10045.4.3.2'));

@@ -1,0 +1,229 @@
+import { TimeSlice } from './time-slice.ts';
+
+/** Limits on a JSON text, and the parser of its pieces. */
+export interface JsonRules {
+  /** Nesting of arrays and objects. */
+  readonly depthMax: number;
+  /** Commas and opening brackets in the whole text. */
+  readonly valuesMax: number;
+  /** Members of one object. The outermost object has depth 1. */
+  membersMax(depth: number): number;
+  /** Values in one piece, at least 1. An empty container counts as one value. Default: {@link pieceValuesMax}. */
+  readonly pieceValuesMax?: number;
+  /** Characters of a container that is parsed as one piece; a container with a single value may be longer. Default: 64 KiB. */
+  readonly pieceCharsMax?: number;
+  /** `JSON.parse` or a parser with further rules. */
+  parse(piece: string): unknown;
+  /** Makes the error that the caller of the parser gets. */
+  refusal(reason: string): Error;
+}
+
+/** Values in one piece: a few milliseconds of work, even if every member has a new name. */
+export const pieceValuesMax = 500;
+/** Bounds the repeated scanning of nested containers: each level scans its container again, up to this length. */
+const pieceCharsMaxDefault = 64 * 1024;
+const [quote, comma, openBracket, closeBracket, openBrace, closeBrace, colon] = [0x22, 0x2c, 0x5b, 0x5d, 0x7b, 0x7d, 0x3a];
+
+/**
+ * Parses JSON of any size and yields to the event loop on the way. Containers with few values go to `parse` as they are; larger ones
+ * are split into their items or members.
+ * @throws the error that `refusal` returns for the reason
+ */
+export const parseJsonInSlices = (text: string, rules: JsonRules): Promise<unknown> => new Reader(text, rules).whole();
+
+/** Returns the index of the quote that closes the string opened at `open`, or -1. Takes linear time even for many backslashes. */
+export function endOfJsonString(text: string, open: number): number {
+  for (let from = open + 1; ; ) {
+    const end = text.indexOf('"', from);
+    if (end < 0) return -1;
+    let before = end - 1;
+    while (before >= from && text.charCodeAt(before) === 0x5c) before -= 1;
+    if ((end - before) % 2 === 1) return end;
+    from = end + 1;
+  }
+}
+
+const isBlank = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
+
+class Reader {
+  readonly #text: string;
+  readonly #rules: JsonRules;
+  /** Member counts of the objects around the scan position, by depth; negative inside an array. */
+  readonly #members: Float64Array;
+  readonly #pieceValuesMax: number;
+  readonly #pieceCharsMax: number;
+  /** Position of the last string longer than a piece: every container around it would scan it again. */
+  #longString = { open: -1, end: -1 };
+  #at = 0;
+  #values = 0;
+  readonly #slice = new TimeSlice();
+
+  constructor(text: string, rules: JsonRules) {
+    this.#text = text;
+    this.#rules = rules;
+    this.#pieceValuesMax = rules.pieceValuesMax ?? pieceValuesMax;
+    this.#pieceCharsMax = rules.pieceCharsMax ?? pieceCharsMaxDefault;
+    this.#members = new Float64Array(rules.depthMax + 2);
+  }
+
+  async whole(): Promise<unknown> {
+    this.#skipBlanks();
+    const value = this.#small(1) ?? (await this.#large(1));
+    if (this.#skipBlanks() < this.#text.length) throw this.#rules.refusal('invalid syntax');
+    return value === nullValue ? null : value;
+  }
+
+  /** Parses the value here if it is small; returns `nullValue` for null, and undefined when the value must be split. */
+  #small(depth: number): unknown {
+    const end = this.#endOfSmall(depth);
+    if (end === undefined) return undefined;
+    const piece = this.#text.slice(this.#at, end);
+    this.#at = end;
+    return this.#parse(piece) ?? nullValue;
+  }
+
+  #parse(piece: string): unknown {
+    try {
+      return this.#rules.parse(piece);
+    } catch (error) {
+      throw error instanceof SyntaxError ? this.#rules.refusal('invalid syntax') : error;
+    }
+  }
+
+  #large(depth: number): Promise<unknown> {
+    this.#count(1);
+    return this.#text.charCodeAt(this.#at) === openBracket ? this.#array(depth) : this.#object(depth);
+  }
+
+  async #array(depth: number): Promise<unknown[]> {
+    const items: unknown[] = [];
+    do {
+      this.#at += 1;
+      if (this.#slice.isOver) await this.#slice.next();
+      this.#skipBlanks();
+      const item = this.#small(depth + 1) ?? (await this.#large(depth + 1));
+      items.push(item === nullValue ? null : item);
+    } while (this.#hasNext(closeBracket));
+    return items;
+  }
+
+  async #object(depth: number): Promise<object> {
+    const object: Record<string, unknown> = {};
+    const membersMax = this.#rules.membersMax(depth);
+    let members = 0;
+    do {
+      this.#at += 1;
+      if (this.#slice.isOver) await this.#slice.next();
+      members += 1;
+      if (members > membersMax) throw this.#tooManyMembers(membersMax);
+      const name = this.#name();
+      const value = this.#small(depth + 1) ?? (await this.#large(depth + 1));
+      Object.defineProperty(object, name, {
+        value: value === nullValue ? null : value,
+        configurable: true,
+        enumerable: true,
+        writable: true,
+      });
+    } while (this.#hasNext(closeBrace));
+    return object;
+  }
+
+  /** Reads a member's name and the colon after it. */
+  #name(): string {
+    const { length } = this.#text;
+    const open = this.#skipBlanks();
+    if (open < length && this.#text.charCodeAt(open) !== quote) throw this.#rules.refusal('invalid syntax');
+    const end = open < length ? endOfJsonString(this.#text, open) : -1;
+    if (end < 0) throw this.#truncated();
+    const name = this.#parse(this.#text.slice(open, end + 1));
+    this.#at = end + 1;
+    if (this.#skipBlanks() >= length) throw this.#truncated();
+    if (this.#text.charCodeAt(this.#at) !== colon) throw this.#rules.refusal('invalid syntax');
+    this.#at += 1;
+    this.#skipBlanks();
+    return String(name);
+  }
+
+  /** Returns true at a comma, and false after the closing bracket. */
+  #hasNext(close: number): boolean {
+    if (this.#skipBlanks() >= this.#text.length) throw this.#truncated();
+    const code = this.#text.charCodeAt(this.#at);
+    if (code === comma) this.#count(1);
+    else if (code === close) this.#at += 1;
+    else throw this.#rules.refusal('invalid syntax');
+    return code === comma;
+  }
+
+  /** Returns the end of the value here if it is small. The value may still be invalid; `parse` decides that. */
+  #endOfSmall(outer: number): number | undefined {
+    const text = this.#text;
+    const first = text.charCodeAt(this.#at);
+    if (this.#at >= text.length) throw this.#truncated();
+    if (first === quote) return this.#endOfString(this.#at) + 1;
+    if (first !== openBracket && first !== openBrace) return this.#endOfWord();
+    let depth = outer - 1;
+    let values = 0;
+    for (let at = this.#at; at < text.length; at += 1) {
+      const code = text.charCodeAt(at);
+      if (code === quote) at = this.#endOfString(at);
+      else if (code === comma) {
+        values += 1;
+        const members = (this.#members[depth] ?? 0) + 1;
+        this.#members[depth] = members;
+        if (members > this.#rules.membersMax(depth)) throw this.#tooManyMembers(this.#rules.membersMax(depth));
+      } else if (code === openBrace || code === openBracket) {
+        depth += 1;
+        values += 1;
+        if (depth > this.#rules.depthMax) throw this.#rules.refusal(`more than ${this.#rules.depthMax} levels of nesting`);
+        this.#members[depth] = code === openBrace ? 1 : Number.NEGATIVE_INFINITY;
+      } else if (code === closeBrace || code === closeBracket) {
+        depth -= 1;
+        if (depth < outer) {
+          this.#count(values);
+          return at + 1;
+        }
+      }
+      if (values > this.#pieceValuesMax || (values > 1 && at - this.#at > this.#pieceCharsMax)) return undefined;
+    }
+    throw this.#truncated();
+  }
+
+  /** Returns the end of a number or a literal. */
+  #endOfWord(): number {
+    let at = this.#at;
+    for (; at < this.#text.length; at += 1) {
+      const code = this.#text.charCodeAt(at);
+      if (code === comma || code === closeBracket || code === closeBrace || isBlank(code)) break;
+    }
+    return at;
+  }
+
+  #endOfString(open: number): number {
+    if (open === this.#longString.open) return this.#longString.end;
+    const end = endOfJsonString(this.#text, open);
+    if (end < 0) throw this.#truncated();
+    if (end - open > this.#pieceCharsMax) this.#longString = { open, end };
+    return end;
+  }
+
+  #skipBlanks(): number {
+    while (isBlank(this.#text.charCodeAt(this.#at))) this.#at += 1;
+    return this.#at;
+  }
+
+  #count(values: number): void {
+    this.#values += values;
+    if (this.#values > this.#rules.valuesMax) throw this.#rules.refusal(`more than ${this.#rules.valuesMax} values`);
+  }
+
+  #truncated(): Error {
+    return this.#rules.refusal('unexpected end of input');
+  }
+
+  #tooManyMembers(max: number): Error {
+    return this.#rules.refusal(`more than ${max} members in an object`);
+  }
+}
+
+/** A JSON null, to distinguish it from undefined, which means that the value must be split. */
+const nullValue = Symbol('null');

@@ -1,0 +1,147 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { type JsonRules, parseJsonInSlices } from '../src/parse-json.ts';
+
+const rules: JsonRules = {
+  depthMax: 20,
+  valuesMax: 10_000,
+  membersMax: () => 100,
+  parse: (piece) => JSON.parse(piece),
+  refusal: (reason) => new Error(reason),
+};
+/** Splits even a short text, because a piece holds a single value. */
+const piecemeal = (text: string, more: Partial<JsonRules> = {}): Promise<unknown> =>
+  parseJsonInSlices(text, { ...rules, pieceValuesMax: 1, ...more });
+const refusal = (parsed: Promise<unknown>): Promise<string> =>
+  parsed.then(
+    () => 'was accepted',
+    (error: Error) => error.message,
+  );
+
+/** The result of `JSON.parse`, or that it refuses the text. */
+function expected(text: string): { readonly value: unknown } | 'refused' {
+  try {
+    return { value: JSON.parse(text) };
+  } catch {
+    return 'refused';
+  }
+}
+
+describe('parseJsonInSlices', () => {
+  it('returns what JSON.parse returns, with pieces of any size and blanks anywhere', async () => {
+    const text = fc
+      .tuple(fc.jsonValue({ maxDepth: 6 }), fc.constantFrom(undefined, 1, '\t'))
+      .map(([value, space]) => JSON.stringify(value, undefined, space));
+    await fc.assert(
+      fc.asyncProperty(
+        text,
+        fc.integer({ min: 1, max: 6 }),
+        fc.integer({ min: 1, max: 20 }),
+        async (json, pieceValuesMax, pieceCharsMax) => {
+          expect(await parseJsonInSlices(json, { ...rules, pieceValuesMax, pieceCharsMax })).to.deep.equal(JSON.parse(json));
+        },
+      ),
+    );
+  });
+
+  it('accepts and refuses what JSON.parse accepts and refuses', async () => {
+    const pieces = [
+      '{',
+      '}',
+      '[',
+      ']',
+      '"',
+      '\\',
+      ':',
+      ',',
+      '1',
+      '-',
+      'e',
+      '.',
+      'null',
+      'true',
+      ' ',
+      '\n',
+      '"a":',
+      '"__proto__":',
+      '[]',
+      '{}',
+      '\u00a0',
+      '\u0001',
+    ];
+    const text = fc.array(fc.constantFrom(...pieces), { maxLength: 12 }).map((parts) => parts.join(''));
+    const framed = fc.tuple(fc.constantFrom('', '[', '{"a":', '[[1,2],', '{"x":1,'), text, fc.constantFrom('', ']', '}', ',3]'));
+    await fc.assert(
+      fc.asyncProperty(
+        framed,
+        fc.integer({ min: 1, max: 3 }),
+        fc.integer({ min: 1, max: 8 }),
+        async (parts, pieceValuesMax, pieceCharsMax) => {
+          const json = parts.join('');
+          const value = await parseJsonInSlices(json, { ...rules, pieceValuesMax, pieceCharsMax }).then(
+            (parsed) => ({ value: parsed }),
+            () => 'refused',
+          );
+          expect(value, JSON.stringify(json)).to.deep.equal(expected(json));
+        },
+      ),
+      { numRuns: 5_000 },
+    );
+  });
+
+  it('keeps the last of several members with one name, and __proto__ as an own member', async () => {
+    const parsed = (await piecemeal('{"a":1,"__proto__":{"b":2},"a":[3]}')) as object;
+    expect(Object.entries(parsed)).to.deep.equal([
+      ['a', [3]],
+      ['__proto__', { b: 2 }],
+    ]);
+    expect(Object.getPrototypeOf(parsed)).to.equal(Object.prototype);
+  });
+
+  for (const [what, filling] of [
+    ['blanks', ' '.repeat(100_000)],
+    ['a long string', `"${'\\"'.repeat(50_000)}",1`],
+    ['two long strings', `"${'a'.repeat(70_000)}",{"b":"${'c'.repeat(70_000)}"},1`],
+    ['a long number', '1'.repeat(70_000)],
+  ] as const)
+    it(`parses a text that is long because of ${what}, at any depth`, async () => {
+      for (const depth of [1, 2, 15]) {
+        const text = `${'['.repeat(depth)}${filling}${']'.repeat(depth)}`;
+        expect(await parseJsonInSlices(text, rules)).to.deep.equal(JSON.parse(text));
+      }
+    });
+
+  for (const { what, text, says } of [
+    { what: 'too many values', text: `[${'1,'.repeat(10_000)}1]`, says: 'more than 10000 values' },
+    { what: 'too many empty values', text: `[${'[],'.repeat(10_000)}1]`, says: 'more than 10000 values' },
+    { what: 'too deep nesting', text: `${'['.repeat(21)}${']'.repeat(21)}`, says: 'more than 20 levels of nesting' },
+    {
+      what: 'too many members',
+      text: `{${Array.from({ length: 101 }, (_, i) => `"${i}":1`).join()}}`,
+      says: 'more than 100 members in an object',
+    },
+    { what: 'a truncated array', text: '[1,[2,', says: 'unexpected end of input' },
+    { what: 'a truncated string', text: '[1,"', says: 'unexpected end of input' },
+    { what: 'a name without a value', text: '{"a":1,"b"', says: 'unexpected end of input' },
+  ])
+    for (const pieceValuesMax of [1, 1_000_000])
+      it(`refuses ${what}, in ${pieceValuesMax === 1 ? 'pieces' : 'one piece'}`, async () => {
+        expect(await refusal(piecemeal(text, { pieceValuesMax }))).to.equal(says);
+      });
+
+  it('yields to the event loop, even when every object has a new member name', async function () {
+    this.timeout(60_000);
+    let turns = 0;
+    let done = false;
+    const count = (): void => {
+      turns += 1;
+      if (!done) setImmediate(count);
+    };
+    setImmediate(count);
+    const members = Array.from({ length: 100_000 }, (_, i) => `{"m${i}":[${i},"x"]}`);
+    const parsed = await parseJsonInSlices(`{"x":{"y":[${members.join()}]}}`, { ...rules, valuesMax: 1_000_000 });
+    done = true;
+    expect((parsed as { x: { y: unknown[] } }).x.y).to.have.length(100_000);
+    expect(turns).to.be.greaterThan(3);
+  });
+});

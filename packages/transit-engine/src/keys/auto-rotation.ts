@@ -1,0 +1,63 @@
+import { type RangePage, type Store, StoreError, type Write } from '@transitd/storage-fsm';
+import type { KeyRecord } from './key-record.ts';
+import type { DuePlace, Paths } from './paths.ts';
+
+/** Returns when automatic rotation is due, in Unix milliseconds; undefined for a key without automatic rotation. */
+export function dueMs({ autoRotatePeriodS, latestCreatedMs, imported, allowRotation }: KeyRecord): number | undefined {
+  if (autoRotatePeriodS === 0 || (imported && !allowRotation)) return undefined;
+  return Math.min(latestCreatedMs + autoRotatePeriodS * 1000, Number.MAX_SAFE_INTEGER);
+}
+
+/**
+ * Returns the writes that keep the index of due times in step with a key. They are part of every transaction that writes or deletes the
+ * key's record, so the index and the records never disagree.
+ */
+export function dueWrites(
+  paths: Paths,
+  name: string,
+  { before, after }: { readonly before: KeyRecord | undefined; readonly after: KeyRecord | undefined },
+): Write[] {
+  const [old, next] = [before && dueMs(before), after && dueMs(after)];
+  if (old === next) return [];
+  const writes: Write[] = [];
+  if (old !== undefined) writes.push({ path: paths.dueAt({ dueMs: old, name }), value: null });
+  if (next !== undefined) writes.push({ path: paths.dueAt({ dueMs: next, name }), value: dueMark });
+  return writes;
+}
+
+/** The path holds all the information, but a record needs a value. */
+const dueMark = Uint8Array.of(1);
+
+/**
+ * Rotates the keys whose automatic rotation is due, and reads only those. A key that cannot be rotated does not stop the others.
+ * @param rotate - rotates one key if it is still due, and returns whether it did
+ * @param limit - maximum number of rotations
+ */
+export async function rotateDue(
+  store: Store,
+  paths: Paths,
+  nowMs: number,
+  limit: number,
+  rotate: (place: DuePlace) => Promise<boolean>,
+): Promise<{ readonly rotated: number; readonly failed: number }> {
+  let [rotated, failed] = [0, 0];
+  let after: string | undefined = paths.due;
+  while (after !== undefined) {
+    const page: RangePage = await store.range({ prefix: paths.due, after });
+    for (const { path } of page.records) {
+      const place = paths.parseDue(path);
+      if (place.dueMs > nowMs || rotated === limit) return { rotated, failed };
+      try {
+        if (await rotate(place)) rotated += 1;
+      } catch (error) {
+        if (!concernsOneKey(error)) throw error;
+        failed += 1;
+      }
+    }
+    after = page.next;
+  }
+  return { rotated, failed };
+}
+
+/** Damaged records and refusals concern one key. A store that cannot write concerns all keys. */
+const concernsOneKey = (error: unknown): boolean => !(error instanceof StoreError) || error.code === 'too_large';

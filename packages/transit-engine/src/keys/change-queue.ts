@@ -1,0 +1,29 @@
+import { NamedLocks } from '@transitd/event-loop';
+import { TransitError } from '../values/errors.ts';
+
+/** A change that conflicts with another node's starts over from fresh records, at most this often. */
+const attemptsMax = 5;
+
+/**
+ * Runs the changes of one key one after the other, in order of arrival, so that changes of this node never conflict with each other.
+ * Changes of other keys do not wait.
+ */
+export class ChangeQueue {
+  readonly #locks = new NamedLocks();
+
+  /**
+   * Runs `change` after the earlier changes of the key, and again while it returns undefined, which reports a conflict.
+   * @throws TransitError `too_many_conflicts`, and whatever `change` throws
+   */
+  run<T>(name: string, change: () => Promise<T | undefined>): Promise<T> {
+    return this.#locks.run(name, () => untilCommitted(name, change));
+  }
+}
+
+async function untilCommitted<T>(name: string, change: () => Promise<T | undefined>): Promise<T> {
+  for (let attempt = 0; attempt < attemptsMax; attempt++) {
+    const result = await change();
+    if (result !== undefined) return result;
+  }
+  throw new TransitError('too_many_conflicts', `key ${name} changed too often in the meantime; nothing was done`);
+}

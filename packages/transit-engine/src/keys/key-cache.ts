@@ -1,0 +1,241 @@
+import { createSecretKey, type KeyObject } from 'node:crypto';
+import { type Changes, type Store, StoreError } from '@transitd/storage-fsm';
+import { LRUCache } from 'lru-cache';
+import { type CmacKey, cmacKey } from '../algorithms/cmac.ts';
+import { hkdfExtract } from '../algorithms/kdf.ts';
+import { uuidText } from '../formats/uuid.ts';
+import type { KeyPair, KeyPairBytes, KeyPairScheme } from '../key-pairs/key-pair.ts';
+import type { BoundManagedKey } from '../managed/provider.ts';
+import { DamagedRecord } from '../values/errors.ts';
+import { wipe } from '../values/secrets.ts';
+import type { StoredKey } from './key.ts';
+import { decodeKeyRecord, type KeyRecord } from './key-record.ts';
+import { fitsVersion, type KeyType, keyType } from './key-type.ts';
+import type { KeyView } from './key-view.ts';
+import { isKeyName, type Paths } from './paths.ts';
+import { type ConvergentVersion, convergenceOf, decodeVersionRecord, type VersionRecord } from './version-record.ts';
+
+/** A decoded key with the versions that have been used. */
+export interface LoadedKey extends StoredKey {
+  readonly type: KeyType;
+  readonly versions: Map<number, LoadedVersion>;
+  /** The view for readers, once one was requested, and its approximate size in bytes. */
+  cachedView?: { readonly view: KeyView; readonly bytes: number };
+}
+
+/** A decoded version: native handles. */
+export interface LoadedVersion {
+  /**
+   * The AEAD key or, on a derived key, the key from which the keys of contexts are derived; on types without an AEAD, the material. Absent
+   * if `pair` or `managed` is present.
+   */
+  readonly key?: KeyObject;
+  /** On key pairs that are not derived. */
+  readonly pair?: KeyPair;
+  /** On managed keys. */
+  readonly managed?: BoundManagedKey;
+  readonly hmacKey: KeyObject;
+  /** On types that make CMACs. */
+  readonly cmacKey?: CmacKey;
+  /** Relevant for convergent keys only. */
+  readonly convergentVersion: ConvergentVersion;
+}
+
+/** A version's record is missing. If the key has not changed since it was loaded, the record is lost. */
+export class VersionGone extends DamagedRecord {}
+
+/** Size of the cache. */
+export interface CacheLimits {
+  /** Maximum number of keys; 0 for no maximum. */
+  readonly entries: number;
+  /** Approximate maximum of bytes, for any number of keys. */
+  readonly bytes: number;
+}
+
+const sealed = (): Error => new StoreError('sealed', 'transitd is sealed');
+
+/** Estimated bytes of a key and of each version, native memory and heap. */
+const [perKeyBytes, perVersionBytes, perPairBytes] = [2048, 2048, 16_384];
+/** Estimated bytes of each version in a view, without its texts. */
+const perShownVersionBytes = 512;
+
+/**
+ * Decoded keys by name. Applying a change of a key's record drops the entry in the same step, so an entry is never older than an
+ * answer of this node. Version records need no watch: each is written or deleted together with, or after, a change of its key's
+ * record.
+ */
+export class KeyCache {
+  readonly #store: Store;
+  readonly #paths: Paths;
+  #entries: LRUCache<string, LoadedKey>;
+  /** Loads in progress. A change removes the load of its key: it still serves callers that already wait, but no new ones. */
+  readonly #loads = new Map<string, Promise<LoadedKey | undefined>>();
+  readonly #unwatch: () => void;
+  /** Makes the error for callers after {@link close}. */
+  #refusal: (() => Error) | undefined;
+
+  constructor(store: Store, paths: Paths, limits: CacheLimits) {
+    this.#store = store;
+    this.#paths = paths;
+    this.#entries = entriesWithin(limits);
+    this.#unwatch = store.watch(paths.keys, (changes) => this.#drop(changes));
+  }
+
+  /** Returns the key if it is cached. */
+  cached(name: string): LoadedKey | undefined {
+    return this.#entries.get(name);
+  }
+
+  /** Returns the key from the cache or the store; undefined if none of that name exists. */
+  async key(name: string): Promise<LoadedKey | undefined> {
+    return this.#entries.get(name) ?? (await this.#load(name));
+  }
+
+  /**
+   * Loads a version that is not cached.
+   * @throws VersionGone when the store no longer has it
+   */
+  async loadVersion(key: LoadedKey, version: number): Promise<LoadedVersion> {
+    const stored = await this.#store.get(this.#paths.version({ keyId: key.record.id, version }));
+    if (stored === undefined) throw new VersionGone(`version ${version} of a key is missing`);
+    try {
+      const loaded = loadedVersion(key, decodeVersionRecord(stored.value));
+      key.versions.set(version, loaded);
+      this.#updateSize(key);
+      return loaded;
+    } finally {
+      wipe([stored]);
+    }
+  }
+
+  /** Caches a key's view. It stays valid as long as the entry, because all of its content changes with the key's record. */
+  keepView(key: LoadedKey, view: KeyView): void {
+    const bytes = viewBytes(view);
+    if (sizeOf(key) + bytes > this.#entries.maxSize) return;
+    key.cachedView = { view, bytes };
+    this.#updateSize(key);
+  }
+
+  /** Changes the size of the cache and empties it. */
+  resize(limits: CacheLimits): void {
+    this.#entries = entriesWithin(limits);
+  }
+
+  /** @throws the error given to {@link close}, once closed: the result of an operation in progress must not be answered */
+  assertOpen(): void {
+    if (this.#refusal !== undefined) throw this.#refusal();
+  }
+
+  /** Drops every key and caches nothing from now on. */
+  close(refusal = sealed): void {
+    this.#refusal = refusal;
+    this.#unwatch();
+    this.#loads.clear();
+    this.#entries.clear();
+  }
+
+  #load(name: string): Promise<LoadedKey | undefined> {
+    if (this.#refusal !== undefined) return this.#read(name);
+    const loading = this.#loads.get(name);
+    if (loading !== undefined) return loading;
+    const load = this.#read(name).then((key) => {
+      if (key !== undefined && this.#loads.get(name) === load) this.#entries.set(name, key);
+      return key;
+    });
+    this.#loads.set(name, load);
+    const ended = (): void => {
+      if (this.#loads.get(name) === load) this.#loads.delete(name);
+    };
+    load.then(ended, ended);
+    return load;
+  }
+
+  async #read(name: string): Promise<LoadedKey | undefined> {
+    if (!isKeyName(name)) return undefined;
+    const stored = await this.#store.get(this.#paths.key(name));
+    return stored && loadedKey(name, decodeKeyRecord(stored.value), stored.revision);
+  }
+
+  #drop(changes: Changes): void {
+    if (changes === 'everything') {
+      this.#entries.clear();
+      this.#loads.clear();
+      return;
+    }
+    for (const { path } of changes) {
+      const name = path.slice(this.#paths.keys.length);
+      this.#entries.delete(name);
+      this.#loads.delete(name);
+    }
+  }
+
+  /** Updates the size of an entry. The cache measures entries when they are set, but ignores setting the same object again. */
+  #updateSize(key: LoadedKey): void {
+    if (this.#entries.peek(key.name) !== key) return;
+    this.#entries.delete(key.name);
+    this.#entries.set(key.name, key);
+  }
+}
+
+const entriesWithin = ({ entries, bytes }: CacheLimits): LRUCache<string, LoadedKey> =>
+  new LRUCache({
+    // The cache allocates space for `max` entries, so `max` is at most the number that fits.
+    ...(entries > 0 && { max: Math.min(entries, Math.ceil(bytes / perKeyBytes)) }),
+    maxSize: bytes,
+    sizeCalculation: sizeOf,
+  });
+
+const sizeOf = ({ type, versions, cachedView }: LoadedKey): number =>
+  perKeyBytes + versions.size * (type.keyPair === undefined ? perVersionBytes : perPairBytes) + (cachedView?.bytes ?? 0);
+
+/** The texts of a view count twice, because cached responses contain them too. */
+const viewBytes = ({ versions }: KeyView): number =>
+  versions.reduce(
+    (sum, { pair }) =>
+      sum +
+      perShownVersionBytes +
+      2 * (pair ? pair.publicKey.length + pair.hybridPublicKey.length + pair.certificateChain.length : 0),
+    0,
+  );
+
+/** Returns a decoded key without versions. */
+export const loadedKey = (name: string, record: KeyRecord, revision: number): LoadedKey => ({
+  name,
+  record,
+  revision,
+  type: keyType(record.type),
+  versions: new Map(),
+});
+
+/** @throws DamagedRecord when the material does not fit the key's type */
+export function loadedVersion(
+  { record, type }: Pick<LoadedKey, 'record' | 'type'>,
+  version: Omit<VersionRecord, 'keyName' | 'createdMs'>,
+): LoadedVersion {
+  const { material, publicKey, hmacSecret } = version;
+  if (!fitsVersion(type, version)) throw new DamagedRecord('a version record does not fit its key');
+  const convergentVersion = convergenceOf(record, version);
+  if (type.keyPair !== undefined && publicKey !== undefined && !record.derived) {
+    const pair = loadedPair(type.keyPair, { material, publicKey });
+    return { pair, hmacKey: createSecretKey(hmacSecret), convergentVersion };
+  }
+  if (type.managed) {
+    const managed = { id: uuidText(material), ...(publicKey && { publicKey: Uint8Array.from(publicKey) }) };
+    return { managed, hmacKey: createSecretKey(hmacSecret), convergentVersion };
+  }
+  const key = record.derived && record.kdf === 'hkdf_sha256' ? hkdfExtract(material) : createSecretKey(material);
+  return {
+    key,
+    hmacKey: type.materialIsHmacSecret ? key : createSecretKey(hmacSecret),
+    ...(type.cmac && { cmacKey: cmacKey(type.cmac, key) }),
+    convergentVersion,
+  };
+}
+
+function loadedPair(scheme: KeyPairScheme, bytes: KeyPairBytes): KeyPair {
+  try {
+    return scheme.load(bytes);
+  } catch {
+    throw new DamagedRecord('a version record holds no key pair'); // the parser's message could quote the key
+  }
+}

@@ -1,0 +1,73 @@
+import { TransitError } from '../values/errors.ts';
+import { changed, checkAutoRotatePeriod, checkRotatesByItself, type KeyChange, type StoredKey } from './key.ts';
+import type { KeyRecord } from './key-record.ts';
+import { keyType } from './key-type.ts';
+import type { Paths } from './paths.ts';
+
+/** Settings to change. An absent field keeps its value. */
+export interface ConfigureKeyRequest {
+  readonly minDecryptionVersion?: number | undefined;
+  readonly minEncryptionVersion?: number | undefined;
+  readonly deletionAllowed?: boolean | undefined;
+  readonly exportable?: boolean | undefined;
+  readonly allowPlaintextBackup?: boolean | undefined;
+  /** Seconds: 0, or at least an hour. */
+  readonly autoRotatePeriodS?: number | undefined;
+}
+
+/** @throws TransitError `invalid_request`; nothing is changed then */
+export function configureKey(paths: Paths, key: StoredKey, request: ConfigureKeyRequest): KeyChange {
+  const { record } = key;
+  checkVersionBound('decryption', request.minDecryptionVersion, record);
+  checkVersionBound('encryption', request.minEncryptionVersion, record);
+  if (request.autoRotatePeriodS !== undefined) checkAutoRotatePeriod(request.autoRotatePeriodS);
+  checkRotatesByItself(keyType(record.type), request.autoRotatePeriodS ?? 0);
+  const configured = {
+    ...record,
+    minDecryptionVersion: Math.max(request.minDecryptionVersion ?? record.minDecryptionVersion, 1),
+    minEncryptionVersion: request.minEncryptionVersion ?? record.minEncryptionVersion,
+    deletionAllowed: request.deletionAllowed ?? record.deletionAllowed,
+    exportable: record.exportable || (request.exportable ?? false),
+    allowPlaintextBackup: record.allowPlaintextBackup || (request.allowPlaintextBackup ?? false),
+    autoRotatePeriodS: request.autoRotatePeriodS ?? record.autoRotatePeriodS,
+  };
+  checkMinimums(configured);
+  return changed(paths, key, configured, configurationWarnings(record, request));
+}
+
+function checkVersionBound(kind: 'decryption' | 'encryption', version: number | undefined, { latestVersion }: KeyRecord): void {
+  if (version === undefined) return;
+  if (version < 0) throw new TransitError('invalid_request', `min ${kind} version cannot be negative`);
+  if (version > latestVersion) {
+    const refusal = `cannot set min ${kind} version of ${version}, latest key version is ${latestVersion}`;
+    throw new TransitError('invalid_request', refusal);
+  }
+}
+
+type Minimums = Pick<KeyRecord, 'minAvailableVersion' | 'minDecryptionVersion' | 'minEncryptionVersion'>;
+
+/** Checks the three minimum versions against each other. @throws TransitError `invalid_request` */
+export function checkMinimums({ minAvailableVersion, minDecryptionVersion, minEncryptionVersion }: Minimums): void {
+  if (minEncryptionVersion > 0 && minEncryptionVersion < minDecryptionVersion) {
+    const refusal =
+      `cannot set min encryption/decryption values; min encryption version of ${minEncryptionVersion} ` +
+      `must be greater than or equal to min decryption version of ${minDecryptionVersion}`;
+    throw new TransitError('invalid_request', refusal);
+  }
+  if (minEncryptionVersion < minAvailableVersion) {
+    throw new TransitError('invalid_request', 'min encryption version should not be less than min available version');
+  }
+  if (minDecryptionVersion < minAvailableVersion) {
+    throw new TransitError('invalid_request', 'min decryption version should not be less then min available version');
+  }
+}
+
+function configurationWarnings(record: KeyRecord, request: ConfigureKeyRequest): string[] {
+  const warnings = [];
+  if (request.minDecryptionVersion === 0) warnings.push('key version numbering starts at 1; min_decryption_version is set to 1');
+  if (record.exportable && request.exportable === false) warnings.push('exportable cannot be turned off; it stays on');
+  if (record.allowPlaintextBackup && request.allowPlaintextBackup === false) {
+    warnings.push('allow_plaintext_backup cannot be turned off; it stays on');
+  }
+  return warnings;
+}

@@ -1,0 +1,149 @@
+import type { Changes, RangePage, Store } from '@transitd/storage-fsm';
+
+/** Selects names after `after`, at most `limit`; all if `limit` is not positive. */
+export interface ListRequest {
+  readonly after?: string | undefined;
+  readonly limit?: number | undefined;
+}
+
+/** Approximate maximum of bytes of a cached list and of the text made from it. A larger list is read from the store. */
+const keptBytesMax = 16 * 1024 * 1024;
+/** Approximate bytes of a name besides its characters, which count twice. */
+const perNameBytes = 40;
+/** Names added and removed since the list was made. If there are more, the list is read again. */
+const changesMax = 10_000;
+
+/**
+ * The names of a mount's keys, in ascending byte order. They are read from the store once, which decrypts every key's record, and then
+ * updated with each applied change. They are ASCII (`isKeyName`), so strings sort like their bytes.
+ */
+export class KeyNames {
+  readonly #store: Store;
+  readonly #prefix: string;
+  readonly #unwatch: () => void;
+  /** The list as of some moment. It is replaced, never modified, so texts made from a list are valid while the list is the same object. */
+  #names: readonly string[] | undefined;
+  /** A read of the list in progress. */
+  #reading: Promise<readonly string[]> | undefined;
+  /** Names added (true) and removed (false) since the list was made or, during a read, since the read began. */
+  readonly #changed = new Map<string, boolean>();
+  #closed = false;
+
+  /** @param prefix - prefix of the paths of key records */
+  constructor(store: Store, prefix: string) {
+    this.#store = store;
+    this.#prefix = prefix;
+    this.#unwatch = store.watch(prefix, (changes) => this.#apply(changes));
+  }
+
+  /** Returns names as of the last applied change. The full list is the same object as before if no name was added or removed. */
+  async list({ after = '', limit = 0 }: ListRequest = {}): Promise<readonly string[]> {
+    const kept = this.#upToDate();
+    // A caller that reads a long list in pages must not read all of it for each page.
+    if (kept === undefined && limit > 0) return readNames(this.#store, this.#prefix, { after, limit });
+    const all = kept ?? (await (this.#reading ?? this.#read()));
+    const first = firstAfter(all, after);
+    return first === 0 && (limit <= 0 || limit >= all.length) ? all : all.slice(first, limit > 0 ? first + limit : undefined);
+  }
+
+  /** Drops the list and caches nothing from now on. */
+  close(): void {
+    this.#closed = true;
+    this.#unwatch();
+    this.#forget();
+  }
+
+  #forget(): void {
+    this.#names = undefined;
+    this.#reading = undefined;
+    this.#changed.clear();
+  }
+
+  #read(): Promise<readonly string[]> {
+    const reading: Promise<readonly string[]> = readNames(this.#store, this.#prefix).then(
+      (read) => {
+        // A caller that joined this read late may have seen a change that was dropped together with the list.
+        if (this.#reading !== reading) return this.#closed ? read : this.list();
+        this.#reading = undefined;
+        return this.#keep(changed(read, this.#changed));
+      },
+      (error: unknown) => {
+        if (this.#reading === reading) this.#forget();
+        throw error;
+      },
+    );
+    if (!this.#closed) this.#reading = reading;
+    return reading;
+  }
+
+  #apply(changes: Changes): void {
+    if (changes === 'everything') {
+      this.#forget();
+      return;
+    }
+    if (this.#names === undefined && this.#reading === undefined) return;
+    for (const { path, deleted } of changes) {
+      const name = path.slice(this.#prefix.length);
+      if (this.#names !== undefined && holds(this.#names, name) !== deleted) this.#changed.delete(name);
+      else this.#changed.set(name, !deleted);
+    }
+    if (this.#reading === undefined && this.#changed.size > changesMax) this.#forget();
+  }
+
+  #upToDate(): readonly string[] | undefined {
+    if (this.#names === undefined || this.#changed.size === 0) return this.#names;
+    return this.#keep(changed(this.#names, this.#changed));
+  }
+
+  #keep(names: readonly string[]): readonly string[] {
+    this.#changed.clear();
+    const bytes = names.reduce((sum, name) => sum + 2 * name.length + perNameBytes, 0);
+    this.#names = bytes <= keptBytesMax ? names : undefined;
+    return names;
+  }
+}
+
+/** Returns the list with the added names and without the removed ones; the same list if there are none. */
+function changed(names: readonly string[], changes: ReadonlyMap<string, boolean>): readonly string[] {
+  const pieces: (readonly string[])[] = [];
+  let from = 0;
+  for (const name of [...changes.keys()].sort()) {
+    const next = firstAfter(names, name);
+    const wasThere = names[next - 1] === name;
+    const isThere = changes.get(name) === true;
+    if (wasThere === isThere) continue;
+    pieces.push(names.slice(from, wasThere ? next - 1 : next), isThere ? [name] : []);
+    from = next;
+  }
+  return pieces.length === 0 ? names : [...pieces, names.slice(from)].flat();
+}
+
+/** Returns the index of the first name greater than `after`. */
+function firstAfter(names: readonly string[], after: string): number {
+  let [low, high] = [0, names.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((names[middle] ?? '') > after) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+const holds = (names: readonly string[], name: string): boolean => names[firstAfter(names, name) - 1] === name;
+
+/** A longer `after` is cut to this length, because paths are limited. It exceeds the longest name, so no name is skipped. */
+const afterLengthMax = 600;
+
+async function readNames(store: Store, prefix: string, { after = '', limit = 0 }: ListRequest = {}): Promise<string[]> {
+  const wanted = limit > 0 ? limit : Number.POSITIVE_INFINITY;
+  const names: string[] = [];
+  let from: string | undefined = prefix + after.slice(0, afterLengthMax).toWellFormed();
+  while (from !== undefined && names.length < wanted) {
+    const page: RangePage = await store.range({ prefix, after: from });
+    // A substring would keep the whole path in memory, so the name is copied.
+    for (const { path } of page.records.slice(0, wanted - names.length))
+      names.push(Buffer.from(path.slice(prefix.length)).toString('latin1'));
+    from = page.next;
+  }
+  return names;
+}

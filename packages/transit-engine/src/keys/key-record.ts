@@ -1,0 +1,113 @@
+import { parseJsonObject } from '../formats/json-object.ts';
+import { DamagedRecord } from '../values/errors.ts';
+import { isKeyType } from './key-type.ts';
+
+/** A key's configuration. Its versions have their own records, under `id`. Version numbers start at 1. */
+export interface KeyRecord {
+  /** Random and never reused, so that a new key shares nothing with a deleted key of the same name. */
+  readonly id: string;
+  readonly type: string;
+  readonly derived: boolean;
+  readonly convergent: boolean;
+  readonly exportable: boolean;
+  readonly allowPlaintextBackup: boolean;
+  readonly deletionAllowed: boolean;
+  /** All versions were imported. False after the first rotation. */
+  readonly imported: boolean;
+  /** Whether an imported key may be rotated. */
+  readonly allowRotation: boolean;
+  /** Bytes of material of the latest version for types without a fixed size; otherwise 0. */
+  readonly keySize: number;
+  readonly kdf: Kdf;
+  /** How convergent versions make their nonce. -1 means that each version's record decides; 3 is its default. */
+  readonly convergentVersion: -1 | 1 | 2;
+  /** Seconds; 0 disables automatic rotation. */
+  readonly autoRotatePeriodS: number;
+  readonly latestVersion: number;
+  /** Creation time of the latest version, in Unix milliseconds. Automatic rotation counts from it. */
+  readonly latestCreatedMs: number;
+  /** At least 1. */
+  readonly minDecryptionVersion: number;
+  /** 0 or at least `minDecryptionVersion`. */
+  readonly minEncryptionVersion: number;
+  /** Lower versions were deleted; 0 until the key is trimmed. At most each of the other minimums. */
+  readonly minAvailableVersion: number;
+  /** The last backup. */
+  readonly backup?: Occasion;
+  /** The restore that made this key. */
+  readonly restore?: Occasion;
+}
+
+/** How derived keys derive the key of a context. Only restored keys use the counter mode. */
+export type Kdf = 'hkdf_sha256' | 'hmac-sha256-counter';
+
+/** The time of a backup or restore, in Unix milliseconds, and the latest version at that time. */
+export interface Occasion {
+  readonly timeMs: number;
+  readonly version: number;
+}
+
+const formatVersion = 1;
+
+/** Defaults of fields that early records of this format lack. */
+const addedLater = { allowRotation: false, keySize: 0, kdf: 'hkdf_sha256', convergentVersion: -1, latestCreatedMs: 0 };
+
+const fieldTypes: Readonly<Record<Exclude<keyof KeyRecord, 'backup' | 'restore'>, 'string' | 'boolean' | 'number'>> = {
+  id: 'string',
+  type: 'string',
+  derived: 'boolean',
+  convergent: 'boolean',
+  exportable: 'boolean',
+  allowPlaintextBackup: 'boolean',
+  deletionAllowed: 'boolean',
+  imported: 'boolean',
+  allowRotation: 'boolean',
+  keySize: 'number',
+  kdf: 'string',
+  convergentVersion: 'number',
+  autoRotatePeriodS: 'number',
+  latestVersion: 'number',
+  latestCreatedMs: 'number',
+  minDecryptionVersion: 'number',
+  minEncryptionVersion: 'number',
+  minAvailableVersion: 'number',
+};
+
+/** Whether a key record has this field. Stored records may have further fields, written by later versions of this program. */
+export const isKeyField = (name: string): boolean => Object.hasOwn(fieldTypes, name) || name === 'backup' || name === 'restore';
+
+/** Encodes JSON in UTF-8 with a format number. It contains no key material. */
+export const encodeKeyRecord = (record: KeyRecord): Uint8Array =>
+  Buffer.from(JSON.stringify({ format: formatVersion, ...record }));
+
+/** @throws DamagedRecord for anything that {@link encodeKeyRecord} did not write */
+export function decodeKeyRecord(bytes: Uint8Array): KeyRecord {
+  const { format, ...fields } = parseJsonObject(bytes);
+  const record = { ...addedLater, ...fields };
+  if (format !== formatVersion) throw new DamagedRecord('a key record has a format unknown to this program');
+  if (!isKeyRecord(record)) throw new DamagedRecord('a key record lacks a field');
+  return record;
+}
+
+function isKeyRecord(record: object): record is KeyRecord {
+  const fields = new Map<string, unknown>(Object.entries(record));
+  const type = fields.get('type');
+  return (
+    Object.entries(fieldTypes).every(([field, expected]) => typeof fields.get(field) === expected) &&
+    typeof type === 'string' &&
+    isKeyType(type) &&
+    ['hkdf_sha256', 'hmac-sha256-counter'].includes(String(fields.get('kdf'))) &&
+    [-1, 1, 2].includes(Number(fields.get('convergentVersion'))) &&
+    isOccasion(fields.get('backup')) &&
+    isOccasion(fields.get('restore'))
+  );
+}
+
+const isOccasion = (value: unknown): boolean =>
+  value === undefined ||
+  (typeof value === 'object' &&
+    value !== null &&
+    'timeMs' in value &&
+    typeof value.timeMs === 'number' &&
+    'version' in value &&
+    typeof value.version === 'number');

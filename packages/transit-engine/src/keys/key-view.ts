@@ -1,0 +1,95 @@
+import { uuidText } from '../formats/uuid.ts';
+import { publicPemOf } from '../key-pairs/key-formats.ts';
+import type { Kdf, KeyRecord } from './key-record.ts';
+import { keyType, type TypeParameters } from './key-type.ts';
+import type { VersionRecord } from './version-record.ts';
+
+/** A version's creation time, in Unix milliseconds, and its public part. */
+export interface VersionView {
+  readonly version: number;
+  readonly createdMs: number;
+  /** On key pairs and managed keys. */
+  readonly pair?: PairView;
+}
+
+export interface PairView {
+  /** `P-256`, `ed25519`, `rsa-2048` …; of a managed key, its id. */
+  readonly name: string;
+  /** PEM or, for Ed25519 and ML-DSA, base64. Empty on derived keys, unless a context selects a pair. */
+  readonly publicKey: string;
+  /** Public key of the elliptic-curve half of a hybrid key; otherwise empty. */
+  readonly hybridPublicKey: string;
+  /** PEM blocks; empty without certificates. */
+  readonly certificateChain: string;
+}
+
+/** The readable part of a key, without key material. */
+export interface KeyView extends Omit<KeyRecord, 'id' | 'convergent' | 'kdf' | 'convergentVersion' | 'latestCreatedMs'> {
+  readonly name: string;
+  /** Index of the log entry that last wrote the key. */
+  readonly revision: number;
+  /** The type's parameters, if it has any. */
+  readonly parameters?: TypeParameters;
+  readonly supportsEncryption: boolean;
+  readonly supportsDecryption: boolean;
+  readonly supportsSigning: boolean;
+  readonly supportsDerivation: boolean;
+  /** This and the next field on derived keys only. */
+  readonly kdf?: Kdf;
+  readonly convergentEncryption?: boolean;
+  /** On convergent keys only. -1 means that each version has its own, which is 3 on keys created here. */
+  readonly convergentEncryptionVersion?: -1 | 1 | 2;
+  /** From `minDecryptionVersion` to the latest, ascending. */
+  readonly versions: readonly VersionView[];
+}
+
+export function keyView(
+  { name, record, revision }: { name: string; record: KeyRecord; revision: number },
+  versions: readonly VersionView[],
+): KeyView {
+  const { id, convergent, kdf, convergentVersion, latestCreatedMs, ...settings } = record;
+  const { supportsEncryption, supportsDecryption, supportsSigning, supportsDerivation, api } = keyType(record.type);
+  return {
+    ...settings,
+    ...(api && { type: api.type, parameters: api.parameters }),
+    name,
+    revision,
+    supportsEncryption,
+    supportsDecryption,
+    supportsSigning,
+    supportsDerivation,
+    ...(record.derived && { kdf, convergentEncryption: convergent }),
+    ...(convergent && { convergentEncryptionVersion: convergentVersion }),
+    versions,
+  };
+}
+
+/** Returns the readable part of a version. @param publicKey - overrides the version's own; in the format of the type */
+export function versionView(
+  record: KeyRecord,
+  {
+    version,
+    createdMs,
+    material,
+    publicKey: own,
+    certificateChain = '',
+  }: Pick<VersionRecord, VisibleField> & { readonly version: number },
+  publicKey = record.derived ? undefined : own,
+): VersionView {
+  const { keyPair, managed } = keyType(record.type);
+  if (managed) {
+    const shown = {
+      name: uuidText(material),
+      publicKey: own ? publicPemOf(own) : '',
+      hybridPublicKey: '',
+      certificateChain,
+    };
+    return { version, createdMs, pair: shown };
+  }
+  if (keyPair === undefined) return { version, createdMs };
+  const publicText = publicKey === undefined ? '' : keyPair.publicText(publicKey);
+  const hybridPublicKey = (publicKey && keyPair.secondPublicText?.(publicKey)) ?? '';
+  return { version, createdMs, pair: { name: keyPair.versionName, publicKey: publicText, hybridPublicKey, certificateChain } };
+}
+
+type VisibleField = 'createdMs' | 'material' | 'publicKey' | 'certificateChain';

@@ -1,0 +1,95 @@
+import { randomBytes } from 'node:crypto';
+import type { Transaction } from '@transitd/storage-fsm';
+import { uuidBytes } from '../formats/uuid.ts';
+import type { KeyPairBytes } from '../key-pairs/key-pair.ts';
+import type { ManagedKeyReference, ManagedKeys } from '../managed/provider.ts';
+import { TransitError } from '../values/errors.ts';
+import { checkDerivation, createKey, type FreshVersion } from './key.ts';
+import { type LoadedKey, loadedKey, loadedVersion } from './key-cache.ts';
+import type { KeyRecord } from './key-record.ts';
+import { keyType } from './key-type.ts';
+import { type VersionView, versionView } from './key-view.ts';
+import { isKeyName, type Paths } from './paths.ts';
+
+const keyIdBytes = 16;
+const hmacSecretBytes = 32;
+
+/** Returns a random key id in hexadecimal. */
+export const newKeyId = (): string => randomBytes(keyIdBytes).toString('hex');
+
+/** The secret and the public part of a version. Only key pairs and managed keys have a public half. */
+export interface VersionMaterial {
+  readonly material: Uint8Array;
+  readonly publicKey?: Uint8Array;
+}
+
+/** The source of a new version's material: random bytes or a new key pair, unless the material is given. */
+export interface VersionSource {
+  readonly record: Pick<KeyRecord, 'type' | 'keySize'>;
+  readonly nowMs: number;
+  readonly given?: VersionMaterial | undefined;
+}
+
+/** Passes a new version to `use` and wipes its secrets afterwards, given material included. RSA keys are generated on the thread pool. */
+export async function withFreshVersion<T>({ record, nowMs, given }: VersionSource, use: (fresh: FreshVersion) => T): Promise<T> {
+  const drawn = given ?? (await newMaterial(record));
+  const hmacSecret = randomBytes(keyType(record.type).materialIsHmacSecret ? 0 : hmacSecretBytes);
+  try {
+    return use({ ...drawn, hmacSecret, createdMs: nowMs });
+  } finally {
+    drawn.material.fill(0);
+    hmacSecret.fill(0);
+  }
+}
+
+async function newMaterial({ type, keySize }: VersionSource['record']): Promise<VersionMaterial | KeyPairBytes> {
+  const { keyPair, materialBytes, managed } = keyType(type);
+  if (managed) throw new TransitError('invalid_request', 'one of managed_key_name or managed_key_id is required');
+  return keyPair === undefined ? { material: randomBytes(keySize === 0 ? materialBytes : keySize) } : keyPair.generate();
+}
+
+/**
+ * Returns the material of a version of a managed key: the id of the referenced key, and its public half. Undefined for other types, and
+ * when no managed key is named.
+ * @throws TransitError
+ */
+export async function managedMaterial(
+  managedKeys: ManagedKeys,
+  { type }: Pick<KeyRecord, 'type'>,
+  reference: ManagedKeyReference,
+): Promise<VersionMaterial | undefined> {
+  const named = (reference.managedKeyName ?? '') !== '' || (reference.managedKeyId ?? '') !== '';
+  if (!keyType(type).managed || !named) return undefined;
+  const { id, publicKey } = await managedKeys.bind(reference);
+  return { material: uuidBytes(id), ...(publicKey && { publicKey }) };
+}
+
+/** A key that is not stored yet, ready for use. `transaction` stores it; the caller commits and wipes it. */
+export interface NewKey {
+  readonly key: LoadedKey;
+  readonly firstVersion: VersionView;
+  readonly transaction: Transaction;
+}
+
+/**
+ * Makes a key with its first version.
+ * @param given - returns the material of the first version, or undefined for new material
+ * @throws TransitError `invalid_request` for an invalid key name, and for a type that does not support the requested derivation
+ */
+export async function newKey(
+  paths: Paths,
+  name: string,
+  settings: Omit<KeyRecord, 'id'>,
+  nowMs: number,
+  given?: () => Promise<VersionMaterial | undefined>,
+): Promise<NewKey> {
+  if (!isKeyName(name)) throw new TransitError('invalid_request', 'invalid key name');
+  checkDerivation(settings);
+  const key = loadedKey(name, { ...settings, id: newKeyId(), latestCreatedMs: nowMs }, 0);
+  return withFreshVersion({ record: key.record, nowMs, given: await given?.() }, (fresh) => {
+    const version = key.record.latestVersion;
+    key.versions.set(version, loadedVersion(key, fresh));
+    const firstVersion = versionView(key.record, { ...fresh, version });
+    return { key, firstVersion, transaction: createKey(paths, name, key.record, fresh) };
+  });
+}

@@ -1,0 +1,85 @@
+/** Longest key name in characters. It leaves room in the store's paths. */
+const nameLengthMax = 512;
+const versionDigits = 10;
+/** Enough for every safe integer, so that paths sort by due time. */
+const timeDigits = 16;
+
+/**
+ * Whether `name` is a valid key name: letters, digits, `_`, and between the first and the last character also `-` and `.`. At most
+ * 512 characters, because the store limits paths.
+ */
+export const isKeyName = (name: string): boolean => name.length <= nameLengthMax && /^\w(?:[\w.-]*\w)?$/.test(name);
+
+/** The location of a version record. */
+export interface VersionPlace {
+  readonly keyId: string;
+  readonly version: number;
+}
+
+/** An entry in the index of due rotations. */
+export interface DuePlace {
+  /** Unix milliseconds. */
+  readonly dueMs: number;
+  readonly name: string;
+}
+
+/** The paths of one mount's records. */
+export interface Paths {
+  /** Prefix of all records of the mount. */
+  readonly mount: string;
+  /** Prefix of all key records. The name follows. */
+  readonly keys: string;
+  /** Prefix of all version records. */
+  readonly versions: string;
+  readonly keysConfig: string;
+  readonly cacheConfig: string;
+  /** Written to apply the cache configuration on every node. */
+  readonly cacheReload: string;
+  readonly wrappingKey: string;
+  /** Prefix of the index of automatic rotations. The due time follows, then the name. */
+  readonly due: string;
+  dueAt(place: DuePlace): string;
+  parseDue(path: string): DuePlace;
+  key(name: string): string;
+  /** Prefix of the version records of one key, which sort by version. */
+  versionsOf(keyId: string): string;
+  version(place: VersionPlace): string;
+  /** Sorts after every version record of the key and before those of the next key. */
+  afterVersionsOf(keyId: string): string;
+  parseVersion(path: string): VersionPlace;
+}
+
+/**
+ * Returns the paths of a mount. One record per key, `transit/<mount id>/key/<name>`, and one per key version,
+ * `transit/<mount id>/ver/<key id>/<version>`, so that cost does not grow with history. Versions have ten digits, so that they sort in
+ * numeric order. Keys with automatic rotation have an entry `transit/<mount id>/due/<time>/<name>`, so that due keys are found without
+ * reading the others.
+ */
+export function pathsOf(mountId: string): Paths {
+  const mount = `transit/${mountId}/`;
+  const [keys, versions, due] = [`${mount}key/`, `${mount}ver/`, `${mount}due/`];
+  const versionsOf = (keyId: string): string => `${versions}${keyId}/`;
+  return {
+    mount,
+    keys,
+    versions,
+    keysConfig: `${mount}config/keys`,
+    cacheConfig: `${mount}config/cache`,
+    cacheReload: `${mount}config/cache-reload`,
+    wrappingKey: `${mount}wrapping-key`,
+    due,
+    dueAt: ({ dueMs, name }) => `${due}${String(dueMs).padStart(timeDigits, '0')}/${name}`,
+    parseDue(path) {
+      const [dueMs = '', name = ''] = path.slice(due.length).split('/');
+      return { dueMs: Number(dueMs), name };
+    },
+    key: (name) => keys + name,
+    versionsOf,
+    version: ({ keyId, version }) => versionsOf(keyId) + String(version).padStart(versionDigits, '0'),
+    afterVersionsOf: (keyId) => `${versionsOf(keyId)}~`,
+    parseVersion(path) {
+      const [keyId = '', version = ''] = path.slice(versions.length).split('/');
+      return { keyId, version: Number(version) };
+    },
+  };
+}

@@ -1,0 +1,128 @@
+import { nextTurn, TimeSlice } from '@transitd/event-loop';
+import { TransitError } from '../values/errors.ts';
+
+/** The result of one item of a batch. */
+export type ItemResult<R> = (R | { readonly error: string }) & { readonly reference: string };
+
+/** Results in the order of the items. */
+export interface BatchReply<R> {
+  readonly results: readonly ItemResult<R>[];
+  readonly outcome: 'all_ok' | 'some_failed' | 'all_failed';
+}
+
+export const batchItemsMax = 100_000;
+
+/** Items read, or results written, between two turns of the event loop. */
+export const itemsPerTurn = 2000;
+
+/**
+ * Reads `batch_input`, which may be any JSON.
+ * @throws TransitError `invalid_request` for an error of the request as a whole
+ */
+export async function parseBatch<I>(input: unknown, read: (members: ItemMembers) => I): Promise<I[]> {
+  if (!Array.isArray(input)) throw unparsable(`source data must be an array or slice, got ${kindOf(input)}`);
+  if (input.length === 0) throw new TransitError('invalid_request', 'missing batch input to process');
+  if (input.length > batchItemsMax) {
+    throw new TransitError('invalid_request', `batch input holds more than ${batchItemsMax} items`);
+  }
+  const items: I[] = [];
+  for (const [index, entry] of input.entries()) {
+    if (index > 0 && index % itemsPerTurn === 0) await nextTurn();
+    items.push(read(new ItemMembers(entry, index)));
+  }
+  return items;
+}
+
+/** Reads the members of one item and checks their types. Null counts as absent. */
+export class ItemMembers {
+  readonly #entry: Readonly<Record<string, unknown>>;
+  readonly #index: number;
+
+  constructor(entry: unknown, index: number) {
+    if (!isObject(entry)) throw unparsable(`[${index}] expected a map, got '${kindOf(entry)}'`);
+    this.#entry = entry;
+    this.#index = index;
+  }
+
+  /** A string, empty when absent. */
+  text(name: string): string {
+    const value = this.#entry[name] ?? '';
+    return typeof value === 'string' ? value : this.#refuse(name, 'string', value);
+  }
+
+  /** A string, undefined when absent. */
+  optionalText(name: string): string | undefined {
+    const value = this.#entry[name] ?? undefined;
+    return value === undefined || typeof value === 'string' ? value : this.#refuse(name, 'string', value);
+  }
+
+  /** A required string, which may be empty but not null. */
+  requiredText(name: string, missing: string): string {
+    const value = this.#entry[name];
+    if (value === undefined) throw unparsable(`'[${this.#index}].${name}' ${missing}`);
+    return typeof value === 'string' ? value : this.#refuse(name, 'string', value);
+  }
+
+  /** An integer, 0 when absent. */
+  integer(name: string): number {
+    const value = this.#entry[name] ?? 0;
+    return typeof value === 'number' && Number.isSafeInteger(value) ? value : this.#refuse(name, 'int', value);
+  }
+
+  #refuse(name: string, kind: string, value: unknown): never {
+    throw unparsable(`'[${this.#index}].${name}' expected type '${kind}', got unconvertible type '${kindOf(value)}'`);
+  }
+}
+
+/**
+ * Runs an operation on all items. A refused item does not stop the others; any other error ends the batch. Yields to the event loop
+ * every few milliseconds.
+ * @param onResume - called after each yield; an error that it throws ends the batch
+ */
+export async function runBatch<I extends { readonly reference: string }, R>(
+  items: readonly I[],
+  operation: (item: I, index: number) => Promise<R>,
+  onResume: () => void,
+): Promise<BatchReply<R>> {
+  const results: ItemResult<R>[] = [];
+  let failures = 0;
+  const slice = new TimeSlice();
+  for (const [index, item] of items.entries()) {
+    if (slice.isOver) {
+      await slice.next();
+      onResume();
+    }
+    try {
+      results.push({ ...(await operation(item, index)), reference: item.reference });
+    } catch (error) {
+      // A system that does not answer one item will not answer the next, and each item would wait for a timeout.
+      if (!(error instanceof TransitError) || error.code === 'managed_key_unavailable') throw error;
+      failures += 1;
+      results.push({ error: error.message, reference: item.reference });
+    }
+  }
+  return { results, outcome: failures === 0 ? 'all_ok' : failures < items.length ? 'some_failed' : 'all_failed' };
+}
+
+/**
+ * Checks that all items have a context or none has: it decides whether a created key is derived.
+ * @throws TransitError `invalid_request`
+ */
+export function checkContexts(items: readonly { readonly context: string }[]): void {
+  const withContext = items.filter(({ context }) => context !== '').length;
+  if (withContext !== 0 && withContext !== items.length) {
+    throw new TransitError('invalid_request', 'context should be set either in all the request blocks or in none');
+  }
+}
+
+const unparsable = (fault: string): TransitError => new TransitError('invalid_request', `failed to parse batch input: ${fault}`);
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Returns the name of a value's type for an error text. */
+function kindOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'array';
+  return typeof value === 'object' ? 'map' : typeof value;
+}

@@ -1,0 +1,109 @@
+import type { Store } from '@transitd/storage-fsm';
+import type { ChangeQueue } from '../keys/change-queue.ts';
+import { type CreateKeyRequest, settingsOf } from '../keys/key.ts';
+import type { KeyCache } from '../keys/key-cache.ts';
+import { keyType } from '../keys/key-type.ts';
+import { readKeysConfig } from '../keys/mount-config.ts';
+import { newKey } from '../keys/new-version.ts';
+import type { Paths } from '../keys/paths.ts';
+import { encryptionKeyNotFound, TransitError } from '../values/errors.ts';
+import { commitAndWipe, wipe } from '../values/secrets.ts';
+import type { BatchReply } from './batch.ts';
+import { checkDatakey, type DatakeyRequest, type DatakeyResult, makeDatakey } from './datakey.ts';
+import { type DecryptRequest, type DecryptResult, decryption } from './decrypt.ts';
+import { type EncryptItem, type EncryptRequest, type EncryptResult, encryption } from './encrypt.ts';
+import { perform, runUnder, type Tools, underKey, type Work } from './operation.ts';
+import { type RewrapRequest, rewrapping } from './rewrap.ts';
+
+/** The parts of the engine that encryption uses. */
+export interface EncryptionParts {
+  readonly store: Store;
+  readonly paths: Paths;
+  readonly keys: KeyCache;
+  readonly changes: ChangeQueue;
+  readonly tools: Tools;
+  readonly now: () => number;
+}
+
+/** Encryption, decryption, rewrapping and data keys. A refusal is a {@link TransitError}. */
+export class Encryption {
+  readonly #parts: EncryptionParts;
+
+  constructor(parts: EncryptionParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Encrypts under an existing key, or creates the key if the caller may and the mount allows it. A created key is stored only if
+   * at least one item was encrypted.
+   * @throws TransitError
+   */
+  async encrypt(name: string, request: EncryptRequest): Promise<EncryptResult | BatchReply<EncryptResult>> {
+    const { store, paths, keys } = this.#parts;
+    const pending = encryption.workOf(request);
+    const work = pending instanceof Promise ? await pending : pending;
+    const key = keys.cached(name) ?? (await keys.key(name));
+    if (key !== undefined) return this.#encryptUnderExistingKey(name, request, work);
+    if (!request.mayCreate) throw denied();
+    if ((await readKeysConfig(store, paths)).disableUpsert) throw encryptionKeyNotFound();
+    return this.#encryptUnderNewKey(name, request, work);
+  }
+
+  /** @throws TransitError */
+  decrypt(name: string, request: DecryptRequest): Promise<DecryptResult | BatchReply<DecryptResult>> {
+    return perform(decryption, this.#parts.tools, name, request, encryptionKeyNotFound);
+  }
+
+  /** Encrypts a ciphertext's plaintext again, under the latest version by default, without revealing it. @throws TransitError */
+  rewrap(name: string, request: RewrapRequest): Promise<EncryptResult | BatchReply<EncryptResult>> {
+    return perform(rewrapping, this.#parts.tools, name, request, encryptionKeyNotFound);
+  }
+
+  /** Returns a random key for use elsewhere, encrypted under the named one. @throws TransitError */
+  async datakey(name: string, request: DatakeyRequest): Promise<DatakeyResult> {
+    checkDatakey(request);
+    const { tools } = this.#parts;
+    return underKey(tools, name, (key) => makeDatakey(tools, key, request), encryptionKeyNotFound);
+  }
+
+  #encryptUnderExistingKey(name: string, { mayUpdate }: EncryptRequest, work: Work<EncryptItem>) {
+    if (!mayUpdate) throw denied();
+    const { tools } = this.#parts;
+    return underKey(tools, name, (key) => runUnder(encryption, tools, key, work), encryptionKeyNotFound);
+  }
+
+  #encryptUnderNewKey(name: string, request: EncryptRequest, work: Work<EncryptItem>) {
+    const { store, paths, keys, changes, tools, now } = this.#parts;
+    return changes.run(name, async () => {
+      if ((await keys.key(name)) !== undefined) return this.#encryptUnderExistingKey(name, request, work);
+      const { key, transaction } = await newKey(paths, name, settingsOf(upsertSettings(request, work)), now());
+      try {
+        const reply = await runUnder(encryption, tools, key, work);
+        keys.assertOpen();
+        const nothingDone = 'outcome' in reply && reply.outcome === 'all_failed';
+        return nothingDone || (await commitAndWipe(store, transaction)) !== undefined ? reply : undefined;
+      } finally {
+        wipe(transaction.writes);
+      }
+    });
+  }
+}
+
+/**
+ * Returns the settings of a key that an encryption creates. The key is derived exactly when the first item has a context.
+ * @throws TransitError `invalid_request`
+ */
+function upsertSettings({ type, convergentEncryption }: EncryptRequest, work: Work<EncryptItem>): CreateKeyRequest {
+  const first = 'item' in work ? work.item : work.items[0];
+  const derived = first !== undefined && first.context !== '';
+  if (type !== undefined && !keyType(type).supportsEncryption) {
+    throw new TransitError('invalid_request', `key type ${type} not supported for this operation`);
+  }
+  if (convergentEncryption === true && !derived) {
+    const refusal = 'convergent encryption requires derivation to be enabled, so context is required';
+    throw new TransitError('invalid_request', refusal);
+  }
+  return { type, derived, convergentEncryption };
+}
+
+const denied = (): TransitError => new TransitError('permission_denied', 'permission denied');

@@ -1,0 +1,48 @@
+import type { LoadedKey } from '../keys/key-cache.ts';
+import { TransitError } from '../values/errors.ts';
+
+/** Operations that make something with a key version that the caller may choose. */
+export type VersionPurpose = 'encryption' | 'signing' | 'HMAC' | 'CMAC';
+
+/**
+ * Returns the version to use: the latest, or the requested one if it may be used for making as well as for reading.
+ * @param requested - 0 selects the latest
+ * @throws TransitError `key_version_unavailable`
+ */
+export function versionFor(purpose: VersionPurpose, { record }: LoadedKey, requested: number): number {
+  const { latestVersion, minEncryptionVersion, minDecryptionVersion } = record;
+  if (requested === 0) return latestVersion;
+  if (requested < 0) throw unavailable(refusals[purpose].negative);
+  if (requested > latestVersion) throw unavailable(refusals[purpose].tooNew(latestVersion));
+  if (requested < minEncryptionVersion) throw unavailable(refusals[purpose].tooOld);
+  if (requested < minDecryptionVersion) throw unavailable('no such key version');
+  return requested;
+}
+
+interface Refusals {
+  readonly negative: string;
+  readonly tooNew: (latestVersion: number) => string;
+  readonly tooOld: string;
+}
+
+const requestedVersion = (purpose: string): Refusals => ({
+  negative: `requested version for ${purpose} is negative`,
+  tooNew: () => `requested version for ${purpose} is higher than the latest key version`,
+  tooOld: `requested version for ${purpose} is less than the minimum encryption key version`,
+});
+
+const macVersion = (kind: string): Refusals => ({
+  negative: 'key version does not exist (cannot be negative)',
+  tooNew: (latestVersion) => `key version does not exist; latest key version is ${latestVersion}`,
+  tooOld: `cannot generate ${kind}: version is too old (disallowed by policy)`,
+});
+
+/** The texts are part of the API, which words them differently for MACs. */
+const refusals: Readonly<Record<VersionPurpose, Refusals>> = {
+  encryption: requestedVersion('encryption'),
+  signing: requestedVersion('signing'),
+  HMAC: macVersion('HMAC'),
+  CMAC: macVersion('CMAC'),
+};
+
+const unavailable = (message: string): TransitError => new TransitError('key_version_unavailable', message);

@@ -1,0 +1,228 @@
+import type { KeyObject } from 'node:crypto';
+import type { Store, Transaction } from '@transitd/storage-fsm';
+import type { ChangeQueue } from '../keys/change-queue.ts';
+import { addVersion, createKey, markBackup, replaceVersion } from '../keys/key.ts';
+import type { KeyCache, LoadedKey } from '../keys/key-cache.ts';
+import type { KeyRecord } from '../keys/key-record.ts';
+import { type KeyType, keyType } from '../keys/key-type.ts';
+import { newKeyId, type VersionMaterial, withFreshVersion } from '../keys/new-version.ts';
+import { isKeyName, type Paths } from '../keys/paths.ts';
+import { storedVersion, unlessGone, versionsBetween } from '../keys/stored-versions.ts';
+import { wipeSecrets } from '../keys/version-record.ts';
+import { TransitError } from '../values/errors.ts';
+import { commitAndWipe } from '../values/secrets.ts';
+import { decodeBackup, encodeBackup } from './backup.ts';
+import { destinationKey, type WrappedKey, type WrapRequest, wrapVersions } from './byok-export.ts';
+import { checkExportType, type ExportRequest, exportKey, type KeyExport } from './key-export.ts';
+import {
+  checkImported,
+  type ImportKeyRequest,
+  type ImportVersionRequest,
+  importedMaterial,
+  importSettings,
+  importWarnings,
+  isMissingHalf,
+  materialWarnings,
+} from './key-import.ts';
+import { restoreKey } from './restore.ts';
+import { checkKeyPairs } from './whole-key.ts';
+import type { WrappingKey } from './wrapping-key.ts';
+
+/** The parts of the engine that transfers use. */
+export interface TransferParts {
+  readonly store: Store;
+  readonly paths: Paths;
+  readonly keys: KeyCache;
+  readonly changes: ChangeQueue;
+  readonly wrappingKey: WrappingKey;
+  readonly now: () => number;
+}
+
+/** A request to restore a backup. */
+export interface RestoreRequest {
+  /** base64. */
+  readonly backup?: string | undefined;
+  /** The name in the backup when absent. */
+  readonly name?: string | undefined;
+  /** Replaces an existing key of that name. */
+  readonly force?: boolean | undefined;
+  /** Returns whether the caller may restore a key of this name, which may come from the backup. */
+  readonly mayRestore?: ((name: string) => boolean) | undefined;
+}
+
+/** Import, export, backup and restore of keys. A refusal is a {@link TransitError}. */
+export class KeyTransfers {
+  readonly #parts: TransferParts;
+
+  constructor(parts: TransferParts) {
+    this.#parts = parts;
+  }
+
+  /** Returns the public key, in PEM, under which callers wrap material for import. It is created on first use. */
+  async wrappingKey(): Promise<string> {
+    return (await this.#parts.wrappingKey.get()).publicPem;
+  }
+
+  /** Imports a new key. @returns warnings @throws TransitError `invalid_request` */
+  async importKey(name: string, request: ImportKeyRequest): Promise<readonly string[]> {
+    if (!isKeyName(name)) throw new TransitError('invalid_request', 'invalid key name');
+    const settings = importSettings(request);
+    const type = keyType(settings.type);
+    checkImported(type, settings.derived, request);
+    const { store, paths, keys, changes, now } = this.#parts;
+    return changes.run(name, async () => {
+      if ((await keys.key(name)) !== undefined) throw new TransitError('invalid_request', keyExists);
+      const given = await importedMaterial(this.#wrapping, type, request);
+      const nowMs = now();
+      const id = newKeyId();
+      const record = { ...settings, id, keySize: sizeOf(type, given.material), latestCreatedMs: nowMs };
+      const transaction = await withFreshVersion({ record, nowMs, given }, (fresh) => createKey(paths, name, record, fresh));
+      return (await commitAndWipe(store, transaction)) !== undefined ? importWarnings(request) : undefined;
+    });
+  }
+
+  /**
+   * Imports material into an imported key: a new version, or the missing private half of a version.
+   * @returns warnings
+   * @throws TransitError `key_not_found`, `key_version_unavailable`, `invalid_request`
+   */
+  async importVersion(name: string, request: ImportVersionRequest): Promise<readonly string[]> {
+    const { store, paths, keys, changes } = this.#parts;
+    return changes.run(name, async () => {
+      const key = await keys.key(name);
+      if (key === undefined) {
+        const refusal = `no key found with name ${name}; to import a new key, use the import/ endpoint`;
+        throw new TransitError('key_not_found', refusal);
+      }
+      checkTakesVersion(key, request);
+      checkImported(key.type, key.record.derived, request);
+      const given = await importedMaterial(this.#wrapping, key.type, request);
+      const transaction = await unlessGone(store, paths, key, () => this.#withMaterial(key, given, request.version));
+      return transaction !== undefined && (await commitAndWipe(store, transaction)) !== undefined
+        ? materialWarnings(request)
+        : undefined;
+    });
+  }
+
+  /** Adds the material to the version that lacks it, or as a new version, and wipes it. */
+  async #withMaterial(key: LoadedKey, given: VersionMaterial, requested: number | undefined): Promise<Transaction | undefined> {
+    const { paths, now } = this.#parts;
+    try {
+      const completed = key.type.keyPair && (await this.#completed(key, given, requested));
+      if (completed !== undefined) return completed;
+      const record: KeyRecord = { ...key.record, keySize: sizeOf(key.type, given.material) };
+      return await withFreshVersion(
+        { record, nowMs: now(), given },
+        (fresh) => addVersion(paths, key, record, fresh).transaction,
+      );
+    } finally {
+      given.material.fill(0);
+    }
+  }
+
+  /** Returns the transaction that adds the private half to a version; undefined if the material is not its missing half. */
+  async #completed(key: LoadedKey, given: VersionMaterial, requested: number | undefined): Promise<Transaction | undefined> {
+    const { store, paths } = this.#parts;
+    const present = await storedVersion(store, paths, key.record, requested ?? key.record.latestVersion);
+    try {
+      if (!isMissingHalf(given, present.record, requested !== undefined)) return undefined;
+      return replaceVersion(paths, key, present, { ...present.record, material: given.material });
+    } finally {
+      wipeSecrets([present.record]);
+    }
+  }
+
+  readonly #wrapping = async (): Promise<KeyObject> => (await this.#parts.wrappingKey.get()).privateKey;
+
+  /**
+   * Wraps versions of a key for an import by another service, under the latest public key of another key.
+   * @throws TransitError `invalid_request`, `key_not_found`
+   */
+  async wrapForTransfer(source: string, request: WrapRequest): Promise<WrappedKey> {
+    const { store, paths, changes, keys } = this.#parts;
+    const destination = await destinationKey(store, paths, await keys.key(request.destination));
+    return changes.run(source, async () => {
+      const key = await keys.key(source);
+      if (key === undefined) throw new TransitError('key_not_found', 'no such source key for export');
+      return unlessGone(store, paths, key, () => wrapVersions(store, paths, key, destination, request));
+    });
+  }
+
+  /** @throws TransitError `not_found`, `invalid_request` */
+  async exportKey(name: string, request: ExportRequest): Promise<KeyExport> {
+    checkExportType(request.exportType);
+    const { store, paths, changes, keys } = this.#parts;
+    // Under the key's lock, so that all versions are read in one state of the key.
+    return changes.run(name, async () => {
+      const key = await keys.key(name);
+      if (key === undefined) throw new TransitError('not_found', 'no such key');
+      return unlessGone(store, paths, key, () => exportKey(store, paths, key, request));
+    });
+  }
+
+  /**
+   * Backs up a key with all versions and secrets, in plaintext.
+   * @returns bytes that the caller wipes
+   * @throws TransitError `key_not_found`, `invalid_request`
+   */
+  async backupKey(name: string): Promise<Buffer> {
+    const { store, paths, changes, keys, now } = this.#parts;
+    return changes.run(name, async () => {
+      const key = await keys.key(name);
+      if (key === undefined) throw new TransitError('key_not_found', `key "${name}" not found`);
+      if (!key.record.exportable) throw new TransitError('invalid_request', 'exporting is disallowed on the policy');
+      if (!key.record.allowPlaintextBackup) {
+        throw new TransitError('invalid_request', 'plaintext backup is disallowed on the policy');
+      }
+      const first = Math.max(key.record.minAvailableVersion, 1);
+      const last = key.record.latestVersion;
+      const versions = await unlessGone(store, paths, key, () => versionsBetween(store, paths, key.record, { first, last }));
+      if (versions === undefined) return undefined;
+      try {
+        const { record, transaction } = markBackup(paths, key, now());
+        if (transaction !== undefined && (await commitAndWipe(store, transaction)) === undefined) return undefined;
+        return encodeBackup(name, record, versions);
+      } finally {
+        wipeSecrets(versions);
+      }
+    });
+  }
+
+  /** @throws TransitError `invalid_request`, `permission_denied`; nothing is written then */
+  async restoreKey({ backup = '', name: requested, force = false, mayRestore = () => true }: RestoreRequest): Promise<void> {
+    if (backup === '') throw new TransitError('invalid_request', "'backup' must be supplied");
+    const whole = await decodeBackup(backup);
+    const name = requested ?? whole.name;
+    const { store, paths, changes, keys, now } = this.#parts;
+    try {
+      await checkKeyPairs(whole);
+      if (!isKeyName(name)) throw new TransitError('invalid_request', 'invalid key name');
+      if (!mayRestore(name)) throw new TransitError('permission_denied', 'permission denied');
+      await changes.run(name, async () => {
+        const existing = await keys.key(name);
+        if (existing !== undefined && !force) throw new TransitError('invalid_request', `key "${name}" already exists`);
+        return (await restoreKey(store, paths, existing ?? { name, revision: 0 }, whole, now())) || undefined;
+      });
+    } finally {
+      wipeSecrets(whole.versions);
+    }
+  }
+}
+
+const keyExists = 'the import path cannot be used with an existing key; use import-version to rotate an existing imported key';
+
+/** Returns the key size for the record: 0 for types with a fixed size. */
+const sizeOf = ({ sizes }: KeyType, material: Uint8Array): number => (sizes === undefined ? 0 : material.length);
+
+function checkTakesVersion({ record, type }: LoadedKey, { version }: ImportVersionRequest): void {
+  if (!record.imported) {
+    throw new TransitError('invalid_request', 'the import_version endpoint can only be used with an imported key');
+  }
+  if (version === undefined) return;
+  if (version < Math.max(record.minAvailableVersion, 1) || version > record.latestVersion) {
+    throw new TransitError('key_version_unavailable', 'no such key version');
+  }
+  if (type.keyPair === undefined) {
+    throw new TransitError('invalid_request', 'provided type does not support importing key versions');
+  }
+}

@@ -1,0 +1,65 @@
+import type { Store, Transaction } from '@transitd/storage-fsm';
+import { dueWrites } from '../keys/auto-rotation.ts';
+import type { StoredKey } from '../keys/key.ts';
+import { encodeKeyRecord, type KeyRecord } from '../keys/key-record.ts';
+import { newKeyId } from '../keys/new-version.ts';
+import type { Paths } from '../keys/paths.ts';
+import { encodeVersionRecord } from '../keys/version-record.ts';
+import { commitAndWipe } from '../values/secrets.ts';
+import type { WholeKey } from './whole-key.ts';
+
+/** Version records in one transaction, so that no transaction grows with a key's history. */
+const versionsPerTransaction = 1000;
+
+/**
+ * Writes the versions under a new key id, then the key's record in one transaction. Until then the versions are unreachable, and after a
+ * failure the sweep deletes them. If the sweep deletes them too early, it deletes the lowest first, and the last transaction conflicts.
+ * @param replaced - the existing key, or its absence; it must be unchanged at the end
+ * @returns whether the key was restored; if not, something changed in the meantime
+ */
+export async function restoreKey(
+  store: Store,
+  paths: Paths,
+  replaced: Pick<StoredKey, 'name' | 'revision'> & { readonly record?: KeyRecord },
+  { record: settings, versions }: WholeKey,
+  nowMs: number,
+): Promise<boolean> {
+  const { name } = replaced;
+  const record: KeyRecord = {
+    ...settings,
+    id: newKeyId(),
+    latestCreatedMs: Math.min(settings.latestCreatedMs, nowMs),
+    restore: { timeMs: nowMs, version: settings.latestVersion },
+  };
+  let firstRevision = 0;
+  for (let at = 0; at < versions.length; at += versionsPerTransaction) {
+    // A creation time in the future would postpone automatic rotation, possibly forever.
+    const part = versions
+      .slice(at, at + versionsPerTransaction)
+      .map((each) => ({ ...each, createdMs: Math.min(each.createdMs, nowMs) }));
+    const transaction = versionWrites(paths, name, record.id, part);
+    const revision = await commitAndWipe(store, transaction);
+    if (revision === undefined) return false;
+    if (at === 0) firstRevision = revision;
+  }
+  const lowest = paths.version({ keyId: record.id, version: versions[0]?.version ?? 0 });
+  const { outcome } = await store.commit({
+    conditions: [
+      { path: paths.key(name), revision: replaced.revision },
+      { path: lowest, revision: firstRevision },
+    ],
+    writes: [
+      { path: paths.key(name), value: encodeKeyRecord(record) },
+      ...dueWrites(paths, name, { before: replaced.record, after: record }),
+    ],
+  });
+  return outcome === 'committed';
+}
+
+function versionWrites(paths: Paths, name: string, keyId: string, versions: WholeKey['versions']): Transaction {
+  const writes = versions.map(({ version, ...fresh }) => ({
+    path: paths.version({ keyId, version }),
+    value: encodeVersionRecord({ ...fresh, keyName: name }),
+  }));
+  return { conditions: writes.map(({ path }) => ({ path, revision: 0 })), writes };
+}

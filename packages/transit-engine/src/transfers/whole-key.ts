@@ -1,0 +1,109 @@
+import { nextTurn } from '@transitd/event-loop';
+import { noBytes } from '../algorithms/aead.ts';
+import { reasonOf } from '../key-pairs/key-formats.ts';
+import { checkAutoRotatePeriod, checkDerivation, checkRotatesByItself, type FreshVersion } from '../keys/key.ts';
+import { checkMinimums } from '../keys/key-config.ts';
+import type { KeyRecord } from '../keys/key-record.ts';
+import { fitsVersion, keyType } from '../keys/key-type.ts';
+import { isKeyName } from '../keys/paths.ts';
+import { convergenceOf } from '../keys/version-record.ts';
+import { managedScheme } from '../managed/managed-pair.ts';
+import { TransitError } from '../values/errors.ts';
+import { isStoredChain } from '../x509/certificate-chain.ts';
+
+/** A key with all its versions, outside the store: the content of a backup. */
+export interface WholeKey {
+  readonly name: string;
+  readonly record: Omit<KeyRecord, 'id'>;
+  /** Ascending without gaps, up to the latest. */
+  readonly versions: readonly (FreshVersion & { readonly version: number })[];
+}
+
+const hmacSecretBytes = 32;
+/** A tenth of the versions that fit into a version's path, so that a restored key can still be rotated. */
+const versionMax = 1_000_000_000;
+/** The maximum of a Date (ECMA-262 §21.4.1.1). */
+const timeMsMax = 8.64e15;
+
+/** Checks a key against the rules of creation, import and configuration. @throws TransitError `invalid_request` */
+export function checkWhole({ name, record, versions }: WholeKey): void {
+  const type = keyType(record.type);
+  const { latestVersion, minAvailableVersion, minDecryptionVersion, minEncryptionVersion, keySize, backup } = record;
+  if (!isKeyName(name)) throw invalidBackup('its name is not a valid key name');
+  const numbers = [latestVersion, minAvailableVersion, minDecryptionVersion, minEncryptionVersion, record.autoRotatePeriodS];
+  if (!numbers.every((number) => Number.isSafeInteger(number) && number >= 0)) throw invalidBackup('a number is out of range');
+  if (latestVersion > versionMax) throw invalidBackup('its latest version is out of range');
+  if (backup !== undefined && !(isTime(backup.timeMs) && Number.isSafeInteger(backup.version))) {
+    throw invalidBackup('its last backup has no time');
+  }
+  if (minDecryptionVersion < 1 || minDecryptionVersion > latestVersion || minEncryptionVersion > latestVersion) {
+    throw invalidBackup('its minimum versions do not fit its versions');
+  }
+  checkMinimums(record);
+  checkAutoRotatePeriod(record.autoRotatePeriodS);
+  checkRotatesByItself(type, record.autoRotatePeriodS);
+  checkDerivation(record);
+  if (record.convergent && !record.derived) throw invalidBackup('convergent encryption requires derivation to be enabled');
+  const first = Math.max(minAvailableVersion, 1);
+  if (versions.length !== latestVersion - first + 1) throw invalidBackup('a version is missing');
+  const latest = versions.at(-1);
+  if (latest?.createdMs !== record.latestCreatedMs)
+    throw invalidBackup('the time of its latest version differs from its settings');
+  if (keySize !== (type.sizes === undefined ? 0 : latest.material.length))
+    throw invalidBackup('its key size differs from that of its latest version');
+  for (const [index, numbered] of versions.entries()) {
+    const { version, createdMs, hmacSecret, certificateChain } = numbered;
+    const secretFits = hmacSecret.length === (type.materialIsHmacSecret ? 0 : hmacSecretBytes);
+    const convergence = convergenceOf(record, numbered);
+    if (version !== first + index) throw invalidBackup('a version is missing');
+    if (!isTime(createdMs)) throw invalidBackup(`version ${version} has no time`);
+    if (!fitsVersion(type, numbered) || !secretFits) throw invalidBackup(`version ${version} does not fit the key's type`);
+    if (certificateChain !== undefined && (type.keyPair === undefined || !isStoredChain(certificateChain))) {
+      throw invalidBackup(`version ${version} has an invalid certificate chain`);
+    }
+    if (record.derived && type.keyPair !== undefined && numbered.material.length === 0) {
+      throw invalidBackup(`version ${version} has no private half to derive from`);
+    }
+    // The key decides whether callers supply nonces, so all its versions must agree.
+    if (record.convergent && (convergence === 1) !== (convergenceOf(record) === 1)) {
+      throw invalidBackup(`version ${version} takes its nonces from another source than its key`);
+    }
+    if (record.convergent && convergence === 3 && record.kdf !== 'hkdf_sha256') {
+      throw invalidBackup(`version ${version} cannot derive a nonce with the key derivation of its key`);
+    }
+  }
+}
+
+/**
+ * Checks that the halves of each version belong together, and yields to the event loop on the way.
+ * @throws TransitError `invalid_request`
+ */
+export async function checkKeyPairs({ record, versions }: Pick<WholeKey, 'record' | 'versions'>): Promise<void> {
+  const { keyPair, managed } = keyType(record.type);
+  if (managed) return checkManaged(versions);
+  if (keyPair === undefined) return;
+  for (const { version, material, publicKey = noBytes } of versions) {
+    if (version % checksPerTurn === 0) await nextTurn();
+    try {
+      await keyPair.check({ material, publicKey });
+    } catch (error) {
+      if (!(error instanceof TransitError) || error.code === 'busy_generation') throw error;
+      throw invalidBackup(`version ${version} is not a key pair of its type: ${reasonOf(error)}`);
+    }
+  }
+}
+
+async function checkManaged(versions: WholeKey['versions']): Promise<void> {
+  for (const { version, publicKey } of versions) {
+    if (publicKey === undefined || (await managedScheme(publicKey)) !== undefined) continue;
+    throw invalidBackup(`version ${version} has a public half that managed keys do not support`);
+  }
+}
+
+/** Checks between two turns of the event loop: a few milliseconds. */
+const checksPerTurn = 10;
+
+const isTime = (ms: number): boolean => Number.isSafeInteger(ms) && ms >= 0 && ms <= timeMsMax;
+
+export const invalidBackup = (reason: string): TransitError =>
+  new TransitError('invalid_request', `the backup cannot be restored: ${reason}`);

@@ -1,0 +1,42 @@
+/**
+ * The reason why the engine refuses a request.
+ * - `busy_generation`: too many RSA keys are being generated or checked
+ * - `not_found`: nothing to read or to list under this name
+ * - `key_not_found`: the key of an operation does not exist
+ * - `invalid_request`: a value, or a combination of values, that no key accepts or that this key does not accept
+ * - `key_version_unavailable`: the key version does not exist or may no longer be used
+ * - `invalid_ciphertext`: not a ciphertext of this key: wrong form, version number, length or authentication tag
+ * - `deletion_not_allowed`: the key's configuration forbids its deletion
+ * - `permission_denied`: the caller may not create, or not update, a key of this name
+ * - `managed_key_unavailable`: the system that holds a managed key does not answer, or answers with an error
+ * - `too_many_conflicts`: other changes of the key came first at every attempt; nothing was changed
+ */
+export type TransitErrorCode =
+  | 'busy_generation'
+  | 'not_found'
+  | 'key_not_found'
+  | 'invalid_request'
+  | 'key_version_unavailable'
+  | 'invalid_ciphertext'
+  | 'deletion_not_allowed'
+  | 'managed_key_unavailable'
+  | 'permission_denied'
+  | 'too_many_conflicts';
+
+/** A refused request. The message reaches the caller, so it contains no key material and no plaintext. */
+export class TransitError extends Error {
+  override readonly name = 'TransitError';
+  readonly code: TransitErrorCode;
+  constructor(code: TransitErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+/** A stored record that the engine cannot have written: an error of the store or of this program, never of a caller. */
+export class DamagedRecord extends Error {
+  override readonly name = 'DamagedRecord';
+}
+
+/** The refusal of every data operation for an unknown key name. */
+export const encryptionKeyNotFound = (): TransitError => new TransitError('key_not_found', 'encryption key not found');

@@ -1,0 +1,112 @@
+import { memoryStore, type Store, StoreError } from '@transitd/storage-fsm';
+import { expect } from 'chai';
+import { decryptOne, encryptOne, everything, fox, newEngine, paths, startMs, storedKey } from '../fixtures.ts';
+import { storeWithWrappingKey, wrapped } from '../transfers/wrapped.ts';
+
+const hourMs = 3_600_000;
+
+const dueIn = async (store: Store) =>
+  Object.keys(await everything(store))
+    .filter((path) => path.startsWith(paths.due))
+    .map((path) => paths.parseDue(path));
+
+describe('automatic rotation', () => {
+  it('rotates only due keys, and starts a new period', async () => {
+    const { engine, store, clock } = newEngine();
+    await engine.createKey('hourly', { autoRotatePeriodS: 3600 });
+    await engine.createKey('daily', { autoRotatePeriodS: 86_400 });
+    await engine.createKey('never', {});
+    expect(await dueIn(store)).to.deep.equal([
+      { dueMs: startMs + hourMs, name: 'hourly' },
+      { dueMs: startMs + 24 * hourMs, name: 'daily' },
+    ]);
+    clock.nowMs = startMs + hourMs - 1;
+    expect(await engine.rotateDue(10)).to.deep.equal({ rotated: 0, failed: 0 });
+    clock.nowMs = startMs + 5 * hourMs;
+    const { ciphertext } = await encryptOne(engine, 'hourly', { plaintext: fox });
+    expect(await engine.rotateDue(10)).to.deep.equal({ rotated: 1, failed: 0 });
+    expect(await engine.rotateDue(10), 'once, however many periods have passed').to.deep.equal({ rotated: 0, failed: 0 });
+    expect((await engine.readKey('hourly')).latestVersion).to.equal(2);
+    expect((await engine.readKey('daily')).latestVersion).to.equal(1);
+    expect((await dueIn(store))[0]).to.deep.equal({ dueMs: startMs + 6 * hourMs, name: 'hourly' });
+    expect(await decryptOne(engine, 'hourly', { ciphertext })).to.deep.equal({ plaintext: fox });
+  });
+
+  it('generates new key pairs, which sign from then on', async () => {
+    const { engine, clock } = newEngine();
+    for (const type of ['ed25519', 'ecdsa-p256', 'rsa-2048']) await engine.createKey(type, { type, autoRotatePeriodS: 3600 });
+    clock.nowMs += hourMs;
+    expect(await engine.rotateDue(10)).to.deep.equal({ rotated: 3, failed: 0 });
+    for (const type of ['ed25519', 'ecdsa-p256', 'rsa-2048']) {
+      expect(await engine.signing.sign(type, { input: fox })).to.include({ keyVersion: 2 });
+      const shown = (await engine.readKey(type)).versions.map(({ pair }) => pair?.publicKey);
+      expect(new Set(shown).size).to.equal(2);
+    }
+  });
+
+  it('happens once when several nodes try at the same time', async () => {
+    const store = memoryStore();
+    const nodes = [newEngine({ store }), newEngine({ store }), newEngine({ store })];
+    for (const name of ['a', 'b', 'c']) await nodes[0]?.engine.createKey(name, { autoRotatePeriodS: 3600 });
+    for (const { clock } of nodes) clock.nowMs += 2 * hourMs;
+    const outcomes = await Promise.all(nodes.map(({ engine }) => engine.rotateDue(10)));
+    expect(outcomes.reduce((sum, { rotated }) => sum + rotated, 0)).to.equal(3);
+    for (const name of ['a', 'b', 'c']) expect((await storedKey(store, name)).latestVersion).to.equal(2);
+  });
+
+  it('follows every change of a key: period, manual rotation, deletion', async () => {
+    const { engine, store, clock } = newEngine();
+    await engine.createKey('k', {});
+    expect(await dueIn(store)).to.deep.equal([]);
+    await engine.configureKey('k', { autoRotatePeriodS: 7200 });
+    expect(await dueIn(store)).to.deep.equal([{ dueMs: startMs + 2 * hourMs, name: 'k' }]);
+    clock.nowMs += hourMs;
+    await engine.rotateKey('k');
+    expect(await dueIn(store)).to.deep.equal([{ dueMs: startMs + 3 * hourMs, name: 'k' }]);
+    await engine.configureKey('k', { autoRotatePeriodS: 3600, deletionAllowed: true });
+    expect(await dueIn(store)).to.deep.equal([{ dueMs: startMs + 2 * hourMs, name: 'k' }]);
+    await engine.deleteKey('k');
+    expect(await dueIn(store)).to.deep.equal([]);
+  });
+
+  it('skips imported keys unless their rotation is allowed', async () => {
+    const { engine, store, clock } = newEngine({ store: await storeWithWrappingKey() });
+    const ciphertext = wrapped(await engine.transfers.wrappingKey(), Buffer.alloc(32, 1));
+    await engine.transfers.importKey('fixed', { ciphertext });
+    await engine.configureKey('fixed', { autoRotatePeriodS: 3600 });
+    await engine.transfers.importKey('free', { ciphertext, allowRotation: true, autoRotatePeriodS: 3600 });
+    clock.nowMs += 2 * hourMs;
+    expect(await engine.rotateDue(10)).to.deep.equal({ rotated: 1, failed: 0 });
+    expect((await storedKey(store, 'fixed')).latestVersion).to.equal(1);
+    expect((await storedKey(store, 'free')).latestVersion).to.equal(2);
+  });
+
+  it('continues after a key that cannot be rotated, and stops at its limit', async () => {
+    const { engine, store, clock } = newEngine();
+    for (const name of ['a', 'b', 'c', 'd']) await engine.createKey(name, { autoRotatePeriodS: 3600 });
+    await store.commit({ conditions: [], writes: [{ path: paths.key('a'), value: Buffer.from('damaged') }] });
+    clock.nowMs += hourMs;
+    expect(await engine.rotateDue(2)).to.deep.equal({ rotated: 2, failed: 1 });
+    expect(await engine.rotateDue(2)).to.deep.equal({ rotated: 1, failed: 1 });
+  });
+
+  for (const [code, outcome] of [
+    ['too_large', 'goes on behind a key that the store finds too large'],
+    ['disk_low', 'stops at a store that does not write'],
+  ] as const) {
+    it(outcome, async () => {
+      const inner = memoryStore();
+      const commit: Store['commit'] = async (transaction) => {
+        if (failing && transaction.writes.some(({ path }) => path === paths.key('a'))) throw new StoreError(code, 'not written');
+        return inner.commit(transaction);
+      };
+      let failing = false;
+      const { engine, clock } = newEngine({ store: { ...inner, commit } });
+      for (const name of ['a', 'b']) await engine.createKey(name, { autoRotatePeriodS: 3600 });
+      failing = true;
+      clock.nowMs += hourMs;
+      const result = await engine.rotateDue(10).catch((error: unknown) => (error instanceof StoreError ? error.code : error));
+      expect(result).to.deep.equal(code === 'too_large' ? { rotated: 1, failed: 1 } : code);
+    });
+  }
+});

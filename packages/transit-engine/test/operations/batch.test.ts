@@ -1,0 +1,302 @@
+import { memoryStore, type Store, StoreError } from '@transitd/storage-fsm';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { type BatchReply, batchItemsMax } from '../../src/index.ts';
+import { runBatch } from '../../src/operations/batch.ts';
+import { anything, base64, contextOne, encryptOne, fox, newEngine, refusalOf } from '../fixtures.ts';
+
+const dog = base64('jumps over the lazy dog');
+/** Few items with much work, nearly none of it for the plaintext. */
+const heavyItems = Array.from({ length: 100 }, () => ({
+  plaintext: fox,
+  context: base64('c'.repeat(120_000)),
+  associated_data: base64('a'.repeat(120_000)),
+}));
+
+/** Counts turns of the event loop until its result is read. */
+function countTurns(): () => number {
+  let [turns, asked] = [0, false];
+  const count = (): void => {
+    turns += 1;
+    if (!asked) setImmediate(count);
+  };
+  setImmediate(count);
+  return () => {
+    asked = true;
+    return turns;
+  };
+}
+
+const items = <R>(reply: R | BatchReply<R>): BatchReply<R> => {
+  if (typeof reply === 'object' && reply !== null && 'results' in reply) return reply;
+  throw new Error('the request was a batch');
+};
+
+describe('a batch', () => {
+  it('answers in the order of its items, each with its reference', async () => {
+    const { engine } = newEngine();
+    await engine.createKey('k', {});
+    await engine.rotateKey('k');
+    const made = items(
+      await engine.encryption.encrypt('k', {
+        ...anything,
+        batchInput: [
+          { plaintext: fox, reference: 'first' },
+          { plaintext: dog, key_version: 1 },
+          { plaintext: '', reference: null },
+        ],
+      }),
+    );
+    expect(made.outcome).to.equal('all_ok');
+    expect(made.results.map(({ reference }) => reference)).to.deep.equal(['first', '', '']);
+    expect(made.results.map((result) => 'keyVersion' in result && result.keyVersion)).to.deep.equal([2, 1, 2]);
+    const batchInput = made.results.map((result) => ({
+      ciphertext: 'ciphertext' in result && result.ciphertext,
+      reference: 'r',
+    }));
+    expect(await engine.encryption.decrypt('k', { batchInput })).to.deep.equal({
+      outcome: 'all_ok',
+      results: [fox, dog, ''].map((plaintext) => ({ plaintext, reference: 'r' })),
+    });
+  });
+
+  it('ignores the members of a single request', async () => {
+    const { engine } = newEngine();
+    await engine.createKey('k', {});
+    const reply = items(
+      await engine.encryption.encrypt('k', { ...anything, batchInput: [{ plaintext: fox }], plaintext: '!!', context: '!!' }),
+    );
+    expect(reply.outcome).to.equal('all_ok');
+  });
+
+  it('reports a refused item without a result, and continues', async () => {
+    const { engine } = newEngine();
+    await engine.createKey('k', {});
+    const reply = items(
+      await engine.encryption.encrypt('k', {
+        ...anything,
+        batchInput: [
+          { plaintext: fox },
+          { plaintext: '!!', reference: 'bad' },
+          { plaintext: fox, associated_data: '!!' },
+          { plaintext: fox, nonce: base64('123456789012') },
+          { plaintext: fox, padding_scheme: 'x' },
+          { plaintext: fox, key_version: 9 },
+        ],
+      }),
+    );
+    expect(reply.outcome).to.equal('some_failed');
+    expect(reply.results.slice(1)).to.deep.equal([
+      { error: 'illegal base64 data at input byte 0', reference: 'bad' },
+      {
+        error: 'unable to get associated_data/additional_data from factory[2]: illegal base64 data at input byte 0',
+        reference: '',
+      },
+      { error: 'provided nonce not allowed for this key', reference: '' },
+      { error: "'[4].padding_scheme' invalid: unknown padding scheme: x", reference: '' },
+      { error: 'requested version for encryption is higher than the latest key version', reference: '' },
+    ]);
+  });
+
+  it('reports if every item failed', async () => {
+    const { engine } = newEngine();
+    await engine.createKey('k', {});
+    const batchInput = [{ ciphertext: 'a', reference: 'x' }, { ciphertext: 'svc:v9:AAAA' }, { ciphertext: '' }];
+    const results = [
+      { error: 'invalid ciphertext: no prefix', reference: 'x' },
+      { error: 'invalid ciphertext: version is too new', reference: '' },
+      { error: 'missing ciphertext to decrypt', reference: '' },
+    ];
+    expect(await engine.encryption.decrypt('k', { batchInput })).to.deep.equal({ outcome: 'all_failed', results });
+    expect(await engine.encryption.rewrap('k', { batchInput })).to.deep.equal({ outcome: 'all_failed', results });
+  });
+
+  it('of rewrap refuses only the item without a ciphertext', async () => {
+    const { engine } = newEngine();
+    await engine.createKey('k', {});
+    const { ciphertext } = await encryptOne(engine, 'k', { plaintext: fox });
+    await engine.rotateKey('k');
+    const reply = items(
+      await engine.encryption.rewrap('k', { batchInput: [{ ciphertext }, {}, { ciphertext: null, reference: 'n' }] }),
+    );
+    expect(reply.outcome).to.equal('some_failed');
+    expect(reply.results[0]).to.include({ keyVersion: 2, reference: '' });
+    expect(reply.results.slice(1)).to.deep.equal([
+      { error: 'missing ciphertext to decrypt', reference: '' },
+      { error: 'missing ciphertext to decrypt', reference: 'n' },
+    ]);
+  });
+
+  it('requires a context in each item of a derived key', async () => {
+    const { engine } = newEngine();
+    await engine.createKey('k', { derived: true });
+    const reply = items(
+      await engine.encryption.encrypt('k', { ...anything, batchInput: [{ plaintext: fox }, { plaintext: dog }] }),
+    );
+    expect(reply.outcome).to.equal('all_failed');
+    const good = items(
+      await engine.encryption.encrypt('k', { ...anything, batchInput: [{ plaintext: fox, context: contextOne }] }),
+    );
+    expect(good.outcome).to.equal('all_ok');
+  });
+
+  it('that is null counts as absent', async () => {
+    const { engine } = newEngine();
+    await engine.createKey('k', {});
+    expect(await encryptOne(engine, 'k', { plaintext: fox, batchInput: null })).to.include({ keyVersion: 1 });
+    expect((await refusalOf(engine.encryption.encrypt('k', { ...anything, batchInput: null }))).message).to.equal(
+      'missing plaintext to encrypt',
+    );
+  });
+
+  it('yields to the event loop every few milliseconds, even with short items', async () => {
+    const busyMs = async (): Promise<object> => {
+      for (const endMs = performance.now() + 1; performance.now() < endMs; );
+      return {};
+    };
+    let turns = 0;
+    const countTurn = (): void => {
+      turns += 1;
+    };
+    await runBatch(
+      Array.from({ length: 40 }, () => ({ reference: '' })),
+      busyMs,
+      countTurn,
+    );
+    expect(turns).to.be.at.least(9);
+  });
+
+  it('yields to the event loop also for long contexts and associated data', async () => {
+    const { engine } = newEngine();
+    await engine.createKey('k', { derived: true });
+    const turns = countTurns();
+    await engine.encryption.encrypt('k', { ...anything, batchInput: heavyItems });
+    expect(turns()).to.be.at.least(3);
+  });
+
+  it('ends with an error when the engine is closed meanwhile', async () => {
+    const { engine } = newEngine();
+    await engine.createKey('k', { derived: true });
+    await engine.encryption.encrypt('k', { ...anything, batchInput: heavyItems.slice(0, 1) });
+    setImmediate(() => engine.close());
+    const [result] = await Promise.allSettled([engine.encryption.encrypt('k', { ...anything, batchInput: heavyItems })]);
+    const reason: unknown = result?.status === 'rejected' && result.reason;
+    expect(reason).to.be.instanceOf(StoreError).with.property('code', 'sealed');
+  });
+
+  it('reads the key once, and each version once', async () => {
+    const inner = memoryStore();
+    const reads: string[] = [];
+    const store: Store = {
+      ...inner,
+      get: (path) => {
+        reads.push(path);
+        return inner.get(path);
+      },
+    };
+    await newEngine({ store: inner }).engine.createKey('k', {});
+    const { engine } = newEngine({ store });
+    await engine.encryption.encrypt('k', { ...anything, batchInput: Array.from({ length: 50 }, () => ({ plaintext: fox })) });
+    expect(reads).to.have.lengthOf(2);
+    await engine.encryption.encrypt('k', { ...anything, batchInput: [{ plaintext: fox }] });
+    expect(reads, 'a hit asks the store for nothing').to.have.lengthOf(2);
+  });
+});
+
+describe('a batch is refused as a whole', () => {
+  const parse = 'failed to parse batch input: ';
+  for (const [operation, batchInput, message] of [
+    ['encrypt', [], 'missing batch input to process'],
+    ['decrypt', [], 'missing batch input to process'],
+    ['rewrap', [], 'missing batch input to process'],
+    ['encrypt', 'x', `${parse}source data must be an array or slice, got string`],
+    ['decrypt', { a: 1 }, `${parse}source data must be an array or slice, got map`],
+    ['rewrap', 5, `${parse}source data must be an array or slice, got number`],
+    ['encrypt', false, `${parse}source data must be an array or slice, got boolean`],
+    ['encrypt', [5], `${parse}[0] expected a map, got 'number'`],
+    ['decrypt', [{ ciphertext: 'x' }, null], `${parse}[1] expected a map, got 'null'`],
+    ['rewrap', [[]], `${parse}[0] expected a map, got 'array'`],
+    ['encrypt', [{ plaintext: fox }, {}], `${parse}'[1].plaintext' missing plaintext to encrypt`],
+    ['decrypt', [{}], `${parse}'[0].ciphertext' missing ciphertext to decrypt`],
+    ['encrypt', [{ plaintext: null }], `${parse}'[0].plaintext' expected type 'string', got unconvertible type 'null'`],
+    ['encrypt', [{ plaintext: 5 }], `${parse}'[0].plaintext' expected type 'string', got unconvertible type 'number'`],
+    ['decrypt', [{ ciphertext: null }], `${parse}'[0].ciphertext' expected type 'string', got unconvertible type 'null'`],
+    ['rewrap', [{ ciphertext: {} }], `${parse}'[0].ciphertext' expected type 'string', got unconvertible type 'map'`],
+    [
+      'encrypt',
+      [{ plaintext: fox, reference: 5 }],
+      `${parse}'[0].reference' expected type 'string', got unconvertible type 'number'`,
+    ],
+    [
+      'encrypt',
+      [{ plaintext: fox, key_version: '1' }],
+      `${parse}'[0].key_version' expected type 'int', got unconvertible type 'string'`,
+    ],
+    [
+      'rewrap',
+      [{ ciphertext: 'x', key_version: 1.5 }],
+      `${parse}'[0].key_version' expected type 'int', got unconvertible type 'number'`,
+    ],
+    [
+      'encrypt',
+      [{ plaintext: fox, context: true }],
+      `${parse}'[0].context' expected type 'string', got unconvertible type 'boolean'`,
+    ],
+    [
+      'encrypt',
+      [{ plaintext: fox, associated_data: [] }],
+      `${parse}'[0].associated_data' expected type 'string', got unconvertible type 'array'`,
+    ],
+    [
+      'encrypt',
+      [{ plaintext: fox, context: contextOne }, { plaintext: fox }],
+      'context should be set either in all the request blocks or in none',
+    ],
+    [
+      'decrypt',
+      [{ ciphertext: 'x' }, { ciphertext: 'x', context: contextOne }],
+      'context should be set either in all the request blocks or in none',
+    ],
+    [
+      'rewrap',
+      [
+        { ciphertext: 'x', context: '' },
+        { ciphertext: 'x', context: contextOne },
+      ],
+      'context should be set either in all the request blocks or in none',
+    ],
+  ] as const) {
+    it(`${operation} of ${JSON.stringify(batchInput)}: ${message}`, async () => {
+      const { engine } = newEngine();
+      await engine.createKey('k', {});
+      expect(await refusalOf(engine.encryption[operation]('k', { ...anything, batchInput }))).to.deep.equal({
+        code: 'invalid_request',
+        message,
+      });
+    });
+  }
+
+  it('with more items than one request may have', async () => {
+    const { engine } = newEngine();
+    await engine.createKey('k', {});
+    const batchInput = Array.from({ length: batchItemsMax + 1 }, () => ({ plaintext: '' }));
+    expect((await refusalOf(engine.encryption.encrypt('k', { ...anything, batchInput }))).message).to.equal(
+      'batch input holds more than 100000 items',
+    );
+  });
+
+  it('or answered, for any JSON', async () => {
+    const { engine } = newEngine();
+    await engine.createKey('k', {});
+    await fc.assert(
+      fc.asyncProperty(fc.jsonValue(), fc.constantFrom('encrypt', 'decrypt', 'rewrap'), async (batchInput, operation) => {
+        fc.pre(batchInput !== null);
+        try {
+          await engine.encryption[operation]('k', { ...anything, batchInput });
+        } catch (error) {
+          expect(error).to.have.property('code', 'invalid_request');
+        }
+      }),
+    );
+  });
+});

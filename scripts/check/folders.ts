@@ -1,0 +1,167 @@
+// Which folder of a package imports which. The table of arrows is in folder-arrows.ts; the rules here compare it with the imports.
+import { dirname, join, relative } from 'node:path/posix';
+import { specifiersOf } from './imports.ts';
+import type { Finding, SourceFile } from './source-files.ts';
+
+/**
+ * A row per folder below `src` (`.` is `src` itself): the folders that it may import. Rows go from the bottom to the top, so a row names
+ * only folders of rows above it, and a table cannot hold a cycle.
+ */
+export type FolderTable = Readonly<Record<string, readonly string[]>>;
+/** A table per package. */
+export type FolderArrows = Readonly<Record<string, FolderTable>>;
+
+/** An import that crosses from one folder of a package into another. */
+export interface Arrow {
+  readonly package: string;
+  readonly from: string;
+  readonly to: string;
+  readonly file: string;
+  readonly line: number;
+}
+
+const source = /^packages\/([^/]+)\/src\/(.+\.ts)$/;
+
+/**
+ * Returns the entries of a package, relative to its `src`: what the `exports` of its package.json name. An entry joins the folders of its
+ * package for others, so it may import each of them, and no folder may import it.
+ */
+function entriesOf(files: readonly SourceFile[], name: string): Set<string> {
+  const manifest = files.find(({ path }) => path === `packages/${name}/package.json`)?.text ?? '';
+  return new Set(['index.ts', ...[...manifest.matchAll(/"\.\/src\/([^"]+\.ts)"/g)].map(([, file = '']) => file)]);
+}
+
+/** Returns the folders of each package, sorted. */
+export function foldersOf(files: readonly SourceFile[]): Map<string, string[]> {
+  const folders = new Map<string, Set<string>>();
+  for (const { path } of files) {
+    const [, name, file] = source.exec(path) ?? [];
+    if (name === undefined || file === undefined) continue;
+    const known = folders.get(name) ?? new Set();
+    folders.set(name, file === 'index.ts' ? known : known.add(dirname(file)));
+  }
+  return new Map([...folders].sort().map(([name, known]) => [name, [...known].sort()]));
+}
+
+/** Returns each import between two folders of a package, but for those of its entry. */
+export function arrowsOf(files: readonly SourceFile[]): Arrow[] {
+  const entries = new Map([...foldersOf(files).keys()].map((name) => [name, entriesOf(files, name)]));
+  return files.flatMap(({ path, text }) => {
+    const [, name, file] = source.exec(path) ?? [];
+    if (name === undefined || file === undefined || entries.get(name)?.has(file)) return [];
+    const root = `packages/${name}/src`;
+    const from = dirname(file);
+    return specifiersOf(text)
+      .filter((specifier) => specifier.startsWith('.'))
+      .map((specifier) => ({ specifier, target: relative(root, join(dirname(path), specifier)) }))
+      .map(({ specifier, target }) => ({ specifier, to: entries.get(name)?.has(target) ? target : dirname(target) }))
+      .filter(({ to }) => to !== from && !to.startsWith('..'))
+      .map(({ specifier, to }) => ({ package: name, from, to, file: path, line: lineOf(text, specifier) }));
+  });
+}
+
+function lineOf(text: string, specifier: string): number {
+  const at = Math.max(text.indexOf(`'${specifier}'`), text.indexOf(`"${specifier}"`));
+  return text.slice(0, Math.max(at, 0)).split('\n').length;
+}
+
+/** Returns the cycles between folders of a package, one finding per group of folders that reach each other. */
+export function cycleFindings(files: readonly SourceFile[]): Finding[] {
+  const arrows = arrowsOf(files);
+  return [...foldersOf(files).keys()].flatMap((name) => {
+    const own = arrows.filter((arrow) => arrow.package === name);
+    return groupsOf(own).map((group) => ({
+      rule: 'cycle',
+      path: `packages/${name}/src`,
+      line: 0,
+      message: `folders import each other: ${group.join(', ')} (${own
+        .filter(({ from, to }) => group.includes(from) && group.includes(to))
+        .map(({ from, to, file, line }) => `${from} → ${to} at ${relative(`packages/${name}/src`, file)}:${line}`)
+        .slice(0, 12)
+        .join('; ')})`,
+    }));
+  });
+}
+
+/** Returns the groups of more than one folder in which each reaches each. */
+function groupsOf(arrows: readonly Arrow[]): string[][] {
+  const next = new Map<string, Set<string>>();
+  for (const { from, to } of arrows) next.set(from, (next.get(from) ?? new Set()).add(to));
+  const reach = (start: string): Set<string> => {
+    const seen = new Set<string>();
+    const queue = [start];
+    for (let folder = queue.pop(); folder !== undefined; folder = queue.pop()) {
+      const fresh = [...(next.get(folder) ?? [])].filter((to) => !seen.has(to));
+      for (const to of fresh) seen.add(to);
+      queue.push(...fresh);
+    }
+    return seen;
+  };
+  const reached = new Map([...next.keys()].map((folder) => [folder, reach(folder)]));
+  const groups = new Map<string, string[]>();
+  for (const [folder, seen] of reached) {
+    if (!seen.has(folder)) continue;
+    const group = [...seen].filter((other) => reached.get(other)?.has(folder)).sort();
+    groups.set(group.join(), group);
+  }
+  return [...groups.values()];
+}
+
+/** Returns the packages and folders without a row, rows without a folder, rows in the wrong order, and imports that no row allows. */
+export function arrowFindings(files: readonly SourceFile[], table: FolderArrows): Finding[] {
+  const folders = foldersOf(files);
+  const finding = (path: string, line: number, message: string): Finding => ({ rule: 'arrow', path, line, message });
+  const of = (name: string): string => `packages/${name}/src`;
+  const stale = Object.keys(table).filter((name) => !folders.has(name));
+  return [
+    ...stale.map((name) => finding(of(name), 0, 'the table of folder arrows has a row for this package, which does not exist')),
+    ...[...folders].flatMap(([name, known]) => {
+      const rows = table[name];
+      if (rows === undefined) return [finding(of(name), 0, 'the table of folder arrows has no row for this package')];
+      const order = Object.keys(rows);
+      return [
+        ...known.filter((folder) => !order.includes(folder)).map((folder) => finding(of(name), 0, `folder ${folder} has no row`)),
+        ...order.filter((folder) => !known.includes(folder)).map((folder) => finding(of(name), 0, `row ${folder} has no folder`)),
+        ...order.flatMap((folder, index) =>
+          (rows[folder] ?? [])
+            .filter((to) => !order.slice(0, index).includes(to))
+            .map((to) => finding(of(name), 0, `row ${folder} names ${to}, which is not in a row above it`)),
+        ),
+      ];
+    }),
+    ...arrowsOf(files)
+      .filter((arrow) => table[arrow.package]?.[arrow.from]?.includes(arrow.to) === false)
+      .map(({ from, to, file, line }) => finding(file, line, `${from} may not import ${to}`)),
+  ];
+}
+
+/**
+ * Returns the observed arrows as rows of the table, to be pasted: from the bottom to the top, as far as there is an order. In a cycle,
+ * the folder with the fewest imports into the rest comes first, and its upward arrows are left out and named in a comment.
+ */
+export function observedTable(files: readonly SourceFile[], name: string): string {
+  const own = arrowsOf(files).filter((arrow) => arrow.package === name);
+  const rest = new Set(foldersOf(files).get(name) ?? []);
+  const upward = (folder: string): Arrow[] =>
+    own.filter(({ from, to }) => from === folder && (rest.has(to) || to.endsWith('.ts')));
+  const lines: string[] = [];
+  while (rest.size > 0) {
+    const folder = [...rest].sort((a, b) => upward(a).length - upward(b).length || a.localeCompare(b))[0] ?? '';
+    rest.delete(folder);
+    const wrong = upward(folder);
+    const targets = [...new Set(own.filter(({ from }) => from === folder).map(({ to }) => to))].sort();
+    const row = targets.filter((to) => !wrong.some((arrow) => arrow.to === to));
+    for (const to of new Set(wrong.map((arrow) => arrow.to))) {
+      const places = wrong
+        .filter((arrow) => arrow.to === to)
+        .map(({ file, line }) => `${relative(`packages/${name}/src`, file)}:${line}`);
+      lines.push(
+        `    // upward: ${folder} → ${to}, ${places.length} imports: ${places.slice(0, 3).join(', ')}${places.length > 3 ? ' …' : ''}`,
+      );
+    }
+    lines.push(`    ${quoted(folder)}: [${row.map((to) => `'${to}'`).join(', ')}],`);
+  }
+  return [`  ${quoted(name)}: {`, ...lines, '  },'].join('\n');
+}
+
+const quoted = (name: string): string => (/^\w+$/.test(name) ? name : `'${name}'`);

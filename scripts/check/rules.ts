@@ -1,0 +1,34 @@
+// All rules, over all files.
+import { decisionFindings } from './decisions.ts';
+import { folderArrows } from './folder-arrows.ts';
+import { arrowFindings, cycleFindings } from './folders.ts';
+import { folderFindings, lengthFindings, lineFindings } from './limits.ts';
+import { phraseFindings } from './phrases.ts';
+import type { Finding, SourceFile } from './source-files.ts';
+
+/** Returns what the rules refuse in `files`, by path and line. */
+export const findingsIn = (files: readonly SourceFile[]): Finding[] =>
+  [
+    ...files.flatMap((file) => [...phraseFindings(file), ...lineFindings(file), ...lengthFindings(file)]),
+    ...folderFindings(files),
+    ...decisionFindings(files),
+    ...cycleFindings(files),
+    ...arrowFindings(files, folderArrows),
+  ].sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : a.line - b.line));
+
+/** Returns a finding as a line that editors can follow. */
+export const lineOf = ({ rule, path, line, message }: Finding): string =>
+  `${path}${line > 0 ? `:${line}` : ''} ${rule}: ${message}`;
+
+/** Returns the number of findings per folder and rule, the most first. */
+export function countsOf(findings: readonly Finding[]): string[] {
+  const counts = new Map<string, number>();
+  for (const { path, rule } of findings) {
+    const folder = /\.\w+$/.test(path) ? path.split('/').slice(0, -1).join('/') || '.' : path;
+    const key = `${folder} ${rule}`;
+    counts.set(key, (counts.get(key) ?? 0) + 1);
+  }
+  return [...counts]
+    .sort(([a, m], [b, n]) => n - m || a.localeCompare(b))
+    .map(([key, count]) => `${String(count).padStart(5)} ${key}`);
+}

@@ -1,0 +1,37 @@
+// Reads the files that the rules look at. The rules themselves are pure: they get paths and texts.
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** A file of the repository; `path` is relative to its root, with slashes. */
+export interface SourceFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+/** Something that a rule refuses, at a line (from 1) of a file or folder; line 0 means the whole of it. */
+export interface Finding {
+  readonly rule: string;
+  readonly path: string;
+  readonly line: number;
+  readonly message: string;
+}
+
+const readable = /\.(?:ts|mjs|js|md|ya?ml|json|sh|go|c|py|cfg|service)$|(?:^|\/)(?:Dockerfile[^/]*|\.ci\/run|\.githooks\/[^/]+)$/;
+
+/** Cases and vectors that others publish are kept as they are; a lock file is written by npm. */
+const foreign = /^test\/conformance\/|\/vectors\/|^package-lock\.json$|(?:^|\/)node_modules\//;
+
+/** Returns the repository's own text files below `root`: those that git tracks, and new ones that it does not ignore. */
+export function readSourceFiles(root: string): SourceFile[] {
+  const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
+    cwd: root,
+    encoding: 'utf8',
+    maxBuffer: 64 * 1024 * 1024,
+  });
+  return [...new Set(listed.split('\0'))]
+    .filter((path) => readable.test(path) && !foreign.test(path))
+    .filter((path) => existsSync(join(root, path)) && statSync(join(root, path)).isFile())
+    .sort()
+    .map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }));
+}

@@ -1,0 +1,54 @@
+// This version opens data directories of earlier versions, and everything in them still works.
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { Kept } from './kept/kept.ts';
+import { type LiveServer, processMs, Workbench } from './live-server.ts';
+
+const folder = join(import.meta.dirname, 'kept');
+const versions = readdirSync(folder).flatMap((name) => /^(.*)\.tar\.gz$/.exec(name)?.[1] ?? []);
+
+describe('a data directory of an earlier version', () => {
+  const bench = new Workbench();
+  after(() => bench.clean());
+
+  it('exists for at least one version', () => {
+    expect(versions).to.include('0.1.0');
+  });
+
+  for (const version of versions)
+    it(`of ${version} opens: keys, signatures, logins and tokens are valid, also after another restart`, async function () {
+      this.timeout(processMs);
+      const dataDir = bench.folder();
+      const unpacked = spawnSync('tar', ['-C', dataDir, '--strip-components=1', '-xzf', join(folder, `${version}.tar.gz`)]);
+      expect(unpacked.status, String(unpacked.stderr)).to.equal(0);
+      const kept = JSON.parse(readFileSync(join(folder, `${version}.json`), 'utf8')) as Kept;
+      for (let start = 0; start < 2; start++) {
+        const server = await bench.start({ dataDir });
+        await stillHolds(server, kept);
+        expect((await server.stop()).code).to.equal(0);
+      }
+    });
+});
+
+async function stillHolds(server: LiveServer, kept: Kept): Promise<void> {
+  const { plaintext, context, rootToken } = kept;
+  const call = (path: string, body: object, token = rootToken) => server.call('POST', path, body, token);
+  for (const { name, derived, text: ciphertext } of kept.ciphertexts) {
+    const sent = { ciphertext, ...(derived && { context }) };
+    expect((await call(`transit/decrypt/${name}`, sent)).at('data.plaintext'), name).to.equal(plaintext);
+    expect((await call(`transit/rewrap/${name}`, sent)).at('data.key_version'), name).to.equal(2);
+  }
+  for (const { name, text: hmac } of kept.hmacs)
+    expect((await call(`transit/verify/${name}`, { input: plaintext, hmac })).at('data.valid'), name).to.equal(true);
+  for (const { name, text: signature } of kept.signatures)
+    expect((await call(`transit/verify/${name}`, { input: plaintext, signature })).at('data.valid'), name).to.equal(true);
+  const tokens = [kept.policyToken ?? ''];
+  for (const { path, body } of kept.logins) tokens.push((await call(path, body)).string('auth.client_token'));
+  for (const token of tokens) {
+    expect((await call('transit/encrypt/aes256-gcm96', { plaintext }, token)).status).to.equal(200);
+    expect((await call('transit/decrypt/aes256-gcm96', { ciphertext: kept.ciphertexts[0]?.text }, token)).status).to.equal(403);
+  }
+  expect((await call('second/encrypt/aes256-gcm96', { plaintext })).status).to.equal(200);
+}
