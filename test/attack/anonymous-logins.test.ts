@@ -29,7 +29,7 @@ describe('a flood of anonymous logins', function () {
         const write = await ask(server.url, 'POST', `transit/keys/k${n}`, { body: {}, token: server.rootToken, withinMs: 4_000 });
         expect(write.status, write.text).to.equal(200);
       }
-      expect(await figure('svc_core_requests_at_work{kind="changes"}')).to.equal(0);
+      expect(await figure('svc_core_requests_executing{kind="changes"}')).to.equal(0);
       for (let n = 0; n < 2; n += 1) {
         const login = await ask(server.url, 'POST', 'auth/userpass/login/amy', {
           body: { password: 'correct horse' },
@@ -39,7 +39,7 @@ describe('a flood of anonymous logins', function () {
         const body = { password: 'correct horse' };
         expect((await server.call('POST', 'auth/userpass/users/amy/password', body)).status).to.be.oneOf([200, 204]);
       }
-      expect(await figure('svc_core_requests_at_work{kind="logins"}')).to.be.at.most(33);
+      expect(await figure('svc_core_requests_executing{kind="logins"}')).to.be.at.most(33);
     } finally {
       await flood.end();
     }

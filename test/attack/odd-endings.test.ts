@@ -28,8 +28,8 @@ describe('connections that end in unusual ways', function () {
   const figures = async (): Promise<Record<string, number>> => ({
     inFlight: await figureOf(telemetry, 'svc_core_in_flight_requests'),
     bodyBytes: await figureOf(telemetry, 'svc_core_body_bytes'),
-    reads: await figureOf(telemetry, 'svc_core_requests_at_work{kind="reads"}'),
-    changes: await figureOf(telemetry, 'svc_core_requests_at_work{kind="changes"}'),
+    reads: await figureOf(telemetry, 'svc_core_requests_executing{kind="reads"}'),
+    changes: await figureOf(telemetry, 'svc_core_requests_executing{kind="changes"}'),
     waiting: await figureOf(telemetry, 'svc_core_requests_waiting{kind="reads"}'),
     transfers: existsSync(join(folder, 'transfers')) ? readdirSync(join(folder, 'transfers')).length : 0,
   });

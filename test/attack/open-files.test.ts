@@ -77,7 +77,7 @@ describe('a process with a low limit of open files', function () {
     const server = bench.launch({ dataDir: folder, command: ['server', '--config', file], wrapper: withOpenFiles(1024) });
     expect((await server.exited).code).to.equal(1);
     expect(server.stderr).to.match(
-      /may open 1024 files, of which \d+ are kept for storage and peers: raise the limit \(ulimit -n/,
+      /may open 1024 files, and \d+ are reserved for storage and peers: raise the limit \(ulimit -n/,
     );
   });
 });

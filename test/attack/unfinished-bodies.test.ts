@@ -17,7 +17,7 @@ describe('unfinished bodies at a standby', function () {
       const held = new HeldConnections();
       const figure = async (kind: string): Promise<number> => {
         const { text } = await cluster.ask(standby, 'GET', 'sys/metrics?format=prometheus');
-        return Number(new RegExp(`^svc_core_requests_at_work\\{kind="${kind}"\\} (\\d+)$`, 'm').exec(text)?.[1]);
+        return Number(new RegExp(`^svc_core_requests_executing\\{kind="${kind}"\\} (\\d+)$`, 'm').exec(text)?.[1]);
       };
       let key = 0;
       const writes = async (what: string): Promise<void> => {
@@ -43,13 +43,13 @@ describe('unfinished bodies at a standby', function () {
           if (!what.startsWith('unknown') && !what.startsWith('a known'))
             expect((await ask(standby.apiAddress, 'POST', 'sys/wrapping/lookup', login)).status, what).to.equal(400);
         }
-        expect(await figure('forwarded_strangers_streams')).to.be.at.most(8);
+        expect(await figure('forwarded_unauthenticated_streams')).to.be.at.most(8);
         expect(await figure('forwarded_streams')).to.be.at.most(32);
-        expect(await figure('forwarded_strangers')).to.equal(0);
+        expect(await figure('forwarded_unauthenticated')).to.equal(0);
       } finally {
         held.end();
       }
-      await until('nothing is left of them', async () => (await figure('forwarded_strangers_streams')) === 0);
+      await until('nothing is left of them', async () => (await figure('forwarded_unauthenticated_streams')) === 0);
       expect(await figure('forwarded_streams')).to.equal(0);
       const large = Buffer.from(JSON.stringify({ x: 'A'.repeat(30 * 1024 * 1024) }));
       const largeWrites = Array.from({ length: 4 }, (_, n) =>

@@ -87,13 +87,13 @@ describe('slow callers', () => {
       expect(await newcomer('POST', `transit/keys/k${n}`, {})).to.equal(200);
     }
     expect(await figure('svc_core_connections')).to.be.at.most(limits.connections);
-    expect(await figure('svc_core_connections_cut')).to.be.at.least(72 - limits.connections);
+    expect(await figure('svc_core_connections_evicted')).to.be.at.least(72 - limits.connections);
   });
 
   it('that request much work get 503 with Retry-After, while health, metrics and changes are served', async function () {
     this.timeout(120_000);
     const batch = server.call('POST', 'transit/sign/slow', { batch_input: Array(1_500).fill({ input: 'AAAA' }) }, token);
-    await until('it works on the batch', async () => (await figure('svc_core_requests_at_work{kind="reads"}')) === 1);
+    await until('it works on the batch', async () => (await figure('svc_core_requests_executing{kind="reads"}')) === 1);
     const refused = await server.call('POST', 'transit/encrypt/k', { plaintext: 'AAAA' }, token);
     expect([refused.status, refused.headers.get('retry-after'), refused.text]).to.deep.equal([
       503,

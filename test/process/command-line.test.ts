@@ -95,7 +95,7 @@ describe('the command transitd', function () {
 
     it('reads, writes, lists and deletes any path, as vault and bao do', async () => {
       const { stderr } = expectCode(await transitd(['write', 'transit/keys/a']), 1);
-      expect(stderr).to.equal('transitd: there is no data to write: give some, or --force\n');
+      expect(stderr).to.equal('transitd: no data to write: pass name=value, or use --force to write without data\n');
       await done(['write', '-f', 'transit/keys/a']);
       await done(['write', '/transit/keys/b', 'type=aes128-gcm96', 'exportable=true']);
       await done(['write', 'transit/keys/c', '-'], { input: '{"type":"hmac","key_size":64}' });
@@ -173,7 +173,7 @@ describe('the command transitd', function () {
       expect(readFileSync(file, 'utf8').trim(), 'a token that is shown is not kept').to.equal(kept);
       expect((await done(['login', '-'], { env, input: server.rootToken })).stderr).to.equal('');
       expect((await done(['login', '-'], { input: server.rootToken })).stderr).to.match(
-        /^warning: .* goes before the kept one\n$/,
+        /^warning: .* takes precedence over the stored one; [^\n]*\n$/,
       );
       expect((await done(['token', 'lookup', '-field=display_name'], { env })).stdout).to.equal('root');
       expectCode(await transitd(['login', '-'], { env, input: 's.nobody' }), 2);
@@ -271,7 +271,7 @@ describe('the command transitd', function () {
       await done(['operator', 'raft', 'snapshot', 'save', file]);
       expect(statSync(file).mode & 0o777).to.equal(0o600);
       expect(existsSync(`${file}.part`)).to.equal(false);
-      expectCode(await transitd(['operator', 'raft', 'snapshot', 'save', file]), 1, 'it is there already');
+      expectCode(await transitd(['operator', 'raft', 'snapshot', 'save', file]), 1, 'the file already exists');
       const inspected = await run(['operator', 'raft', 'snapshot', 'inspect', '-format=json', file]);
       expect(expectCode(inspected, 0).json()).to.have.property('index').that.is.greaterThan(1);
       await done(['write', '-f', 'transit/keys/after']);
@@ -307,8 +307,8 @@ describe('the command transitd', function () {
       { what: 'a token in the place of a command', args: ['token', 's.wrong'], env: {}, code: 1, says: /unknown command/ },
       { what: 'an unknown command in a group', args: ['operator', 'fly'], env: {}, code: 1, says: /unknown command/ },
       { what: 'an unknown option', args: ['key', 'list', '--tokn=s.wrong'], env: {}, code: 1, says: /unknown option/ },
-      { what: 'an invalid number', args: ['operator', 'init', '-key-shares=s.wrong'], env: {}, code: 1, says: /not valid/ },
-      { what: 'an unknown format', args: ['key', 'list', '-format=s.wrong'], env: {}, code: 1, says: /not valid/ },
+      { what: 'an invalid number', args: ['operator', 'init', '-key-shares=s.wrong'], env: {}, code: 1, says: /invalid/ },
+      { what: 'an unknown format', args: ['key', 'list', '-format=s.wrong'], env: {}, code: 1, says: /invalid/ },
       { what: 'too many arguments', args: ['key', 'list', 's.wrong'], env: {}, code: 1, says: /too many arguments/ },
       { what: 'a member without a value', args: ['write', 'transit/keys/k', 's.wrong'], env: {}, code: 1, says: /name=value/ },
     ] as { what: string; args: string[]; env: Record<string, string>; code: number; says: RegExp }[])

@@ -55,7 +55,7 @@ export interface StartOptions {
 /** A page that needs no token and is served while the node is sealed. */
 const telemetry = { TRANSITD_TELEMETRY_ADDRESS: '127.0.0.1:0' };
 /** The welcome of a dev node: the only place that shows a token on purpose. */
-const welcome = /\ntransitd is running, [\s\S]*?paste it here…"}'\n/;
+const welcome = /\ntransitd is running in dev mode, [\s\S]*?paste the ciphertext here…"}'\n/;
 const metricsMs = 2_000;
 
 export class LiveServer {

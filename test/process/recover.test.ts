@@ -87,12 +87,12 @@ describe('transitd operator recover', function () {
   it('never overwrites a file, complete or partial', async () => {
     for (const name of [out, `${out}.part`]) {
       writeFileSync(name, 'mine');
-      expectSentence(await recover(dataDir, out), 1, name === out ? /is there already/ : /part is left of an earlier attempt/);
+      expectSentence(await recover(dataDir, out), 1, name === out ? /already exists/ : /part exists: delete it/);
       expect(readFileSync(name, 'utf8')).to.equal('mine');
       rmSync(name);
     }
     symlinkSync(join(home, 'nowhere'), out);
-    expectSentence(await recover(dataDir, out), 1, /is there already/);
+    expectSentence(await recover(dataDir, out), 1, /already exists/);
     expect(readlinkSync(out)).to.equal(join(home, 'nowhere'));
     rmSync(out);
     expectNothingWritten();
@@ -145,7 +145,7 @@ describe('transitd operator recover', function () {
     const server = await bench.start({ dataDir: home }); // applies its entries to the records
     await server.stop();
     damageLog(dataDir);
-    expectSentence(await recover(dataDir, out), 74, /log\/\d+\.log .+\. With --without-log its records/);
+    expectSentence(await recover(dataDir, out), 74, /log\/\d+\.log .+\. Use --without-log to recover the records/);
     expectNothingWritten();
     const told = expectCode(await recover(dataDir, out, '--without-log', '--format=json'), 0);
     expect(told.json()).to.have.property('records').that.is.above(4);

@@ -2,8 +2,8 @@ import type { Node } from '@transitd/node';
 import type { MetricSources } from './metrics.ts';
 import type { ClusterFigures } from './metrics-cluster.ts';
 
-/** What the gauges show of a node; before it is open, that it is not there. */
-export const figuresOf = (node: () => Node | undefined): MetricSources => ({
+/** Returns the sources of the gauges of a node; `node` returns undefined until the node is open. */
+export const metricSourcesOf = (node: () => Node | undefined): MetricSources => ({
   unsealed: () => node()?.services !== undefined,
   active: () => node()?.active ?? false,
   raft: () => node()?.replicaStatus,
@@ -21,7 +21,7 @@ function clusterFigures(node: Node | undefined): ClusterFigures | undefined {
   const others = state.servers.filter(({ part }) => part !== 'leader');
   return {
     members,
-    lead: {
+    leader: {
       healthy: state.healthy,
       failureTolerance: state.failureTolerance,
       nodes: state.servers.map(({ member, healthy }) => ({ name: member.name, healthy })),

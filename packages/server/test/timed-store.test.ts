@@ -6,8 +6,8 @@ import { Metrics } from '../src/metrics.ts';
 const value = Buffer.from('v');
 const write = (path: string, written: Buffer | null) => ({ conditions: [], writes: [{ path, value: written }] });
 
-describe('the times of reading and writing records', () => {
-  it('are summaries in milliseconds with the names of the peers, failures included', async () => {
+describe('barrier metrics', () => {
+  it('are summaries in milliseconds with the names that Vault uses, failures included', async () => {
     const metrics = new Metrics('vault', {
       unsealed: () => true,
       active: () => true,
