@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { BarrierError, checkSealConfig, type SealConfig } from '@transitd/barrier';
-import { requireWrittenByOwner, StartError } from '@transitd/process';
+import { requireOwnerWritable, StartError } from '@transitd/process';
 import type { Config } from './config.ts';
 
 /** How this node unseals, with the keys that the configuration names. @throws StartError */
@@ -31,7 +31,7 @@ function sealKey({ key_file, key_env }: KeySource): Buffer {
   const where = key_file ?? `the variable ${key_env}`;
   let content: Buffer;
   try {
-    if (key_file !== undefined) requireWrittenByOwner(key_file);
+    if (key_file !== undefined) requireOwnerWritable(key_file);
     content = key_file === undefined ? Buffer.from(process.env[key_env ?? ''] ?? '') : readFileSync(key_file);
   } catch (error) {
     if (error instanceof StartError) throw new StartError(`seal: ${error.message}`);

@@ -4,7 +4,7 @@ import { BarrierError, type InitializeRequest, type SealConfig, type SealStatus 
 import { type Cluster, type JoinDesk, JoinError } from '@transitd/cluster';
 import { type Config, sealConfig } from '@transitd/configuration';
 import { defaultCodes, type HealthQuery, healthAnswer, type NodeStatus } from '@transitd/health';
-import { type Logger, type NodeObserver, nobody, StartError } from '@transitd/process';
+import { type Logger, type NodeObserver, noObserver, StartError } from '@transitd/process';
 import { type DriverStatus, type NodeId, votersOf } from '@transitd/raft-core';
 import { type ReplicaStatus, StoreError } from '@transitd/storage-fsm';
 import { AddressRate } from './bootstrap/address-rate.ts';
@@ -67,7 +67,7 @@ export class Node {
   #listener: string | undefined;
 
   private constructor(
-    { config, log, onFatal, observer = nobody, canonicalPath = (path) => path }: NodeOptions,
+    { config, log, onFatal, observer = noObserver, canonicalPath = (path) => path }: NodeOptions,
     seal: SealConfig,
     directory: DataDirectory,
   ) {

@@ -180,7 +180,7 @@ describe('a node', () => {
       expect(error)
         .to.be.instanceOf(StartError)
         .with.property('message')
-        .that.matches(/others than its owner/);
+        .that.matches(/users other than its owner/);
     });
   }
 

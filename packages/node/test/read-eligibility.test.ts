@@ -1,6 +1,6 @@
 import type { Cluster, Storage } from '@transitd/cluster';
 import { parseConfig } from '@transitd/configuration';
-import { nobody } from '@transitd/process';
+import { noObserver } from '@transitd/process';
 import { StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { ReadEligibility } from '../src/read-eligibility.ts';
@@ -38,7 +38,7 @@ function leading({
         replica: { fresh },
       }) as unknown as Storage,
     cluster: () => ({ agrees, differs, heartbeats }) as unknown as Cluster,
-    observer: nobody,
+    observer: noObserver,
   });
 }
 

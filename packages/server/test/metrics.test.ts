@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { Limits } from '@transitd/api';
 import { Connections } from '@transitd/http';
 import { LeadershipObserver } from '@transitd/node';
-import { nobody } from '@transitd/process';
+import { noObserver } from '@transitd/process';
 import { expect } from 'chai';
 import { Metrics } from '../src/metrics.ts';
 import type { ClusterFigures } from '../src/metrics-cluster.ts';
@@ -79,7 +79,7 @@ describe('the figures of a cluster', () => {
   it('tell each change of the role once, and how long a lead lasted', () => {
     const told: unknown[] = [];
     const observer = {
-      ...nobody,
+      ...noObserver,
       roleChanged: (role: string) => void told.push(role),
       leadershipLost: (ms: number) => void told.push(ms),
     };

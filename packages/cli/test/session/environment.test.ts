@@ -61,7 +61,7 @@ describe('the token of the last login', () => {
   it('is not used from a file that others can read', () => {
     const file = join(folder, 't');
     writeFileSync(file, 's.one', { mode: 0o644 });
-    expect(() => keptToken(file)).to.throw(StartError, /has the mode 0644/);
+    expect(() => keptToken(file)).to.throw(StartError, /has mode 0644/);
   });
 
   it('is not lost without a word when it cannot be kept', () => {

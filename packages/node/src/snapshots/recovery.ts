@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { decodeMembership, overtakenFile, removalFile } from '@transitd/cluster';
-import { requireOwn, requireOwnerOnly, StartError, version } from '@transitd/process';
+import { requireOwner, requireOwnerOnly, StartError, version } from '@transitd/process';
 import type { ConfState, NodeId } from '@transitd/raft-core';
 import { archiveOf, noProof, sumsOf } from '@transitd/snapshot-archive';
 import {
@@ -50,7 +50,7 @@ export async function recovering<T>(
 async function requireStoppedNode(directory: string): Promise<void> {
   try {
     if (!(await hasNode(directory))) throw new StartError(`${directory} holds no node`);
-    requireOwn(directory);
+    requireOwner(directory);
     requireOwnerOnly(directory);
     requireOwnerOnly(join(directory, 'node.state'));
   } catch (error) {

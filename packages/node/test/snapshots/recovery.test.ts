@@ -113,7 +113,7 @@ describe('a recovery', () => {
         chmodSync(directory, 0o750);
         return directory;
       },
-      pattern: /has the mode 0750/,
+      pattern: /has mode 0750/,
     },
     { what: 'that is none', make: async () => join(folder, 'nowhere'), pattern: /holds no node$/ },
   ])
