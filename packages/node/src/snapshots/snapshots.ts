@@ -9,7 +9,7 @@ import { authorityPath, type ClusterAuthority, type Storage } from '@transitd/cl
 import { RequestError } from '@transitd/http';
 import { type Logger, version } from '@transitd/process';
 import { CodecError } from '@transitd/raft-core';
-import { archiveOf, garbage, noProof, readArchive, type SealedParts, sumsOf } from '@transitd/snapshot-archive';
+import { archiveOf, noProof, readArchive, type SealedParts, sumsOf, unusableSnapshot } from '@transitd/snapshot-archive';
 import {
   clearRestores,
   inspectSnapshot,
@@ -149,7 +149,8 @@ export class Snapshots {
         'this snapshot was made under another root key, or is not from such a server: snapshot-force restores it all the same, and seals the nodes if its keys are others',
       );
     const summary = await this.#summary(statePath);
-    if (summary.meta.index !== meta.index || summary.meta.term !== meta.term) throw garbage('its meta.json is of another state');
+    if (summary.meta.index !== meta.index || summary.meta.term !== meta.term)
+      throw unusableSnapshot('its meta.json does not match its state');
     await this.#requireOpenable(statePath);
   }
 
@@ -171,7 +172,7 @@ export class Snapshots {
     try {
       return await inspectSnapshot(readSnapshotFile(path));
     } catch (error) {
-      throw error instanceof CodecError ? garbage(error.message) : error;
+      throw error instanceof CodecError ? unusableSnapshot(error.message) : error;
     }
   }
 
