@@ -5,13 +5,13 @@ import type { Config } from '@transitd/configuration';
 import { type Logger, LogLimit, type NodeObserver } from '@transitd/process';
 import type { DriverStatus } from '@transitd/raft-core';
 import { type Replica, StoreError } from '@transitd/storage-fsm';
-import type { Joining } from './bootstrap/joining.ts';
 import type { NodeClock } from './clock/node-clock.ts';
 import { fitnessOf, isAlone } from './fitness.ts';
+import type { Joining } from './join/joining.ts';
 import { LeadershipLog } from './leadership-log.ts';
 import type { ServiceLoader } from './service-loader.ts';
 import { Snapshots } from './snapshots/snapshots.ts';
-import type { DataDirectory } from './storage/storage.ts';
+import type { DataDirectory } from './storage/open-storage.ts';
 
 /** A cluster that exists: consensus, records and the barrier over them, sealed or not. */
 export interface EncryptedStore {

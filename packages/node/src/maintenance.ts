@@ -1,9 +1,9 @@
 import type { Logger, NodeObserver } from '@transitd/process';
 import { keepUp } from './active-tasks.ts';
-import type { JoinAttempts } from './bootstrap/join-attempts.ts';
 import type { NodeClock } from './clock/node-clock.ts';
 import type { ClusterMember } from './cluster-member.ts';
 import { HealthLog } from './health-log.ts';
+import type { JoinAttempts } from './join/join-attempts.ts';
 import type { ServiceLoader } from './service-loader.ts';
 
 const tickMs = 1000;

@@ -7,13 +7,13 @@ import { defaultCodes, type HealthQuery, healthAnswer, type NodeStatus } from '@
 import { type Logger, type NodeObserver, noObserver, StartError } from '@transitd/process';
 import { type DriverStatus, type NodeId, votersOf } from '@transitd/raft-core';
 import { type ReplicaStatus, StoreError } from '@transitd/storage-fsm';
-import { AddressRate } from './bootstrap/address-rate.ts';
-import { GivenShares, sharesAreKept } from './bootstrap/given-shares.ts';
-import { JoinAttempts } from './bootstrap/join-attempts.ts';
-import type { JoinTarget } from './bootstrap/joining.ts';
 import { bootstrapCluster, type Initialized } from './bootstrap.ts';
 import { NodeClock } from './clock/node-clock.ts';
 import { ClusterMember, type EncryptedStore, removedText } from './cluster-member.ts';
+import { AddressRate } from './join/address-rate.ts';
+import { JoinAttempts } from './join/join-attempts.ts';
+import type { JoinTarget } from './join/joining.ts';
+import { GivenShares, sharesAreKept } from './join/share-retention.ts';
 import { LeadershipObserver } from './leadership-observer.ts';
 import { NodeMaintenance } from './maintenance.ts';
 import { ReadEligibility } from './read-eligibility.ts';
@@ -21,7 +21,7 @@ import { ServiceLoader } from './service-loader.ts';
 import type { Services } from './services.ts';
 import { type Snapshots, transfersIn } from './snapshots/snapshots.ts';
 import { nodeStatus, sealBefore } from './status.ts';
-import { DataDirectory } from './storage/storage.ts';
+import { DataDirectory } from './storage/open-storage.ts';
 
 /** As health is asked without a query. */
 const plainHealth: HealthQuery = { standbyOk: false, performanceStandbyOk: false, codes: defaultCodes };

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { parseConfig } from '@transitd/configuration';
 import { expect } from 'chai';
 import { pino } from 'pino';
-import { JoinAttempts, type JoinAttemptsParts } from '../../src/bootstrap/join-attempts.ts';
+import { JoinAttempts, type JoinAttemptsParts } from '../../src/join/join-attempts.ts';
 
 describe('the entrance of a node that is configured to join', () => {
   let folder = '';

@@ -12,7 +12,7 @@ import { StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { pino } from 'pino';
 import { until } from '../../../process/test/until.ts';
-import { Joining } from '../../src/bootstrap/joining.ts';
+import { Joining } from '../../src/join/joining.ts';
 import { Node } from '../../src/node.ts';
 
 const errorOf = (outcome: Promise<unknown>): Promise<unknown> =>

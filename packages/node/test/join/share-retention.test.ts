@@ -1,7 +1,7 @@
 import { RateLimited } from '@transitd/access';
 import { expect } from 'chai';
-import { AddressRate } from '../../src/bootstrap/address-rate.ts';
-import { GivenShares } from '../../src/bootstrap/given-shares.ts';
+import { AddressRate } from '../../src/join/address-rate.ts';
+import { GivenShares } from '../../src/join/share-retention.ts';
 
 const refusalOf = (task: () => void): string => {
   try {
