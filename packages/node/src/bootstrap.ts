@@ -5,7 +5,7 @@ import type { Config } from '@transitd/configuration';
 import type { ClusterMember } from './cluster-member.ts';
 import { initialMounts } from './mounts/mounts.ts';
 import type { ServiceLoader } from './service-loader.ts';
-import type { DataDirectory } from './storage/open-storage.ts';
+import type { DataDirectory } from './storage/data-directory.ts';
 
 export interface Initialized extends InitialShares {
   readonly rootToken: string;

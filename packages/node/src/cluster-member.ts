@@ -11,7 +11,7 @@ import type { Joining } from './join/joining.ts';
 import { LeadershipLog } from './leadership-log.ts';
 import type { ServiceLoader } from './service-loader.ts';
 import { Snapshots } from './snapshots/snapshots.ts';
-import type { DataDirectory } from './storage/open-storage.ts';
+import type { DataDirectory } from './storage/data-directory.ts';
 
 /** A cluster that exists: consensus, records and the barrier over them, sealed or not. */
 export interface EncryptedStore {

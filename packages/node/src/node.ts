@@ -21,7 +21,7 @@ import { ServiceLoader } from './service-loader.ts';
 import type { Services } from './services.ts';
 import { type Snapshots, transfersIn } from './snapshots/snapshots.ts';
 import { nodeStatus, sealBefore } from './status.ts';
-import { DataDirectory } from './storage/open-storage.ts';
+import { DataDirectory } from './storage/data-directory.ts';
 
 /** As health is asked without a query. */
 const plainHealth: HealthQuery = { standbyOk: false, performanceStandbyOk: false, codes: defaultCodes };

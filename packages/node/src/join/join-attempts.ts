@@ -3,7 +3,7 @@ import { JoinError, writeIdentity } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import type { Logger } from '@transitd/process';
 import { StoreError } from '@transitd/storage-fsm';
-import type { DataDirectory } from '../storage/open-storage.ts';
+import type { DataDirectory } from '../storage/data-directory.ts';
 import { type Candidate, configuredTarget, Joining, type JoinTarget, newCandidate } from './joining.ts';
 
 export interface JoinAttemptsParts {

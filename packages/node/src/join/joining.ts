@@ -5,7 +5,7 @@ import { type Barrier, BarrierError, type SealConfig, type SealStatus } from '@t
 import { JoinClient, JoinError, makeRequest, type NodeIdentity, PendingJoin, sendByHttp } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import type { NodeId } from '@transitd/raft-core';
-import { newNodeId } from '../storage/open-storage.ts';
+import { newNodeId } from '../storage/data-directory.ts';
 
 /** Where a node asks to be let in. */
 export interface JoinTarget {
