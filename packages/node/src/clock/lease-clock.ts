@@ -57,7 +57,10 @@ export class LeaseClock {
     return this.#jump.jumpedMs;
   }
 
-  /** Returns whether a leader lease holds. After a jump none does for the length of a lease: older rounds have expired by then, by any clock. */
+  /**
+   * Returns whether a leader lease holds. After a jump none does for the length of a lease: older rounds have expired by then, by any
+   * clock.
+   */
   holdsLease(driver: Leadership): boolean {
     return performance.now() - this.jumpedMs() >= this.#leaseMs && driver.leaseRead();
   }
@@ -83,7 +86,7 @@ export class LeaseClock {
   #look(reading: ClockReading): void {
     const jumpMs = this.#jump.look(reading);
     if (jumpMs === 0) return;
-    this.#wakefulness.stoodStill(this.#jump.jumpedMs);
+    this.#wakefulness.paused(this.#jump.jumpedMs);
     this.#onJump?.(jumpMs);
   }
 }

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import pino from 'pino';
-import { ClockTrust, usualClockTrust } from '../../src/clock/clock-trust.ts';
+import { ClockTrust, defaultClockTrust } from '../../src/clock/clock-trust.ts';
 import { NodeClock } from '../../src/clock/node-clock.ts';
 
 const [second, minute, hour, day] = [1000, 60_000, 3_600_000, 86_400_000];
 const beginMs = 1_700_000_000_000;
-const { toleranceMs, windowMs, holdMsMax } = usualClockTrust;
+const { toleranceMs, windowMs, holdMsMax } = defaultClockTrust;
 
 /** Both clocks of a machine, looked at every second or as often as a test wants. */
 function machine() {

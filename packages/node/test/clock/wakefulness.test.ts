@@ -42,7 +42,7 @@ describe('whether a process may say that it leads', () => {
   it('it may not once another clock shows that it stood still, until a quorum has said so to a question asked since', () => {
     const process = new Wakefulness(limitMs, 0);
     process.ticked(100);
-    process.stoodStill(110);
+    process.paused(110);
     expect(process.isAwake(111, withoutLease)).to.equal(false);
     process.confirmed(112, 105);
     expect(process.isAwake(113, withoutLease)).to.equal(false);
