@@ -13,8 +13,8 @@ export type ListenerConfig = Config['listeners'][number];
 export type LogConfig = Config['log'];
 
 /**
- * Checks a configuration and returns it typed: every key is known and every value in its range. A setting in `environment` replaces the one in
- * `input`; a section in `fixed` replaces the whole section of both.
+ * Checks a configuration and returns it typed: every key is known and every value in its range. A setting in `environment` replaces the one
+ * in `input`; a section in `fixed` replaces the whole section of both.
  * @throws StartError with one sentence that names the key
  */
 export function parseConfig(input: unknown, environment: NodeJS.ProcessEnv = {}, fixed: Partial<ConfigInput> = {}): Config {
@@ -38,7 +38,7 @@ export function parseConfig(input: unknown, environment: NodeJS.ProcessEnv = {},
   const inside = sealKeyFiles(config).find((file) => isInside(file, config.data_dir));
   if (inside !== undefined) {
     throw new StartError(
-      `configuration: seal: the key file ${inside} is inside data_dir: a copy of the directory would contain the data and the key to it; move the file`,
+      `configuration: seal: the key file ${inside} is inside data_dir, so a copy of it would contain data and key: move the file`,
     );
   }
   return config;

@@ -5,8 +5,8 @@ import { reasonOf, StartError } from '@transitd/process';
 import type { ListenerConfig } from './config.ts';
 
 /**
- * All suites of TLS 1.3, and those of TLS 1.2 with an AEAD and forward secrecy (RFC 9325 §4.2). CBC suites have had one padding oracle after
- * the other.
+ * All suites of TLS 1.3, and those of TLS 1.2 with an AEAD and forward secrecy (RFC 9325 §4.2). CBC suites have had one padding oracle
+ * after the other.
  */
 export const cipherSuites = [
   'TLS_AES_256_GCM_SHA384',

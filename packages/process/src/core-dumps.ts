@@ -9,7 +9,7 @@ export function warnOfCoreDumps(log: Logger): void {
   try {
     if (leavesCoreFiles(readFileSync('/proc/self/limits', 'utf8'))) {
       log.warn(
-        'a crash of this process may write a core file that contains every key: set the core file limit to 0 (ulimit -c 0 or LimitCORE=0) and restart',
+        'a crash of this process may write a core file that contains every key: set the limit to 0 (ulimit -c 0, LimitCORE=0) and restart',
       );
     }
   } catch {

@@ -2,7 +2,9 @@
 export const exitCode = {
   /** The work is done, or the process was stopped by a signal. */
   ok: 0,
-  /** The configuration is wrong, the start failed, or a command failed on this side: a file, an argument, a server that does not respond. */
+  /**
+   * The configuration is wrong, the start failed, or a command failed on this side: a file, an argument, a server that does not respond.
+   */
   start: 1,
   /** The server refused the request or is sealed; `policy test`: the policy denies it; `audit verify`: the hash chain is broken. */
   denied: 2,

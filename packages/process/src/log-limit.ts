@@ -26,8 +26,8 @@ const allowedMax = 10;
 const kindsMax = 512;
 
 /**
- * Limits log lines that may repeat, such as those about an unreachable peer. The first line of a kind is written at once, later ones at most
- * once a minute, with the number of lines omitted before it in `omitted`.
+ * Limits log lines that may repeat, such as those about an unreachable peer. The first line of a kind is written at once, later ones at
+ * most once a minute, with the number of lines omitted before it in `omitted`.
  */
 export class LogLimit {
   readonly #options: LogLimitOptions;
