@@ -18,8 +18,8 @@ export async function ensureAuditKey(store: Store): Promise<void> {
 }
 
 /**
- * The keys that hash the strings of entries, one a device: HKDF-SHA256 (RFC 5869) of the cluster's key and the device's name. A text has the
- * same hash in the devices of one name on all nodes, and a different one in every other device.
+ * The keys that hash the strings of entries, one a device: HKDF-SHA256 (RFC 5869) of the cluster's key and the device's name. A text has
+ * the same hash in the devices of one name on all nodes, and a different one in every other device.
  */
 export class AuditKey {
   readonly #store: Pick<Store, 'get'>;

@@ -57,8 +57,8 @@ export interface ChainCheck {
 }
 
 /**
- * Checks the next line. A torn line, from a full disk or a crash, does not break the chain if the next entry starts a run and has the hash of
- * the torn line as `prev`.
+ * Checks the next line. A torn line, from a full disk or a crash, does not break the chain if the next entry starts a run and has the hash
+ * of the torn line as `prev`.
  * @param isFirstInFile - the line is the first of its file
  * @returns the state after it; in `broken`, why the chain is broken there; `startsChain` when earlier entries are missing from the files
  */

@@ -3,8 +3,8 @@ import type { HashText } from './audit-key.ts';
 import { hashedData } from './hashed-data.ts';
 
 /**
- * Returns the members of a request for an entry. Names that the operation does not declare are hashed too: a secret that is sent in the wrong
- * form can be parsed as a name, such as a token sent as a form body instead of JSON.
+ * Returns the members of a request for an entry. Names that the operation does not declare are hashed too: a secret that is sent in the
+ * wrong form can be parsed as a name, such as a token sent as a form body instead of JSON.
  */
 export function hashedRequest(data: unknown, schema: JsonSchema, hash: HashText): unknown {
   return hashedMembers(data, schema, hash, '');

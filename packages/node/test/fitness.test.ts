@@ -2,21 +2,21 @@ import type { ConfState } from '@transitd/raft-core';
 import { expect } from 'chai';
 import { fitnessOf, isAlone } from '../src/fitness.ts';
 
-const serviceLoader = { serves: true, initialized: true, alone: false, differs: false, diskLow: false };
+const unsealed = { isUnsealed: true, initialized: true, alone: false, differs: false, diskLow: false };
 
 describe('the fitness of a node to lead', () => {
   for (const { name, parts, fitness } of [
     { name: 'serves', parts: {}, fitness: 'fit' },
     { name: 'serves with little room on its disk', parts: { diskLow: true }, fitness: 'low' },
-    { name: 'is sealed', parts: { serves: false }, fitness: 'sealed' },
-    { name: 'is sealed with little room on its disk', parts: { serves: false, diskLow: true }, fitness: 'sealed' },
-    { name: 'does not know the cluster’s keys yet', parts: { serves: false, initialized: false }, fitness: 'fit' },
-    { name: 'is sealed, and all that its cluster has', parts: { serves: false, alone: true }, fitness: 'fit' },
+    { name: 'is sealed', parts: { isUnsealed: false }, fitness: 'sealed' },
+    { name: 'is sealed with little room on its disk', parts: { isUnsealed: false, diskLow: true }, fitness: 'sealed' },
+    { name: 'does not know the cluster’s keys yet', parts: { isUnsealed: false, initialized: false }, fitness: 'fit' },
+    { name: 'is sealed, and all that its cluster has', parts: { isUnsealed: false, alone: true }, fitness: 'fit' },
     { name: 'has other records than its cluster', parts: { differs: true }, fitness: 'sealed' },
     { name: 'is alone with other records', parts: { alone: true, differs: true }, fitness: 'sealed' },
   ])
     it(`is ${fitness} where it ${name}`, () => {
-      expect(fitnessOf({ ...serviceLoader, ...parts })).to.equal(fitness);
+      expect(fitnessOf({ ...unsealed, ...parts })).to.equal(fitness);
     });
 });
 

@@ -88,7 +88,7 @@ describe('a node', () => {
         return '';
       };
     }
-    await node.maintenance.upkeep();
+    await node.maintenance.runActiveTasks();
     expect(sweeps).to.deep.equal([500, 1]);
     expect(done, 'whatever failed before').to.deep.equal(['sweep of 500', 'wrapping key']);
   });
@@ -107,7 +107,7 @@ describe('a node', () => {
     expect([...(node.services?.mounts.engines.keys() ?? [])]).to.deep.equal(['transit', 'team/a']);
     const records = async () => (await node.store?.barrier.store.range({ prefix: recordsOf(id) }))?.records.length;
     expect(await records()).to.be.greaterThan(0);
-    await node.maintenance.upkeep();
+    await node.maintenance.runActiveTasks();
     expect(await records()).to.equal(0);
   });
 
@@ -204,7 +204,7 @@ describe('a node', () => {
       cluster_addr: '127.0.0.1:1',
       cluster_listen: '127.0.0.1:0',
     });
-    node.listens('http://127.0.0.1:8200');
+    node.listeningAt('http://127.0.0.1:8200');
     await node.initialize(one);
     await node.store?.barrier.rootGeneration.start(Buffer.alloc(26, 1));
     expect(node.active).to.equal(true);

@@ -16,7 +16,7 @@ const config = parseConfig({
 function leading({
   agrees = true,
   differs = false,
-  serves = true,
+  isUnsealed = true,
   isAwake = true,
   lease = true,
   ready = (): boolean => true,
@@ -28,7 +28,7 @@ function leading({
   const heartbeats = { appliedSentMs: () => sentMs };
   return new ReadEligibility({
     config,
-    serves: () => serves,
+    isUnsealed: () => isUnsealed,
     storage: () =>
       ({
         driver,
@@ -47,14 +47,14 @@ describe('where a request is answered', () => {
     { what: 'whose records were shown to be the cluster’s', node: leading({ agrees: true, differs: false }), active: true },
     { what: 'whose records nobody has compared', node: leading({ agrees: false, differs: false }), active: true },
     { what: 'whose records were shown to be others', node: leading({ agrees: false, differs: true }), active: false },
-    { what: 'that is sealed', node: leading({ agrees: true, differs: false, serves: false }), active: false },
+    { what: 'that is sealed', node: leading({ agrees: true, differs: false, isUnsealed: false }), active: false },
   ])
     it(`a leader ${what} is ${active ? '' : 'not '}the active node`, async () => {
       expect(node.active).to.equal(active);
       expect(node.activeForCertain).to.equal(active);
       expect(node.readRole).to.equal(active ? 'active' : undefined);
-      expect(await node.leads()).to.equal(active);
-      expect(await node.begins()).to.equal(active);
+      expect(await node.confirmLeadership()).to.equal(active);
+      expect(await node.becomesActive()).to.equal(active);
     });
 
   it('a leader that was only just elected is waited for until it is ready', async () => {
@@ -67,15 +67,15 @@ describe('where a request is answered', () => {
     });
     expect(node.active).to.equal(false);
     expect(node.mayLead).to.equal(true);
-    expect(await node.begins()).to.equal(true);
+    expect(await node.becomesActive()).to.equal(true);
   });
 
   it('a leader without a lease is the active node only if a quorum says so', async () => {
     const refused = async (): Promise<void> => {
       throw new StoreError('not_leader', 'this node does not lead');
     };
-    expect(await leading({ lease: false }).begins()).to.equal(true);
-    expect(await leading({ lease: false, fresh: refused }).begins()).to.equal(false);
+    expect(await leading({ lease: false }).becomesActive()).to.equal(true);
+    expect(await leading({ lease: false, fresh: refused }).becomesActive()).to.equal(false);
   });
 
   it('a leader whose process stood still does not call itself active before consensus has run again', () => {
@@ -91,6 +91,6 @@ describe('where a request is answered', () => {
   it('a leader without a lease answers only after it has asked the others', async () => {
     const node = leading({ lease: false, clockJumpedMs: Number.POSITIVE_INFINITY });
     expect(node.readRole).to.equal(undefined);
-    expect(await node.leads()).to.equal(true);
+    expect(await node.confirmLeadership()).to.equal(true);
   });
 });

@@ -68,7 +68,7 @@ export class Pipeline {
       if (outcome instanceof Refused) return this.#failure(outcome.error);
       if (forwarded === true) return leadershipTransferred; // the node that took the request asks the next leader
       const isLed =
-        outcome instanceof Transferred && transfers < transfersMax && (await node.eligibility.isLedAfter(outcome.term));
+        outcome instanceof Transferred && transfers < transfersMax && (await node.eligibility.hasActiveNodeAfter(outcome.term));
       if (!isLed) return this.#failure(notLed());
     }
   }
@@ -141,7 +141,7 @@ export class Pipeline {
     if (!isChange || !(outcome instanceof Replied)) return outcome;
     const { reply } = outcome;
     const adds = operation.adds === true || where !== 'leader' || reply.status >= 400;
-    const index = await this.#options.node.eligibility.settled({ adds });
+    const index = await this.#options.node.eligibility.waitUntilInForce({ adds });
     return index === undefined ? outcome : new Replied({ ...reply, headers: { ...reply.headers, ...indexHeaders(index) } });
   }
 

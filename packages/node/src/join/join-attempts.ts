@@ -14,72 +14,80 @@ export interface JoinAttemptsParts {
   readonly apiAddress: () => string;
   readonly isListening: () => boolean;
   readonly isMember: () => boolean;
-  /** Opens what the data directory holds and takes part, unsealed by what a join was given. A failure leaves the node as it was. */
+  /** Starts the node that the data directory holds, and unseals it with the shares of the join. A failure leaves no trace in memory. */
   readonly start: (joining?: Joining) => Promise<void>;
 }
 
-/** How a node comes into a cluster, one attempt at a time: it founds one, joins one, or begins at last with what it was made for. */
+/**
+ * The attempts of a node to become a member of a cluster, one at a time: to bootstrap one, join one, or start a node that was created
+ * before.
+ */
 export class JoinAttempts {
   readonly #parts: JoinAttemptsParts;
-  /** A join that waits for the shares of the seal, or is under way. */
+  /** The join in progress, or waiting for the shares of the seal. */
   #joining: Joining | undefined;
-  /** Of the attempts so far: none of them is known to have been refused. */
+  /** Id and key of the attempts so far, unless one of them was refused. */
   #candidate: Candidate | undefined;
-  /** Where a node is let in that was told to go on asking. */
+  /** The target of a join request with `retry`. */
   #retryTarget: JoinTarget | undefined;
-  #underWay: Promise<unknown> | undefined;
+  #attempt: Promise<unknown> | undefined;
   #closed = false;
 
   constructor(parts: JoinAttemptsParts) {
     this.#parts = parts;
   }
 
-  /** Of the cluster that is about to be joined. */
+  /** The seal of the cluster that this node is joining. */
   get sealStatus(): SealStatus | undefined {
     return this.#joining?.sealStatus;
   }
 
-  /** Two at once would both make a node in one directory. @throws StoreError `busy`, `stopped` */
-  async alone<T>(what: string, task: () => Promise<T>): Promise<T> {
-    if (this.#underWay !== undefined) throw new StoreError('busy', `this node is being ${what}`);
+  /**
+   * Runs one attempt at a time: two would both create a node in one directory.
+   * @param what - past participle for the refusal of a second attempt, e.g. `initialized`
+   * @throws StoreError `busy`, `stopped`
+   */
+  async exclusively<T>(what: string, task: () => Promise<T>): Promise<T> {
+    if (this.#attempt !== undefined) throw new StoreError('busy', `this node is already being ${what}`);
     if (this.#closed) throw new StoreError('stopped', 'this node is stopping');
     const attempt = task();
-    this.#underWay = attempt;
+    this.#attempt = attempt;
     try {
       return await attempt;
     } finally {
-      this.#underWay = undefined;
-      if (this.#parts.isMember()) this.#forget(); // a member joins nothing any more
+      this.#attempt = undefined;
+      if (this.#parts.isMember()) this.#forget(); // a member joins no other cluster
     }
   }
 
-  /** A node that was made here but could not begin, its cluster port being in use perhaps, begins now. */
+  /** Starts a node that was created here but failed to start, for example because its cluster port was in use. */
   async resume(): Promise<void> {
     const { directory, isMember, start } = this.#parts;
-    if (isMember() || this.#underWay !== undefined || !(await directory.holdsNode())) return;
-    await this.alone('started', async () => {
+    if (isMember() || this.#attempt !== undefined || !(await directory.holdsNode())) return;
+    await this.exclusively('started', async () => {
       if (!isMember()) await start();
     });
   }
 
   /**
-   * Joins the cluster of the first of these addresses that lets it in, for a caller without a token: what the calls found is in the log, and
-   * all that fails is one error to the caller.
-   * @returns whether it is a member now; with a Shamir seal it is with the last of its shares. One that is to be retried goes on in the background.
+   * Joins the cluster of the first of these addresses that admits this node, for a caller without a token: the log has the reason of a
+   * failure, the caller gets the same error for all.
+   * @returns whether the node is a member now. With a Shamir seal the last share completes the join; with `retry` it is repeated in the
+   * background.
    * @throws JoinError, StoreError
    */
   async join(request: JoinTarget): Promise<{ readonly joined: boolean }> {
     try {
-      return await this.#join(request, { again: request.retry === true });
+      return await this.#join(request, { retry: request.retry === true });
     } catch (error) {
-      throw this.#told(error);
+      throw this.#callerError(error);
     }
   }
 
-  /** @param again - replaces the target that is tried again by this one, or by none; absent where it stays */
-  #join(request: JoinTarget, { again }: { readonly again?: boolean } = {}): Promise<{ readonly joined: boolean }> {
-    return this.alone('joined to a cluster', async () => {
-      if (again !== undefined) this.#retryTarget = again ? request : undefined;
+  /** @param retry - true makes this the target of retries, false ends retries; they stay as they are when absent */
+  #join(request: JoinTarget, { retry }: { readonly retry?: boolean } = {}): Promise<{ readonly joined: boolean }> {
+    return this.exclusively('joined to a cluster', async () => {
+      if (retry !== undefined) this.#retryTarget = retry ? request : undefined;
       this.#forget();
       try {
         const { seal, config, apiAddress } = this.#parts;
@@ -94,63 +102,66 @@ export class JoinAttempts {
         this.#forget();
         if (error instanceof JoinError && error.code === 'join_malformed') this.#retryTarget = undefined;
         if (this.#retryTarget === undefined || !(error instanceof JoinError)) throw error;
-        this.#notYet(error);
+        this.#logRetry(error);
         return { joined: false };
       }
     });
   }
 
-  /** Takes a share of the cluster that is about to be joined; false when there is none. @throws BarrierError, JoinError, StoreError */
+  /**
+   * Accepts a share of the cluster that this node is joining; false when it is not joining one.
+   * @throws BarrierError, JoinError, StoreError
+   */
   async addShare(share: Uint8Array): Promise<boolean> {
     const joining = this.#joining;
     if (joining === undefined) return false;
-    await this.alone('joined to a cluster', async () => {
+    await this.exclusively('joined to a cluster', async () => {
       try {
         if (joining.addShare(share)) await this.#complete(joining);
       } catch (error) {
-        // These shares open nothing: they are to be gathered anew, for the seal as it is then.
+        // These shares do not open the seal. They have to be given again, for the seal of that time.
         if (error instanceof JoinError && isFinal(error)) this.#forget();
-        throw this.#told(error);
+        throw this.#callerError(error);
       }
     });
     return true;
   }
 
-  /** Forgets the shares given so far. */
+  /** Discards the shares given so far. */
   reset(): void {
     this.#joining?.reset();
   }
 
-  /** Now and then, while this node belongs to no cluster: what did not succeed is tried again. */
-  async again(): Promise<void> {
+  /** Tries again to start or to join; called every second while this node does not belong to a cluster. */
+  async retry(): Promise<void> {
     const { config, isListening, isMember } = this.#parts;
-    if (this.#underWay !== undefined || this.#joining !== undefined || this.#closed || !isListening()) return;
+    if (this.#attempt !== undefined || this.#joining !== undefined || this.#closed || !isListening()) return;
     try {
       await this.resume();
-      // The configured one first: a caller without a token may have named the other.
+      // The configured target first: the other may come from a caller without a token. The second is needed only if the first one failed.
       for (const target of [await configuredTarget(config), this.#retryTarget])
-        if (target !== undefined && !isMember() && this.#joining === undefined) await this.#join(target); // it may have become one meanwhile
+        if (target !== undefined && !isMember() && this.#joining === undefined) await this.#join(target);
     } catch (error) {
-      this.#notYet(error);
+      this.#logRetry(error);
     }
   }
 
-  /** No attempt begins any more, and a join under way ends. */
+  /** Ends the join in progress, and refuses new attempts. */
   close(): void {
     this.#closed = true;
     this.#joining?.close();
   }
 
-  /** Resolves when no attempt is under way, whatever became of it. */
+  /** Resolves when no attempt is in progress; never rejects. */
   async ended(): Promise<void> {
-    await this.#underWay?.catch(() => undefined);
+    await this.#attempt?.catch(() => undefined);
   }
 
-  /** The seal's key is there: becomes a member, and unseals with what it was given as soon as the records are here. */
+  /** Completes the join with the seal's key or shares; the node unseals with them once it has the cluster's records. */
   async #complete(joining: Joining): Promise<void> {
     const { directory, start, log } = this.#parts;
     const { clusterId, nodeId, identity } = await joining.complete().catch((error: unknown) => {
-      // Refused: the id may be used up. An attempt without an answer may have been admitted, and is repeated with the same id.
+      // A refused id may not be used again. An attempt without a response may have been admitted, and is repeated with the same id.
       if (!(error instanceof JoinError && error.code === 'leader_unavailable')) this.#candidate = undefined;
       throw error;
     });
@@ -158,11 +169,11 @@ export class JoinAttempts {
     await writeIdentity(directory.path, identity);
     await directory.joinCluster({ clusterId, nodeId });
     await start(joining).finally(() => this.#forget());
-    log.info({ cluster: clusterId }, 'joined');
+    log.info({ cluster: clusterId }, 'this node has joined the cluster');
   }
 
-  /** What a caller without a token is told: not whether and how an address that it named has answered. */
-  #told(error: unknown): unknown {
+  /** Returns the error for a caller without a token, which must not learn whether and how an address responded. */
+  #callerError(error: unknown): unknown {
     if (!(error instanceof JoinError) || isOfCaller(error)) return error;
     this.#parts.log.warn({ reason: error.message }, 'this node could not join a cluster');
     return new JoinError('leader_unavailable', 'this node could not join: its log says why');
@@ -173,12 +184,15 @@ export class JoinAttempts {
     this.#joining = undefined;
   }
 
-  #notYet(error: unknown): void {
-    this.#parts.log.info({ reason: error instanceof Error ? error.message : String(error) }, 'not joined yet');
+  #logRetry(error: unknown): void {
+    this.#parts.log.info(
+      { reason: error instanceof Error ? error.message : String(error) },
+      'this node has not joined a cluster yet; it retries every second',
+    );
   }
 }
 
-/** It comes from the request or from this node alone. */
+/** The error comes from the request or from this node, not from an address that was called. */
 const isOfCaller = ({ code }: JoinError): boolean => code === 'join_malformed' || code === 'seal_changed';
 
 const isFinal = ({ code }: JoinError): boolean => code === 'seal_changed' || code === 'leader_untrusted';

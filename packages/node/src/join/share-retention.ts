@@ -1,17 +1,17 @@
 import { RateLimited } from '@transitd/access';
 import { AddressRate } from './address-rate.ts';
 
-/** How long shares are kept after the newest good one, whoever asks to forget them. */
-const keptMs = 60_000;
+/** How long shares are kept after the newest valid one, whoever asks to discard them. */
+const retentionMs = 60_000;
 
-/** Says why nothing was forgotten. */
-export const sharesAreKept = `a share was given less than ${keptMs / 1000} s ago: the shares are kept`;
+/** The reason for which the shares were not discarded. */
+export const sharesRetained = `a share was given less than ${retentionMs / 1000} s ago: the shares are kept`;
 
 /**
- * Protects shares that holders have given from callers without a share: anybody may ask this node to forget them, or to join a cluster
- * instead. A wrong share needs no such protection, since it changes nothing.
+ * Protects the shares given so far from callers without a token, who may ask the node to discard them or to join a cluster instead. Wrong
+ * shares need no protection: they change nothing.
  */
-export class GivenShares {
+export class ShareRetention {
   readonly #now: () => number;
   readonly #rate: AddressRate;
   #newestMs = Number.NEGATIVE_INFINITY;
@@ -19,23 +19,23 @@ export class GivenShares {
   /** @param now - monotonic, in milliseconds */
   constructor(now: () => number) {
     this.#now = now;
-    const refusal = 'shares were forgotten at the request of this address already; ask again later';
+    const refusal = 'this address has already had shares discarded; try again later';
     this.#rate = new AddressRate({ rate: 1, intervalS: 600, blockIntervalS: 0 }, { refusal, now });
   }
 
-  /** A good share was given. */
-  given(): void {
+  /** Starts the retention again: a valid share was given. */
+  shareAccepted(): void {
     this.#newestMs = this.#now();
   }
 
-  /** Milliseconds for which the shares are kept still, whoever asks; 0 when they may be forgotten. */
-  get keptMs(): number {
-    return Math.max(0, this.#newestMs + keptMs - this.#now());
+  /** Milliseconds for which the shares are still kept; 0 when they may be discarded. */
+  get remainingMs(): number {
+    return Math.max(0, this.#newestMs + retentionMs - this.#now());
   }
 
-  /** Counts a request that would forget shares. @throws RateLimited */
-  admitReset(address: string): void {
-    if (this.keptMs > 0) throw new RateLimited(sharesAreKept, { limit: 1, resetS: Math.ceil(this.keptMs / 1000) });
+  /** Counts a request that discards the shares. @throws RateLimited */
+  admitDiscard(address: string): void {
+    if (this.remainingMs > 0) throw new RateLimited(sharesRetained, { limit: 1, resetS: Math.ceil(this.remainingMs / 1000) });
     this.#rate.admit(address);
   }
 }

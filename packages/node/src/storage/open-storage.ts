@@ -39,7 +39,9 @@ export interface StorageOptions extends Pick<Config, 'raft'> {
   readonly membership?: MembershipPorts;
 }
 
-/** Returns the driver's limits. The election jitter is half of the paper's: with three to five nodes two candidates at once are rare enough. */
+/**
+ * Returns the driver's limits. The election jitter is half of the paper's: with three to five nodes two candidates at once are rare enough.
+ */
 export const raftLimits = (raft: Config['raft']): Partial<DriverLimits> => ({
   heartbeatMs: raft.heartbeat,
   electionMs: raft.election_timeout,

@@ -57,7 +57,7 @@ describe('a node on its way into a cluster', () => {
     });
     const node = await Node.open({ config, log: pino({ level: 'silent' }), onFatal: () => undefined });
     closing.push(() => node.stop());
-    node.listens(`http://${node_id}.example:8200`);
+    node.listeningAt(`http://${node_id}.example:8200`);
     return node;
   }
 
