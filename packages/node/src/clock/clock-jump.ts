@@ -19,8 +19,8 @@ export const toleranceMs = 20;
 const bootStepsMs = [1000, 100] as const;
 const bootStepMsLeast = 10;
 
-/** Bounds of a clock's lead over the monotonic clock. */
-interface Lead {
+/** Bounds of a clock's offset from the monotonic clock. */
+interface OffsetBounds {
   readonly leastMs: number;
   readonly mostMs: number;
 }
@@ -28,17 +28,17 @@ interface Lead {
 /**
  * Detects that the monotonic clock stopped while the wall clock or the time since boot went on, as on a suspended virtual machine, and that
  * the wall clock was set. Leases and heartbeats are timed by the monotonic clock, so earlier ones may not be relied on after that. Each
- * clock is compared with its lead at the start or after the last jump, so that many short pauses add up. A pause that no clock of the
+ * clock is compared with its offset at the start or after the last jump, so that many short pauses add up. A pause that no clock of the
  * machine shows cannot be detected.
  */
 export class ClockJump {
-  #wall: Lead;
-  #boot: Lead | undefined;
+  #wall: OffsetBounds;
+  #boot: OffsetBounds | undefined;
   #jumpedMs = Number.NEGATIVE_INFINITY;
 
   constructor(first: ClockReading) {
-    this.#wall = wallLead(first);
-    this.#boot = bootLead(first);
+    this.#wall = wallOffset(first);
+    this.#boot = bootOffset(first);
   }
 
   /** Monotonic time when the newest jump was detected; negative infinity before the first. */
@@ -48,7 +48,7 @@ export class ClockJump {
 
   /** Compares a reading; returns by how many milliseconds a clock jumped against the monotonic one since the last look, 0 if none did. */
   look(reading: ClockReading): number {
-    const [wall, boot] = [wallLead(reading), bootLead(reading)];
+    const [wall, boot] = [wallOffset(reading), bootOffset(reading)];
     const wallMs = distance(this.#wall, wall);
     const bootMs = this.#boot && boot ? distance(this.#boot, boot) : 0;
     const jumpMs = Math.abs(bootMs) > Math.abs(wallMs) ? bootMs : wallMs;
@@ -79,25 +79,25 @@ export function readClocks(): ClockReading {
 }
 
 /** `Date.now` rounds down to a millisecond. */
-const wallLead = ({ wallMs, beforeMs, afterMs }: ClockReading): Lead => ({
+const wallOffset = ({ wallMs, beforeMs, afterMs }: ClockReading): OffsetBounds => ({
   leastMs: wallMs - afterMs,
   mostMs: wallMs + 1 - beforeMs,
 });
 
-function bootLead({ bootMs, beforeMs, afterMs }: ClockReading): Lead | undefined {
+function bootOffset({ bootMs, beforeMs, afterMs }: ClockReading): OffsetBounds | undefined {
   if (bootMs === undefined) return undefined;
   const stepMs = bootStepsMs.find((step) => Math.round(bootMs) % step === 0) ?? bootStepMsLeast;
   return { leastMs: bootMs - afterMs, mostMs: bootMs + stepMs - beforeMs };
 }
 
 /** Returns the least distance between two bounds, positive if the second is above; 0 if they overlap. */
-function distance(first: Lead, second: Lead): number {
+function distance(first: OffsetBounds, second: OffsetBounds): number {
   if (second.leastMs > first.mostMs) return second.leastMs - first.mostMs;
   return Math.min(0, second.mostMs - first.leastMs);
 }
 
 /** Returns the intersection of two bounds; the first if they do not overlap, so that small steps add up. */
-function narrowed(first: Lead, second: Lead): Lead {
+function narrowed(first: OffsetBounds, second: OffsetBounds): OffsetBounds {
   const both = { leastMs: Math.max(first.leastMs, second.leastMs), mostMs: Math.min(first.mostMs, second.mostMs) };
   return both.leastMs <= both.mostMs ? both : first;
 }

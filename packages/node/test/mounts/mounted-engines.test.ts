@@ -35,7 +35,7 @@ function holdable(store: Store): Store & { held: PromiseWithResolvers<void> | un
 
 describe('mounted engines', () => {
   for (const reportsEverything of [false, true]) {
-    it(`are the same on every node after each change${reportsEverything ? ', also when the store reports a change of everything' : ''}`, async () => {
+    it(`are the same on every node after each change (reportsEverything: ${reportsEverything})`, async () => {
       const store = memoryStore({ reportsEverything });
       const { mounts: active } = await mounted(store, 'transit');
       const standby = await follow(store);

@@ -14,11 +14,11 @@ describe('the lease of a leader', () => {
       expect(leaseMs).to.be.below(electionTimeoutMsMin);
     });
 
-  it('is off where the configuration says 0', () => {
+  it('is off when the configuration says 0', () => {
     expect(raftLimits({ ...raft, election_timeout: 1_000, lease: 0 }).leaseMs).to.equal(0);
   });
 
-  it('ends before the promises that back it, whichever clock is a tenth fast or slow, with a pause that is not noticed', () => {
+  it('ends before the voters’ promises, with clock rates a tenth off and an undetected pause', () => {
     expect(leaseMsMax / 0.9).to.be.below(electionTimeoutMsMin / 1.1);
     expect(leaseMsMax + toleranceMs).to.be.below(electionTimeoutMsMin / 1.1);
   });
