@@ -8,7 +8,8 @@ describe('leavesCoreFiles', () => {
     { soft: '1024', expected: true },
   ]) {
     it(`is ${expected} for the soft limit ${soft}`, () => {
-      const limits = `Limit                     Soft Limit           Hard Limit           Units\nMax core file size        ${soft.padEnd(21)}unlimited            bytes\n`;
+      const head = 'Limit                     Soft Limit           Hard Limit           Units';
+      const limits = `${head}\nMax core file size        ${soft.padEnd(21)}unlimited            bytes\n`;
       expect(leavesCoreFiles(limits)).to.equal(expected);
     });
   }
