@@ -33,7 +33,7 @@ export interface Recovery {
  * Calls `use` with the state in the data directory of a stopped node.
  * @throws StartError when the directory cannot be used or a node runs on it; StorageDamaged, StorageFailed; what `use` throws
  */
-export async function recovering<T>(
+export async function withRecovery<T>(
   directory: string,
   options: RecoveryOptions,
   use: (recovery: Recovery) => Promise<T>,

@@ -8,7 +8,7 @@ import { bootstrapBase, type Entry, encodeConfState } from '@transitd/raft-core'
 import { noProof, readArchive } from '@transitd/snapshot-archive';
 import { createNode, LocalReplica, SegmentLog } from '@transitd/storage-fsm';
 import { expect } from 'chai';
-import { type Recovery, recovering } from '../../src/snapshots/recovery.ts';
+import { type Recovery, withRecovery } from '../../src/snapshots/recovery.ts';
 
 const self = 7;
 const { conf: alone } = bootstrapBase(self);
@@ -55,13 +55,13 @@ describe('a recovery', () => {
     return directory;
   }
   const seen = (directory: string): Promise<Pick<Recovery, 'name' | 'isMember' | 'records'>> =>
-    recovering(directory, {}, async ({ name, isMember, records }) => ({ name, isMember, records }));
+    withRecovery(directory, {}, async ({ name, isMember, records }) => ({ name, isMember, records }));
   const put = async () => ({ type: 'normal', data: await putOf('a') }) as const;
   const conf = (change: Partial<typeof alone>) => ({ type: 'conf', data: encodeConfState({ ...alone, ...change }) }) as const;
 
   it('makes a readable archive that says it has no proof', async () => {
     const directory = await stoppedNode([await put()]);
-    const archive = await recovering(directory, {}, (recovery) => buffer(recovery.archive()));
+    const archive = await withRecovery(directory, {}, (recovery) => buffer(recovery.archive()));
     const statePath = join(folder, 'state.bin');
     const read = await readArchive(
       (async function* () {
@@ -93,7 +93,7 @@ describe('a recovery', () => {
 
   it('reports that the disk of the node was set back to an older state', async () => {
     const directory = await stoppedNode([await put()]);
-    const isOvertaken = () => recovering(directory, {}, async (recovery) => recovery.isOvertaken);
+    const isOvertaken = () => withRecovery(directory, {}, async (recovery) => recovery.isOvertaken);
     expect(await isOvertaken()).to.equal(false);
     await recordExclusion(directory, overtakenFile, {});
     expect(await isOvertaken()).to.equal(true);
