@@ -73,8 +73,8 @@ export const folderArrows: FolderArrows = {
     mounts: [],
     snapshots: [],
     storage: ['clock'],
-    bootstrap: ['storage'],
-    '.': ['bootstrap', 'clock', 'mounts', 'snapshots', 'storage'],
+    join: ['storage'],
+    '.': ['clock', 'join', 'mounts', 'snapshots', 'storage'],
   },
   pkcs11: {
     '.': [],

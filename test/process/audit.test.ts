@@ -30,7 +30,7 @@ describe('the audit of a node', () => {
     writeFileSync(moved, text.replace('"operation":"update"', '"operation":"delete"'));
     const broken = verify(moved, auditFile);
     expect(broken.status).to.equal(2);
-    expect(broken.stdout).to.match(/^broken at .*audit\.log\.1:2: it does not name the line before it$/m);
+    expect(broken.stdout).to.match(/^broken at .*audit\.log\.1:2: "prev" is not the hash of the previous line$/m);
     expect(verify(join(dirname(moved), 'none'))).to.deep.include({ status: 1 });
   });
 
@@ -44,7 +44,7 @@ describe('the audit of a node', () => {
     renameSync(folder, aside);
     writeFileSync(folder, '');
     server.child.kill('SIGHUP');
-    await server.log(/takes no entries/);
+    await server.log(/cannot write entries/);
     for (const name of ['a', 'b', 'c']) expect((await call('POST', `transit/keys/${name}`, {})).status).to.equal(503);
     expect((await server.call('GET', 'sys/health', undefined, null)).status).to.equal(200);
     expect((await server.call('PUT', 'auth/token/create', {}, null)).status, 'a refusal is audited too').to.equal(503);
@@ -53,10 +53,10 @@ describe('the audit of a node', () => {
     mkdirSync(folder);
     renameSync(join(aside, 'audit.log'), auditFile);
     expect((await call('GET', 'transit/keys/a')).status, 'nothing was done').to.equal(404);
-    await server.log(/takes entries again/);
+    await server.log(/writes entries again/);
     const metrics = (await call('GET', 'sys/metrics?format=prometheus')).text;
     expect(metrics).to.match(/^svc_audit_log_request_failure\{device="conformance"\} 4$/m);
-    expect(server.stderr.match(/takes no entries/g), 'told once').to.have.length(1);
+    expect(server.stderr.match(/cannot write entries/g), 'told once').to.have.length(1);
     expect((await server.stop()).code).to.equal(0);
     expect(verify(auditFile).status).to.equal(0);
   });
@@ -73,7 +73,7 @@ describe('the audit of a node', () => {
     renameSync(dirname(first), join(folder, 'aside'));
     writeFileSync(dirname(first), '');
     server.child.kill('SIGHUP');
-    await server.log(/"device":"one".*takes no entries/);
+    await server.log(/"device":"one".*cannot write entries/);
     expect((await server.call('POST', 'transit/keys/a', {}, rootToken)).status).to.equal(200);
     expect((await server.stop()).code).to.equal(0);
     expect(readFileSync(second, 'utf8').trim().split('\n')).to.have.length(2);
@@ -100,6 +100,6 @@ describe('the audit of a node', () => {
       () => '',
       (reason: Error) => reason.message,
     );
-    expect(error).to.match(/transitd: audit: the sink main cannot be opened: (ENOTDIR|EEXIST)/);
+    expect(error).to.match(/transitd: audit: device main cannot be opened: (ENOTDIR|EEXIST)/);
   });
 });

@@ -330,7 +330,7 @@ describe('the command transitd', function () {
     it('does not use a stored token that others can read', async () => {
       writeFileSync(join(home, '.transitd-token'), server.rootToken, { mode: 0o644 });
       const ran = expectCode(await transitd(['key', 'list'], { env: { TRANSITD_TOKEN: '' } }), 1);
-      expect(ran.stderr).to.match(/has the mode 0644/);
+      expect(ran.stderr).to.match(/has mode 0644/);
     });
   });
 });

@@ -119,12 +119,17 @@ describe('transitd operator recover', function () {
       code: 1,
       pattern: /cannot be used: ENOTDIR$/m,
     },
-    { what: 'a folder that others can read', harm: (dir: string) => chmodSync(dir, 0o755), code: 1, pattern: /must be 0700$/m },
+    {
+      what: 'a folder that others can read',
+      harm: (dir: string) => chmodSync(dir, 0o755),
+      code: 1,
+      pattern: /run chmod 0700 \S+$/m,
+    },
     {
       what: 'a node.state that others can read',
       harm: (dir: string) => chmodSync(join(dir, 'node.state'), 0o644),
       code: 1,
-      pattern: /must be 0600$/m,
+      pattern: /run chmod 0600 \S+$/m,
     },
     {
       what: 'data without a node.state',

@@ -14,7 +14,7 @@ export const localWork: LocalWork = {
   },
 
   async recover(directory, options, use) {
-    const { recovering } = await import('@transitd/node');
-    await recovering(directory, options, use);
+    const { withRecovery } = await import('@transitd/node');
+    await withRecovery(directory, options, use);
   },
 };

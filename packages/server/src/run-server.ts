@@ -90,7 +90,7 @@ export async function runServer(config: Config, { dev, reread }: RunOptions = {}
       if (listenerConfig.tls === undefined && !isLoopback(listenerConfig.address.host)) {
         log.warn({ address }, 'this listener has no TLS: tokens and plaintexts cross the network unencrypted');
       }
-      node.listens(address);
+      node.listeningAt(address);
       log.info({ address }, 'listening');
       if (dev !== undefined && !stop.isRequested) printWelcome({ address, ...dev, log: config.log });
     }

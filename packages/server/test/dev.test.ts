@@ -51,7 +51,7 @@ describe('a --dev node', () => {
     it(`refuses ${path} if other users can access it`, () => {
       prepareDev({ dataDir });
       chmodSync(join(dataDir, path), mode);
-      expect(() => prepareDev({ dataDir })).to.throw(StartError, /others than its owner/);
+      expect(() => prepareDev({ dataDir })).to.throw(StartError, /users other than its owner/);
     });
   }
 

@@ -2,8 +2,6 @@ import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { Limits } from '@transitd/api';
 import { Connections } from '@transitd/http';
-import { LeadershipObserver } from '@transitd/node';
-import { nobody } from '@transitd/process';
 import { expect } from 'chai';
 import { Metrics } from '../src/metrics.ts';
 import type { ClusterFigures } from '../src/metrics-cluster.ts';
@@ -74,31 +72,6 @@ describe('cluster metrics', () => {
       't_ha_rpc_client_forward_sum 9',
       't_ha_rpc_client_forward_errors 1',
     ]);
-  });
-
-  it('report each role change once, and the duration of a leadership', () => {
-    const reported: unknown[] = [];
-    const observer = {
-      ...nobody,
-      roleChanged: (role: string) => void reported.push(role),
-      leadershipLost: (ms: number) => void reported.push(ms),
-    };
-    const clock = { nowMs: 0 };
-    const leadership = new LeadershipObserver(observer, () => clock.nowMs);
-    for (const [atMs, role, ready] of [
-      [0, 'follower', false],
-      [10, 'precandidate', false],
-      [20, 'candidate', false],
-      [30, 'leader', false],
-      [40, 'leader', true],
-      [50, 'leader', true],
-      [90, 'follower', false],
-      [95, 'faulty', false],
-    ] as const) {
-      clock.nowMs = atMs;
-      leadership.statusChanged({ role, ready });
-    }
-    expect(reported).to.deep.equal(['follower', 'candidate', 'leader', 'follower', 50]);
   });
 });
 

@@ -73,7 +73,7 @@ describe('the stored token of the last login', () => {
   it('is refused if other users can read its file', () => {
     const file = join(folder, 't');
     writeFileSync(file, 's.one', { mode: 0o644 });
-    expect(() => readToken(file)).to.throw(StartError, /has the mode 0644/);
+    expect(() => readToken(file)).to.throw(StartError, /has mode 0644/);
   });
 
   it('fails with an error when it cannot be stored', () => {

@@ -5,27 +5,27 @@ import { type Barrier, BarrierError, type SealConfig, type SealStatus } from '@t
 import { JoinClient, JoinError, makeRequest, type NodeIdentity, PendingJoin, sendByHttp } from '@transitd/cluster';
 import type { Config } from '@transitd/configuration';
 import type { NodeId } from '@transitd/raft-core';
-import { newNodeId } from '../storage/storage.ts';
+import { newNodeId } from '../storage/data-directory.ts';
 
-/** Where a node asks to be let in. */
+/** A cluster to join. */
 export interface JoinTarget {
   /** API addresses of members. */
   readonly leaders: readonly string[];
-  /** PEM: what https addresses are checked against instead of the system's authorities. */
+  /** PEM: the authorities that sign the certificates of https addresses; those of the system when absent. */
   readonly ca?: string;
   readonly nonVoter?: boolean;
-  /** A join that fails is tried again until the node is a member. */
+  /** Repeat a failed join until the node is a member. */
   readonly retry?: boolean;
 }
 
-/** What the node is, once it was let in. */
+/** The result of a join. */
 export interface JoinedNode {
   readonly clusterId: string;
   readonly nodeId: NodeId;
   readonly identity: NodeIdentity;
 }
 
-/** The id and the key under which a node asks to be let in, kept while it is not known whether a leader has admitted it. */
+/** Id and key of a node that asks to join. They stay the same until it is known whether a leader has admitted the node. */
 export interface Candidate {
   readonly nodeId: NodeId;
   /** PEM. */
@@ -39,18 +39,21 @@ export async function newCandidate(): Promise<Candidate> {
   return { nodeId, ...(await makeRequest(nodeId)) };
 }
 
-/** Where the configuration says that a node asks; undefined when it names nobody. @throws JoinError */
+/** Returns the target in `retry_join`; undefined when the configuration has none. @throws JoinError */
 export async function configuredTarget({ retry_join, retry_join_ca_file }: Config): Promise<JoinTarget | undefined> {
   if (retry_join.length === 0) return undefined;
   if (retry_join_ca_file === undefined) return { leaders: retry_join };
   try {
     return { leaders: retry_join, ca: await readFile(retry_join_ca_file, 'utf8') };
   } catch (error) {
-    throw new JoinError('leader_unavailable', `retry_join_ca_file cannot be read: ${(error as NodeJS.ErrnoException).code}`);
+    throw new JoinError(
+      'leader_unavailable',
+      `retry_join_ca_file ${retry_join_ca_file} cannot be read: ${(error as NodeJS.ErrnoException).code}`,
+    );
   }
 }
 
-/** A node on its way into a cluster. With a static seal it can join at once; with Shamir's its shares come first. */
+/** One join of one cluster. With a static seal it can be completed at once; with a Shamir seal it needs the shares first. */
 export class Joining {
   readonly #client: JoinClient;
   readonly #nodeId: NodeId;
@@ -72,7 +75,7 @@ export class Joining {
     this.#abort = parts.abort;
   }
 
-  /** Finds a leader that answers, when there are shares to be gathered. @throws JoinError */
+  /** Prepares a join; with a Shamir seal it asks a leader for the terms under which shares are given. @throws JoinError */
   static async prepare({
     config,
     seal,
@@ -88,7 +91,10 @@ export class Joining {
     readonly candidate: Candidate;
   }): Promise<Joining> {
     if (config.cluster_addr === undefined)
-      throw new JoinError('join_malformed', 'this node has no cluster_addr in its configuration: its peers could not reach it');
+      throw new JoinError(
+        'join_malformed',
+        'this node has no cluster_addr in its configuration, so other nodes could not connect to it: set it and restart',
+      );
     const abort = new AbortController();
     const { nodeId, key, request } = candidate;
     const joiner = { id: nodeId, name: config.node_id, apiAddress, clusterAddress: config.cluster_addr, nonVoter, request };
@@ -98,17 +104,17 @@ export class Joining {
     return new Joining({ client, nodeId, seal, pending, abort });
   }
 
-  /** Nothing more has to be given. */
+  /** Whether the join can be completed without shares. */
   get ready(): boolean {
     return this.#pending === undefined;
   }
 
-  /** Present while shares are gathered: the cluster is initialised, and this node knows so. */
+  /** The seal of the cluster while shares are collected; the cluster is known to be initialized. */
   get sealStatus(): SealStatus | undefined {
     return this.#pending && { ...this.#pending.sealStatus, initialized: true };
   }
 
-  /** Takes a share of the cluster's seal; true when there are enough. @throws BarrierError `invalid_share` */
+  /** Accepts a share of the cluster's seal; returns whether there are enough. @throws BarrierError `invalid_share` */
   addShare(share: Uint8Array): boolean {
     if (this.#pending === undefined) return true;
     return this.#pending.addShare(share);
@@ -118,7 +124,7 @@ export class Joining {
     this.#pending?.reset();
   }
 
-  /** @throws JoinError; the shares given stay, for another attempt */
+  /** Joins. The shares are kept for another attempt if it fails. @throws JoinError */
   async complete(): Promise<JoinedNode> {
     const joined =
       this.#seal.type === 'shamir' && this.#pending !== undefined
@@ -128,16 +134,16 @@ export class Joining {
     return { clusterId, nodeId: this.#nodeId, identity: { key, certificate, authority, membersAtJoin } };
   }
 
-  /** Gives the barrier of the new member the shares that were given here, as soon as its records have arrived. @throws BarrierError, StoreError */
+  /** Unseals the new member with the shares of the join, once it has received the cluster's records. @throws BarrierError, StoreError */
   async unseal(barrier: Barrier): Promise<void> {
     const shares = this.#pending?.shares.given ?? [];
     if (shares.length === 0) return;
-    for (const endMs = performance.now() + recordsWithinMs; ; await pause(againMs)) {
+    for (const endMs = performance.now() + recordsWithinMs; ; await pause(retryMs)) {
       try {
         for (const share of barrier.state.initialized ? shares : []) await barrier.unseal(share);
         if (!barrier.state.sealed || performance.now() > endMs) return;
       } catch (error) {
-        // A node that follows the log from its beginning may have the seal of earlier shares before the one that holds.
+        // A node that replays the log from its beginning may have an older seal, of other shares, before the present one.
         if (!(error instanceof BarrierError) || performance.now() > endMs) throw error;
       }
     }
@@ -149,6 +155,6 @@ export class Joining {
   }
 }
 
-/** How long a node that has just joined waits for the records that its shares unseal; after that they are to be given again. */
+/** How long a new member waits for the records that its shares unseal. After that the shares have to be given again. */
 const recordsWithinMs = 10_000;
-const againMs = 50;
+const retryMs = 50;

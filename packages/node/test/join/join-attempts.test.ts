@@ -4,19 +4,19 @@ import { join } from 'node:path';
 import { parseConfig } from '@transitd/configuration';
 import { expect } from 'chai';
 import { pino } from 'pino';
-import { JoinAttempts, type JoinAttemptsParts } from '../../src/bootstrap/join-attempts.ts';
+import { JoinAttempts, type JoinAttemptsParts } from '../../src/join/join-attempts.ts';
 
-describe('the entrance of a node that is configured to join', () => {
+describe('JoinAttempts with retry_join', () => {
   let folder = '';
   beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), 'transitd-entrance-'));
+    folder = mkdtempSync(join(tmpdir(), 'transitd-join-'));
     writeFileSync(join(folder, 'ca.pem'), 'nobody');
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
-  /** Tries once, and tells what was said of a join. @param foundsItself - somebody initialises the node while it looks where to ask */
-  async function tried({ foundsItself }: { readonly foundsItself: boolean }): Promise<readonly string[]> {
-    const said: string[] = [];
+  /** Retries once; returns the log lines. @param isInitialized - the node is initialized while it reads its join target */
+  async function retried({ isInitialized }: { readonly isInitialized: boolean }): Promise<readonly string[]> {
+    const lines: string[] = [];
     const log = pino({ level: 'silent' });
     const config = parseConfig({
       node_id: 'n1',
@@ -31,7 +31,7 @@ describe('the entrance of a node that is configured to join', () => {
     const directory: Partial<JoinAttemptsParts['directory']> = {
       holdsNode: async () => {
         setImmediate(() => {
-          isMember = foundsItself;
+          isMember = isInitialized;
         });
         return false;
       },
@@ -40,21 +40,23 @@ describe('the entrance of a node that is configured to join', () => {
       config,
       seal: { type: 'shamir' },
       directory: directory as JoinAttemptsParts['directory'],
-      log: Object.assign(Object.create(log), { info: (_: object, text: string) => said.push(text) }),
+      log: Object.assign(Object.create(log), { info: (_: object, text: string) => lines.push(text) }),
       apiAddress: () => 'http://127.0.0.1:2',
       isListening: () => true,
       isMember: () => isMember,
       start: async () => undefined,
     });
-    await joinAttempts.again();
-    return said;
+    await joinAttempts.retry();
+    return lines;
   }
 
-  it('asks to be let in', async () => {
-    expect(await tried({ foundsItself: false })).to.deep.equal(['not joined yet']);
+  it('asks to join, and logs a failure', async () => {
+    expect(await retried({ isInitialized: false })).to.deep.equal([
+      'this node has not joined a cluster yet; it retries every second',
+    ]);
   });
 
-  it('does not when the node has founded a cluster meanwhile', async () => {
-    expect(await tried({ foundsItself: true })).to.deep.equal([]);
+  it('does not ask when the node has been initialized in the meantime', async () => {
+    expect(await retried({ isInitialized: true })).to.deep.equal([]);
   });
 });

@@ -12,7 +12,7 @@ import { StoreError } from '@transitd/storage-fsm';
 import { expect } from 'chai';
 import { pino } from 'pino';
 import { until } from '../../../process/test/until.ts';
-import { Joining } from '../../src/bootstrap/joining.ts';
+import { Joining } from '../../src/join/joining.ts';
 import { Node } from '../../src/node.ts';
 
 const errorOf = (outcome: Promise<unknown>): Promise<unknown> =>
@@ -21,7 +21,7 @@ const errorOf = (outcome: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => error,
   );
 
-/** The parts of a member's API that a node asks on its way in. */
+/** The API of a member for nodes that join. */
 function apiOf(member: Node): Server {
   return createHttpServer(async (req, res) => {
     const chunks: Buffer[] = [];
@@ -34,7 +34,7 @@ function apiOf(member: Node): Server {
   });
 }
 
-describe('a node on its way into a cluster', () => {
+describe('a node that joins a cluster', () => {
   let folder = '';
   const closing: (() => unknown)[] = [];
   beforeEach(() => {
@@ -57,7 +57,7 @@ describe('a node on its way into a cluster', () => {
     });
     const node = await Node.open({ config, log: pino({ level: 'silent' }), onFatal: () => undefined });
     closing.push(() => node.stop());
-    node.listens(`http://${node_id}.example:8200`);
+    node.listeningAt(`http://${node_id}.example:8200`);
     return node;
   }
 
@@ -67,8 +67,8 @@ describe('a node on its way into a cluster', () => {
     return (server.address() as AddressInfo).port;
   }
 
-  /** A founder that serves, and where it is asked. */
-  async function founder(
+  /** An initialized and unsealed first node, and the address of its API. */
+  async function firstNode(
     seal: 'static' | 'shamir',
   ): Promise<{ readonly node: Node; readonly port: number; readonly leader: string }> {
     const node = await open('n1', seal);
@@ -79,7 +79,7 @@ describe('a node on its way into a cluster', () => {
     return { node, port, leader: `http://127.0.0.1:${port}` };
   }
 
-  /** Asked again when the node is busy: once a second it tries by itself what it was made for. */
+  /** Joins; repeats the call while the node is busy with its own attempt, which it makes every second. */
   async function joining(node: Node, leader: string): Promise<{ readonly joined: boolean }> {
     for (;;) {
       try {
@@ -99,8 +99,8 @@ describe('a node on its way into a cluster', () => {
       }).on('error', () => resolve(false));
     });
 
-  it('whose cluster port is in use begins as soon as it is free, and is the member that it was made', async () => {
-    const { node, leader } = await founder('static');
+  it('becomes the same member once its cluster port, which was in use, is free', async () => {
+    const { node, leader } = await firstNode('static');
     const other = createServer();
     const second = await open('n2', 'static', await listening(other));
     expect(await errorOf(joining(second, leader))).to.be.instanceOf(StartError);
@@ -113,8 +113,8 @@ describe('a node on its way into a cluster', () => {
     expect(node.cluster?.membershipList.members.map(({ name }) => name)).to.deep.equal(['n1', 'n2']);
   });
 
-  it('whose cluster port is in use begins by itself too', async () => {
-    const { leader } = await founder('static');
+  it('starts by itself once its cluster port is free', async () => {
+    const { leader } = await firstNode('static');
     const other = createServer();
     const second = await open('n2', 'static', await listening(other));
     expect(await errorOf(second.join({ leaders: [leader] }, '127.0.0.1'))).to.be.instanceOf(StartError);
@@ -123,7 +123,7 @@ describe('a node on its way into a cluster', () => {
     await until(() => second.store !== undefined);
   });
 
-  it('that has founded it opens its cluster port when that is free', async () => {
+  it('opens its cluster port later if it bootstrapped the cluster while the port was in use', async () => {
     const other = createServer();
     const port = await listening(other);
     const node = await open('n1', 'static', port);
@@ -134,7 +134,7 @@ describe('a node on its way into a cluster', () => {
     expect(await accepts(port)).to.equal(true);
   });
 
-  it('that has founded it does not start while its cluster port is in use', async () => {
+  it('does not start as an existing member while its cluster port is in use', async () => {
     const node = await open('n1', 'static');
     await node.initialize({ recoveryShares: 1, recoveryThreshold: 1 });
     await until(() => node.cluster?.membershipList.identity !== undefined);
@@ -142,8 +142,8 @@ describe('a node on its way into a cluster', () => {
     expect(await errorOf(open('n1', 'static', await listening(createServer())))).to.be.instanceOf(StartError);
   });
 
-  it('is a member though the shares that it was given do not unseal it', async () => {
-    const { leader } = await founder('static');
+  it('is a member although the shares of the join do not unseal it', async () => {
+    const { leader } = await firstNode('static');
     const second = await open('n2', 'static');
     const { unseal } = Joining.prototype;
     closing.push(() => Object.assign(Joining.prototype, { unseal }));
@@ -153,8 +153,8 @@ describe('a node on its way into a cluster', () => {
     expect(second.cluster).not.to.equal(undefined);
   });
 
-  it('waits for no shares any more when another join of it has failed', async () => {
-    const { leader } = await founder('shamir');
+  it('no longer waits for shares after another join of it failed', async () => {
+    const { leader } = await firstNode('shamir');
     const second = await open('n2', 'shamir');
     expect(await second.join({ leaders: [leader] }, '127.0.0.1')).to.deep.equal({ joined: false });
     expect(second.initialized).to.equal(true);
@@ -168,7 +168,7 @@ describe('a node on its way into a cluster', () => {
     expect(second.initialized).to.equal(true);
   });
 
-  it('keeps the shares that it has been given for a minute, whoever asks it to forget them or to join elsewhere', async () => {
+  it('keeps the shares given for a minute when callers ask it to discard them or to join another cluster', async () => {
     const node = await open('n1', 'shamir');
     const { shares } = await node.initialize({ secretShares: 3, secretThreshold: 2 });
     const [one = Buffer.alloc(0), other = Buffer.alloc(0)] = shares;
@@ -185,8 +185,8 @@ describe('a node on its way into a cluster', () => {
     expect(second.sealStatus.progress).to.equal(1);
   });
 
-  it('calls nobody once it is a member, and answers all failed calls alike', async () => {
-    const { node } = await founder('static');
+  it('calls no address once it is a member, and reports all failed calls alike', async () => {
+    const { node } = await firstNode('static');
     let calls = 0;
     const closes = await listening(
       createServer((socket) => {
@@ -197,7 +197,7 @@ describe('a node on its way into a cluster', () => {
     expect(await node.join({ leaders: [`http://127.0.0.1:${closes}`] }, '192.0.2.1')).to.deep.equal({ joined: true });
     expect(calls).to.equal(0);
     const second = await open('n2', 'static');
-    const told = new Set<string>();
+    const errors = new Set<string>();
     const answers = (status: number, body: string): Promise<number> =>
       listening(createHttpServer((_req, res) => res.writeHead(status).end(body)));
     for (const port of [
@@ -209,16 +209,16 @@ describe('a node on its way into a cluster', () => {
     ]) {
       const error = await errorOf(second.join({ leaders: [`http://127.0.0.1:${port}`] }, '192.0.2.1'));
       expect(error).to.be.instanceOf(JoinError);
-      told.add(`${(error as JoinError).code}: ${(error as JoinError).message}`);
+      errors.add(`${(error as JoinError).code}: ${(error as JoinError).message}`);
     }
-    expect([...told]).to.deep.equal(['leader_unavailable: this node could not join: its log says why']);
+    expect([...errors]).to.deep.equal(['leader_unavailable: this node could not join: its log says why']);
     const target = { leaders: [`http://127.0.0.1:${closes}`] };
     expect(await errorOf(second.join(target, '::ffff:192.0.2.1'))).to.be.instanceOf(RateLimited);
     expect(await errorOf(second.join(target, '192.0.2.2'))).to.be.instanceOf(JoinError);
   });
 
-  it('goes on asking when it was told to', async () => {
-    const { node } = await founder('static');
+  it('repeats a failed join when the request says retry', async () => {
+    const { node } = await firstNode('static');
     const refusing = createServer((socket) => socket.destroy());
     const port = await listening(refusing);
     const second = await open('n2', 'static');

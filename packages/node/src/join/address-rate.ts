@@ -1,16 +1,16 @@
 import { admission, type Bucket, callerGroup, type Rate, RateLimited } from '@transitd/access';
 
-/** Callers that are remembered; the one that asked longest ago makes room. */
+/** Most callers that are remembered; the one with the oldest request is forgotten first. */
 const callersMax = 4096;
 
-/** How often callers may ask for one thing, by address; all addresses of an IPv6 /64 are one caller. */
+/** Limits how often each address may make one kind of request. All addresses of an IPv6 /64 count as one caller. */
 export class AddressRate {
   readonly #rate: Rate;
   readonly #refusal: string;
   readonly #now: () => number;
   readonly #buckets = new Map<string, Bucket>();
 
-  /** @param refusal - the text of a refusal. @param now - monotonic, in milliseconds */
+  /** @param refusal - the error text @param now - monotonic, in milliseconds */
   constructor(rate: Rate, { refusal, now }: { readonly refusal: string; readonly now: () => number }) {
     this.#rate = rate;
     this.#refusal = refusal;

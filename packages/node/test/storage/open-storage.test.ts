@@ -1,7 +1,7 @@
 import { electionTimeoutMsMin, leaseMsMax } from '@transitd/configuration';
 import { expect } from 'chai';
 import { toleranceMs } from '../../src/clock/clock-jump.ts';
-import { raftLimits } from '../../src/storage/storage.ts';
+import { raftLimits } from '../../src/storage/open-storage.ts';
 
 const raft = { heartbeat: 150, lease: leaseMsMax, snapshot_threshold: 50_000, trailing_logs: 10_000, disk_reserve: 0 };
 
@@ -14,11 +14,11 @@ describe('the lease of a leader', () => {
       expect(leaseMs).to.be.below(electionTimeoutMsMin);
     });
 
-  it('is off where the configuration says 0', () => {
+  it('is off when the configuration says 0', () => {
     expect(raftLimits({ ...raft, election_timeout: 1_000, lease: 0 }).leaseMs).to.equal(0);
   });
 
-  it('ends before the promises that back it, whichever clock is a tenth fast or slow, with a pause that is not noticed', () => {
+  it('ends before the voters’ promises, with clock rates a tenth off and an undetected pause', () => {
     expect(leaseMsMax / 0.9).to.be.below(electionTimeoutMsMin / 1.1);
     expect(leaseMsMax + toleranceMs).to.be.below(electionTimeoutMsMin / 1.1);
   });
