@@ -18,6 +18,9 @@ export interface JoinAttemptsParts {
   readonly start: (joining?: Joining) => Promise<void>;
 }
 
+/** Between two attempts to prefer the configured cluster to the one that a request named. */
+const preferMs = 5_000;
+
 /**
  * The attempts of a node to become a member of a cluster, one at a time: to bootstrap one, join one, or start a node that was created
  * before.
@@ -26,6 +29,9 @@ export class JoinAttempts {
   readonly #parts: JoinAttemptsParts;
   /** The join in progress, or waiting for the shares of the seal. */
   #joining: Joining | undefined;
+  /** Its target is the configured one, which a caller without a token cannot replace. */
+  #isConfigured = false;
+  #preferredMs = Number.NEGATIVE_INFINITY;
   /** Id and key of the attempts so far, unless one of them was refused. */
   #candidate: Candidate | undefined;
   /** The target of a join request with `retry`. */
@@ -73,10 +79,14 @@ export class JoinAttempts {
    * Joins the cluster of the first of these addresses that admits this node, for a caller without a token: the log has the reason of a
    * failure, the caller gets the same error for all.
    * @returns whether the node is a member now. With a Shamir seal the last share completes the join; with `retry` it is repeated in the
-   * background.
+   * background. A join of the configured cluster that waits for shares stays, and the request is ignored.
    * @throws JoinError, StoreError
    */
   async join(request: JoinTarget): Promise<{ readonly joined: boolean }> {
+    if (this.#joining !== undefined && this.#isConfigured) {
+      this.#parts.log.warn('a join request was ignored: this node is joining the cluster that retry_join names');
+      return { joined: false };
+    }
     try {
       return await this.#join(request, { retry: request.retry === true });
     } catch (error) {
@@ -85,19 +95,15 @@ export class JoinAttempts {
   }
 
   /** @param retry - true makes this the target of retries, false ends retries; they stay as they are when absent */
-  #join(request: JoinTarget, { retry }: { readonly retry?: boolean } = {}): Promise<{ readonly joined: boolean }> {
+  #join(
+    request: JoinTarget,
+    { retry, isConfigured = false }: { readonly retry?: boolean; readonly isConfigured?: boolean } = {},
+  ): Promise<{ readonly joined: boolean }> {
     return this.exclusively('joined to a cluster', async () => {
       if (retry !== undefined) this.#retryTarget = retry ? request : undefined;
       this.#forget();
       try {
-        const { seal, config, apiAddress } = this.#parts;
-        this.#candidate ??= await newCandidate();
-        const candidate = this.#candidate;
-        const joining = await Joining.prepare({ seal, config, apiAddress: apiAddress(), candidate, ...request });
-        this.#joining = joining;
-        if (!joining.ready) return { joined: false };
-        await this.#complete(joining);
-        return { joined: true };
+        return await this.#begin(await this.#prepare(request), isConfigured);
       } catch (error) {
         this.#forget();
         if (error instanceof JoinError && error.code === 'join_malformed') this.#retryTarget = undefined;
@@ -106,6 +112,21 @@ export class JoinAttempts {
         return { joined: false };
       }
     });
+  }
+
+  async #prepare(target: JoinTarget): Promise<Joining> {
+    const { seal, config, apiAddress } = this.#parts;
+    this.#candidate ??= await newCandidate();
+    return Joining.prepare({ seal, config, apiAddress: apiAddress(), candidate: this.#candidate, ...target });
+  }
+
+  /** Completes the join, or waits for the shares that it needs. */
+  async #begin(joining: Joining, isConfigured: boolean): Promise<{ readonly joined: boolean }> {
+    this.#joining = joining;
+    this.#isConfigured = isConfigured;
+    if (!joining.ready) return { joined: false };
+    await this.#complete(joining);
+    return { joined: true };
   }
 
   /**
@@ -135,14 +156,37 @@ export class JoinAttempts {
   /** Tries again to start or to join; called every second while this node does not belong to a cluster. */
   async retry(): Promise<void> {
     const { config, isListening, isMember } = this.#parts;
-    if (this.#attempt !== undefined || this.#joining !== undefined || this.#closed || !isListening()) return;
+    if (this.#attempt !== undefined || this.#closed || !isListening()) return;
     try {
+      if (this.#joining !== undefined) return await this.#preferConfigured();
       await this.resume();
       // The configured target first: the other may come from a caller without a token. The second is needed only if the first one failed.
-      for (const target of [await configuredTarget(config), this.#retryTarget])
-        if (target !== undefined && !isMember() && this.#joining === undefined) await this.#join(target);
+      const configured = await configuredTarget(config);
+      for (const target of [configured, this.#retryTarget])
+        if (target !== undefined && !isMember() && this.#joining === undefined)
+          await this.#join(target, { isConfigured: target === configured });
     } catch (error) {
       this.#logRetry(error);
+    }
+  }
+
+  /**
+   * Replaces the join that a request has named once the configured cluster responds: the request may come from a caller without a token,
+   * who could otherwise keep this node waiting for the shares of another cluster. Until it responds, that join stays.
+   */
+  async #preferConfigured(): Promise<void> {
+    const target = await configuredTarget(this.#parts.config);
+    if (this.#isConfigured || target === undefined || performance.now() - this.#preferredMs < preferMs) return;
+    this.#preferredMs = performance.now();
+    const joining = await this.#prepare(target);
+    try {
+      await this.exclusively('joined to a cluster', async () => {
+        if (this.#parts.isMember()) return;
+        this.#forget();
+        await this.#begin(joining, true);
+      });
+    } finally {
+      if (this.#joining !== joining) joining.close();
     }
   }
 

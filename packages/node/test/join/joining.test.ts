@@ -46,13 +46,19 @@ describe('a node that joins a cluster', () => {
     rmSync(folder, { recursive: true });
   });
 
-  async function open(node_id: string, seal: 'static' | 'shamir', clusterPort = 0): Promise<Node> {
+  async function open(
+    node_id: string,
+    seal: 'static' | 'shamir',
+    clusterPort = 0,
+    retry_join: readonly string[] = [],
+  ): Promise<Node> {
     const config = parseConfig({
       node_id,
       data_dir: join(folder, node_id),
       listeners: [{ address: '127.0.0.1:0', tls_disable: true }],
       cluster_addr: `${node_id}.example:8201`,
       cluster_listen: `127.0.0.1:${clusterPort}`,
+      retry_join,
       seal: seal === 'static' ? { type: 'static', key_id: 'one', key_file: join(folder, 'key') } : { type: 'shamir' },
     });
     const node = await Node.open({ config, log: pino({ level: 'silent' }), onFatal: () => undefined });
@@ -70,13 +76,15 @@ describe('a node that joins a cluster', () => {
   /** An initialized and unsealed first node, and the address of its API. */
   async function firstNode(
     seal: 'static' | 'shamir',
-  ): Promise<{ readonly node: Node; readonly port: number; readonly leader: string }> {
-    const node = await open('n1', seal);
-    const counts = seal === 'static' ? { recoveryShares: 1, recoveryThreshold: 1 } : { secretShares: 1, secretThreshold: 1 };
+    { name = 'n1', apiPort = 0, shareCount = 1 } = {},
+  ): Promise<{ readonly node: Node; readonly port: number; readonly leader: string; readonly shares: readonly Uint8Array[] }> {
+    const node = await open(name, seal);
+    const counts =
+      seal === 'static' ? { recoveryShares: 1, recoveryThreshold: 1 } : { secretShares: shareCount, secretThreshold: shareCount };
     const { shares } = await node.initialize(counts);
-    if (seal === 'shamir' && shares[0] !== undefined) await node.unseal(shares[0]);
-    const port = await listening(apiOf(node));
-    return { node, port, leader: `http://127.0.0.1:${port}` };
+    if (seal === 'shamir') for (const share of shares) await node.unseal(share);
+    const port = await listening(apiOf(node), apiPort);
+    return { node, port, leader: `http://127.0.0.1:${port}`, shares };
   }
 
   /** Joins; repeats the call while the node is busy with its own attempt, which it makes every second. */
@@ -183,6 +191,23 @@ describe('a node that joins a cluster', () => {
     expect(second.resetUnseal('192.0.2.66').status).to.include({ progress: 1 });
     expect(await errorOf(second.join({ leaders: [leader] }, '192.0.2.66'))).to.be.instanceOf(RateLimited);
     expect(second.sealStatus.progress).to.equal(1);
+  });
+
+  it('joins the configured cluster as soon as it responds, although a caller named another one, and stays with it', async () => {
+    const probe = createServer();
+    const apiPort = await listening(probe);
+    await new Promise((resolve) => probe.close(resolve));
+    const other = await firstNode('shamir', { name: 'x1', shareCount: 2 });
+    const second = await open('n2', 'shamir', 0, [`http://127.0.0.1:${apiPort}`]);
+    expect(await joining(second, other.leader)).to.deep.equal({ joined: false });
+    expect(second.sealStatus.n).to.equal(2);
+    await second.unseal(other.shares[0] ?? new Uint8Array());
+    const configured = await firstNode('shamir', { apiPort });
+    await until(() => second.sealStatus.n === 1);
+    expect(await joining(second, other.leader)).to.deep.equal({ joined: false });
+    expect(second.sealStatus.n).to.equal(1);
+    await second.unseal(configured.shares[0] ?? new Uint8Array());
+    expect(second.eligibility.clusterId).to.equal(configured.node.eligibility.clusterId);
   });
 
   it('calls no address once it is a member, and reports all failed calls alike', async () => {
