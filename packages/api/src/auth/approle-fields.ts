@@ -25,7 +25,7 @@ import { cidrList } from './login-fields.ts';
 import { handler, type MethodContext, methodOperation, methodRoute } from './login-method.ts';
 
 const nameIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'name');
-const name = text('name of the role', { required: true });
+const name = text('Name of the role', { required: true });
 
 /** One member of a role that has a path of its own below the role's. */
 interface RoleField<Kind extends FieldKind> {
@@ -63,13 +63,13 @@ function fieldRoute<Kind extends FieldKind>(of: RoleField<Kind>): Route {
   const named = (member: string) => [member, member === first ? field : { ...field, aliasOf: first }] as const;
   const takes = { name, ...Object.fromEntries(members.map(named)) };
   const read = handler({
-    about: `${first} of a role`,
+    about: `Read \`${first}\` of a role`,
     takes: { name },
     answers: answers.data(object({ [first]: schema })),
     run: async (context, call) => dataReply(JSON.stringify({ [first]: show(await requireRole(context, call)) })),
   });
   const write = handler({
-    about: `${first} of a role; nothing else is changed`,
+    about: `Set \`${first}\` of a role; other fields keep their values`,
     takes,
     answers: answers.written,
     run: async ({ services, mount }, { values, warnings, ...call }) => {
@@ -81,7 +81,7 @@ function fieldRoute<Kind extends FieldKind>(of: RoleField<Kind>): Route {
     },
   });
   const remove = handler({
-    about: `gives ${first} of a role back to what new roles have`,
+    about: `Reset \`${first}\` of a role to its default`,
     takes: { name },
     answers: answers.noContent,
     run: async ({ services, mount }, call) => {
@@ -101,7 +101,7 @@ function fieldRoute<Kind extends FieldKind>(of: RoleField<Kind>): Route {
 }
 
 const readLocal = handler({
-  about: 'whether secret ids are kept by one cluster alone: never',
+  about: 'Read `local_secret_ids` of a role; always false',
   takes: { name },
   answers: answers.data(object({ local_secret_ids: { const: false } })),
   run: async (context, call) => {
@@ -115,7 +115,7 @@ export const approleFieldRoutes: readonly Route[] = [
   fieldRoute({
     path: 'policies',
     members: ['token_policies', 'policies'],
-    field: texts('policies of the tokens'),
+    field: texts('Policies of the tokens'),
     schema: list(string),
     show: (shown) => shown.token.policies,
     change: (policies) => token({ policies }),
@@ -124,7 +124,7 @@ export const approleFieldRoutes: readonly Route[] = [
   fieldRoute({
     path: 'bind-secret-id',
     members: ['bind_secret_id'],
-    field: bool('a login needs a secret id too'),
+    field: bool('Require a secret ID at login'),
     schema: boolean,
     show: (shown) => shown.bindSecretId,
     change: (bindSecretId) => role({ bindSecretId }),
@@ -133,7 +133,7 @@ export const approleFieldRoutes: readonly Route[] = [
   fieldRoute({
     path: 'secret-id-num-uses',
     members: ['secret_id_num_uses'],
-    field: int('how often a secret id is good; 0 for no such limit', { min: 0 }),
+    field: int('Maximum number of uses of a secret ID; 0 for no limit', { min: 0 }),
     schema: integer,
     show: (shown) => shown.secretIdNumUses,
     change: (secretIdNumUses) => role({ secretIdNumUses }),
@@ -142,7 +142,7 @@ export const approleFieldRoutes: readonly Route[] = [
   fieldRoute({
     path: 'secret-id-ttl',
     members: ['secret_id_ttl'],
-    field: duration('how long a secret id is good; 0 for ever'),
+    field: duration('TTL of a secret ID; 0 for no expiry'),
     schema: integer,
     show: (shown) => shown.secretIdTtlS,
     change: (secretIdTtlS) => role({ secretIdTtlS }),
@@ -158,7 +158,7 @@ export const approleFieldRoutes: readonly Route[] = [
       path,
       twin,
       members: [member],
-      field: texts('blocks of addresses where secret ids are good'),
+      field: texts('CIDR blocks from which secret IDs may be used'),
       schema: list(string),
       show: (shown) => shown.secretIdBoundCidrs,
       change: (cidrs) => role({ secretIdBoundCidrs: cidrList(cidrs) }),
@@ -168,7 +168,7 @@ export const approleFieldRoutes: readonly Route[] = [
   fieldRoute({
     path: 'token-bound-cidrs',
     members: ['token_bound_cidrs'],
-    field: texts('blocks of addresses where the tokens are good'),
+    field: texts('CIDR blocks from which the tokens may be used'),
     schema: list(string),
     show: (shown) => shown.token.boundCidrs,
     change: (cidrs) => token({ boundCidrs: cidrList(cidrs) }),
@@ -177,7 +177,7 @@ export const approleFieldRoutes: readonly Route[] = [
   fieldRoute({
     path: 'token-num-uses',
     members: ['token_num_uses'],
-    field: int('how often a token may be used; 0 for no such limit', { min: 0 }),
+    field: int('Maximum number of uses of a token; 0 for no limit', { min: 0 }),
     schema: integer,
     show: (shown) => shown.token.numUses,
     change: (numUses) => token({ numUses }),
@@ -186,7 +186,7 @@ export const approleFieldRoutes: readonly Route[] = [
   fieldRoute({
     path: 'token-ttl',
     members: ['token_ttl'],
-    field: duration('how long a token is good; 0 leaves it to the node'),
+    field: duration('Initial TTL of a token; 0 uses the default of the node'),
     schema: integer,
     show: (shown) => shown.token.ttlS,
     change: (ttlS) => token({ ttlS }),
@@ -195,7 +195,7 @@ export const approleFieldRoutes: readonly Route[] = [
   fieldRoute({
     path: 'token-max-ttl',
     members: ['token_max_ttl'],
-    field: duration('how long, with its renewals'),
+    field: duration('Maximum TTL of a token, renewals included'),
     schema: integer,
     show: (shown) => shown.token.maxTtlS,
     change: (maxTtlS) => token({ maxTtlS }),
@@ -204,7 +204,7 @@ export const approleFieldRoutes: readonly Route[] = [
   fieldRoute({
     path: 'period',
     members: ['token_period', 'period'],
-    field: duration('it is renewed for this long again and again'),
+    field: duration('Period of a periodic token: each renewal sets its TTL to this value'),
     schema: integer,
     show: (shown) => shown.token.periodS,
     change: (periodS) => token({ periodS }),

@@ -29,18 +29,18 @@ import { handler, type MethodContext, type MethodHandler, methodOperation, metho
 type Named = Pick<Call, 'params'>;
 
 const nameIn = (call: Named): string => pathParam(call, 'name');
-const name = text('name of the role', { required: true });
+const name = text('Name of the role', { required: true });
 
 /** Roles of the two kinds of methods that have them lie at the same paths. */
 export const writeAppRole = handler({
-  about: 'a role: made, or changed in what is named',
+  about: 'Create a role, or update the given fields of an existing one',
   takes: {
     name,
-    role_id: text('by which logins name it; random when absent'),
-    bind_secret_id: bool('a login needs a secret id too', { default: true }),
-    secret_id_bound_cidrs: texts('blocks of addresses where secret ids are good'),
-    secret_id_num_uses: int('how often one is good; 0 for no such limit', { min: 0 }),
-    secret_id_ttl: duration('how long one is good; 0 for ever'),
+    role_id: text('Role ID, which logins send; random if omitted'),
+    bind_secret_id: bool('Require a secret ID at login', { default: true }),
+    secret_id_bound_cidrs: texts('CIDR blocks from which secret IDs may be used'),
+    secret_id_num_uses: int('Maximum number of uses of a secret ID; 0 for no limit', { min: 0 }),
+    secret_id_ttl: duration('TTL of a secret ID; 0 for no expiry'),
     ...tokenFields,
   },
   answers: answers.written,
@@ -64,7 +64,7 @@ async function requireRole({ services, mount }: MethodContext, call: Named) {
 }
 
 export const readAppRole = handler({
-  about: 'a role',
+  about: 'Read a role',
   takes: { name },
   answers: answers.data(
     object({
@@ -91,7 +91,7 @@ export const readAppRole = handler({
 });
 
 export const deleteAppRole = handler({
-  about: 'deletes a role',
+  about: 'Delete a role',
   takes: { name },
   answers: answers.noContent,
   run: async ({ services, mount }, call) => {
@@ -101,7 +101,7 @@ export const deleteAppRole = handler({
 });
 
 export const listAppRoles = handler({
-  about: 'names of roles',
+  about: 'List role names',
   answers: answers.names,
   run: async ({ services, mount }) => {
     const keys = await services.logins.approle.roles.list(mount.id);
@@ -111,15 +111,15 @@ export const listAppRoles = handler({
 });
 
 const readRoleId = handler({
-  about: 'by which logins name the role',
+  about: 'Read the role ID',
   takes: { name },
   answers: answers.data(object({ role_id: string })),
   run: async (context, call) => dataReply(JSON.stringify({ role_id: (await requireRole(context, call)).roleId })),
 });
 
 const writeRoleId = handler({
-  about: 'by which logins name the role',
-  takes: { name, role_id: text('the new one', { required: true }) },
+  about: 'Set the role ID',
+  takes: { name, role_id: text('New role ID', { required: true }) },
   answers: answers.written,
   run: async (context, { values, warnings, ...call }) => {
     await requireRole(context, call);
@@ -143,13 +143,13 @@ function metadataOf(value: JsonValue | undefined): Readonly<Record<string, strin
 
 const secretIdFields = {
   name,
-  metadata: any('texts by name, for those who look it up', {
+  metadata: any('Metadata of the secret ID, string values by name; shown on lookup', {
     shape: { type: ['object', 'string'], additionalProperties: string },
   }),
-  cidr_list: texts('blocks of addresses where it is good'),
-  token_bound_cidrs: texts('blocks of addresses where its tokens are good'),
-  num_uses: int('how often it is good', { min: 0 }),
-  ttl: duration('how long it is good'),
+  cidr_list: texts('CIDR blocks from which the secret ID may be used'),
+  token_bound_cidrs: texts('CIDR blocks from which its tokens may be used'),
+  num_uses: int('Maximum number of uses', { min: 0 }),
+  ttl: duration('TTL of the secret ID'),
 } as const satisfies FieldSchema;
 
 const createdSecretId = answers.data(
@@ -158,7 +158,7 @@ const createdSecretId = answers.data(
 
 const createSecretId = (takes: typeof secretIdFields & { readonly secret_id?: ReturnType<typeof text> }): MethodHandler =>
   handler({
-    about: 'a new secret id of the role',
+    about: 'Create a secret ID for the role',
     takes,
     answers: createdSecretId,
     run: async ({ services, mount }, { values, warnings, ...call }) => {
@@ -183,10 +183,10 @@ const createSecretId = (takes: typeof secretIdFields & { readonly secret_id?: Re
   });
 
 const randomSecretId = createSecretId(secretIdFields);
-const customSecretId = createSecretId({ ...secretIdFields, secret_id: text('the secret id itself', { required: true }) });
+const customSecretId = createSecretId({ ...secretIdFields, secret_id: text('Secret ID to use', { required: true }) });
 
 const listSecretIds = handler({
-  about: 'accessors of secret ids',
+  about: 'List accessors of secret IDs',
   takes: { name },
   answers: answers.names,
   run: async ({ services, mount }, call) => {
@@ -228,7 +228,7 @@ const waysToName = {
 };
 type Way = keyof typeof waysToName;
 
-const wayFields = (way: Way) => ({ [way]: text('which one', { required: true }) });
+const wayFields = (way: Way) => ({ [way]: text('Secret ID or its accessor, as the field name says', { required: true }) });
 
 function secretNamed(way: Way, given: string | undefined): SecretName {
   if (given === undefined || given === '') throw new RequestError('invalid_request', `missing ${way}`);
@@ -237,7 +237,7 @@ function secretNamed(way: Way, given: string | undefined): SecretName {
 
 const lookUpSecretId = (way: Way): MethodHandler =>
   handler({
-    about: 'a secret id, without itself',
+    about: 'Read the properties of a secret ID, without the secret ID itself',
     takes: wayFields(way),
     answers: answers.data(secretSchema),
     run: async ({ services, mount }, { values, ...call }) => {
@@ -249,7 +249,7 @@ const lookUpSecretId = (way: Way): MethodHandler =>
 
 const destroySecretId = (way: Way): MethodHandler =>
   handler({
-    about: 'ends a secret id',
+    about: 'Revoke a secret ID',
     takes: wayFields(way),
     answers: answers.noContent,
     run: async ({ services, mount }, { values, ...call }) => {

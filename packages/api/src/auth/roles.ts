@@ -9,8 +9,8 @@ import { handler, loginOperation, methodOperation, methodRoute } from './login-m
 
 const login = loginOperation({
   approle: handler({
-    about: 'a token for the ids of a role',
-    takes: { role_id: text('of the role', { required: true }), secret_id: text('one of its secret ids, where it needs one') },
+    about: 'Log in with a role ID and a secret ID',
+    takes: { role_id: text('Role ID', { required: true }), secret_id: text('Secret ID, if the role requires one') },
     answers: issued,
     run: async ({ services, mount }, { values, warnings, path, address }) => {
       const { role_id: roleId = '', secret_id: secretId = '' } = values;
@@ -19,10 +19,10 @@ const login = loginOperation({
     },
   }),
   jwt: handler({
-    about: 'a token for a signed one of somebody else',
+    about: 'Log in with a JWT',
     takes: {
-      role: text('by which it is looked at; the default one when absent'),
-      jwt: text('the signed token', { required: true }),
+      role: text('Role to log in with; `default_role` if omitted'),
+      jwt: text('Signed JWT', { required: true }),
     },
     answers: issued,
     run: async ({ services, mount }, { values, warnings, path, address }) => {

@@ -86,22 +86,22 @@ const tokenSchema = object(
 );
 
 const createFields = {
-  id: text('the token itself; needs `sudo`'),
-  policies: texts('at most those of its maker; the same when absent'),
-  meta: textMap('texts by name, for those who look it up'),
-  no_parent: bool('it stays when its maker ends; needs `sudo`', { default: false }),
-  no_default_policy: bool('without the policy `default`', { default: false }),
-  renewable: bool('it can be renewed', { default: true }),
-  ttl: duration('how long it is good; 0 leaves it to the node'),
-  lease: duration('older name of `ttl`', { aliasOf: 'ttl' }),
-  explicit_max_ttl: duration('how long at most'),
-  period: duration('it is renewed for this long again and again; needs `sudo`'),
-  display_name: text('what the audit calls it'),
-  num_uses: int('how often it may be used; 0 for no such limit', { min: 0 }),
-  type: text('kind of token', { oneOf: ['service', 'batch'], default: 'service' }),
-  entity_alias: text('not supported: anything but an empty text is refused'),
+  id: text('Token ID to use; requires `sudo`'),
+  policies: texts("Policies, a subset of the creator's policies; all of these if omitted"),
+  meta: textMap('Metadata, string values by name; shown on lookup'),
+  no_parent: bool('Create a token without a parent; requires `sudo`', { default: false }),
+  no_default_policy: bool('Omit the policy `default`', { default: false }),
+  renewable: bool('The token can be renewed', { default: true }),
+  ttl: duration('Initial TTL; 0 uses the default of the node'),
+  lease: duration('Alias of `ttl`', { aliasOf: 'ttl' }),
+  explicit_max_ttl: duration('Hard limit on the TTL, which no renewal exceeds'),
+  period: duration('Period of a periodic token: each renewal sets its TTL to this value; requires `sudo`'),
+  display_name: text('Name of the token in audit entries'),
+  num_uses: int('Maximum number of uses; 0 for no limit', { min: 0 }),
+  type: text('Token type', { oneOf: ['service', 'batch'], default: 'service' }),
+  entity_alias: text('Not supported; must be empty'),
 } as const satisfies FieldSchema;
-const role = text('name of the role', { required: true });
+const role = text('Name of the role', { required: true });
 
 const create = (
   about: string,
@@ -135,12 +135,12 @@ const create = (
     },
   );
 
-const makeChild = create('makes a token, which ends with its maker', createFields, { makesOrphans: false });
-const makeByRole = create('makes a token by a role', { ...createFields, role }, { makesOrphans: false });
-const makeOrphan = create('makes a token that stays when its maker ends', createFields, { makesOrphans: true });
+const makeChild = create('Create a token that is revoked together with its parent', createFields, { makesOrphans: false });
+const makeByRole = create('Create a token with the settings of a role', { ...createFields, role }, { makesOrphans: false });
+const makeOrphan = create('Create a token without a parent', createFields, { makesOrphans: true });
 
-const tokenField = { token: text('the token that is meant', { required: true }) };
-const accessorField = { accessor: text('of the token that is meant', { required: true }) };
+const tokenField = { token: text('Token', { required: true }) };
+const accessorField = { accessor: text('Accessor of the token', { required: true }) };
 
 function requiredToken({ token = '' }: { readonly token: string | undefined }): { readonly token: string } {
   if (token === '') throw new RequestError('invalid_request', 'missing token ID');
@@ -169,15 +169,15 @@ async function shownSelf({ services, principal, token }: Context): Promise<Reply
 }
 
 const tokenAnswer = answers.data(tokenSchema);
-const ownToken = { about: "the caller's token", answers: tokenAnswer };
+const ownToken = { about: 'Look up the calling token', answers: tokenAnswer };
 const lookupSelf = operation('token-lookup-self', ownToken, shownSelf, { capability: 'read' });
 const lookupSelfByPost = operation('token-lookup-self', ownToken, shownSelf);
 
 const lookup = operation(
   'token-lookup',
   {
-    about: 'a token',
-    takes: { token: text("the token that is meant; the caller's when absent") },
+    about: 'Look up a token',
+    takes: { token: text('Token; the calling token if omitted') },
     answers: tokenAnswer,
   },
   (context, { values: { token = '' }, warnings }) =>
@@ -186,11 +186,11 @@ const lookup = operation(
 
 const lookupAccessor = operation(
   'token-lookup-accessor',
-  { about: 'a token, without itself', takes: accessorField, answers: tokenAnswer },
+  { about: 'Look up a token by its accessor; the token ID is not shown', takes: accessorField, answers: tokenAnswer },
   (context, { values, warnings }) => shown(context, requiredAccessor(values), '', warnings),
 );
 
-const increment = { increment: duration('for how long from now; 0 for as long as it was made for') };
+const increment = { increment: duration('Requested TTL from now; 0 for the TTL at creation') };
 
 async function renewedReply(
   { services }: Context,
@@ -204,14 +204,14 @@ async function renewedReply(
 
 const renewSelf = operation(
   'token-renew-self',
-  { about: "renews the caller's token", takes: increment, answers: answers.issued },
+  { about: 'Renew the calling token', takes: increment, answers: answers.issued },
   (context, asked) =>
     renewedReply(context, { name: { token: context.token }, token: context.token, missing: 'token not found' }, asked),
 );
 
 const renew = operation(
   'token-renew',
-  { about: 'renews a token', takes: { ...tokenField, ...increment }, answers: answers.issued },
+  { about: 'Renew a token', takes: { ...tokenField, ...increment }, answers: answers.issued },
   (context, asked) => {
     const { token } = requiredToken(asked.values);
     return renewedReply(context, { name: { token }, token, missing: 'token not found' }, asked);
@@ -220,14 +220,14 @@ const renew = operation(
 
 const renewAccessor = operation(
   'token-renew-accessor',
-  { about: 'renews a token', takes: { ...accessorField, ...increment }, answers: answers.issued },
+  { about: 'Renew a token by its accessor', takes: { ...accessorField, ...increment }, answers: answers.issued },
   (context, asked) =>
     renewedReply(context, { name: requiredAccessor(asked.values), token: '', missing: 'invalid accessor' }, asked),
 );
 
 const revokeSelf = operation(
   'token-revoke-self',
-  { about: "ends the caller's token and those that it made", answers: answers.noContent },
+  { about: 'Revoke the calling token and its child tokens', answers: answers.noContent },
   async ({ services, token }) => {
     await services.registry.revoke({ token });
     return noContent;
@@ -236,7 +236,7 @@ const revokeSelf = operation(
 
 const revoke = operation(
   'token-revoke',
-  { about: 'ends a token and those that it made', takes: tokenField, answers: answers.noContent },
+  { about: 'Revoke a token and its child tokens', takes: tokenField, answers: answers.noContent },
   async ({ services }, { values }) => {
     await services.registry.revoke(requiredToken(values));
     return noContent;
@@ -245,7 +245,7 @@ const revoke = operation(
 
 const revokeOrphan = operation(
   'token-revoke-orphan',
-  { about: 'ends a token; those that it made stay', takes: tokenField, answers: answers.noContent },
+  { about: 'Revoke a token and keep its child tokens, which become orphans', takes: tokenField, answers: answers.noContent },
   async ({ services }, { values }) => {
     const found = await services.registry.revokeAlone(requiredToken(values));
     if (!found) throw new RequestError('invalid_request', 'token to revoke not found');
@@ -256,7 +256,7 @@ const revokeOrphan = operation(
 
 const revokeAccessor = operation(
   'token-revoke-accessor',
-  { about: 'ends a token and those that it made', takes: accessorField, answers: answers.written },
+  { about: 'Revoke a token and its child tokens by its accessor', takes: accessorField, answers: answers.written },
   async ({ services }, { values }) =>
     (await services.registry.revoke(requiredAccessor(values)))
       ? noContent
@@ -265,7 +265,7 @@ const revokeAccessor = operation(
 
 const accessors = operation(
   'token-accessors',
-  { about: 'accessors of all tokens', answers: answers.names },
+  { about: 'List the accessors of all tokens', answers: answers.names },
   async ({ services }) => dataReply(JSON.stringify({ keys: await services.registry.accessors() })),
   { capability: 'list', sudo: true },
 );
@@ -277,7 +277,7 @@ const tidyPiece = 500;
 /** Clears what ended tokens left behind, as the node does by itself from time to time. */
 const tidy = operation(
   'token-tidy',
-  { about: 'clears what ended tokens left', answers: answers.accepted },
+  { about: 'Delete the records of expired and revoked tokens', answers: answers.accepted },
   async ({ services }) => {
     let removed = 0;
     for (let piece = 0; piece < tidyPieces; piece++) {
@@ -285,7 +285,7 @@ const tidy = operation(
       removed += swept.removed;
       if (swept.removed < tidyPiece) break;
     }
-    return { ...dataReply('null', [`${removed} tokens that were good no more were deleted`]), status: 202 };
+    return { ...dataReply('null', [`${removed} expired or revoked tokens were deleted`]), status: 202 };
   },
 );
 

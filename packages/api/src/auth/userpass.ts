@@ -8,11 +8,11 @@ import { handler, loginOperation, type MethodContext, methodOperation, methodRou
 type Named = Pick<Call, 'params'>;
 
 const nameIn = (call: Named): string => pathParam(call, 'name');
-const name = text('name of the user, in any case', { required: true });
-const password = text('at least 1 character');
+const name = text('User name, case-insensitive', { required: true });
+const password = text('Password, at least 1 character');
 
 const write = handler({
-  about: 'a user: made, or changed in what is named',
+  about: 'Create a user, or update the given fields of an existing one',
   takes: { name, password, ...tokenFields },
   answers: answers.written,
   run: async ({ services, mount }, { values, warnings, ...call }) => {
@@ -22,7 +22,7 @@ const write = handler({
 });
 
 const writePassword = handler({
-  about: 'another password',
+  about: 'Change the password of a user',
   takes: { name, password: { ...password, required: true } },
   answers: answers.written,
   run: async ({ services, mount }, { values, warnings, ...call }) => {
@@ -34,7 +34,7 @@ const writePassword = handler({
 });
 
 const writePolicies = handler({
-  about: 'other policies; nothing else is changed',
+  about: 'Set the policies of a user; other fields keep their values',
   takes: { name, ...tokenFields },
   answers: answers.written,
   run: async ({ services, mount }, { values, warnings, ...call }) => {
@@ -52,14 +52,14 @@ async function requireUser({ services, mount }: MethodContext, call: Named) {
 }
 
 const read = handler({
-  about: 'a user',
+  about: 'Read a user',
   takes: { name },
   answers: answers.data(object(tokenSettingsMembers)),
   run: async (context, call) => dataReply(JSON.stringify(tokenSettingsJson((await requireUser(context, call)).token))),
 });
 
 const remove = handler({
-  about: 'deletes a user',
+  about: 'Delete a user',
   takes: { name },
   answers: answers.noContent,
   run: async ({ services, mount }, call) => {
@@ -69,7 +69,7 @@ const remove = handler({
 });
 
 const list = handler({
-  about: 'names of users',
+  about: 'List user names',
   answers: answers.names,
   run: async ({ services, mount }) => {
     const keys = await services.logins.userpass.users.list(mount.id);
@@ -80,7 +80,7 @@ const list = handler({
 
 const login = loginOperation({
   userpass: handler({
-    about: 'a token for a name and its password',
+    about: 'Log in with a user name and a password',
     takes: { name, password: { ...password, required: true } },
     answers: answers.issued,
     run: async ({ services, mount }, { values, warnings, ...call }) => {
