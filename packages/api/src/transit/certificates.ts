@@ -4,14 +4,14 @@ import { pathParam, type Route } from '../operation/operation.ts';
 import { namesKey, operation } from './keys.ts';
 import { keyName } from './transit-operation.ts';
 
-const version = text('`latest`, or a number', { default: 'latest' });
+const version = text('Key version: `latest` or a number', { default: 'latest' });
 
 const sign = operation(
   'keys-csr',
   'update',
   {
-    about: 'a certificate request, signed by a version of the key',
-    takes: { name: keyName, version, csr: text('PEM: whose subject and extensions are taken; an empty one when absent') },
+    about: 'Create a certificate signing request with a key version',
+    takes: { name: keyName, version, csr: text('CSR template in PEM that provides subject and extensions; empty if omitted') },
     answers: data(object({ name: string, type: string, version: integer, csr: string })),
   },
   async ({ certificates }, { version, csr: template }, call) => ({
@@ -23,11 +23,11 @@ const set = operation(
   'keys-set-certificate',
   'update',
   {
-    about: 'keeps the certificates of a version',
+    about: 'Set the certificate chain of a key version',
     takes: {
       name: keyName,
       version,
-      certificate_chain: text('PEM blocks, that of the key first', { required: true }),
+      certificate_chain: text('PEM blocks, the certificate of the key first', { required: true }),
     },
     answers: data(object({ name: string, type: string, version: integer, certificate_chain: string })),
   },

@@ -23,8 +23,8 @@ const ciphertextJson = ({ ciphertext, keyVersion }: { readonly ciphertext: strin
 const ciphertextAnswer = object({ ciphertext: string, key_version: integer });
 const { context, associated_data, nonce, key_version, padding_scheme, decrypt_padding_scheme, encrypt_padding_scheme } =
   itemMembers;
-const plaintext = base64('what to encrypt; required without a batch');
-const ciphertext = text('what to decrypt, with its prefix; required without a batch');
+const plaintext = base64('Plaintext; required unless `batch_input` is given');
+const ciphertext = text('Ciphertext, with its prefix; required unless `batch_input` is given');
 
 const named = { params: ['name'], required: 1 } as const;
 
@@ -32,7 +32,7 @@ const encrypt = operation({
   name: 'encrypt',
   path: named,
   mayWrite: true,
-  about: 'encrypts; makes the key first where there is none and the caller may create it',
+  about: 'Encrypt; creates a missing key if the caller has the capability `create`',
   takes: {
     plaintext,
     context,
@@ -40,8 +40,8 @@ const encrypt = operation({
     padding_scheme,
     key_version,
     nonce,
-    type: text('of a key that is made on the way', { oneOf: keyTypeNames, default: defaultKeyType }),
-    convergent_encryption: bool('of a key that is made on the way'),
+    type: text('Type of a key created by this request', { oneOf: keyTypeNames, default: defaultKeyType }),
+    convergent_encryption: bool('Enable convergent encryption for a key created by this request'),
     batch_input: batchOf('plaintext', 'context', 'associated_data', 'padding_scheme', 'key_version', 'nonce', 'reference'),
   },
   answers: oneOrBatch(ciphertextAnswer),
@@ -65,7 +65,7 @@ const encrypt = operation({
 const decrypt = operation({
   name: 'decrypt',
   path: named,
-  about: 'decrypts',
+  about: 'Decrypt',
   takes: {
     ciphertext,
     context,
@@ -92,7 +92,7 @@ const decrypt = operation({
 const rewrap = operation({
   name: 'rewrap',
   path: named,
-  about: 'encrypts what was encrypted under the latest version, and shows no plaintext',
+  about: 'Re-encrypt a ciphertext with the latest key version, without revealing the plaintext',
   takes: {
     ciphertext,
     context,
@@ -128,10 +128,10 @@ const rewrap = operation({
 const datakey = operation({
   name: 'datakey',
   path: { params: ['type', 'name'], required: 2 },
-  about: 'a random key, encrypted',
+  about: 'Generate a data key, encrypted with a named key',
   takes: {
-    type: text('whether the answer shows the plaintext', { required: true, oneOf: ['plaintext', 'wrapped'] }),
-    bits: int('length of the key: 128, 256 or 512', { default: 256, shape: { enum: [128, 256, 512] } }),
+    type: text('Return the plaintext key too, or only the wrapped key', { required: true, oneOf: ['plaintext', 'wrapped'] }),
+    bits: int('Length of the data key in bits: 128, 256 or 512', { default: 256, shape: { enum: [128, 256, 512] } }),
     context,
     associated_data,
     key_version,
@@ -157,7 +157,7 @@ const datakey = operation({
 const hash = operation({
   name: 'hash',
   path: { params: ['urlalgorithm'], required: 0 },
-  about: 'a hash',
+  about: 'Compute a hash',
   takes: hashFields,
   answers: data(hashResult),
   capability: 'update',
@@ -172,8 +172,8 @@ const hash = operation({
 const randomBytes = operation({
   name: 'random',
   path: { params: ['source', 'urlbytes'], required: 0 },
-  about: 'random bytes',
-  takes: { ...randomFields, urlbytes: text('how many', { aliasOf: 'bytes', shape: { pattern: '^[0-9]{1,6}$' } }) },
+  about: 'Generate random bytes',
+  takes: { ...randomFields, urlbytes: text('Number of random bytes', { aliasOf: 'bytes', shape: { pattern: '^[0-9]{1,6}$' } }) },
   answers: data(randomResult),
   capability: 'update',
   pathFields: randomPath,

@@ -65,7 +65,7 @@ export const keySchema = object(
     deletion_allowed: boolean,
     exportable: boolean,
     allow_plaintext_backup: boolean,
-    auto_rotate_period: { ...integer, description: 'seconds; 0 for never' },
+    auto_rotate_period: { ...integer, description: 'Seconds; 0 for never' },
     imported: boolean,
     imported_key: boolean,
     latest_version: integer,
@@ -79,14 +79,14 @@ export const keySchema = object(
     keys: {
       ...map({
         anyOf: [
-          { ...integer, description: 'of a symmetric key: when it was made, in seconds' },
+          { ...integer, description: 'Symmetric key: creation time in Unix seconds' },
           object(
             { name: string, public_key: string, creation_time: time },
             { hybrid_public_key: string, certificate_chain: string },
           ),
         ],
       }),
-      description: 'by version',
+      description: 'Key versions, by version number',
     },
   },
   {
@@ -97,7 +97,7 @@ export const keySchema = object(
     convergent_encryption: boolean,
     convergent_encryption_version: integer,
     imported_key_allow_rotation: boolean,
-    key_size: { ...integer, description: 'bytes' },
+    key_size: { ...integer, description: 'Bytes' },
     backup_info: occasionSchema,
     restore_info: occasionSchema,
   },

@@ -59,21 +59,23 @@ const create = operation(
   'keys-create',
   'update',
   {
-    about: 'makes a key; an existing one stays as it is',
+    about: 'Create a key; an existing key is not changed',
     takes: {
       name: keyName,
-      type: text('what kind of key', { oneOf: keyTypeNames, default: defaultKeyType }),
-      derived: bool('a key of its own for each context'),
-      convergent_encryption: bool('equal plaintexts in equal contexts give equal ciphertexts; needs `derived`'),
-      exportable: bool('its material may be shown; stays so'),
-      allow_plaintext_backup: bool('it may be backed up in clear; stays so'),
-      key_size: int('bytes of an `hmac` key; 0 is 32', { default: 0, min: 0, max: 512 }),
-      auto_rotate_period: duration('how often it gets a new version by itself: an hour or more, 0 for never'),
-      parameter_set: text('of `ml-dsa` and `hybrid`', { oneOf: ['44', '65', '87'] }),
-      hybrid_key_type_pqc: text('of `hybrid`', { oneOf: ['ml-dsa'] }),
-      hybrid_key_type_ec: text('of `hybrid`', { oneOf: ['ecdsa-p256', 'ecdsa-p384', 'ecdsa-p521', 'ed25519'] }),
-      managed_key_name: text('of `managed_key`: this or the next'),
-      managed_key_id: text('of `managed_key`'),
+      type: text('Type of the key', { oneOf: keyTypeNames, default: defaultKeyType }),
+      derived: bool('Derive a separate key for each context'),
+      convergent_encryption: bool('Encrypt equal plaintexts with equal contexts to equal ciphertexts; requires `derived`'),
+      exportable: bool('Allow export of the key material; cannot be revoked'),
+      allow_plaintext_backup: bool('Allow plaintext backups; cannot be revoked'),
+      key_size: int('Size of an `hmac` key in bytes; 0 means 32', { default: 0, min: 0, max: 512 }),
+      auto_rotate_period: duration('Interval of automatic rotation: at least one hour, or 0 for never'),
+      parameter_set: text('Parameter set, for types `ml-dsa` and `hybrid`', { oneOf: ['44', '65', '87'] }),
+      hybrid_key_type_pqc: text('Post-quantum key type, for type `hybrid`', { oneOf: ['ml-dsa'] }),
+      hybrid_key_type_ec: text('Elliptic curve key type, for type `hybrid`', {
+        oneOf: ['ecdsa-p256', 'ecdsa-p384', 'ecdsa-p521', 'ed25519'],
+      }),
+      managed_key_name: text('Name of the managed key, for type `managed_key`; set this or `managed_key_id`'),
+      managed_key_id: text('ID of the managed key, for type `managed_key`'),
     },
     answers: data(keySchema),
   },
@@ -115,8 +117,8 @@ const read = operation(
   'keys-read',
   'read',
   {
-    about: 'a key, without its material',
-    takes: { name: keyName, context: base64('whose derived public keys are shown') },
+    about: 'Read a key, without its material',
+    takes: { name: keyName, context: base64('Context of the derived public keys to return') },
     answers: data(keySchema),
   },
   async (engine, { context }, call) => ({
@@ -128,8 +130,8 @@ const list = operation(
   'keys-list',
   'list',
   {
-    about: 'names of keys',
-    takes: { after: text('only names behind this one'), limit: int('how many at most; all when 0', { min: 0 }) },
+    about: 'List key names',
+    takes: { after: text('Return only names after this one'), limit: int('Maximum number of names; 0 for all', { min: 0 }) },
     answers: names,
   },
   async (engine, { after, limit }) => ({
@@ -140,7 +142,7 @@ const list = operation(
 const remove = operation(
   'keys-delete',
   'delete',
-  { about: 'deletes a key whose `deletion_allowed` is true', takes: { name: keyName }, answers: written },
+  { about: 'Delete a key whose `deletion_allowed` is true', takes: { name: keyName }, answers: written },
   async (engine, _values, call) => {
     await engine.deleteKey(pathParam(call, 'name'));
     return {};
@@ -151,15 +153,15 @@ const configure = operation(
   'keys-config',
   'update',
   {
-    about: 'settings of a key; those that are not named stay',
+    about: 'Update settings of a key; omitted fields keep their values',
     takes: {
       name: keyName,
-      min_decryption_version: int('the oldest version that decrypts and verifies', { min: 0 }),
-      min_encryption_version: int('the oldest version that encrypts and signs; 0 for the latest alone', { min: 0 }),
-      deletion_allowed: bool('it may be deleted'),
-      exportable: bool('its material may be shown; stays so'),
-      allow_plaintext_backup: bool('it may be backed up in clear; stays so'),
-      auto_rotate_period: duration('an hour or more; 0 for never'),
+      min_decryption_version: int('Oldest version that may decrypt and verify', { min: 0 }),
+      min_encryption_version: int('Oldest version that may encrypt and sign; 0 for the latest version only', { min: 0 }),
+      deletion_allowed: bool('Allow deletion of the key'),
+      exportable: bool('Allow export of the key material; cannot be revoked'),
+      allow_plaintext_backup: bool('Allow plaintext backups; cannot be revoked'),
+      auto_rotate_period: duration('Interval of automatic rotation: at least one hour, or 0 for never'),
     },
     answers: data(keySchema),
   },
@@ -180,11 +182,11 @@ const rotate = operation(
   'keys-rotate',
   'update',
   {
-    about: 'a new version',
+    about: 'Rotate a key: create a new version',
     takes: {
       name: keyName,
-      managed_key_name: text('of `managed_key`: this or the next'),
-      managed_key_id: text('of `managed_key`'),
+      managed_key_name: text('Name of the managed key, for type `managed_key`; set this or `managed_key_id`'),
+      managed_key_id: text('ID of the managed key, for type `managed_key`'),
     },
     answers: data(keySchema),
   },
@@ -196,8 +198,8 @@ const trim = operation(
   'keys-trim',
   'update',
   {
-    about: 'deletes old versions, for ever',
-    takes: { name: keyName, min_available_version: int('the oldest version that stays', { required: true, min: 1 }) },
+    about: 'Delete old versions permanently',
+    takes: { name: keyName, min_available_version: int('Oldest version to keep', { required: true, min: 1 }) },
     answers: data(keySchema),
   },
   async (engine, asked, call) =>
@@ -211,7 +213,7 @@ const keysConfigAnswer = data(object({ disable_upsert: boolean }));
 const readConfig = operation(
   'config-keys-read',
   'read',
-  { about: 'settings of all keys', answers: keysConfigAnswer },
+  { about: 'Read the settings for all keys of the mount', answers: keysConfigAnswer },
   async (engine) => ({
     data: keysConfigJson(await engine.readKeysConfig()),
   }),
@@ -221,8 +223,8 @@ const writeConfig = operation(
   'config-keys-write',
   'update',
   {
-    about: 'settings of all keys',
-    takes: { disable_upsert: bool('encryption makes no keys', { default: false }) },
+    about: 'Update the settings for all keys of the mount',
+    takes: { disable_upsert: bool('Do not create missing keys on encryption', { default: false }) },
     answers: keysConfigAnswer,
   },
   async (engine, { disable_upsert = false }) => ({
@@ -235,7 +237,7 @@ const cacheAnswer = data(object({ size: integer }));
 const readCache = operation(
   'cache-config-read',
   'read',
-  { about: 'size of the cache of keys', answers: cacheAnswer },
+  { about: 'Read the size of the key cache', answers: cacheAnswer },
   async (engine) => ({
     data: JSON.stringify(await engine.readCacheConfig()),
   }),
@@ -245,8 +247,8 @@ const writeCache = operation(
   'cache-config-write',
   'update',
   {
-    about: 'size of the cache of keys, in force after a reload',
-    takes: { size: int('keys at most: 10 or more, 0 for no such limit', { default: 0, min: 0 }) },
+    about: 'Set the size of the key cache; takes effect after a plugin reload',
+    takes: { size: int('Maximum number of keys: at least 10, or 0 for no limit', { default: 0, min: 0 }) },
     answers: cacheAnswer,
   },
   async (engine, { size = 0 }) => ({

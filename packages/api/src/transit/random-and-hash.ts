@@ -4,9 +4,9 @@ import type { Params } from '../operation/operation.ts';
 
 /** What `random` takes in a mount and in `sys/tools`, but for the number of bytes in the path, which each reads in its own way. */
 export const randomFields = {
-  source: text('where they come from', { oneOf: randomSources, default: 'platform' }),
-  bytes: int('the same, where the path does not say it', { default: 32, min: 1, max: randomBytesMax }),
-  format: text('of the bytes', { oneOf: ['hex', 'base64'], default: 'base64' }),
+  source: text('Source of the random bytes', { oneOf: randomSources, default: 'platform' }),
+  bytes: int('Number of random bytes, if the path does not contain it', { default: 32, min: 1, max: randomBytesMax }),
+  format: text('Encoding of the bytes', { oneOf: ['hex', 'base64'], default: 'base64' }),
 };
 export const randomResult = object({ random_bytes: string });
 
@@ -19,9 +19,9 @@ export function randomPath({ source, urlbytes }: Params): Readonly<Record<string
 
 /** What `hash` takes, in both places. */
 export const hashFields = {
-  urlalgorithm: text('name of the hash', { oneOf: hashNames, aliasOf: 'algorithm' }),
-  algorithm: text('the same, where the path does not name it', { oneOf: hashNames, default: defaultHash }),
-  input: base64('what to hash', { required: true }),
-  format: text('of the sum', { oneOf: ['hex', 'base64'], default: 'hex' }),
+  urlalgorithm: text('Hash algorithm', { oneOf: hashNames, aliasOf: 'algorithm' }),
+  algorithm: text('Hash algorithm, if the path does not contain it', { oneOf: hashNames, default: defaultHash }),
+  input: base64('Data to hash', { required: true }),
+  format: text('Encoding of the hash', { oneOf: ['hex', 'base64'], default: 'hex' }),
 };
 export const hashResult = object({ sum: string });

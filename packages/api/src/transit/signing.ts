@@ -16,7 +16,7 @@ import { oneOrBatch } from '../operation/answers.ts';
 import { batchOf, itemMembers, keyName as name, operation, type Use } from './transit-operation.ts';
 
 const { context, key_version } = itemMembers;
-const input = base64('what it is about; required without a batch');
+const input = base64('Input data; required unless `batch_input` is given');
 const wholeMacBytes = 16;
 const hmacHashes = ['sha1', ...hashNames];
 const signatureHashes = [...hmacHashes, noHash];
@@ -24,11 +24,11 @@ const signatureHashes = [...hmacHashes, noHash];
 export const hmac = operation({
   name: 'hmac',
   path: { params: ['name', 'urlalgorithm'], required: 1 },
-  about: 'an HMAC',
+  about: 'Compute an HMAC',
   takes: {
     name,
-    urlalgorithm: text('name of the hash', { oneOf: hmacHashes, aliasOf: 'algorithm' }),
-    algorithm: text('the same, where the path does not name it', { oneOf: hmacHashes, default: defaultHash }),
+    urlalgorithm: text('Hash algorithm', { oneOf: hmacHashes, aliasOf: 'algorithm' }),
+    algorithm: text('Hash algorithm, if the path does not contain it', { oneOf: hmacHashes, default: defaultHash }),
     input,
     key_version,
     batch_input: batchOf('input', 'reference'),
@@ -52,11 +52,19 @@ export const hmac = operation({
 export const cmac = operation({
   name: 'cmac',
   path: { params: ['name', 'url_mac_length'], required: 1 },
-  about: 'a CMAC',
+  about: 'Compute a CMAC',
   takes: {
     name,
-    url_mac_length: int('bytes of the CMAC, for all items; 0 is all 16', { min: 0, max: wholeMacBytes, aliasOf: 'mac_length' }),
-    mac_length: int('the same, where neither path nor item says it', { default: 0, min: 0, max: wholeMacBytes }),
+    url_mac_length: int('Length of the CMAC in bytes, for all items; 0 means all 16', {
+      min: 0,
+      max: wholeMacBytes,
+      aliasOf: 'mac_length',
+    }),
+    mac_length: int('Length of the CMAC in bytes, if neither the path nor the item sets it', {
+      default: 0,
+      min: 0,
+      max: wholeMacBytes,
+    }),
     input,
     key_version,
     batch_input: batchOf('input', 'mac_length', 'reference'),
@@ -86,19 +94,19 @@ export const cmac = operation({
 /** How to sign, or how it was signed. */
 const settings = {
   name,
-  urlalgorithm: text('name of the hash', { oneOf: signatureHashes, aliasOf: 'hash_algorithm' }),
-  hash_algorithm: text('the same, where the path does not name it', { oneOf: signatureHashes, default: defaultHash }),
-  algorithm: text('older name of `hash_algorithm`, of HMACs only: without effect on signatures', {
+  urlalgorithm: text('Hash algorithm', { oneOf: signatureHashes, aliasOf: 'hash_algorithm' }),
+  hash_algorithm: text('Hash algorithm, if the path does not contain it', { oneOf: signatureHashes, default: defaultHash }),
+  algorithm: text('Alias of `hash_algorithm` for HMACs only; no effect on signatures', {
     oneOf: signatureHashes,
     aliasOf: 'hash_algorithm',
   }),
   input,
   context,
-  signature_context: base64('context of Ed25519ctx and Ed25519ph'),
-  prehashed: bool('the input is a digest', { default: false }),
-  signature_algorithm: text('of an RSA key', { oneOf: ['pss', 'pkcs1v15'], default: 'pss' }),
-  marshaling_algorithm: text('of an ECDSA key', { oneOf: ['asn1', 'jws'], default: 'asn1' }),
-  salt_length: text('of PSS: `auto`, `hash` or a number of bytes', {
+  signature_context: base64('Context of Ed25519ctx and Ed25519ph'),
+  prehashed: bool('The input is already a digest', { default: false }),
+  signature_algorithm: text('Signature scheme, for RSA keys', { oneOf: ['pss', 'pkcs1v15'], default: 'pss' }),
+  marshaling_algorithm: text('Signature encoding, for ECDSA keys', { oneOf: ['asn1', 'jws'], default: 'asn1' }),
+  salt_length: text('Salt length of PSS: `auto`, `hash` or a number of bytes', {
     default: 'auto',
     shape: { pattern: '^(auto|hash|[0-9]{1,3})$' },
   }),
@@ -168,7 +176,7 @@ const path = { params: ['name', 'urlalgorithm'], required: 1 } as const;
 export const sign = operation({
   name: 'sign',
   path,
-  about: 'a signature',
+  about: 'Sign',
   takes: { ...settings, key_version, batch_input: batchOf('input', 'context', 'reference') },
   answers: oneOrBatch(
     object({ signature: string, key_version: integer }, { public_key: string }),
@@ -191,12 +199,12 @@ export const sign = operation({
 export const verify = operation({
   name: 'verify',
   path,
-  about: 'whether a signature or a MAC is right: exactly one of `signature`, `hmac`, `cmac`',
+  about: 'Verify a signature, an HMAC or a CMAC; give exactly one of `signature`, `hmac` and `cmac`',
   takes: {
     ...settings,
-    signature: text('to verify'),
-    hmac: text('to verify'),
-    cmac: text('to verify'),
+    signature: text('Signature to verify'),
+    hmac: text('HMAC to verify'),
+    cmac: text('CMAC to verify'),
     batch_input: batchOf('input', 'context', 'signature', 'hmac', 'cmac', 'reference'),
   },
   answers: oneOrBatch(object({ valid: boolean })),

@@ -7,12 +7,17 @@ import { namesKey, operation } from './keys.ts';
 import { keyName } from './transit-operation.ts';
 
 /** Fields of what comes in wrapped, for a new key and for a new version alike. */
-const hash_function = text('of RSA-OAEP', { oneOf: ['SHA1', 'SHA224', 'SHA256', 'SHA384', 'SHA512'], default: 'SHA256' });
+const hash_function = text('Hash function of RSA-OAEP', {
+  oneOf: ['SHA1', 'SHA224', 'SHA256', 'SHA384', 'SHA512'],
+  default: 'SHA256',
+});
 const material = {
   name: keyName,
-  ciphertext: base64('an AES key wrapped by the wrapping key, and the material wrapped by that; this or `public_key`'),
+  ciphertext: base64(
+    'AES key wrapped with the wrapping key, followed by the key material wrapped with the AES key; set this or `public_key`',
+  ),
   hash_function,
-  public_key: text('PEM: a key that only verifies and encrypts'),
+  public_key: text('Public key in PEM; the imported key can only verify and encrypt'),
 };
 
 const importableTypes = keyTypeNames.filter((name) => !['managed_key', 'ml-dsa', 'hybrid'].includes(name));
@@ -21,17 +26,17 @@ const importKey = operation(
   'keys-import',
   'update',
   {
-    about: 'a key from elsewhere',
+    about: 'Import a key',
     takes: {
       ...material,
-      type: text('what kind of key', { required: true, oneOf: importableTypes }),
-      allow_rotation: bool('it may be rotated', { default: false }),
-      derived: bool('a key of its own for each context'),
-      context: base64('read, without effect'),
-      convergent_encryption: bool('as for a key that is made here'),
-      exportable: bool('its material may be shown; stays so'),
-      allow_plaintext_backup: bool('it may be backed up in clear; stays so'),
-      auto_rotate_period: duration('an hour or more; 0 for never'),
+      type: text('Type of the key', { required: true, oneOf: importableTypes }),
+      allow_rotation: bool('Allow rotation of the imported key', { default: false }),
+      derived: bool('Derive a separate key for each context'),
+      context: base64('Accepted, without effect'),
+      convergent_encryption: bool('Enable convergent encryption; requires `derived`'),
+      exportable: bool('Allow export of the key material; cannot be revoked'),
+      allow_plaintext_backup: bool('Allow plaintext backups; cannot be revoked'),
+      auto_rotate_period: duration('Interval of automatic rotation: at least one hour, or 0 for never'),
     },
     answers: written,
   },
@@ -56,8 +61,8 @@ const importVersion = operation(
   'keys-import-version',
   'update',
   {
-    about: 'a version from elsewhere, of a key from elsewhere',
-    takes: { ...material, version: int('the version that gets its private key; absent for a new one', { min: 0 }) },
+    about: 'Import a version of an imported key',
+    takes: { ...material, version: int('Version whose private key is imported; omit to create a new version', { min: 0 }) },
     answers: written,
   },
   async ({ transfers }, asked, call) => ({
@@ -73,22 +78,28 @@ const importVersion = operation(
 const wrappingKey = operation(
   'wrapping-key',
   'read',
-  { about: 'the RSA key under which imports come wrapped', answers: data(object({ public_key: string })) },
+  { about: 'Read the RSA public key that wraps imported keys', answers: data(object({ public_key: string })) },
   async ({ transfers }) => ({
     data: JSON.stringify({ public_key: await transfers.wrappingKey() }),
   }),
 );
 
 const exportTypes = ['encryption-key', 'signing-key', 'hmac-key', 'cmac-key', 'public-key', 'certificate-chain'];
-const versionAsked = text('`latest`, `3` or `v3`; all when absent', { shape: { pattern: '^(latest|v?[0-9]{1,9})$' } });
+const versionAsked = text('Key version: `latest`, `3` or `v3`; all versions if omitted', {
+  shape: { pattern: '^(latest|v?[0-9]{1,9})$' },
+});
 const exported = data(object({ name: string, type: string, keys: map(string) }));
 
 const exportKey = operation(
   'export',
   'read',
   {
-    about: 'what a key consists of',
-    takes: { key_type: text('which part', { required: true, oneOf: exportTypes }), name: keyName, version: versionAsked },
+    about: 'Export key material',
+    takes: {
+      key_type: text('Part of the key to export', { required: true, oneOf: exportTypes }),
+      name: keyName,
+      version: versionAsked,
+    },
     answers: exported,
   },
   async ({ transfers }, { key_type: exportType = '', version }, call, principal) => {
@@ -136,7 +147,7 @@ const byokExport = operation(
   'byok-export',
   'read',
   {
-    about: 'a key, wrapped by another one as imports take it',
+    about: 'Export a key wrapped with another key, in the format of imports',
     takes: { destination: keyName, source: keyName, version: versionAsked, hash: hash_function },
     answers: exported,
   },
@@ -160,22 +171,26 @@ const namesBoth = ({ destination, source }: Params): boolean =>
 const backup = operation(
   'backup',
   'read',
-  { about: 'a whole key, in clear', takes: { name: keyName }, answers: data(object({ backup: string })) },
+  {
+    about: 'Back up a key in plaintext, with all versions and settings',
+    takes: { name: keyName },
+    answers: data(object({ backup: string })),
+  },
   async ({ transfers }, _values, call) => ({
     data: `{"backup":"${toBase64(await transfers.backupKey(pathParam(call, 'name')))}"}`,
   }),
 );
 
 const backupFields = {
-  backup: text('what backup answered', { required: true }),
-  force: bool('in the place of a key of that name', { default: false }),
+  backup: text('Backup, as returned by `backup`', { required: true }),
+  force: bool('Replace an existing key of the same name', { default: false }),
 };
 
 const restore = (takes: typeof backupFields & { readonly name?: typeof keyName }): GuardedOperation =>
   operation(
     'restore',
     'update',
-    { about: 'a key from its backup', takes, answers: written },
+    { about: 'Restore a key from a backup', takes, answers: written },
     async ({ transfers }, asked, { params }, principal) => {
       // Decision 13: the name that is used may be the one in the backup.
       const mayRestore = (name: string): boolean => !isDenied(principal, `${params.mount}/restore/${name}`);

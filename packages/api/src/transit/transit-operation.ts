@@ -131,11 +131,11 @@ export interface DataRoute {
 
 const isKeyNamed = { pattern: '^[0-9A-Za-z_]([0-9A-Za-z_.-]*[0-9A-Za-z_])?$', minLength: 1, maxLength: 512 } as const;
 /** In the path. */
-export const keyName = text('name of the key', { required: true, shape: isKeyNamed });
+export const keyName = text('Name of the key', { required: true, shape: isKeyNamed });
 
 /** Of every operation that takes a batch. */
 const ofBatches = {
-  partial_failure_response_code: int('status of a batch of which some items failed; not 204, 205 or 304', {
+  partial_failure_response_code: int('HTTP status if some items of a batch fail; not 204, 205 or 304', {
     default: 400,
     min: 200,
     max: 599,
@@ -144,21 +144,21 @@ const ofBatches = {
 
 /** Members of one item of a batch, read by the engine itself: their kinds are strict. */
 export const itemMembers = {
-  plaintext: base64('what to encrypt', { required: true }),
-  ciphertext: text('what to decrypt, with its prefix', { required: true }),
-  context: base64('context of a derived key'),
-  associated_data: base64('authenticated with it, and not in it'),
-  nonce: base64('where the key takes one'),
-  key_version: int('0 is the latest', { min: 0 }),
-  padding_scheme: text('of an RSA key', { oneOf: ['oaep', 'pkcs1v15'] }),
-  decrypt_padding_scheme: text('of an RSA key', { oneOf: ['oaep', 'pkcs1v15'] }),
-  encrypt_padding_scheme: text('of an RSA key', { oneOf: ['oaep', 'pkcs1v15'] }),
-  input: base64('what it is about'),
-  signature: text('to verify'),
-  hmac: text('to verify'),
-  cmac: text('to verify'),
-  mac_length: int('bytes of the CMAC; 0 is all 16', { min: 0, max: 16 }),
-  reference: text('comes back with the result of this item'),
+  plaintext: base64('Plaintext', { required: true }),
+  ciphertext: text('Ciphertext, with its prefix', { required: true }),
+  context: base64('Key derivation context'),
+  associated_data: base64('Additional authenticated data; not part of the ciphertext'),
+  nonce: base64('Nonce, if the key accepts one'),
+  key_version: int('Key version; 0 for the latest', { min: 0 }),
+  padding_scheme: text('Padding scheme, for RSA keys', { oneOf: ['oaep', 'pkcs1v15'] }),
+  decrypt_padding_scheme: text('Padding scheme for decryption, for RSA keys', { oneOf: ['oaep', 'pkcs1v15'] }),
+  encrypt_padding_scheme: text('Padding scheme for encryption, for RSA keys', { oneOf: ['oaep', 'pkcs1v15'] }),
+  input: base64('Input data'),
+  signature: text('Signature to verify'),
+  hmac: text('HMAC to verify'),
+  cmac: text('CMAC to verify'),
+  mac_length: int('Length of the CMAC in bytes; 0 means all 16', { min: 0, max: 16 }),
+  reference: text('Returned with the result of this item'),
 } as const satisfies FieldSchema;
 
 /** Inputs at once, in the place of one. */
@@ -171,7 +171,7 @@ export function batchOf(...members: readonly (keyof typeof itemMembers)[]): Fiel
     maxItems: batchItemsMax,
     items: { ...items, ...(required.length > 0 && { required }) },
   };
-  return any('inputs of a batch; with it, the input beside it is not looked at', { shape });
+  return any('Items of a batch; if given, the single input is ignored', { shape });
 }
 
 /** The members of the body and of the path become fields, deny rules are asked, the engine answers, and its answer becomes text. */
