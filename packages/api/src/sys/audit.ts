@@ -14,7 +14,7 @@ const shown = (device: AuditDeviceConfig): object => ({
       : { file_path: 'stdout' },
 });
 
-const device = text('name of the device', { required: true });
+const device = text('Name of the audit device', { required: true });
 const deviceSchema = object({ type: string, path: string, description: string, local: boolean, options: map(string) });
 
 /** The devices of a configuration: changing them by API is refused, so that no token can end the audit. */
@@ -23,7 +23,7 @@ export function auditRoutes(audit: AuditDevices | undefined): readonly Route[] {
 
   const list = guarded({
     name: 'audit-list',
-    about: 'the audit devices of this node',
+    about: 'List the audit devices of this node',
     answers: answers.twice(map(deviceSchema)),
     capability: 'read',
     sudo: true,
@@ -33,8 +33,8 @@ export function auditRoutes(audit: AuditDevices | undefined): readonly Route[] {
   /** What stands for a text in the entries of one device, to look for it there. */
   const hash = guarded({
     name: 'audit-hash',
-    about: 'what stands for a text in the entries of a device',
-    takes: { device, input: text('the text', { required: true }) },
+    about: 'Compute the HMAC that represents a string in the entries of an audit device',
+    takes: { device, input: text('String to hash', { required: true }) },
     answers: answers.twice(object({ hash: string })),
     where: 'replica',
     capability: 'update',
@@ -50,7 +50,7 @@ export function auditRoutes(audit: AuditDevices | undefined): readonly Route[] {
   const refused = (verb: 'enable' | 'disable'): GuardedOperation =>
     guarded({
       name: `audit-${verb}`,
-      about: 'refused: audit devices are set in the configuration file',
+      about: 'Not supported: audit devices are set in the configuration file',
       takes: { device },
       answers: {},
       where: 'replica',

@@ -43,7 +43,7 @@ const operation = <S extends FieldSchema = Record<never, never>>(
 ): GuardedOperation => guarded({ name, capability, sudo, ...cluster, ...described, run });
 
 const pathIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'method');
-const method = text('where the method lies, below `auth/`', { required: true });
+const method = text('Path of the login method, below `auth/`', { required: true });
 
 /** A method as its list shows it. */
 const mountJson = (mount: AuthMount): object => ({
@@ -102,7 +102,7 @@ async function methodJson(
 const list = operation(
   'auth-list',
   'read',
-  { about: 'the login methods', answers: answers.twice(map(mountSchema)) },
+  { about: 'List the login methods', answers: answers.twice(map(mountSchema)) },
   async ({ node, services }) => {
     const mounts = await services.logins.mounts.list();
     const rows = mounts.map((mount) => [`${mount.path}/`, mountJson(mount)] as const);
@@ -114,7 +114,7 @@ const list = operation(
 const read = operation(
   'auth-read',
   'read',
-  { about: 'a login method', takes: { method }, answers: answers.data(mountSchema) },
+  { about: 'Read a login method', takes: { method }, answers: answers.data(mountSchema) },
   async (context, call) => {
     const found = await methodJson(context, pathIn(call));
     if (found === undefined) throw noMethod(pathIn(call));
@@ -123,9 +123,9 @@ const read = operation(
 );
 
 const tuning = {
-  description: text('for people'),
-  default_lease_ttl: duration('how long its tokens are good; 0 leaves it to the node'),
-  max_lease_ttl: duration('how long at most'),
+  description: text('Description for operators'),
+  default_lease_ttl: duration('Default TTL of its tokens; 0 uses the default of the node'),
+  max_lease_ttl: duration('Maximum TTL of its tokens'),
 } as const satisfies FieldSchema;
 /** Members that clients send and that have nothing to say here. */
 const unused = {
@@ -140,12 +140,12 @@ const enable = operation(
   'auth-enable',
   'update',
   {
-    about: 'enables a login method',
+    about: 'Enable a login method',
     takes: {
       method,
-      type: text('what kind of method', { required: true, oneOf: authTypes }),
-      description: text('for people'),
-      config: any('its settings', {
+      type: text('Type of the login method', { required: true, oneOf: authTypes }),
+      description: text('Description for operators'),
+      config: any('Settings of the login method', {
         shape: membersOf(configFields),
       }),
       local: idle('bool'),
@@ -174,7 +174,7 @@ const tuningSchema = object({ ...configSchema.properties, description: string })
 const readTuning = operation(
   'auth-tune-read',
   'read',
-  { about: 'settings in force', takes: { method }, answers: answers.twice(tuningSchema) },
+  { about: 'Read the effective settings of a login method', takes: { method }, answers: answers.twice(tuningSchema) },
   async ({ services }, call) => {
     const path = pathIn(call);
     const { limits } = services.registry;
@@ -192,7 +192,11 @@ const readTuning = operation(
 const tune = operation(
   'auth-tune',
   'update',
-  { about: 'settings; those that are not named stay', takes: { ...tuning, ...unused, method }, answers: answers.written },
+  {
+    about: 'Update settings of a login method; omitted fields keep their values',
+    takes: { ...tuning, ...unused, method },
+    answers: answers.written,
+  },
   async ({ services }, { values, warnings, ...call }) => {
     const path = pathIn(call);
     if (path === 'token') throw new RequestError('invalid_request', 'the times of tokens stand in the configuration of the node');
@@ -209,7 +213,7 @@ const tune = operation(
 const disable = operation(
   'auth-disable',
   'delete',
-  { about: 'ends a login method and its tokens', takes: { method }, answers: answers.noContent },
+  { about: 'Disable a login method and revoke its tokens', takes: { method }, answers: answers.noContent },
   async ({ services }, call) => {
     await services.logins.mounts.disable(pathIn(call));
     return noContent;

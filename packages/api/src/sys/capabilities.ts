@@ -6,10 +6,10 @@ import { type Asked, type Context, type GuardedOperation, guarded, type Route } 
 import { PathForms } from '../operation/path-forms.ts';
 
 const schema = {
-  path: texts('older name of `paths`', { aliasOf: 'paths' }),
-  paths: texts('the paths'),
-  token: text('whose rights'),
-  accessor: text('the same, by its accessor'),
+  path: texts('Alias of `paths`', { aliasOf: 'paths' }),
+  paths: texts('Paths to check'),
+  token: text('Token to check'),
+  accessor: text('Accessor of the token to check'),
 } as const satisfies FieldSchema;
 
 /** More would hold up everyone else. */
@@ -53,10 +53,14 @@ export function capabilityRoutes(routes: () => readonly Route[]): readonly Route
     return { path: `sys/${name}`, operations: { POST: operation } };
   };
   return [
-    asking('capabilities', 'what a token may do', ({ services }, { token = '' }) => services.registry.principal({ token })),
-    asking('capabilities-self', 'what the caller may do', async ({ principal }) => principal),
-    asking('capabilities-accessor', 'what a token may do', ({ services }, { accessor = '' }) =>
-      services.registry.principal({ accessor }),
+    asking('capabilities', 'Read the capabilities of a token on paths', ({ services }, { token = '' }) =>
+      services.registry.principal({ token }),
+    ),
+    asking('capabilities-self', 'Read the capabilities of the calling token on paths', async ({ principal }) => principal),
+    asking(
+      'capabilities-accessor',
+      'Read the capabilities of a token on paths, by its accessor',
+      ({ services }, { accessor = '' }) => services.registry.principal({ accessor }),
     ),
   ];
 }

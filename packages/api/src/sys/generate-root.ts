@@ -64,14 +64,17 @@ function statusReply({ barrier }: UnsealedNode, status: RootGenerationStatus, { 
 const statusAnswer = answers.plain(
   object({
     started: boolean,
-    nonce: { ...string, description: 'Told to who begins and takes part.' },
+    nonce: { ...string, description: 'Shown only in answers to the start and to shares.' },
     progress: integer,
     required: integer,
     complete: boolean,
-    encoded_token: { ...string, description: 'The token XOR the OTP, in base64 without padding, with the last share.' },
+    encoded_token: {
+      ...string,
+      description: 'The token XOR the OTP, in base64 without padding; empty until the last share is given.',
+    },
     encoded_root_token: string,
     pgp_fingerprint: constant(''),
-    otp: { ...string, description: 'The one that was made, shown this once.' },
+    otp: { ...string, description: 'The generated OTP; shown only in the answer to the start.' },
     otp_length: constant(tokenCharacters),
   }),
 );
@@ -79,21 +82,21 @@ const statusAnswer = answers.plain(
 /** Anybody may ask how far it is. By the nonce it could be ended: those who take part have it from who began. */
 const status = operation(
   'generate-root-status',
-  { about: 'how far the making of a root token is', answers: statusAnswer },
+  { about: 'Read the progress of root token generation', answers: statusAnswer },
   (serviceLoader) => statusReply(serviceLoader, { ...serviceLoader.barrier.rootGeneration.status, nonce: '' }),
 );
 
 const startFields = {
-  otp: text(`what masks the token: ${tokenCharacters} printable characters; made when empty`),
-  pgp_key: any('not supported: anything but an empty one is refused'),
+  otp: text(`One-time password that masks the token: ${tokenCharacters} printable characters; generated if empty`),
+  pgp_key: any('Not supported; must be empty'),
 };
 
-const started = { about: 'begins to make a root token by shares', takes: startFields, answers: statusAnswer };
+const started = { about: 'Start root token generation', takes: startFields, answers: statusAnswer };
 
 const start = operation('generate-root-start', started, async (serviceLoader, { values, address }) => {
   const { pgp_key: pgpKey } = values;
   if (pgpKey !== undefined && pgpKey !== null && pgpKey !== '')
-    throw new RequestError('invalid_request', 'pgp_key is not supported: give an otp, or take the one that is made');
+    throw new RequestError('invalid_request', 'pgp_key is not supported: send an otp, or leave it empty to have one generated');
   const given = values.otp ?? '';
   if (given !== '' && !/^[\x21-\x7e]{26}$/.test(given))
     throw new RequestError('invalid_request', `OTP string is wrong length: it is ${tokenCharacters} printable characters`);
@@ -103,11 +106,15 @@ const start = operation('generate-root-start', started, async (serviceLoader, { 
 });
 
 const shareFields = {
-  key: text('a share, in hex or base64', { required: true }),
-  nonce: text('of this attempt', { required: true }),
+  key: text('Key share, in hex or base64', { required: true }),
+  nonce: text('Nonce of the attempt', { required: true }),
 };
 
-const updated = { about: 'a share; with the last one, the token', takes: shareFields, answers: statusAnswer };
+const updated = {
+  about: 'Submit a key share; the last required share returns the encoded token',
+  takes: shareFields,
+  answers: statusAnswer,
+};
 
 const update = operation('generate-root-update', updated, async (serviceLoader, { values }) => {
   const share = parseShare(values.key ?? '');
@@ -124,9 +131,9 @@ const update = operation('generate-root-update', updated, async (serviceLoader, 
 });
 
 /** Decision 70: by its nonce, or by a token with the right `sudo` here. */
-const cancelFields = { nonce: text('of this attempt; without it a token with the right `sudo` is needed') };
+const cancelFields = { nonce: text('Nonce of the attempt; if omitted, a token with `sudo` is required') };
 
-const cancelled = { about: 'ends the attempt', takes: cancelFields, answers: answers.noContent };
+const cancelled = { about: 'Cancel root token generation', takes: cancelFields, answers: answers.noContent };
 
 const cancel = operation('generate-root-cancel', cancelled, async ({ barrier, services }, { values, ...call }, token) => {
   const { nonce = '' } = values;

@@ -8,7 +8,7 @@ import { guarded, type Route } from '../operation/operation.ts';
 /** The active node gives its lead to another; done when that has happened, or cannot. */
 const stepDown = guarded({
   name: 'step-down',
-  about: 'another node becomes the active one',
+  about: 'Transfer leadership to another node',
   answers: answers.written,
   capability: 'update',
   sudo: true,
@@ -23,7 +23,7 @@ const stepDown = guarded({
 /** The nodes as the active one has heard of them. */
 const haStatus = guarded({
   name: 'ha-status',
-  about: 'the nodes, as the active one has heard of them',
+  about: 'Read the nodes of the cluster and the last heartbeat of each, as the active node knows them',
   answers: answers.twice(
     object({
       nodes: list(

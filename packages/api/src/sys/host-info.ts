@@ -7,7 +7,7 @@ import { guarded, type Route } from '../operation/operation.ts';
 /** The machine that this node runs on. */
 const hostInfo = guarded({
   name: 'host-info',
-  about: 'the machine of this node',
+  about: 'Read CPU, memory and disk information of this host',
   answers: answers.data(
     object({
       cpu: list(object({ cpu: integer, model: string, mhz: number, times: map(number) })),

@@ -79,7 +79,7 @@ const uiJson = (mount: Mount): object => ({ type: mount.type, description: mount
 /** The mounts on which a caller may do something: none for a stranger, who may ask all the same, as clients do before a login. */
 const uiMounts = open({
   name: 'ui-mounts',
-  about: 'the mounts on which the caller may do something',
+  about: 'List the mounts on which the caller has any capability',
   answers: answers.data(
     object({
       auth: map(object({ type: string, description: string, options: nothing })),
@@ -107,7 +107,7 @@ const prefix = 'sys/internal/ui/mounts/';
 /** Which mount a path leads to: what command lines ask before they write below it. */
 const uiMount = guarded({
   name: 'ui-mount',
-  about: 'the mount to which a path leads',
+  about: 'Read the mount that serves a path',
   answers: answers.data(object({ ...mountMembers, path: string })),
   anyRights: true,
   run: ({ services, principal }, call) => {
@@ -123,7 +123,7 @@ const rulesSchema = map(object({ capabilities: list(string) }));
 
 const resultantAcl = guarded({
   name: 'resultant-acl',
-  about: 'what the policies of the caller come to',
+  about: "Read the effective rules of the caller's policies",
   answers: answers.data(object({ root: boolean, exact_paths: rulesSchema, glob_paths: rulesSchema })),
   capability: 'read',
   run: ({ principal }) => {
@@ -137,7 +137,7 @@ const resultantAcl = guarded({
 const counters = (name: string, counted: string, count: (context: Context) => Promise<object>): GuardedOperation =>
   guarded({
     name,
-    about: 'how many there are',
+    about: `Count \`${counted}\``,
     answers: answers.data(object({ counters: object({ [counted]: object({ total: integer }) }) })),
     capability: 'read',
     sudo: true,

@@ -37,25 +37,25 @@ const operation = <S extends FieldSchema = Record<never, never>>(
   guarded({ name, capability, ...described, run: ({ services }, asked) => run(services.managedKeys, asked) });
 
 const nameIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'name');
-const name = text('name of the key', { required: true });
+const name = text('Name of the managed key', { required: true });
 
 const writeFields = {
   name,
-  library: text('name of a library in the configuration'),
-  slot: text('number of the slot: this, or `token_label`'),
-  token_label: text('label of the token'),
-  pin: text('PIN of the token; shown to nobody'),
-  key_label: text('label of the key in the token'),
-  key_id: text('id of the key in the token'),
-  mechanism: text('what the key does', { oneOf: Object.keys(pkcs11Mechanisms) }),
-  key_bits: int('bits of a key that is generated', { min: 0 }),
-  curve: text('curve of a key that is generated'),
-  allow_generate_key: bool('a missing key is generated', { default: false }),
-  any_mount: bool('every mount may use it', { default: false }),
-  usages: texts('what it may be used for'),
+  library: text('Name of a PKCS#11 library in the configuration file'),
+  slot: text('Slot number; set this or `token_label`'),
+  token_label: text('Label of the PKCS#11 token'),
+  pin: text('PIN of the PKCS#11 token; write-only'),
+  key_label: text('Label of the key in the PKCS#11 token'),
+  key_id: text('ID of the key in the PKCS#11 token'),
+  mechanism: text('PKCS#11 mechanism', { oneOf: Object.keys(pkcs11Mechanisms) }),
+  key_bits: int('Bits of a generated key', { min: 0 }),
+  curve: text('Curve of a generated key'),
+  allow_generate_key: bool('Generate the key if it is missing', { default: false }),
+  any_mount: bool('Every mount may use the key', { default: false }),
+  usages: texts('Allowed usages'),
 } as const satisfies FieldSchema;
 
-const described = { about: 'a key in a token: written anew', takes: writeFields, answers: answers.written };
+const described = { about: 'Create or replace a managed key', takes: writeFields, answers: answers.written };
 
 const write = operation('managed-keys-write', 'update', described, async ({ registry }, { values, warnings, ...call }) => {
   await registry.write(nameIn(call), {
@@ -92,7 +92,7 @@ const shownSchema = object(
 const read = operation(
   'managed-keys-read',
   'read',
-  { about: 'a key in a token', takes: { name }, answers: answers.data(shownSchema) },
+  { about: 'Read a managed key', takes: { name }, answers: answers.data(shownSchema) },
   async ({ registry }, call) => dataReply(JSON.stringify(shown(await registry.read(nameIn(call))))),
 );
 
@@ -117,7 +117,7 @@ const shown = (record: ManagedKeyRecord) => ({
 const list = operation(
   'managed-keys-list',
   'list',
-  { about: 'names of keys in tokens', answers: answers.names },
+  { about: 'List the names of managed keys', answers: answers.names },
   async ({ registry }) => {
     const keys = await registry.list();
     if (keys.length === 0) throw new TransitError('not_found', 'no managed keys');
@@ -128,7 +128,7 @@ const list = operation(
 const remove = operation(
   'managed-keys-delete',
   'delete',
-  { about: 'forgets a key; in its token it stays', takes: { name }, answers: answers.noContent },
+  { about: 'Delete a managed key; the key in the PKCS#11 token is kept', takes: { name }, answers: answers.noContent },
   async ({ registry }, call) => {
     await registry.delete(nameIn(call));
     return noContent;
@@ -139,7 +139,7 @@ const remove = operation(
 const testSign = operation(
   'managed-keys-test-sign',
   'update',
-  { about: 'signs something random, to see whether it works', takes: { name }, answers: answers.written },
+  { about: 'Test a managed key by signing random data', takes: { name }, answers: answers.written },
   async (managedKeys, { warnings, ...call }) => {
     const record = await managedKeys.registry.read(nameIn(call));
     await managedKeys.testSign(record);

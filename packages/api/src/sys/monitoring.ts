@@ -8,7 +8,7 @@ import { guarded, type Route } from '../operation/operation.ts';
 /** Cross-origin calls are never allowed: browsers reach the API from its own address only. */
 const cors = guarded({
   name: 'config-cors',
-  about: 'whether other sites may call the API from a browser: never',
+  about: 'Read the CORS configuration; CORS is always disabled',
   answers: answers.twice(object({ enabled: boolean })),
   where: 'here',
   capability: 'read',
@@ -22,7 +22,7 @@ const detailedSchema = object({ builtin: boolean, deprecation_status: string, na
 /** All kinds are built in. */
 const catalog = guarded({
   name: 'plugins-catalog',
-  about: 'kinds of engines and login methods that can be mounted',
+  about: 'List the available types of engines and login methods',
   answers: answers.data(
     object({ auth: list(string), database: list(string), secret: list(string), detailed: list(detailedSchema) }),
   ),
@@ -54,7 +54,7 @@ const sanitized = ({ node_id, api_addr, cluster_addr, listeners, seal, log, tele
 
 const configState = guarded({
   name: 'config-state',
-  about: 'settings of this node that hold no secret',
+  about: 'Read the configuration of this node, without secrets',
   answers: answers.data(
     object({
       node_id: string,

@@ -80,7 +80,7 @@ function systemJson({ clusterName }: Node): object {
 const list = operation(
   'mounts-list',
   'read',
-  { about: 'the mounts', answers: answers.twice(map(object(mountMembers))) },
+  { about: 'List the mounts', answers: answers.twice(map(object(mountMembers))) },
   ({ node, services }) => {
     const rows = services.mounts.list.map((mount) => [`${mount.path}/`, mountJson(mount)] as const);
     return twiceReply(Object.fromEntries([...rows, ['sys/', systemJson(node)]]));
@@ -90,7 +90,7 @@ const list = operation(
 const read = operation(
   'mount-read',
   'read',
-  { about: 'a mount', answers: answers.data(object(mountMembers)) },
+  { about: 'Read a mount', answers: answers.data(object(mountMembers)) },
   ({ node, services }, call) => {
     const path = pathIn(call);
     return dataReply(JSON.stringify(path === 'sys' ? systemJson(node) : mountJson(mountAt(services.mounts.list, path))));
@@ -99,10 +99,10 @@ const read = operation(
 
 /** Settings that count, by the way in which times are written. */
 const tuning = <Time extends Field>(time: (about: string) => Time) => ({
-  allowed_managed_keys: texts('names of managed keys that it may use'),
-  ciphertext_prefix: text('first part of what is written', { shape: { examples: ['svc'] } }),
-  default_lease_ttl: time('kept and shown'),
-  max_lease_ttl: time('kept and shown'),
+  allowed_managed_keys: texts('Names of the managed keys that the mount may use'),
+  ciphertext_prefix: text('Prefix of ciphertexts, signatures and MACs', { shape: { examples: ['svc'] } }),
+  default_lease_ttl: time('Stored and returned, without effect'),
+  max_lease_ttl: time('Stored and returned, without effect'),
 });
 
 /** Members that clients send and that have nothing to say to a transit engine. */
@@ -125,15 +125,15 @@ const enable = operation(
   'mount-enable',
   'update',
   {
-    about: 'mounts an engine',
+    about: 'Mount an engine',
     takes: {
-      type: text('what kind of engine', { required: true, oneOf: ['transit'] }),
-      description: text('for people'),
-      config: any('its settings', { shape: membersOf(configFields) }),
-      options: textMap('kept and shown'),
-      local: bool('kept and shown'),
-      seal_wrap: bool('kept and shown'),
-      external_entropy_access: bool('read, without effect'),
+      type: text('Type of the engine', { required: true, oneOf: ['transit'] }),
+      description: text('Description for operators'),
+      config: any('Settings of the mount', { shape: membersOf(configFields) }),
+      options: textMap('Stored and returned, without effect'),
+      local: bool('Stored and returned, without effect'),
+      seal_wrap: bool('Stored and returned, without effect'),
+      external_entropy_access: bool('Accepted, without effect'),
       plugin_name: idle('string'),
       plugin_version: idle('string'),
     },
@@ -167,7 +167,7 @@ const tunedSchema = object(
 const readTuning = operation(
   'mount-tune-read',
   'read',
-  { about: 'settings in force', answers: answers.twice(tunedSchema) },
+  { about: 'Read the effective settings of a mount', answers: answers.twice(tunedSchema) },
   ({ services }, call) => {
     const mount = mountAt(services.mounts.list, tunedPathIn(call));
     const { limits } = services.registry;
@@ -177,12 +177,17 @@ const readTuning = operation(
   },
 );
 
-const tuneFields = { ...tuning(lease), ...unused, description: text('for people'), options: textMap('kept and shown') };
+const tuneFields = {
+  ...tuning(lease),
+  ...unused,
+  description: text('Description for operators'),
+  options: textMap('Stored and returned, without effect'),
+};
 
 const tune = operation(
   'mount-tune',
   'update',
-  { about: 'settings; those that are not named stay', takes: tuneFields, answers: answers.written },
+  { about: 'Update settings of a mount; omitted fields keep their values', takes: tuneFields, answers: answers.written },
   async ({ services }, { values, warnings, ...call }) => {
     const path = tunedPathIn(call);
     const before = services.mounts.list.find((mount) => mount.path === path)?.ciphertextPrefix;
@@ -213,7 +218,7 @@ const tuningIn = (values: Fields<typeof configFields>['values'] | Fields<typeof 
 const disable = operation(
   'mount-disable',
   'delete',
-  { about: 'ends a mount, with all of its keys', answers: answers.noContent },
+  { about: 'Unmount an engine and delete all its keys', answers: answers.noContent },
   async ({ services }, call) => {
     await services.mounts.disable(pathIn(call));
     return noContent;
@@ -224,8 +229,8 @@ const remount = operation(
   'remount',
   'update',
   {
-    about: 'moves a mount, with its keys',
-    takes: { from: text('where it lies', { required: true }), to: text('where it is to lie', { required: true }) },
+    about: 'Move a mount, with its keys, to another path',
+    takes: { from: text('Current path of the mount', { required: true }), to: text('New path of the mount', { required: true }) },
     answers: answers.data(object({ migration_id: string })),
   },
   async ({ services }, { values, warnings }) => {
@@ -246,7 +251,11 @@ const moveSchema = object({
 const remountStatus = operation(
   'remount-status',
   'read',
-  { about: 'what became of a move', takes: { id: text('of the move', { required: true }) }, answers: answers.data(moveSchema) },
+  {
+    about: 'Read the status of a mount move',
+    takes: { id: text('ID of the move', { required: true }) },
+    answers: answers.data(moveSchema),
+  },
   ({ services }, call) => {
     const move = services.mounts.move(pathParam(call, 'id'));
     if (move === undefined) throw new RequestError('not_found', '');

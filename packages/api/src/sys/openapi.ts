@@ -34,8 +34,8 @@ export const openApiRoutes = (routes: () => readonly Route[]): readonly Route[] 
   const texts = new KeptTexts({ charactersMax: 48 * 1024 * 1024 });
   const read = open({
     name: 'openapi',
-    about: 'this document: the paths of all mounts on which the caller may do something',
-    takes: { generic_mount_paths: bool('a parameter stands for where a mount lies', { default: false }) },
+    about: 'Read this document, with the paths of the mounts on which the caller has any capability',
+    takes: { generic_mount_paths: bool('Use a path parameter for the mount path', { default: false }) },
     answers: answers.plain(documentSchema),
     where: 'replica',
     run: async (node, call, token) => {

@@ -36,12 +36,12 @@ const atBothPaths = ({ name }: Params): readonly string[] => [`sys/policies/acl/
 const names = { name: canonicalPolicyName };
 
 const nameIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'name');
-const name = text('name of the policy, in any case', { required: true });
+const name = text('Policy name, case-insensitive', { required: true });
 
 const writeFields = {
   name,
-  policy: text('the policy, in HCL or JSON, as it is or in base64'),
-  rules: text('older name of `policy`', { aliasOf: 'policy' }),
+  policy: text('Policy in HCL or JSON, as plain text or in base64'),
+  rules: text('Alias of `policy`', { aliasOf: 'policy' }),
 } as const satisfies FieldSchema;
 
 /** Earlier clients write the text as `rules`. */
@@ -55,14 +55,14 @@ async function write({ policies }: Services, { values, warnings, ...call }: Aske
 const writeEither = operation(
   'policy-write',
   'update',
-  { about: 'a policy: written anew', takes: writeFields, answers: answers.written },
+  { about: 'Create or replace a policy', takes: writeFields, answers: answers.written },
   write,
 );
 
 const remove = operation(
   'policy-delete',
   'delete',
-  { about: 'deletes a policy', takes: { name }, answers: answers.noContent },
+  { about: 'Delete a policy', takes: { name }, answers: answers.noContent },
   async ({ policies }, call) => {
     await policies.delete(nameIn(call));
     return noContent;
@@ -72,14 +72,14 @@ const remove = operation(
 const readAcl = operation(
   'policy-read',
   'read',
-  { about: 'a policy', takes: { name }, answers: answers.data(object({ name: string, policy: string })) },
+  { about: 'Read a policy', takes: { name }, answers: answers.data(object({ name: string, policy: string })) },
   async ({ policies }, call) => dataReply(JSON.stringify({ name: nameIn(call), policy: await policies.read(nameIn(call)) })),
 );
 
 const readOld = operation(
   'policy-read',
   'read',
-  { about: 'a policy', takes: { name }, answers: answers.twice(object({ name: string, rules: string })) },
+  { about: 'Read a policy', takes: { name }, answers: answers.twice(object({ name: string, rules: string })) },
   async ({ policies }, call) => twiceReply({ name: nameIn(call), rules: await policies.read(nameIn(call)) }),
 );
 
@@ -88,9 +88,9 @@ async function listTwice({ policies }: Services): Promise<Reply> {
   return twiceReply({ keys, policies: keys });
 }
 
-const listed = { about: 'names of policies', answers: answers.twice(object({ keys: list(string), policies: list(string) })) };
+const listed = { about: 'List policy names', answers: answers.twice(object({ keys: list(string), policies: list(string) })) };
 
-const listAcl = operation('policy-list', 'list', { about: 'names of policies', answers: answers.names }, async ({ policies }) =>
+const listAcl = operation('policy-list', 'list', { about: 'List policy names', answers: answers.names }, async ({ policies }) =>
   dataReply(JSON.stringify({ keys: await policies.list() })),
 );
 

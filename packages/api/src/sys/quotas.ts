@@ -43,7 +43,7 @@ const operation = <S extends FieldSchema = Record<never, never>>(
 ): GuardedOperation => guarded({ name, capability, ...described, run: ({ services }, asked) => run(services, asked) });
 
 const nameIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'name');
-const name = text('name of the quota', { required: true });
+const name = text('Name of the quota', { required: true });
 
 const quotaJson = (quota: Quota): string =>
   JSON.stringify({
@@ -73,7 +73,7 @@ const quotaSchema = object({
 const read = operation(
   'quota-read',
   'read',
-  { about: 'a quota', takes: { name }, answers: answers.data(quotaSchema) },
+  { about: 'Read a quota', takes: { name }, answers: answers.data(quotaSchema) },
   async ({ quotas }, call) => {
     const found = await quotas.find(nameIn(call));
     if (found === undefined) throw new RequestError('not_found', '');
@@ -81,7 +81,7 @@ const read = operation(
   },
 );
 
-const list = operation('quota-list', 'list', { about: 'names of quotas', answers: answers.names }, async ({ quotas }) => {
+const list = operation('quota-list', 'list', { about: 'List quota names', answers: answers.names }, async ({ quotas }) => {
   const keys = await quotas.list();
   if (keys.length === 0) throw new RequestError('not_found', '');
   return dataReply(JSON.stringify({ keys }));
@@ -89,17 +89,21 @@ const list = operation('quota-list', 'list', { about: 'names of quotas', answers
 
 const writeFields = {
   name,
-  type: text('the kind of quota, which is in the path as well'),
-  path: text('what it limits: a mount, or a path below one; everything when empty'),
-  role: text('it counts logins by this role alone'),
-  rate: any('requests in an interval, above 0', { shape: { type: 'number', minimum: 1 } }),
-  interval: duration('one second when 0'),
-  block_interval: duration('how long whoever asks too often is refused'),
+  type: text('Type of the quota, as in the path'),
+  path: text('Mount, or path below a mount, to limit; empty for all requests'),
+  role: text('Limit only logins with this role'),
+  rate: any('Requests per interval, above 0', { shape: { type: 'number', minimum: 1 } }),
+  interval: duration('Interval of the limit; 0 means one second'),
+  block_interval: duration('How long a client that exceeds the limit is blocked'),
   inheritable: idle('bool'),
-  group_by: text('what is counted by itself: each address, or each token', { oneOf: ['ip', 'token'], default: 'ip' }),
+  group_by: text('Apply the limit per client address or per token', { oneOf: ['ip', 'token'], default: 'ip' }),
 } as const satisfies FieldSchema;
 
-const described = { about: 'a quota: made, or changed in what is named', takes: writeFields, answers: answers.written };
+const described = {
+  about: 'Create a quota, or update the given fields of an existing one',
+  takes: writeFields,
+  answers: answers.written,
+};
 
 const write = (forms: PathForms) =>
   operation('quota-write', 'update', described, async (services, { values, warnings, ...call }) => {
@@ -146,7 +150,7 @@ async function requireMount({ mounts, logins }: Services, path: string): Promise
 const remove = operation(
   'quota-delete',
   'delete',
-  { about: 'deletes a quota', takes: { name }, answers: answers.noContent },
+  { about: 'Delete a quota', takes: { name }, answers: answers.noContent },
   async ({ quotas }, call) => {
     await quotas.delete(nameIn(call));
     return noContent;
@@ -163,7 +167,7 @@ const configSchema = object({
 const readConfig = operation(
   'quota-config-read',
   'read',
-  { about: 'settings of all quotas', answers: answers.data(configSchema) },
+  { about: 'Read the global quota settings', answers: answers.data(configSchema) },
   async ({ quotas }) => {
     const { responseHeaders, exemptPaths } = quotas.config;
     const data = {
@@ -177,8 +181,8 @@ const readConfig = operation(
 );
 
 const configFields = {
-  enable_rate_limit_response_headers: bool('answers say how much is left'),
-  rate_limit_exempt_paths: texts('paths that are not counted'),
+  enable_rate_limit_response_headers: bool('Return rate limit headers'),
+  rate_limit_exempt_paths: texts('Paths exempt from rate limits'),
   enable_rate_limit_audit_logging: idle('bool'),
 };
 
@@ -186,7 +190,11 @@ const writeConfig = (forms: PathForms) =>
   operation(
     'quota-config-write',
     'update',
-    { about: 'settings of all quotas; those that are not named stay', takes: configFields, answers: answers.written },
+    {
+      about: 'Update the global quota settings; omitted fields keep their values',
+      takes: configFields,
+      answers: answers.written,
+    },
     async ({ quotas }, { values, warnings }) => {
       await quotas.configure({
         responseHeaders: values.enable_rate_limit_response_headers,

@@ -8,18 +8,18 @@ const plainReply = (body: object): Reply => ({ status: 200, body: `${JSON.string
 /** This node becomes a member of another's cluster. It needs no token: there is none before; what it needs is the key of the seal. */
 const join = open({
   name: 'raft-join',
-  about: 'this node becomes a member of a cluster',
+  about: 'Join this node to a cluster',
   takes: {
-    leader_api_addr: text('address of a member: http or https, host and port', { required: true }),
-    leader_ca_cert: text('PEM: who vouches for that address'),
+    leader_api_addr: text('URL of a cluster member: http or https, host and port', { required: true }),
+    leader_ca_cert: text('CA certificates in PEM that verify the server at `leader_api_addr`'),
     leader_client_cert: idle('string'),
     leader_client_key: idle('string'),
     leader_tls_servername: idle('string'),
-    auto_join: text('not supported: anything but an empty text is refused'),
+    auto_join: text('Not supported; must be empty'),
     auto_join_scheme: idle('string'),
     auto_join_port: idle('int'),
-    retry: bool('goes on asking in the background'),
-    non_voter: bool('it is to have no vote'),
+    retry: bool('Retry in the background until the join succeeds'),
+    non_voter: bool('Join as a non-voter'),
   },
   answers: answers.plain(object({ joined: boolean })),
   run: async (node, { values, address }) => {
@@ -50,7 +50,7 @@ const join = open({
 const challenge: OpenOperation = {
   name: 'raft-challenge',
   access: 'open',
-  about: 'a node that wants to join asks for a challenge',
+  about: 'Request a challenge for a joining node',
   body: joinRequestSchema as JsonSchema,
   answers: { ...answers.plain(map(anything)), ...answers.refused(409) },
   unaudited: true,
@@ -62,7 +62,7 @@ const challenge: OpenOperation = {
 const answer: OpenOperation = {
   name: 'raft-answer',
   access: 'open',
-  about: 'a node that wants to join answers its challenge',
+  about: 'Answer the challenge of a joining node',
   body: joinAnswerSchema as JsonSchema,
   answers: answers.plain(map(anything)),
   unaudited: true,

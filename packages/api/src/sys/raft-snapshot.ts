@@ -13,7 +13,7 @@ const binary = { contentMediaType: 'application/gzip' };
 /** The state of the cluster as a file; the active node makes it, so that it holds everything acknowledged before. */
 const take = guarded({
   name: 'raft-snapshot',
-  about: 'a backup of the whole cluster',
+  about: 'Take a snapshot of the whole cluster',
   answers: answers.content('application/gzip', binary),
   capability: 'read',
   where: 'leader',
@@ -27,14 +27,14 @@ const take = guarded({
 });
 
 const revived =
-  'what was deleted, revoked or changed since the snapshot is as it was then: tokens that were revoked are valid again, and so are old policies and key versions';
+  'all changes since the snapshot are undone: tokens revoked since then are valid again, and old policies and key versions are back';
 const sealedNow =
   'the snapshot was made under another root key: every node is sealed until it is given the keys of that snapshot';
 
 const restore = (name: string, { proved }: { readonly proved: boolean }): GuardedOperation => ({
   name,
   access: 'token',
-  about: proved ? 'puts a backup back' : 'puts a backup back that was made under another root key',
+  about: proved ? 'Restore a snapshot' : 'Restore a snapshot that was taken under another root key',
   body: binary,
   answers: answers.warned,
   capability: 'update',

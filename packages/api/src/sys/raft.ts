@@ -34,7 +34,7 @@ import { durationText, secondsText } from './duration-text.ts';
 /** Who belongs to the cluster, as this node knows it: told by every node, also without a leader. */
 const configuration = guarded({
   name: 'raft-configuration',
-  about: 'the members, as this node knows them',
+  about: 'Read the cluster members, as this node knows them',
   answers: answers.data(
     object({
       config: object({
@@ -91,7 +91,7 @@ const memberChange = (
   guarded({
     name,
     about,
-    takes: { server_id: text('name of the node, or its `id`', { required: true }), dr_operation_token: idle('string') },
+    takes: { server_id: text('Name of the node, or its `id`', { required: true }), dr_operation_token: idle('string') },
     answers: answers.written,
     capability: 'update',
     ...rest,
@@ -115,14 +115,14 @@ function requireCluster({ cluster }: Node): {
 
 const removePeer = memberChange(
   'raft-remove-peer',
-  'a node is a member no more',
+  'Remove a member from the cluster',
   (operator, serverId) => operator.remove(serverId),
   { endsLeadership: true },
 );
-const promote = memberChange('raft-promote', 'a member gets a vote', (operator, serverId) => operator.promote(serverId), {
+const promote = memberChange('raft-promote', 'Promote a non-voter to voter', (operator, serverId) => operator.promote(serverId), {
   adds: true,
 });
-const demote = memberChange('raft-demote', 'a member loses its vote', (operator, serverId) => operator.demote(serverId), {
+const demote = memberChange('raft-demote', 'Demote a voter to non-voter', (operator, serverId) => operator.demote(serverId), {
   adds: true,
   endsLeadership: true,
 });
@@ -130,7 +130,7 @@ const demote = memberChange('raft-demote', 'a member loses its vote', (operator,
 /** How the active node finds the members. */
 const autopilotState = guarded({
   name: 'raft-autopilot-state',
-  about: 'how the active node finds the members',
+  about: 'Read the health of the members, as the active node sees it',
   answers: answers.data(
     object({
       healthy: boolean,
@@ -197,7 +197,7 @@ const autopilotState = guarded({
 
 const readSettings = guarded({
   name: 'raft-autopilot-configuration-read',
-  about: 'when a member counts as healthy, and as dead',
+  about: 'Read the autopilot settings',
   answers: answers.data(
     object({
       cleanup_dead_servers: boolean,
@@ -226,14 +226,14 @@ const readSettings = guarded({
 
 const writeSettings = guarded({
   name: 'raft-autopilot-configuration-write',
-  about: 'when a member counts as healthy, and as dead; what is not named stays',
+  about: 'Update the autopilot settings; omitted fields keep their values',
   takes: {
-    cleanup_dead_servers: bool('dead members are removed; needs `min_quorum` of 3 or more'),
-    dead_server_last_contact_threshold: duration('silent for so long, a member is dead: a minute or more'),
-    last_contact_threshold: duration('silent for so long, a member is not healthy'),
-    max_trailing_logs: int('entries by which a healthy member may be behind', { min: 0 }),
-    min_quorum: int('voters that are left at least', { min: 0 }),
-    server_stabilization_time: duration('kept and shown'),
+    cleanup_dead_servers: bool('Remove dead members; requires `min_quorum` of 3 or more'),
+    dead_server_last_contact_threshold: duration('Time without contact after which a member counts as dead; at least one minute'),
+    last_contact_threshold: duration('Time without contact after which a member counts as unhealthy'),
+    max_trailing_logs: int('Maximum number of log entries by which a healthy member may lag', { min: 0 }),
+    min_quorum: int('Minimum number of voters to keep', { min: 0 }),
+    server_stabilization_time: duration('Stored and returned, without effect'),
     disable_upgrade_migration: idle('bool'),
     dr_operation_token: idle('string'),
   },
@@ -253,7 +253,7 @@ const writeSettings = guarded({
     const ineffective =
       values.server_stabilization_time === undefined
         ? []
-        : ['server_stabilization_time is kept, but a new server votes as soon as it has caught up'];
+        : ['server_stabilization_time is stored but has no effect: a new server becomes a voter as soon as it has caught up'];
     return writtenReply([...warnings, ...ineffective]);
   },
 });
@@ -261,7 +261,7 @@ const writeSettings = guarded({
 /** What became of a rotation of the authority that signs the nodes' certificates. */
 const authorityStatus = guarded({
   name: 'raft-authority-status',
-  about: "how far a rotation of the cluster's authority has come, and which members it waits for",
+  about: 'Read the progress of a CA rotation of the cluster and the members that it waits for',
   answers: answers.data(
     object({ phase: { enum: ['none', 'announced', 'switched'] }, authority: string, waits_for: list(string) }),
   ),
@@ -279,7 +279,8 @@ const authorityStatus = guarded({
 
 const rotateAuthority = guarded({
   name: 'raft-authority-rotate',
-  about: "a new authority signs the nodes' certificates and membership lists; the old one is dropped when no member needs it",
+  about:
+    'Start a rotation of the CA that signs node certificates and membership lists; the old CA is dropped once no member needs it',
   answers: answers.written,
   capability: 'update',
   sudo: true,

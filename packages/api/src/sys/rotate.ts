@@ -40,7 +40,7 @@ const keyStatus = operation(
   'key-status',
   'read',
   {
-    about: "state of the barrier's key",
+    about: 'Read the status of the encryption key',
     answers: answers.twice(object({ term: integer, install_time: time, encryptions: integer })),
   },
   (barrier) => {
@@ -52,7 +52,7 @@ const keyStatus = operation(
 const rotate = operation(
   'rotate',
   'update',
-  { about: "a new term of the barrier's key", answers: answers.written },
+  { about: 'Rotate the encryption key', answers: answers.written },
   async (barrier, { warnings }) => {
     await barrier.rotation.rotate();
     return writtenReply(warnings);
@@ -63,7 +63,7 @@ const readRotation = operation(
   'rotate-config-read',
   'read',
   {
-    about: 'when the barrier takes a new key by itself',
+    about: 'Read the settings of automatic key rotation',
     answers: answers.twice(object({ enabled: boolean, max_operations: integer, interval: number })),
   },
   async (barrier) => {
@@ -73,16 +73,16 @@ const readRotation = operation(
 );
 
 const rotationFields = {
-  enabled: bool('it does so'),
-  max_operations: int('after so many values', { min: 0 }),
-  interval: duration('after so long; 0 for never'),
+  enabled: bool('Rotate the encryption key automatically'),
+  max_operations: int('Rotate after this number of encryptions', { min: 0 }),
+  interval: duration('Rotate after this time; 0 for never'),
 };
 
 const writeRotation = operation(
   'rotate-config-write',
   'update',
   {
-    about: 'when the barrier takes a new key by itself; what is not named stays',
+    about: 'Update the settings of automatic key rotation; omitted fields keep their values',
     takes: rotationFields,
     answers: answers.written,
   },
@@ -116,20 +116,20 @@ const statusSchema = object(statusMembers);
 const rekeyStatus = operation(
   'rekey-status',
   'read',
-  { about: 'how far the exchange of shares is', answers: answers.data(statusSchema) },
+  { about: 'Read the progress of the root key rotation', answers: answers.data(statusSchema) },
   (barrier) => dataReply(JSON.stringify(rekeyStatusData(barrier))),
 );
 
 const startFields = {
-  secret_shares: int('new shares', { required: true, min: 1, max: 255 }),
-  secret_threshold: int('how many of them are needed', { required: true, min: 1, max: 255 }),
-  require_verification: bool('they are in force when they were shown once more', { default: false }),
+  secret_shares: int('Number of new key shares', { required: true, min: 1, max: 255 }),
+  secret_threshold: int('Number of new key shares required', { required: true, min: 1, max: 255 }),
+  require_verification: bool('Require that the new shares be submitted once before they take effect', { default: false }),
 };
 
 const rekeyStart = operation(
   'rekey-start',
   'update',
-  { about: 'begins to exchange the shares and the root key', takes: startFields, answers: answers.data(statusSchema) },
+  { about: 'Start a rotation of the root key and its shares', takes: startFields, answers: answers.data(statusSchema) },
   async (barrier, { values, warnings }) => {
     await barrier.rekey.start({
       shares: values.secret_shares ?? 0,
@@ -144,7 +144,7 @@ const rekeyStart = operation(
 const rekeyCancel = operation(
   'rekey-cancel',
   'delete',
-  { about: 'ends the exchange', answers: answers.noContent },
+  { about: 'Cancel the root key rotation', answers: answers.noContent },
   async (barrier) => {
     await barrier.rekey.cancel('privileged');
     return noContent;
@@ -152,8 +152,8 @@ const rekeyCancel = operation(
 );
 
 const shareFields = {
-  key: text('a share, in hex or base64', { required: true }),
-  nonce: text('of this exchange', { required: true }),
+  key: text('Key share, in hex or base64', { required: true }),
+  nonce: text('Nonce of the rotation', { required: true }),
 };
 
 const shareIn = ({ nonce = '', key = '' }: Asked<typeof shareFields>['values']): { nonce: string; share: Buffer } => ({
@@ -176,7 +176,7 @@ const rekeyUpdate = operation(
   'rekey-update',
   'update',
   {
-    about: 'a share; with the last one, the new ones',
+    about: 'Submit a current key share; the last required share returns the new shares',
     takes: shareFields,
     answers: answers.data({ anyOf: [statusSchema, newShares] }),
   },
@@ -201,7 +201,7 @@ const rekeyVerify = operation(
   'rekey-verify',
   'update',
   {
-    about: 'a new share, shown once more',
+    about: 'Submit a new key share for verification',
     takes: shareFields,
     answers: answers.data(object({ ...statusMembers, complete: boolean })),
   },

@@ -54,8 +54,8 @@ const sealStatusAnswer = answers.plain(
       type: string,
       initialized: boolean,
       sealed: boolean,
-      t: { ...integer, description: 'shares that are needed' },
-      n: { ...integer, description: 'shares that there are' },
+      t: { ...integer, description: 'Key shares required to unseal' },
+      n: { ...integer, description: 'Total number of key shares' },
       progress: integer,
       nonce: string,
       version: string,
@@ -71,7 +71,7 @@ const sealStatusAnswer = answers.plain(
 
 const sealStatus = open({
   name: 'seal-status',
-  about: 'whether this node is sealed',
+  about: 'Read the seal status of this node',
   answers: sealStatusAnswer,
   unaudited: true,
   run: (node) => sealStatusReply(node),
@@ -79,7 +79,7 @@ const sealStatus = open({
 
 const initStatus = open({
   name: 'init-status',
-  about: 'whether this node is initialised',
+  about: 'Read whether this node is initialized',
   answers: answers.plain(object({ initialized: boolean })),
   unaudited: true,
   run: (node) => plainReply({ initialized: node.initialized }),
@@ -91,16 +91,16 @@ const pgpMembers = ['pgp_keys', 'recovery_pgp_keys', 'root_token_pgp_key'] as co
 const isGiven = (value: JsonValue | undefined): boolean =>
   value !== undefined && value !== null && value !== '' && !(Array.isArray(value) && value.length === 0);
 
-const encrypted = any('not supported: anything but an empty one is refused');
+const encrypted = any('Not supported; must be empty');
 
 const initialize = open({
   name: 'init',
-  about: 'makes the root key, its shares and the first token',
+  about: 'Initialize the cluster: create the root key, its shares and the initial root token',
   takes: {
-    secret_shares: int('shares of a `shamir` seal', { min: 0, max: 255 }),
-    secret_threshold: int('how many of them are needed', { min: 0, max: 255 }),
-    recovery_shares: int('recovery shares of any other seal', { min: 0, max: 255 }),
-    recovery_threshold: int('how many of them are needed', { min: 0, max: 255 }),
+    secret_shares: int('Number of key shares of a `shamir` seal', { min: 0, max: 255 }),
+    secret_threshold: int('Number of key shares required to unseal', { min: 0, max: 255 }),
+    recovery_shares: int('Number of recovery shares of an auto-unseal seal', { min: 0, max: 255 }),
+    recovery_threshold: int('Number of recovery shares required', { min: 0, max: 255 }),
     stored_shares: idle('int'),
     pgp_keys: encrypted,
     recovery_pgp_keys: encrypted,
@@ -136,11 +136,11 @@ const initialize = open({
 
 const unseal = open({
   name: 'unseal',
-  about: 'a share; with the last one, the node is unsealed',
+  about: 'Submit a key share; the last required share unseals the node',
   takes: {
-    key: text('a share, in hex or base64; not needed with `reset`'),
-    reset: bool('forgets the shares that were given, unless one came in the last minute', { default: false }),
-    migrate: bool('not supported: true is refused', { default: false }),
+    key: text('Key share, in hex or base64; not needed with `reset`'),
+    reset: bool('Discard the shares submitted so far, unless one was submitted in the last minute', { default: false }),
+    migrate: bool('Not supported; must be false', { default: false }),
   },
   answers: sealStatusAnswer,
   unaudited: true,
@@ -162,7 +162,7 @@ const unseal = open({
 
 const seal = guarded({
   name: 'seal',
-  about: 'drops every key from memory',
+  about: 'Seal this node: drop all keys from memory',
   answers: answers.written,
   capability: 'update',
   sudo: true,

@@ -18,7 +18,7 @@ import { guarded, open, type Route } from '../operation/operation.ts';
 /** Who leads, as this node knows it. */
 const leader = open({
   name: 'leader',
-  about: 'who leads, as this node knows it',
+  about: 'Read the leader, as this node knows it',
   answers: answers.plain(
     object(
       { ha_enabled: boolean, raft_committed_index: integer, raft_applied_index: integer },
@@ -70,8 +70,8 @@ const metricsSchema = object({
 export function statusRoutes(metrics: RenderedMetrics): readonly Route[] {
   const read = guarded({
     name: 'metrics',
-    about: 'figures of this node',
-    takes: { format: text('absent for JSON', { oneOf: ['', 'prometheus'] }) },
+    about: 'Read the metrics of this node',
+    takes: { format: text('`prometheus`; omit for JSON', { oneOf: ['', 'prometheus'] }) },
     answers: answers.either(answers.plain(metricsSchema), 'text/plain', string),
     where: 'here',
     capability: 'read',

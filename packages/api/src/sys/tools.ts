@@ -15,12 +15,12 @@ function refuseDenied(
     if (forms.some((form) => isDenied(principal, form)) || isUseDenied(principal, path, names, value)) throw permissionDenied();
 }
 
-const takes = { ...randomFields, urlbytes: int('how many', { aliasOf: 'bytes', min: 1, max: randomBytesMax }) };
+const takes = { ...randomFields, urlbytes: int('Number of random bytes', { aliasOf: 'bytes', min: 1, max: randomBytesMax }) };
 
 const randomBytes: GuardedOperation = {
   name: 'tools-random',
   access: 'token',
-  about: 'random bytes',
+  about: 'Generate random bytes',
   takes,
   answers: answers.data(randomResult),
   where: 'replica',
@@ -41,7 +41,7 @@ const randomBytes: GuardedOperation = {
 
 const hash = guarded({
   name: 'tools-hash',
-  about: 'a hash',
+  about: 'Compute a hash',
   takes: hashFields,
   answers: answers.data(hashResult),
   where: 'replica',

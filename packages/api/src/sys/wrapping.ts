@@ -16,7 +16,7 @@ const operation = (
   open({
     name,
     ...described,
-    takes: { token: text('the wrapping token; it may stand in the place of a token instead') },
+    takes: { token: text('Wrapping token; may instead be sent as the token of the request') },
     where: 'leader',
     run: async (node, { values }, token = '') => {
       const { services } = node;
@@ -32,7 +32,7 @@ const notValid = (): RequestError => new RequestError('invalid_request', 'wrappi
 const lookUp = operation(
   'wrapping-lookup',
   {
-    about: 'what waits under a token, without it',
+    about: 'Look up a wrapping token',
     answers: answers.data(object({ creation_path: string, creation_time: time, creation_ttl: integer })),
   },
   async ({ wrapping }, token) => {
@@ -47,7 +47,7 @@ const lookUp = operation(
 
 const unwrap = operation(
   'wrapping-unwrap',
-  { about: 'the answer that waits under a token, once', answers: answers.whatever },
+  { about: 'Unwrap a response; works once', answers: answers.whatever },
   async ({ wrapping }, token) => {
     const found = await wrapping.unwrap(token);
     if (found === undefined) throw notValid();
@@ -61,8 +61,8 @@ const unwrap = operation(
  */
 const rewrap: GuardedOperation = guarded({
   name: 'wrapping-rewrap',
-  about: 'another token for the same answer, and for as long again',
-  takes: { token: text('the wrapping token', { required: true }) },
+  about: 'Replace a wrapping token with a new one of the same TTL',
+  takes: { token: text('Wrapping token', { required: true }) },
   answers: answers.waiting,
   capability: 'update',
   run: async ({ services: { wrapping } }, { values: { token = '' } }) => {
@@ -77,7 +77,7 @@ const rewrap: GuardedOperation = guarded({
 const wrap: GuardedOperation = {
   name: 'wrapping-wrap',
   access: 'token',
-  about: 'whatever is sent waits under a token; needs the header `X-Service-Wrap-TTL`',
+  about: 'Wrap the request body; requires the header `X-Service-Wrap-TTL`',
   body: object({}),
   answers: answers.waiting,
   capability: 'update',
