@@ -74,12 +74,13 @@ export async function openApi(options: DocumentOptions, next: () => Promise<void
   return `${JSON.stringify(head).slice(0, -1)},"paths":{${items.join()}},"components":${JSON.stringify(components)}}`;
 }
 
-const description = `Keys that never leave, and what they do.
+const description = `Cryptography as a service with keys that are stored in the cluster.
 
-The canonical form of each field is given. More is taken: numbers and booleans as text, durations as \`1h30m\`, lists as one text with commas,
-null for what is absent; members that are not known are named in a warning. What a schema here refuses is therefore not always refused.
-PUT is POST, and \`LIST\` is \`GET\` with \`list=true\`. With \`X-Service-Wrap-TTL\` an answer with a body waits under a token: \`data\` and
-\`auth\` are null then, and \`wrap_info\` names it. Statuses of refusals that can meet any request are 408, 413, 414, 429, 431, 500 and 503.`;
+Schemas describe the canonical form of each field. The server also accepts numbers and booleans as strings, durations as \`1h30m\`,
+lists as comma-separated strings, and null for an omitted field; it warns about unknown fields. It may therefore accept requests that a
+schema rejects. PUT is equivalent to POST, and \`LIST\` to \`GET\` with \`list=true\`. With \`X-Service-Wrap-TTL\`, a response with a body
+is wrapped: \`data\` and \`auth\` are null, and \`wrap_info\` contains the wrapping token. Any request may fail with 408, 413, 414, 429,
+431, 500 or 503.`;
 
 const securitySchemes = {
   serviceToken: { type: 'apiKey', in: 'header', name: 'X-Service-Token' },
@@ -171,19 +172,19 @@ const listParameter = (required: boolean): object => ({
   name: 'list',
   in: 'query',
   required,
-  description: 'asks for the list',
+  description: 'Return the list of names',
   schema: { type: 'string', enum: required ? ['true'] : ['true', 'false'] },
 });
 
 const parameter = (name: string, place: 'path' | 'query', field: Field | undefined, required: boolean): object => {
-  const { description, ...schema } = field === undefined ? { ...string, description: 'of the path' } : schemaOf(field);
+  const { description, ...schema } = field === undefined ? { ...string, description: 'Path parameter' } : schemaOf(field);
   return { name, in: place, required, ...(description !== undefined && { description }), schema };
 };
 
 /** What a list that lies where something is read adds to it. */
 const listToo = ({ described }: Placed): object => ({
   parameters: [listParameter(false)],
-  description: `With \`list\`: ${described.about}.`,
+  description: `With \`list=true\`: ${described.about}.`,
 });
 
 function requestBodyOf({ verb, params, operation, described: { takes = {} } }: Placed): object {

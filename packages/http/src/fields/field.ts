@@ -51,7 +51,11 @@ export const base64 = (about: string, detail: FieldDetail = {}): Field<'string'>
   text(about, { ...detail, shape: { contentEncoding: 'base64', ...detail.shape } });
 
 /** A member that clients send and that has no effect here. */
-export const idle = <Kind extends FieldKind>(kind: Kind): Field<Kind> => ({ kind, about: 'read, without effect', idle: true });
+export const idle = <Kind extends FieldKind>(kind: Kind): Field<Kind> => ({
+  kind,
+  about: 'Accepted, without effect',
+  idle: true,
+});
 
 const seconds: JsonSchema = { type: 'integer', minimum: 0 };
 const written: JsonSchema = { type: 'string', minLength: 1, pattern: '^([0-9]+h)?([0-9]+m)?([0-9]+s)?$' };
