@@ -11,7 +11,7 @@ import {
   integer,
   type JsonSchema,
   list,
-  noContent,
+  noContentReply,
   object,
   RequestError,
   string,
@@ -22,7 +22,7 @@ import {
 import * as answers from '../operation/answers.ts';
 import { type Call, type Params, pathParam, type Route } from '../operation/operation.ts';
 import { cidrList } from './login-fields.ts';
-import { handler, type MethodContext, methodOperation, methodRoute } from './login-method.ts';
+import { type MethodContext, methodHandler, methodOperation, methodRoute } from './login-method.ts';
 
 const nameIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'name');
 const name = text('Name of the role', { required: true });
@@ -62,13 +62,13 @@ function fieldRoute<Kind extends FieldKind>(of: RoleField<Kind>): Route {
   const [first] = members;
   const named = (member: string) => [member, member === first ? field : { ...field, aliasOf: first }] as const;
   const takes = { name, ...Object.fromEntries(members.map(named)) };
-  const read = handler({
+  const read = methodHandler({
     about: `Read \`${first}\` of a role`,
     takes: { name },
     answers: answers.data(object({ [first]: schema })),
     run: async (context, call) => dataReply(JSON.stringify({ [first]: show(await requireRole(context, call)) })),
   });
-  const write = handler({
+  const write = methodHandler({
     about: `Set \`${first}\` of a role; other fields keep their values`,
     takes,
     answers: answers.written,
@@ -80,14 +80,14 @@ function fieldRoute<Kind extends FieldKind>(of: RoleField<Kind>): Route {
       return writtenReply(warnings);
     },
   });
-  const remove = handler({
+  const remove = methodHandler({
     about: `Reset \`${first}\` of a role to its default`,
     takes: { name },
     answers: answers.noContent,
     run: async ({ services, mount }, call) => {
-      if ((await services.logins.approle.roles.find(mount.id, nameIn(call))) === undefined) return noContent;
+      if ((await services.logins.approle.roles.find(mount.id, nameIn(call))) === undefined) return noContentReply;
       await services.logins.approle.update(mount, nameIn(call), change(reset));
-      return noContent;
+      return noContentReply;
     },
   });
   /** Where the same member is read and written as well; and where a write of the whole role could have said the same. */
@@ -100,7 +100,7 @@ function fieldRoute<Kind extends FieldKind>(of: RoleField<Kind>): Route {
   });
 }
 
-const readLocal = handler({
+const readLocal = methodHandler({
   about: 'Read `local_secret_ids` of a role; always false',
   takes: { name },
   answers: answers.data(object({ local_secret_ids: { const: false } })),
@@ -117,7 +117,7 @@ export const approleFieldRoutes: readonly Route[] = [
     members: ['token_policies', 'policies'],
     field: texts('Policies of the tokens'),
     schema: list(string),
-    show: (shown) => shown.token.policies,
+    show: (role) => role.token.policies,
     change: (policies) => token({ policies }),
     reset: [],
   }),
@@ -126,7 +126,7 @@ export const approleFieldRoutes: readonly Route[] = [
     members: ['bind_secret_id'],
     field: bool('Require a secret ID at login'),
     schema: boolean,
-    show: (shown) => shown.bindSecretId,
+    show: (role) => role.bindSecretId,
     change: (bindSecretId) => role({ bindSecretId }),
     reset: true,
   }),
@@ -135,7 +135,7 @@ export const approleFieldRoutes: readonly Route[] = [
     members: ['secret_id_num_uses'],
     field: int('Maximum number of uses of a secret ID; 0 for no limit', { min: 0 }),
     schema: integer,
-    show: (shown) => shown.secretIdNumUses,
+    show: (role) => role.secretIdNumUses,
     change: (secretIdNumUses) => role({ secretIdNumUses }),
     reset: 0,
   }),
@@ -144,7 +144,7 @@ export const approleFieldRoutes: readonly Route[] = [
     members: ['secret_id_ttl'],
     field: duration('TTL of a secret ID; 0 for no expiry'),
     schema: integer,
-    show: (shown) => shown.secretIdTtlS,
+    show: (role) => role.secretIdTtlS,
     change: (secretIdTtlS) => role({ secretIdTtlS }),
     reset: 0,
   }),
@@ -160,7 +160,7 @@ export const approleFieldRoutes: readonly Route[] = [
       members: [member],
       field: texts('CIDR blocks from which secret IDs may be used'),
       schema: list(string),
-      show: (shown) => shown.secretIdBoundCidrs,
+      show: (role) => role.secretIdBoundCidrs,
       change: (cidrs) => role({ secretIdBoundCidrs: cidrList(cidrs) }),
       reset: [],
     }),
@@ -170,7 +170,7 @@ export const approleFieldRoutes: readonly Route[] = [
     members: ['token_bound_cidrs'],
     field: texts('CIDR blocks from which the tokens may be used'),
     schema: list(string),
-    show: (shown) => shown.token.boundCidrs,
+    show: (role) => role.token.boundCidrs,
     change: (cidrs) => token({ boundCidrs: cidrList(cidrs) }),
     reset: [],
   }),
@@ -179,7 +179,7 @@ export const approleFieldRoutes: readonly Route[] = [
     members: ['token_num_uses'],
     field: int('Maximum number of uses of a token; 0 for no limit', { min: 0 }),
     schema: integer,
-    show: (shown) => shown.token.numUses,
+    show: (role) => role.token.numUses,
     change: (numUses) => token({ numUses }),
     reset: 0,
   }),
@@ -188,7 +188,7 @@ export const approleFieldRoutes: readonly Route[] = [
     members: ['token_ttl'],
     field: duration('Initial TTL of a token; 0 uses the default of the node'),
     schema: integer,
-    show: (shown) => shown.token.ttlS,
+    show: (role) => role.token.ttlS,
     change: (ttlS) => token({ ttlS }),
     reset: 0,
   }),
@@ -197,7 +197,7 @@ export const approleFieldRoutes: readonly Route[] = [
     members: ['token_max_ttl'],
     field: duration('Maximum TTL of a token, renewals included'),
     schema: integer,
-    show: (shown) => shown.token.maxTtlS,
+    show: (role) => role.token.maxTtlS,
     change: (maxTtlS) => token({ maxTtlS }),
     reset: 0,
   }),
@@ -206,7 +206,7 @@ export const approleFieldRoutes: readonly Route[] = [
     members: ['token_period', 'period'],
     field: duration('Period of a periodic token: each renewal sets its TTL to this value'),
     schema: integer,
-    show: (shown) => shown.token.periodS,
+    show: (role) => role.token.periodS,
     change: (periodS) => token({ periodS }),
     reset: 0,
   }),

@@ -11,7 +11,7 @@ import {
   type JsonValue,
   list,
   map,
-  noContent,
+  noContentReply,
   object,
   RequestError,
   string,
@@ -24,7 +24,7 @@ import {
 import * as answers from '../operation/answers.ts';
 import { type Call, type GuardedOperation, pathParam, type Route } from '../operation/operation.ts';
 import { cidrList, tokenFields, tokenSettingsJson, tokenSettingsMembers, tokenSettingsOf } from './login-fields.ts';
-import { handler, type MethodContext, type MethodHandler, methodOperation, methodRoute } from './login-method.ts';
+import { type MethodContext, type MethodHandler, methodHandler, methodOperation, methodRoute } from './login-method.ts';
 
 type Named = Pick<Call, 'params'>;
 
@@ -32,7 +32,7 @@ const nameIn = (call: Named): string => pathParam(call, 'name');
 const name = text('Name of the role', { required: true });
 
 /** Roles of the two kinds of methods that have them lie at the same paths. */
-export const writeAppRole = handler({
+export const writeAppRole = methodHandler({
   about: 'Create a role, or update the given fields of an existing one',
   takes: {
     name,
@@ -63,7 +63,7 @@ async function requireRole({ services, mount }: MethodContext, call: Named) {
   return found.value;
 }
 
-export const readAppRole = handler({
+export const readAppRole = methodHandler({
   about: 'Read a role',
   takes: { name },
   answers: answers.data(
@@ -90,17 +90,17 @@ export const readAppRole = handler({
   },
 });
 
-export const deleteAppRole = handler({
+export const deleteAppRole = methodHandler({
   about: 'Delete a role',
   takes: { name },
   answers: answers.noContent,
   run: async ({ services, mount }, call) => {
     await services.logins.approle.delete(mount, nameIn(call));
-    return noContent;
+    return noContentReply;
   },
 });
 
-export const listAppRoles = handler({
+export const listAppRoles = methodHandler({
   about: 'List role names',
   answers: answers.names,
   run: async ({ services, mount }) => {
@@ -110,14 +110,14 @@ export const listAppRoles = handler({
   },
 });
 
-const readRoleId = handler({
+const readRoleId = methodHandler({
   about: 'Read the role ID',
   takes: { name },
   answers: answers.data(object({ role_id: string })),
   run: async (context, call) => dataReply(JSON.stringify({ role_id: (await requireRole(context, call)).roleId })),
 });
 
-const writeRoleId = handler({
+const writeRoleId = methodHandler({
   about: 'Set the role ID',
   takes: { name, role_id: text('New role ID', { required: true }) },
   answers: answers.written,
@@ -157,7 +157,7 @@ const createdSecretId = answers.data(
 );
 
 const createSecretId = (takes: typeof secretIdFields & { readonly secret_id?: ReturnType<typeof text> }): MethodHandler =>
-  handler({
+  methodHandler({
     about: 'Create a secret ID for the role',
     takes,
     answers: createdSecretId,
@@ -185,7 +185,7 @@ const createSecretId = (takes: typeof secretIdFields & { readonly secret_id?: Re
 const randomSecretId = createSecretId(secretIdFields);
 const customSecretId = createSecretId({ ...secretIdFields, secret_id: text('Secret ID to use', { required: true }) });
 
-const listSecretIds = handler({
+const listSecretIds = methodHandler({
   about: 'List accessors of secret IDs',
   takes: { name },
   answers: answers.names,
@@ -236,7 +236,7 @@ function secretNamed(way: Way, given: string | undefined): SecretName {
 }
 
 const lookUpSecretId = (way: Way): MethodHandler =>
-  handler({
+  methodHandler({
     about: 'Read the properties of a secret ID, without the secret ID itself',
     takes: wayFields(way),
     answers: answers.data(secretSchema),
@@ -248,13 +248,13 @@ const lookUpSecretId = (way: Way): MethodHandler =>
   });
 
 const destroySecretId = (way: Way): MethodHandler =>
-  handler({
+  methodHandler({
     about: 'Revoke a secret ID',
     takes: wayFields(way),
     answers: answers.noContent,
     run: async ({ services, mount }, { values, ...call }) => {
       await services.logins.approle.destroySecretId(mount, nameIn(call), secretNamed(way, values[way]));
-      return noContent;
+      return noContentReply;
     },
   });
 

@@ -9,7 +9,7 @@ import {
   type JsonValue,
   list,
   map,
-  noContent,
+  noContentReply,
   object,
   RequestError,
   string,
@@ -22,7 +22,7 @@ import {
 import * as answers from '../operation/answers.ts';
 import { type Call, pathParam, type Route } from '../operation/operation.ts';
 import { tokenFields, tokenSettingsJson, tokenSettingsMembers, tokenSettingsOf } from './login-fields.ts';
-import { handler, methodOperation, methodRoute } from './login-method.ts';
+import { methodHandler, methodOperation, methodRoute } from './login-method.ts';
 
 const nameIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'name');
 const name = text('Name of the role', { required: true });
@@ -69,7 +69,7 @@ const configFields = {
   default_role: text('Role for logins that name no role'),
 } as const satisfies FieldSchema;
 
-const configure = handler({
+const configure = methodHandler({
   about: 'Configure the keys and the issuer of accepted JWTs',
   takes: configFields,
   answers: answers.written,
@@ -90,7 +90,7 @@ const configure = handler({
   },
 });
 
-const readConfig = handler({
+const readConfig = methodHandler({
   about: 'Read the configuration of the method',
   answers: answers.data(
     object({
@@ -136,7 +136,7 @@ const roleFields = {
   ...tokenFields,
 } as const satisfies FieldSchema;
 
-export const writeJwtRole = handler({
+export const writeJwtRole = methodHandler({
   about: 'Create a role, or update the given fields of an existing one',
   takes: roleFields,
   answers: answers.written,
@@ -161,7 +161,7 @@ export const writeJwtRole = handler({
   },
 });
 
-export const readJwtRole = handler({
+export const readJwtRole = methodHandler({
   about: 'Read a role',
   takes: { name },
   answers: answers.data(
@@ -199,17 +199,17 @@ export const readJwtRole = handler({
   },
 });
 
-export const deleteJwtRole = handler({
+export const deleteJwtRole = methodHandler({
   about: 'Delete a role',
   takes: { name },
   answers: answers.noContent,
   run: async ({ services, mount }, call) => {
     await services.logins.jwt.roles.delete(mount.id, nameIn(call));
-    return noContent;
+    return noContentReply;
   },
 });
 
-export const listJwtRoles = handler({
+export const listJwtRoles = methodHandler({
   about: 'List role names',
   answers: answers.names,
   run: async ({ services, mount }) => {

@@ -2,14 +2,14 @@ import { type AuthMount, loginName, type StoredMount } from '@transitd/access';
 import { type FieldSchema, noHandler, type Reply, unavailable, unsupportedPath } from '@transitd/http';
 import type { Services } from '@transitd/node';
 import {
-  type Asked,
-  asked,
   type Call,
-  type Described,
   type GuardedOperation,
   none,
   type OpenOperation,
+  type OperationDescription,
   type Route,
+  readFields,
+  type TypedCall,
 } from '../operation/operation.ts';
 
 export type AuthType = AuthMount['type'];
@@ -21,17 +21,17 @@ export interface MethodContext {
 }
 
 /** What one kind of method does at a path. */
-export interface MethodHandler extends Described {
+export interface MethodHandler extends OperationDescription {
   answer(context: MethodContext, call: Call): Promise<Reply>;
 }
 
 /** One that is given the fields that it declares. */
-export function handler<S extends FieldSchema = Record<never, never>>({
+export function methodHandler<S extends FieldSchema = Record<never, never>>({
   run,
-  ...described
-}: Described<S> & { run(context: MethodContext, asked: Asked<S>): Promise<Reply> }): MethodHandler {
-  const takes = described.takes ?? none<S>();
-  return { ...described, answer: (context, call) => run(context, asked(takes, call)) };
+  ...description
+}: OperationDescription<S> & { run(context: MethodContext, call: TypedCall<S>): Promise<Reply> }): MethodHandler {
+  const takes = description.takes ?? none<S>();
+  return { ...description, answer: (context, call) => run(context, readFields(takes, call)) };
 }
 
 /** Several kinds of methods have the same paths: what is enabled at one decides. */

@@ -5,10 +5,10 @@ import type { Route } from '../operation/operation.ts';
 import { deleteAppRole, listAppRoles, readAppRole, writeAppRole } from './approle.ts';
 import { tokenReply } from './auth-json.ts';
 import { deleteJwtRole, listJwtRoles, readJwtRole, writeJwtRole } from './jwt.ts';
-import { handler, loginOperation, methodOperation, methodRoute } from './login-method.ts';
+import { loginOperation, methodHandler, methodOperation, methodRoute } from './login-method.ts';
 
 const login = loginOperation({
-  approle: handler({
+  approle: methodHandler({
     about: 'Log in with a role ID and a secret ID',
     takes: { role_id: text('Role ID', { required: true }), secret_id: text('Secret ID, if the role requires one') },
     answers: issued,
@@ -18,7 +18,7 @@ const login = loginOperation({
       return tokenReply(await services.logins.approle.login({ mount, path, address }, roleId, secretId), warnings);
     },
   }),
-  jwt: handler({
+  jwt: methodHandler({
     about: 'Log in with a JWT',
     takes: {
       role: text('Role to log in with; `default_role` if omitted'),

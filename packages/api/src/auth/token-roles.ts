@@ -8,7 +8,7 @@ import {
   int,
   integer,
   list as listOf,
-  noContent,
+  noContentReply,
   object,
   type Reply,
   RequestError,
@@ -20,22 +20,22 @@ import {
 import type { Services } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
 import {
-  type Asked,
   type Call,
-  type Described,
   type GuardedOperation,
   guarded,
+  type OperationDescription,
   pathParam,
   type Route,
+  type TypedCall,
 } from '../operation/operation.ts';
 
-const operation = <S extends FieldSchema = Record<never, never>>(
+const tokenRoleOperation = <S extends FieldSchema = Record<never, never>>(
   name: string,
   capability: NonNullable<GuardedOperation['capability']>,
-  described: Described<S>,
-  run: (roles: Services['registry']['roles'], asked: Asked<S>) => Promise<Reply>,
+  description: OperationDescription<S>,
+  run: (roles: Services['registry']['roles'], call: TypedCall<S>) => Promise<Reply>,
 ): GuardedOperation =>
-  guarded({ name, capability, ...described, run: ({ services }, asked) => run(services.registry.roles, asked) });
+  guarded({ name, capability, ...description, run: ({ services }, call) => run(services.registry.roles, call) });
 
 const nameIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'name');
 const name = text('Name of the role', { required: true });
@@ -77,7 +77,7 @@ const roleSchema = object({
   token_type: string,
 });
 
-const read = operation(
+const read = tokenRoleOperation(
   'token-role-read',
   'read',
   { about: 'Read a role', takes: { name }, answers: answers.data(roleSchema) },
@@ -88,11 +88,16 @@ const read = operation(
   },
 );
 
-const list = operation('token-role-list', 'list', { about: 'List role names', answers: answers.names }, async (roles) => {
-  const keys = await roles.list();
-  if (keys.length === 0) throw new RequestError('not_found', '');
-  return dataReply(JSON.stringify({ keys }));
-});
+const list = tokenRoleOperation(
+  'token-role-list',
+  'list',
+  { about: 'List role names', answers: answers.names },
+  async (roles) => {
+    const keys = await roles.list();
+    if (keys.length === 0) throw new RequestError('not_found', '');
+    return dataReply(JSON.stringify({ keys }));
+  },
+);
 
 /** `period` and `explicit_max_ttl` are older names, which the newer ones go before. */
 const writeFields = {
@@ -114,13 +119,13 @@ const writeFields = {
   token_no_default_policy: bool('Omit the policy `default`'),
 } as const satisfies FieldSchema;
 
-const described = {
+const description = {
   about: 'Create a role, or update the given fields of an existing one',
   takes: writeFields,
   answers: answers.written,
 };
 
-const write = operation('token-role-write', 'update', described, async (roles, { values, warnings, ...call }) => {
+const write = tokenRoleOperation('token-role-write', 'update', description, async (roles, { values, warnings, ...call }) => {
   const type = values.token_type === '' ? 'default-service' : values.token_type;
   if (type !== undefined && !isTokenRoleType(type))
     throw new RequestError(
@@ -145,13 +150,13 @@ const write = operation('token-role-write', 'update', described, async (roles, {
   return writtenReply(warnings);
 });
 
-const remove = operation(
+const remove = tokenRoleOperation(
   'token-role-delete',
   'delete',
   { about: 'Delete a role', takes: { name }, answers: answers.noContent },
   async (roles, call) => {
     await roles.delete(nameIn(call));
-    return noContent;
+    return noContentReply;
   },
 );
 

@@ -10,7 +10,7 @@ import {
   integer,
   list,
   map,
-  noContent,
+  noContentReply,
   object,
   orNull,
   type Reply,
@@ -22,15 +22,22 @@ import {
   time,
 } from '@transitd/http';
 import * as answers from '../operation/answers.ts';
-import { type Asked, type Context, type Described, type GuardedOperation, guarded, type Route } from '../operation/operation.ts';
+import {
+  type Context,
+  type GuardedOperation,
+  guarded,
+  type OperationDescription,
+  type Route,
+  type TypedCall,
+} from '../operation/operation.ts';
 import { authJson, metaOf, tokenReply } from './auth-json.ts';
 
-const operation = <S extends FieldSchema = Record<never, never>>(
+const tokenOperation = <S extends FieldSchema = Record<never, never>>(
   name: string,
-  described: Described<S>,
-  run: (context: Context, asked: Asked<S>) => Promise<Reply>,
+  description: OperationDescription<S>,
+  run: (context: Context, call: TypedCall<S>) => Promise<Reply>,
   { capability = 'update', sudo = false }: Partial<Pick<GuardedOperation, 'capability' | 'sudo'>> = {},
-): GuardedOperation => guarded({ name, capability, sudo, ...described, run });
+): GuardedOperation => guarded({ name, capability, sudo, ...description, run });
 
 const seconds = (ms: number): number => Math.floor(ms / 1000);
 
@@ -108,7 +115,7 @@ const create = (
   takes: typeof createFields & { readonly role?: typeof role },
   { makesOrphans }: { readonly makesOrphans: boolean },
 ): GuardedOperation =>
-  operation(
+  tokenOperation(
     'token-create',
     { about, takes, answers: answers.issued },
     async ({ services, principal }, { values, warnings, path, params }) => {
@@ -152,7 +159,7 @@ function requiredAccessor({ accessor = '' }: { readonly accessor: string | undef
   return { accessor };
 }
 
-async function shown({ services }: Context, name: TokenName, token: string, warnings: readonly string[]): Promise<Reply> {
+async function lookupReply({ services }: Context, name: TokenName, token: string, warnings: readonly string[]): Promise<Reply> {
   const found = await services.registry.find(name);
   if (found !== undefined) return dataReply(tokenJson(token, found.record, services.tokens.nowMs), warnings);
   throw 'accessor' in name
@@ -161,19 +168,19 @@ async function shown({ services }: Context, name: TokenName, token: string, warn
 }
 
 /** The caller's own token; one of limited uses as this very request has written it, since that may have used it up. */
-async function shownSelf({ services, principal, token }: Context): Promise<Reply> {
+async function lookupSelfReply({ services, principal, token }: Context): Promise<Reply> {
   const { id, record } = principal;
-  const shown = record.usesLeft === 0 && record.type === 'service' ? (await services.registry.find({ id }))?.record : record;
-  if (shown === undefined) throw new RequestError('permission_denied', 'bad token');
-  return dataReply(tokenJson(token, shown, services.tokens.nowMs));
+  const current = record.usesLeft === 0 && record.type === 'service' ? (await services.registry.find({ id }))?.record : record;
+  if (current === undefined) throw new RequestError('permission_denied', 'bad token');
+  return dataReply(tokenJson(token, current, services.tokens.nowMs));
 }
 
 const tokenAnswer = answers.data(tokenSchema);
 const ownToken = { about: 'Look up the calling token', answers: tokenAnswer };
-const lookupSelf = operation('token-lookup-self', ownToken, shownSelf, { capability: 'read' });
-const lookupSelfByPost = operation('token-lookup-self', ownToken, shownSelf);
+const lookupSelf = tokenOperation('token-lookup-self', ownToken, lookupSelfReply, { capability: 'read' });
+const lookupSelfByPost = tokenOperation('token-lookup-self', ownToken, lookupSelfReply);
 
-const lookup = operation(
+const lookup = tokenOperation(
   'token-lookup',
   {
     about: 'Look up a token',
@@ -181,13 +188,13 @@ const lookup = operation(
     answers: tokenAnswer,
   },
   (context, { values: { token = '' }, warnings }) =>
-    token === '' || token === context.token ? shownSelf(context) : shown(context, { token }, token, warnings),
+    token === '' || token === context.token ? lookupSelfReply(context) : lookupReply(context, { token }, token, warnings),
 );
 
-const lookupAccessor = operation(
+const lookupAccessor = tokenOperation(
   'token-lookup-accessor',
   { about: 'Look up a token by its accessor; the token ID is not shown', takes: accessorField, answers: tokenAnswer },
-  (context, { values, warnings }) => shown(context, requiredAccessor(values), '', warnings),
+  (context, { values, warnings }) => lookupReply(context, requiredAccessor(values), '', warnings),
 );
 
 const increment = { increment: duration('Requested TTL from now; 0 for the TTL at creation') };
@@ -195,75 +202,74 @@ const increment = { increment: duration('Requested TTL from now; 0 for the TTL a
 async function renewedReply(
   { services }: Context,
   { name, token, missing }: { readonly name: TokenName; readonly token: string; readonly missing: string },
-  { values, warnings }: Pick<Asked<typeof increment>, 'values' | 'warnings'>,
+  { values, warnings }: Pick<TypedCall<typeof increment>, 'values' | 'warnings'>,
 ): Promise<Reply> {
   const granted = await services.registry.renew(name, values.increment ?? 0);
   if (granted === undefined) throw new RequestError('invalid_request', missing);
   return authReply(authJson(token, granted), [...warnings, ...granted.warnings]);
 }
 
-const renewSelf = operation(
+const renewSelf = tokenOperation(
   'token-renew-self',
   { about: 'Renew the calling token', takes: increment, answers: answers.issued },
-  (context, asked) =>
-    renewedReply(context, { name: { token: context.token }, token: context.token, missing: 'token not found' }, asked),
+  (context, call) =>
+    renewedReply(context, { name: { token: context.token }, token: context.token, missing: 'token not found' }, call),
 );
 
-const renew = operation(
+const renew = tokenOperation(
   'token-renew',
   { about: 'Renew a token', takes: { ...tokenField, ...increment }, answers: answers.issued },
-  (context, asked) => {
-    const { token } = requiredToken(asked.values);
-    return renewedReply(context, { name: { token }, token, missing: 'token not found' }, asked);
+  (context, call) => {
+    const { token } = requiredToken(call.values);
+    return renewedReply(context, { name: { token }, token, missing: 'token not found' }, call);
   },
 );
 
-const renewAccessor = operation(
+const renewAccessor = tokenOperation(
   'token-renew-accessor',
   { about: 'Renew a token by its accessor', takes: { ...accessorField, ...increment }, answers: answers.issued },
-  (context, asked) =>
-    renewedReply(context, { name: requiredAccessor(asked.values), token: '', missing: 'invalid accessor' }, asked),
+  (context, call) => renewedReply(context, { name: requiredAccessor(call.values), token: '', missing: 'invalid accessor' }, call),
 );
 
-const revokeSelf = operation(
+const revokeSelf = tokenOperation(
   'token-revoke-self',
   { about: 'Revoke the calling token and its child tokens', answers: answers.noContent },
   async ({ services, token }) => {
     await services.registry.revoke({ token });
-    return noContent;
+    return noContentReply;
   },
 );
 
-const revoke = operation(
+const revoke = tokenOperation(
   'token-revoke',
   { about: 'Revoke a token and its child tokens', takes: tokenField, answers: answers.noContent },
   async ({ services }, { values }) => {
     await services.registry.revoke(requiredToken(values));
-    return noContent;
+    return noContentReply;
   },
 );
 
-const revokeOrphan = operation(
+const revokeOrphan = tokenOperation(
   'token-revoke-orphan',
   { about: 'Revoke a token and keep its child tokens, which become orphans', takes: tokenField, answers: answers.noContent },
   async ({ services }, { values }) => {
     const found = await services.registry.revokeAlone(requiredToken(values));
     if (!found) throw new RequestError('invalid_request', 'token to revoke not found');
-    return noContent;
+    return noContentReply;
   },
   { sudo: true },
 );
 
-const revokeAccessor = operation(
+const revokeAccessor = tokenOperation(
   'token-revoke-accessor',
   { about: 'Revoke a token and its child tokens by its accessor', takes: accessorField, answers: answers.written },
   async ({ services }, { values }) =>
     (await services.registry.revoke(requiredAccessor(values)))
-      ? noContent
+      ? noContentReply
       : dataReply('null', ['No token found with this accessor']),
 );
 
-const accessors = operation(
+const accessors = tokenOperation(
   'token-accessors',
   { about: 'List the accessors of all tokens', answers: answers.names },
   async ({ services }) => dataReply(JSON.stringify({ keys: await services.registry.accessors() })),
@@ -275,7 +281,7 @@ const tidyPieces = 20;
 const tidyPiece = 500;
 
 /** Clears what ended tokens left behind, as the node does by itself from time to time. */
-const tidy = operation(
+const tidy = tokenOperation(
   'token-tidy',
   { about: 'Delete the records of expired and revoked tokens', answers: answers.accepted },
   async ({ services }) => {

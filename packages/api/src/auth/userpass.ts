@@ -1,9 +1,9 @@
-import { dataReply, noContent, object, RequestError, text, writtenReply } from '@transitd/http';
+import { dataReply, noContentReply, object, RequestError, text, writtenReply } from '@transitd/http';
 import * as answers from '../operation/answers.ts';
 import { type Call, type Params, pathParam, type Route } from '../operation/operation.ts';
 import { tokenReply } from './auth-json.ts';
 import { tokenFields, tokenSettingsJson, tokenSettingsMembers, tokenSettingsOf } from './login-fields.ts';
-import { handler, loginOperation, type MethodContext, methodOperation, methodRoute } from './login-method.ts';
+import { loginOperation, type MethodContext, methodHandler, methodOperation, methodRoute } from './login-method.ts';
 
 type Named = Pick<Call, 'params'>;
 
@@ -11,7 +11,7 @@ const nameIn = (call: Named): string => pathParam(call, 'name');
 const name = text('User name, case-insensitive', { required: true });
 const password = text('Password, at least 1 character');
 
-const write = handler({
+const write = methodHandler({
   about: 'Create a user, or update the given fields of an existing one',
   takes: { name, password, ...tokenFields },
   answers: answers.written,
@@ -21,7 +21,7 @@ const write = handler({
   },
 });
 
-const writePassword = handler({
+const writePassword = methodHandler({
   about: 'Change the password of a user',
   takes: { name, password: { ...password, required: true } },
   answers: answers.written,
@@ -33,7 +33,7 @@ const writePassword = handler({
   },
 });
 
-const writePolicies = handler({
+const writePolicies = methodHandler({
   about: 'Set the policies of a user; other fields keep their values',
   takes: { name, ...tokenFields },
   answers: answers.written,
@@ -51,24 +51,24 @@ async function requireUser({ services, mount }: MethodContext, call: Named) {
   return found.value;
 }
 
-const read = handler({
+const read = methodHandler({
   about: 'Read a user',
   takes: { name },
   answers: answers.data(object(tokenSettingsMembers)),
   run: async (context, call) => dataReply(JSON.stringify(tokenSettingsJson((await requireUser(context, call)).token))),
 });
 
-const remove = handler({
+const remove = methodHandler({
   about: 'Delete a user',
   takes: { name },
   answers: answers.noContent,
   run: async ({ services, mount }, call) => {
     await services.logins.userpass.users.delete(mount.id, nameIn(call));
-    return noContent;
+    return noContentReply;
   },
 });
 
-const list = handler({
+const list = methodHandler({
   about: 'List user names',
   answers: answers.names,
   run: async ({ services, mount }) => {
@@ -79,7 +79,7 @@ const list = handler({
 });
 
 const login = loginOperation({
-  userpass: handler({
+  userpass: methodHandler({
     about: 'Log in with a user name and a password',
     takes: { name, password: { ...password, required: true } },
     answers: answers.issued,

@@ -63,7 +63,7 @@ const parameters = Object.entries(fields).map(([name, field]) => {
 const states =
   '200 active, 429 standby, 472, 473 performance standby, 474 no contact, 501 uninitialized, 503 sealed, 530 removed';
 
-const operation = (operationId: string, summary: string, content: (schema: JsonSchema) => object) => ({
+const healthOperation = (operationId: string, summary: string, content: (schema: JsonSchema) => object) => ({
   operationId,
   summary,
   tags: ['sys'],
@@ -81,6 +81,8 @@ const operation = (operationId: string, summary: string, content: (schema: JsonS
 
 /** `sys/health`, which is answered before all routes. */
 export const healthPath = {
-  get: operation('sys-health', 'Read the health of this node', (schema) => ({ content: { 'application/json': { schema } } })),
-  head: operation('sys-health-head', 'Read the health of this node, without a body', () => ({})),
+  get: healthOperation('sys-health', 'Read the health of this node', (schema) => ({
+    content: { 'application/json': { schema } },
+  })),
+  head: healthOperation('sys-health-head', 'Read the health of this node, without a body', () => ({})),
 };

@@ -1,6 +1,6 @@
 import { type Field, type JsonSchema, object, schemaOf, string, type Verb } from '@transitd/http';
 import { type Answer, type Answers, refusals, shared, sharedSchemas } from '../operation/answers.ts';
-import type { Described, Operation, Route } from '../operation/operation.ts';
+import type { Operation, OperationDescription, Route } from '../operation/operation.ts';
 import { healthPath } from './health-document.ts';
 
 /** Something with paths of its own: where it lies, and what kind it is. */
@@ -29,7 +29,7 @@ interface Placed {
   readonly method: (typeof httpMethods)[number][1];
   readonly tag: string;
   readonly operation: Operation;
-  readonly described: Described;
+  readonly described: OperationDescription;
 }
 
 /** A list is a GET with a query: it comes behind the GET that it may share its place with. */
@@ -111,7 +111,7 @@ function* placedOperations({ routes, ...places }: DocumentOptions): Generator<Pl
 }
 
 /** @throws Error for one that says nothing of itself: a test looks at each */
-function describedIn({ name, about, answers, takes }: Operation): Described {
+function describedIn({ name, about, answers, takes }: Operation): OperationDescription {
   if (about === undefined || answers === undefined) throw new Error(`the operation ${name} is not described`);
   return { about, answers, ...(takes && { takes }) };
 }

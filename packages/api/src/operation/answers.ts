@@ -71,7 +71,7 @@ const envelope = (content: Content): JsonSchema => object(members(content));
 export const data = (schema: JsonSchema): Answers => ({ 200: json('Success', envelope({ data: schema })) });
 
 /** … and its members once more beside it. @param schema - an object, or a map */
-export const twice = (schema: JsonSchema): Answers => {
+export const topLevelData = (schema: JsonSchema): Answers => {
   const { properties = {}, required = [], additionalProperties } = schema;
   const outside = envelope({ data: schema });
   return {
@@ -91,7 +91,7 @@ export const plain = (schema: JsonSchema): Answers => ({ 200: json('Success', sc
 export const issued: Answers = { 200: json('Token', envelope({ auth: shared('Auth') })) };
 
 /** Where the answer of something else waits. */
-export const waiting: Answers = { 200: json('Wrapping token of the response', envelope({ wrapInfo: shared('WrapInfo') })) };
+export const wrappingToken: Answers = { 200: json('Wrapping token of the response', envelope({ wrapInfo: shared('WrapInfo') })) };
 
 export const noContent: Answers = { 204: { about: 'Success' } };
 
@@ -105,7 +105,7 @@ export const written: Answers = { ...noContent, ...warned };
 export const accepted: Answers = { 202: json('Started', envelope({})) };
 
 /** What waited, as it would have been answered. */
-export const whatever: Answers = {
+export const wrappedResponse: Answers = {
   200: json('The wrapped response', map(anything)),
   default: json('The wrapped response, if it has another status', map(anything)),
 };

@@ -38,7 +38,7 @@ export interface Call {
   /** The members of the body; of the query for GET and LIST. */
   readonly body: Body;
   /** The body as it comes, of an operation that takes it so, which then has no members; absent when there is none. */
-  readonly content?: AsyncIterable<Uint8Array> | undefined;
+  readonly bodyStream?: AsyncIterable<Uint8Array> | undefined;
   /** Where the caller is: the far end of its connection. */
   readonly address: string;
   /** Seconds for which the answer will be wrapped; absent for not at all. */
@@ -52,7 +52,7 @@ export interface Call {
 export type Where = 'here' | 'replica' | 'leader';
 
 /** What callers are told of an operation, and what holds for it: see `sys/internal/specs/openapi`. */
-export interface Described<S extends FieldSchema = FieldSchema> {
+export interface OperationDescription<S extends FieldSchema = FieldSchema> {
   /** What it does, in a few words. */
   readonly about: string;
   /** What it reads of the body (of the query for GET and LIST) and of the path; nothing when absent. */
@@ -61,10 +61,10 @@ export interface Described<S extends FieldSchema = FieldSchema> {
 }
 
 /** A call with its fields, which are all that is left of its body. */
-export type Asked<S extends FieldSchema> = Omit<Call, 'body'> & Fields<S>;
+export type TypedCall<S extends FieldSchema> = Omit<Call, 'body'> & Fields<S>;
 
 /** The fields that are declared, read; a parameter of the path that is one of them counts before a member of the body. */
-export function asked<S extends FieldSchema>(takes: S, { body, ...call }: Call): Asked<S> {
+export function readFields<S extends FieldSchema>(takes: S, { body, ...call }: Call): TypedCall<S> {
   const inPath = Object.entries(call.params).filter(([name]) => Object.hasOwn(takes, name));
   return { ...call, ...fields(takes, body, Object.fromEntries(inPath)) };
 }
@@ -77,9 +77,9 @@ export interface Context {
   readonly token: string;
 }
 
-interface Common extends Partial<Described> {
+interface Common extends Partial<OperationDescription> {
   /** … of what different kinds of login methods do at the same path. */
-  readonly byType?: Readonly<Record<string, Described>>;
+  readonly byType?: Readonly<Record<string, OperationDescription>>;
   /** What it reads of the body itself, in the place of fields. */
   readonly body?: JsonSchema;
   /** For metrics: a fixed word, never a name from the request. */
@@ -137,24 +137,27 @@ export interface GuardedOperation extends Common {
 export type Operation = OpenOperation | GuardedOperation;
 
 /** An operation that is given the fields that it declares, and no other part of a body. */
-type Declared<O extends Operation, S extends FieldSchema> = Omit<O, 'access' | 'run' | keyof Described> & Described<S>;
+type TypedOperation<O extends Operation, S extends FieldSchema> = Omit<O, 'access' | 'run' | keyof OperationDescription> &
+  OperationDescription<S>;
 
 export function guarded<S extends FieldSchema = Record<never, never>>({
   run,
   ...declared
-}: Declared<GuardedOperation, S> & { run(context: Context, asked: Asked<S>): Reply | Promise<Reply> }): GuardedOperation {
+}: TypedOperation<GuardedOperation, S> & {
+  run(context: Context, call: TypedCall<S>): Reply | Promise<Reply>;
+}): GuardedOperation {
   const takes = declared.takes ?? none<S>();
-  return { ...declared, access: 'token', run: (context, call) => run(context, asked(takes, call)) };
+  return { ...declared, access: 'token', run: (context, call) => run(context, readFields(takes, call)) };
 }
 
 export function open<S extends FieldSchema = Record<never, never>>({
   run,
   ...declared
-}: Declared<OpenOperation, S> & {
-  run(node: Node, asked: Asked<S>, token: string | undefined): Reply | Promise<Reply>;
+}: TypedOperation<OpenOperation, S> & {
+  run(node: Node, call: TypedCall<S>, token: string | undefined): Reply | Promise<Reply>;
 }): OpenOperation {
   const takes = declared.takes ?? none<S>();
-  return { ...declared, access: 'open', run: (node, call, token) => run(node, asked(takes, call), token) };
+  return { ...declared, access: 'open', run: (node, call, token) => run(node, readFields(takes, call), token) };
 }
 
 /** Where no fields are declared, S has none. */

@@ -64,10 +64,10 @@ export class PathForms {
   /**
    * The rights of the principal on a path, as requests are decided: in every form that the path has. Sorted; `root` or `deny` alone where
    * that is all there is to say.
-   * @param asked - below `/v1/`; slashes before it do not count
+   * @param requested - below `/v1/`; slashes before it do not count
    */
-  capabilities(principal: Principal, asked: string): readonly string[] {
-    const path = asked.replace(/^\/+/, '');
+  capabilities(principal: Principal, requested: string): readonly string[] {
+    const path = requested.replace(/^\/+/, '');
     const written = capabilitiesOf(principal, path);
     const found = principal.root ? undefined : this.#find(path);
     if (found === undefined) return written;

@@ -75,10 +75,10 @@ export function withinPage(principal: Principal, { takes }: GuardedOperation, ca
   if (pages.length === 0) return call;
   if (takes?.['limit'] === undefined) return undefined;
   const max = Math.min(...pages.map((page) => page.max));
-  const asked = call.body['limit'] ?? undefined;
-  if (asked === undefined && pages.some(({ isRequired }) => isRequired)) return undefined;
-  if (asked === undefined || asked === 'max') return { ...call, body: withLimit(call.body, max) };
-  const limit = typeof asked === 'string' ? integerOf(asked) : asked;
+  const requested = call.body['limit'] ?? undefined;
+  if (requested === undefined && pages.some(({ isRequired }) => isRequired)) return undefined;
+  if (requested === undefined || requested === 'max') return { ...call, body: withLimit(call.body, max) };
+  const limit = typeof requested === 'string' ? integerOf(requested) : requested;
   return typeof limit === 'number' && limit >= 1 && limit <= max ? call : undefined;
 }
 

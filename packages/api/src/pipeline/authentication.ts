@@ -3,8 +3,8 @@ import { permissionDenied, RequestError, tokenOf, unavailable, wrapTtlOf } from 
 import { type GuardedOperation, whereOf } from '../operation/operation.ts';
 import { bodyOf, ignoreTooLarge, type RequestBodies } from './body-reading.ts';
 import { ForwardToActive, type Outcome, Replied } from './outcome.ts';
+import { type ReadSource, readSource } from './read-source.ts';
 import type { AuthenticatedRequest, PipelineOptions, RoutedRequest } from './request.ts';
-import { type Source, sourceOf } from './source.ts';
 
 /** The stage that finds out who asks, and whether this node may answer them. */
 export class Authentication {
@@ -40,8 +40,8 @@ export class Authentication {
     if (principal !== undefined && !withinCidrs(principal.record.boundCidrs, address)) principal = undefined;
     services.quotas.admitToken(canonical, principal?.id, address);
     // A request without a token waits for nothing, and takes no place at the active node.
-    const source: Source =
-      token === undefined ? 'here' : await sourceOf(req.headers, where, this.#options, { waits: principal !== undefined });
+    const source: ReadSource =
+      token === undefined ? 'here' : await readSource(req.headers, where, this.#options, { waits: principal !== undefined });
     if (source === 'reader') exchange?.waitForAnswer();
     exchange?.from(token, principal);
     exchange?.wraps(wrapTtlS);
@@ -54,7 +54,7 @@ export class Authentication {
   }
 
   /** @throws RequestError `permission_denied`, or what is wrong with the body */
-  async #refuse(request: RoutedRequest<GuardedOperation>, source: Source): Promise<ForwardToActive> {
+  async #refuse(request: RoutedRequest<GuardedOperation>, source: ReadSource): Promise<ForwardToActive> {
     const { req, res, operation } = request;
     // A token that this node does not know yet may have been created a moment ago.
     if (source === 'reader' || source === 'none') return new ForwardToActive(await this.#bodies.ifSmall(req, res));

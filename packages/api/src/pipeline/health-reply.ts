@@ -16,8 +16,8 @@ export function healthReply(node: Node, { method, headers }: IncomingMessage, { 
     method === 'HEAD' ? { status } : { status, body: errorsBody(errors) };
   if (method !== 'GET' && method !== 'HEAD') return refused(405, []);
   if (namesNamespace(headers)) return refused(400, ['operation unavailable in namespaces']);
-  const asked = parseHealthQuery(query);
-  if (asked === undefined) return refused(400, []);
-  const answer = healthAnswer(node.status, asked, { monotonicMs: performance.now(), utcMs: Date.now() });
+  const requested = parseHealthQuery(query);
+  if (requested === undefined) return refused(400, []);
+  const answer = healthAnswer(node.status, requested, { monotonicMs: performance.now(), utcMs: Date.now() });
   return { status: answer.code, body: healthResponseText(answer) };
 }

@@ -13,10 +13,10 @@ import { addressOf } from './caller-address.ts';
 import { failureReply, withAllowance } from './failure.ts';
 import { Forwarding, leadershipTransferred, transfersMax } from './forwarding.ts';
 import { ForwardToActive, Outcome, outcomeOf, Refused, Replied, Transferred } from './outcome.ts';
+import { isStill, notActive, readSource, stillLeads } from './read-source.ts';
 import { isRefusal } from './refusals.ts';
 import type { CompleteRequest, PipelineOptions, RoutedRequest, RouteMatch } from './request.ts';
 import { wrapped } from './response-wrapping.ts';
-import { isStill, notActive, sourceOf, stillLeads } from './source.ts';
 
 /** How long a slow operation may leave its caller without a byte. */
 const slowMsMax = 30 * 60_000;
@@ -186,7 +186,7 @@ export class Pipeline {
     services?.quotas.admitToken(canonical, undefined, address);
     // Before the active node is asked: an unfinished body would hold a connection to it that others need.
     const bytes = await this.#bodies.ofStranger(req, res);
-    if (where !== 'here' && (await sourceOf(req.headers, where, this.#options)) === 'none') return new ForwardToActive(bytes);
+    if (where !== 'here' && (await readSource(req.headers, where, this.#options)) === 'none') return new ForwardToActive(bytes);
     if (operation.wraps === true) services?.wrapping.checkTtl(wrapTtlS);
     return this.#inPlace(request, where, async () => {
       const body = await bodyOf(bytes, request);

@@ -7,7 +7,7 @@ import type { Logger } from '@transitd/process';
 import type { RequestMetrics } from '../operation/metrics-port.ts';
 import type { GuardedOperation, Operation, Params, Where } from '../operation/operation.ts';
 import type { Limits } from './limits.ts';
-import type { Source } from './source.ts';
+import type { ReadSource } from './read-source.ts';
 
 export interface PipelineOptions {
   readonly node: Node;
@@ -57,7 +57,7 @@ export interface AuthenticatedRequest extends RoutedRequest<GuardedOperation> {
   /** Epoch of the tokens and policies by which the principal was found. */
   readonly epoch: number;
   /** The state that it is answered from. */
-  readonly source: Source;
+  readonly source: ReadSource;
   readonly where: Where;
   readonly wrapTtlS: number;
 }

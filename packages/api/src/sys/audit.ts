@@ -1,9 +1,9 @@
 import type { AuditDeviceConfig, AuditDevices } from '@transitd/audit';
-import { boolean, map, object, RequestError, string, text, twiceReply } from '@transitd/http';
+import { boolean, map, object, RequestError, string, text, topLevelDataReply } from '@transitd/http';
 import * as answers from '../operation/answers.ts';
 import { type GuardedOperation, guarded, type Route } from '../operation/operation.ts';
 
-const shown = (device: AuditDeviceConfig): object => ({
+const deviceJson = (device: AuditDeviceConfig): object => ({
   type: device.type,
   path: `${device.name}/`,
   description: '',
@@ -24,10 +24,10 @@ export function auditRoutes(audit: AuditDevices | undefined): readonly Route[] {
   const list = guarded({
     name: 'audit-list',
     about: 'List the audit devices of this node',
-    answers: answers.twice(map(deviceSchema)),
+    answers: answers.topLevelData(map(deviceSchema)),
     capability: 'read',
     sudo: true,
-    run: () => twiceReply(Object.fromEntries(devices.map((device) => [`${device.name}/`, shown(device)]))),
+    run: () => topLevelDataReply(Object.fromEntries(devices.map((device) => [`${device.name}/`, deviceJson(device)]))),
   });
 
   /** What stands for a text in the entries of one device, to look for it there. */
@@ -35,7 +35,7 @@ export function auditRoutes(audit: AuditDevices | undefined): readonly Route[] {
     name: 'audit-hash',
     about: 'Compute the HMAC that represents a string in the entries of an audit device',
     takes: { device, input: text('String to hash', { required: true }) },
-    answers: answers.twice(object({ hash: string })),
+    answers: answers.topLevelData(object({ hash: string })),
     where: 'replica',
     capability: 'update',
     run: async ({ services }, { values: { device = '', input = '' } }) => {
@@ -43,7 +43,7 @@ export function auditRoutes(audit: AuditDevices | undefined): readonly Route[] {
       if (!devices.some(({ name }) => name === device))
         throw new RequestError('invalid_request', `unknown audit device "${device}"`);
       const hashText = await services.auditKey.hashOf(device);
-      return twiceReply({ hash: hashText(input) });
+      return topLevelDataReply({ hash: hashText(input) });
     },
   });
 

@@ -7,11 +7,11 @@ import {
   duration,
   type FieldSchema,
   fields,
-  idle,
+  ignoredField,
   integer,
   map,
   membersOf,
-  noContent,
+  noContentReply,
   nothing,
   object,
   objectIn,
@@ -19,28 +19,28 @@ import {
   RequestError,
   string,
   text,
-  twiceReply,
+  topLevelDataReply,
   writtenReply,
 } from '@transitd/http';
 import type { Node, Services } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
 import {
-  type Asked,
   type Call,
-  type Described,
   type GuardedOperation,
   guarded,
+  type OperationDescription,
   pathParam,
   type Route,
+  type TypedCall,
 } from '../operation/operation.ts';
 
-const operation = <S extends FieldSchema = Record<never, never>>(
+const authMountOperation = <S extends FieldSchema = Record<never, never>>(
   name: string,
   capability: NonNullable<GuardedOperation['capability']>,
-  described: Described<S>,
-  run: (context: { readonly node: Node; readonly services: Services }, asked: Asked<S>) => Promise<Reply>,
+  description: OperationDescription<S>,
+  run: (context: { readonly node: Node; readonly services: Services }, call: TypedCall<S>) => Promise<Reply>,
   { sudo = true, ...cluster }: Pick<GuardedOperation, 'sudo' | 'adds'> = {},
-): GuardedOperation => guarded({ name, capability, sudo, ...cluster, ...described, run });
+): GuardedOperation => guarded({ name, capability, sudo, ...cluster, ...description, run });
 
 const pathIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'method');
 const method = text('Path of the login method, below `auth/`', { required: true });
@@ -99,19 +99,19 @@ async function methodJson(
   return mount && mountJson(mount);
 }
 
-const list = operation(
+const list = authMountOperation(
   'auth-list',
   'read',
-  { about: 'List the login methods', answers: answers.twice(map(mountSchema)) },
+  { about: 'List the login methods', answers: answers.topLevelData(map(mountSchema)) },
   async ({ node, services }) => {
     const mounts = await services.logins.mounts.list();
     const rows = mounts.map((mount) => [`${mount.path}/`, mountJson(mount)] as const);
-    return twiceReply(Object.fromEntries([...rows, ['token/', tokenMountJson(node)]]));
+    return topLevelDataReply(Object.fromEntries([...rows, ['token/', tokenMountJson(node)]]));
   },
   { sudo: false },
 );
 
-const read = operation(
+const read = authMountOperation(
   'auth-read',
   'read',
   { about: 'Read a login method', takes: { method }, answers: answers.data(mountSchema) },
@@ -129,14 +129,14 @@ const tuning = {
 } as const satisfies FieldSchema;
 /** Members that clients send and that have nothing to say here. */
 const unused = {
-  listing_visibility: idle('string'),
-  token_type: idle('string'),
-  options: idle('any'),
-  plugin_version: idle('string'),
+  listing_visibility: ignoredField('string'),
+  token_type: ignoredField('string'),
+  options: ignoredField('any'),
+  plugin_version: ignoredField('string'),
 } as const satisfies FieldSchema;
-const configFields = { ...tuning, ...unused, force_no_cache: idle('bool') };
+const configFields = { ...tuning, ...unused, force_no_cache: ignoredField('bool') };
 
-const enable = operation(
+const enable = authMountOperation(
   'auth-enable',
   'update',
   {
@@ -148,9 +148,9 @@ const enable = operation(
       config: any('Settings of the login method', {
         shape: membersOf(configFields),
       }),
-      local: idle('bool'),
-      seal_wrap: idle('bool'),
-      external_entropy_access: idle('bool'),
+      local: ignoredField('bool'),
+      seal_wrap: ignoredField('bool'),
+      external_entropy_access: ignoredField('bool'),
       ...unused,
     },
     answers: answers.written,
@@ -171,10 +171,10 @@ const enable = operation(
 
 const tuningSchema = object({ ...configSchema.properties, description: string });
 
-const readTuning = operation(
+const readTuning = authMountOperation(
   'auth-tune-read',
   'read',
-  { about: 'Read the effective settings of a login method', takes: { method }, answers: answers.twice(tuningSchema) },
+  { about: 'Read the effective settings of a login method', takes: { method }, answers: answers.topLevelData(tuningSchema) },
   async ({ services }, call) => {
     const path = pathIn(call);
     const { limits } = services.registry;
@@ -185,11 +185,11 @@ const readTuning = operation(
     if (mount === undefined) throw noMethod(path);
     // What holds, so a time that is left to the node is the node's.
     const inForce = { defaultTtlS: mount.defaultTtlS || limits.defaultTtlS, maxTtlS: mount.maxTtlS || limits.maxTtlS };
-    return twiceReply({ ...configJson(inForce), description: mount.description });
+    return topLevelDataReply({ ...configJson(inForce), description: mount.description });
   },
 );
 
-const tune = operation(
+const tune = authMountOperation(
   'auth-tune',
   'update',
   {
@@ -210,13 +210,13 @@ const tune = operation(
   },
 );
 
-const disable = operation(
+const disable = authMountOperation(
   'auth-disable',
   'delete',
   { about: 'Disable a login method and revoke its tokens', takes: { method }, answers: answers.noContent },
   async ({ services }, call) => {
     await services.logins.mounts.disable(pathIn(call));
-    return noContent;
+    return noContentReply;
   },
 );
 

@@ -7,7 +7,7 @@ import {
   constant,
   type FieldSchema,
   integer,
-  noContent,
+  noContentReply,
   object,
   permissionDenied,
   type Reply,
@@ -18,7 +18,14 @@ import {
 } from '@transitd/http';
 import type { Node, Services } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
-import { type Asked, type Call, type Described, type OpenOperation, open, type Route } from '../operation/operation.ts';
+import {
+  type Call,
+  type OpenOperation,
+  type OperationDescription,
+  open,
+  type Route,
+  type TypedCall,
+} from '../operation/operation.ts';
 
 interface UnsealedNode {
   readonly barrier: Barrier;
@@ -26,12 +33,12 @@ interface UnsealedNode {
 }
 
 /** Who has lost the last root token has none to show: the shares are what is needed. An attempt is in the active node's memory. */
-const operation = <S extends FieldSchema = Record<never, never>>(
+const generateRootOperation = <S extends FieldSchema = Record<never, never>>(
   name: string,
-  described: Described<S>,
-  run: (unsealed: UnsealedNode, asked: Asked<S>, token: string | undefined) => Promise<Reply> | Reply,
+  description: OperationDescription<S>,
+  run: (unsealed: UnsealedNode, call: TypedCall<S>, token: string | undefined) => Promise<Reply> | Reply,
 ): OpenOperation =>
-  open({ name, where: 'leader', ...described, run: (node, asked, token) => run(unsealedNode(node), asked, token) });
+  open({ name, where: 'leader', ...description, run: (node, call, token) => run(unsealedNode(node), call, token) });
 
 function unsealedNode(node: Node): UnsealedNode {
   const { store, services } = node;
@@ -80,7 +87,7 @@ const statusAnswer = answers.plain(
 );
 
 /** Anybody may ask how far it is. By the nonce it could be ended: those who take part have it from who began. */
-const status = operation(
+const status = generateRootOperation(
   'generate-root-status',
   { about: 'Read the progress of root token generation', answers: statusAnswer },
   (serviceLoader) => statusReply(serviceLoader, { ...serviceLoader.barrier.rootGeneration.status, nonce: '' }),
@@ -93,7 +100,7 @@ const startFields = {
 
 const started = { about: 'Start root token generation', takes: startFields, answers: statusAnswer };
 
-const start = operation('generate-root-start', started, async (serviceLoader, { values, address }) => {
+const start = generateRootOperation('generate-root-start', started, async (serviceLoader, { values, address }) => {
   const { pgp_key: pgpKey } = values;
   if (pgpKey !== undefined && pgpKey !== null && pgpKey !== '')
     throw new RequestError('invalid_request', 'pgp_key is not supported: send an otp, or leave it empty to have one generated');
@@ -116,7 +123,7 @@ const updated = {
   answers: statusAnswer,
 };
 
-const update = operation('generate-root-update', updated, async (serviceLoader, { values }) => {
+const update = generateRootOperation('generate-root-update', updated, async (serviceLoader, { values }) => {
   const share = parseShare(values.key ?? '');
   const { barrier, services } = serviceLoader;
   let issued: Reply['issued'];
@@ -135,13 +142,17 @@ const cancelFields = { nonce: text('Nonce of the attempt; if omitted, a token wi
 
 const cancelled = { about: 'Cancel root token generation', takes: cancelFields, answers: answers.noContent };
 
-const cancel = operation('generate-root-cancel', cancelled, async ({ barrier, services }, { values, ...call }, token) => {
-  const { nonce = '' } = values;
-  if (nonce !== '') await barrier.rootGeneration.cancel({ nonce });
-  else if (await mayCancel(services, call, token)) await barrier.rootGeneration.cancel('privileged');
-  else throw permissionDenied();
-  return noContent;
-});
+const cancel = generateRootOperation(
+  'generate-root-cancel',
+  cancelled,
+  async ({ barrier, services }, { values, ...call }, token) => {
+    const { nonce = '' } = values;
+    if (nonce !== '') await barrier.rootGeneration.cancel({ nonce });
+    else if (await mayCancel(services, call, token)) await barrier.rootGeneration.cancel('privileged');
+    else throw permissionDenied();
+    return noContentReply;
+  },
+);
 
 async function mayCancel(
   { tokens }: Services,

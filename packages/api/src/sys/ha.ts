@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { boolean, list, object, orNull, string, time, twiceReply, writtenReply } from '@transitd/http';
+import { boolean, list, object, orNull, string, time, topLevelDataReply, writtenReply } from '@transitd/http';
 import type { Node } from '@transitd/node';
 import { version } from '@transitd/process';
 import * as answers from '../operation/answers.ts';
@@ -24,7 +24,7 @@ const stepDown = guarded({
 const haStatus = guarded({
   name: 'ha-status',
   about: 'Read the nodes of the cluster and the last heartbeat of each, as the active node knows them',
-  answers: answers.twice(
+  answers: answers.topLevelData(
     object({
       nodes: list(
         object({
@@ -42,7 +42,7 @@ const haStatus = guarded({
   capability: 'read',
   where: 'leader',
   adds: true,
-  run: ({ node }) => twiceReply({ nodes: [own(node), ...others(node, Date.now())] }),
+  run: ({ node }) => topLevelDataReply({ nodes: [own(node), ...others(node, Date.now())] }),
 });
 
 const own = ({ config, apiAddress }: Node) => ({

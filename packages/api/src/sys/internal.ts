@@ -111,10 +111,11 @@ const uiMount = guarded({
   answers: answers.data(object({ ...mountMembers, path: string })),
   anyRights: true,
   run: ({ services, principal }, call) => {
-    const asked = call.path.slice(prefix.length);
-    const mount = services.mounts.list.find(({ path }) => `${asked}/`.startsWith(`${path}/`));
+    const requestedPath = call.path.slice(prefix.length);
+    const mount = services.mounts.list.find(({ path }) => `${requestedPath}/`.startsWith(`${path}/`));
     // Not there and not to be seen look alike.
-    if (mount === undefined || !(maySee(principal, `${mount.path}/`) || maySee(principal, asked))) throw permissionDenied();
+    if (mount === undefined || !(maySee(principal, `${mount.path}/`) || maySee(principal, requestedPath)))
+      throw permissionDenied();
     return dataReply(JSON.stringify({ ...mountJson(mount), path: `${mount.path}/` }));
   },
 });

@@ -7,7 +7,7 @@ import {
   int,
   integer,
   list as listOf,
-  noContent,
+  noContentReply,
   object,
   type Reply,
   string,
@@ -19,22 +19,22 @@ import type { TokenManagedKeys } from '@transitd/node';
 import { type ManagedKeyRecord, pkcs11Mechanisms, TransitError } from '@transitd/transit-engine';
 import * as answers from '../operation/answers.ts';
 import {
-  type Asked,
   type Call,
-  type Described,
   type GuardedOperation,
   guarded,
+  type OperationDescription,
   pathParam,
   type Route,
+  type TypedCall,
 } from '../operation/operation.ts';
 
-const operation = <S extends FieldSchema = Record<never, never>>(
+const managedKeyOperation = <S extends FieldSchema = Record<never, never>>(
   name: string,
   capability: NonNullable<GuardedOperation['capability']>,
-  described: Described<S>,
-  run: (managedKeys: TokenManagedKeys, asked: Asked<S>) => Promise<Reply>,
+  description: OperationDescription<S>,
+  run: (managedKeys: TokenManagedKeys, call: TypedCall<S>) => Promise<Reply>,
 ): GuardedOperation =>
-  guarded({ name, capability, ...described, run: ({ services }, asked) => run(services.managedKeys, asked) });
+  guarded({ name, capability, ...description, run: ({ services }, call) => run(services.managedKeys, call) });
 
 const nameIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'name');
 const name = text('Name of the managed key', { required: true });
@@ -55,25 +55,30 @@ const writeFields = {
   usages: texts('Allowed usages'),
 } as const satisfies FieldSchema;
 
-const described = { about: 'Create or replace a managed key', takes: writeFields, answers: answers.written };
+const description = { about: 'Create or replace a managed key', takes: writeFields, answers: answers.written };
 
-const write = operation('managed-keys-write', 'update', described, async ({ registry }, { values, warnings, ...call }) => {
-  await registry.write(nameIn(call), {
-    library: values.library,
-    slot: values.slot,
-    tokenLabel: values.token_label,
-    pin: values.pin,
-    keyLabel: values.key_label,
-    keyId: values.key_id,
-    mechanism: values.mechanism,
-    keyBits: values.key_bits,
-    curve: values.curve,
-    allowGenerateKey: values.allow_generate_key,
-    anyMount: values.any_mount,
-    usages: values.usages,
-  });
-  return writtenReply(warnings);
-});
+const write = managedKeyOperation(
+  'managed-keys-write',
+  'update',
+  description,
+  async ({ registry }, { values, warnings, ...call }) => {
+    await registry.write(nameIn(call), {
+      library: values.library,
+      slot: values.slot,
+      tokenLabel: values.token_label,
+      pin: values.pin,
+      keyLabel: values.key_label,
+      keyId: values.key_id,
+      mechanism: values.mechanism,
+      keyBits: values.key_bits,
+      curve: values.curve,
+      allowGenerateKey: values.allow_generate_key,
+      anyMount: values.any_mount,
+      usages: values.usages,
+    });
+    return writtenReply(warnings);
+  },
+);
 
 const shownSchema = object(
   {
@@ -89,15 +94,15 @@ const shownSchema = object(
   { slot: string, token_label: string, key_label: string, key_id: string, key_bits: integer, curve: string },
 );
 
-const read = operation(
+const read = managedKeyOperation(
   'managed-keys-read',
   'read',
   { about: 'Read a managed key', takes: { name }, answers: answers.data(shownSchema) },
-  async ({ registry }, call) => dataReply(JSON.stringify(shown(await registry.read(nameIn(call))))),
+  async ({ registry }, call) => dataReply(JSON.stringify(managedKeyJson(await registry.read(nameIn(call))))),
 );
 
 /** All but the PIN, which nobody is shown again. */
-const shown = (record: ManagedKeyRecord) => ({
+const managedKeyJson = (record: ManagedKeyRecord) => ({
   id: record.id,
   name: record.name,
   type: 'pkcs11',
@@ -114,7 +119,7 @@ const shown = (record: ManagedKeyRecord) => ({
   usages: record.usages,
 });
 
-const list = operation(
+const list = managedKeyOperation(
   'managed-keys-list',
   'list',
   { about: 'List the names of managed keys', answers: answers.names },
@@ -125,18 +130,18 @@ const list = operation(
   },
 );
 
-const remove = operation(
+const remove = managedKeyOperation(
   'managed-keys-delete',
   'delete',
   { about: 'Delete a managed key; the key in the PKCS#11 token is kept', takes: { name }, answers: answers.noContent },
   async ({ registry }, call) => {
     await registry.delete(nameIn(call));
-    return noContent;
+    return noContentReply;
   },
 );
 
 /** Signs something random, so that nobody gets a signature of his own choice; makes the key first if it is missing and may be made. */
-const testSign = operation(
+const testSign = managedKeyOperation(
   'managed-keys-test-sign',
   'update',
   { about: 'Test a managed key by signing random data', takes: { name }, answers: answers.written },

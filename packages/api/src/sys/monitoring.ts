@@ -1,6 +1,6 @@
 import { authTypes } from '@transitd/access';
 import { addressText, type Config } from '@transitd/configuration';
-import { boolean, dataReply, list, object, string, twiceReply } from '@transitd/http';
+import { boolean, dataReply, list, object, string, topLevelDataReply } from '@transitd/http';
 import { version } from '@transitd/process';
 import * as answers from '../operation/answers.ts';
 import { guarded, type Route } from '../operation/operation.ts';
@@ -9,11 +9,11 @@ import { guarded, type Route } from '../operation/operation.ts';
 const cors = guarded({
   name: 'config-cors',
   about: 'Read the CORS configuration; CORS is always disabled',
-  answers: answers.twice(object({ enabled: boolean })),
+  answers: answers.topLevelData(object({ enabled: boolean })),
   where: 'here',
   capability: 'read',
   sudo: true,
-  run: () => twiceReply({ enabled: false }),
+  run: () => topLevelDataReply({ enabled: false }),
 });
 
 const kinds = { auth: ['token', ...authTypes], secret: ['transit'] } as const;

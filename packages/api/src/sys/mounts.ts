@@ -8,11 +8,11 @@ import {
   type FieldSchema,
   type Fields,
   fields,
-  idle,
+  ignoredField,
   lease,
   map,
   membersOf,
-  noContent,
+  noContentReply,
   object,
   objectIn,
   type Reply,
@@ -21,20 +21,20 @@ import {
   text,
   textMap,
   texts,
-  twiceReply,
+  topLevelDataReply,
   writtenReply,
 } from '@transitd/http';
 import { type MountTuning, mountAt, type Node, type Services } from '@transitd/node';
 import { shownName } from '@transitd/transit-engine';
 import * as answers from '../operation/answers.ts';
 import {
-  type Asked,
   type Call,
-  type Described,
   type GuardedOperation,
   guarded,
+  type OperationDescription,
   pathParam,
   type Route,
+  type TypedCall,
 } from '../operation/operation.ts';
 import {
   configJson,
@@ -46,13 +46,13 @@ import {
   ownConfigMembers,
 } from './mount-json.ts';
 
-const operation = <S extends FieldSchema = Record<never, never>>(
+const mountOperation = <S extends FieldSchema = Record<never, never>>(
   name: string,
   capability: NonNullable<GuardedOperation['capability']>,
-  described: Described<S>,
-  run: (context: { readonly node: Node; readonly services: Services }, asked: Asked<S>) => Promise<Reply> | Reply,
+  description: OperationDescription<S>,
+  run: (context: { readonly node: Node; readonly services: Services }, call: TypedCall<S>) => Promise<Reply> | Reply,
   more: Pick<GuardedOperation, 'sudo' | 'adds'> = {},
-): GuardedOperation => guarded({ name, capability, ...described, ...more, run });
+): GuardedOperation => guarded({ name, capability, ...description, ...more, run });
 
 const prefix = 'sys/mounts/';
 const suffix = '/tune';
@@ -77,17 +77,17 @@ function systemJson({ clusterName }: Node): object {
   };
 }
 
-const list = operation(
+const list = mountOperation(
   'mounts-list',
   'read',
-  { about: 'List the mounts', answers: answers.twice(map(object(mountMembers))) },
+  { about: 'List the mounts', answers: answers.topLevelData(map(object(mountMembers))) },
   ({ node, services }) => {
     const rows = services.mounts.list.map((mount) => [`${mount.path}/`, mountJson(mount)] as const);
-    return twiceReply(Object.fromEntries([...rows, ['sys/', systemJson(node)]]));
+    return topLevelDataReply(Object.fromEntries([...rows, ['sys/', systemJson(node)]]));
   },
 );
 
-const read = operation(
+const read = mountOperation(
   'mount-read',
   'read',
   { about: 'Read a mount', answers: answers.data(object(mountMembers)) },
@@ -107,21 +107,21 @@ const tuning = <Time extends Field>(time: (about: string) => Time) => ({
 
 /** Members that clients send and that have nothing to say to a transit engine. */
 const unused = {
-  allowed_response_headers: idle('any'),
-  audit_non_hmac_request_keys: idle('any'),
-  audit_non_hmac_response_keys: idle('any'),
-  delegated_auth_accessors: idle('any'),
-  force_no_cache: idle('bool'),
-  identity_token_key: idle('string'),
-  listing_visibility: idle('string'),
-  passthrough_request_headers: idle('any'),
-  plugin_version: idle('string'),
-  token_type: idle('string'),
-  user_lockout_config: idle('any'),
+  allowed_response_headers: ignoredField('any'),
+  audit_non_hmac_request_keys: ignoredField('any'),
+  audit_non_hmac_response_keys: ignoredField('any'),
+  delegated_auth_accessors: ignoredField('any'),
+  force_no_cache: ignoredField('bool'),
+  identity_token_key: ignoredField('string'),
+  listing_visibility: ignoredField('string'),
+  passthrough_request_headers: ignoredField('any'),
+  plugin_version: ignoredField('string'),
+  token_type: ignoredField('string'),
+  user_lockout_config: ignoredField('any'),
 } as const satisfies FieldSchema;
 const configFields = { ...tuning(duration), ...unused };
 
-const enable = operation(
+const enable = mountOperation(
   'mount-enable',
   'update',
   {
@@ -134,8 +134,8 @@ const enable = operation(
       local: bool('Stored and returned, without effect'),
       seal_wrap: bool('Stored and returned, without effect'),
       external_entropy_access: bool('Accepted, without effect'),
-      plugin_name: idle('string'),
-      plugin_version: idle('string'),
+      plugin_name: ignoredField('string'),
+      plugin_version: ignoredField('string'),
     },
     answers: answers.written,
   },
@@ -164,16 +164,16 @@ const tunedSchema = object(
   { allowed_managed_keys: ownConfigMembers.allowed_managed_keys },
 );
 
-const readTuning = operation(
+const readTuning = mountOperation(
   'mount-tune-read',
   'read',
-  { about: 'Read the effective settings of a mount', answers: answers.twice(tunedSchema) },
+  { about: 'Read the effective settings of a mount', answers: answers.topLevelData(tunedSchema) },
   ({ services }, call) => {
     const mount = mountAt(services.mounts.list, tunedPathIn(call));
     const { limits } = services.registry;
     // What holds, so a time that is left to the node is the node's.
     const inForce = { ...mount, defaultTtlS: mount.defaultTtlS || limits.defaultTtlS, maxTtlS: mount.maxTtlS || limits.maxTtlS };
-    return twiceReply({ ...configJson(inForce), description: mount.description, options: optionsJson(mount) });
+    return topLevelDataReply({ ...configJson(inForce), description: mount.description, options: optionsJson(mount) });
   },
 );
 
@@ -184,7 +184,7 @@ const tuneFields = {
   options: textMap('Stored and returned, without effect'),
 };
 
-const tune = operation(
+const tune = mountOperation(
   'mount-tune',
   'update',
   { about: 'Update settings of a mount; omitted fields keep their values', takes: tuneFields, answers: answers.written },
@@ -215,17 +215,17 @@ const tuningIn = (values: Fields<typeof configFields>['values'] | Fields<typeof 
 });
 
 /** One small write, with which nothing of the mount can be reached; its records are cleared away behind it. */
-const disable = operation(
+const disable = mountOperation(
   'mount-disable',
   'delete',
   { about: 'Unmount an engine and delete all its keys', answers: answers.noContent },
   async ({ services }, call) => {
     await services.mounts.disable(pathIn(call));
-    return noContent;
+    return noContentReply;
   },
 );
 
-const remount = operation(
+const remount = mountOperation(
   'remount',
   'update',
   {
@@ -248,7 +248,7 @@ const moveSchema = object({
 });
 
 /** A move is one write: whoever can ask for it finds it done. */
-const remountStatus = operation(
+const remountStatus = mountOperation(
   'remount-status',
   'read',
   {

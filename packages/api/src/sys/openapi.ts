@@ -1,6 +1,6 @@
 import type { Principal } from '@transitd/access';
 import { turns } from '@transitd/event-loop';
-import { anything, bool, KeptTexts, list, map, object, string, unavailable } from '@transitd/http';
+import { anything, bool, list, map, object, string, TextCache, unavailable } from '@transitd/http';
 import { version } from '@transitd/process';
 import { openApi, type Place } from '../openapi/openapi.ts';
 import * as answers from '../operation/answers.ts';
@@ -31,7 +31,7 @@ const documentSchema = object({
  * stranger, who may ask all the same.
  */
 export const openApiRoutes = (routes: () => readonly Route[]): readonly Route[] => {
-  const texts = new KeptTexts({ charactersMax: 48 * 1024 * 1024 });
+  const texts = new TextCache({ charactersMax: 48 * 1024 * 1024 });
   const read = open({
     name: 'openapi',
     about: 'Read this document, with the paths of the mounts on which the caller has any capability',
@@ -45,10 +45,10 @@ export const openApiRoutes = (routes: () => readonly Route[]): readonly Route[] 
       const sees = (path: string): boolean => principal !== undefined && maySee(principal, path);
       const mounts = await seenOf(principal, services.mounts.list, ({ path }) => `${path}/`);
       const methods = await seenOf(principal, await services.logins.mounts.list(), ({ path }) => `auth/${path}/`);
-      const shown = call.values.generic_mount_paths === true ? generic : (places: readonly Place[]) => places;
+      const listed = call.values.generic_mount_paths === true ? generic : (places: readonly Place[]) => places;
       const places = {
-        mounts: shown(mounts).map(placeOf),
-        methods: shown(methods).map(placeOf),
+        mounts: listed(mounts).map(placeOf),
+        methods: listed(methods).map(placeOf),
         always: (['sys', 'auth/token'] as const).filter((place) => sees(`${place}/`)),
       };
       const { mounts: engines, methods: logins, always } = places;

@@ -7,11 +7,11 @@ import {
   dataReply,
   duration,
   type FieldSchema,
-  idle,
+  ignoredField,
   integer,
   type JsonValue,
   list as listOf,
-  noContent,
+  noContentReply,
   number,
   object,
   type Reply,
@@ -25,22 +25,22 @@ import type { Services } from '@transitd/node';
 import { shownPath } from '@transitd/transit-engine';
 import * as answers from '../operation/answers.ts';
 import {
-  type Asked,
   type Call,
-  type Described,
   type GuardedOperation,
   guarded,
+  type OperationDescription,
   pathParam,
   type Route,
+  type TypedCall,
 } from '../operation/operation.ts';
 import { PathForms } from '../operation/path-forms.ts';
 
-const operation = <S extends FieldSchema = Record<never, never>>(
+const quotaOperation = <S extends FieldSchema = Record<never, never>>(
   name: string,
   capability: NonNullable<GuardedOperation['capability']>,
-  described: Described<S>,
-  run: (services: Services, asked: Asked<S>) => Promise<Reply>,
-): GuardedOperation => guarded({ name, capability, ...described, run: ({ services }, asked) => run(services, asked) });
+  description: OperationDescription<S>,
+  run: (services: Services, call: TypedCall<S>) => Promise<Reply>,
+): GuardedOperation => guarded({ name, capability, ...description, run: ({ services }, call) => run(services, call) });
 
 const nameIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'name');
 const name = text('Name of the quota', { required: true });
@@ -70,7 +70,7 @@ const quotaSchema = object({
   type: constant('rate-limit'),
 });
 
-const read = operation(
+const read = quotaOperation(
   'quota-read',
   'read',
   { about: 'Read a quota', takes: { name }, answers: answers.data(quotaSchema) },
@@ -81,7 +81,7 @@ const read = operation(
   },
 );
 
-const list = operation('quota-list', 'list', { about: 'List quota names', answers: answers.names }, async ({ quotas }) => {
+const list = quotaOperation('quota-list', 'list', { about: 'List quota names', answers: answers.names }, async ({ quotas }) => {
   const keys = await quotas.list();
   if (keys.length === 0) throw new RequestError('not_found', '');
   return dataReply(JSON.stringify({ keys }));
@@ -95,18 +95,18 @@ const writeFields = {
   rate: any('Requests per interval, above 0', { shape: { type: 'number', minimum: 1 } }),
   interval: duration('Interval of the limit; 0 means one second'),
   block_interval: duration('How long a client that exceeds the limit is blocked'),
-  inheritable: idle('bool'),
+  inheritable: ignoredField('bool'),
   group_by: text('Apply the limit per client address or per token', { oneOf: ['ip', 'token'], default: 'ip' }),
 } as const satisfies FieldSchema;
 
-const described = {
+const description = {
   about: 'Create a quota, or update the given fields of an existing one',
   takes: writeFields,
   answers: answers.written,
 };
 
 const write = (forms: PathForms) =>
-  operation('quota-write', 'update', described, async (services, { values, warnings, ...call }) => {
+  quotaOperation('quota-write', 'update', description, async (services, { values, warnings, ...call }) => {
     const path = values.path === undefined ? undefined : forms.canonical(values.path.replace(/^\//, ''));
     if (path !== undefined) await requireMount(services, path);
     await services.quotas.write(nameIn(call), {
@@ -147,13 +147,13 @@ async function requireMount({ mounts, logins }: Services, path: string): Promise
   throw new RequestError('invalid_request', `invalid mount path: nothing is mounted at "${shownPath(path)}"`);
 }
 
-const remove = operation(
+const remove = quotaOperation(
   'quota-delete',
   'delete',
   { about: 'Delete a quota', takes: { name }, answers: answers.noContent },
   async ({ quotas }, call) => {
     await quotas.delete(nameIn(call));
-    return noContent;
+    return noContentReply;
   },
 );
 
@@ -164,7 +164,7 @@ const configSchema = object({
   rate_limit_exempt_paths: listOf(string),
 });
 
-const readConfig = operation(
+const readConfig = quotaOperation(
   'quota-config-read',
   'read',
   { about: 'Read the global quota settings', answers: answers.data(configSchema) },
@@ -183,11 +183,11 @@ const readConfig = operation(
 const configFields = {
   enable_rate_limit_response_headers: bool('Return rate limit headers'),
   rate_limit_exempt_paths: texts('Paths exempt from rate limits'),
-  enable_rate_limit_audit_logging: idle('bool'),
+  enable_rate_limit_audit_logging: ignoredField('bool'),
 };
 
 const writeConfig = (forms: PathForms) =>
-  operation(
+  quotaOperation(
     'quota-config-write',
     'update',
     {

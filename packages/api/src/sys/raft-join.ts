@@ -1,5 +1,16 @@
 import { isLeaderAddress, joinAnswerSchema, joinRequestSchema } from '@transitd/cluster';
-import { anything, bool, boolean, idle, type JsonSchema, map, object, type Reply, RequestError, text } from '@transitd/http';
+import {
+  anything,
+  bool,
+  boolean,
+  ignoredField,
+  type JsonSchema,
+  map,
+  object,
+  type Reply,
+  RequestError,
+  text,
+} from '@transitd/http';
 import * as answers from '../operation/answers.ts';
 import { type OpenOperation, open, type Route } from '../operation/operation.ts';
 
@@ -12,12 +23,12 @@ const join = open({
   takes: {
     leader_api_addr: text('URL of a cluster member: http or https, host and port', { required: true }),
     leader_ca_cert: text('CA certificates in PEM that verify the server at `leader_api_addr`'),
-    leader_client_cert: idle('string'),
-    leader_client_key: idle('string'),
-    leader_tls_servername: idle('string'),
+    leader_client_cert: ignoredField('string'),
+    leader_client_key: ignoredField('string'),
+    leader_tls_servername: ignoredField('string'),
     auto_join: text('Not supported; must be empty'),
-    auto_join_scheme: idle('string'),
-    auto_join_port: idle('int'),
+    auto_join_scheme: ignoredField('string'),
+    auto_join_port: ignoredField('int'),
     retry: bool('Retry in the background until the join succeeds'),
     non_voter: bool('Join as a non-voter'),
   },

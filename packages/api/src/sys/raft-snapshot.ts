@@ -41,9 +41,9 @@ const restore = (name: string, { proved }: { readonly proved: boolean }): Guarde
   sudo: true,
   streamsBody: true,
   isSlow: true,
-  run: async ({ node }, { content }) => {
-    if (content === undefined) throw new RequestError('invalid_request', 'the body has to be a snapshot');
-    const { sealed } = await requireSnapshots(node).restore(content, { proved });
+  run: async ({ node }, { bodyStream }) => {
+    if (bodyStream === undefined) throw new RequestError('invalid_request', 'the body has to be a snapshot');
+    const { sealed } = await requireSnapshots(node).restore(bodyStream, { proved });
     return dataReply('null', sealed ? [revived, sealedNow] : [revived]);
   },
 });

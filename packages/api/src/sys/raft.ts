@@ -13,7 +13,7 @@ import {
   boolean,
   dataReply,
   duration,
-  idle,
+  ignoredField,
   int,
   integer,
   list,
@@ -91,7 +91,7 @@ const memberChange = (
   guarded({
     name,
     about,
-    takes: { server_id: text('Name of the node, or its `id`', { required: true }), dr_operation_token: idle('string') },
+    takes: { server_id: text('Name of the node, or its `id`', { required: true }), dr_operation_token: ignoredField('string') },
     answers: answers.written,
     capability: 'update',
     ...rest,
@@ -165,7 +165,7 @@ const autopilotState = guarded({
     const { autopilot, cluster } = requireCluster(node);
     const { healthy, failureTolerance, servers } = await autopilot.look();
     const names = (only: (server: ServerState) => boolean) => servers.filter(only).map(({ member }) => member.name);
-    const shown = servers.map((server) => {
+    const states = servers.map((server) => {
       const { member, part, alive, silentMs, lastTerm, lastIndex } = server;
       const state = {
         id: member.name,
@@ -189,7 +189,7 @@ const autopilotState = guarded({
       leader: names(({ part }) => part === 'leader')[0] ?? '',
       voters: names(({ part }) => part !== 'non-voter'),
       non_voters: names(({ part }) => part === 'non-voter'),
-      servers: Object.fromEntries(shown),
+      servers: Object.fromEntries(states),
     };
     return dataReply(JSON.stringify(data));
   },
@@ -234,13 +234,13 @@ const writeSettings = guarded({
     max_trailing_logs: int('Maximum number of log entries by which a healthy member may lag', { min: 0 }),
     min_quorum: int('Minimum number of voters to keep', { min: 0 }),
     server_stabilization_time: duration('Stored and returned, without effect'),
-    disable_upgrade_migration: idle('bool'),
-    dr_operation_token: idle('string'),
+    disable_upgrade_migration: ignoredField('bool'),
+    dr_operation_token: ignoredField('string'),
   },
   answers: answers.written,
   capability: 'update',
   run: async ({ node }, { values, warnings }) => {
-    const asked: { readonly [Name in keyof AutopilotSettings]: AutopilotSettings[Name] | undefined } = {
+    const changes: { readonly [Name in keyof AutopilotSettings]: AutopilotSettings[Name] | undefined } = {
       cleanupDeadServers: values.cleanup_dead_servers,
       deadServerLastContactThreshold: values.dead_server_last_contact_threshold,
       lastContactThreshold: values.last_contact_threshold,
@@ -248,8 +248,8 @@ const writeSettings = guarded({
       minQuorum: values.min_quorum,
       serverStabilizationTime: values.server_stabilization_time,
     };
-    const told = Object.entries(asked).filter(([, value]) => value !== undefined);
-    await requireCluster(node).autopilot.change(Object.fromEntries(told));
+    const given = Object.entries(changes).filter(([, value]) => value !== undefined);
+    await requireCluster(node).autopilot.change(Object.fromEntries(given));
     const ineffective =
       values.server_stabilization_time === undefined
         ? []

@@ -9,47 +9,47 @@ import {
   int,
   integer,
   list,
-  noContent,
+  noContentReply,
   number,
   object,
   type Reply,
   string,
   text,
   time,
-  twiceReply,
+  topLevelDataReply,
   writtenReply,
 } from '@transitd/http';
 import type { Node } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
-import { type Asked, type Described, type GuardedOperation, guarded, type Route } from '../operation/operation.ts';
+import { type GuardedOperation, guarded, type OperationDescription, type Route, type TypedCall } from '../operation/operation.ts';
 
-const operation = <S extends FieldSchema = Record<never, never>>(
+const barrierOperation = <S extends FieldSchema = Record<never, never>>(
   name: string,
   capability: 'read' | 'update' | 'delete',
-  described: Described<S>,
-  run: (barrier: Barrier, asked: Asked<S>) => Promise<Reply> | Reply,
+  description: OperationDescription<S>,
+  run: (barrier: Barrier, call: TypedCall<S>) => Promise<Reply> | Reply,
 ): GuardedOperation =>
-  guarded({ name, capability, sudo: capability !== 'read', ...described, run: ({ node }, asked) => run(barrierOf(node), asked) });
+  guarded({ name, capability, sudo: capability !== 'read', ...description, run: ({ node }, call) => run(barrierOf(node), call) });
 
 function barrierOf({ store }: Node): Barrier {
   if (store === undefined) throw new Error('a node serves without a barrier');
   return store.barrier;
 }
 
-const keyStatus = operation(
+const keyStatus = barrierOperation(
   'key-status',
   'read',
   {
     about: 'Read the status of the encryption key',
-    answers: answers.twice(object({ term: integer, install_time: time, encryptions: integer })),
+    answers: answers.topLevelData(object({ term: integer, install_time: time, encryptions: integer })),
   },
   (barrier) => {
     const { term, installTime, encryptions } = barrier.rotation.keyStatus();
-    return twiceReply({ term, install_time: installTime.toISOString(), encryptions });
+    return topLevelDataReply({ term, install_time: installTime.toISOString(), encryptions });
   },
 );
 
-const rotate = operation(
+const rotate = barrierOperation(
   'rotate',
   'update',
   { about: 'Rotate the encryption key', answers: answers.written },
@@ -59,16 +59,16 @@ const rotate = operation(
   },
 );
 
-const readRotation = operation(
+const readRotation = barrierOperation(
   'rotate-config-read',
   'read',
   {
     about: 'Read the settings of automatic key rotation',
-    answers: answers.twice(object({ enabled: boolean, max_operations: integer, interval: number })),
+    answers: answers.topLevelData(object({ enabled: boolean, max_operations: integer, interval: number })),
   },
   async (barrier) => {
     const { enabled, maxOperations, intervalMs } = await barrier.rotation.config();
-    return twiceReply({ enabled, max_operations: maxOperations, interval: intervalMs / 1000 });
+    return topLevelDataReply({ enabled, max_operations: maxOperations, interval: intervalMs / 1000 });
   },
 );
 
@@ -78,7 +78,7 @@ const rotationFields = {
   interval: duration('Rotate after this time; 0 for never'),
 };
 
-const writeRotation = operation(
+const writeRotation = barrierOperation(
   'rotate-config-write',
   'update',
   {
@@ -113,7 +113,7 @@ const statusMembers = {
 };
 const statusSchema = object(statusMembers);
 
-const rekeyStatus = operation(
+const rekeyStatus = barrierOperation(
   'rekey-status',
   'read',
   { about: 'Read the progress of the root key rotation', answers: answers.data(statusSchema) },
@@ -126,7 +126,7 @@ const startFields = {
   require_verification: bool('Require that the new shares be submitted once before they take effect', { default: false }),
 };
 
-const rekeyStart = operation(
+const rekeyStart = barrierOperation(
   'rekey-start',
   'update',
   { about: 'Start a rotation of the root key and its shares', takes: startFields, answers: answers.data(statusSchema) },
@@ -141,13 +141,13 @@ const rekeyStart = operation(
 );
 
 /** Whoever may ask this has the right `sudo`; the nonce is not needed then. */
-const rekeyCancel = operation(
+const rekeyCancel = barrierOperation(
   'rekey-cancel',
   'delete',
   { about: 'Cancel the root key rotation', answers: answers.noContent },
   async (barrier) => {
     await barrier.rekey.cancel('privileged');
-    return noContent;
+    return noContentReply;
   },
 );
 
@@ -156,7 +156,7 @@ const shareFields = {
   nonce: text('Nonce of the rotation', { required: true }),
 };
 
-const shareIn = ({ nonce = '', key = '' }: Asked<typeof shareFields>['values']): { nonce: string; share: Buffer } => ({
+const shareIn = ({ nonce = '', key = '' }: TypedCall<typeof shareFields>['values']): { nonce: string; share: Buffer } => ({
   nonce,
   share: parseShare(key),
 });
@@ -172,7 +172,7 @@ const newShares = object(
   { verification_nonce: string },
 );
 
-const rekeyUpdate = operation(
+const rekeyUpdate = barrierOperation(
   'rekey-update',
   'update',
   {
@@ -197,7 +197,7 @@ const rekeyUpdate = operation(
   },
 );
 
-const rekeyVerify = operation(
+const rekeyVerify = barrierOperation(
   'rekey-verify',
   'update',
   {

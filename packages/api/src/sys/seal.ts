@@ -4,12 +4,12 @@ import {
   bool,
   boolean,
   constant,
-  idle,
+  ignoredField,
   int,
   integer,
   type JsonValue,
   list,
-  noContent,
+  noContentReply,
   notInitialized,
   object,
   type Reply,
@@ -101,7 +101,7 @@ const initialize = open({
     secret_threshold: int('Number of key shares required to unseal', { min: 0, max: 255 }),
     recovery_shares: int('Number of recovery shares of an auto-unseal seal', { min: 0, max: 255 }),
     recovery_threshold: int('Number of recovery shares required', { min: 0, max: 255 }),
-    stored_shares: idle('int'),
+    stored_shares: ignoredField('int'),
     pgp_keys: encrypted,
     recovery_pgp_keys: encrypted,
     root_token_pgp_key: encrypted,
@@ -167,7 +167,7 @@ const seal = guarded({
   capability: 'update',
   sudo: true,
   where: 'here',
-  whenSealed: noContent,
+  whenSealed: noContentReply,
   run: async ({ node }, { warnings }) => {
     await node.seal();
     return writtenReply(warnings);

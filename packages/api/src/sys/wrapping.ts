@@ -2,34 +2,41 @@ import type { WrapInfo } from '@transitd/access';
 import { dataReply, integer, object, type Reply, RequestError, string, text, time, unavailable, wrapReply } from '@transitd/http';
 import type { Services } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
-import { type Described, type GuardedOperation, guarded, type OpenOperation, open, type Route } from '../operation/operation.ts';
+import {
+  type GuardedOperation,
+  guarded,
+  type OpenOperation,
+  type OperationDescription,
+  open,
+  type Route,
+} from '../operation/operation.ts';
 
 /**
  * What is asked with a wrapping token, in the body or in the place of the caller's own. Whoever has it may: so nothing else is looked
  * at, and a token beside it is not needed.
  */
-const operation = (
+const wrappingOperation = (
   name: string,
-  described: Omit<Described, 'takes'>,
+  description: Omit<OperationDescription, 'takes'>,
   run: (services: Services, token: string) => Promise<Reply>,
 ): OpenOperation =>
   open({
     name,
-    ...described,
+    ...description,
     takes: { token: text('Wrapping token; may instead be sent as the token of the request') },
     where: 'leader',
     run: async (node, { values }, token = '') => {
       const { services } = node;
       if (services === undefined) throw unavailable(node);
-      const shown = values.token || token;
-      if (shown === '') throw new RequestError('invalid_request', 'missing wrapping token');
-      return run(services, shown);
+      const wrappingToken = values.token || token;
+      if (wrappingToken === '') throw new RequestError('invalid_request', 'missing wrapping token');
+      return run(services, wrappingToken);
     },
   });
 
 const notValid = (): RequestError => new RequestError('invalid_request', 'wrapping token is not valid or does not exist');
 
-const lookUp = operation(
+const lookUp = wrappingOperation(
   'wrapping-lookup',
   {
     about: 'Look up a wrapping token',
@@ -45,9 +52,9 @@ const lookUp = operation(
   },
 );
 
-const unwrap = operation(
+const unwrap = wrappingOperation(
   'wrapping-unwrap',
-  { about: 'Unwrap a response; works once', answers: answers.whatever },
+  { about: 'Unwrap a response; works once', answers: answers.wrappedResponse },
   async ({ wrapping }, token) => {
     const found = await wrapping.unwrap(token);
     if (found === undefined) throw notValid();
@@ -63,7 +70,7 @@ const rewrap: GuardedOperation = guarded({
   name: 'wrapping-rewrap',
   about: 'Replace a wrapping token with a new one of the same TTL',
   takes: { token: text('Wrapping token', { required: true }) },
-  answers: answers.waiting,
+  answers: answers.wrappingToken,
   capability: 'update',
   run: async ({ services: { wrapping } }, { values: { token = '' } }) => {
     if (token === '') throw new RequestError('invalid_request', 'missing wrapping token');
@@ -79,7 +86,7 @@ const wrap: GuardedOperation = {
   access: 'token',
   about: 'Wrap the request body; requires the header `X-Service-Wrap-TTL`',
   body: object({}),
-  answers: answers.waiting,
+  answers: answers.wrappingToken,
   capability: 'update',
   adds: true,
   run: (_context, { body, wrapTtlS }) => {

@@ -1,12 +1,12 @@
 import { integer, object, string, text } from '@transitd/http';
 import { data } from '../operation/answers.ts';
 import { pathParam, type Route } from '../operation/operation.ts';
-import { namesKey, operation } from './keys.ts';
+import { keyOperation, namesKey } from './keys.ts';
 import { keyName } from './transit-operation.ts';
 
 const version = text('Key version: `latest` or a number', { default: 'latest' });
 
-const sign = operation(
+const sign = keyOperation(
   'keys-csr',
   'update',
   {
@@ -19,7 +19,7 @@ const sign = operation(
   }),
 );
 
-const set = operation(
+const set = keyOperation(
   'keys-set-certificate',
   'update',
   {
@@ -31,10 +31,10 @@ const set = operation(
     },
     answers: data(object({ name: string, type: string, version: integer, certificate_chain: string })),
   },
-  async ({ certificates }, asked, call) => {
+  async ({ certificates }, values, call) => {
     const { chain, ...of } = await certificates.setChain(pathParam(call, 'name'), {
-      version: asked.version,
-      chain: asked.certificate_chain,
+      version: values.version,
+      chain: values.certificate_chain,
     });
     return { data: JSON.stringify({ ...of, certificate_chain: chain }) };
   },

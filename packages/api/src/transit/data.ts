@@ -14,7 +14,7 @@ import { data, oneOrBatch } from '../operation/answers.ts';
 import type { Params, Route } from '../operation/operation.ts';
 import { hashFields, hashResult, randomFields, randomPath, randomResult } from './random-and-hash.ts';
 import { cmac, hmac, sign, verify } from './signing.ts';
-import { batchOf, type DataRoute, itemMembers, operation } from './transit-operation.ts';
+import { batchOf, type DataRoute, dataOperation, itemMembers } from './transit-operation.ts';
 
 /** A ciphertext is ASCII without anything that JSON escapes; so is a plaintext in base64. */
 const ciphertextJson = ({ ciphertext, keyVersion }: { readonly ciphertext: string; readonly keyVersion: number }): string =>
@@ -28,7 +28,7 @@ const ciphertext = text('Ciphertext, with its prefix; required unless `batch_inp
 
 const named = { params: ['name'], required: 1 } as const;
 
-const encrypt = operation({
+const encrypt = dataOperation({
   name: 'encrypt',
   path: named,
   mayWrite: true,
@@ -45,24 +45,24 @@ const encrypt = operation({
     batch_input: batchOf('plaintext', 'context', 'associated_data', 'padding_scheme', 'key_version', 'nonce', 'reference'),
   },
   answers: oneOrBatch(ciphertextAnswer),
-  ask: (engine, asked, { keyName, principal, path }) =>
+  ask: (engine, values, { keyName, principal, path }) =>
     engine.encryption.encrypt(keyName, {
-      plaintext: asked.plaintext,
-      context: asked.context,
-      associatedData: asked.associated_data,
-      paddingScheme: asked.padding_scheme,
-      keyVersion: asked.key_version,
-      nonce: asked.nonce,
-      type: asked.type,
-      convergentEncryption: asked.convergent_encryption,
-      batchInput: asked.batch_input,
+      plaintext: values.plaintext,
+      context: values.context,
+      associatedData: values.associated_data,
+      paddingScheme: values.padding_scheme,
+      keyVersion: values.key_version,
+      nonce: values.nonce,
+      type: values.type,
+      convergentEncryption: values.convergent_encryption,
+      batchInput: values.batch_input,
       mayCreate: allows(principal, 'create', path),
       mayUpdate: allows(principal, 'update', path),
     }),
   render: ciphertextJson,
 });
 
-const decrypt = operation({
+const decrypt = dataOperation({
   name: 'decrypt',
   path: named,
   about: 'Decrypt',
@@ -76,20 +76,20 @@ const decrypt = operation({
   },
   answers: oneOrBatch(object({ plaintext: string })),
   capability: 'update',
-  ask: (engine, asked, { keyName }) =>
+  ask: (engine, values, { keyName }) =>
     engine.encryption.decrypt(keyName, {
-      ciphertext: asked.ciphertext,
-      context: asked.context,
-      associatedData: asked.associated_data,
-      paddingScheme: asked.padding_scheme,
-      nonce: asked.nonce,
-      batchInput: asked.batch_input,
+      ciphertext: values.ciphertext,
+      context: values.context,
+      associatedData: values.associated_data,
+      paddingScheme: values.padding_scheme,
+      nonce: values.nonce,
+      batchInput: values.batch_input,
     }),
   render: ({ plaintext }) => `"plaintext":"${plaintext}"`,
   failedItem: '"plaintext":"",',
 });
 
-const rewrap = operation({
+const rewrap = dataOperation({
   name: 'rewrap',
   path: named,
   about: 'Re-encrypt a ciphertext with the latest key version, without revealing the plaintext',
@@ -112,20 +112,20 @@ const rewrap = operation({
   },
   answers: oneOrBatch(ciphertextAnswer),
   capability: 'update',
-  ask: (engine, asked, { keyName }) =>
+  ask: (engine, values, { keyName }) =>
     engine.encryption.rewrap(keyName, {
-      ciphertext: asked.ciphertext,
-      context: asked.context,
-      keyVersion: asked.key_version,
-      nonce: asked.nonce,
-      decryptPaddingScheme: asked.decrypt_padding_scheme,
-      encryptPaddingScheme: asked.encrypt_padding_scheme,
-      batchInput: asked.batch_input,
+      ciphertext: values.ciphertext,
+      context: values.context,
+      keyVersion: values.key_version,
+      nonce: values.nonce,
+      decryptPaddingScheme: values.decrypt_padding_scheme,
+      encryptPaddingScheme: values.encrypt_padding_scheme,
+      batchInput: values.batch_input,
     }),
   render: ciphertextJson,
 });
 
-const datakey = operation({
+const datakey = dataOperation({
   name: 'datakey',
   path: { params: ['type', 'name'], required: 2 },
   about: 'Generate a data key, encrypted with a named key',
@@ -140,21 +140,21 @@ const datakey = operation({
   },
   answers: data(object({ ciphertext: string, key_version: integer }, { plaintext: string })),
   capability: 'update',
-  ask: (engine, asked, { keyName }) =>
+  ask: (engine, values, { keyName }) =>
     engine.encryption.datakey(keyName, {
-      kind: asked.type ?? '',
-      bits: asked.bits,
-      context: asked.context,
-      associatedData: asked.associated_data,
-      keyVersion: asked.key_version,
-      nonce: asked.nonce,
-      paddingScheme: asked.padding_scheme,
+      kind: values.type ?? '',
+      bits: values.bits,
+      context: values.context,
+      associatedData: values.associated_data,
+      keyVersion: values.key_version,
+      nonce: values.nonce,
+      paddingScheme: values.padding_scheme,
     }),
   render: (result) =>
     result.plaintext === undefined ? ciphertextJson(result) : `${ciphertextJson(result)},"plaintext":"${result.plaintext}"`,
 });
 
-const hash = operation({
+const hash = dataOperation({
   name: 'hash',
   path: { params: ['urlalgorithm'], required: 0 },
   about: 'Compute a hash',
@@ -169,7 +169,7 @@ const hash = operation({
   render: ({ sum }) => `"sum":"${sum}"`,
 });
 
-const randomBytes = operation({
+const randomBytes = dataOperation({
   name: 'random',
   path: { params: ['source', 'urlbytes'], required: 0 },
   about: 'Generate random bytes',

@@ -15,36 +15,36 @@ import {
 import { defaultKeyType, isKeyName, type KeyAnswer, keyTypeNames, type TransitEngine } from '@transitd/transit-engine';
 import { data, names, written } from '../operation/answers.ts';
 import {
-  type Asked,
-  type Described,
   type GuardedOperation,
   guarded,
+  type OperationDescription,
   type Params,
   pathParam,
   type Route,
+  type TypedCall,
 } from '../operation/operation.ts';
 import { keyJson, keySchema } from './key-json.ts';
 import { engineOf, keyName } from './transit-operation.ts';
 
 /** An operation on one mount's keys: fields first, so that a mistake in them is told whatever the state of the key. */
-export function operation<S extends FieldSchema = Record<never, never>>(
+export function keyOperation<S extends FieldSchema = Record<never, never>>(
   name: string,
   capability: NonNullable<GuardedOperation['capability']>,
-  described: Described<S>,
+  description: OperationDescription<S>,
   run: (
     engine: TransitEngine,
-    values: Asked<S>['values'],
-    asked: Asked<S>,
+    values: TypedCall<S>['values'],
+    call: TypedCall<S>,
     principal: Principal,
   ) => Promise<{ readonly data?: string; readonly warnings?: readonly string[] }>,
 ): GuardedOperation {
   return guarded({
     name,
     capability,
-    ...described,
-    run: async ({ services, principal }, asked) => {
-      const { data, warnings = [] } = await run(engineOf(services, asked), asked.values, asked, principal);
-      const all = [...asked.warnings, ...warnings];
+    ...description,
+    run: async ({ services, principal }, call) => {
+      const { data, warnings = [] } = await run(engineOf(services, call), call.values, call, principal);
+      const all = [...call.warnings, ...warnings];
       return data === undefined ? writtenReply(all) : dataReply(data, all);
     },
   });
@@ -55,7 +55,7 @@ const keyAnswer = ({ key, warnings }: KeyAnswer): { data: string; warnings: read
   warnings,
 });
 
-const create = operation(
+const create = keyOperation(
   'keys-create',
   'update',
   {
@@ -79,21 +79,21 @@ const create = operation(
     },
     answers: data(keySchema),
   },
-  async (engine, asked, call) =>
+  async (engine, values, call) =>
     keyAnswer(
       await engine.createKey(pathParam(call, 'name'), {
-        type: asked.type,
-        derived: asked.derived,
-        convergentEncryption: asked.convergent_encryption,
-        exportable: asked.exportable,
-        allowPlaintextBackup: asked.allow_plaintext_backup,
-        keySize: asked.key_size,
-        autoRotatePeriodS: asked.auto_rotate_period,
-        parameterSet: asked.parameter_set,
-        hybridKeyTypePqc: asked.hybrid_key_type_pqc,
-        hybridKeyTypeEc: asked.hybrid_key_type_ec,
-        managedKeyName: asked.managed_key_name,
-        managedKeyId: asked.managed_key_id,
+        type: values.type,
+        derived: values.derived,
+        convergentEncryption: values.convergent_encryption,
+        exportable: values.exportable,
+        allowPlaintextBackup: values.allow_plaintext_backup,
+        keySize: values.key_size,
+        autoRotatePeriodS: values.auto_rotate_period,
+        parameterSet: values.parameter_set,
+        hybridKeyTypePqc: values.hybrid_key_type_pqc,
+        hybridKeyTypeEc: values.hybrid_key_type_ec,
+        managedKeyName: values.managed_key_name,
+        managedKeyId: values.managed_key_id,
       }),
     ),
 );
@@ -113,7 +113,7 @@ function once<T extends object>(make: (value: T) => string): (value: T) => strin
 const keyText = once(keyJson);
 const namesText = once((names: readonly string[]) => JSON.stringify({ keys: names }));
 
-const read = operation(
+const read = keyOperation(
   'keys-read',
   'read',
   {
@@ -126,7 +126,7 @@ const read = operation(
   }),
 );
 
-const list = operation(
+const list = keyOperation(
   'keys-list',
   'list',
   {
@@ -139,7 +139,7 @@ const list = operation(
   }),
 );
 
-const remove = operation(
+const remove = keyOperation(
   'keys-delete',
   'delete',
   { about: 'Delete a key whose `deletion_allowed` is true', takes: { name: keyName }, answers: written },
@@ -149,7 +149,7 @@ const remove = operation(
   },
 );
 
-const configure = operation(
+const configure = keyOperation(
   'keys-config',
   'update',
   {
@@ -165,20 +165,20 @@ const configure = operation(
     },
     answers: data(keySchema),
   },
-  async (engine, asked, call) =>
+  async (engine, values, call) =>
     keyAnswer(
       await engine.configureKey(pathParam(call, 'name'), {
-        minDecryptionVersion: asked.min_decryption_version,
-        minEncryptionVersion: asked.min_encryption_version,
-        deletionAllowed: asked.deletion_allowed,
-        exportable: asked.exportable,
-        allowPlaintextBackup: asked.allow_plaintext_backup,
-        autoRotatePeriodS: asked.auto_rotate_period,
+        minDecryptionVersion: values.min_decryption_version,
+        minEncryptionVersion: values.min_encryption_version,
+        deletionAllowed: values.deletion_allowed,
+        exportable: values.exportable,
+        allowPlaintextBackup: values.allow_plaintext_backup,
+        autoRotatePeriodS: values.auto_rotate_period,
       }),
     ),
 );
 
-const rotate = operation(
+const rotate = keyOperation(
   'keys-rotate',
   'update',
   {
@@ -194,7 +194,7 @@ const rotate = operation(
     keyAnswer(await engine.rotateKey(pathParam(call, 'name'), { managedKeyName, managedKeyId })),
 );
 
-const trim = operation(
+const trim = keyOperation(
   'keys-trim',
   'update',
   {
@@ -202,15 +202,15 @@ const trim = operation(
     takes: { name: keyName, min_available_version: int('Oldest version to keep', { required: true, min: 1 }) },
     answers: data(keySchema),
   },
-  async (engine, asked, call) =>
-    keyAnswer(await engine.trimKey(pathParam(call, 'name'), { minAvailableVersion: asked.min_available_version })),
+  async (engine, values, call) =>
+    keyAnswer(await engine.trimKey(pathParam(call, 'name'), { minAvailableVersion: values.min_available_version })),
 );
 
 const keysConfigJson = ({ disableUpsert }: { readonly disableUpsert: boolean }): string => `{"disable_upsert":${disableUpsert}}`;
 
 const keysConfigAnswer = data(object({ disable_upsert: boolean }));
 
-const readConfig = operation(
+const readConfig = keyOperation(
   'config-keys-read',
   'read',
   { about: 'Read the settings for all keys of the mount', answers: keysConfigAnswer },
@@ -219,7 +219,7 @@ const readConfig = operation(
   }),
 );
 
-const writeConfig = operation(
+const writeConfig = keyOperation(
   'config-keys-write',
   'update',
   {
@@ -234,7 +234,7 @@ const writeConfig = operation(
 
 const cacheAnswer = data(object({ size: integer }));
 
-const readCache = operation(
+const readCache = keyOperation(
   'cache-config-read',
   'read',
   { about: 'Read the size of the key cache', answers: cacheAnswer },
@@ -243,7 +243,7 @@ const readCache = operation(
   }),
 );
 
-const writeCache = operation(
+const writeCache = keyOperation(
   'cache-config-write',
   'update',
   {

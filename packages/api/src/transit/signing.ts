@@ -13,7 +13,7 @@ import {
 } from '@transitd/http';
 import { defaultHash, hashesSignedAsIs, hashNames, noHash, type SignRequest } from '@transitd/transit-engine';
 import { oneOrBatch } from '../operation/answers.ts';
-import { batchOf, itemMembers, keyName as name, operation, type Use } from './transit-operation.ts';
+import { batchOf, dataOperation, itemMembers, keyName as name, type Use } from './transit-operation.ts';
 
 const { context, key_version } = itemMembers;
 const input = base64('Input data; required unless `batch_input` is given');
@@ -21,7 +21,7 @@ const wholeMacBytes = 16;
 const hmacHashes = ['sha1', ...hashNames];
 const signatureHashes = [...hmacHashes, noHash];
 
-export const hmac = operation({
+export const hmac = dataOperation({
   name: 'hmac',
   path: { params: ['name', 'urlalgorithm'], required: 1 },
   about: 'Compute an HMAC',
@@ -39,17 +39,17 @@ export const hmac = operation({
     const value = urlalgorithm ?? algorithm ?? defaultHash;
     return [{ form: `${name}/${value}`, parameter: { names: ['algorithm', 'urlalgorithm'], value } }];
   },
-  ask: (engine, asked, { keyName }) =>
+  ask: (engine, values, { keyName }) =>
     engine.signing.hmac(keyName, {
-      algorithm: asked.urlalgorithm ?? asked.algorithm,
-      input: asked.input,
-      keyVersion: asked.key_version,
-      batchInput: asked.batch_input,
+      algorithm: values.urlalgorithm ?? values.algorithm,
+      input: values.input,
+      keyVersion: values.key_version,
+      batchInput: values.batch_input,
     }),
   render: (result) => `"hmac":"${result.hmac}","key_version":${result.keyVersion}`,
 });
 
-export const cmac = operation({
+export const cmac = dataOperation({
   name: 'cmac',
   path: { params: ['name', 'url_mac_length'], required: 1 },
   about: 'Compute a CMAC',
@@ -80,13 +80,13 @@ export const cmac = operation({
         parameter: { names: ['mac_length', 'url_mac_length'], value: length },
       }));
   },
-  ask: (engine, asked, { keyName }) =>
+  ask: (engine, values, { keyName }) =>
     engine.signing.cmac(keyName, {
-      macLengthForAll: asked.url_mac_length,
-      macLength: asked.mac_length,
-      input: asked.input,
-      keyVersion: asked.key_version,
-      batchInput: asked.batch_input,
+      macLengthForAll: values.url_mac_length,
+      macLength: values.mac_length,
+      input: values.input,
+      keyVersion: values.key_version,
+      batchInput: values.batch_input,
     }),
   render: (result) => `"cmac":"${result.cmac}","key_version":${result.keyVersion}`,
 });
@@ -127,24 +127,24 @@ const hmacHash = ({ urlalgorithm, hash_algorithm, algorithm }: Settings): string
 const withoutEffect = "'algorithm' has no effect on signatures: name the hash in 'hash_algorithm' or in the path";
 
 /** A hash that was asked for and is not used must not go unnoticed: a verdict would be about another signature than the caller means. */
-const ignoredHash = (asked: Settings): readonly string[] => {
-  const { algorithm = '' } = asked;
-  return algorithm === '' || algorithm === signatureHash(asked) ? [] : [withoutEffect];
+const ignoredHash = (values: Settings): readonly string[] => {
+  const { algorithm = '' } = values;
+  return algorithm === '' || algorithm === signatureHash(values) ? [] : [withoutEffect];
 };
 
 /**
  * The hash that is named; where none is and the input is padded as it is, also the hashes whose signature that would be: a DigestInfo carries its
  * hash with it.
  */
-function* uses(asked: Settings, hash: string): Generator<Use> {
+function* uses(values: Settings, hash: string): Generator<Use> {
   const use = (value: string): Use => ({
-    form: `${asked.name}/${value}`,
+    form: `${values.name}/${value}`,
     parameter: { names: ['hash_algorithm', 'algorithm', 'urlalgorithm'], value },
   });
   const named = use(hash);
   yield named;
-  if (hash !== noHash || asked.prehashed !== true) return;
-  for (const input of inputsOf(asked)) {
+  if (hash !== noHash || values.prehashed !== true) return;
+  for (const input of inputsOf(values)) {
     yield named; // one step for each input, whatever is in it
     for (const signed of hashesSignedAsIs(Buffer.from(input, 'base64'))) yield use(signed);
   }
@@ -159,21 +159,21 @@ function* inputsOf({ input, batch_input: batch }: Settings): Generator<string> {
   }
 }
 
-const requestOf = (asked: Settings): SignRequest => ({
-  hashAlgorithm: signatureHash(asked),
-  input: asked.input,
-  context: asked.context,
-  signatureContext: asked.signature_context,
-  prehashed: asked.prehashed,
-  signatureAlgorithm: asked.signature_algorithm,
-  marshalingAlgorithm: asked.marshaling_algorithm,
-  saltLength: asked.salt_length,
-  batchInput: asked.batch_input,
+const requestOf = (values: Settings): SignRequest => ({
+  hashAlgorithm: signatureHash(values),
+  input: values.input,
+  context: values.context,
+  signatureContext: values.signature_context,
+  prehashed: values.prehashed,
+  signatureAlgorithm: values.signature_algorithm,
+  marshalingAlgorithm: values.marshaling_algorithm,
+  saltLength: values.salt_length,
+  batchInput: values.batch_input,
 });
 
 const path = { params: ['name', 'urlalgorithm'], required: 1 } as const;
 
-export const sign = operation({
+export const sign = dataOperation({
   name: 'sign',
   path,
   about: 'Sign',
@@ -184,9 +184,9 @@ export const sign = operation({
   ),
 
   capability: 'update',
-  uses: (asked) => uses(asked, signatureHash(asked)),
+  uses: (values) => uses(values, signatureHash(values)),
   ignored: ignoredHash,
-  ask: (engine, asked, { keyName }) => engine.signing.sign(keyName, { ...requestOf(asked), keyVersion: asked.key_version }),
+  ask: (engine, values, { keyName }) => engine.signing.sign(keyName, { ...requestOf(values), keyVersion: values.key_version }),
   render: ({ signature, keyVersion, publicKey }, inBatch) => {
     const members = `"signature":"${signature}","key_version":${keyVersion}`;
     return publicKey === undefined
@@ -196,7 +196,7 @@ export const sign = operation({
   failedItem: '"key_version":0,',
 });
 
-export const verify = operation({
+export const verify = dataOperation({
   name: 'verify',
   path,
   about: 'Verify a signature, an HMAC or a CMAC; give exactly one of `signature`, `hmac` and `cmac`',
@@ -210,15 +210,15 @@ export const verify = operation({
   answers: oneOrBatch(object({ valid: boolean })),
 
   capability: 'update',
-  uses: (asked) => uses(asked, verifiesHmac(asked) ? hmacHash(asked) : signatureHash(asked)),
-  ignored: (asked) => (verifiesHmac(asked) ? [] : ignoredHash(asked)),
-  ask: (engine, asked, { keyName }) =>
+  uses: (values) => uses(values, verifiesHmac(values) ? hmacHash(values) : signatureHash(values)),
+  ignored: (values) => (verifiesHmac(values) ? [] : ignoredHash(values)),
+  ask: (engine, values, { keyName }) =>
     engine.signing.verify(keyName, {
-      ...requestOf(asked),
-      hmacAlgorithm: hmacHash(asked),
-      signature: asked.signature,
-      hmac: asked.hmac,
-      cmac: asked.cmac,
+      ...requestOf(values),
+      hmacAlgorithm: hmacHash(values),
+      signature: values.signature,
+      hmac: values.hmac,
+      cmac: values.cmac,
     }),
   render: ({ valid }) => `"valid":${valid}`,
   failedItem: '"valid":false,',

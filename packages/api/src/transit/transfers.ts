@@ -3,7 +3,7 @@ import { base64, bool, duration, int, map, object, permissionDenied, string, tex
 import { isKeyName, type KeyExport, keyTypeNames } from '@transitd/transit-engine';
 import { data, written } from '../operation/answers.ts';
 import { type GuardedOperation, type Params, pathParam, type Route } from '../operation/operation.ts';
-import { namesKey, operation } from './keys.ts';
+import { keyOperation, namesKey } from './keys.ts';
 import { keyName } from './transit-operation.ts';
 
 /** Fields of what comes in wrapped, for a new key and for a new version alike. */
@@ -22,7 +22,7 @@ const material = {
 
 const importableTypes = keyTypeNames.filter((name) => !['managed_key', 'ml-dsa', 'hybrid'].includes(name));
 
-const importKey = operation(
+const importKey = keyOperation(
   'keys-import',
   'update',
   {
@@ -40,24 +40,24 @@ const importKey = operation(
     },
     answers: written,
   },
-  async ({ transfers }, asked, call) => ({
+  async ({ transfers }, values, call) => ({
     warnings: await transfers.importKey(pathParam(call, 'name'), {
-      ciphertext: asked.ciphertext,
-      hashFunction: asked.hash_function,
-      publicKey: asked.public_key,
-      type: asked.type,
-      allowRotation: asked.allow_rotation,
-      derived: asked.derived,
-      context: asked.context,
-      convergentEncryption: asked.convergent_encryption,
-      exportable: asked.exportable,
-      allowPlaintextBackup: asked.allow_plaintext_backup,
-      autoRotatePeriodS: asked.auto_rotate_period,
+      ciphertext: values.ciphertext,
+      hashFunction: values.hash_function,
+      publicKey: values.public_key,
+      type: values.type,
+      allowRotation: values.allow_rotation,
+      derived: values.derived,
+      context: values.context,
+      convergentEncryption: values.convergent_encryption,
+      exportable: values.exportable,
+      allowPlaintextBackup: values.allow_plaintext_backup,
+      autoRotatePeriodS: values.auto_rotate_period,
     }),
   }),
 );
 
-const importVersion = operation(
+const importVersion = keyOperation(
   'keys-import-version',
   'update',
   {
@@ -65,17 +65,17 @@ const importVersion = operation(
     takes: { ...material, version: int('Version whose private key is imported; omit to create a new version', { min: 0 }) },
     answers: written,
   },
-  async ({ transfers }, asked, call) => ({
+  async ({ transfers }, values, call) => ({
     warnings: await transfers.importVersion(pathParam(call, 'name'), {
-      ciphertext: asked.ciphertext,
-      hashFunction: asked.hash_function,
-      publicKey: asked.public_key,
-      version: asked.version,
+      ciphertext: values.ciphertext,
+      hashFunction: values.hash_function,
+      publicKey: values.public_key,
+      version: values.version,
     }),
   }),
 );
 
-const wrappingKey = operation(
+const wrappingKey = keyOperation(
   'wrapping-key',
   'read',
   { about: 'Read the RSA public key that wraps imported keys', answers: data(object({ public_key: string })) },
@@ -90,7 +90,7 @@ const versionAsked = text('Key version: `latest`, `3` or `v3`; all versions if o
 });
 const exported = data(object({ name: string, type: string, keys: map(string) }));
 
-const exportKey = operation(
+const exportKey = keyOperation(
   'export',
   'read',
   {
@@ -143,7 +143,7 @@ function exportJson({ name, type, versions }: KeyExport): string {
   return JSON.stringify({ name, type, keys });
 }
 
-const byokExport = operation(
+const byokExport = keyOperation(
   'byok-export',
   'read',
   {
@@ -168,7 +168,7 @@ const byokExport = operation(
 const namesBoth = ({ destination, source }: Params): boolean =>
   destination !== undefined && source !== undefined && isKeyName(destination) && isKeyName(source);
 
-const backup = operation(
+const backup = keyOperation(
   'backup',
   'read',
   {
@@ -187,14 +187,14 @@ const backupFields = {
 };
 
 const restore = (takes: typeof backupFields & { readonly name?: typeof keyName }): GuardedOperation =>
-  operation(
+  keyOperation(
     'restore',
     'update',
     { about: 'Restore a key from a backup', takes, answers: written },
-    async ({ transfers }, asked, { params }, principal) => {
+    async ({ transfers }, values, { params }, principal) => {
       // Decision 13: the name that is used may be the one in the backup.
       const mayRestore = (name: string): boolean => !isDenied(principal, `${params.mount}/restore/${name}`);
-      await transfers.restoreKey({ backup: asked.backup, name: params.name, force: asked.force, mayRestore });
+      await transfers.restoreKey({ backup: values.backup, name: params.name, force: values.force, mayRestore });
       return {};
     },
   );

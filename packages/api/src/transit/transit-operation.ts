@@ -20,7 +20,7 @@ import {
 } from '@transitd/http';
 import type { Services } from '@transitd/node';
 import { type BatchReply, batchItemsMax, type ItemResult, itemsPerTurn, type TransitEngine } from '@transitd/transit-engine';
-import type { Call, Context, Described, GuardedOperation, Params } from '../operation/operation.ts';
+import type { Call, Context, GuardedOperation, OperationDescription, Params } from '../operation/operation.ts';
 
 /** The engine of the mount that the path begins with. */
 export function engineOf({ mounts }: Services, { params, path }: Pick<Call, 'params' | 'path'>): TransitEngine {
@@ -33,9 +33,11 @@ export function engineOf({ mounts }: Services, { params, path }: Pick<Call, 'par
  * A status that a caller may choose for a batch of which a part failed (decision 38): one that carries a body.
  * Undefined when it is not one.
  */
-function partialFailureStatus(asked: number | undefined): number | undefined {
-  if (asked === undefined || asked === 0) return 400;
-  return asked >= 200 && asked <= 599 && asked !== 204 && asked !== 205 && asked !== 304 ? asked : undefined;
+function partialFailureStatus(requested: number | undefined): number | undefined {
+  if (requested === undefined || requested === 0) return 400;
+  return requested >= 200 && requested <= 599 && requested !== 204 && requested !== 205 && requested !== 304
+    ? requested
+    : undefined;
 }
 
 const badOverride = 'invalid HTTP response code override from partial_failure_response_code, reverting to 400';
@@ -45,7 +47,7 @@ const isFailure = <R>(result: ItemResult<R>): result is Extract<ItemResult<R>, {
 async function batchReply<R extends object>(
   { render, failedItem = '' }: Pick<DataOperation<FieldSchema, R>, 'render' | 'failedItem'>,
   { results, outcome }: BatchReply<R>,
-  asked: number | undefined,
+  requestedStatus: number | undefined,
   warnings: readonly string[],
 ): Promise<Reply> {
   const items: string[] = [];
@@ -54,7 +56,7 @@ async function batchReply<R extends object>(
     const members = isFailure(result) ? `${failedItem}"error":${JSON.stringify(result.error)}` : render(result, true);
     items.push(`{${members},"reference":${JSON.stringify(result.reference)}}`);
   }
-  const override = partialFailureStatus(asked);
+  const override = partialFailureStatus(requestedStatus);
   const all = override === undefined ? [...warnings, badOverride] : warnings;
   const status = outcome === 'all_ok' ? 200 : outcome === 'all_failed' ? 400 : (override ?? 400);
   return { status, body: envelope(`{"batch_results":[${items.join()}]}`, all) };
@@ -88,7 +90,7 @@ async function isUsedDenied(
 }
 
 /** What distinguishes one operation on data from the others. */
-interface DataOperation<S extends FieldSchema, R extends object> extends Described<S> {
+interface DataOperation<S extends FieldSchema, R extends object> extends OperationDescription<S> {
   readonly name: string;
   /** Its path behind the word: what `:mount/<word>` is followed by, the last of it optional where `required` says so. */
   readonly path: { readonly params: readonly string[]; readonly required: number };
@@ -101,16 +103,16 @@ interface DataOperation<S extends FieldSchema, R extends object> extends Describ
    * The values that will really be used (decisions 13 and 87), where they may come from the body, from inside an input, or be a default. One after
    * the other: a batch may have one for each item.
    */
-  uses?(asked: Fields<S>['values']): Iterable<Use>;
+  uses?(values: Fields<S>['values']): Iterable<Use>;
   /** The path's parameters as fields, where what they are depends on what they hold. */
   pathFields?(params: Params): Readonly<Record<string, string>>;
-  ask(engine: TransitEngine, asked: Fields<S>['values'], caller: Caller): Promise<R | BatchReply<R>>;
+  ask(engine: TransitEngine, values: Fields<S>['values'], caller: Caller): Promise<R | BatchReply<R>>;
   /** Members of one result, as JSON text; some are called otherwise within a batch. */
   render(result: R, inBatch: boolean): string;
   /** Members that stand beside the error of a failed item. */
   readonly failedItem?: string;
   /** Members that were sent and are not used, in words for the caller. */
-  ignored?(asked: Fields<S>['values']): readonly string[];
+  ignored?(values: Fields<S>['values']): readonly string[];
   /** What the caller should know. */
   warnings?(result: R): readonly string[];
 }
@@ -175,7 +177,7 @@ export function batchOf(...members: readonly (keyof typeof itemMembers)[]): Fiel
 }
 
 /** The members of the body and of the path become fields, deny rules are asked, the engine answers, and its answer becomes text. */
-export function operation<S extends FieldSchema, R extends object>(data: DataOperation<S, R>): DataRoute {
+export function dataOperation<S extends FieldSchema, R extends object>(data: DataOperation<S, R>): DataRoute {
   const { name, capability, mayWrite } = data;
   const named = data.path.params.includes('name') && { name: keyName };
   const batched = 'batch_input' in data.takes && ofBatches;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { JsonSchema, Verb } from '@transitd/http';
 import { expect } from 'chai';
 import { openApi, type Place } from '../../src/openapi/openapi.ts';
-import type { Described, Operation, Route } from '../../src/operation/operation.ts';
+import type { Operation, OperationDescription, Route } from '../../src/operation/operation.ts';
 import { allRoutes } from '../../src/routes.ts';
 import { batchOf, itemMembers } from '../../src/transit/transit-operation.ts';
 import { type Served, served } from '../served.ts';
@@ -34,7 +34,7 @@ const shown = (path: string, method: string): Shown | undefined => document.path
 const methods = { GET: 'get', LIST: 'get', POST: 'post', DELETE: 'delete' } as const;
 
 /** Every operation of the router, where it lies with these mounts and methods; said once more, in other words than the document's. */
-function* placed(): Generator<{ path: string; verb: Verb; operation: Operation; described: Described }> {
+function* placed(): Generator<{ path: string; verb: Verb; operation: Operation; described: OperationDescription }> {
   for (const { path, operations } of routes as readonly Route[]) {
     for (const [verb, operation] of Object.entries(operations) as [Verb, Operation][]) {
       const places = path.startsWith(':mount/') ? mounts : path.startsWith('auth/:method/') ? logins : [{ path: '', type: '' }];
@@ -43,7 +43,7 @@ function* placed(): Generator<{ path: string; verb: Verb; operation: Operation; 
         if (described === undefined) continue;
         const at = path.replace(/^:mount/, place.path).replace(/^auth\/:method/, `auth/${place.path}`);
         const segments = at.split('/').map((segment) => (/^[:*]/.test(segment) ? `{${segment.slice(1)}}` : segment));
-        yield { path: `/${segments.join('/')}`, verb, operation, described: described as Described };
+        yield { path: `/${segments.join('/')}`, verb, operation, described: described as OperationDescription };
       }
     }
   }
@@ -118,7 +118,7 @@ describe('the document of the API', () => {
     });
     expect(readers.toSorted()).to.deep.equal([
       'openapi/openapi.ts', // what an operation declares that reads its body itself
-      'operation/operation.ts', // asked(): where fields are read
+      'operation/operation.ts', // readFields(): where fields are read
       'operation/rights.ts', // values that policies restrict
       'sys/auth.ts', // the fields of `config`
       'sys/mounts.ts', // the same

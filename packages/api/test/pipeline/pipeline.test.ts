@@ -3,7 +3,7 @@ import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { initialAccess, openAccess, type TokenRequest } from '@transitd/access';
 import { AuditKey } from '@transitd/audit';
-import { noContent, parsePath, type Verb } from '@transitd/http';
+import { noContentReply, parsePath, type Verb } from '@transitd/http';
 import type { Node, Services } from '@transitd/node';
 import { memoryStore } from '@transitd/storage-fsm';
 import { expect } from 'chai';
@@ -13,7 +13,7 @@ import type { GuardedOperation } from '../../src/operation/operation.ts';
 import { Pipeline } from '../../src/pipeline/pipeline.ts';
 import { TestMetrics } from '../test-metrics.ts';
 
-const done: Pick<GuardedOperation, 'access' | 'name' | 'run'> = { access: 'token', name: 'test', run: () => noContent };
+const done: Pick<GuardedOperation, 'access' | 'name' | 'run'> = { access: 'token', name: 'test', run: () => noContentReply };
 
 async function setup(operation: Partial<GuardedOperation> = { capability: 'update' }, asked?: Verb) {
   const store = memoryStore();
@@ -143,7 +143,7 @@ describe('the rights of a request', () => {
     const { rootToken, ask, store, services } = await setup({
       run: ({ services }) => {
         seen.push(services.mounts.list.map(({ path }) => path));
-        return noContent;
+        return noContentReply;
       },
     });
     const other = await follow({ ...store });

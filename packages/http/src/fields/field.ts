@@ -18,7 +18,7 @@ export interface FieldDetail {
   readonly min?: number;
   readonly max?: number;
   /** It has no effect, and a caller who sets it is warned. */
-  readonly idle?: true;
+  readonly ignored?: true;
   /** The rest of what a value has to be, where the kind does not say it. */
   readonly shape?: JsonSchema;
 }
@@ -51,10 +51,10 @@ export const base64 = (about: string, detail: FieldDetail = {}): Field<'string'>
   text(about, { ...detail, shape: { contentEncoding: 'base64', ...detail.shape } });
 
 /** A member that clients send and that has no effect here. */
-export const idle = <Kind extends FieldKind>(kind: Kind): Field<Kind> => ({
+export const ignoredField = <Kind extends FieldKind>(kind: Kind): Field<Kind> => ({
   kind,
   about: 'Accepted, without effect',
-  idle: true,
+  ignored: true,
 });
 
 const seconds: JsonSchema = { type: 'integer', minimum: 0 };

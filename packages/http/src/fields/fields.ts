@@ -33,19 +33,19 @@ export function fields<S extends FieldSchema>(schema: S, body: Body, pathParamet
   const values: Record<string, unknown> = Object.create(null);
   const unrecognized = new NamesSeen();
   const replaced = new NamesSeen();
-  const idle = new NamesSeen();
+  const ignored = new NamesSeen();
   for (const name in body) {
     if (Object.hasOwn(pathParameters, name)) replaced.add(name);
     else if (!Object.hasOwn(schema, name)) unrecognized.add(name);
     else {
       values[name] = convert(name, schema[name]?.kind, body[name]);
-      if (schema[name]?.idle === true && isSet(body[name])) idle.add(name);
+      if (schema[name]?.ignored === true && isSet(body[name])) ignored.add(name);
     }
   }
   for (const name in pathParameters) values[name] = convert(name, schema[name]?.kind, pathParameters[name]);
   const warnings = [
     ...unrecognized.warning('Endpoint ignored these unrecognized parameters'),
-    ...idle.warning('These parameters have no effect here'),
+    ...ignored.warning('These parameters have no effect here'),
     ...replaced.warning("Endpoint replaced the value of these parameters with the values captured from the endpoint's path"),
   ];
   return { values: values as Fields<S>['values'], warnings };

@@ -57,18 +57,18 @@ export function wrapReply(status: number, { token, accessor, path, createdMs, tt
 }
 
 /** The members of `data` once more at the top level, where older clients and those in Go look for them. */
-export function twiceReply(data: object): Reply {
+export function topLevelDataReply(data: object): Reply {
   const text = JSON.stringify(data);
   const members = text === '{}' ? '{' : `${text.slice(0, -1)},`;
   return { status: 200, body: `${members}${envelope(text).slice(1)}` };
 }
 
 /** A write without a result. */
-export const noContent: Reply = { status: 204 };
+export const noContentReply: Reply = { status: 204 };
 
 /** A write without a result; a warning needs a body to stand in. */
 export const writtenReply = (warnings: readonly string[]): Reply =>
-  warnings.length === 0 ? noContent : dataReply('null', warnings);
+  warnings.length === 0 ? noContentReply : dataReply('null', warnings);
 
 /** `{"errors":[...]}`; no message at all is an empty list, as for a key that is not there. */
 export const errorsBody = (messages: readonly string[]): string => `{"errors":${JSON.stringify(messages)}}\n`;

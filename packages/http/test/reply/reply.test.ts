@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { dataReply, envelope, errorsBody, noContent, twiceReply } from '../../src/reply/envelope.ts';
+import { dataReply, envelope, errorsBody, noContentReply, topLevelDataReply } from '../../src/reply/envelope.ts';
 import { type Reply, sendReply } from '../../src/reply/reply.ts';
 
 describe('sendReply', () => {
@@ -49,7 +49,7 @@ describe('sendReply', () => {
   }
 
   it('sends no content and no content type with 204', async () => {
-    reply = noContent;
+    reply = noContentReply;
     const { status, headers, body } = await ask('POST');
     expect([status, body]).to.deep.equal([204, '']);
     expect(headers).to.not.have.any.keys('content-type', 'content-length', 'transfer-encoding');
@@ -129,7 +129,7 @@ describe('the envelope', () => {
 
   for (const data of [{}, { a: 1 }])
     it(`says ${JSON.stringify(data)} twice, at the top and in data`, () => {
-      const { data: inside, ...top } = JSON.parse(twiceReply(data).body ?? '');
+      const { data: inside, ...top } = JSON.parse(topLevelDataReply(data).body ?? '');
       expect(inside).to.deep.equal(data);
       expect(top).to.deep.include(data);
     });

@@ -1,5 +1,5 @@
 /** Texts that take long to make, kept by what they are made of; those asked for last stay. */
-export class KeptTexts {
+export class TextCache {
   readonly #charactersMax: number;
   /** The one asked for last comes last. */
   readonly #texts = new Map<string, string>();
@@ -27,14 +27,14 @@ export class KeptTexts {
   async #make(key: string, make: () => Promise<string>): Promise<string> {
     try {
       const text = await make();
-      if (text.length <= this.#charactersMax) this.#keep(key, text);
+      if (text.length <= this.#charactersMax) this.#store(key, text);
       return text;
     } finally {
       this.#underWay.delete(key);
     }
   }
 
-  #keep(key: string, text: string): void {
+  #store(key: string, text: string): void {
     this.#texts.set(key, text);
     this.#characters += text.length;
     for (const [oldest, { length }] of this.#texts) {

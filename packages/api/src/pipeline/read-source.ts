@@ -6,7 +6,7 @@ import type { Where } from '../operation/operation.ts';
 import type { PipelineOptions } from './request.ts';
 
 /** What this node may answer a request from. `none`: it has to be handed to the active node. */
-export type Source = ReadRole | 'none' | 'here';
+export type ReadSource = ReadRole | 'none' | 'here';
 
 export const notActive = (): StoreError => new StoreError('not_leader', 'this node is not the active one');
 
@@ -15,17 +15,17 @@ export const notActive = (): StoreError => new StoreError('not_leader', 'this no
  * @param waits - for the state that its caller has seen elsewhere
  * @throws RequestError, StoreError
  */
-export async function sourceOf(
+export async function readSource(
   headers: IncomingHttpHeaders,
   where: Where,
   { node: { eligibility }, forwarded }: Pick<PipelineOptions, 'node' | 'forwarded'>,
   { waits = true } = {},
-): Promise<Source> {
+): Promise<ReadSource> {
   if (where === 'here') return 'here';
   const { clusterId } = eligibility;
   const index = clusterId === undefined ? undefined : indexWanted(headers, clusterId);
   const isThere = index === undefined || (waits && (await eligibility.reached(index)));
-  let source: Source = eligibility.readRole ?? 'none';
+  let source: ReadSource = eligibility.readRole ?? 'none';
   // A leader without a lease (it has just begun, or was paused) asks the others whether it still leads. There is no other node that it
   // could hand the request to, and a former standby may still be a reader.
   if (source !== 'active' && eligibility.mayLead && (await eligibility.begins())) source = 'active';
@@ -37,7 +37,7 @@ export async function sourceOf(
 }
 
 /** Whether this node may still answer from what it could when it began to read. */
-export async function isStill(source: Source, eligibility: ReadEligibility): Promise<boolean> {
+export async function isStill(source: ReadSource, eligibility: ReadEligibility): Promise<boolean> {
   if (source === 'here') return true;
   if (source === 'reader') return eligibility.readRole !== undefined;
   return eligibility.readRole === 'active' || (eligibility.active && (await eligibility.leads()));

@@ -10,7 +10,7 @@ const stallMsMax = 30_000;
  * to `sendReply`.
  * @throws RequestError `invalid_request` for a transfer coding other than chunked; the stream `body_timeout`, `request_aborted`
  */
-export function contentOf(req: IncomingMessage, res: ServerResponse): AsyncIterable<Uint8Array> | undefined {
+export function bodyStream(req: IncomingMessage, res: ServerResponse): AsyncIterable<Uint8Array> | undefined {
   if (!announcesBody(req)) return undefined;
   const coding = req.headers['transfer-encoding'];
   if (coding !== undefined && coding.toLowerCase() !== 'chunked')
