@@ -23,6 +23,7 @@ import { pluginRoutes } from './sys/plugins.ts';
 import { policyRoutes } from './sys/policy.ts';
 import { quotaRoutes } from './sys/quotas.ts';
 import { raftRoutes } from './sys/raft.ts';
+import { raftAutopilotRoutes } from './sys/raft-autopilot.ts';
 import { raftJoinRoutes } from './sys/raft-join.ts';
 import { raftSnapshotRoutes } from './sys/raft-snapshot.ts';
 import { rotateRoutes } from './sys/rotate.ts';
@@ -48,6 +49,7 @@ export function allRoutes(metrics: RenderedMetrics, audit?: AuditDevices): reado
     ...sealRoutes,
     ...raftJoinRoutes,
     ...raftRoutes,
+    ...raftAutopilotRoutes,
     ...raftSnapshotRoutes,
     ...haRoutes,
     ...mountRoutes,

@@ -1,25 +1,17 @@
-import { allows, type TokenName, type TokenRecord, ttlOf } from '@transitd/access';
+import { allows, type TokenName } from '@transitd/access';
 import {
   authReply,
   bool,
-  boolean,
   dataReply,
   duration,
   type FieldSchema,
   int,
-  integer,
-  list,
-  map,
   noContentReply,
-  object,
-  orNull,
   type Reply,
   RequestError,
-  string,
   text,
   textMap,
   texts,
-  time,
 } from '@transitd/http';
 import * as answers from '../operation/answers.ts';
 import {
@@ -30,7 +22,8 @@ import {
   type Route,
   type TypedCall,
 } from '../operation/operation.ts';
-import { authJson, metaOf, tokenReply } from './auth-json.ts';
+import { authJson, tokenReply } from './auth-json.ts';
+import { tokenJson, tokenSchema } from './token-json.ts';
 
 const tokenOperation = <S extends FieldSchema = Record<never, never>>(
   name: string,
@@ -38,59 +31,6 @@ const tokenOperation = <S extends FieldSchema = Record<never, never>>(
   run: (context: Context, call: TypedCall<S>) => Promise<Reply>,
   { capability = 'update', sudo = false }: Partial<Pick<GuardedOperation, 'capability' | 'sudo'>> = {},
 ): GuardedOperation => guarded({ name, capability, sudo, ...description, run });
-
-const seconds = (ms: number): number => Math.floor(ms / 1000);
-
-function tokenJson(token: string, record: TokenRecord, nowMs: number): string {
-  const { periodS, renewedMs } = record;
-  return JSON.stringify({
-    accessor: record.accessor,
-    ...(record.boundCidrs.length > 0 && { bound_cidrs: record.boundCidrs }),
-    creation_time: seconds(record.createdMs),
-    creation_ttl: record.ttlS,
-    display_name: record.displayName,
-    entity_id: '',
-    expire_time: record.expiresMs === 0 ? null : new Date(record.expiresMs).toISOString(),
-    explicit_max_ttl: record.explicitMaxTtlS,
-    id: token,
-    issue_time: new Date(record.createdMs).toISOString(),
-    ...(renewedMs !== 0 && { last_renewal: new Date(renewedMs).toISOString(), last_renewal_time: seconds(renewedMs) }),
-    meta: metaOf(record),
-    num_uses: Math.max(0, record.usesLeft),
-    orphan: record.parent === '',
-    path: record.path,
-    ...(periodS !== 0 && { period: periodS }),
-    policies: record.policies,
-    renewable: record.renewable,
-    ...(record.role !== '' && { role: record.role }),
-    ttl: ttlOf(record, nowMs),
-    type: record.type,
-  });
-}
-
-/** What `tokenJson` makes; times of day in RFC 3339 or seconds, the rest in seconds. */
-const tokenSchema = object(
-  {
-    accessor: string,
-    creation_time: integer,
-    creation_ttl: integer,
-    display_name: string,
-    entity_id: { const: '' },
-    expire_time: orNull(time),
-    explicit_max_ttl: integer,
-    id: string,
-    issue_time: time,
-    meta: orNull(map(string)),
-    num_uses: integer,
-    orphan: boolean,
-    path: string,
-    policies: list(string),
-    renewable: boolean,
-    ttl: integer,
-    type: string,
-  },
-  { bound_cidrs: list(string), last_renewal: time, last_renewal_time: integer, period: integer, role: string },
-);
 
 const createFields = {
   id: text('Token ID to use; requires `sudo`'),
