@@ -36,14 +36,14 @@ import { transitDataRoutes } from './transit/data.ts';
 import { transitKeyRoutes } from './transit/keys.ts';
 import { transitTransferRoutes } from './transit/transfers.ts';
 
-/** The paths of a mount: `:mount` stands for where it lies. */
+/** Prefixes a route with `:mount`, the path of the mount. */
 const mounted = ({ path, accepts, operations }: Route): Route => ({
   path: `:mount/${path}`,
   operations,
   ...(accepts && { accepts }),
 });
 
-/** Every path that this server knows, but for `sys/health`, which answers before all others. */
+/** Returns every route of the server except `sys/health`, which the router answers first. */
 export function allRoutes(metrics: RenderedMetrics, audit?: AuditDevices): readonly Route[] {
   const routes: readonly Route[] = [
     ...sealRoutes,

@@ -27,19 +27,19 @@ import { type MethodContext, methodHandler, methodOperation, methodRoute } from 
 const nameIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'name');
 const name = text('Name of the role', { required: true });
 
-/** One member of a role that has a path of its own below the role's. */
+/** A field of a role that has its own path below the role. */
 interface RoleField<Kind extends FieldKind> {
-  /** Below the role. */
+  /** Path below the role. */
   readonly path: string;
-  /** Another path below the role, of the same member. */
+  /** Another path of the same field below the role. */
   readonly twin?: string;
-  /** Names that a body may have for it: the first one that is there counts, and the answer shows the first. */
+  /** Names of the field in a body: the first one present counts, and the response uses the first. */
   readonly members: readonly [string, ...string[]];
   readonly field: Field<Kind>;
   readonly schema: JsonSchema;
   readonly show: (role: AppRole) => unknown;
   readonly change: (value: ValueOf<Kind>) => AppRoleChange;
-  /** The value after a deletion. */
+  /** The value after a DELETE. */
   readonly reset: ValueOf<Kind>;
 }
 
@@ -56,7 +56,7 @@ async function requireRole({ services, mount }: MethodContext, call: Pick<Call, 
   return found.value;
 }
 
-/** Reads, writes and resets one member of a role, as the peers do. */
+/** Makes the route that reads, writes and resets one field of a role, as in the peers. */
 function fieldRoute<Kind extends FieldKind>(of: RoleField<Kind>): Route {
   const { path, twin, members, field, schema, show, change, reset } = of;
   const [first] = members;
@@ -76,7 +76,7 @@ function fieldRoute<Kind extends FieldKind>(of: RoleField<Kind>): Route {
       const given: Readonly<Record<string, unknown>> = values;
       const value = members.map((member) => given[member]).find((one) => one !== undefined);
       if (value === undefined) throw new RequestError('invalid_request', `missing ${first}`);
-      await services.logins.approle.update(mount, nameIn(call), change(value as ValueOf<Kind>)); // read as a field of that kind
+      await services.logins.approle.update(mount, nameIn(call), change(value as ValueOf<Kind>)); // converted as a field of that kind
       return writtenReply(warnings);
     },
   });
@@ -90,7 +90,7 @@ function fieldRoute<Kind extends FieldKind>(of: RoleField<Kind>): Route {
       return noContentReply;
     },
   });
-  /** Where the same member is read and written as well; and where a write of the whole role could have said the same. */
+  /** Returns the other path of the same field; and with it the path of the whole role, whose write could set the field. */
   const atTwin: SameAs = ({ method, name }) => (twin === undefined ? [] : [`auth/${method}/role/${name}/${twin}`]);
   const inWhole: SameAs = (params) => [`auth/${params.method}/role/${params.name}`, ...atTwin(params)];
   return methodRoute(`role/:name/${path}`, {
@@ -110,7 +110,7 @@ const readLocal = methodHandler({
   },
 });
 
-/** Single members of a role, each at a path of its own. */
+/** Routes of single fields of a role. */
 export const approleFieldRoutes: readonly Route[] = [
   fieldRoute({
     path: 'policies',
@@ -151,7 +151,7 @@ export const approleFieldRoutes: readonly Route[] = [
   ...(
     [
       ['secret-id-bound-cidrs', 'bound-cidr-list', 'secret_id_bound_cidrs'],
-      ['bound-cidr-list', 'secret-id-bound-cidrs', 'bound_cidr_list'], // its older name
+      ['bound-cidr-list', 'secret-id-bound-cidrs', 'bound_cidr_list'], // its alias
     ] as const
   ).map(([path, twin, member]) =>
     fieldRoute({

@@ -31,7 +31,7 @@ type Named = Pick<Call, 'params'>;
 const nameIn = (call: Named): string => pathParam(call, 'name');
 const name = text('Name of the role', { required: true });
 
-/** Roles of the two kinds of methods that have them lie at the same paths. */
+/** Exported because the roles of `approle` and `jwt` share their paths; see roles.ts. */
 export const writeAppRole = methodHandler({
   about: 'Create a role, or update the given fields of an existing one',
   takes: {
@@ -129,7 +129,7 @@ const writeRoleId = methodHandler({
   },
 });
 
-/** Metadata comes as an object, or as the text of one. */
+/** Parses metadata: an object, or JSON text of one. */
 function metadataOf(value: JsonValue | undefined): Readonly<Record<string, string>> {
   if (typeof value !== 'string') return textsByName('metadata', value);
   if (value === '') return {};
@@ -221,7 +221,7 @@ const secretSchema = object({
 
 type SecretName = { readonly secretId: string } | { readonly accessor: string };
 
-/** By which member a body names a secret id. */
+/** The field that names a secret ID in a body. */
 const waysToName = {
   secret_id: (given: string): SecretName => ({ secretId: given }),
   secret_id_accessor: (given: string): SecretName => ({ accessor: given }),
@@ -258,7 +258,7 @@ const destroySecretId = (way: Way): MethodHandler =>
     },
   });
 
-const one = (
+const approleOperation = (
   name: string,
   capability: 'read' | 'update' | 'delete' | 'list',
   approle: MethodHandler,
@@ -266,26 +266,28 @@ const one = (
 ) => methodOperation(name, capability, { approle }, more);
 
 const lookUp = (way: Way) => ({
-  POST: one('approle-secret-id-lookup', 'update', lookUpSecretId(way), { where: 'replica' }),
+  POST: approleOperation('approle-secret-id-lookup', 'update', lookUpSecretId(way), { where: 'replica' }),
 });
 const destroy = (way: Way) => ({
-  POST: one('approle-secret-id-destroy', 'update', destroySecretId(way)),
-  DELETE: one('approle-secret-id-destroy', 'delete', destroySecretId(way)),
+  POST: approleOperation('approle-secret-id-destroy', 'update', destroySecretId(way)),
+  DELETE: approleOperation('approle-secret-id-destroy', 'delete', destroySecretId(way)),
 });
 
-/** Role ids and secret ids of `approle`; its roles and its login share their paths with `jwt`. */
+/** Routes of role IDs and secret IDs. Roles and the login share their paths with `jwt`; see roles.ts. */
 export const approleRoutes: readonly Route[] = [
   methodRoute('role/:name/role-id', {
-    GET: one('approle-role-id', 'read', readRoleId),
-    POST: one('approle-role-id-write', 'update', writeRoleId, {
+    GET: approleOperation('approle-role-id', 'read', readRoleId),
+    POST: approleOperation('approle-role-id-write', 'update', writeRoleId, {
       sameAs: ({ method, name }) => [`auth/${method}/role/${name}`],
     }),
   }),
   methodRoute('role/:name/secret-id', {
-    POST: one('approle-secret-id', 'update', randomSecretId, { adds: true }),
-    LIST: one('approle-secret-id-list', 'list', listSecretIds),
+    POST: approleOperation('approle-secret-id', 'update', randomSecretId, { adds: true }),
+    LIST: approleOperation('approle-secret-id-list', 'list', listSecretIds),
   }),
-  methodRoute('role/:name/custom-secret-id', { POST: one('approle-secret-id', 'update', customSecretId, { adds: true }) }),
+  methodRoute('role/:name/custom-secret-id', {
+    POST: approleOperation('approle-secret-id', 'update', customSecretId, { adds: true }),
+  }),
   methodRoute('role/:name/secret-id/lookup', lookUp('secret_id')),
   methodRoute('role/:name/secret-id/destroy', destroy('secret_id')),
   methodRoute('role/:name/secret-id-accessor/lookup', lookUp('secret_id_accessor')),

@@ -35,13 +35,13 @@ function objectOf(field: string, value: JsonValue): readonly (readonly [string, 
   return Object.entries(value);
 }
 
-/** Values, one or a list of them, by claim. */
+/** Parses required claims: a value or a list of values, by claim. */
 function boundClaims(value: JsonValue | undefined): BoundClaims | undefined {
   if (value === undefined || value === null) return undefined;
   const claims = objectOf('bound_claims', value).map(([name, values]) => {
     const listed: readonly JsonValue[] = Array.isArray(values) ? values : [values];
     const scalars = listed.filter((one) => typeof one === 'string' || typeof one === 'number' || typeof one === 'boolean');
-    // A list of none would be met by nobody, and what is left out of one by somebody else.
+    // An empty list would match no token, and dropping an element could match the wrong ones.
     if (scalars.length !== listed.length || scalars.length === 0)
       throw notRead('bound_claims', 'values, or lists of them, by claim');
     return [name, scalars] as const;
@@ -76,7 +76,7 @@ const configure = methodHandler({
   run: async ({ services, mount }, { values, warnings }) => {
     const { jwks, jwt_validation_pubkeys: pubkeys } = values;
     await services.logins.jwt.configure(mount, {
-      // Not split at commas: PEM has none, and a list is what clients send.
+      // Not split at commas: PEM contains none, and clients send a list.
       keys: typeof pubkeys === 'string' ? [pubkeys] : textList('jwt_validation_pubkeys', pubkeys),
       jwks: jwks === undefined || typeof jwks === 'string' ? jwks : JSON.stringify(jwks),
       file: values.jwks_file,
@@ -219,7 +219,7 @@ export const listJwtRoles = methodHandler({
   },
 });
 
-/** The configuration of `jwt`; its roles and its login share their paths with `approle`. */
+/** Route of the configuration. Roles and the login share their paths with `approle`; see roles.ts. */
 export const jwtRoutes: readonly Route[] = [
   methodRoute('config', {
     GET: methodOperation('jwt-config-read', 'read', { jwt: readConfig }),

@@ -14,7 +14,7 @@ import {
   texts,
 } from '@transitd/http';
 
-/** What every user and role says of the tokens of its logins; `policies`, `ttl` and the like are older names, which the newer ones go before. */
+/** Token settings of users and roles. The `token_` names take precedence over their aliases. */
 export const tokenFields = {
   token_policies: texts('Policies of the tokens'),
   policies: texts('Alias of `token_policies`', { aliasOf: 'token_policies' }),
@@ -31,11 +31,11 @@ export const tokenFields = {
   token_type: text('Token type', { oneOf: ['default', 'default-service', 'service', 'batch'] }),
 } as const satisfies FieldSchema;
 
-/** Blocks of addresses; an empty text is none. */
+/** Returns the CIDR blocks without empty strings. */
 export const cidrList = (cidrs: readonly string[] | undefined): readonly string[] | undefined =>
   cidrs?.filter((cidr) => cidr !== '');
 
-/** @throws RequestError */
+/** Returns the token settings that a request changes. @throws RequestError `invalid_request` */
 export function tokenSettingsOf(values: Fields<typeof tokenFields>['values']): TokenSettingsChange {
   const type = values.token_type === '' || values.token_type === 'default-service' ? 'default' : values.token_type;
   if (type !== undefined && !isLoginTokenType(type))
@@ -65,7 +65,7 @@ export const tokenSettingsJson = (token: TokenSettings): object => ({
   token_type: token.type,
 });
 
-/** Members of `tokenSettingsJson`; times in seconds. */
+/** Schema of `tokenSettingsJson`; durations in seconds. */
 export const tokenSettingsMembers = {
   token_bound_cidrs: list(string),
   token_explicit_max_ttl: integer,

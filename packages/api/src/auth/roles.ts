@@ -35,7 +35,7 @@ const login = loginOperation({
 
 const list = methodOperation('auth-role-list', 'list', { approle: listAppRoles, jwt: listJwtRoles });
 
-/** Roles of logins, and the login by one. */
+/** Routes that `approle` and `jwt` share: roles, and the login with a role. */
 export const authRoleRoutes: readonly Route[] = [
   methodRoute('role', { LIST: list }),
   methodRoute('role/:name', {

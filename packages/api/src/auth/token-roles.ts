@@ -99,7 +99,7 @@ const list = tokenRoleOperation(
   },
 );
 
-/** `period` and `explicit_max_ttl` are older names, which the newer ones go before. */
+/** The `token_` names take precedence over the aliases `period` and `explicit_max_ttl`. */
 const writeFields = {
   name,
   allowed_policies: texts("Policies that tokens of this role may have, independent of the creator's policies"),
@@ -160,7 +160,7 @@ const remove = tokenRoleOperation(
   },
 );
 
-/** Token roles: what tokens get that are made by one. */
+/** Routes of token roles, which hold settings for the tokens created with them. */
 export const tokenRoleRoutes: readonly Route[] = [
   { path: 'auth/token/roles', operations: { LIST: list } },
   { path: 'auth/token/roles/:name', operations: { GET: read, POST: write, DELETE: remove } },

@@ -107,7 +107,7 @@ async function lookupReply({ services }: Context, name: TokenName, token: string
     : new RequestError('permission_denied', 'bad token');
 }
 
-/** The caller's own token; one of limited uses as this very request has written it, since that may have used it up. */
+/** Looks up the calling token. A token with limited uses is read again, since this request has just used it. */
 async function lookupSelfReply({ services, principal, token }: Context): Promise<Reply> {
   const { id, record } = principal;
   const current = record.usesLeft === 0 && record.type === 'service' ? (await services.registry.find({ id }))?.record : record;
@@ -216,11 +216,11 @@ const accessors = tokenOperation(
   { capability: 'list', sudo: true },
 );
 
-/** What one call clears at most; the node itself goes on with the rest. */
+/** Limits of one call; the node's own maintenance deletes the rest. */
 const tidyPieces = 20;
 const tidyPiece = 500;
 
-/** Clears what ended tokens left behind, as the node does by itself from time to time. */
+/** Deletes the records of expired and revoked tokens, as the node's maintenance does periodically. */
 const tidy = tokenOperation(
   'token-tidy',
   { about: 'Delete the records of expired and revoked tokens', answers: answers.accepted },
@@ -235,7 +235,7 @@ const tidy = tokenOperation(
   },
 );
 
-/** Making, showing, renewing and ending tokens. */
+/** Routes that create, look up, renew and revoke tokens. */
 export const tokenRoutes: readonly Route[] = [
   { path: 'auth/token/create', operations: { POST: { ...makeChild, adds: true } } },
   { path: 'auth/token/create/:role', operations: { POST: { ...makeByRole, adds: true } } },

@@ -95,10 +95,10 @@ const login = loginOperation({
   }),
 });
 
-/** Where a write of the whole user could have said the same. */
+/** Returns the path of the whole user, whose write could make the same change. */
 const wholeUser = ({ method, name }: Params): readonly string[] => [`auth/${method}/users/${name}`];
 
-/** Logins by name and password, and the users who have them. */
+/** Routes of users and of the login with a password. */
 export const userpassRoutes: readonly Route[] = [
   methodRoute('users', { LIST: methodOperation('userpass-list', 'list', { userpass: list }) }),
   methodRoute('users/:name', {

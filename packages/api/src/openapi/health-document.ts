@@ -14,7 +14,7 @@ import {
 } from '@transitd/http';
 import { shared } from '../operation/answers.ts';
 
-/** Every member, so that a new one cannot be forgotten here. */
+/** A schema for every member: a missing one does not compile. */
 type MembersOf<T> = { readonly [Name in keyof T]-?: JsonSchema };
 type Optional<T> = { [Name in keyof T]-?: undefined extends T[Name] ? Name : never }[keyof T];
 
@@ -79,7 +79,7 @@ const healthOperation = (operationId: string, summary: string, content: (schema:
   'x-vault-unauthenticated': true,
 });
 
-/** `sys/health`, which is answered before all routes. */
+/** The path item of `sys/health`, which the router answers before all routes. */
 export const healthPath = {
   get: healthOperation('sys-health', 'Read the health of this node', (schema) => ({
     content: { 'application/json': { schema } },

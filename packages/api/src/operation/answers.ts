@@ -1,6 +1,6 @@
 import { anything, boolean, integer, type JsonSchema, list, map, nothing, object, orNull, string } from '@transitd/http';
 
-/** What an operation answers when it does what it is asked: by status, what stands in the answer. */
+/** Successful responses of an operation, by status. */
 export type Answers = Readonly<Record<string, Answer>>;
 
 export interface Answer {
@@ -8,13 +8,13 @@ export interface Answer {
   /** Absent for no content. */
   readonly type?: string;
   readonly schema?: JsonSchema;
-  /** What it may be instead. */
+  /** Alternative form of the content. */
   readonly other?: { readonly type: string; readonly schema: JsonSchema };
 }
 
 const json = (about: string, schema: JsonSchema): Answer => ({ about, type: 'application/json', schema });
 
-/** Schemas that several operations have, by the name under which the document keeps them. */
+/** Schemas shared by several operations, by their name in the OpenAPI document. */
 export const sharedSchemas = {
   Errors: {
     ...object({ errors: list(string) }),
@@ -67,10 +67,10 @@ const members = ({ data = nothing, auth = nothing, wrapInfo = nothing }: Content
 
 const envelope = (content: Content): JsonSchema => object(members(content));
 
-/** `data` in the envelope. */
+/** Response with `data` in the envelope. */
 export const data = (schema: JsonSchema): Answers => ({ 200: json('Success', envelope({ data: schema })) });
 
-/** … and its members once more beside it. @param schema - an object, or a map */
+/** Response with `data` in the envelope and its members again at the top level. @param schema - an object, or a map */
 export const topLevelData = (schema: JsonSchema): Answers => {
   const { properties = {}, required = [], additionalProperties } = schema;
   const outside = envelope({ data: schema });
@@ -84,48 +84,48 @@ export const topLevelData = (schema: JsonSchema): Answers => {
   };
 };
 
-/** Without the envelope. */
+/** Response without the envelope. */
 export const plain = (schema: JsonSchema): Answers => ({ 200: json('Success', schema) });
 
-/** A token that was given or renewed. */
+/** Response with a token that was created or renewed. */
 export const issued: Answers = { 200: json('Token', envelope({ auth: shared('Auth') })) };
 
-/** Where the answer of something else waits. */
+/** Response with a wrapping token. */
 export const wrappingToken: Answers = { 200: json('Wrapping token of the response', envelope({ wrapInfo: shared('WrapInfo') })) };
 
 export const noContent: Answers = { 204: { about: 'Success' } };
 
-/** An envelope with nothing but warnings. */
+/** Response with warnings only. */
 export const warned: Answers = { 200: json('Success, with warnings', envelope({})) };
 
-/** A write without a result. */
+/** Response of a write without a result. */
 export const written: Answers = { ...noContent, ...warned };
 
 /** As `warned`, with another status. */
 export const accepted: Answers = { 202: json('Started', envelope({})) };
 
-/** What waited, as it would have been answered. */
+/** The wrapped response, in its original form. */
 export const wrappedResponse: Answers = {
   200: json('The wrapped response', map(anything)),
   default: json('The wrapped response, if it has another status', map(anything)),
 };
 
-/** Names in `data.keys`. */
+/** Response with names in `data.keys`. */
 export const names: Answers = data(object({ keys: list(string) }));
 
-/** No JSON. */
+/** Response that is not JSON. */
 export const content = (type: string, schema: JsonSchema): Answers => ({ 200: { about: 'Success', type, schema } });
 
-/** One of two forms: the one, or the other, which is no JSON. */
+/** Response in one of two forms, the second of which is not JSON. */
 export const either = ({ 200: first, ...rest }: Answers, type: string, schema: JsonSchema): Answers => ({
   ...rest,
   200: { about: 'Success', ...first, other: { type, schema } },
 });
 
 /**
- * One result, or those of a batch in the order of its items.
- * @param result - members of a result, those that are always there; as the next
- * @param inBatch - how those are called in a batch, where otherwise
+ * Response with one result, or with the results of a batch in the order of its items.
+ * @param result - schema of a single result
+ * @param item - schema of a result in a batch, if its members have other names
  */
 export function oneOrBatch(result: JsonSchema, item: JsonSchema = result): Answers {
   const { properties = {}, required = [] } = item;
@@ -143,10 +143,10 @@ export function oneOrBatch(result: JsonSchema, item: JsonSchema = result): Answe
   };
 }
 
-/** A refusal that few operations have. */
+/** Error response that only some operations have. */
 export const refused = (status: keyof typeof refusals): Answers => ({ [status]: json(refusals[status], shared('Errors')) });
 
-/** Statuses of refusals, with what they mean; every one has `{"errors": […]}` for a body. */
+/** Descriptions of error statuses; the body is always `{"errors": […]}`. */
 export const refusals = {
   400: 'Invalid request, or operation on a key that does not exist',
   403: 'Permission denied: no token, an invalid token, or missing capabilities',

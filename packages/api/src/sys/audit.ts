@@ -17,7 +17,7 @@ const deviceJson = (device: AuditDeviceConfig): object => ({
 const device = text('Name of the audit device', { required: true });
 const deviceSchema = object({ type: string, path: string, description: string, local: boolean, options: map(string) });
 
-/** The devices of a configuration: changing them by API is refused, so that no token can end the audit. */
+/** Routes of the configured audit devices. Changes through the API are refused, so that no token can disable the audit. */
 export function auditRoutes(audit: AuditDevices | undefined): readonly Route[] {
   const devices = audit?.configs ?? [];
 
@@ -30,7 +30,7 @@ export function auditRoutes(audit: AuditDevices | undefined): readonly Route[] {
     run: () => topLevelDataReply(Object.fromEntries(devices.map((device) => [`${device.name}/`, deviceJson(device)]))),
   });
 
-  /** What stands for a text in the entries of one device, to look for it there. */
+  /** Returns the HMAC of a string in the entries of one device, to search for it there. */
   const hash = guarded({
     name: 'audit-hash',
     about: 'Compute the HMAC that represents a string in the entries of an audit device',
@@ -47,7 +47,7 @@ export function auditRoutes(audit: AuditDevices | undefined): readonly Route[] {
     },
   });
 
-  const refused = (verb: 'enable' | 'disable'): GuardedOperation =>
+  const refusal = (verb: 'enable' | 'disable'): GuardedOperation =>
     guarded({
       name: `audit-${verb}`,
       about: 'Not supported: audit devices are set in the configuration file',
@@ -68,7 +68,7 @@ export function auditRoutes(audit: AuditDevices | undefined): readonly Route[] {
     { path: 'sys/audit', operations: { GET: list } },
     {
       path: 'sys/audit/:device',
-      operations: { POST: refused('enable'), DELETE: { ...refused('disable'), capability: 'delete' } },
+      operations: { POST: refusal('enable'), DELETE: { ...refusal('disable'), capability: 'delete' } },
     },
     { path: 'sys/audit-hash/:device', operations: { POST: hash } },
   ];

@@ -45,7 +45,7 @@ const authMountOperation = <S extends FieldSchema = Record<never, never>>(
 const pathIn = (call: Pick<Call, 'params'>): string => pathParam(call, 'method');
 const method = text('Path of the login method, below `auth/`', { required: true });
 
-/** A method as its list shows it. */
+/** Returns a method as the list shows it. */
 const mountJson = (mount: AuthMount): object => ({
   accessor: mount.accessor,
   config: configJson(mount),
@@ -83,7 +83,7 @@ const mountSchema = object({
   uuid: string,
 });
 
-/** The method that is there from the beginning; its times are the node's own. */
+/** Returns the built-in `token` method; its TTLs are those of the node. */
 function tokenMountJson({ clusterName }: Node): object {
   const id = clusterName?.id ?? '';
   const mount = { path: 'token', id, accessor: `auth_token_${id.slice(0, 8)}`, description: 'token based credentials' };
@@ -127,7 +127,7 @@ const tuning = {
   default_lease_ttl: duration('Default TTL of its tokens; 0 uses the default of the node'),
   max_lease_ttl: duration('Maximum TTL of its tokens'),
 } as const satisfies FieldSchema;
-/** Members that clients send and that have nothing to say here. */
+/** Fields that clients send and that have no effect here. */
 const unused = {
   listing_visibility: ignoredField('string'),
   token_type: ignoredField('string'),
@@ -183,7 +183,7 @@ const readTuning = authMountOperation(
         ? { defaultTtlS: 0, maxTtlS: 0, description: 'token based credentials' }
         : await services.logins.mounts.find(path);
     if (mount === undefined) throw noMethod(path);
-    // What holds, so a time that is left to the node is the node's.
+    // The effective values: a TTL that is left to the node shows the node's.
     const inForce = { defaultTtlS: mount.defaultTtlS || limits.defaultTtlS, maxTtlS: mount.maxTtlS || limits.maxTtlS };
     return topLevelDataReply({ ...configJson(inForce), description: mount.description });
   },
@@ -222,7 +222,7 @@ const disable = authMountOperation(
 
 const noMethod = (path: string): RequestError => new RequestError('invalid_request', `No auth engine at ${path}/`);
 
-/** Login methods: which there are, and where. */
+/** Routes of login methods. */
 export const authRoutes: readonly Route[] = [
   { path: 'sys/auth', operations: { GET: list } },
   { path: 'sys/auth/:method', operations: { GET: read, POST: enable, DELETE: disable } },

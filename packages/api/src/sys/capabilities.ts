@@ -12,7 +12,7 @@ const schema = {
   accessor: text('Accessor of the token to check'),
 } as const satisfies FieldSchema;
 
-/** More would hold up everyone else. */
+/** More would delay other requests. */
 const pathsMax = 1000;
 
 type Values = TypedCall<typeof schema>['values'];
@@ -33,7 +33,7 @@ async function capabilitiesReply(forms: PathForms, principal: Principal | undefi
   return topLevelDataReply(data);
 }
 
-/** The rights of a token on given paths. @param routes - by which requests on those paths are decided */
+/** Routes that return the capabilities of a token on paths. @param routes - all routes, which have the canonical forms of paths */
 export function capabilityRoutes(routes: () => readonly Route[]): readonly Route[] {
   const forms = new PathForms(routes);
   const capabilitiesRoute = (

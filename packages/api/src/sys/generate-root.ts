@@ -32,7 +32,7 @@ interface UnsealedNode {
   readonly services: Services;
 }
 
-/** Who has lost the last root token has none to show: the shares are what is needed. An attempt is in the active node's memory. */
+/** Makes an operation that needs key shares instead of a token, for when the last root token is lost. The attempt is kept in the active node's memory. */
 const generateRootOperation = <S extends FieldSchema = Record<never, never>>(
   name: string,
   description: OperationDescription<S>,
@@ -46,12 +46,12 @@ function unsealedNode(node: Node): UnsealedNode {
   return { barrier: store.barrier, services };
 }
 
-/** Of the tokens that this server makes. */
+/** Length of a token of this server. */
 const tokenCharacters = 26;
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const newOtp = (): string => Array.from({ length: tokenCharacters }, () => alphabet[randomInt(alphabet.length)]).join('');
 
-/** Without the envelope, as its clients know it. @param encoded - the token, once it is made */
+/** Returns the status without the envelope, as its clients expect. @param encoded - the masked token, once it is created */
 function statusReply({ barrier }: UnsealedNode, status: RootGenerationStatus, { otp = '', encoded = '' } = {}): Reply {
   const body = {
     started: status.started,
@@ -86,7 +86,7 @@ const statusAnswer = answers.plain(
   }),
 );
 
-/** Anybody may ask how far it is. By the nonce it could be ended: those who take part have it from who began. */
+/** Anybody may read the progress, but not the nonce, which allows cancellation: participants get it from the initiator. */
 const status = generateRootOperation(
   'generate-root-status',
   { about: 'Read the progress of root token generation', answers: statusAnswer },
@@ -137,7 +137,7 @@ const update = generateRootOperation('generate-root-update', updated, async (ser
   return { ...statusReply(serviceLoader, step.status, { encoded }), ...(issued && { issued }) };
 });
 
-/** Decision 70: by its nonce, or by a token with the right `sudo` here. */
+/** Decision 70: cancellation needs the nonce, or a token with `sudo` on this path. */
 const cancelFields = { nonce: text('Nonce of the attempt; if omitted, a token with `sudo` is required') };
 
 const cancelled = { about: 'Cancel root token generation', takes: cancelFields, answers: answers.noContent };
@@ -164,7 +164,7 @@ async function mayCancel(
   return isGood && allows(principal, 'delete', path) && allows(principal, 'sudo', path);
 }
 
-/** A root token by enough holders of the shares, or recovery shares: for when none is left. */
+/** Routes that generate a root token from key shares or recovery shares. */
 export const generateRootRoutes: readonly Route[] = [
   { path: 'sys/generate-root/attempt', operations: { GET: status, POST: start, DELETE: cancel } },
   { path: 'sys/generate-root/update', operations: { POST: update } },

@@ -5,7 +5,7 @@ import { version } from '@transitd/process';
 import * as answers from '../operation/answers.ts';
 import { guarded, type Route } from '../operation/operation.ts';
 
-/** The active node gives its lead to another; done when that has happened, or cannot. */
+/** Transfers leadership to another node; returns once the transfer has succeeded or failed. */
 const stepDown = guarded({
   name: 'step-down',
   about: 'Transfer leadership to another node',
@@ -20,7 +20,7 @@ const stepDown = guarded({
   },
 });
 
-/** The nodes as the active one has heard of them. */
+/** Lists the nodes as the active node knows them. */
 const haStatus = guarded({
   name: 'ha-status',
   about: 'Read the nodes of the cluster and the last heartbeat of each, as the active node knows them',
@@ -55,7 +55,7 @@ const own = ({ config, apiAddress }: Node) => ({
   upgrade_version: version,
 });
 
-/** Also those that were not heard of since this node leads: what they said last to others is not known here. */
+/** Includes nodes that have not sent a heartbeat since this node became leader: heartbeats to earlier leaders are unknown here. */
 function others({ cluster, replicaStatus }: Node, now: number) {
   const members = cluster?.membershipList.members.filter(({ id }) => id !== replicaStatus?.nodeId) ?? [];
   return members.map(({ id, apiAddress, clusterAddress }) => {

@@ -4,7 +4,7 @@ import { dataReply, integer, list, map, number, object, string, time } from '@tr
 import * as answers from '../operation/answers.ts';
 import { guarded, type Route } from '../operation/operation.ts';
 
-/** The machine that this node runs on. */
+/** Reads information about this host. */
 const hostInfo = guarded({
   name: 'host-info',
   about: 'Read CPU, memory and disk information of this host',

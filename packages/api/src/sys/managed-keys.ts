@@ -101,7 +101,7 @@ const read = managedKeyOperation(
   async ({ registry }, call) => dataReply(JSON.stringify(managedKeyJson(await registry.read(nameIn(call))))),
 );
 
-/** All but the PIN, which nobody is shown again. */
+/** Returns a managed key as JSON without the PIN, which is write-only. */
 const managedKeyJson = (record: ManagedKeyRecord) => ({
   id: record.id,
   name: record.name,
@@ -140,7 +140,7 @@ const remove = managedKeyOperation(
   },
 );
 
-/** Signs something random, so that nobody gets a signature of his own choice; makes the key first if it is missing and may be made. */
+/** Signs random data, so that the caller cannot choose what is signed. Generates a missing key first if that is allowed. */
 const testSign = managedKeyOperation(
   'managed-keys-test-sign',
   'update',
@@ -152,7 +152,7 @@ const testSign = managedKeyOperation(
   },
 );
 
-/** Keys in PKCS#11 tokens: what they are called and where they lie. */
+/** Routes of managed keys, which are stored in PKCS#11 tokens. */
 export const managedKeyRoutes: readonly Route[] = [
   { path: 'sys/managed-keys/pkcs11', operations: { LIST: list } },
   { path: 'sys/managed-keys/pkcs11/:name', operations: { GET: read, POST: write, DELETE: remove } },

@@ -5,7 +5,7 @@ import { version } from '@transitd/process';
 import * as answers from '../operation/answers.ts';
 import { guarded, type Route } from '../operation/operation.ts';
 
-/** Cross-origin calls are never allowed: browsers reach the API from its own address only. */
+/** Cross-origin requests are never allowed: browsers can use the API only from its own origin. */
 const cors = guarded({
   name: 'config-cors',
   about: 'Read the CORS configuration; CORS is always disabled',
@@ -19,7 +19,7 @@ const cors = guarded({
 const kinds = { auth: ['token', ...authTypes], secret: ['transit'] } as const;
 const detailedSchema = object({ builtin: boolean, deprecation_status: string, name: string, type: string, version: string });
 
-/** All kinds are built in. */
+/** All types are built in. */
 const catalog = guarded({
   name: 'plugins-catalog',
   about: 'List the available types of engines and login methods',
@@ -37,7 +37,7 @@ const catalog = guarded({
   },
 });
 
-/** Named one by one: a setting that is added later is not shown before somebody has decided that it is no secret. */
+/** An allowlist: a new setting stays hidden until somebody decides that it is not secret. */
 const sanitized = ({ node_id, api_addr, cluster_addr, listeners, seal, log, telemetry }: Config): object => ({
   node_id,
   api_addr: api_addr ?? '',
@@ -72,7 +72,7 @@ const configState = guarded({
   run: ({ node }) => dataReply(JSON.stringify(sanitized(node.config))),
 });
 
-/** Paths that monitoring and clients of the peers read. */
+/** Routes that monitoring and clients of the peers read. */
 export const monitoringRoutes: readonly Route[] = [
   { path: 'sys/config/cors', operations: { GET: cors } },
   { path: 'sys/plugins/catalog', operations: { GET: catalog } },

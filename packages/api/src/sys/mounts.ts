@@ -57,11 +57,11 @@ const mountOperation = <S extends FieldSchema = Record<never, never>>(
 const prefix = 'sys/mounts/';
 const suffix = '/tune';
 
-/** The path of the mount: all segments of the request's that are not the route's. */
+/** Returns the path of the mount: the request path without the prefix of the route. */
 const pathIn = ({ path }: Pick<Call, 'path'>): string => path.slice(prefix.length);
 const tunedPathIn = (call: Pick<Call, 'path'>): string => pathIn(call).slice(0, -suffix.length);
 
-/** What is there from the beginning and is no engine. */
+/** Returns the built-in entry `sys/`, which is not an engine. */
 function systemJson({ clusterName }: Node): object {
   const id = clusterName?.id ?? '';
   return {
@@ -97,7 +97,7 @@ const read = mountOperation(
   },
 );
 
-/** Settings that count, by the way in which times are written. */
+/** Settings with an effect. @param time - the kind of field for TTLs */
 const tuning = <Time extends Field>(time: (about: string) => Time) => ({
   allowed_managed_keys: texts('Names of the managed keys that the mount may use'),
   ciphertext_prefix: text('Prefix of ciphertexts, signatures and MACs', { shape: { examples: ['svc'] } }),
@@ -105,7 +105,7 @@ const tuning = <Time extends Field>(time: (about: string) => Time) => ({
   max_lease_ttl: time('Stored and returned, without effect'),
 });
 
-/** Members that clients send and that have nothing to say to a transit engine. */
+/** Fields that clients send and that have no effect on a transit engine. */
 const unused = {
   allowed_response_headers: ignoredField('any'),
   audit_non_hmac_request_keys: ignoredField('any'),
@@ -171,7 +171,7 @@ const readTuning = mountOperation(
   ({ services }, call) => {
     const mount = mountAt(services.mounts.list, tunedPathIn(call));
     const { limits } = services.registry;
-    // What holds, so a time that is left to the node is the node's.
+    // The effective values: a TTL that is left to the node shows the node's.
     const inForce = { ...mount, defaultTtlS: mount.defaultTtlS || limits.defaultTtlS, maxTtlS: mount.maxTtlS || limits.maxTtlS };
     return topLevelDataReply({ ...configJson(inForce), description: mount.description, options: optionsJson(mount) });
   },
@@ -201,12 +201,12 @@ const tune = mountOperation(
   },
 );
 
-/** Prefixes that every mount takes, whatever it writes. */
+/** Prefixes that every mount accepts, whatever prefix it writes. */
 const alwaysTaken: ReadonlySet<string> = new Set(['svc', 'vault']);
 const forgotten = (before: string): string =>
   `what was written with the prefix ${shownName(before)}: is not taken any more, until the mount is tuned back to it`;
 
-/** An empty prefix is none. */
+/** An empty prefix means unset. */
 const tuningIn = (values: Fields<typeof configFields>['values'] | Fields<typeof tuneFields>['values']): MountTuning => ({
   allowedManagedKeys: values.allowed_managed_keys?.filter((name) => name !== ''),
   ciphertextPrefix: values.ciphertext_prefix || undefined,
@@ -214,7 +214,7 @@ const tuningIn = (values: Fields<typeof configFields>['values'] | Fields<typeof 
   maxTtlS: values.max_lease_ttl,
 });
 
-/** One small write, with which nothing of the mount can be reached; its records are cleared away behind it. */
+/** Unmounts with one small write, after which the mount is unreachable; its records are deleted later. */
 const disable = mountOperation(
   'mount-disable',
   'delete',
@@ -247,7 +247,7 @@ const moveSchema = object({
   migration_info: object({ source_mount: string, target_mount: string, status: constant('success') }),
 });
 
-/** A move is one write: whoever can ask for it finds it done. */
+/** A move is one write, so its status is always `success`. */
 const remountStatus = mountOperation(
   'remount-status',
   'read',
@@ -264,7 +264,7 @@ const remountStatus = mountOperation(
   },
 );
 
-/** Where engines are mounted. */
+/** Routes of engine mounts. */
 export const mountRoutes: readonly Route[] = [
   { path: 'sys/mounts', operations: { GET: list } },
   { path: `${prefix}*path${suffix}`, operations: { GET: readTuning, POST: tune } },

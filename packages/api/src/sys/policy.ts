@@ -40,7 +40,7 @@ function policyOperation<S extends FieldSchema = Record<never, never>>(
   };
 }
 
-/** A policy is at two paths, of which clients use either. */
+/** Returns both paths of a policy; clients use either. */
 const atBothPaths = ({ name }: Params): readonly string[] => [`sys/policies/acl/${name}`, `sys/policy/${name}`];
 
 const names = { name: canonicalPolicyName };
@@ -54,7 +54,7 @@ const writeFields = {
   rules: text('Alias of `policy`', { aliasOf: 'policy' }),
 } as const satisfies FieldSchema;
 
-/** Earlier clients write the text as `rules`. */
+/** Older clients send the policy as `rules`. */
 async function write({ policies }: Services, { values, warnings, ...call }: TypedCall<typeof writeFields>): Promise<Reply> {
   const name = nameIn(call);
   const idle = await policies.write(name, values.policy || (values.rules ?? ''));
@@ -110,7 +110,7 @@ const listAcl = policyOperation(
   async ({ policies }) => dataReply(JSON.stringify({ keys: await policies.list() })),
 );
 
-/** Policies, where they are now and where older clients look for them. */
+/** Routes of policies, at the current path and at the one of older clients. */
 export const policyRoutes: readonly Route[] = [
   { path: 'sys/policies/acl', operations: { LIST: listAcl } },
   {

@@ -138,7 +138,7 @@ function rateOf(value: JsonValue | undefined): number | undefined {
   return rate;
 }
 
-/** A quota on a path that leads nowhere is a mistake: it would limit nothing. */
+/** Refuses a quota on a path that no mount serves: it would limit nothing. */
 async function requireMount({ mounts, logins }: Services, path: string): Promise<void> {
   if (path === '' || /^(?:sys|auth\/token)\//.test(path) || mounts.list.some((mount) => `${path}/`.startsWith(`${mount.path}/`)))
     return;
@@ -204,7 +204,7 @@ const writeConfig = (forms: PathForms) =>
     },
   );
 
-/** How often callers may ask, by path. @param routes - by which the canonical form of a path is found, in which requests are counted */
+/** Routes of rate limit quotas. @param routes - all routes, which have the canonical forms of paths that requests are counted by */
 export function quotaRoutes(routes: () => readonly Route[]): readonly Route[] {
   const forms = new PathForms(routes);
   return [

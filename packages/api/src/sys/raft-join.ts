@@ -16,7 +16,7 @@ import { type OpenOperation, open, type Route } from '../operation/operation.ts'
 
 const plainReply = (body: object): Reply => ({ status: 200, body: `${JSON.stringify(body)}\n` });
 
-/** This node becomes a member of another's cluster. It needs no token: there is none before; what it needs is the key of the seal. */
+/** Joins this node to a cluster. It needs no token, since none exists yet; the node proves that it has the seal key. */
 const join = open({
   name: 'raft-join',
   about: 'Join this node to a cluster',
@@ -57,7 +57,7 @@ const join = open({
   },
 });
 
-/** A node that wants to join asks for a challenge. */
+/** Returns a challenge to a joining node. */
 const challenge: OpenOperation = {
   name: 'raft-challenge',
   access: 'open',
@@ -69,7 +69,7 @@ const challenge: OpenOperation = {
   run: async (node, { body, address }) => plainReply(await node.joinDesk.challenge(body, address)),
 };
 
-/** … and answers it. */
+/** Checks the answer of a joining node to its challenge. */
 const answer: OpenOperation = {
   name: 'raft-answer',
   access: 'open',

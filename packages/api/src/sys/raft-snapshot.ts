@@ -10,7 +10,7 @@ function requireSnapshots({ snapshots }: Node): Snapshots {
 
 const binary = { contentMediaType: 'application/gzip' };
 
-/** The state of the cluster as a file; the active node makes it, so that it holds everything acknowledged before. */
+/** Takes a snapshot on the active node, so that it contains every write acknowledged before. */
 const take = guarded({
   name: 'raft-snapshot',
   about: 'Take a snapshot of the whole cluster',
@@ -48,7 +48,7 @@ const restore = (name: string, { proved }: { readonly proved: boolean }): Guarde
   },
 });
 
-/** Backups of a whole cluster, and putting them back. */
+/** Routes that take and restore snapshots. */
 export const raftSnapshotRoutes: readonly Route[] = [
   {
     path: 'sys/storage/raft/snapshot',

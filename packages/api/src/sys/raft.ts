@@ -16,7 +16,7 @@ import type { Node } from '@transitd/node';
 import * as answers from '../operation/answers.ts';
 import { type GuardedOperation, guarded, type Route } from '../operation/operation.ts';
 
-/** Who belongs to the cluster, as this node knows it: told by every node, also without a leader. */
+/** Lists the members of the cluster as this node knows them; works on every node, also without a leader. */
 const configuration = guarded({
   name: 'raft-configuration',
   about: 'Read the cluster members, as this node knows them',
@@ -44,7 +44,7 @@ const configuration = guarded({
     const { cluster } = node;
     const seen = node.consensus;
     const members = cluster?.membershipList.members ?? [];
-    const listed = members.length > 0 ? members : [aloneIn(node)];
+    const listed = members.length > 0 ? members : [soleMember(node)];
     const servers = listed.map(({ id, name, clusterAddress, nonVoter }) => ({
       node_id: name,
       id: String(id),
@@ -58,15 +58,15 @@ const configuration = guarded({
   },
 });
 
-/** A node that nobody can join, or has not been active since somebody could. */
-const aloneIn = ({ config, replicaStatus }: Node) => ({
+/** Returns the only member, for a node without `cluster_addr` or with no membership list yet. */
+const soleMember = ({ config, replicaStatus }: Node) => ({
   id: replicaStatus?.nodeId ?? 0,
   name: config.node_id,
   clusterAddress: config.cluster_addr ?? '',
   nonVoter: false,
 });
 
-/** A change of one member, by the server that the body names. */
+/** Makes an operation that changes one member, named by `server_id`. */
 const memberChange = (
   name: string,
   about: string,
@@ -113,7 +113,7 @@ const demote = memberChange('raft-demote', 'Demote a voter to non-voter', (opera
   endsLeadership: true,
 });
 
-/** What became of a rotation of the authority that signs the nodes' certificates. */
+/** Reads the progress of a rotation of the CA that signs node certificates. */
 const authorityStatus = guarded({
   name: 'raft-authority-status',
   about: 'Read the progress of a CA rotation of the cluster and the members that it waits for',
@@ -146,7 +146,7 @@ const rotateAuthority = guarded({
   },
 });
 
-/** The members of the cluster: who they are, how they are, and changes of them. */
+/** Routes of cluster members and of the CA rotation. */
 export const raftRoutes: readonly Route[] = [
   { path: 'sys/storage/raft/configuration', operations: { GET: configuration } },
   { path: 'sys/storage/raft/remove-peer', operations: { POST: removePeer } },

@@ -140,7 +140,7 @@ const rekeyStart = barrierOperation(
   },
 );
 
-/** Whoever may ask this has the right `sudo`; the nonce is not needed then. */
+/** Requires `sudo`, so the nonce is not needed. */
 const rekeyCancel = barrierOperation(
   'rekey-cancel',
   'delete',
@@ -212,7 +212,7 @@ const rekeyVerify = barrierOperation(
   },
 );
 
-/** The barrier's keys: their state, new terms, and exchanging the shares and the root key. */
+/** Routes of the barrier's encryption key and of root key rotation. */
 export const rotateRoutes: readonly Route[] = [
   { path: 'sys/key-status', operations: { GET: keyStatus } },
   { path: 'sys/rotate', operations: { POST: rotate } },

@@ -23,10 +23,10 @@ import { version } from '@transitd/process';
 import * as answers from '../operation/answers.ts';
 import { guarded, open, type Route } from '../operation/operation.ts';
 
-/** These endpoints answer without the envelope, as their clients know them. */
+/** Returns a reply without the envelope, as clients of these endpoints expect. */
 const plainReply = (body: object): Reply => ({ status: 200, body: `${JSON.stringify(body)}\n` });
 
-/** @param ignored - why nothing of the request was done */
+/** @param ignored - why the request was ignored */
 function sealStatusReply(node: Node, status: SealStatus = node.sealStatus, ignored?: string): Reply {
   const cluster = node.clusterName;
   return plainReply({
@@ -85,7 +85,7 @@ const initStatus = open({
   run: (node) => plainReply({ initialized: node.initialized }),
 });
 
-/** Members by which shares would be encrypted for their holders. They are refused: leaving them out would show shares in clear. */
+/** PGP keys that would encrypt the shares. They are refused: ignoring them would return the shares in plaintext. */
 const pgpMembers = ['pgp_keys', 'recovery_pgp_keys', 'root_token_pgp_key'] as const;
 
 const isGiven = (value: JsonValue | undefined): boolean =>
@@ -174,7 +174,7 @@ const seal = guarded({
   },
 });
 
-/** Initialising, sealing and unsealing this node. */
+/** Routes that initialize, seal and unseal this node. */
 export const sealRoutes: readonly Route[] = [
   { path: 'sys/init', operations: { GET: initStatus, POST: initialize } },
   { path: 'sys/seal-status', operations: { GET: sealStatus } },

@@ -15,7 +15,7 @@ import * as answers from '../operation/answers.ts';
 import type { RenderedMetrics } from '../operation/metrics-port.ts';
 import { guarded, open, type Route } from '../operation/operation.ts';
 
-/** Who leads, as this node knows it. */
+/** Reads the leader, as this node knows it. */
 const leader = open({
   name: 'leader',
   about: 'Read the leader, as this node knows it',
@@ -45,7 +45,7 @@ const leader = open({
   },
 });
 
-/** Metrics in the text exposition format, or as JSON when no format is asked for. */
+/** Returns metrics in the text exposition format, or as JSON if no format is requested. */
 export async function metricsReply(metrics: RenderedMetrics, format: string): Promise<Reply> {
   if (format === 'prometheus') {
     return {
@@ -66,7 +66,7 @@ const metricsSchema = object({
   Samples: list(anything),
 });
 
-/** Where this node stands, and its figures. */
+/** Routes of the leader status and the metrics. */
 export function statusRoutes(metrics: RenderedMetrics): readonly Route[] {
   const read = guarded({
     name: 'metrics',

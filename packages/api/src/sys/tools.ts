@@ -5,7 +5,7 @@ import * as answers from '../operation/answers.ts';
 import { type Context, type GuardedOperation, guarded, type Route } from '../operation/operation.ts';
 import { hashFields, hashResult, randomFields, randomPath, randomResult } from '../transit/random-and-hash.ts';
 
-/** Decision 13: what the body asks for, or what holds by default, is denied where its path is, and where it is denied as a parameter. */
+/** Decision 13: a value from the body or a default is denied if its path is denied, or if it is denied as a parameter. */
 function refuseDenied(
   { principal }: Context,
   path: string,
@@ -56,7 +56,7 @@ const hash = guarded({
   },
 });
 
-/** Random bytes and hashes without a mount. */
+/** Routes of random bytes and hashes without a mount. */
 export const toolRoutes: readonly Route[] = [
   { path: 'sys/tools/random', operations: { POST: randomBytes } },
   { path: 'sys/tools/random/:source', operations: { POST: randomBytes } },

@@ -12,8 +12,8 @@ import {
 } from '../operation/operation.ts';
 
 /**
- * What is asked with a wrapping token, in the body or in the place of the caller's own. Whoever has it may: so nothing else is looked
- * at, and a token beside it is not needed.
+ * Makes an operation that takes a wrapping token, in the body or as the token of the request. Possession of the token is enough: no other
+ * token is needed or checked.
  */
 const wrappingOperation = (
   name: string,
@@ -63,8 +63,8 @@ const unwrap = wrappingOperation(
 );
 
 /**
- * A wrapping token alone may not keep itself alive, so this needs a right of the caller's own, as in the peers: a token that grants nothing but
- * to unwrap has none.
+ * A wrapping token alone must not extend its own lifetime, so this requires a capability of the caller's token, as in the peers; a token that
+ * can only unwrap has none.
  */
 const rewrap: GuardedOperation = guarded({
   name: 'wrapping-rewrap',
@@ -80,7 +80,7 @@ const rewrap: GuardedOperation = guarded({
   },
 });
 
-/** Whatever the caller sends comes back, wrapped. */
+/** Wraps the request body. */
 const wrap: GuardedOperation = {
   name: 'wrapping-wrap',
   access: 'token',
@@ -95,7 +95,7 @@ const wrap: GuardedOperation = {
   },
 };
 
-/** Answers that are fetched later, once, by whoever has the token for it. */
+/** Routes of response wrapping. */
 export const wrappingRoutes: readonly Route[] = [
   { path: 'sys/wrapping/wrap', operations: { POST: wrap } },
   { path: 'sys/wrapping/lookup', operations: { GET: lookUp, POST: lookUp } },

@@ -40,7 +40,7 @@ const set = keyOperation(
   },
 );
 
-/** Requests for certificates and the chains that come of them, below a mount. */
+/** Routes of certificate signing requests and certificate chains, below a mount. */
 export const transitCertificateRoutes: readonly Route[] = [
   { path: 'keys/:name/csr', accepts: namesKey, operations: { POST: sign } },
   { path: 'keys/:name/set-certificate', accepts: namesKey, operations: { POST: set } },

@@ -16,7 +16,7 @@ import { hashFields, hashResult, randomFields, randomPath, randomResult } from '
 import { cmac, hmac, sign, verify } from './signing.ts';
 import { batchOf, type DataRoute, dataOperation, itemMembers } from './transit-operation.ts';
 
-/** A ciphertext is ASCII without anything that JSON escapes; so is a plaintext in base64. */
+/** Needs no JSON escaping: a ciphertext, like base64, contains only plain ASCII characters. */
 const ciphertextJson = ({ ciphertext, keyVersion }: { readonly ciphertext: string; readonly keyVersion: number }): string =>
   `"ciphertext":"${ciphertext}","key_version":${keyVersion}`;
 
@@ -45,7 +45,7 @@ const encrypt = dataOperation({
     batch_input: batchOf('plaintext', 'context', 'associated_data', 'padding_scheme', 'key_version', 'nonce', 'reference'),
   },
   answers: oneOrBatch(ciphertextAnswer),
-  ask: (engine, values, { keyName, principal, path }) =>
+  execute: (engine, values, { keyName, principal, path }) =>
     engine.encryption.encrypt(keyName, {
       plaintext: values.plaintext,
       context: values.context,
@@ -76,7 +76,7 @@ const decrypt = dataOperation({
   },
   answers: oneOrBatch(object({ plaintext: string })),
   capability: 'update',
-  ask: (engine, values, { keyName }) =>
+  execute: (engine, values, { keyName }) =>
     engine.encryption.decrypt(keyName, {
       ciphertext: values.ciphertext,
       context: values.context,
@@ -112,7 +112,7 @@ const rewrap = dataOperation({
   },
   answers: oneOrBatch(ciphertextAnswer),
   capability: 'update',
-  ask: (engine, values, { keyName }) =>
+  execute: (engine, values, { keyName }) =>
     engine.encryption.rewrap(keyName, {
       ciphertext: values.ciphertext,
       context: values.context,
@@ -140,7 +140,7 @@ const datakey = dataOperation({
   },
   answers: data(object({ ciphertext: string, key_version: integer }, { plaintext: string })),
   capability: 'update',
-  ask: (engine, values, { keyName }) =>
+  execute: (engine, values, { keyName }) =>
     engine.encryption.datakey(keyName, {
       kind: values.type ?? '',
       bits: values.bits,
@@ -165,7 +165,8 @@ const hash = dataOperation({
     const value = urlalgorithm ?? algorithm ?? defaultHash;
     return [{ form: value, parameter: { names: ['algorithm', 'urlalgorithm'], value } }];
   },
-  ask: (_engine, { urlalgorithm, algorithm, input, format }) => hashOf({ input, algorithm: urlalgorithm ?? algorithm, format }),
+  execute: (_engine, { urlalgorithm, algorithm, input, format }) =>
+    hashOf({ input, algorithm: urlalgorithm ?? algorithm, format }),
   render: ({ sum }) => `"sum":"${sum}"`,
 });
 
@@ -185,7 +186,7 @@ const randomBytes = dataOperation({
       { form: `${source}/${count}` },
     ];
   },
-  ask: async (_engine, { source, urlbytes, bytes, format }) =>
+  execute: async (_engine, { source, urlbytes, bytes, format }) =>
     random({ source, format, bytes: urlbytes === undefined ? bytes : byteCount(urlbytes) }),
   render: (result) => `"random_bytes":"${result.randomBytes}"`,
   warnings: (result) => result.warnings,
@@ -209,7 +210,7 @@ const operations: readonly (readonly [word: string, DataRoute])[] = [
   ['random', randomBytes],
 ];
 
-/** Operations on data, below a mount. */
+/** Routes of operations on data, below a mount. */
 export const transitDataRoutes: readonly Route[] = operations.flatMap(([word, { operation: POST, params, required }]) =>
   params
     .concat('')

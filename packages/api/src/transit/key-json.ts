@@ -1,7 +1,7 @@
 import { boolean, integer, map, object, string, time } from '@transitd/http';
 import type { KeyView, VersionView } from '@transitd/transit-engine';
 
-/** A key as callers see it, in JSON text. The names are the specification's; `imported` and `imported_key` say the same. */
+/** Returns a key as JSON. The names are the specification's; `imported` and `imported_key` are the same value. */
 export function keyJson(key: KeyView): string {
   return JSON.stringify({
     name: key.name,
@@ -37,7 +37,7 @@ export function keyJson(key: KeyView): string {
   });
 }
 
-/** The time alone, in seconds, or beside what is public of a key pair. */
+/** Returns the creation time in seconds; for a key pair, an object with its public parts. */
 const versionJson = ({ createdMs, pair }: VersionView) =>
   pair === undefined
     ? Math.floor(createdMs / 1000)
@@ -56,7 +56,7 @@ const occasion = ({ timeMs, version }: { readonly timeMs: number; readonly versi
 
 const occasionSchema = object({ time, version: integer });
 
-/** What `keyJson` makes. */
+/** Schema of `keyJson`. */
 export const keySchema = object(
   {
     name: string,

@@ -26,7 +26,7 @@ import {
 import { keyJson, keySchema } from './key-json.ts';
 import { engineOf, keyName } from './transit-operation.ts';
 
-/** An operation on one mount's keys: fields first, so that a mistake in them is told whatever the state of the key. */
+/** Makes an operation on the keys of one mount. Fields are read first: an invalid field is reported whatever the state of the key. */
 export function keyOperation<S extends FieldSchema = Record<never, never>>(
   name: string,
   capability: NonNullable<GuardedOperation['capability']>,
@@ -98,8 +98,8 @@ const create = keyOperation(
     ),
 );
 
-/** The text that is made of a value, made once for as long as the engine gives the same one. */
-function once<T extends object>(make: (value: T) => string): (value: T) => string {
+/** Caches the text of a value for as long as the engine returns the same object. */
+function cached<T extends object>(make: (value: T) => string): (value: T) => string {
   const made = new WeakMap<T, string>();
   return (value) => {
     const known = made.get(value);
@@ -110,8 +110,8 @@ function once<T extends object>(make: (value: T) => string): (value: T) => strin
   };
 }
 
-const keyText = once(keyJson);
-const namesText = once((names: readonly string[]) => JSON.stringify({ keys: names }));
+const keyText = cached(keyJson);
+const namesText = cached((names: readonly string[]) => JSON.stringify({ keys: names }));
 
 const read = keyOperation(
   'keys-read',
@@ -258,7 +258,7 @@ const writeCache = keyOperation(
 
 export const namesKey = ({ name }: Params): boolean => name !== undefined && isKeyName(name);
 
-/** Keys and their settings, below a mount. */
+/** Routes of keys and their settings, below a mount. */
 export const transitKeyRoutes: readonly Route[] = [
   { path: 'keys', operations: { LIST: list } },
   { path: 'keys/:name', accepts: namesKey, operations: { POST: { ...create, adds: true }, GET: read, DELETE: remove } },

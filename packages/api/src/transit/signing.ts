@@ -39,7 +39,7 @@ export const hmac = dataOperation({
     const value = urlalgorithm ?? algorithm ?? defaultHash;
     return [{ form: `${name}/${value}`, parameter: { names: ['algorithm', 'urlalgorithm'], value } }];
   },
-  ask: (engine, values, { keyName }) =>
+  execute: (engine, values, { keyName }) =>
     engine.signing.hmac(keyName, {
       algorithm: values.urlalgorithm ?? values.algorithm,
       input: values.input,
@@ -80,7 +80,7 @@ export const cmac = dataOperation({
         parameter: { names: ['mac_length', 'url_mac_length'], value: length },
       }));
   },
-  ask: (engine, values, { keyName }) =>
+  execute: (engine, values, { keyName }) =>
     engine.signing.cmac(keyName, {
       macLengthForAll: values.url_mac_length,
       macLength: values.mac_length,
@@ -91,7 +91,7 @@ export const cmac = dataOperation({
   render: (result) => `"cmac":"${result.cmac}","key_version":${result.keyVersion}`,
 });
 
-/** How to sign, or how it was signed. */
+/** Fields that sign and verify share. */
 const settings = {
   name,
   urlalgorithm: text('Hash algorithm', { oneOf: signatureHashes, aliasOf: 'hash_algorithm' }),
@@ -115,26 +115,27 @@ const settings = {
 type Settings = Fields<typeof settings>['values'] & { readonly batch_input?: JsonValue | undefined };
 
 /**
- * The hash of a signature. As in the peers, `algorithm` counts only where `hash_algorithm` was sent empty: absent, its default stands before it.
+ * Returns the hash of a signature. As in the peers, `algorithm` counts only if `hash_algorithm` was sent empty; if it was omitted, its
+ * default wins.
  */
 const signatureHash = ({ urlalgorithm, hash_algorithm = defaultHash, algorithm }: Settings): string =>
   urlalgorithm || hash_algorithm || algorithm || defaultHash;
 
-/** The hash of an HMAC to verify, for which `algorithm` counts, as in the request that made the HMAC. */
+/** Returns the hash of an HMAC to verify. Here `algorithm` counts, as in the request that created the HMAC. */
 const hmacHash = ({ urlalgorithm, hash_algorithm, algorithm }: Settings): string =>
   urlalgorithm || hash_algorithm || algorithm || defaultHash;
 
 const withoutEffect = "'algorithm' has no effect on signatures: name the hash in 'hash_algorithm' or in the path";
 
-/** A hash that was asked for and is not used must not go unnoticed: a verdict would be about another signature than the caller means. */
+/** Warns about a requested hash that is not used: the verdict would be about another signature than the caller means. */
 const ignoredHash = (values: Settings): readonly string[] => {
   const { algorithm = '' } = values;
   return algorithm === '' || algorithm === signatureHash(values) ? [] : [withoutEffect];
 };
 
 /**
- * The hash that is named; where none is and the input is padded as it is, also the hashes whose signature that would be: a DigestInfo carries its
- * hash with it.
+ * Yields the named hash. For `none` with a prehashed input, yields also the hashes whose signature the result would be: a DigestInfo
+ * contains its hash.
  */
 function* uses(values: Settings, hash: string): Generator<Use> {
   const use = (value: string): Use => ({
@@ -145,7 +146,7 @@ function* uses(values: Settings, hash: string): Generator<Use> {
   yield named;
   if (hash !== noHash || values.prehashed !== true) return;
   for (const input of inputsOf(values)) {
-    yield named; // one step for each input, whatever is in it
+    yield named; // one step for each input, so that the caller can check its time slice
     for (const signed of hashesSignedAsIs(Buffer.from(input, 'base64'))) yield use(signed);
   }
 }
@@ -186,7 +187,8 @@ export const sign = dataOperation({
   capability: 'update',
   uses: (values) => uses(values, signatureHash(values)),
   ignored: ignoredHash,
-  ask: (engine, values, { keyName }) => engine.signing.sign(keyName, { ...requestOf(values), keyVersion: values.key_version }),
+  execute: (engine, values, { keyName }) =>
+    engine.signing.sign(keyName, { ...requestOf(values), keyVersion: values.key_version }),
   render: ({ signature, keyVersion, publicKey }, inBatch) => {
     const members = `"signature":"${signature}","key_version":${keyVersion}`;
     return publicKey === undefined
@@ -212,7 +214,7 @@ export const verify = dataOperation({
   capability: 'update',
   uses: (values) => uses(values, verifiesHmac(values) ? hmacHash(values) : signatureHash(values)),
   ignored: (values) => (verifiesHmac(values) ? [] : ignoredHash(values)),
-  ask: (engine, values, { keyName }) =>
+  execute: (engine, values, { keyName }) =>
     engine.signing.verify(keyName, {
       ...requestOf(values),
       hmacAlgorithm: hmacHash(values),
@@ -224,7 +226,7 @@ export const verify = dataOperation({
   failedItem: '"valid":false,',
 });
 
-/** Whether HMACs are to be verified. A batch in which another kind is as well is refused by the engine. */
+/** Returns whether the request verifies HMACs. The engine refuses a batch that mixes kinds. */
 function verifiesHmac({ hmac = '', batch_input }: Settings & { readonly hmac?: string | undefined }): boolean {
   if (batch_input === undefined || batch_input === null) return hmac !== '';
   return (
@@ -235,7 +237,7 @@ function verifiesHmac({ hmac = '', batch_input }: Settings & { readonly hmac?: s
 
 const isText = (value: unknown): boolean => typeof value === 'string' && value !== '';
 
-/** The lengths that a request for CMACs comes to: its own, and those of its items that have one. */
+/** Returns the CMAC lengths that a request uses: its own, and those of its items that have one. */
 function lengthsIn(batchInput: JsonValue | undefined, own: number): readonly number[] {
   const lengths = new Set([own]);
   if (Array.isArray(batchInput)) {

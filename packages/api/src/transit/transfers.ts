@@ -6,7 +6,7 @@ import { type GuardedOperation, type Params, pathParam, type Route } from '../op
 import { keyOperation, namesKey } from './keys.ts';
 import { keyName } from './transit-operation.ts';
 
-/** Fields of what comes in wrapped, for a new key and for a new version alike. */
+/** Fields of wrapped key material, for a new key and for a new version. */
 const hash_function = text('Hash function of RSA-OAEP', {
   oneOf: ['SHA1', 'SHA224', 'SHA256', 'SHA384', 'SHA512'],
   default: 'SHA256',
@@ -114,13 +114,13 @@ const exportKey = keyOperation(
   },
 );
 
-/** `3` and `v3` are one version; what `latest` is, the key says. */
+/** Returns the other spelling of a version: `3` and `v3` are the same. `latest` is resolved once the key is read. */
 const otherVersion = (version: string): readonly string[] => {
   const [, number] = /^v?([0-9]{1,9})$/.exec(version) ?? [];
   return number === undefined ? [] : [String(Number(number)), `v${Number(number)}`];
 };
 
-/** Decision 29: "latest", "v1" and all of them come to versions, each of which has a path of its own. */
+/** Refuses an export if the path of any exported version is denied, in any spelling (decision 29). */
 function checkVersions(
   principal: Principal,
   path: string,
@@ -132,7 +132,7 @@ function checkVersions(
   }
 }
 
-/** The one place where key material becomes text: the answer is text. */
+/** Returns key material as JSON text: the only place where it becomes a string. */
 function exportJson({ name, type, versions }: KeyExport): string {
   const keys = Object.fromEntries(
     versions.map(({ version, form, material: bytes }) => [
@@ -192,37 +192,37 @@ const restore = (takes: typeof backupFields & { readonly name?: typeof keyName }
     'update',
     { about: 'Restore a key from a backup', takes, answers: written },
     async ({ transfers }, values, { params }, principal) => {
-      // Decision 13: the name that is used may be the one in the backup.
+      // Decision 13: the name may come from the backup.
       const mayRestore = (name: string): boolean => !isDenied(principal, `${params.mount}/restore/${name}`);
       await transfers.restoreKey({ backup: values.backup, name: params.name, force: values.force, mayRestore });
       return {};
     },
   );
 
-/** As text, and wipes the bytes. */
+/** Encodes the bytes as base64 and wipes them. */
 function toBase64(bytes: Uint8Array): string {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64');
   bytes.fill(0);
   return text;
 }
 
-const exportedAs = ({ mount, key_type, name, version = '' }: Params): readonly string[] =>
+const otherExportPaths = ({ mount, key_type, name, version = '' }: Params): readonly string[] =>
   otherVersion(version).map((each) => `${mount}/export/${key_type}/${name}/${each}`);
-const wrappedAs = ({ mount, destination, source, version = '' }: Params): readonly string[] =>
+const otherWrappedPaths = ({ mount, destination, source, version = '' }: Params): readonly string[] =>
   otherVersion(version).map((each) => `${mount}/byok-export/${destination}/${source}/${each}`);
 
-/** Key material on its way in and out, below a mount. */
+/** Routes of key import, export, backup and restore, below a mount. */
 export const transitTransferRoutes: readonly Route[] = [
   { path: 'wrapping_key', operations: { GET: { ...wrappingKey, mayWrite: true } } },
   { path: 'keys/:name/import', accepts: namesKey, operations: { POST: { ...importKey, adds: true } } },
   { path: 'keys/:name/import_version', accepts: namesKey, operations: { POST: { ...importVersion, adds: true } } },
   { path: 'export/:key_type/:name', accepts: namesKey, operations: { GET: exportKey } },
-  { path: 'export/:key_type/:name/:version', accepts: namesKey, operations: { GET: { ...exportKey, sameAs: exportedAs } } },
+  { path: 'export/:key_type/:name/:version', accepts: namesKey, operations: { GET: { ...exportKey, sameAs: otherExportPaths } } },
   { path: 'byok-export/:destination/:source', accepts: namesBoth, operations: { GET: byokExport } },
   {
     path: 'byok-export/:destination/:source/:version',
     accepts: namesBoth,
-    operations: { GET: { ...byokExport, sameAs: wrappedAs } },
+    operations: { GET: { ...byokExport, sameAs: otherWrappedPaths } },
   },
   { path: 'backup/:name', accepts: namesKey, operations: { GET: { ...backup, mayWrite: true } } },
   { path: 'restore', operations: { POST: restore(backupFields) } },

@@ -22,16 +22,15 @@ import type { Services } from '@transitd/node';
 import { type BatchReply, batchItemsMax, type ItemResult, itemsPerTurn, type TransitEngine } from '@transitd/transit-engine';
 import type { Call, Context, GuardedOperation, OperationDescription, Params } from '../operation/operation.ts';
 
-/** The engine of the mount that the path begins with. */
+/** Returns the engine of the mount in the path. */
 export function engineOf({ mounts }: Services, { params, path }: Pick<Call, 'params' | 'path'>): TransitEngine {
   const engine = mounts.engines.get(params.mount ?? '');
-  if (engine === undefined) throw noHandler(path); // it was removed since the route was taken
+  if (engine === undefined) throw noHandler(path); // removed since the request was routed
   return engine;
 }
 
 /**
- * A status that a caller may choose for a batch of which a part failed (decision 38): one that carries a body.
- * Undefined when it is not one.
+ * Returns the status for a batch with some failed items (decision 38): the requested one if it may carry a body, else undefined.
  */
 function partialFailureStatus(requested: number | undefined): number | undefined {
   if (requested === undefined || requested === 0) return 400;
@@ -62,15 +61,15 @@ async function batchReply<R extends object>(
   return { status, body: envelope(`{"batch_results":[${items.join()}]}`, all) };
 }
 
-/** A value that an operation will use. */
+/** A value that an operation will use, for policies that deny it. */
 export interface Use {
-  /** The rest of a path that names the value, after the operation's word. */
+  /** The part of the path after the operation's word that names the value. */
   readonly form: string;
-  /** The value where a policy names parameters, by the names under which a request gives it; absent where it is no parameter. */
+  /** The value as a policy parameter, with the names under which a request can send it; absent if it is not a parameter. */
   readonly parameter?: { readonly names: readonly string[]; readonly value: ParameterValue };
 }
 
-/** Whether a policy denies one of the values that a request comes to, by its path or as a parameter. Work in turns. */
+/** Returns whether a policy denies one of the values, by its path or as a parameter. Works in time slices. */
 async function isUsedDenied(
   principal: Principal,
   { path, base }: { readonly path: string; readonly base: string },
@@ -89,42 +88,42 @@ async function isUsedDenied(
   return false;
 }
 
-/** What distinguishes one operation on data from the others. */
+/** Declaration of one operation on data. */
 interface DataOperation<S extends FieldSchema, R extends object> extends OperationDescription<S> {
   readonly name: string;
-  /** Its path behind the word: what `:mount/<word>` is followed by, the last of it optional where `required` says so. */
+  /** Path parameters after `:mount/<word>`; those after the first `required` ones are optional. */
   readonly path: { readonly params: readonly string[]; readonly required: number };
   readonly takes: S;
-  /** Absent where the key's existence decides which right is needed. */
+  /** Absent if the required capability depends on whether the key exists. */
   readonly capability?: 'update';
-  /** It may make a key on the way. */
+  /** It may create a missing key. */
   readonly mayWrite?: true;
   /**
-   * The values that will really be used (decisions 13 and 87), where they may come from the body, from inside an input, or be a default. One after
-   * the other: a batch may have one for each item.
+   * Yields the values that will actually be used (decisions 13 and 87) if they may come from the body, from an input or from a default.
+   * Lazy, because a batch may have one for each item.
    */
   uses?(values: Fields<S>['values']): Iterable<Use>;
-  /** The path's parameters as fields, where what they are depends on what they hold. */
+  /** Maps path parameters to fields, if their meaning depends on their value. */
   pathFields?(params: Params): Readonly<Record<string, string>>;
-  ask(engine: TransitEngine, values: Fields<S>['values'], caller: Caller): Promise<R | BatchReply<R>>;
-  /** Members of one result, as JSON text; some are called otherwise within a batch. */
+  execute(engine: TransitEngine, values: Fields<S>['values'], caller: Caller): Promise<R | BatchReply<R>>;
+  /** Returns the members of one result as JSON text; some have another name in a batch. */
   render(result: R, inBatch: boolean): string;
-  /** Members that stand beside the error of a failed item. */
+  /** Members next to `error` in a failed item, as JSON text. */
   readonly failedItem?: string;
-  /** Members that were sent and are not used, in words for the caller. */
+  /** Returns warnings about members that were sent but are not used. */
   ignored?(values: Fields<S>['values']): readonly string[];
-  /** What the caller should know. */
+  /** Returns warnings about the result. */
   warnings?(result: R): readonly string[];
 }
 
 interface Caller {
-  /** Empty where the path names no key. */
+  /** Empty if the path names no key. */
   readonly keyName: string;
   readonly principal: Principal;
   readonly path: string;
 }
 
-/** An operation and the shape of its path. */
+/** An operation and the parameters of its path. */
 export interface DataRoute {
   readonly operation: GuardedOperation;
   readonly params: readonly string[];
@@ -132,10 +131,10 @@ export interface DataRoute {
 }
 
 const isKeyNamed = { pattern: '^[0-9A-Za-z_]([0-9A-Za-z_.-]*[0-9A-Za-z_])?$', minLength: 1, maxLength: 512 } as const;
-/** In the path. */
+/** Path parameter. */
 export const keyName = text('Name of the key', { required: true, shape: isKeyNamed });
 
-/** Of every operation that takes a batch. */
+/** Fields of every operation that accepts a batch. */
 const ofBatches = {
   partial_failure_response_code: int('HTTP status if some items of a batch fail; not 204, 205 or 304', {
     default: 400,
@@ -144,7 +143,7 @@ const ofBatches = {
   }),
 } as const satisfies FieldSchema;
 
-/** Members of one item of a batch, read by the engine itself: their kinds are strict. */
+/** Members of a batch item. The engine reads them itself and does not convert types. */
 export const itemMembers = {
   plaintext: base64('Plaintext', { required: true }),
   ciphertext: text('Ciphertext, with its prefix', { required: true }),
@@ -163,7 +162,7 @@ export const itemMembers = {
   reference: text('Returned with the result of this item'),
 } as const satisfies FieldSchema;
 
-/** Inputs at once, in the place of one. */
+/** Returns the field `batch_input`, whose items have these members. */
 export function batchOf(...members: readonly (keyof typeof itemMembers)[]): Field<'any'> {
   const items: JsonSchema = object({}, Object.fromEntries(members.map((name) => [name, schemaOf(itemMembers[name])])));
   const required = members.filter((name) => 'required' in itemMembers[name]);
@@ -176,7 +175,7 @@ export function batchOf(...members: readonly (keyof typeof itemMembers)[]): Fiel
   return any('Items of a batch; if given, the single input is ignored', { shape });
 }
 
-/** The members of the body and of the path become fields, deny rules are asked, the engine answers, and its answer becomes text. */
+/** Makes the operation: reads the fields, checks deny rules, calls the engine and renders its result. */
 export function dataOperation<S extends FieldSchema, R extends object>(data: DataOperation<S, R>): DataRoute {
   const { name, capability, mayWrite } = data;
   const named = data.path.params.includes('name') && { name: keyName };
@@ -192,14 +191,14 @@ export function dataOperation<S extends FieldSchema, R extends object>(data: Dat
     const uses = data.uses?.(values as Fields<S>['values']);
     if (uses !== undefined && (await isUsedDenied(principal, { path, base: `${mount}/${name}` }, uses))) throw permissionDenied();
     const caller = { keyName: params.name ?? '', principal, path };
-    const reply = await data.ask(engineOf(services, call), values as Fields<S>['values'], caller);
+    const reply = await data.execute(engineOf(services, call), values as Fields<S>['values'], caller);
     if ('outcome' in reply) {
       return batchReply(data, reply, (values as Fields<typeof ofBatches>['values']).partial_failure_response_code, warnings);
     }
     const more = data.warnings?.(reply) ?? [];
     return dataReply(`{${data.render(reply, false)}}`, more.length === 0 ? warnings : [...warnings, ...more]);
   };
-  /** Other spellings of the path: `cmac/k/0x8` is `cmac/k/8`. A value that the path leaves to the body is looked at there. */
+  /** Returns other spellings of the path: `cmac/k/0x8` is `cmac/k/8`. Values from the body are checked in `run`. */
   const sameAs = (params: Params): readonly string[] => {
     const { mount = '', ...pathParams } = params;
     if (data.uses === undefined || Object.keys(pathParams).length <= data.path.required) return [];
@@ -207,7 +206,7 @@ export function dataOperation<S extends FieldSchema, R extends object>(data: Dat
       const { values } = fields(takes, {}, data.pathFields?.(pathParams) ?? pathParams);
       return Array.from(data.uses(values as Fields<S>['values']), ({ form }) => `${mount}/${name}/${form}`);
     } catch {
-      return []; // the operation refuses it
+      return []; // the operation will refuse it
     }
   };
   return {
