@@ -3,7 +3,7 @@ import type { Call } from '../operation/operation.ts';
 import { bodyOf } from './body-reading.ts';
 import type { CompleteRequest } from './request.ts';
 
-/** The call that the operation is given: the body read as JSON, or as the stream that it takes. @throws RequestError */
+/** Returns the call for the operation, with the body as JSON or as a stream. @throws RequestError */
 export async function callOf(request: CompleteRequest): Promise<Call> {
   const { req, res, verb, path, canonical, params, operation, address, wrapTtlS, bytes } = request;
   const body = bodyOf(bytes, request);

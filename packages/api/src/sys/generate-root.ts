@@ -32,7 +32,7 @@ interface UnsealedNode {
   readonly services: Services;
 }
 
-/** Makes an operation that needs key shares instead of a token, for when the last root token is lost. The attempt is kept in the active node's memory. */
+/** Makes an operation that needs key shares instead of a token, for when the last root token is lost. Attempts are kept in memory. */
 const generateRootOperation = <S extends FieldSchema = Record<never, never>>(
   name: string,
   description: OperationDescription<S>,

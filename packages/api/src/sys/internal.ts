@@ -76,7 +76,7 @@ export async function asker(
 
 const uiJson = (mount: Mount): object => ({ type: mount.type, description: mount.description, options: optionsJson(mount) });
 
-/** Lists the mounts on which the caller has any capability. Callers without a token get an empty list, because clients ask before a login. */
+/** Lists the mounts on which the caller has any capability. Without a token the list is empty: clients ask before a login. */
 const uiMounts = open({
   name: 'ui-mounts',
   about: 'List the mounts on which the caller has any capability',

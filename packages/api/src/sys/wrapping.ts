@@ -63,8 +63,8 @@ const unwrap = wrappingOperation(
 );
 
 /**
- * A wrapping token alone must not extend its own lifetime, so this requires a capability of the caller's token, as in the peers; a token that
- * can only unwrap has none.
+ * A wrapping token alone must not extend its own lifetime, so this requires a capability of the caller's token, as in the peers; a token
+ * that can only unwrap has none.
  */
 const rewrap: GuardedOperation = guarded({
   name: 'wrapping-rewrap',
