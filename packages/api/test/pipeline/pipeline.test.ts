@@ -132,13 +132,13 @@ describe('the rights of a request', () => {
     ]);
   });
 
-  it('are gone when the token is revoked while the body comes in', async () => {
+  it('are lost when the token is revoked while the body arrives', async () => {
     const { registry, tokenWith, ask } = await setup();
     const token = await tokenWith(grants);
     expect(await ask(token, 'transit/hmac/k', {}, () => registry.revoke({ token }))).to.equal(403);
   });
 
-  it('are used on the mounts as they are when the body is there', async () => {
+  it('apply to the mounts as they are once the body has arrived', async () => {
     const seen: string[][] = [];
     const { rootToken, ask, store, services } = await setup({
       run: ({ services }) => {
@@ -166,7 +166,7 @@ describe('the rights of a request', () => {
     other.close();
   });
 
-  it('are gone when the policy changes while the body comes in, and stay when another token is revoked', async () => {
+  it('are lost when the policy changes while the body arrives, but not when another token is revoked', async () => {
     const { policies, registry, tokenWith, ask } = await setup();
     const [token, other] = [await tokenWith(grants), await tokenWith(grants)];
     expect(await ask(other, 'transit/hmac/k')).to.equal(204);
